@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# How every library and program of this tree is built: one set of warnings, one include root.
+
+# vgpu_options(TARGET): warnings, include root, sanitizers.
+function(vgpu_options target)
+    target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
+    if(VGPU_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(VGPU_SANITIZE)
+        target_compile_options(${target} PRIVATE -fsanitize=${VGPU_SANITIZE} -fno-omit-frame-pointer
+                               -fno-sanitize-recover=all)
+        target_link_options(${target} PUBLIC -fsanitize=${VGPU_SANITIZE})
+    endif()
+endfunction()
+
+# vgpu_library(NAME SOURCES... [LINK LIBS...]): a static library with the options above.
+function(vgpu_library name)
+    cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+    add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+    vgpu_options(${name})
+    target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
+
+# vgpu_program(NAME SOURCES... [LINK LIBS...])
+function(vgpu_program name)
+    cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+    add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+    vgpu_options(${name})
+    target_link_libraries(${name} PRIVATE ${ARG_LINK})
+endfunction()

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Doorbell BAR (BAR2) of a VF: who rings where, in dwords. Source: Linux amdgpu_doorbell.h, amdkfd
+ * kfd_doorbell.c; the VF owns its whole BAR.
+ */
+#ifndef VGPU_HW_DOORBELL_H
+#define VGPU_HW_DOORBELL_H
+
+#include "pf-driver/hw/types.h"
+
+#define DOORBELL_BAR_BYTES   0x200000u
+#define DOORBELL_PAGE_BYTES  0x1000u
+#define DOORBELL_PAGES	     (DOORBELL_BAR_BYTES / DOORBELL_PAGE_BYTES)
+
+enum doorbell_index {
+	DOORBELL_KIQ = 0x0,
+	DOORBELL_MEC_RING0 = 0x6,
+	DOORBELL_GFX_RING0 = 0x116,
+	DOORBELL_SDMA0 = 0x1e0,
+	DOORBELL_SDMA1 = 0x1e4,
+	DOORBELL_IH = 0x1e8,
+	DOORBELL_UVD = 0x1f0,
+	DOORBELL_VCE = 0x1f8,
+	DOORBELL_HIQ = 0xc00,
+	DOORBELL_PROCESS_FIRST = 0x1000,
+};
+#define DOORBELL_PROCESS_DWORDS 0x800u
+/* an SDMA user queue inside a process page; second queue of an engine: + 0x400 */
+#define DOORBELL_PROCESS_SDMA0	0x1e0u
+#define DOORBELL_PROCESS_SDMA1	0x1e4u
+#define DOORBELL_PROCESS_SDMA_SECOND 0x400u
+
+#endif

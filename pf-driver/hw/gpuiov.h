@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * GPU-IOV: the vendor-specific extended capability in the PF's config space by which a PF driver
+ * partitions the GPU and switches worlds. Offsets are bytes from the capability header.
+ * Source: AMD MxGPU-Virtualization (GIM), headers of MI300 and MI200; values as stock hardware has
+ * them. Rows marked "ours" do not exist in silicon.
+ */
+#ifndef VGPU_HW_GPUIOV_H
+#define VGPU_HW_GPUIOV_H
+
+#include "pf-driver/hw/types.h"
+
+#define GPUIOV_VSEC_ID	     0x02u
+#define GPUIOV_VSEC_REV	     0x1u
+#define GPUIOV_VSEC_LENGTH   0x0f0u
+#define GPUIOV_MAX_VFS	     16u
+#define GPUIOV_FB_UNIT_SHIFT 24u /* sizes and offsets count 16 MiB */
+
+enum gpuiov_offset {
+	GPUIOV_CTRL = 0x08,
+	GPUIOV_INTR_ENABLE = 0x0c,
+	GPUIOV_INTR_STATUS = 0x10, /* write 1 to clear */
+	GPUIOV_RESET_CONTROL = 0x14,
+	GPUIOV_HVVM_MBOX0 = 0x18,
+	GPUIOV_HVVM_MBOX1 = 0x1c, /* 2 bits per VF (VF1 first): valid, ack */
+	GPUIOV_HVVM_MBOX2 = 0x20,
+	GPUIOV_CNTXT = 0x24,
+	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, 16 MiB units here: MB would wrap */
+	GPUIOV_TOTAL_FB_CONSUMED = 0x2a,
+	GPUIOV_GFX_SCH_OFFSET = 0x2e, /* u8, x 16: scheduler block of GFX, as MI200 and Navi32 */
+	GPUIOV_REGION = 0x30,
+	GPUIOV_P2P_ENABLE = 0x34,
+	GPUIOV_VF1_FB = 0x38, /* + 4 * (n - 1): size low half, offset high half */
+	GPUIOV_GFX_SCH0 = 0x80, /* where GFX_SCH_OFFSET points */
+};
+
+/* per-scheduler block, relative to its start */
+enum gpuiov_sch_offset {
+	GPUIOV_SCH_CMD_CONTROL = 0x04, /* the driver writes +4..+7 as one dword */
+	GPUIOV_SCH_FCN_ID = 0x05,
+	GPUIOV_SCH_NXT_FCN_ID = 0x06,
+	GPUIOV_SCH_CMD_STATUS = 0x08,
+	GPUIOV_SCH_VM_BUSY_STATUS = 0x0c, /* bit per VF: has work */
+	GPUIOV_SCH_ACTIVE_FUNCTIONS = 0x10, /* bit per VF, b31 PF */
+	GPUIOV_SCH_ACTIVE_FUNCTION_ID = 0x14, /* [4:0] id, b31 valid (read as dword) */
+	GPUIOV_SCH_ACTIVE_FUNCTION_STATUS = 0x16, /* enum gpuiov_function_state */
+	GPUIOV_SCH_TIME_QUANTA_OPTION = 0x18,
+};
+
+#define GPUIOV_SCH_BLOCK_BYTES 0x30u
+#define GPUIOV_CMD_MASK	       0x0fu
+#define GPUIOV_CMD_EXECUTE     0x10u
+#define GPUIOV_FCN_PF	       0x00u
+#define GPUIOV_FCN_VF	       0x80u /* | VF number - 1 */
+
+/* command dword for one function (and the next one, for CONTEXT_SWITCH) */
+#define GPUIOV_COMMAND(cmd, fcn, next)                                                             \
+	((uint32_t)(cmd) | GPUIOV_CMD_EXECUTE | ((uint32_t)(fcn) << 8) | ((uint32_t)(next) << 16))
+
+enum gpuiov_command {
+	GPUIOV_CMD_IDLE = 1,
+	GPUIOV_CMD_SAVE = 2,
+	GPUIOV_CMD_LOAD = 3,
+	GPUIOV_CMD_RUN = 4,
+	GPUIOV_CMD_CONTEXT_SWITCH = 5, /* IDLE SAVE fcn, LOAD RUN next, in one command */
+	GPUIOV_CMD_ENABLE_AUTO_HW_SWITCH = 6,
+	GPUIOV_CMD_INIT = 7,
+	GPUIOV_CMD_CLEAR_VF_STATE = 0xa,
+	GPUIOV_CMD_SHUTDOWN = 0xd,
+};
+
+/* a command is complete when EXECUTE is clear and the status is DONE */
+enum gpuiov_status {
+	GPUIOV_STATUS_DONE = 0x00,
+	GPUIOV_STATUS_UNSUPPORTED = 0x01,
+	GPUIOV_STATUS_ABORTED = 0x02,
+	GPUIOV_STATUS_IDLING = 0x11,
+	GPUIOV_STATUS_SAVING = 0x12,
+	GPUIOV_STATUS_LOADING = 0x13,
+	GPUIOV_STATUS_ENABLING = 0x14,
+	GPUIOV_STATUS_INITIALISING = 0x15,
+	GPUIOV_STATUS_PENDING = 0xff,
+};
+
+/* ACTIVE_FUNCTION_STATUS, and SWITCH_STATE of VGPU_STATUS for each VF */
+enum gpuiov_function_state {
+	GPUIOV_FUNCTION_IDLE = 0,
+	GPUIOV_FUNCTION_ACTIVE = 1,
+	GPUIOV_FUNCTION_IDLING = 2,
+	GPUIOV_FUNCTION_SAVING = 3,
+	GPUIOV_FUNCTION_LOADING = 4,
+	GPUIOV_FUNCTION_STALLED = 5,
+};
+
+enum gpuiov_intr {
+	GPUIOV_INTR_GFX_CMD_COMPLETE = 1u << 0,
+	GPUIOV_INTR_GFX_HANG_RECOVERED = 1u << 1,
+	GPUIOV_INTR_GFX_HANG_NEED_FLR = 1u << 2,
+	GPUIOV_INTR_GFX_VM_BUSY = 1u << 3, /* an inactive VF got work: WAKE */
+	GPUIOV_INTR_GFX_QUANTUM_EXPIRED = 1u << 4, /* ours: the active VF parked itself */
+	GPUIOV_INTR_GFX_VM_IDLE = 1u << 5, /* ours: the active VF has run out of work */
+	GPUIOV_INTR_VF_FLR = 1u << 6, /* ours: a VF was reset or (de)attached by its client */
+	GPUIOV_INTR_HVVM_MBOX_ACK = 1u << 24,
+	GPUIOV_INTR_HVVM_MBOX_VALID = 1u << 25,
+};
+
+/* MSI-X vectors of the PF (ours) */
+enum gpuiov_vector {
+	GPUIOV_VECTOR_SWITCH = 0, /* GFX_* bits */
+	GPUIOV_VECTOR_MAILBOX = 1, /* HVVM_* and VF_FLR bits */
+	GPUIOV_VECTOR_COUNT = 2,
+};
+
+/* VGPU_OP_COMMAND: bulk operations of the device, commanded by the PF (ours) */
+enum vgpu_hw_op {
+	VGPU_OP_NONE = 0,
+	VGPU_OP_FILL = 1, /* PATTERN to SIZE bytes at DST */
+	VGPU_OP_COPY = 2, /* SRC to DST, both device VRAM */
+	VGPU_OP_DMA_IN = 3, /* bus address SRC to VRAM DST */
+	VGPU_OP_DMA_OUT = 4, /* VRAM SRC to bus address DST */
+	VGPU_OP_SCRUB_VRAM = 5, /* replace the backing of SIZE bytes at DST by zeroes */
+	VGPU_OP_SCRUB_STATE = 6, /* registers, GPRs, LDS, TLB, IH, mailbox, doorbells of VF */
+	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes at SRC; status 2 if one byte is not zero */
+	VGPU_OP_SAVE_STATE = 8, /* serialised state of a parked VF to bus address DST */
+	VGPU_OP_LOAD_STATE = 9, /* the inverse, from SRC */
+};
+
+enum vgpu_hw_op_status {
+	VGPU_OP_DONE = 0,
+	VGPU_OP_BUSY = 1,
+	VGPU_OP_REFUSED = 2,
+};
+
+/*
+ * Run log (ours, after GIM's RLCV time-stamp log): the device appends one entry per world switch to
+ * a ring in PF memory; service received is computed from these, never from the plan.
+ */
+struct vgpu_hw_run_log_entry {
+	uint64_t seq; /* written last; entry is valid when seq == index + 1 */
+	uint64_t run_start_ns; /* device clock */
+	uint64_t run_end_ns; /* engine parked */
+	uint64_t wave_instructions; /* retired in this run */
+	uint32_t vf;
+	uint32_t park_ns; /* stop request to parked */
+	uint32_t reason; /* enum vgpu_hw_run_end */
+	uint32_t switch_ns; /* previous park to this RUN, spent in the device */
+	uint32_t reserved[4];
+};
+HW_ASSERT_SIZE(struct vgpu_hw_run_log_entry, 64);
+
+enum vgpu_hw_run_end {
+	VGPU_RUN_END_COMMAND = 0, /* IDLE or CONTEXT_SWITCH before the quantum ended */
+	VGPU_RUN_END_QUANTUM = 1,
+	VGPU_RUN_END_NO_WORK = 2, /* commanded while the VF had no work */
+	VGPU_RUN_END_RESET = 3,
+};
+
+#endif

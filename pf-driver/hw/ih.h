@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Interrupt vector (IV) entries of the IH ring, 32 bytes, and the client and source numbers a VF
+ * needs. Source: Linux amdgpu soc15_ih_clientid.h, ivsrcid headers, amdkfd kfd_int_process_v9.c.
+ */
+#ifndef VGPU_HW_IH_H
+#define VGPU_HW_IH_H
+
+#include "pf-driver/hw/types.h"
+
+struct ih_iv_entry {
+	uint8_t client_id;
+	uint8_t source_id;
+	uint8_t ring_id;
+	uint8_t vmid; /* [3:0]; bit 7: VMID of MMHUB */
+	uint32_t timestamp_lo;
+	uint32_t timestamp_hi; /* [15:0] */
+	uint16_t pasid;
+	uint8_t node_id;
+	uint8_t reserved;
+	uint32_t source_data[4];
+};
+HW_ASSERT_SIZE(struct ih_iv_entry, 32);
+
+#define IH_RINGS		 3u
+#define IH_ENTRY_BYTES		 32u
+#define IH_MAX_RING_BYTES	 0x40000u
+#define IH_WPTR_SHADOW_OFFSET	 0u /* from the end of the ring, when WPTR_ADDR says so */
+
+enum ih_client {
+	IH_CLIENT_BIF = 3,
+	IH_CLIENT_SDMA0 = 8,
+	IH_CLIENT_SDMA1 = 9,
+	IH_CLIENT_SE0SH = 10,
+	IH_CLIENT_VMC = 0x12,
+	IH_CLIENT_GRBM_CP = 20,
+	IH_CLIENT_UTCL2 = 27,
+};
+
+enum ih_source {
+	IH_SOURCE_VM_FAULT = 0,
+	IH_SOURCE_MAILBOX_MSG = 135,
+	IH_SOURCE_MAILBOX_ACK = 138,
+	IH_SOURCE_CPC = 178,
+	IH_SOURCE_CP_EOP = 181,
+	IH_SOURCE_CP_BAD_OPCODE = 183,
+	IH_SOURCE_CP_PRIV_REG = 184,
+	IH_SOURCE_CP_PRIV_INSTR = 185,
+	IH_SOURCE_SDMA_TRAP = 224,
+	IH_SOURCE_SQ = 239,
+};
+
+/* source data of IH_SOURCE_VM_FAULT: data0 = VA >> 12, data1 as below; ring_id bits 3..5 */
+#define IH_FAULT_DATA1_VA_HI_MASK 0xfu /* VA >> 44 */
+#define IH_FAULT_DATA1_WRITE	  (1u << 5)
+#define IH_FAULT_DATA1_RETRY	  (1u << 7)
+#define IH_FAULT_RING_VALID	  (1u << 3)
+#define IH_FAULT_RING_READ	  (1u << 4)
+#define IH_FAULT_RING_WRITE	  (1u << 5)
+
+/* ring_id of a CP end-of-pipe IV */
+#define IH_CP_RING_ID(me, pipe, queue)                                                             \
+	((uint8_t)(((pipe) & 3u) | (((me) & 3u) << 2) | (((queue) & 7u) << 4)))
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Mailbox numbers, expanded from mailbox.def, and the guest's own limits (Linux amdgpu mxgpu_ai.h):
+ * the PF must answer within half of each (docs/hardware-contract.md).
+ */
+#ifndef VGPU_HW_MAILBOX_H
+#define VGPU_HW_MAILBOX_H
+
+#include "pf-driver/hw/types.h"
+
+enum mailbox_to_pf {
+#define MAILBOX_TO_PF(name, number, answer, doc) MAILBOX_##name = (number),
+#define MAILBOX_TO_VF(name, number, doc)
+#include "pf-driver/hw/mailbox.def"
+#undef MAILBOX_TO_PF
+#undef MAILBOX_TO_VF
+};
+
+enum mailbox_to_vf {
+#define MAILBOX_TO_PF(name, number, answer, doc)
+#define MAILBOX_TO_VF(name, number, doc) MAILBOX_VF_##name = (number),
+#include "pf-driver/hw/mailbox.def"
+#undef MAILBOX_TO_PF
+#undef MAILBOX_TO_VF
+};
+
+#define MAILBOX_DWORDS		   4u
+#define MAILBOX_GUEST_ACK_LIMIT_MS 500u
+#define MAILBOX_GUEST_MSG_LIMIT_MS 6000u
+#define MAILBOX_GUEST_FLR_LIMIT_MS 10000u
+
+#endif

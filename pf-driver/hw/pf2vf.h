@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What PF and VF tell each other through the VF's VRAM: PF2VF (v2) at 64 KiB, VF2PF (v3) at 65 KiB,
+ * each 1024 bytes. The checksum is the 32-bit sum of all bytes, minus the bytes of the checksum.
+ * Source: AMD MxGPU-Virtualization amdgv_sriovmsg.h; Linux amdgpu amdgv_sriovmsg.h.
+ */
+#ifndef VGPU_HW_PF2VF_H
+#define VGPU_HW_PF2VF_H
+
+#include "pf-driver/hw/types.h"
+
+#define VF_VRAM_VBIOS_OFFSET  0u
+#define VF_VRAM_VBIOS_BYTES   0x10000u
+#define VF_VRAM_PF2VF_OFFSET  0x10000u
+#define VF_VRAM_VF2PF_OFFSET  0x10400u
+#define VF_VRAM_BAD_PAGES_OFFSET 0x10800u
+#define VF_VRAM_RESERVED_BYTES 0x40000u
+#define PF2VF_BYTES	      1024u
+#define PF2VF_VERSION	      2u
+#define VF2PF_VERSION	      3u
+
+struct pf2vf_message {
+	uint32_t size;
+	uint32_t version;
+	uint32_t reserved0[2];
+	uint32_t checksum;
+	uint32_t feature_flags;
+	uint32_t hevc_enc_max_mb_per_second;
+	uint32_t hevc_enc_max_mb_per_frame;
+	uint32_t avc_enc_max_mb_per_second;
+	uint32_t avc_enc_max_mb_per_frame;
+	uint32_t mecfw_offset_lo, mecfw_offset_hi, mecfw_size;
+	uint32_t uvdfw_offset_lo, uvdfw_offset_hi, uvdfw_size;
+	uint32_t vcefw_offset_lo, vcefw_offset_hi, vcefw_size;
+	uint32_t bp_block_offset_lo, bp_block_offset_hi, bp_block_size;
+	uint32_t vf2pf_update_interval_ms;
+	uint32_t uuid_lo, uuid_hi;
+	uint32_t fcn_idx;
+	uint32_t reg_access_flags;
+	uint32_t mm_bw_management[16];
+	uint32_t uuid_info[4];
+	uint32_t pcie_atomic_ops_support_flags;
+	uint32_t gpu_capacity;
+	uint32_t reserved1[206];
+	/* the last dword of the 1024 bytes closes the struct */
+	uint32_t reserved2;
+};
+HW_ASSERT_SIZE(struct pf2vf_message, 1024);
+HW_ASSERT_OFFSET(struct pf2vf_message, checksum, 16);
+HW_ASSERT_OFFSET(struct pf2vf_message, vf2pf_update_interval_ms, 88);
+HW_ASSERT_OFFSET(struct pf2vf_message, fcn_idx, 100);
+HW_ASSERT_OFFSET(struct pf2vf_message, reg_access_flags, 104);
+HW_ASSERT_OFFSET(struct pf2vf_message, pcie_atomic_ops_support_flags, 188);
+HW_ASSERT_OFFSET(struct pf2vf_message, gpu_capacity, 192);
+
+enum pf2vf_feature {
+	PF2VF_FEATURE_ERROR_LOG = 1u << 0,
+	PF2VF_FEATURE_HOST_LOAD_UCODES = 1u << 1,
+	PF2VF_FEATURE_FLR_VRAM_LOST = 1u << 2,
+	PF2VF_FEATURE_PP_ONE_VF = 1u << 4,
+};
+#define PF2VF_UPDATE_INTERVAL_MS 2000u
+#define PF2VF_PCIE_ATOMICS_32_64 0x180u
+#define PF2VF_GPU_CAPACITY_FULL	 65535u
+
+/* byte offsets in VF2PF, which is byte packed behind the string */
+enum vf2pf_offset {
+	VF2PF_SIZE = 0,
+	VF2PF_VERSION_OFFSET = 4,
+	VF2PF_CHECKSUM = 16,
+	VF2PF_DRIVER_VERSION = 20, /* 64 bytes of text */
+	VF2PF_OS_INFO = 88,
+	VF2PF_FB_USAGE_MB = 92,
+	VF2PF_FB_VIS_USAGE_MB = 140,
+	VF2PF_FB_VIS_SIZE_MB = 144,
+	VF2PF_FB_SIZE_MB = 148,
+};
+#define VF2PF_DRIVER_VERSION_BYTES 64u
+
+#endif

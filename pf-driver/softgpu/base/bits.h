@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// The one place where bytes become numbers. Loads and stores are little endian, unaligned and
+// bounds-checked by the caller's span; nothing else in softgpu casts pointers to other types.
+#pragma once
+
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace vgpu::softgpu {
+
+static_assert(std::endian::native == std::endian::little, "softgpu's memory formats are LE");
+
+/// The T stored at `offset` of `bytes`; the span must hold it.
+template <typename T> T load(std::span<const std::byte> bytes, std::size_t offset = 0) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    assert(offset + sizeof(T) <= bytes.size());
+    T value;
+    std::memcpy(&value, bytes.data() + offset, sizeof(T));
+    return value;
+}
+
+/// Stores `value` at `offset` of `bytes`; the span must hold it.
+template <typename T> void store(std::span<std::byte> bytes, std::size_t offset, const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    assert(offset + sizeof(T) <= bytes.size());
+    std::memcpy(bytes.data() + offset, &value, sizeof(T));
+}
+
+/// A trivially copyable object seen as bytes.
+template <typename T> std::span<std::byte> bytes_of(T& object) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return std::as_writable_bytes(std::span<T, 1>(&object, 1));
+}
+template <typename T> std::span<const std::byte> bytes_of(const T& object) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return std::as_bytes(std::span<const T, 1>(&object, 1));
+}
+
+/// Bits [first, first + count) of `value`.
+constexpr std::uint64_t bits(std::uint64_t value, unsigned first, unsigned count) {
+    const std::uint64_t mask = count >= 64 ? ~0ull : (1ull << count) - 1;
+    return (value >> first) & mask;
+}
+
+constexpr bool bit(std::uint64_t value, unsigned index) {
+    return ((value >> index) & 1u) != 0;
+}
+
+/// 64-bit value from the two dwords of a register or packet pair.
+constexpr std::uint64_t join(std::uint32_t low, std::uint32_t high) {
+    return (static_cast<std::uint64_t>(high) << 32) | low;
+}
+constexpr std::uint32_t low32(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value);
+}
+constexpr std::uint32_t high32(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> 32);
+}
+
+}  // namespace vgpu::softgpu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// The shape of every block of the GPU, and the streams its state travels in.
+//
+// A block is `struct Spec` (constant after build), `struct State` (flat, no pointers) and a class
+// with reset() drain() save(Writer&) load(Reader&) and its own work. The world switch of one VF is:
+// drain() and save() every block of the outgoing VF, load() every block of the incoming one, run.
+//   reset()   back to the state after power-on or FLR
+//   drain()   no work in flight inside the block when it returns; idempotent
+//   save()    append the whole State; allowed only after drain()
+//   load()    the inverse: load(save(x)) == x, bit for bit; a truncated or foreign stream is an
+//             error and leaves the block in its reset state
+// tests/contract/block_contract.hpp runs this contract over every block.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/result.h"
+
+namespace vgpu::softgpu {
+
+/// Appends values to a byte vector, each section opened by a tag and a length.
+class Writer {
+public:
+    explicit Writer(std::vector<std::byte>& out) : out_(out) {}
+
+    void bytes(std::span<const std::byte> data) {
+        out_.insert(out_.end(), data.begin(), data.end());
+    }
+    template <typename T> void value(const T& v) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        bytes(bytes_of(v));
+    }
+    template <typename T> void vector(const std::vector<T>& values) {
+        value(static_cast<std::uint64_t>(values.size()));
+        bytes(std::as_bytes(std::span<const T>(values)));
+    }
+
+private:
+    std::vector<std::byte>& out_;
+};
+
+/// Reads what Writer wrote; every read is checked against what is left.
+class Reader {
+public:
+    explicit Reader(std::span<const std::byte> in) : in_(in) {}
+
+    [[nodiscard]] Result<> bytes(std::span<std::byte> out) {
+        if (out.size() > in_.size()) return fail(EPROTO, "state stream is truncated");
+        std::memcpy(out.data(), in_.data(), out.size());
+        in_ = in_.subspan(out.size());
+        return {};
+    }
+    template <typename T> [[nodiscard]] Result<> value(T& v) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        return bytes(bytes_of(v));
+    }
+    template <typename T>
+    [[nodiscard]] Result<> vector(std::vector<T>& values, std::uint64_t limit) {
+        std::uint64_t count = 0;
+        TRY_VOID(value(count));
+        if (count > limit || count * sizeof(T) > in_.size())
+            return fail(EPROTO, "state stream holds a vector longer than its block allows");
+        values.resize(count);
+        return bytes(std::as_writable_bytes(std::span<T>(values)));
+    }
+    [[nodiscard]] std::size_t remaining() const { return in_.size(); }
+
+private:
+    std::span<const std::byte> in_;
+};
+
+template <typename B>
+concept Block = requires(B block, const B constant, Writer& writer, Reader& reader) {
+    block.reset();
+    block.drain();
+    constant.save(writer);
+    { block.load(reader) } -> std::same_as<Result<>>;
+};
+
+}  // namespace vgpu::softgpu

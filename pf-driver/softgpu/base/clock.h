@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// Time as the device sees it. Product code takes a Clock&; tests pass a VirtualClock and never
+// sleep.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+namespace vgpu::softgpu {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+class Clock {
+public:
+    virtual ~Clock() = default;
+    /// Time since an arbitrary start; never goes back.
+    [[nodiscard]] virtual Nanoseconds now() const = 0;
+};
+
+class SteadyClock final : public Clock {
+public:
+    [[nodiscard]] Nanoseconds now() const override {
+        return std::chrono::duration_cast<Nanoseconds>(
+            std::chrono::steady_clock::now().time_since_epoch());
+    }
+};
+
+class VirtualClock final : public Clock {
+public:
+    [[nodiscard]] Nanoseconds now() const override { return Nanoseconds{now_.load()}; }
+    void advance(Nanoseconds by) { now_ += by.count(); }
+
+private:
+    std::atomic<Nanoseconds::rep> now_{0};
+};
+
+}  // namespace vgpu::softgpu

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// Sizes with their unit: 16_MiB is a Bytes, not an int. Time is std::chrono.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace vgpu::softgpu {
+
+struct Bytes {
+    std::uint64_t count = 0;
+
+    constexpr auto operator<=>(const Bytes&) const = default;
+    friend constexpr Bytes operator+(Bytes a, Bytes b) { return {a.count + b.count}; }
+    friend constexpr Bytes operator-(Bytes a, Bytes b) { return {a.count - b.count}; }
+    friend constexpr Bytes operator*(Bytes a, std::uint64_t n) { return {a.count * n}; }
+    friend constexpr std::uint64_t operator/(Bytes a, Bytes b) { return a.count / b.count; }
+};
+
+constexpr Bytes operator""_B(unsigned long long n) {
+    return {n};
+}
+constexpr Bytes operator""_KiB(unsigned long long n) {
+    return {n << 10};
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+    return {n << 20};
+}
+constexpr Bytes operator""_GiB(unsigned long long n) {
+    return {n << 30};
+}
+
+}  // namespace vgpu::softgpu

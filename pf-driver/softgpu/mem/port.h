@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// Port: how an engine (wave, packet processor, copy engine) reaches memory through one VMID of one
+// VF. It owns a small first-level TLB; a miss asks walk(), which translates GPUVM, then the VF page
+// table. A translation stays usable until the epoch it was filled in ends: that is what a TLB
+// invalidation does, and nothing else. A changed PTE without invalidation is therefore seen stale,
+// as on hardware.
+//
+// Memory without a host mapping (system memory whose fd the client may shrink) has no direct
+// address: at() returns nullptr with fault() == nullptr-kind "none" and the engine uses
+// read()/write(), which go through the indirect path.
+//
+// One thread at a time uses a Port. Pointers from at() are valid until the engine's next stop
+// point (instruction batch, packet), because unmapping waits for all engines to pass one.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "pf-driver/softgpu/base/ids.h"
+
+namespace vgpu::softgpu::mem {
+
+/// What an access needs from a PTE; values are the PTE's own permission bits.
+enum class Access : std::uint8_t { Execute = 1u << 4, Read = 1u << 5, Write = 1u << 6 };
+
+enum class FaultKind : std::uint8_t {
+    None,
+    NotPresent,  ///< no valid entry at some level
+    Permission,  ///< valid, but R, W or X is missing
+    OutOfRange,  ///< the entry points outside the VF's VRAM or to no bus memory
+    Aperture,    ///< the address is not canonical or belongs to no aperture
+};
+
+struct Fault {
+    FaultKind kind = FaultKind::None;
+    Access access = Access::Read;
+    GpuVa va{};
+};
+
+class Port {
+public:
+    static constexpr std::uint64_t kPageBytes = 4096;
+
+    explicit Port(const std::atomic<std::uint64_t>& epoch) : epoch_(epoch) {}
+    virtual ~Port() = default;
+    Port(const Port&) = delete;
+    Port& operator=(const Port&) = delete;
+
+    /// Host address of `va`, valid up to the end of its 4 KiB page; nullptr if the access faults
+    /// (then fault() says how) or the page is only reachable indirectly (then has_fault() is
+    /// false).
+    [[nodiscard]] std::byte* at(GpuVa va, Access access) {
+        const std::uint64_t page = raw(va) / kPageBytes;
+        const Entry& entry = entries_[page % kEntries];
+        if (entry.page == page && (entry.access & static_cast<std::uint8_t>(access)) != 0 &&
+            entry.epoch == epoch_.load(std::memory_order_acquire)) [[likely]]
+            return entry.host + raw(va) % kPageBytes;
+        return miss(va, access);
+    }
+
+    /// Copies across page borders; false on a fault, then fault() says where. Bytes before the
+    /// faulting page have been copied.
+    [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
+    [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
+
+    [[nodiscard]] bool has_fault() const { return fault_.kind != FaultKind::None; }
+    [[nodiscard]] const Fault& fault() const { return fault_; }
+    void clear_fault() { fault_ = {}; }
+
+    /// Forgets every translation of this port (the engine changes VMID or VF).
+    void flush() { entries_.fill({}); }
+
+protected:
+    struct Translation {
+        std::byte* host = nullptr;  ///< start of the 4 KiB page; nullptr: indirect only
+        std::uint8_t access = 0;    ///< Access bits allowed
+        Fault fault;                ///< kind None if translated
+    };
+    /// Translates the page that holds `va`.
+    [[nodiscard]] virtual Translation walk(GpuVa va, Access access) = 0;
+    /// Access to a page without host address; false if the other side failed.
+    [[nodiscard]] virtual bool read_indirect(GpuVa va, std::span<std::byte> out) = 0;
+    [[nodiscard]] virtual bool write_indirect(GpuVa va, std::span<const std::byte> data) = 0;
+
+private:
+    static constexpr std::size_t kEntries = 1024;
+    struct Entry {
+        std::uint64_t page = ~0ull;
+        std::uint64_t epoch = ~0ull;
+        std::byte* host = nullptr;
+        std::uint8_t access = 0;
+    };
+
+    std::byte* miss(GpuVa va, Access access);
+
+    const std::atomic<std::uint64_t>& epoch_;
+    std::array<Entry, kEntries> entries_{};
+    Fault fault_;
+};
+
+}  // namespace vgpu::softgpu::mem

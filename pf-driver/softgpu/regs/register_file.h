@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// Register file: one function's bank of BAR5 registers. Most are plain storage; a block claims those
+// that have a behaviour. Two ways in:
+//   mmio_read / mmio_write   the function's own BAR accesses, filtered by regs.def's access column
+//   read / write             privileged paths: PM4 and SDMA packets, RLCG, the PF, blocks themselves
+// Claims are made once while the GPU is built. All calls are made with the VF's lock held.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "pf-driver/hw/regs.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/ids.h"
+
+namespace vgpu::softgpu::regs {
+
+enum class Gate : std::uint8_t { Shut, Open };
+enum class Role : std::uint8_t { Pf, Vf };
+
+class RegisterFile {
+public:
+    /// `index` is the register inside the claimed range; `stored` its storage.
+    using Read = std::function<std::uint32_t(RegisterIndex index, std::uint32_t stored)>;
+    /// Runs after `value` was stored; may change storage through set().
+    using Write = std::function<void(RegisterIndex index, std::uint32_t value)>;
+
+    explicit RegisterFile(Role role);
+
+    /// Gives [first, first + count) a behaviour; an empty function keeps plain storage for that
+    /// direction. A register claimed twice is a programming error (assert).
+    void claim(RegisterIndex first, std::uint32_t count, Read read, Write write);
+
+    [[nodiscard]] std::uint32_t read(RegisterIndex index);
+    void write(RegisterIndex index, std::uint32_t value);
+
+    /// Storage without behaviour.
+    [[nodiscard]] std::uint32_t get(RegisterIndex index) const;
+    void set(RegisterIndex index, std::uint32_t value);
+
+    /// What the function's MMIO sees; unknown registers are plain storage as on hardware, NA reads
+    /// 0. A refused access is counted.
+    [[nodiscard]] std::uint32_t mmio_read(RegisterIndex index);
+    void mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate);
+    [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
+    void reset();  ///< every register to its reset value, claims stay
+    void drain() {}
+    void save(Writer& out) const;
+    [[nodiscard]] Result<> load(Reader& in);
+
+private:
+    struct Claim {
+        Read read;
+        Write write;
+    };
+    Role role_;
+    std::vector<std::uint32_t> storage_;    // HW_REG_COUNT values
+    std::vector<std::uint16_t> claim_of_;   // per register: index into claims_, 0: none
+    std::vector<std::uint8_t> access_;      // per register: enum hw_reg_access
+    std::vector<Claim> claims_{1};
+    std::uint64_t refused_ = 0;
+};
+
+}  // namespace vgpu::softgpu::regs
