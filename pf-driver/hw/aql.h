@@ -38,8 +38,8 @@ struct aql_kernel_dispatch {
 	uint16_t workgroup_size_x, workgroup_size_y, workgroup_size_z; /* work-items */
 	uint16_t reserved0;
 	uint32_t grid_size_x, grid_size_y, grid_size_z; /* work-items */
-	uint32_t private_segment_size; /* bytes per work-item */
-	uint32_t group_segment_size; /* bytes per work-group */
+	uint32_t private_segment_size;			/* bytes per work-item */
+	uint32_t group_segment_size;			/* bytes per work-group */
 	uint64_t kernel_object; /* address of struct aql_kernel_descriptor */
 	uint64_t kernarg_address;
 	uint64_t reserved1;
@@ -78,8 +78,8 @@ HW_ASSERT_SIZE(struct aql_barrier_value, 64);
 
 struct aql_pm4_ib {
 	uint16_t header;
-	uint16_t format; /* AQL_VENDOR_PM4_IB */
-	uint32_t ib_packet[4]; /* a whole INDIRECT_BUFFER packet */
+	uint16_t format;	     /* AQL_VENDOR_PM4_IB */
+	uint32_t ib_packet[4];	     /* a whole INDIRECT_BUFFER packet */
 	uint32_t dword_count_remain; /* 0xa */
 	uint32_t reserved[8];
 	uint64_t completion_signal;

@@ -8,9 +8,9 @@
 
 #include "pf-driver/hw/types.h"
 
-#define DOORBELL_BAR_BYTES   0x200000u
-#define DOORBELL_PAGE_BYTES  0x1000u
-#define DOORBELL_PAGES	     (DOORBELL_BAR_BYTES / DOORBELL_PAGE_BYTES)
+#define DOORBELL_BAR_BYTES  0x200000u
+#define DOORBELL_PAGE_BYTES 0x1000u
+#define DOORBELL_PAGES	    (DOORBELL_BAR_BYTES / DOORBELL_PAGE_BYTES)
 
 enum doorbell_index {
 	DOORBELL_KIQ = 0x0,
@@ -26,8 +26,8 @@ enum doorbell_index {
 };
 #define DOORBELL_PROCESS_DWORDS 0x800u
 /* an SDMA user queue inside a process page; second queue of an engine: + 0x400 */
-#define DOORBELL_PROCESS_SDMA0	0x1e0u
-#define DOORBELL_PROCESS_SDMA1	0x1e4u
+#define DOORBELL_PROCESS_SDMA0	     0x1e0u
+#define DOORBELL_PROCESS_SDMA1	     0x1e4u
 #define DOORBELL_PROCESS_SDMA_SECOND 0x400u
 
 #endif

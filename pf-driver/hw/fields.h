@@ -26,7 +26,7 @@ enum hw_field_width {
 #define HW_FIELD_MASK(where, name)                                                                 \
 	((uint32_t)(((1ull << where##__##name##__WIDTH) - 1) << where##__##name##__SHIFT))
 #define HW_GET(where, name, value)                                                                 \
-	(((uint32_t)(value) & HW_FIELD_MASK(where, name)) >> where##__##name##__SHIFT)
+	(((uint32_t)(value)&HW_FIELD_MASK(where, name)) >> where##__##name##__SHIFT)
 #define HW_PREP(where, name, number)                                                               \
 	(((uint32_t)(number) << where##__##name##__SHIFT) & HW_FIELD_MASK(where, name))
 #define HW_SET(where, name, value, number)                                                         \

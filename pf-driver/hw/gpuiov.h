@@ -25,12 +25,12 @@ enum gpuiov_offset {
 	GPUIOV_HVVM_MBOX1 = 0x1c, /* 2 bits per VF (VF1 first): valid, ack */
 	GPUIOV_HVVM_MBOX2 = 0x20,
 	GPUIOV_CNTXT = 0x24,
-	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, 16 MiB units here: MB would wrap */
+	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, MB: as GIM writes it */
 	GPUIOV_TOTAL_FB_CONSUMED = 0x2a,
 	GPUIOV_GFX_SCH_OFFSET = 0x2e, /* u8, x 16: scheduler block of GFX, as MI200 and Navi32 */
 	GPUIOV_REGION = 0x30,
 	GPUIOV_P2P_ENABLE = 0x34,
-	GPUIOV_VF1_FB = 0x38, /* + 4 * (n - 1): size low half, offset high half */
+	GPUIOV_VF1_FB = 0x38,	/* + 4 * (n - 1): size low half, offset high half */
 	GPUIOV_GFX_SCH0 = 0x80, /* where GFX_SCH_OFFSET points */
 };
 
@@ -40,9 +40,9 @@ enum gpuiov_sch_offset {
 	GPUIOV_SCH_FCN_ID = 0x05,
 	GPUIOV_SCH_NXT_FCN_ID = 0x06,
 	GPUIOV_SCH_CMD_STATUS = 0x08,
-	GPUIOV_SCH_VM_BUSY_STATUS = 0x0c, /* bit per VF: has work */
-	GPUIOV_SCH_ACTIVE_FUNCTIONS = 0x10, /* bit per VF, b31 PF */
-	GPUIOV_SCH_ACTIVE_FUNCTION_ID = 0x14, /* [4:0] id, b31 valid (read as dword) */
+	GPUIOV_SCH_VM_BUSY_STATUS = 0x0c,	  /* bit per VF: has work */
+	GPUIOV_SCH_ACTIVE_FUNCTIONS = 0x10,	  /* bit per VF, b31 PF */
+	GPUIOV_SCH_ACTIVE_FUNCTION_ID = 0x14,	  /* [4:0] id, b31 valid (read as dword) */
 	GPUIOV_SCH_ACTIVE_FUNCTION_STATUS = 0x16, /* enum gpuiov_function_state */
 	GPUIOV_SCH_TIME_QUANTA_OPTION = 0x18,
 };
@@ -96,9 +96,9 @@ enum gpuiov_intr {
 	GPUIOV_INTR_GFX_CMD_COMPLETE = 1u << 0,
 	GPUIOV_INTR_GFX_HANG_RECOVERED = 1u << 1,
 	GPUIOV_INTR_GFX_HANG_NEED_FLR = 1u << 2,
-	GPUIOV_INTR_GFX_VM_BUSY = 1u << 3, /* an inactive VF got work: WAKE */
+	GPUIOV_INTR_GFX_VM_BUSY = 1u << 3,	   /* an inactive VF got work: WAKE */
 	GPUIOV_INTR_GFX_QUANTUM_EXPIRED = 1u << 4, /* ours: the active VF parked itself */
-	GPUIOV_INTR_GFX_VM_IDLE = 1u << 5, /* ours: the active VF has run out of work */
+	GPUIOV_INTR_GFX_VM_IDLE = 1u << 5,	   /* ours: the active VF has run out of work */
 	GPUIOV_INTR_VF_FLR = 1u << 6, /* ours: a VF was reset or (de)attached by its client */
 	GPUIOV_INTR_HVVM_MBOX_ACK = 1u << 24,
 	GPUIOV_INTR_HVVM_MBOX_VALID = 1u << 25,
@@ -106,7 +106,7 @@ enum gpuiov_intr {
 
 /* MSI-X vectors of the PF (ours) */
 enum gpuiov_vector {
-	GPUIOV_VECTOR_SWITCH = 0, /* GFX_* bits */
+	GPUIOV_VECTOR_SWITCH = 0,  /* GFX_* bits */
 	GPUIOV_VECTOR_MAILBOX = 1, /* HVVM_* and VF_FLR bits */
 	GPUIOV_VECTOR_COUNT = 2,
 };
@@ -114,15 +114,15 @@ enum gpuiov_vector {
 /* VGPU_OP_COMMAND: bulk operations of the device, commanded by the PF (ours) */
 enum vgpu_hw_op {
 	VGPU_OP_NONE = 0,
-	VGPU_OP_FILL = 1, /* PATTERN to SIZE bytes at DST */
-	VGPU_OP_COPY = 2, /* SRC to DST, both device VRAM */
-	VGPU_OP_DMA_IN = 3, /* bus address SRC to VRAM DST */
-	VGPU_OP_DMA_OUT = 4, /* VRAM SRC to bus address DST */
-	VGPU_OP_SCRUB_VRAM = 5, /* replace the backing of SIZE bytes at DST by zeroes */
+	VGPU_OP_FILL = 1,	 /* PATTERN to SIZE bytes at DST */
+	VGPU_OP_COPY = 2,	 /* SRC to DST, both device VRAM */
+	VGPU_OP_DMA_IN = 3,	 /* bus address SRC to VRAM DST */
+	VGPU_OP_DMA_OUT = 4,	 /* VRAM SRC to bus address DST */
+	VGPU_OP_SCRUB_VRAM = 5,	 /* replace the backing of SIZE bytes at DST by zeroes */
 	VGPU_OP_SCRUB_STATE = 6, /* registers, GPRs, LDS, TLB, IH, mailbox, doorbells of VF */
 	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes at SRC; status 2 if one byte is not zero */
-	VGPU_OP_SAVE_STATE = 8, /* serialised state of a parked VF to bus address DST */
-	VGPU_OP_LOAD_STATE = 9, /* the inverse, from SRC */
+	VGPU_OP_SAVE_STATE = 8,	 /* serialised state of a parked VF to bus address DST */
+	VGPU_OP_LOAD_STATE = 9,	 /* the inverse, from SRC */
 };
 
 enum vgpu_hw_op_status {
@@ -136,13 +136,13 @@ enum vgpu_hw_op_status {
  * a ring in PF memory; service received is computed from these, never from the plan.
  */
 struct vgpu_hw_run_log_entry {
-	uint64_t seq; /* written last; entry is valid when seq == index + 1 */
-	uint64_t run_start_ns; /* device clock */
-	uint64_t run_end_ns; /* engine parked */
+	uint64_t seq;		    /* written last; entry is valid when seq == index + 1 */
+	uint64_t run_start_ns;	    /* device clock */
+	uint64_t run_end_ns;	    /* engine parked */
 	uint64_t wave_instructions; /* retired in this run */
 	uint32_t vf;
-	uint32_t park_ns; /* stop request to parked */
-	uint32_t reason; /* enum vgpu_hw_run_end */
+	uint32_t park_ns;   /* stop request to parked */
+	uint32_t reason;    /* enum vgpu_hw_run_end */
 	uint32_t switch_ns; /* previous park to this RUN, spent in the device */
 	uint32_t reserved[4];
 };

@@ -22,10 +22,10 @@ struct ih_iv_entry {
 };
 HW_ASSERT_SIZE(struct ih_iv_entry, 32);
 
-#define IH_RINGS		 3u
-#define IH_ENTRY_BYTES		 32u
-#define IH_MAX_RING_BYTES	 0x40000u
-#define IH_WPTR_SHADOW_OFFSET	 0u /* from the end of the ring, when WPTR_ADDR says so */
+#define IH_RINGS	      3u
+#define IH_ENTRY_BYTES	      32u
+#define IH_MAX_RING_BYTES     0x40000u
+#define IH_WPTR_SHADOW_OFFSET 0u /* from the end of the ring, when WPTR_ADDR says so */
 
 enum ih_client {
 	IH_CLIENT_BIF = 3,
@@ -60,6 +60,6 @@ enum ih_source {
 
 /* ring_id of a CP end-of-pipe IV */
 #define IH_CP_RING_ID(me, pipe, queue)                                                             \
-	((uint8_t)(((pipe) & 3u) | (((me) & 3u) << 2) | (((queue) & 7u) << 4)))
+	((uint8_t)(((pipe)&3u) | (((me)&3u) << 2) | (((queue)&7u) << 4)))
 
 #endif

@@ -14,8 +14,8 @@
 #define MQD_HEADER_VALUE 0xc0310800u
 
 /* dword index in the MQD of a banked HQD register */
-#define MQD_HQD_FIRST 128u
-#define MQD_HQD_COUNT (REG_GC_CP_HQD_PQ_WPTR_HI - REG_GC_CP_MQD_BASE_ADDR + 1u)
+#define MQD_HQD_FIRST	  128u
+#define MQD_HQD_COUNT	  (REG_GC_CP_HQD_PQ_WPTR_HI - REG_GC_CP_MQD_BASE_ADDR + 1u)
 #define MQD_DWORD_OF(reg) (MQD_HQD_FIRST + (uint32_t)(reg) - (uint32_t)REG_GC_CP_MQD_BASE_ADDR)
 
 HW_STATIC_ASSERT(MQD_HQD_COUNT == 56);

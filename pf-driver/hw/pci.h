@@ -8,19 +8,19 @@
 
 #include "pf-driver/hw/types.h"
 
-#define VGPU_PCI_VENDOR_ATI	 0x1002u
-#define VGPU_PCI_DEVICE_PF	 0x6860u /* Radeon Instinct MI25 */
-#define VGPU_PCI_DEVICE_VF	 0x686cu /* Radeon Instinct MI25 MxGPU */
-#define VGPU_PCI_REVISION	 0x01u
-#define VGPU_PCI_CLASS		 0x038000u
-#define VGPU_PCI_SUBVENDOR_PF	 0x5647u /* ours: "GV"; vgpu_pf.ko matches on it */
-#define VGPU_PCI_SUBDEVICE_PF	 0x5047u
-#define VGPU_PCI_SUBVENDOR_VF	 0x1002u
-#define VGPU_PCI_SUBDEVICE_VF	 0x0c35u
+#define VGPU_PCI_VENDOR_ATI   0x1002u
+#define VGPU_PCI_DEVICE_PF    0x6860u /* Radeon Instinct MI25 */
+#define VGPU_PCI_DEVICE_VF    0x686cu /* Radeon Instinct MI25 MxGPU */
+#define VGPU_PCI_REVISION     0x01u
+#define VGPU_PCI_CLASS	      0x038000u
+#define VGPU_PCI_SUBVENDOR_PF 0x5647u /* ours: "GV"; vgpu_pf.ko matches on it */
+#define VGPU_PCI_SUBDEVICE_PF 0x5047u
+#define VGPU_PCI_SUBVENDOR_VF 0x1002u
+#define VGPU_PCI_SUBDEVICE_VF 0x0c35u
 
 enum vgpu_pci_bar {
-	VGPU_BAR_VRAM = 0, /* 64-bit prefetchable */
-	VGPU_BAR_DOORBELL = 2, /* 64-bit prefetchable */
+	VGPU_BAR_VRAM = 0,	/* 64-bit prefetchable */
+	VGPU_BAR_DOORBELL = 2,	/* 64-bit prefetchable */
 	VGPU_BAR_REGISTERS = 5, /* 32-bit */
 };
 
@@ -32,7 +32,7 @@ enum vgpu_pci_bar {
 enum vgpu_pci_cap {
 	VGPU_CAP_PCIE = 0x40,
 	VGPU_CAP_MSI = 0x80,
-	VGPU_CAP_MSIX = 0xa0, /* PF */
+	VGPU_CAP_MSIX = 0xa0,	 /* PF */
 	VGPU_ECAP_SRIOV = 0x100, /* PF */
 	VGPU_ECAP_ARI = 0x150,
 	VGPU_ECAP_VSEC = 0x200, /* PF: GPU-IOV */

@@ -9,15 +9,15 @@
 
 #include "pf-driver/hw/types.h"
 
-#define VF_VRAM_VBIOS_OFFSET  0u
-#define VF_VRAM_VBIOS_BYTES   0x10000u
-#define VF_VRAM_PF2VF_OFFSET  0x10000u
-#define VF_VRAM_VF2PF_OFFSET  0x10400u
+#define VF_VRAM_VBIOS_OFFSET	 0u
+#define VF_VRAM_VBIOS_BYTES	 0x10000u
+#define VF_VRAM_PF2VF_OFFSET	 0x10000u
+#define VF_VRAM_VF2PF_OFFSET	 0x10400u
 #define VF_VRAM_BAD_PAGES_OFFSET 0x10800u
-#define VF_VRAM_RESERVED_BYTES 0x40000u
-#define PF2VF_BYTES	      1024u
-#define PF2VF_VERSION	      2u
-#define VF2PF_VERSION	      3u
+#define VF_VRAM_RESERVED_BYTES	 0x40000u
+#define PF2VF_BYTES		 1024u
+#define PF2VF_VERSION		 2u
+#define VF2PF_VERSION		 3u
 
 struct pf2vf_message {
 	uint32_t size;

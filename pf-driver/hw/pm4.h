@@ -15,15 +15,15 @@ enum pm4_opcode {
 #undef PM4
 };
 
-#define PM4_TYPE_3	    3u
-#define PM4_TYPE_2	    2u
-#define PM4_COUNT_NO_BODY   0x3fffu /* NOP only */
-#define PM4_MAX_IB_DWORDS   0xfffffu
-#define PM4_MAX_IB_NESTING  3u
+#define PM4_TYPE_3	   3u
+#define PM4_TYPE_2	   2u
+#define PM4_COUNT_NO_BODY  0x3fffu /* NOP only */
+#define PM4_MAX_IB_DWORDS  0xfffffu
+#define PM4_MAX_IB_NESTING 3u
 
 #define PM4_HEADER_OF(opcode, body_dwords)                                                         \
 	(HW_PREP(PM4_HEADER, TYPE, PM4_TYPE_3) | HW_PREP(PM4_HEADER, OPCODE, opcode) |             \
-	 HW_PREP(PM4_HEADER, COUNT, (body_dwords) - 1))
+	 HW_PREP(PM4_HEADER, COUNT, (body_dwords)-1))
 
 enum pm4_compare {
 	PM4_COMPARE_ALWAYS = 0,

@@ -36,8 +36,8 @@ enum hw_reg_access {
 };
 
 /* BAR5: 512 KiB of dwords */
-#define HW_REG_COUNT	    0x20000u
-#define HW_REG_BAR_BYTES    0x80000u
+#define HW_REG_COUNT	 0x20000u
+#define HW_REG_BAR_BYTES 0x80000u
 
 /* bank of one function in the PF-only range: VGPU_VF0_* + function * this */
 #define HW_VGPU_BANK_STRIDE 0x20u

@@ -22,7 +22,7 @@
 #endif
 
 /* size and offset of a layout, as the documents give them */
-#define HW_ASSERT_SIZE(type, bytes) HW_STATIC_ASSERT(sizeof(type) == (bytes))
+#define HW_ASSERT_SIZE(type, bytes)	      HW_STATIC_ASSERT(sizeof(type) == (bytes))
 #define HW_ASSERT_OFFSET(type, member, bytes) HW_STATIC_ASSERT(offsetof(type, member) == (bytes))
 
 #endif

@@ -27,27 +27,28 @@
 #define VGPU_PF_NAME_BYTES   64u
 
 enum vgpu_pf_op {
-	VGPU_PF_OP_GET_INFO = 1, /* struct vgpu_pf_info */
-	VGPU_PF_OP_GET_VF = 2, /* struct vgpu_pf_vf */
-	VGPU_PF_OP_PROVISION = 3, /* struct vgpu_pf_provision */
-	VGPU_PF_OP_RELEASE = 4, /* struct vgpu_pf_vf_ref: starts the scrub */
+	VGPU_PF_OP_GET_INFO = 1,      /* struct vgpu_pf_info */
+	VGPU_PF_OP_GET_VF = 2,	      /* struct vgpu_pf_vf */
+	VGPU_PF_OP_PROVISION = 3,     /* struct vgpu_pf_provision */
+	VGPU_PF_OP_RELEASE = 4,	      /* struct vgpu_pf_vf_ref: starts the scrub */
 	VGPU_PF_OP_SCRUB_DURABLE = 5, /* struct vgpu_pf_vf_ref: the scrub record is on disk */
-	VGPU_PF_OP_CONTROL = 6, /* struct vgpu_pf_control */
+	VGPU_PF_OP_CONTROL = 6,	      /* struct vgpu_pf_control */
 	VGPU_PF_OP_SET_RUN_TABLE = 7, /* struct vgpu_pf_run_table */
 	VGPU_PF_OP_GET_RUN_TABLE = 8, /* struct vgpu_pf_run_table */
-	VGPU_PF_OP_GET_EVENT_RING = 9, /* struct vgpu_pf_event_ring_info; fds: ring memory, eventfd */
-	VGPU_PF_OP_SAVE = 10, /* struct vgpu_pf_stream; fd: written until its end */
-	VGPU_PF_OP_RESTORE = 11, /* struct vgpu_pf_stream; fd: read until its end */
-	VGPU_PF_OP_LEASE = 12, /* struct vgpu_pf_lease: this client is the policy writer */
+	VGPU_PF_OP_GET_EVENT_RING =
+		9,		     /* struct vgpu_pf_event_ring_info; fds: ring memory, eventfd */
+	VGPU_PF_OP_SAVE = 10,	     /* struct vgpu_pf_stream; fd: written until its end */
+	VGPU_PF_OP_RESTORE = 11,     /* struct vgpu_pf_stream; fd: read until its end */
+	VGPU_PF_OP_LEASE = 12,	     /* struct vgpu_pf_lease: this client is the policy writer */
 	VGPU_PF_OP_VERIFY_ZERO = 13, /* struct vgpu_pf_vf_ref: -EUCLEAN if released VRAM is not 0 */
-	VGPU_PF_OP_DUMP = 14, /* struct vgpu_pf_stream; fd: text for a bug report */
+	VGPU_PF_OP_DUMP = 14,	     /* struct vgpu_pf_stream; fd: text for a bug report */
 };
 
 struct vgpu_pf_request {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t op; /* enum vgpu_pf_op */
-	uint32_t size; /* of the struct that follows */
+	uint32_t op;	 /* enum vgpu_pf_op */
+	uint32_t size;	 /* of the struct that follows */
 	uint64_t cookie; /* returned in the reply */
 };
 
@@ -62,10 +63,10 @@ struct vgpu_pf_reply {
 
 /* life cycle of a VF, docs/vf-lifecycle.md */
 enum vgpu_pf_vf_state {
-	VGPU_PF_VF_ABSENT = 0, /* no resources */
+	VGPU_PF_VF_ABSENT = 0,	    /* no resources */
 	VGPU_PF_VF_PROVISIONED = 1, /* has resources, guest not initialised */
-	VGPU_PF_VF_READY = 2, /* may run, not in the engine now */
-	VGPU_PF_VF_RUNNING = 3, /* in the engine */
+	VGPU_PF_VF_READY = 2,	    /* may run, not in the engine now */
+	VGPU_PF_VF_RUNNING = 3,	    /* in the engine */
 	VGPU_PF_VF_PAUSED = 4,
 	VGPU_PF_VF_STOPPED = 5,
 	VGPU_PF_VF_RESETTING = 6,
@@ -79,21 +80,21 @@ struct vgpu_pf_info {
 	uint32_t size;
 	uint32_t uapi_version;
 	uint32_t total_vfs;
-	uint32_t home; /* 0 process, 1 kernel */
-	uint64_t vram_bytes; /* of the device */
-	uint64_t vram_free_bytes; /* provisionable now */
+	uint32_t home;			  /* 0 process, 1 kernel */
+	uint64_t vram_bytes;		  /* of the device */
+	uint64_t vram_free_bytes;	  /* provisionable now */
 	uint64_t vram_largest_free_bytes; /* for one VF (page tables scatter: equals free) */
-	uint64_t vram_pf_bytes; /* reserved for the PF */
-	uint64_t vram_unit_bytes; /* granularity of a VF's VRAM */
-	uint64_t vram_aperture_bytes; /* BAR0 of a VF: upper limit of its VRAM */
-	uint32_t doorbell_pages; /* per VF, upper limit */
+	uint64_t vram_pf_bytes;		  /* reserved for the PF */
+	uint64_t vram_unit_bytes;	  /* granularity of a VF's VRAM */
+	uint64_t vram_aperture_bytes;	  /* BAR0 of a VF: upper limit of its VRAM */
+	uint32_t doorbell_pages;	  /* per VF, upper limit */
 	uint32_t cu_count;
-	uint64_t device_time_ns; /* clock of run log and events */
+	uint64_t device_time_ns;   /* clock of run log and events */
 	uint64_t table_generation; /* of the run table in force */
-	uint64_t boot_id; /* changes when the PF core starts anew */
-	uint32_t lease_held; /* 1: a client holds the policy lease */
-	uint32_t device_lost; /* 1: the device does not answer */
-	uint64_t switches; /* world switches since start */
+	uint64_t boot_id;	   /* changes when the PF core starts anew */
+	uint32_t lease_held;	   /* 1: a client holds the policy lease */
+	uint32_t device_lost;	   /* 1: the device does not answer */
+	uint64_t switches;	   /* world switches since start */
 	uint64_t switch_p50_ns, switch_p99_ns, switch_max_ns; /* end to end, park included */
 	uint64_t whole_resets;
 	char name[VGPU_PF_NAME_BYTES];
@@ -102,8 +103,8 @@ struct vgpu_pf_info {
 /* everything about one VF: what adoption needs, and its counters */
 struct vgpu_pf_vf {
 	uint32_t size;
-	uint32_t vf; /* in: VF number */
-	uint32_t state; /* enum vgpu_pf_vf_state */
+	uint32_t vf;	     /* in: VF number */
+	uint32_t state;	     /* enum vgpu_pf_vf_state */
 	uint32_t generation; /* of this provisioning */
 	uint64_t vram_bytes;
 	uint64_t vram_first_offset; /* device VRAM offset of its first page */
@@ -118,14 +119,15 @@ struct vgpu_pf_vf {
 	uint64_t overruns; /* quanta exceeded by more than 200 us */
 	uint64_t overrun_max_ns;
 	int64_t debit_ns; /* service received beyond the table's quanta */
-	uint64_t flrs; /* resets, all causes */
+	uint64_t flrs;	  /* resets, all causes */
 	uint64_t guest_flrs, hangs;
 	uint64_t full_access_count, full_access_timeouts;
 	uint64_t mailbox_messages, mailbox_unknown;
 	uint64_t doorbells_latched, faults, bad_packets, bad_accesses, illegal_instructions;
-	uint64_t guard_events[4]; /* flr, exclusive, exclusive time-out, interrupts: in the window */
-	uint32_t guard_level; /* 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine */
-	uint32_t last_error; /* enum vgpu_pf_reason */
+	uint64_t
+		guard_events[4]; /* flr, exclusive, exclusive time-out, interrupts: in the window */
+	uint32_t guard_level;	 /* 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine */
+	uint32_t last_error;	 /* enum vgpu_pf_reason */
 	uint8_t uuid[16];
 	char driver_version[VGPU_PF_NAME_BYTES]; /* from VF2PF, sanitised */
 	uint64_t guest_fb_usage_bytes;
@@ -133,16 +135,16 @@ struct vgpu_pf_vf {
 
 struct vgpu_pf_provision {
 	uint32_t size;
-	uint32_t vf; /* in; 0: any ABSENT VF, its number is returned */
-	uint64_t vram_bytes; /* in: multiple of vram_unit_bytes */
-	uint64_t cu_mask; /* in; 0: all */
-	uint32_t doorbell_pages; /* in; 0: all */
-	uint32_t generation; /* out */
-	uint32_t preempt_timeout_us; /* in; 0: default */
+	uint32_t vf;			 /* in; 0: any ABSENT VF, its number is returned */
+	uint64_t vram_bytes;		 /* in: multiple of vram_unit_bytes */
+	uint64_t cu_mask;		 /* in; 0: all */
+	uint32_t doorbell_pages;	 /* in; 0: all */
+	uint32_t generation;		 /* out */
+	uint32_t preempt_timeout_us;	 /* in; 0: default */
 	uint32_t full_access_timeout_ms; /* in; 0: default */
-	uint8_t uuid[16]; /* in */
-	uint32_t guard_limits[4]; /* in; 0: default; UINT32_MAX: no limit */
-	uint32_t flags; /* enum vgpu_pf_provision_flags */
+	uint8_t uuid[16];		 /* in */
+	uint32_t guard_limits[4];	 /* in; 0: default; UINT32_MAX: no limit */
+	uint32_t flags;			 /* enum vgpu_pf_provision_flags */
 	uint32_t reserved;
 };
 
@@ -160,7 +162,7 @@ struct vgpu_pf_vf_ref {
 enum vgpu_pf_control_action {
 	VGPU_PF_PAUSE = 1,
 	VGPU_PF_RESUME = 2,
-	VGPU_PF_STOP = 3, /* off the engine, gates shut, resources kept */
+	VGPU_PF_STOP = 3,  /* off the engine, gates shut, resources kept */
 	VGPU_PF_RESET = 4, /* FLR: guest told, device state scrubbed, back to PROVISIONED */
 	VGPU_PF_CLEAR_QUARANTINE = 5,
 };
@@ -205,20 +207,20 @@ enum vgpu_pf_table_flags {
  */
 enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_NONE = 0,
-	VGPU_PF_EVENT_RUN = 1, /* VF ran duration_ns until time_ns; arg: enum vgpu_hw_run_end */
-	VGPU_PF_EVENT_STATE = 2, /* arg: new enum vgpu_pf_vf_state; arg2: old */
-	VGPU_PF_EVENT_WAKE = 3, /* an inactive VF has work */
-	VGPU_PF_EVENT_IDLE = 4, /* VF gave up its slice */
+	VGPU_PF_EVENT_RUN = 1,	   /* VF ran duration_ns until time_ns; arg: enum vgpu_hw_run_end */
+	VGPU_PF_EVENT_STATE = 2,   /* arg: new enum vgpu_pf_vf_state; arg2: old */
+	VGPU_PF_EVENT_WAKE = 3,	   /* an inactive VF has work */
+	VGPU_PF_EVENT_IDLE = 4,	   /* VF gave up its slice */
 	VGPU_PF_EVENT_OVERRUN = 5, /* duration_ns beyond its quantum */
-	VGPU_PF_EVENT_HANG = 6, /* arg: enum vgpu_pf_reason; VF will be reset */
-	VGPU_PF_EVENT_RESET_DONE = 7, /* arg: enum vgpu_pf_reason */
-	VGPU_PF_EVENT_SCRUBBED = 8, /* arg: generation; wants SCRUB_DURABLE */
-	VGPU_PF_EVENT_GUARD = 9, /* arg: which limit; arg2: level */
+	VGPU_PF_EVENT_HANG = 6,	   /* arg: enum vgpu_pf_reason; VF will be reset */
+	VGPU_PF_EVENT_RESET_DONE = 7,	/* arg: enum vgpu_pf_reason */
+	VGPU_PF_EVENT_SCRUBBED = 8,	/* arg: generation; wants SCRUB_DURABLE */
+	VGPU_PF_EVENT_GUARD = 9,	/* arg: which limit; arg2: level */
 	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
-	VGPU_PF_EVENT_ATTACH = 11, /* arg: 1 attached, 0 detached */
+	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */
 	VGPU_PF_EVENT_GUEST_ERROR = 12, /* arg, arg2: dwords of LOG_VF_ERROR */
-	VGPU_PF_EVENT_POLICY = 13, /* sysfs policy write while the lease is held */
-	VGPU_PF_EVENT_TABLE = 14, /* arg: generation now in force */
+	VGPU_PF_EVENT_POLICY = 13,	/* sysfs policy write while the lease is held */
+	VGPU_PF_EVENT_TABLE = 14,	/* arg: generation now in force */
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
 	VGPU_PF_EVENT_DEVICE_BACK = 16,
 	VGPU_PF_EVENT_WHOLE_RESET = 17,
@@ -227,7 +229,7 @@ enum vgpu_pf_event_type {
 struct vgpu_pf_event {
 	uint64_t seq;
 	uint64_t time_ns; /* device clock for RUN, else CLOCK_MONOTONIC */
-	uint32_t type; /* enum vgpu_pf_event_type */
+	uint32_t type;	  /* enum vgpu_pf_event_type */
 	uint32_t vf;
 	uint64_t duration_ns;
 	uint64_t arg;
@@ -268,7 +270,7 @@ enum vgpu_pf_reason {
 	VGPU_PF_REASON_NONE = 0,
 	VGPU_PF_REASON_OPERATOR = 1,
 	VGPU_PF_REASON_GUEST_REQUEST = 2, /* mailbox 5 or 201 */
-	VGPU_PF_REASON_GUEST_FLR = 3, /* DEVICE_RESET or config space */
+	VGPU_PF_REASON_GUEST_FLR = 3,	  /* DEVICE_RESET or config space */
 	VGPU_PF_REASON_DETACH = 4,
 	VGPU_PF_REASON_IDLE_TIMEOUT = 5, /* did not idle within preempt_timeout */
 	VGPU_PF_REASON_SAVE_TIMEOUT = 6,

@@ -41,13 +41,13 @@ inline tl::unexpected<Error> fail_errno(int code, std::string what) {
 #define VGPU_CONCAT(a, b) VGPU_CONCAT_(a, b)
 
 /// TRY(auto x, call()): x is the value of call(), or this function returns call()'s error.
-#define TRY(decl, ...)                                                                             \
-    auto VGPU_CONCAT(try_, __LINE__) = (__VA_ARGS__);                                              \
-    if (!VGPU_CONCAT(try_, __LINE__))                                                              \
-        return tl::make_unexpected(std::move(VGPU_CONCAT(try_, __LINE__)).error());                \
+#define TRY(decl, ...)                                                              \
+    auto VGPU_CONCAT(try_, __LINE__) = (__VA_ARGS__);                               \
+    if (!VGPU_CONCAT(try_, __LINE__))                                               \
+        return tl::make_unexpected(std::move(VGPU_CONCAT(try_, __LINE__)).error()); \
     decl = std::move(*VGPU_CONCAT(try_, __LINE__))
 
 /// TRY_VOID(call()): this function returns call()'s error if there is one.
-#define TRY_VOID(...)                                                                              \
-    if (auto VGPU_CONCAT(try_, __LINE__) = (__VA_ARGS__); !VGPU_CONCAT(try_, __LINE__))            \
+#define TRY_VOID(...)                                                                   \
+    if (auto VGPU_CONCAT(try_, __LINE__) = (__VA_ARGS__); !VGPU_CONCAT(try_, __LINE__)) \
     return tl::make_unexpected(std::move(VGPU_CONCAT(try_, __LINE__)).error())

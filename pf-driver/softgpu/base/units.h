@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Sizes with their unit: 16_MiB is a Bytes, not an int. Time is std::chrono.
+// Sizes with their unit: 16_MiB is a Bytes, not an int, so that a count of pages or MiB cannot be
+// passed where bytes are wanted. Time is std::chrono everywhere; raw numbers (JSON, registers)
+// carry their unit in their name.
 #pragma once
 
 #include <compare>

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Style as a test suite: each check_* function is one claim about the tree.
+
+usage: tests/style/run.py [CHECK...]     without names: all of them
+Every failure names the file, the line and what to do. Exit status 1 if a claim does not hold.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CODE = ('.c', '.h', '.cpp', '.hpp')
+GPL_AREAS = ('pf-driver/hw/', 'pf-driver/uapi/', 'pf-driver/core/', 'pf-driver/linux/',
+             'pf-driver/user/')
+
+# What each layer may include besides itself (docs/architecture.md, dependency law).
+LAYERS = {
+    'pf-driver/hw': [],
+    'pf-driver/uapi': [],
+    'pf-driver/core': ['pf-driver/hw', 'pf-driver/uapi'],
+    'pf-driver/linux': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi'],
+    'pf-driver/user': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi'],
+    'pf-driver/softgpu/base': ['pf-driver/hw'],
+    'pf-driver/softgpu': ['pf-driver/hw'],
+    'vf-agent': ['pf-driver/hw', 'pf-driver/uapi'],
+    'daemon/ports': ['pf-driver/uapi'],
+    'daemon/service': ['daemon/ports'],
+    'daemon/adapters': ['daemon/ports', 'pf-driver/uapi'],
+    'daemon/dbus': ['daemon/service', 'daemon/ports'],
+    'cli': [],
+}
+# Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.
+BLOCKS = {
+    'vfio_user': [], 'pci': ['vfio_user'], 'regs': [], 'mem': ['regs'], 'isa': ['mem'],
+    'ih': ['mem', 'regs'], 'psp': ['mem', 'regs', 'ih'], 'sdma': ['mem', 'regs', 'ih'],
+    'cp': ['mem', 'regs', 'isa', 'ih', 'sdma'], 'iov': ['regs', 'mem', 'pci', 'cp', 'ih'],
+}
+
+
+def tracked():
+    out = subprocess.run(['git', '-C', ROOT, 'ls-files', '-co', '--exclude-standard'],
+                         capture_output=True, text=True, check=True).stdout.split('\n')
+    return sorted(f for f in out if f and os.path.isfile(os.path.join(ROOT, f)))
+
+
+def text_of(name):
+    with open(os.path.join(ROOT, name), encoding='utf-8', errors='replace') as f:
+        return f.read()
+
+
+def layer_of(path):
+    fits = [a for a in LAYERS if path.startswith(a + '/')]
+    return max(fits, key=len) if fits else None
+
+
+def includes_of(name):
+    for number, line in enumerate(text_of(name).split('\n'), 1):
+        m = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if m:
+            yield number, m.group(1)
+
+
+def allowed(layer, target):
+    """True if a file of `layer` may include a file of layer `target`."""
+    if layer == target or target in LAYERS[layer]:
+        return True
+    softgpu = 'pf-driver/softgpu'
+    return layer.startswith(softgpu) and target.startswith(softgpu)
+
+
+def check_include_arrows(files):
+    """Includes follow the dependency law and are written from the root."""
+    for name in files:
+        layer = layer_of(name)
+        if not name.endswith(CODE) or layer is None:
+            continue
+        for number, target in includes_of(name):
+            to = layer_of(target)
+            if to and not allowed(layer, to):
+                yield f'{name}:{number}: {layer} must not include {target} ({to})'
+            if not os.path.isfile(os.path.join(ROOT, target)) and '/' in target and to:
+                yield f'{name}:{number}: no such file from the root: {target}'
+
+
+def check_softgpu_blocks(files):
+    """Blocks of softgpu include only the blocks below them; isa never includes cp."""
+    pattern = re.compile(r'pf-driver/softgpu/(\w+)/')
+    for name in files:
+        m = pattern.match(name)
+        if not m or m.group(1) not in BLOCKS:
+            continue
+        for number, target in includes_of(name):
+            to = pattern.match(target)
+            if to and to.group(1) not in ('base', m.group(1), *BLOCKS[m.group(1)]):
+                yield f'{name}:{number}: block {m.group(1)} must not include {to.group(1)}'
+
+
+def check_spdx(files):
+    """Every source file opens with its SPDX line; kernel-bound areas are dual licensed."""
+    kinds = CODE + ('.def', '.cmake', '.sh', '.py', '.cl')
+    for name in files:
+        if not name.endswith(kinds) and os.path.basename(name) != 'CMakeLists.txt':
+            continue
+        head = '\n'.join(text_of(name).split('\n')[:3])
+        want = 'GPL-2.0-only OR MIT' if name.startswith(GPL_AREAS) and name.endswith(
+            CODE + ('.def',)) else 'MIT'
+        if not re.search(r'SPDX-License-Identifier: ' + re.escape(want) + r'( \*/)?$', head, re.M):
+            yield f'{name}:1: wants the line "SPDX-License-Identifier: {want}"'
+
+
+def rows(name):
+    """(line number, macro, [arguments]) of each row of a .def file."""
+    for number, line in enumerate(text_of(name).split('\n'), 1):
+        m = re.match(r'([A-Z][A-Z0-9_]*)\((.*)\)\s*$', line)
+        if m:
+            yield number, m.group(1), [a.strip() for a in re.split(r',\s*(?=(?:[^"]*"[^"]*")*[^"]*$)',
+                                                                   m.group(2))]
+
+
+# file: (columns that must be unique together, column to be sorted by or None), per macro
+DEF_RULES = {
+    'pf-driver/hw/regs.def': {'REG': ((0, 1), 2), 'REG_ARRAY': ((0, 1), 2)},
+    'pf-driver/hw/fields.def': {'FIELD': ((0, 1), None)},
+    'pf-driver/hw/pm4.def': {'PM4': ((0,), 1)},
+    'pf-driver/hw/sdma.def': {'SDMA': ((0,), 1)},
+    'pf-driver/hw/mailbox.def': {'MAILBOX_TO_PF': ((0,), 1), 'MAILBOX_TO_VF': ((0,), 1)},
+}
+
+
+def check_def_rows(files):
+    """Rows of hw/*.def are unique, sorted and documented."""
+    for name, rules in DEF_RULES.items():
+        seen, last = {}, {}
+        for number, macro, args in rows(name):
+            if macro not in rules:
+                continue
+            unique, order = rules[macro]
+            key = (macro,) + tuple(args[i] for i in unique)
+            if key in seen:
+                yield f'{name}:{number}: same row as line {seen[key]}'
+            seen[key] = number
+            if not re.fullmatch(r'"[^"]+"', args[-1]):
+                yield f'{name}:{number}: the last column must document the row'
+            if order is None:
+                continue
+            value = int(args[order], 0)
+            if value < last.get(macro, -1):
+                yield f'{name}:{number}: out of order (0x{value:x} after 0x{last[macro]:x})'
+            last[macro] = value
+
+
+def check_def_overlap(files):
+    """No two rows of regs.def claim one register."""
+    owner = {}
+    for number, macro, args in rows('pf-driver/hw/regs.def'):
+        offset, count, stride = int(args[2], 0), 1, 1
+        if macro == 'REG_ARRAY':
+            count, stride = int(args[3]), int(args[4])
+        for i in range(count):
+            at = offset + i * stride
+            if at in owner:
+                yield f'pf-driver/hw/regs.def:{number}: 0x{at:x} is also in line {owner[at]}'
+            owner[at] = number
+
+
+def check_fields_fit(files):
+    """Fields of one register or dword do not overlap without need and fit 32 bits."""
+    for number, macro, args in rows('pf-driver/hw/fields.def'):
+        first, count = int(args[2]), int(args[3])
+        if count < 1 or first + count > 32:
+            yield f'pf-driver/hw/fields.def:{number}: bits {first}+{count} leave the dword'
+
+
+def check_formatting(files):
+    """C and C++ sources are what clang-format-14 would write."""
+    code = [f for f in files if f.endswith(CODE)]
+    for i in range(0, len(code), 64):
+        run = subprocess.run(['clang-format-14', '--dry-run', '--ferror-limit=1'] + code[i:i + 64],
+                             cwd=ROOT, capture_output=True, text=True)
+        for m in re.finditer(r'^(\S+?):(\d+):\d+: (?:warning|error)', run.stderr, re.M):
+            yield f'{m.group(1)}:{m.group(2)}: not formatted; run clang-format-14 -i {m.group(1)}'
+
+
+def check_line_length(files):
+    """No line of code is longer than 100 columns."""
+    for name in files:
+        if not name.endswith(CODE):
+            continue
+        for number, line in enumerate(text_of(name).split('\n'), 1):
+            if len(line.expandtabs(8)) > 100:
+                yield f'{name}:{number}: {len(line.expandtabs(8))} columns'
+
+
+def check_magic_cases(files):
+    """Numbers of the hardware stand in hw/ and isa/ops only."""
+    for name in files:
+        if not name.endswith(CODE) or name.startswith(('tests/', 'pf-driver/hw/')):
+            continue
+        for number, line in enumerate(text_of(name).split('\n'), 1):
+            if re.match(r'\s*case (0x[0-9a-fA-F]+|\d{2,})\s*:', line):
+                yield f'{name}:{number}: a number in a case label; give it a name in hw/'
+
+
+def check_no_reinterpret_cast(files):
+    """reinterpret_cast stays in base/bits.h."""
+    for name in files:
+        if name.endswith(CODE) and not name.endswith('base/bits.h'):
+            for number, line in enumerate(text_of(name).split('\n'), 1):
+                if 'reinterpret_cast' in line:
+                    yield f'{name}:{number}: use load/store/bytes_of of base/bits.h'
+
+
+def check_no_hosts_or_paths(files):
+    """No package mirror's host name and no path of one machine is written down."""
+    host = re.compile(r'https?://[\w.-]*(debian\.(org|net)|ubuntu\.com|nodesource|mirror)')
+    path = re.compile(r'(?<![\w$}])/(work|root|home/\w+)/')
+    for name in files:
+        if name.startswith('tests/style/') or name.endswith(('.svg', '.png')):
+            continue
+        for number, line in enumerate(text_of(name).split('\n'), 1):
+            if host.search(line):
+                yield f'{name}:{number}: a mirror host name; derive it from apt'
+            if path.search(line):
+                yield f'{name}:{number}: a path of one machine'
+
+
+def check_todo_reason(files):
+    """A TODO says why it is there."""
+    for name in files:
+        if not name.endswith(CODE + ('.py', '.sh')) or name.startswith('tests/style/'):
+            continue
+        for number, line in enumerate(text_of(name).split('\n'), 1):
+            if re.search(r'\b(TODO|FIXME|XXX|HACK)\b(?!.{12,})', line):
+                yield f'{name}:{number}: a TODO without its reason'
+
+
+def check_header_story(files):
+    """Each header of the product opens with what it is and who calls it."""
+    for name in files:
+        if not name.endswith('.h') or name.startswith('tests/'):
+            continue
+        comment = 0
+        for line in text_of(name).split('\n')[1:16]:
+            if re.match(r'\s*(//|/\*|\*)', line) and len(line.strip()) > 4:
+                comment += 1
+        if comment < 2:
+            yield f'{name}:1: open with 3-15 lines: what this is, how it fits, who calls it'
+
+
+def check_markdown_links(files):
+    """Links between documents lead somewhere."""
+    for name in files:
+        if not name.endswith('.md'):
+            continue
+        for m in re.finditer(r'\]\(([^)#:]+)(#[^)]*)?\)', text_of(name)):
+            target = os.path.normpath(os.path.join(ROOT, os.path.dirname(name), m.group(1)))
+            if not os.path.exists(target):
+                yield f'{name}: dead link {m.group(1)}'
+
+
+def check_json_parses(files):
+    """Every JSON file parses."""
+    for name in files:
+        if name.endswith('.json') and '/invalid/' not in name:
+            try:
+                json.loads(text_of(name))
+            except ValueError as error:
+                yield f'{name}: {error}'
+
+
+def check_folders(files):
+    """Only the folders of docs/architecture.md exist at the top."""
+    known = {'pf-driver', 'vf-agent', 'daemon', 'cli', 'schemas', 'tests', 'docs', 'cmake',
+             'debian', '.ci'}
+    for top in sorted({f.split('/')[0] for f in files if '/' in f}):
+        if top not in known:
+            yield f'{top}/: no such folder in the layout'
+    for name in files:
+        if re.search(r'(^|/)(utils|helpers|common|misc|third_party)(/|\.)', name):
+            yield f'{name}: name the file after its noun'
+
+
+def main(names):
+    files = tracked()
+    checks = {n[6:]: f for n, f in globals().items() if n.startswith('check_')}
+    unknown = [n for n in names if n not in checks]
+    if unknown:
+        sys.exit(f'run.py: no check {unknown[0]}; there are: {" ".join(sorted(checks))}')
+    failed = 0
+    for name in names or checks:
+        complaints = list(checks[name](files))
+        print(f'{"FAIL" if complaints else "ok  "} {name}: {checks[name].__doc__}')
+        for line in complaints[:40]:
+            print('     ' + line)
+        if len(complaints) > 40:
+            print(f'     … and {len(complaints) - 40} more')
+        failed += bool(complaints)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
