@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""One test guest: stock QEMU (TCG) with VFs attached by vfio-user-pci, and a command channel.
+
+    with Vm(sockets=['run/vf1.sock'], log_dir=...) as vm:
+        vm.run('load_amdgpu ip_block_mask=0xdf', timeout=180)
+        print(vm.run('in_root rocminfo').text)
+
+Console and command channel are serial ports on unix sockets; both are kept as files in log_dir.
+Times are generous: a guest under TCG is 10-50 times slower than silicon.
+"""
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GUEST = os.path.join(ROOT, 'build', 'guest')
+
+
+class GuestError(Exception):
+    """The guest did not do what was asked; the message names the log to read."""
+
+
+class Answer:
+    def __init__(self, status, text):
+        self.status = status
+        self.text = text
+
+
+class Vm:
+    def __init__(self, sockets, log_dir, name='guest', memory='2G', cpus=1, share=None):
+        self.sockets = [os.path.abspath(s) for s in sockets]
+        self.log_dir = os.path.abspath(log_dir)
+        self.name = name
+        self.memory = memory
+        self.cpus = cpus
+        self.share = share or os.path.join(GUEST, 'programs')
+        self.process = None
+        self.channel = None
+        self.pending = b''
+
+    def path(self, what):
+        return os.path.join(self.log_dir, f'{self.name}.{what}')
+
+    def arguments(self):
+        qemu = os.path.join(GUEST, 'qemu', 'root')
+        libraries = os.path.join(qemu, 'usr/lib/x86_64-linux-gnu')
+        command = [os.path.join(qemu, 'lib64/ld-linux-x86-64.so.2'), '--library-path', libraries,
+                   '--argv0', 'qemu-system-x86_64',
+                   os.path.join(qemu, 'usr/bin/qemu-system-x86_64'),
+                   '-L', os.path.join(qemu, 'usr/share/qemu'),
+                   '-L', os.path.join(qemu, 'usr/share/seabios'),
+                   '-accel', 'tcg,thread=multi', '-machine', 'q35,memory-backend=mem0',
+                   '-cpu', 'max', '-m', self.memory, '-smp', str(self.cpus),
+                   '-object', f'memory-backend-memfd,id=mem0,size={self.memory},share=on',
+                   '-nodefaults', '-display', 'none', '-no-reboot',
+                   '-kernel', os.path.join(GUEST, 'vmlinuz'),
+                   '-initrd', os.path.join(GUEST, 'initrd.gz'),
+                   '-append', 'console=ttyS0 panic=-1 loglevel=7 mitigations=off',
+                   '-serial', f'file:{self.path("console.log")}',
+                   '-chardev', f'socket,id=ch,path={self.path("ch")},server=on,wait=off',
+                   '-serial', 'chardev:ch']
+        for tag, directory in (('system', os.path.join(GUEST, 'system', 'root')),
+                               ('tests', self.share)):
+            command += ['-virtfs', f'local,path={directory},mount_tag={tag},security_model=none,'
+                        'readonly=on,multidevs=remap']
+        for number, path in enumerate(self.sockets):
+            device = {'driver': 'vfio-user-pci', 'id': f'vf{number}',
+                      'socket': {'type': 'unix', 'path': path}}
+            command += ['-device', json.dumps(device)]
+        return command
+
+    def __enter__(self):
+        os.makedirs(self.log_dir, exist_ok=True)
+        os.makedirs(self.share, exist_ok=True)
+        if os.path.exists(self.path('ch')):
+            os.unlink(self.path('ch'))
+        with open(self.path('qemu.log'), 'wb') as log:
+            self.process = subprocess.Popen(self.arguments(), stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log)
+        try:
+            self.connect(time.monotonic() + 30)
+            self.wait_for(b'#ready', 180)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def connect(self, deadline):
+        while True:
+            channel = socket.socket(socket.AF_UNIX)
+            try:
+                channel.connect(self.path('ch'))
+                self.channel = channel
+                return
+            except OSError:
+                channel.close()
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise GuestError(f'QEMU did not start; see {self.path("qemu.log")}')
+            time.sleep(0.05)
+
+    def wait_for(self, mark, timeout):
+        """Text up to a line that starts with `mark`, and the rest of that line."""
+        deadline = time.monotonic() + timeout
+        while True:
+            for start in (0, self.pending.find(b'\n' + mark) + 1):
+                if self.pending.startswith(mark, start) and b'\n' in self.pending[start:]:
+                    end = self.pending.index(b'\n', start)
+                    text, line = self.pending[:start], self.pending[start + len(mark):end]
+                    self.pending = self.pending[end + 1:]
+                    return text.decode(errors='replace'), line.decode(errors='replace').strip()
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise GuestError(f'no answer in {timeout} s; see {self.path("console.log")}; '
+                                 f'so far: {self.pending[-400:]!r}')
+            self.channel.settimeout(left)
+            try:
+                data = self.channel.recv(65536)
+            except socket.timeout:
+                continue
+            if not data:
+                raise GuestError(f'the guest is gone; see {self.path("console.log")}')
+            with open(self.path('channel.log'), 'ab') as log:
+                log.write(data)
+            self.pending += data.replace(b'\r', b'')
+
+    def run(self, command, timeout=60):
+        """Runs one shell command in the guest's init; Answer(status, text)."""
+        self.channel.sendall(command.encode() + b'\n')
+        text, status = self.wait_for(b'#rc', timeout)
+        return Answer(int(status or -1), text)
+
+    def dmesg(self):
+        with open(self.path('console.log'), errors='replace') as log:
+            return log.read()
+
+    def kill(self):
+        if self.channel:
+            self.channel.close()
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait(timeout=30)
+
+    def __exit__(self, *_):
+        self.kill()
