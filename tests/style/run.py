@@ -27,7 +27,7 @@ LAYERS = {
     'pf-driver/softgpu': ['pf-driver/hw'],
     'vf-agent': ['pf-driver/hw', 'pf-driver/uapi'],
     'daemon/ports': ['pf-driver/uapi'],
-    'daemon/service': ['daemon/ports'],
+    'daemon/service': ['daemon/ports', 'pf-driver/uapi'],
     'daemon/adapters': ['daemon/ports', 'pf-driver/uapi'],
     'daemon/dbus': ['daemon/service', 'daemon/ports'],
     'cli': [],
