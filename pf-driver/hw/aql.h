@@ -159,6 +159,10 @@ enum aql_queue_error {
 };
 #define AQL_QUEUE_ERROR_TRAP 0x80000000u
 
+/* s_trap ids of the HSA ABI */
+#define AQL_TRAP_ABORT 2u
+#define AQL_TRAP_DEBUG 3u
+
 struct aql_kernel_descriptor {
 	uint32_t group_segment_fixed_size;
 	uint32_t private_segment_fixed_size;
@@ -178,6 +182,7 @@ HW_ASSERT_OFFSET(struct aql_kernel_descriptor, compute_pgm_rsrc1, 48);
 
 #define AQL_MAX_WORKGROUP_ITEMS 1024u
 #define AQL_MAX_LDS_BYTES	65536u
+#define AQL_LDS_BLOCK_BYTES	512u /* unit of COMPUTE_PGM_RSRC2.LDS_SIZE */
 #define AQL_WAVE_LANES		64u
 
 #endif

@@ -111,6 +111,13 @@ enum gpuiov_vector {
 	GPUIOV_VECTOR_COUNT = 2,
 };
 
+/* RESET_CONTROL (ours): write 1 resets the whole device; reads 1 until done */
+#define GPUIOV_RESET_WHOLE 0x1u
+
+/* reset value of VGPU_ID and VGPU_VERSION (ours) */
+#define VGPU_ID_MAGIC	     0x55504756u
+#define VGPU_REGISTERS_VERSION 1u
+
 /* VGPU_OP_COMMAND: bulk operations of the device, commanded by the PF (ours) */
 enum vgpu_hw_op {
 	VGPU_OP_NONE = 0,

@@ -58,6 +58,8 @@ enum ih_source {
 #define IH_FAULT_RING_READ	  (1u << 4)
 #define IH_FAULT_RING_WRITE	  (1u << 5)
 
+#define IH_SQ_ENCODING_WAVE 1u /* SQ_INTERRUPT_0.ENCODING of s_sendmsg(MSG_INTERRUPT) */
+
 /* ring_id of a CP end-of-pipe IV */
 #define IH_CP_RING_ID(me, pipe, queue)                                                             \
 	((uint8_t)(((pipe)&3u) | (((me)&3u) << 2) | (((queue)&7u) << 4)))

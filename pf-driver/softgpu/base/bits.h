@@ -4,6 +4,7 @@
 // bounds-checked by the caller's span; nothing else in softgpu casts pointers to other types.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cassert>
 #include <cstddef>
@@ -40,6 +41,14 @@ template <typename T> std::span<std::byte> bytes_of(T& object) {
 template <typename T> std::span<const std::byte> bytes_of(const T& object) {
     static_assert(std::is_trivially_copyable_v<T>);
     return std::as_bytes(std::span<const T, 1>(&object, 1));
+}
+
+/// The T at `at`, in memory that a guest or another engine may change at any time. `at` must be
+/// aligned to sizeof(T).
+template <typename T> std::atomic_ref<T> shared_at(std::byte* at) {
+    static_assert(std::atomic_ref<T>::is_always_lock_free);
+    assert(reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0);
+    return std::atomic_ref<T>(*reinterpret_cast<T*>(at));
 }
 
 /// Bits [first, first + count) of `value`.

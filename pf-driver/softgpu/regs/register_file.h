@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Register file: one function's bank of BAR5 registers. Most are plain storage; a block claims those
-// that have a behaviour. Two ways in:
+// Register file: one function's bank of BAR5 registers. Most are plain storage; a block claims
+// those that have a behaviour. Two ways in:
 //   mmio_read / mmio_write   the function's own BAR accesses, filtered by regs.def's access column
-//   read / write             privileged paths: PM4 and SDMA packets, RLCG, the PF, blocks themselves
+//   read / write             privileged paths: PM4 and SDMA packets, RLCG, the PF, blocks
+//   themselves
 // Claims are made once while the GPU is built. All calls are made with the VF's lock held.
 #pragma once
 
@@ -56,10 +57,9 @@ private:
         Read read;
         Write write;
     };
-    Role role_;
-    std::vector<std::uint32_t> storage_;    // HW_REG_COUNT values
-    std::vector<std::uint16_t> claim_of_;   // per register: index into claims_, 0: none
-    std::vector<std::uint8_t> access_;      // per register: enum hw_reg_access
+    std::vector<std::uint32_t> storage_;   // HW_REG_COUNT values
+    std::vector<std::uint16_t> claim_of_;  // per register: index into claims_, 0: none
+    std::vector<std::uint8_t> access_;     // per register: enum hw_reg_access
     std::vector<Claim> claims_{1};
     std::uint64_t refused_ = 0;
 };

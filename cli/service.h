@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// Service: org.vgpu1 as the verbs use it, in plain values. BusService speaks through the generated
+// proxies; tests pass a Service of their own. Failures are ServiceError: the D-Bus name, the
+// service's words, and the exit code that belongs to them. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace vgpu::cli {
+
+using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
+using Properties = std::map<std::string, Value>;
+using Options = std::map<std::string, Value>;
+
+/// Documented in docs/dbus-api.md.
+enum class ExitCode : int {
+    Ok = 0,
+    Failed = 1,
+    Usage = 2,
+    NotFound = 3,
+    NotAuthorized = 4,
+    Unreachable = 5,
+    NoCapacity = 6,
+    Lost = 7,
+    ReadOnly = 8,
+};
+
+class ServiceError : public std::runtime_error {
+public:
+    ServiceError(std::string name, const std::string& message)
+        : std::runtime_error(message), name_(std::move(name)) {}
+
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] ExitCode exit_code() const;
+
+private:
+    std::string name_;
+};
+
+/// What can be done to a VF without options of its own.
+enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
+
+class Service {
+public:
+    virtual ~Service() = default;
+
+    virtual Properties manager() = 0;
+    virtual std::vector<Properties> list_gpus() = 0;
+    virtual std::vector<Properties> list_vfs() = 0;
+    /// Object path of a target.
+    virtual std::string resolve(const std::string& target) = 0;
+    /// Object path of the new VF.
+    virtual std::string create_vf(const std::string& gpu, const Options& options) = 0;
+    virtual void set_gpu(const std::string& path, const Options& options) = 0;
+    virtual void set_vf(const std::string& path, const Options& options) = 0;
+    virtual void destroy_vf(const std::string& path, const Options& options) = 0;
+    virtual void act(const std::string& path, VfAction action, const Options& options) = 0;
+};
+
+/// Connects to "system", "session" or a D-Bus address.
+std::unique_ptr<Service> connect_service(const std::string& bus);
+
+}  // namespace vgpu::cli

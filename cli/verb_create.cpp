@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl create: gives a VF resources and a place in the run table.
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+namespace vgpu::cli {
+
+namespace {
+
+class CreateVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "create"; }
+    [[nodiscard]] std::string summary() const override { return "give a VF resources"; }
+    void describe(CLI::App& command) override {
+        command.add_option("--gpu", gpu_, "GPU (default: the one with the most free VRAM)");
+        command.add_option("--name", name_, "name (default: GPU-vfN)");
+        command.add_option("--vram", vram_, "VRAM, such as 256M (default: a fair part)");
+        command.add_option("--weight", weight_, "1 to 10000 (default 100)");
+        command.add_option("--quantum-us", quantum_us_, "longest slice (default: the GPU's)");
+        command.add_option("--cu-mask", cu_mask_, "compute units, such as 0xff (default: all)");
+        command.add_option("--doorbell-pages", doorbell_pages_, "default: all a VF can have");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        Options options;
+        if (!name_.empty()) options["name"] = name_;
+        if (!vram_.empty()) options["vram_bytes"] = vram_bytes();
+        put(options, "weight", weight_);
+        put(options, "quantum_us", quantum_us_);
+        put(options, "cu_mask", cu_mask_);
+        put(options, "doorbell_pages", doorbell_pages_);
+        const std::string path = invocation.service.create_vf(gpu_, options);
+        const auto vfs = invocation.service.list_vfs();
+        const Properties& vf = with_path(vfs, path);
+        if (invocation.output == Output::Json)
+            invocation.out << document_text("vgpuctl-create-1", {{"vf", json_of(vf)}});
+        else
+            invocation.out << fmt::format(
+                "{} '{}' {} weight {}\n", text_of(vf, "Target"), text_of(vf, "Name"),
+                size_text(number_of(vf, "VramBytes")), text_of(vf, "Weight"));
+        return ExitCode::Ok;
+    }
+
+private:
+    static void put(Options& options, const std::string& name,
+                    const std::optional<std::uint64_t>& value) {
+        if (value) options[name] = *value;
+    }
+
+    [[nodiscard]] std::uint64_t vram_bytes() const {
+        const auto bytes = parse_size(vram_);
+        if (!bytes)
+            throw ServiceError("org.vgpu1.Error.WrongType",
+                               fmt::format("--vram {}: a size is a number with K, M, G or nothing "
+                                           "behind it, such as 256M",
+                                           vram_));
+        return *bytes;
+    }
+
+    std::string gpu_, name_, vram_;
+    std::optional<std::uint64_t> weight_, quantum_us_, cu_mask_, doorbell_pages_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_create_verb() {
+    return std::make_unique<CreateVerb>();
+}
+
+}  // namespace vgpu::cli

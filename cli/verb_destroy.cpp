@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl destroy TARGET: takes a VF's resources back; its VRAM is scrubbed first.
+#include "cli/verbs.h"
+
+namespace vgpu::cli {
+
+namespace {
+
+class DestroyVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "destroy"; }
+    [[nodiscard]] std::string summary() const override {
+        return "take a VF's resources back, scrubbed";
+    }
+    void describe(CLI::App& command) override {
+        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        command.add_flag("--no-wait", no_wait_, "do not wait until the VRAM is scrubbed");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = resolve_vf(invocation.service, target_, name());
+        Options options;
+        if (no_wait_) options["no_wait"] = true;
+        invocation.service.destroy_vf(path, options);
+        print_done(invocation, target_, no_wait_ ? "being scrubbed" : "destroyed");
+        return ExitCode::Ok;
+    }
+
+private:
+    std::string target_;
+    bool no_wait_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_destroy_verb() {
+    return std::make_unique<DestroyVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl list: every GPU and every VF in service, one line each.
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::cli {
+
+namespace {
+
+std::string gpu_table(const std::vector<Properties>& gpus) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Properties& gpu : gpus)
+        rows.push_back({text_of(gpu, "Id"), text_of(gpu, "State"),
+                        size_text(number_of(gpu, "VramFreeBytes")),
+                        size_text(number_of(gpu, "VramBytes")), text_of(gpu, "TotalVfs"),
+                        text_of(gpu, "CuCount"), text_of(gpu, "Switches")});
+    return table_text({{"GPU", Align::Left, true},
+                       {"STATE"},
+                       {"FREE", Align::Right},
+                       {"VRAM", Align::Right},
+                       {"VFS", Align::Right},
+                       {"CUS", Align::Right},
+                       {"SWITCHES", Align::Right}},
+                      rows);
+}
+
+std::string vf_table(const std::vector<Properties>& vfs) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Properties& vf : vfs)
+        rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
+                        size_text(number_of(vf, "VramBytes")), text_of(vf, "Weight"),
+                        percent_text(real_of(vf, "ShareWindow")),
+                        flag_of(vf, "Attached") ? "yes" : "no"});
+    return table_text({{"VF", Align::Left, true},
+                       {"NAME", Align::Left, true},
+                       {"STATE"},
+                       {"VRAM", Align::Right},
+                       {"WEIGHT", Align::Right},
+                       {"SHARE", Align::Right},
+                       {"ATTACHED"}},
+                      rows);
+}
+
+class ListVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "list"; }
+    [[nodiscard]] std::string summary() const override { return "GPUs and the VFs in service"; }
+    void describe(CLI::App& command) override {
+        command.add_flag("--gpus", only_gpus_, "only the GPUs");
+        command.add_flag("--vfs", only_vfs_, "only the VFs")->excludes("--gpus");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const bool with_gpus = !only_vfs_, with_vfs = !only_gpus_;
+        const auto gpus = with_gpus ? invocation.service.list_gpus() : std::vector<Properties>{};
+        const auto vfs = with_vfs ? invocation.service.list_vfs() : std::vector<Properties>{};
+        if (invocation.output == Output::Json) {
+            invocation.out << document_text("vgpuctl-list-1",
+                                            {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}});
+            return ExitCode::Ok;
+        }
+        if (with_gpus) invocation.out << gpu_table(gpus);
+        if (with_gpus && with_vfs) invocation.out << "\n";
+        if (with_vfs && vfs.empty())
+            invocation.out << "No VF is in service; 'vgpuctl create' makes one.\n";
+        else if (with_vfs)
+            invocation.out << vf_table(vfs);
+        return ExitCode::Ok;
+    }
+
+private:
+    bool only_gpus_ = false;
+    bool only_vfs_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_list_verb() {
+    return std::make_unique<ListVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl resume TARGET: put a paused or stopped VF back.
+#include "cli/verbs.h"
+
+namespace vgpu::cli {
+
+namespace {
+
+class ResumeVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "resume"; }
+    [[nodiscard]] std::string summary() const override { return "put a paused or stopped VF back"; }
+    void describe(CLI::App& command) override {
+        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        command.add_flag("--clear-quarantine", clear_, "forgive what its guest did first");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = resolve_vf(invocation.service, target_, name());
+        if (clear_) invocation.service.act(path, VfAction::ClearQuarantine, {});
+        invocation.service.act(path, VfAction::Resume, {});
+        print_done(invocation, target_, "resumed");
+        return ExitCode::Ok;
+    }
+
+private:
+    std::string target_;
+    bool clear_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_resume_verb() {
+    return std::make_unique<ResumeVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl set TARGET: changes a VF's name, weight or quantum, or a GPU's quantum or longest gap.
+#include "cli/verbs.h"
+
+#include <optional>
+
+namespace vgpu::cli {
+
+namespace {
+
+class SetVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "set"; }
+    [[nodiscard]] std::string summary() const override { return "change a VF or a GPU"; }
+    void describe(CLI::App& command) override {
+        command.add_option("TARGET", target_, "gpu0, gpu0/vf3, a VF's name or UUID")->required();
+        command.add_option("--name", name_, "VF: its new name");
+        command.add_option("--weight", weight_, "VF: 1 to 10000");
+        command.add_option("--quantum-us", quantum_us_,
+                           "VF or GPU: longest slice; VF 0: the GPU's");
+        command.add_option("--max-gap-ms", max_gap_ms_, "GPU: longest time off the engine");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = invocation.service.resolve(target_);
+        Options options;
+        if (name_) options["name"] = *name_;
+        if (weight_) options["weight"] = *weight_;
+        if (quantum_us_) options["quantum_us"] = *quantum_us_;
+        if (max_gap_ms_) options["max_gap_ms"] = *max_gap_ms_;
+        if (options.empty())
+            throw ServiceError("org.vgpu1.Error.UnknownOption",
+                               "nothing to set; see 'vgpuctl set --help'");
+        if (is_vf_path(path))
+            invocation.service.set_vf(path, options);
+        else
+            invocation.service.set_gpu(path, options);
+        print_done(invocation, target_, "set");
+        return ExitCode::Ok;
+    }
+
+private:
+    std::string target_;
+    std::optional<std::string> name_;
+    std::optional<std::uint64_t> weight_, quantum_us_, max_gap_ms_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_set_verb() {
+    return std::make_unique<SetVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl show TARGET: everything about one GPU or VF.
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+#include <array>
+
+namespace vgpu::cli {
+
+namespace {
+
+using Formatter = std::string (*)(const Properties&, const std::string&);
+
+std::string plain(const Properties& from, const std::string& name) {
+    return text_of(from, name);
+}
+std::string size(const Properties& from, const std::string& name) {
+    return size_text(number_of(from, name));
+}
+std::string share(const Properties& from, const std::string& name) {
+    return percent_text(real_of(from, name));
+}
+std::string lag(const Properties& from, const std::string& name) {
+    return lag_text(real_of(from, name)) + " quanta";
+}
+std::string duration(const Properties& from, const std::string& name) {
+    return duration_text(number_of(from, name));
+}
+std::string microseconds(const Properties& from, const std::string& name) {
+    const std::uint64_t us = number_of(from, name);
+    return us == 0 ? "the GPU's" : fmt::format("{} us", us);
+}
+std::string mask(const Properties& from, const std::string& name) {
+    const std::uint64_t bits = number_of(from, name);
+    return bits == 0 ? "all" : fmt::format("{:#x}", bits);
+}
+
+struct Line {
+    const char* title;
+    const char* property;
+    Formatter format;
+};
+
+constexpr std::array kVfLines{
+    Line{"Target", "Target", plain},
+    Line{"Name", "Name", plain},
+    Line{"UUID", "Uuid", plain},
+    Line{"State", "State", plain},
+    Line{"Last error", "LastError", plain},
+    Line{"Socket", "Socket", plain},
+    Line{"Attached", "Attached", plain},
+    Line{"Guest driver", "Driver", plain},
+    Line{"VRAM", "VramBytes", size},
+    Line{"VRAM used", "GuestFbUsageBytes", size},
+    Line{"Compute units", "CuMask", mask},
+    Line{"Doorbell pages", "DoorbellPages", plain},
+    Line{"Weight", "Weight", plain},
+    Line{"Quantum", "QuantumUs", microseconds},
+    Line{"Share, ideal now", "ShareIdeal", share},
+    Line{"Share, last 10 s", "ShareWindow", share},
+    Line{"Share, in all", "ShareTotal", share},
+    Line{"Lag", "LagQuanta", lag},
+    Line{"Lag, worst", "MaxLagQuanta", lag},
+    Line{"Service", "ServiceNs", duration},
+    Line{"Switches", "Switches", plain},
+    Line{"Overruns", "Overruns", plain},
+    Line{"Overrun, worst", "OverrunMaxNs", duration},
+    Line{"Resets", "Flrs", plain},
+    Line{"Resets by guest", "GuestFlrs", plain},
+    Line{"Hangs", "Hangs", plain},
+    Line{"Faults", "Faults", plain},
+    Line{"Bad packets", "BadPackets", plain},
+    Line{"Bad accesses", "BadAccesses", plain},
+    Line{"Illegal instr.", "IllegalInstructions", plain},
+    Line{"Guard level", "GuardLevel", plain},
+};
+
+constexpr std::array kGpuLines{
+    Line{"GPU", "Id", plain},
+    Line{"State", "State", plain},
+    Line{"Message", "StateMessage", plain},
+    Line{"PF core", "Home", plain},
+    Line{"uapi socket", "UapiSocket", plain},
+    Line{"softgpu pid", "SoftgpuPid", plain},
+    Line{"vgpu-pf pid", "PfPid", plain},
+    Line{"VFs", "TotalVfs", plain},
+    Line{"VRAM", "VramBytes", size},
+    Line{"VRAM free", "VramFreeBytes", size},
+    Line{"VRAM unit", "VramUnitBytes", size},
+    Line{"VRAM per VF, most", "VramApertureBytes", size},
+    Line{"Compute units", "CuCount", plain},
+    Line{"Quantum", "QuantumUs", microseconds},
+    Line{"Longest gap, ms", "MaxGapMs", plain},
+    Line{"Table entries", "TableEntries", plain},
+    Line{"Table cycle", "TableCycleUs", microseconds},
+    Line{"Table exact", "TableExact", plain},
+    Line{"Switches", "Switches", plain},
+    Line{"Switch p50", "SwitchP50Ns", duration},
+    Line{"Switch p99", "SwitchP99Ns", duration},
+    Line{"Switch, worst", "SwitchMaxNs", duration},
+    Line{"Events lost", "EventsLost", plain},
+    Line{"Whole resets", "WholeResets", plain},
+};
+
+template <std::size_t N>
+void print(std::ostream& out, const std::array<Line, N>& lines, const Properties& properties) {
+    constexpr std::size_t kTitle = 19;
+    for (const Line& line : lines)
+        out << fmt::format("{:<{}}{}\n", std::string(line.title) + ":", kTitle,
+                           line.format(properties, line.property));
+}
+
+class ShowVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "show"; }
+    [[nodiscard]] std::string summary() const override { return "everything about a GPU or VF"; }
+    void describe(CLI::App& command) override {
+        command.add_option("TARGET", target_, "gpu0, gpu0/vf3, a VF's name or UUID")->required();
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = invocation.service.resolve(target_);
+        const bool is_vf = is_vf_path(path);
+        const auto list = is_vf ? invocation.service.list_vfs() : invocation.service.list_gpus();
+        const Properties& one = with_path(list, path);
+        if (invocation.output == Output::Json)
+            invocation.out << document_text("vgpuctl-show-1",
+                                            {{is_vf ? "vf" : "gpu", json_of(one)}});
+        else if (is_vf)
+            print(invocation.out, kVfLines, one);
+        else
+            print(invocation.out, kGpuLines, one);
+        return ExitCode::Ok;
+    }
+
+private:
+    std::string target_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_show_verb() {
+    return std::make_unique<ShowVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl top: who gets the engine, refreshed until interrupted.
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <chrono>
+#include <csignal>
+
+namespace vgpu::cli {
+
+namespace {
+
+constexpr std::string_view kHomeAndClear = "\x1b[H\x1b[J";
+
+std::string gpu_lines(const std::vector<Properties>& gpus) {
+    std::string text;
+    for (const Properties& gpu : gpus)
+        text += fmt::format("{}: {}, {} switches, p50 {}, p99 {}, {} free\n", text_of(gpu, "Id"),
+                            text_of(gpu, "State"), text_of(gpu, "Switches"),
+                            duration_text(number_of(gpu, "SwitchP50Ns")),
+                            duration_text(number_of(gpu, "SwitchP99Ns")),
+                            size_text(number_of(gpu, "VramFreeBytes")));
+    return text;
+}
+
+std::string vf_table(const std::vector<Properties>& vfs) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Properties& vf : vfs)
+        rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
+                        text_of(vf, "Weight"), percent_text(real_of(vf, "ShareWindow")),
+                        percent_text(real_of(vf, "ShareIdeal")), lag_text(real_of(vf, "LagQuanta")),
+                        lag_text(real_of(vf, "MaxLagQuanta")), text_of(vf, "Switches"),
+                        text_of(vf, "Overruns")});
+    return table_text({{"VF", Align::Left, true},
+                       {"NAME", Align::Left, true},
+                       {"STATE"},
+                       {"WGT", Align::Right},
+                       {"SHARE", Align::Right},
+                       {"IDEAL", Align::Right},
+                       {"LAG", Align::Right},
+                       {"MAX", Align::Right},
+                       {"SWITCHES", Align::Right},
+                       {"OVR", Align::Right}},
+                      rows);
+}
+
+/// Waits; true if SIGINT or SIGTERM came.
+class Interruptible {
+public:
+    Interruptible() {
+        sigset_t signals;
+        ::sigemptyset(&signals);
+        ::sigaddset(&signals, SIGINT);
+        ::sigaddset(&signals, SIGTERM);
+        ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+        fd_ = ::signalfd(-1, &signals, SFD_CLOEXEC);
+    }
+    ~Interruptible() { ::close(fd_); }
+    Interruptible(const Interruptible&) = delete;
+    Interruptible& operator=(const Interruptible&) = delete;
+
+    [[nodiscard]] bool wait(std::chrono::milliseconds time) const {
+        pollfd waited{.fd = fd_, .events = POLLIN, .revents = 0};
+        return ::poll(&waited, 1, static_cast<int>(time.count())) != 0;
+    }
+
+private:
+    int fd_ = -1;
+};
+
+class TopVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "top"; }
+    [[nodiscard]] std::string summary() const override { return "who gets the engine, live"; }
+    void describe(CLI::App& command) override {
+        command.add_flag("--once", once_, "print once and end");
+        command.add_option("--interval-ms", interval_ms_, "time between refreshes")
+            ->check(CLI::Range(100u, 60'000u))
+            ->capture_default_str();
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        if (once_) {
+            print(invocation);
+            return ExitCode::Ok;
+        }
+        const Interruptible interruptible;
+        do {
+            print(invocation);
+        } while (!interruptible.wait(std::chrono::milliseconds(interval_ms_)));
+        return ExitCode::Ok;
+    }
+
+private:
+    void print(Invocation& invocation) const {
+        const auto gpus = invocation.service.list_gpus();
+        const auto vfs = invocation.service.list_vfs();
+        if (invocation.output == Output::Json) {
+            invocation.out << document_text("vgpuctl-top-1",
+                                            {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}});
+        } else {
+            if (invocation.is_terminal && !once_) invocation.out << kHomeAndClear;
+            invocation.out << gpu_lines(gpus) << "\n" << vf_table(vfs);
+        }
+        invocation.out.flush();
+    }
+
+    bool once_ = false;
+    unsigned interval_ms_ = 1000;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_top_verb() {
+    return std::make_unique<TopVerb>();
+}
+
+}  // namespace vgpu::cli

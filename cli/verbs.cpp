@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::cli {
+
+std::vector<std::unique_ptr<Verb>> all_verbs() {
+    std::vector<std::unique_ptr<Verb>> verbs;
+    verbs.push_back(make_list_verb());
+    verbs.push_back(make_show_verb());
+    verbs.push_back(make_top_verb());
+    verbs.push_back(make_create_verb());
+    verbs.push_back(make_set_verb());
+    verbs.push_back(make_destroy_verb());
+    verbs.push_back(make_reset_verb());
+    verbs.push_back(make_pause_verb());
+    verbs.push_back(make_resume_verb());
+    verbs.push_back(make_stop_verb());
+    verbs.push_back(make_version_verb());
+    return verbs;
+}
+
+const Properties& with_path(const std::vector<Properties>& list, const std::string& path) {
+    for (const Properties& one : list)
+        if (text_of(one, "Path") == path) return one;
+    throw ServiceError("org.vgpu1.Error.NoSuchVf", "it has gone in the meantime");
+}
+
+bool is_vf_path(const std::string& path) {
+    return path.find("/vf/") != std::string::npos;
+}
+
+std::string resolve_vf(Service& service, const std::string& target, const std::string& verb) {
+    std::string path = service.resolve(target);
+    if (is_vf_path(path)) return path;
+    throw ServiceError(
+        "org.vgpu1.Error.NoSuchVf",
+        fmt::format("{} is a GPU; {} wants a VF, such as {}/vf1", target, verb, target));
+}
+
+void print_done(Invocation& invocation, const std::string& target, const std::string& done) {
+    if (invocation.output == Output::Json)
+        invocation.out << document_text("vgpuctl-done-1", {{"target", target}, {"done", done}});
+    else
+        invocation.out << target << ": " << done << "\n";
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// Verbs of vgpuctl: each has a file of its own with its options, its work and its output. Output
+// goes to the stream it is given, in text or (--json) as one JSON document with a schema id. The
+// list of all verbs is made here and nowhere else; run_cli() in app.cpp is the only caller.
+#pragma once
+
+#include "cli/format.h"
+#include "cli/service.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace vgpu::cli {
+
+enum class Output { Text, Json };
+
+struct Invocation {
+    Service& service;
+    std::ostream& out;
+    Output output = Output::Text;
+    bool is_terminal = false;  ///< `out` is one
+};
+
+class Verb {
+public:
+    virtual ~Verb() = default;
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual std::string summary() const = 0;
+    virtual void describe(CLI::App& command) = 0;
+    virtual ExitCode run(Invocation& invocation) = 0;
+};
+
+std::unique_ptr<Verb> make_list_verb();
+std::unique_ptr<Verb> make_show_verb();
+std::unique_ptr<Verb> make_create_verb();
+std::unique_ptr<Verb> make_destroy_verb();
+std::unique_ptr<Verb> make_set_verb();
+std::unique_ptr<Verb> make_top_verb();
+std::unique_ptr<Verb> make_reset_verb();
+std::unique_ptr<Verb> make_pause_verb();
+std::unique_ptr<Verb> make_resume_verb();
+std::unique_ptr<Verb> make_stop_verb();
+std::unique_ptr<Verb> make_version_verb();
+
+std::vector<std::unique_ptr<Verb>> all_verbs();
+
+/// The VF or GPU with this object path among `list`; ServiceError if it has gone.
+const Properties& with_path(const std::vector<Properties>& list, const std::string& path);
+
+/// A GPU's object path has no part "/vf/".
+bool is_vf_path(const std::string& path);
+
+/// Resolves `target` and refuses GPUs, naming `verb`.
+std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
+
+/// "gpu0/vf3: paused" or {"schema": …, "target": …, "done": …}
+void print_done(Invocation& invocation, const std::string& target, const std::string& done);
+
+}  // namespace vgpu::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/event_ring.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
+    struct stat file {};
+    if (::fstat(memory, &file) != 0) return fail_errno(ErrorId::PfLost, errno, "event ring");
+    const std::uint64_t wanted =
+        info.events_offset + std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
+    const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
+                          info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
+                          info.events_offset % alignof(vgpu_pf_event) == 0 &&
+                          info.bytes <= (1u << 30) && wanted <= info.bytes && file.st_size >= 0 &&
+                          info.bytes <= static_cast<std::uint64_t>(file.st_size);
+    if (!is_sound) return fail(ErrorId::PfLost, "the event ring's sizes contradict each other");
+    return {};
+}
+
+/// The writer stores sequence numbers with release order; the mapping is shared and read-only.
+std::uint64_t load_acquire(const std::uint64_t& shared) {
+    return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EventRing>> EventRing::map(const vgpu_pf_event_ring_info& info,
+                                                  UniqueFd memory, UniqueFd wakeup) {
+    TRY_VOID(check(info, memory.get()));
+    void* base = ::mmap(nullptr, info.bytes, PROT_READ, MAP_SHARED, memory.get(), 0);
+    if (base == MAP_FAILED) return fail_errno(ErrorId::PfLost, errno, "cannot map the event ring");
+    std::unique_ptr<EventRing> ring(new EventRing(base, info, std::move(wakeup)));
+    ring->skip_to_end();
+    return ring;
+}
+
+EventRing::EventRing(const void* base, const vgpu_pf_event_ring_info& info, UniqueFd wakeup)
+    : base_(base), info_(info), wakeup_(std::move(wakeup)) {}
+
+EventRing::~EventRing() {
+    ::munmap(const_cast<void*>(base_), info_.bytes);
+}
+
+std::uint64_t EventRing::next_seq() const {
+    const auto* head = static_cast<const vgpu_pf_event_ring_head*>(base_);
+    return std::max<std::uint64_t>(1, load_acquire(head->next_seq));
+}
+
+bool EventRing::copy(std::uint64_t seq, vgpu_pf_event& to) const {
+    const auto* bytes = static_cast<const char*>(base_) + info_.events_offset;
+    const void* slot = bytes + ((seq - 1) & (info_.entries - 1)) * sizeof(vgpu_pf_event);
+    const auto* event = static_cast<const vgpu_pf_event*>(slot);
+    if (load_acquire(event->seq) != seq) return false;
+    std::memcpy(&to, event, sizeof to);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return load_acquire(event->seq) == seq;
+}
+
+/// The eventfd may be a blocking one: its count is read only if there is one.
+void EventRing::drain_wakeup() const {
+    pollfd waited{.fd = wakeup_.get(), .events = POLLIN, .revents = 0};
+    std::uint64_t count = 0;
+    if (::poll(&waited, 1, 0) == 1 && ::read(wakeup_.get(), &count, sizeof count) < 0 &&
+        errno == EINTR)
+        drain_wakeup();
+}
+
+EventBatch EventRing::read() {
+    drain_wakeup();
+    EventBatch batch;
+    const std::uint64_t end = next_seq();
+    if (end < next_) next_ = end;
+    if (end - next_ > info_.entries) {
+        batch.lost = end - next_ - info_.entries;
+        next_ = end - info_.entries;
+    }
+    for (; next_ < end && batch.events.size() < kMaxBatch; ++next_) {
+        vgpu_pf_event event{};
+        if (copy(next_, event))
+            batch.events.push_back(event);
+        else
+            ++batch.lost;
+    }
+    return batch;
+}
+
+}  // namespace vgpu::daemon::adapters

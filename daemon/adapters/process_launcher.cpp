@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/process_launcher.h"
+
+#include "daemon/adapters/unique_fd.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/close_range.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+constexpr int kExecFailed = 127;
+
+std::string note_of(const ProcessSpec& spec) {
+    return fmt::format("{}/{}.pid", spec.directory, spec.label);
+}
+
+/// State letter and start time of a process, fields 3 and 22 of /proc/PID/stat.
+struct ProcessFacts {
+    char state = 'X';
+    std::uint64_t start_time = 0;
+};
+
+std::optional<ProcessFacts> facts_of(int pid) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string line;
+    if (!std::getline(file, line)) return {};
+    const std::size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos) return {};
+    std::istringstream fields(line.substr(name_end + 1));
+    constexpr int kFieldsToStartTime = 18;
+    ProcessFacts facts;
+    std::string skipped;
+    fields >> facts.state;
+    for (int i = 0; i < kFieldsToStartTime; ++i) fields >> skipped;
+    fields >> facts.start_time;
+    return fields ? std::optional(facts) : std::nullopt;
+}
+
+/// Runs in the child: only async-signal-safe calls between fork and exec.
+[[noreturn]] void become(char* const* command, int input, int output, int gate) {
+    char go = 0;
+    if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
+    ::setsid();
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::signal(SIGPIPE, SIG_DFL);
+    ::dup2(input, STDIN_FILENO);
+    ::dup2(output, STDOUT_FILENO);
+    ::dup2(output, STDERR_FILENO);
+    ::close_range(STDERR_FILENO + 1, ~0u, 0);
+    ::execvp(command[0], command);
+    ::_exit(kExecFailed);
+}
+
+Result<> write_note(const ProcessSpec& spec, const ProcessId& id) {
+    const std::string path = note_of(spec);
+    std::ofstream file(path, std::ios::trunc);
+    file << id.pid << ' ' << id.start_time << '\n';
+    file.close();
+    if (!file) return fail_errno(ErrorId::System, errno, fmt::format("cannot write {}", path));
+    return {};
+}
+
+}  // namespace
+
+Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
+    constexpr mode_t kLogMode = 0640;
+    const std::string log = fmt::format("{}/{}.log", spec.directory, spec.label);
+    const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const UniqueFd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kLogMode));
+    if (!input.is_open() || !output.is_open())
+        return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", log));
+    std::array<int, 2> pipe_ends{};
+    if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
+        return fail_errno(ErrorId::System, errno, "cannot make a pipe");
+    const UniqueFd gate(pipe_ends[0]);
+    UniqueFd opener(pipe_ends[1]);
+    std::vector<std::string> words = spec.command;
+    std::vector<char*> command;
+    for (std::string& word : words) command.push_back(word.data());
+    command.push_back(nullptr);
+
+    const pid_t pid = ::fork();
+    if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
+    if (pid == 0) {
+        opener.reset();
+        become(command.data(), input.get(), output.get(), gate.get());
+    }
+    const auto facts = facts_of(pid);
+    const ProcessId id{.pid = pid, .start_time = facts ? facts->start_time : 0};
+    TRY_VOID(write_note(spec, id));
+    const char go = 1;
+    if (::write(opener.get(), &go, 1) != 1)
+        return fail_errno(ErrorId::System, errno, fmt::format("cannot start {}", spec.label));
+    return id;
+}
+
+std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
+    std::ifstream file(note_of(spec));
+    ProcessId id;
+    if (!(file >> id.pid >> id.start_time) || id.pid <= 1) return {};
+    return is_alive(id) ? std::optional(id) : std::nullopt;
+}
+
+bool ProcessLauncher::is_alive(const ProcessId& id) {
+    int status = 0;
+    if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return false;
+    const auto facts = facts_of(id.pid);
+    return facts && facts->state != 'Z' && facts->start_time == id.start_time;
+}
+
+bool ProcessLauncher::socket_exists(const std::string& path) {
+    struct stat file {};
+    return ::stat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode);
+}
+
+void ProcessLauncher::remove_stale(const std::string& path) {
+    if (socket_exists(path)) ::unlink(path.c_str());
+}
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// ProcessLauncher: ProcessPort over fork and exec. A child gets a session of its own, the default
+// signal mask, /dev/null as input and LABEL.log as output, and no other fd; nothing ties its life
+// to vgpud's. The note LABEL.pid ("pid start_time") is written before the child may exec, so a
+// vgpud that dies in between still finds it. Children that end are reaped by is_alive(). One
+// thread.
+#pragma once
+
+#include "daemon/ports/process_port.h"
+
+namespace vgpu::daemon::adapters {
+
+class ProcessLauncher final : public ProcessPort {
+public:
+    Result<ProcessId> start(const ProcessSpec& spec) override;
+    std::optional<ProcessId> find(const ProcessSpec& spec) override;
+    [[nodiscard]] bool is_alive(const ProcessId& id) override;
+    [[nodiscard]] bool socket_exists(const std::string& path) override;
+    void remove_stale(const std::string& path) override;
+};
+
+}  // namespace vgpu::daemon::adapters

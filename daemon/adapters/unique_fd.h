@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// A file descriptor with one owner, closed when the owner goes. Used by all adapters; movable,
+// never shared between threads.
+#pragma once
+
+#include <unistd.h>
+#include <utility>
+
+namespace vgpu::daemon::adapters {
+
+class UniqueFd {
+public:
+    UniqueFd() = default;
+    explicit UniqueFd(int fd) : fd_(fd) {}
+    UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    UniqueFd& operator=(UniqueFd&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    UniqueFd(const UniqueFd&) = delete;
+    UniqueFd& operator=(const UniqueFd&) = delete;
+    ~UniqueFd() { reset(); }
+
+    void reset() {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+    }
+    [[nodiscard]] int get() const { return fd_; }
+    [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+    [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+
+private:
+    int fd_ = -1;
+};
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Authority: may this caller do that? Asks polkit about the caller's bus name (never about a pid),
+// allowing interaction; without polkit, root and vgpud's own user may, others may not. No answer,
+// an error or a caller that left are all "no". Asynchronous; the answer arrives in the main loop.
+#pragma once
+
+#include "daemon/dbus/sdbus_compat.h"
+#include "daemon/ports/result.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace vgpu::daemon::dbus {
+
+/// polkit actions; daemon/data/org.vgpu1.policy describes them.
+inline constexpr const char* kProvisionAction = "org.vgpu1.provision";
+inline constexpr const char* kControlAction = "org.vgpu1.control";
+
+class Authority {
+public:
+    using Done = std::function<void(Result<>)>;
+
+    virtual ~Authority() = default;
+    virtual void check(const std::string& sender, const std::string& action, Done done) = 0;
+};
+
+class PolkitAuthority final : public Authority {
+public:
+    explicit PolkitAuthority(sdbus::IConnection& bus);
+    void check(const std::string& sender, const std::string& action, Done done) override;
+
+private:
+    std::unique_ptr<sdbus::IProxy> polkit_;
+};
+
+/// For buses without polkit: uid 0 and the uid of this process.
+class OwnerAuthority final : public Authority {
+public:
+    explicit OwnerAuthority(sdbus::IConnection& bus);
+    void check(const std::string& sender, const std::string& action, Done done) override;
+
+private:
+    std::unique_ptr<sdbus::IProxy> bus_;
+};
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/dbus/gpu_object.h"
+
+#include <sys/mman.h>
+#include <cerrno>
+
+namespace vgpu::daemon::dbus {
+
+namespace {
+
+const InterfaceName kInterface{org::vgpu1::Gpu_adaptor::INTERFACE_NAME};
+
+/// The PF core's report in a memfd, ready to be read from its start.
+Result<sdbus::UnixFd> dump_of(GpuModel& gpu, const Options& options) {
+    TRY_VOID(OptionReader(options).only({}));
+    sdbus::UnixFd memory{::memfd_create("vgpu-dump", MFD_CLOEXEC), sdbus::adopt_fd};
+    if (!memory.isValid()) return fail_errno(ErrorId::System, errno, "cannot make a memfd");
+    TRY_VOID(gpu.dump(memory.get()));
+    if (::lseek(memory.get(), 0, SEEK_SET) < 0)
+        return fail_errno(ErrorId::System, errno, "cannot rewind the dump");
+    return memory;
+}
+
+}  // namespace
+
+GpuObject::GpuObject(Context& context, std::string id)
+    : AdaptorInterfaces(context.bus, sdbus::ObjectPath{gpu_path(id)}),
+      context_(context),
+      id_(std::move(id)) {
+    shown_ = fingerprint_of(gpu().view());
+    registerAdaptor();
+    emitInterfacesAddedSignal({kInterface});
+}
+
+GpuObject::~GpuObject() {
+    emitInterfacesRemovedSignal({kInterface});
+    unregisterAdaptor();
+}
+
+GpuModel& GpuObject::gpu() {
+    return *context_.manager.find_gpu(id_);
+}
+
+void GpuObject::refresh() {
+    Fingerprint now = fingerprint_of(gpu().view());
+    const std::vector<PropertyName> changed = changes(shown_, now);
+    shown_ = std::move(now);
+    if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);
+}
+
+void GpuObject::Set(sdbus::Result<>&& result, SentOptions options) {
+    authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
+               [&manager = context_.manager, id = id_, values = options_of(options)] {
+                   return manager.set_gpu({.gpu = id}, values);
+               });
+}
+
+void GpuObject::Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) {
+    authorized(context_, current_sender(getObject()), kControlAction, std::move(result),
+               [this, values = options_of(options)] { return dump_of(gpu(), values); });
+}
+
+std::tuple<GpuObject::SentEntries, std::uint64_t> GpuObject::GetRunTable(
+    const SentOptions& options) {
+    const Options values = options_of(options);
+    if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
+    const auto table = gpu().run_table();
+    if (!table) throw to_dbus(table.error());
+    SentEntries entries;
+    for (std::uint32_t i = 0; i < table->count; ++i)
+        entries.emplace_back(table->entries[i].vf, table->entries[i].quantum_us);
+    return {std::move(entries), table->generation};
+}
+
+#define GPU_PROPERTY(name, type, signalled, value) \
+    type GpuObject::name() {                       \
+        const GpuView v = gpu().view();            \
+        return type{value};                        \
+    }
+#include "daemon/dbus/gpu_properties.def"
+#undef GPU_PROPERTY
+
+}  // namespace vgpu::daemon::dbus

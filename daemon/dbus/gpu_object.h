@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuObject: org.vgpu1.Gpu at /org/vgpu1/gpu/ID. Thin, as VfObject. Made by Objects, one per GPU of
+// the configuration, for the life of vgpud.
+#pragma once
+
+#include "daemon/dbus/context.h"
+
+#include "vgpu1/gpu_adaptor.h"
+
+namespace vgpu::daemon::dbus {
+
+class GpuObject final
+    : public sdbus::AdaptorInterfaces<org::vgpu1::Gpu_adaptor, sdbus::Properties_adaptor,
+                                      sdbus::ManagedObject_adaptor> {
+public:
+    GpuObject(Context& context, std::string id);
+    ~GpuObject();
+
+    /// Signals the properties that changed since the last call.
+    void refresh();
+
+private:
+    using SentOptions = std::map<std::string, sdbus::Variant>;
+    using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
+
+    void Set(sdbus::Result<>&& result, SentOptions options) override;
+    void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
+    std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
+
+#define GPU_PROPERTY(name, type, signalled, value) type name() override;
+#include "daemon/dbus/gpu_properties.def"
+#undef GPU_PROPERTY
+
+    GpuModel& gpu();
+
+    Context& context_;
+    std::string id_;
+    Fingerprint shown_;
+};
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// Objects: everything vgpud has on the bus. The manager object at /org/vgpu1 (org.vgpu1.Manager and
+// ObjectManager), one object per GPU, one per VF in service; refresh() makes them follow the
+// service: objects come and go, changed properties and notices are signalled. One thread: main.cpp
+// calls step() after every turn of the loop.
+#pragma once
+
+#include "daemon/dbus/gpu_object.h"
+#include "daemon/dbus/vf_object.h"
+
+#include "vgpu1/manager_adaptor.h"
+
+namespace vgpu::daemon::dbus {
+
+class ManagerObject final
+    : public sdbus::AdaptorInterfaces<org::vgpu1::Manager_adaptor, sdbus::ObjectManager_adaptor,
+                                      sdbus::Properties_adaptor> {
+public:
+    explicit ManagerObject(Context& context);
+    ~ManagerObject();
+
+    void signal(const Notice& notice) {
+        emitEvent(notice.gpu, notice.vf, std::string(notice.kind), notice.text);
+    }
+
+private:
+    using SentOptions = std::map<std::string, sdbus::Variant>;
+
+    void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
+                  SentOptions options) override;
+    std::vector<Dict> ListVfs(const SentOptions& options) override;
+    std::vector<Dict> ListGpus(const SentOptions& options) override;
+    sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
+    std::string Version() override;
+    std::uint32_t ApiVersion() override;
+    bool ReadOnly() override;
+    std::string StateMessage() override;
+    std::uint64_t StateGeneration() override;
+
+    Context& context_;
+};
+
+class Objects {
+public:
+    static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
+
+    Objects(sdbus::IConnection& bus, Manager& manager, Authority& authority, const Clock& clock);
+
+    /// Signals what happened, answers who waits; at most every kInterval looks at all properties.
+    void step(const std::vector<Notice>& notices);
+    /// When step() wants to look again.
+    [[nodiscard]] Nanoseconds next_step() const { return refreshed_at_ + kInterval; }
+    [[nodiscard]] bool has_waiters() const { return !waiters_.is_empty(); }
+
+private:
+    void refresh();
+    void follow_vfs();
+
+    Waiters waiters_;
+    Context context_;
+    ManagerObject manager_;
+    std::vector<std::unique_ptr<GpuObject>> gpus_;
+    std::map<Target, std::unique_ptr<VfObject>> vfs_;
+    Nanoseconds refreshed_at_{0};
+};
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/dbus/properties.h"
+
+#include <fmt/format.h>
+#include <cctype>
+
+namespace vgpu::daemon::dbus {
+
+namespace {
+
+/// D-Bus paths allow letters, digits and '_'; other characters become _XX.
+std::string path_element(const std::string& text) {
+    std::string element;
+    for (const char letter : text) {
+        const auto code = static_cast<unsigned char>(letter);
+        element += std::isalnum(code) != 0 ? std::string(1, letter) : fmt::format("_{:02x}", code);
+    }
+    return element;
+}
+
+std::string text_of_value(const std::string& value) {
+    return value;
+}
+template <typename T> std::string text_of_value(const T& value) {
+    return fmt::format("{}", value);
+}
+
+template <typename T> bool take(const sdbus::Variant& from, Value& to) {
+    if (!from.containsValueOfType<T>()) return false;
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double> ||
+                  std::is_same_v<T, std::string>)
+        to = from.get<T>();
+    else if constexpr (std::is_signed_v<T>)
+        to = static_cast<std::int64_t>(from.get<T>());
+    else
+        to = static_cast<std::uint64_t>(from.get<T>());
+    return true;
+}
+
+template <typename... Types> Value value_of(const sdbus::Variant& variant) {
+    Value value = UnsupportedValue{variant.peekValueType()};
+    static_cast<void>((take<Types>(variant, value) || ...));
+    return value;
+}
+
+}  // namespace
+
+std::string gpu_path(const std::string& gpu) {
+    return "/org/vgpu1/gpu/" + path_element(gpu);
+}
+
+std::string vf_path(const std::string& gpu, std::uint32_t vf) {
+    return fmt::format("{}/vf/{}", gpu_path(gpu), vf);
+}
+
+std::string printable(std::string_view text) {
+    std::string clean;
+    for (const char letter : text.substr(0, text.find('\0')))
+        clean += letter >= ' ' && letter <= '~' ? letter : '?';
+    return clean;
+}
+
+#define SIGNALLED(...) __VA_ARGS__
+#define SILENT(...)
+
+Dict properties_of(const GpuView& v) {
+    Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{gpu_path(v.id)}}},
+             {"Target", sdbus::Variant{v.id}}};
+#define GPU_PROPERTY(name, type, signalled, value) all[#name] = sdbus::Variant{type{value}};
+#include "daemon/dbus/gpu_properties.def"
+#undef GPU_PROPERTY
+    return all;
+}
+
+Fingerprint fingerprint_of(const GpuView& v) {
+    Fingerprint all;
+#define GPU_PROPERTY(name, type, signalled, value) signalled(all[#name] = text_of_value(value);)
+#include "daemon/dbus/gpu_properties.def"
+#undef GPU_PROPERTY
+    return all;
+}
+
+Dict properties_of(const VfView& v) {
+    Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{vf_path(v.gpu, v.live.vf)}}},
+             {"Target", sdbus::Variant{fmt::format("{}/vf{}", v.gpu, v.live.vf)}}};
+#define VF_PROPERTY(name, type, signalled, value) all[#name] = sdbus::Variant{type{value}};
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
+    return all;
+}
+
+Fingerprint fingerprint_of(const VfView& view) {
+    VfView v = view;
+    if (v.live.state == VGPU_PF_VF_RUNNING) v.live.state = VGPU_PF_VF_READY;
+    Fingerprint all;
+#define VF_PROPERTY(name, type, signalled, value) signalled(all[#name] = text_of_value(value);)
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
+    return all;
+}
+
+std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after) {
+    std::vector<PropertyName> names;
+    for (const auto& [name, text] : after) {
+        const auto old = before.find(name);
+        if (old == before.end() || old->second != text) names.emplace_back(name);
+    }
+    return names;
+}
+
+Options options_of(const Dict& options) {
+    Options values;
+    for (const auto& [name, variant] : options)
+        values[name] =
+            value_of<bool, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
+                     std::int64_t, std::uint64_t, double, std::string>(variant);
+    return values;
+}
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Properties of GPU and VF objects as values: all of them as a{sv}, and a fingerprint of those
+// whose changes are signalled. Object paths are made here. Pure; expanded from *_properties.def,
+// used by the objects and by ListVfs/ListGpus.
+#pragma once
+
+#include "daemon/dbus/sdbus_compat.h"
+#include "daemon/service/manager.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon::dbus {
+
+using Dict = std::map<std::string, sdbus::Variant>;
+
+/// Signalled properties and their values as text: what differs is signalled.
+using Fingerprint = std::map<std::string, std::string>;
+
+std::string gpu_path(const std::string& gpu);
+std::string vf_path(const std::string& gpu, std::uint32_t vf);
+
+/// `text` with everything that is not printable ASCII replaced: guests choose it.
+std::string printable(std::string_view text);
+
+Dict properties_of(const GpuView& view);
+Dict properties_of(const VfView& view);
+Fingerprint fingerprint_of(const GpuView& view);
+Fingerprint fingerprint_of(const VfView& view);
+
+/// Names whose values differ.
+std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after);
+
+/// The options of a request; variants of a type that no option has are kept by their signature.
+Options options_of(const Dict& options);
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// VfObject: org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Thin: getters read the VfView (the last one, if
+// the VF has just gone), methods hand their options to Manager. Made and removed by Objects.
+#pragma once
+
+#include "daemon/dbus/context.h"
+
+#include "vgpu1/vf_adaptor.h"
+
+namespace vgpu::daemon::dbus {
+
+class VfObject final
+    : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
+                                      sdbus::ManagedObject_adaptor> {
+public:
+    VfObject(Context& context, Target target);
+    ~VfObject();
+
+    /// Signals the properties that changed since the last call.
+    void refresh();
+    [[nodiscard]] const daemon::Uuid& made_for() const { return view_.record.uuid; }
+
+private:
+    using SentOptions = std::map<std::string, sdbus::Variant>;
+
+    void Set(sdbus::Result<>&& result, SentOptions options) override;
+    void Destroy(sdbus::Result<>&& result, SentOptions options) override;
+    void Reset(sdbus::Result<>&& result, SentOptions options) override;
+    void Pause(sdbus::Result<>&& result, SentOptions options) override;
+    void Resume(sdbus::Result<>&& result, SentOptions options) override;
+    void Stop(sdbus::Result<>&& result, SentOptions options) override;
+    void ClearQuarantine(sdbus::Result<>&& result, SentOptions options) override;
+    void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
+                 const SentOptions& options);
+
+#define VF_PROPERTY(name, type, signalled, value) type name() override;
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
+
+    const VfView& view();
+
+    Context& context_;
+    Target target_;
+    VfView view_;
+    Fingerprint shown_;
+};
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpud: options, wiring, and the one loop. Everything it decides is in service/, everything it
+// touches in adapters/ and dbus/.
+#include "daemon/adapters/event_loop.h"
+#include "daemon/adapters/file_state.h"
+#include "daemon/adapters/process_launcher.h"
+#include "daemon/adapters/run_lock.h"
+#include "daemon/adapters/system_clock.h"
+#include "daemon/adapters/uapi_client.h"
+#include "daemon/dbus/objects.h"
+#include "daemon/service/config.h"
+#include "daemon/service/manager.h"
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace vgpu::daemon {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;
+
+struct CommandLine {
+    std::string config = "/etc/vgpu/vgpud.json";
+    std::string bus_address;
+    bool is_session = false;
+    bool is_system = false;
+    bool is_supervising = false;
+    bool is_without_polkit = false;
+    std::string log_level = "info";
+};
+
+void describe(CLI::App& app, CommandLine& line) {
+    app.add_option("--config", line.config, "JSON configuration (comments allowed)")
+        ->capture_default_str();
+    auto* bus = app.add_option_group("bus");
+    bus->add_flag("--system", line.is_system, "serve on the system bus (default)");
+    bus->add_flag("--session", line.is_session, "serve on the session bus");
+    bus->add_option("--bus", line.bus_address, "serve on the bus at this D-Bus address");
+    bus->require_option(0, 1);
+    app.add_flag("--supervise", line.is_supervising, "restart softgpu and vgpu-pf when they die");
+    app.add_flag("--no-polkit", line.is_without_polkit,
+                 "no polkit on this bus: only root and the user of vgpud may change anything");
+    app.add_option("--log-level", line.log_level, "error, warning, info or debug")
+        ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
+        ->capture_default_str();
+    app.set_version_flag("--version", fmt::format("vgpud {}", VGPU_VERSION));
+}
+
+Result<std::string> read_file(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) return fail_errno(ErrorId::ConfigInvalid, errno, "cannot read " + path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<> make_directory(const std::string& path) {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) return fail_errno(ErrorId::System, error.value(), "cannot create " + path);
+    return {};
+}
+
+Result<> make_directories(const Config& config) {
+    TRY_VOID(make_directory(config.state_dir));
+    TRY_VOID(make_directory(config.run_dir));
+    for (const GpuConfig& gpu : config.gpus)
+        if (gpu.softgpu) TRY_VOID(make_directory(paths_of(config, gpu).directory));
+    return {};
+}
+
+/// Kinds of notices that need somebody to act, or at least to know soon.
+void log(const Notice& notice) {
+    static const std::set<std::string_view> kWarnings{
+        "pf-lost",      "device-lost", "version-mismatch",   "hang",          "guard",
+        "whole-reset",  "events-lost", "scrub-not-recorded", "table-refused", "no-table",
+        "not-restored", "record-left", "replaced",           "guest-error"};
+    const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
+    const std::string target =
+        notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
+    spdlog::log(level, "{}: {}: {}", target, notice.kind, notice.text);
+}
+
+std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
+    if (line.is_session) return sdbus::createSessionBusConnection();
+    if (line.bus_address.empty()) return sdbus::createSystemBusConnection();
+    return sdbus::createSessionBusConnectionWithAddress(line.bus_address);
+}
+
+/// SIGTERM and SIGINT as a file descriptor.
+Result<adapters::UniqueFd> catch_signals() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    ::sigaddset(&signals, SIGINT);
+    ::signal(SIGPIPE, SIG_IGN);
+    if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0)
+        return fail_errno(ErrorId::System, errno, "cannot block signals");
+    adapters::UniqueFd fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!fd.is_open()) return fail_errno(ErrorId::System, errno, "cannot make a signalfd");
+    return fd;
+}
+
+class Daemon {
+public:
+    Daemon(const Config& config, const CommandLine& line)
+        : line_(line), state_(config.state_dir, "vgpud.state.json"), manager_(state_) {
+        const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;
+        for (const GpuConfig& gpu : config.gpus) {
+            GpuPaths paths = paths_of(config, gpu);
+            GpuModel::Ports ports{
+                .pf = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
+                .companions =
+                    gpu.softgpu ? std::make_unique<Companions>(config, gpu, processes_, supervision)
+                                : nullptr,
+                .store = manager_.store(),
+                .clock = clock_};
+            manager_.add(std::make_unique<GpuModel>(gpu, std::move(paths), std::move(ports)));
+        }
+    }
+
+    Result<> run() {
+        TRY(const adapters::UniqueFd signals, catch_signals());
+        if (manager_.store().is_read_only())
+            spdlog::error("{}; nothing can be changed until it is mended",
+                          manager_.store().message());
+        const auto bus = connect_bus(line_);
+        const auto authority = make_authority(*bus);
+        manager_.step();
+        dbus::Objects objects(*bus, manager_, *authority, clock_);
+        bus->requestName(dbus::ServiceName{"org.vgpu1"});
+        std::puts("vgpud: ready");
+        std::fflush(stdout);
+        ::sd_notify(0, "READY=1\nSTATUS=serving org.vgpu1");
+        serve(*bus, objects, signals.get());
+        ::sd_notify(0, "STOPPING=1");
+        return {};
+    }
+
+private:
+    [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(sdbus::IConnection& bus) const {
+        if (line_.is_without_polkit) return std::make_unique<dbus::OwnerAuthority>(bus);
+        return std::make_unique<dbus::PolkitAuthority>(bus);
+    }
+
+    void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
+        for (;;) {
+            while (bus.processPendingRequest()) {
+            }
+            manager_.step();
+            const std::vector<Notice> notices = manager_.take_notices();
+            for (const Notice& notice : notices) log(notice);
+            objects.step(notices);
+            adapters::Wanted wanted = wanted_by(bus, objects);
+            wanted.watch(signals, POLLIN);
+            adapters::wait_for(wanted, clock_);
+            if ((wanted.fds.back().revents & POLLIN) != 0) return;
+        }
+    }
+
+    adapters::Wanted wanted_by(sdbus::IConnection& bus, const dbus::Objects& objects) {
+        adapters::Wanted wanted;
+        const auto poll_data = bus.getEventLoopPollData();
+        wanted.watch(poll_data.fd, poll_data.events);
+        if (poll_data.timeout_usec != UINT64_MAX)
+            wanted.wake_by(std::chrono::microseconds(poll_data.timeout_usec));
+        for (const auto& gpu : manager_.gpus()) {
+            for (const int fd : gpu->wait_fds()) wanted.watch(fd, POLLIN);
+            wanted.wake_by(gpu->wake_at());
+        }
+        if (objects.has_waiters()) wanted.wake_by(objects.next_step());
+        return wanted;
+    }
+
+    const CommandLine& line_;
+    adapters::SystemClock clock_;
+    adapters::ProcessLauncher processes_;
+    adapters::FileState state_;
+    Manager manager_;
+};
+
+Result<> start(const CommandLine& line) {
+    TRY(const std::string text, read_file(line.config));
+    TRY(const Config config, parse_config(text, line.config));
+    TRY_VOID(make_directories(config));
+    TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
+    Daemon daemon(config, line);
+    try {
+        return daemon.run();
+    } catch (const sdbus::Error& error) {
+        return fail(ErrorId::System, fmt::format("D-Bus: {}: {} (is another vgpud on this bus?)",
+                                                 error.getName(), error.getMessage()));
+    }
+}
+
+int main_of(int argc, char** argv) {
+    CommandLine line;
+    CLI::App app("vgpud shares SR-IOV GPUs between VFs; D-Bus service org.vgpu1", "vgpud");
+    describe(app, line);
+    CLI11_PARSE(app, argc, argv);
+    spdlog::set_default_logger(spdlog::stderr_logger_st("vgpud"));
+    spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+    spdlog::set_level(spdlog::level::from_str(line.log_level));
+    if (const auto started = start(line); !started) {
+        fmt::print(stderr, "vgpud: {}\n", text_of(started.error()));
+        return kExitFailed;
+    }
+    return kExitOk;
+}
+
+}  // namespace
+}  // namespace vgpu::daemon
+
+int main(int argc, char** argv) {
+    return vgpu::daemon::main_of(argc, argv);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// Result<T> of the daemon: the value, or one of the errors of errors.def with its cause. Whoever
+// fails writes the cause once, with the GPU, VF, option or file it is about; the number and the
+// mending words come from the table. Used by every layer of vgpud; nothing here throws.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace vgpu::daemon {
+
+enum class ErrorId {
+#define DAEMON_ERROR(name, number, fix) name,
+#include "daemon/ports/errors.def"
+#undef DAEMON_ERROR
+};
+
+/// One row of errors.def.
+struct ErrorRow {
+    ErrorId id;
+    int number;
+    std::string_view name;
+    std::string_view fix;
+};
+
+struct Error {
+    ErrorId id = ErrorId::System;
+    std::string cause;  ///< what happened and to whom, without a full stop
+};
+
+/// The row of `id`; the table is complete by construction.
+[[nodiscard]] const ErrorRow& row_of(ErrorId id);
+
+/// "VGPU-302: gpu0 has 64 MiB free, 128 MiB wanted. Ask for less VRAM, or destroy a VF."
+[[nodiscard]] std::string text_of(const Error& error);
+
+/// "org.vgpu1.Error.NoVram"
+[[nodiscard]] std::string dbus_name_of(ErrorId id);
+
+template <typename T = void> using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(ErrorId id, std::string cause) {
+    return tl::make_unexpected(Error{id, std::move(cause)});
+}
+
+/// "<what>: <system's words for code>"
+tl::unexpected<Error> fail_errno(ErrorId id, int code, std::string_view what);
+
+}  // namespace vgpu::daemon
+
+#define VGPU_DAEMON_CONCAT_(a, b) a##b
+#define VGPU_DAEMON_CONCAT(a, b) VGPU_DAEMON_CONCAT_(a, b)
+
+#ifndef TRY
+/// TRY(auto x, call()): x is the value of call(), or this function returns call()'s error.
+#define TRY(decl, ...)                                                                     \
+    auto VGPU_DAEMON_CONCAT(try_, __LINE__) = (__VA_ARGS__);                               \
+    if (!VGPU_DAEMON_CONCAT(try_, __LINE__))                                               \
+        return tl::make_unexpected(std::move(VGPU_DAEMON_CONCAT(try_, __LINE__)).error()); \
+    decl = std::move(*VGPU_DAEMON_CONCAT(try_, __LINE__))
+
+/// TRY_VOID(call()): this function returns call()'s error if there is one.
+#define TRY_VOID(...)                                            \
+    if (auto VGPU_DAEMON_CONCAT(try_, __LINE__) = (__VA_ARGS__); \
+        !VGPU_DAEMON_CONCAT(try_, __LINE__))                     \
+    return tl::make_unexpected(std::move(VGPU_DAEMON_CONCAT(try_, __LINE__)).error())
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// Companions: the softgpu and the vgpu-pf of one GPU that vgpud starts itself. Running ones are
+// adopted (they outlive vgpud); missing ones are started in order, vgpu-pf once softgpu's PF socket
+// is there; those that die later are started again only when supervising, with a growing delay.
+// step() never blocks. One thread; owned by GpuModel.
+#pragma once
+
+#include "daemon/ports/clock.h"
+#include "daemon/ports/process_port.h"
+#include "daemon/service/config.h"
+
+#include <array>
+#include <optional>
+#include <string>
+
+namespace vgpu::daemon {
+
+enum class Supervision { Off, On };
+
+/// Where everything of one GPU is, for both kinds of GPU.
+struct GpuPaths {
+    std::string directory;  ///< of a softgpu of ours; empty for an attached GPU
+    std::string uapi_socket;
+    std::string vf_socket_dir;  ///< empty: not known
+};
+
+GpuPaths paths_of(const Config& config, const GpuConfig& gpu);
+
+class Companions {
+public:
+    static constexpr Nanoseconds kFirstDelay = std::chrono::milliseconds(100);
+    static constexpr Nanoseconds kLongestDelay = std::chrono::seconds(5);
+    static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
+    static constexpr Nanoseconds kWatchInterval = std::chrono::milliseconds(500);
+
+    Companions(const Config& config, const GpuConfig& gpu, ProcessPort& processes,
+               Supervision supervision);
+
+    /// Adopts, starts or restarts what is due. The words of the first failure, or "".
+    std::string step(Nanoseconds now);
+    /// When step() has something to do again.
+    [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const;
+
+    /// 0 if it does not run.
+    [[nodiscard]] int softgpu_pid() const { return pid_of(children_[0]); }
+    [[nodiscard]] int pf_pid() const { return pid_of(children_[1]); }
+
+private:
+    struct Child {
+        ProcessSpec spec;
+        std::string socket;  ///< appears when it is ready
+        std::string needs;   ///< a socket that must be there before it starts; may be empty
+        std::optional<ProcessId> id;
+        bool was_seen = false;
+        Nanoseconds delay = kFirstDelay;
+        Nanoseconds next_try{0};
+        Nanoseconds started_at{0};
+    };
+
+    static int pid_of(const Child& child) { return child.id ? child.id->pid : 0; }
+    std::string step(Child& child, Nanoseconds now);
+    std::string start(Child& child, Nanoseconds now);
+
+    ProcessPort& processes_;
+    Supervision supervision_;
+    std::array<Child, 2> children_;
+};
+
+}  // namespace vgpu::daemon

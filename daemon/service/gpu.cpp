@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/gpu.h"
+
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+GpuModel::GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports)
+    : id_(config.id), config_(config), paths_(std::move(paths)), ports_(std::move(ports)) {}
+
+void GpuModel::step() {
+    const Nanoseconds now = ports_.clock.now();
+    if (ports_.companions && now >= companions_at_) {
+        companions_message_ = ports_.companions->step(now);
+        companions_at_ = ports_.companions->next_step(now);
+    }
+    if (!ports_.pf->is_connected()) try_attach(now);
+    if (!ports_.pf->is_connected()) return;
+    read_events(now);
+    finish_scrubs(now);
+    refresh_all(now);
+    if (!dirty_.empty()) read_events(now);
+    install_table(now);
+}
+
+Nanoseconds GpuModel::wake_at() const {
+    const Nanoseconds now = ports_.clock.now();
+    Nanoseconds at = ports_.pf->is_connected()
+                         ? std::min(refreshed_at_ + kRefresh, schedule_.next_check(now))
+                         : retry_at_;
+    if (ports_.companions) at = std::min(at, companions_at_);
+    return at;
+}
+
+std::vector<int> GpuModel::wait_fds() const {
+    if (!ports_.pf->is_connected()) return {};
+    return {ports_.pf->connection_fd(), events_ ? events_->wait_fd() : -1};
+}
+
+std::vector<std::uint32_t> GpuModel::vfs() const {
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [vf, live] : live_) numbers.push_back(vf);
+    return numbers;
+}
+
+std::uint32_t GpuModel::vf_state(std::uint32_t vf) const {
+    const auto live = live_.find(vf);
+    return live == live_.end() ? static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT) : live->second.state;
+}
+
+VfView GpuModel::view(std::uint32_t vf) {
+    VfView view{.gpu = id_, .record = shown_.at(vf), .live = live_.at(vf), .socket = ""};
+    if (!paths_.vf_socket_dir.empty())
+        view.socket = paths_.vf_socket_dir + "/vf" + std::to_string(vf) + ".sock";
+    const auto counted = counted_service_ns_.find(vf);
+    view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
+    view.share_window = schedule_.account().share_window(vf);
+    view.share_total = schedule_.account().share_total(vf);
+    view.share_ideal = schedule_.fluid().ideal_share(vf);
+    view.lag_ns = schedule_.fluid().lag_ns(vf);
+    view.lag_quanta = schedule_.lag_quanta(vf);
+    view.worst_lag_quanta = schedule_.worst_lag_quanta(vf);
+    return view;
+}
+
+GpuView GpuModel::view() {
+    const GpuRecord record = ports_.store.gpu(id_);
+    const scheduler::Plan& plan = schedule_.plan();
+    const bool says_why = state_ != GpuState::Ok && !companions_message_.empty();
+    return {.id = id_,
+            .state = state_,
+            .message = says_why ? message_ + "; " + companions_message_ : message_,
+            .uapi_socket = paths_.uapi_socket,
+            .vf_socket_dir = paths_.vf_socket_dir,
+            .softgpu_pid = ports_.companions ? ports_.companions->softgpu_pid() : 0,
+            .pf_pid = ports_.companions ? ports_.companions->pf_pid() : 0,
+            .quantum_us = record.quantum_us,
+            .max_gap_ms = record.max_gap_ms,
+            .info = info_,
+            .table_entries = plan.entries.size(),
+            .table_cycle_us = plan.cycle_us,
+            .table_worst_gap_us = plan.worst_gap_us,
+            .is_table_exact = plan.is_exact,
+            .events_lost = events_lost_};
+}
+
+std::vector<Notice> GpuModel::take_notices() {
+    return std::exchange(notices_, {});
+}
+
+void GpuModel::say(std::uint32_t vf, std::string_view kind, std::string text) {
+    constexpr std::size_t kMaxNotices = 1024;
+    if (notices_.size() < kMaxNotices)
+        notices_.push_back({.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)});
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: one GPU as vgpud runs it. Keeps the PF core's view (GET_INFO, GET_VF, events), the
+// operator's (records in StateStore) and the time slicing (GpuSchedule) together:
+//   attach   connect, take the policy lease, adopt the VFs in service, make what the records want
+//   step     read events, finish scrubs, install run tables, notice losses and come back from them
+//   requests create, destroy, set, control: checked, made durable, then done
+// Order of a create: record durable, PROVISION, table. Of a destroy: record durable, RELEASE, scrub
+// seen, scrub durable, SCRUB_DURABLE. At every point in between a new vgpud finds its way.
+//
+// Never blocks longer than one uapi request. One thread; owned by Manager.
+#pragma once
+
+#include "daemon/ports/clock.h"
+#include "daemon/ports/pf_port.h"
+#include "daemon/service/companions.h"
+#include "daemon/service/gpu_schedule.h"
+#include "daemon/service/state_store.h"
+#include "daemon/service/views.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace vgpu::daemon {
+
+/// A VF as an operator asks for it; what is not given gets its default.
+struct CreateRequest {
+    std::string name;  ///< empty: "<gpu>-vf<n>"
+    std::optional<std::uint64_t> vram_bytes;
+    std::uint32_t weight = scheduler::kDefaultWeight;
+    std::uint32_t quantum_us = 0;
+    std::uint64_t cu_mask = 0;
+    std::uint32_t doorbell_pages = 0;
+};
+
+struct VfChange {
+    std::optional<std::string> name;
+    std::optional<std::uint32_t> weight;
+    std::optional<std::uint32_t> quantum_us;
+};
+
+struct GpuChange {
+    std::optional<std::uint32_t> quantum_us;
+    std::optional<std::uint32_t> max_gap_ms;
+};
+
+/// What a request may do to a VF that a client has open.
+enum class Force { No, Yes };
+
+class GpuModel {
+public:
+    static constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(20);
+    static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
+    static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
+    static constexpr Nanoseconds kFreshEnough = std::chrono::milliseconds(100);
+
+    struct Ports {
+        std::unique_ptr<PfPort> pf;
+        std::unique_ptr<Companions> companions;  ///< none: the GPU is attached
+        StateStore& store;
+        const Clock& clock;
+    };
+
+    GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
+
+    /// Does everything that is due.
+    void step();
+    /// When to call step() again if no fd becomes readable.
+    [[nodiscard]] Nanoseconds wake_at() const;
+    /// Readable when step() has something to do; -1 entries are to be ignored.
+    [[nodiscard]] std::vector<int> wait_fds() const;
+
+    [[nodiscard]] const std::string& id() const { return id_; }
+    [[nodiscard]] GpuState state() const { return state_; }
+
+    Result<std::uint32_t> create(const CreateRequest& request);
+    Result<> destroy(std::uint32_t vf);
+    Result<> change(std::uint32_t vf, const VfChange& change);
+    Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force);
+    Result<> change_gpu(const GpuChange& change);
+    Result<> dump(int fd);
+    Result<vgpu_pf_run_table> run_table();
+
+    /// Asks the PF core again if what is known is older than kFreshEnough.
+    void freshen();
+
+    /// Numbers of the VFs that have resources or a record.
+    [[nodiscard]] std::vector<std::uint32_t> vfs() const;
+    [[nodiscard]] bool has_vf(std::uint32_t vf) const { return live_.contains(vf); }
+    [[nodiscard]] const VfRecord& record(std::uint32_t vf) const { return shown_.at(vf); }
+    [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
+    [[nodiscard]] VfView view(std::uint32_t vf);
+    [[nodiscard]] GpuView view();
+
+    /// VRAM a new VF could get now.
+    [[nodiscard]] std::uint64_t vram_available() const;
+
+    std::vector<Notice> take_notices();
+
+private:
+    // attaching and losing (gpu_attach.cpp)
+    void try_attach(Nanoseconds now);
+    Result<> attach(Nanoseconds now);
+    Result<> read_all_vfs();
+    Result<> adopt_vfs();
+    Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
+    [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& live) const;
+    Result<> restore_vf(const VfRecord& wanted);
+    Result<> provision(const VfRecord& wanted);
+    void lose(const Error& error, Nanoseconds now);
+    void note_device_clock();
+    void notice_device_state();
+    void become(GpuState state, std::string message);
+
+    // events (gpu_events.cpp)
+    void read_events(Nanoseconds now);
+    void on_event(const vgpu_pf_event& event, Nanoseconds now);
+    void on_lost_events(std::uint64_t count);
+    void count_missed_service();
+    void wake(const vgpu_pf_event& event, Nanoseconds now);
+    void note_event(const vgpu_pf_event& event);
+    void finish_scrubs(Nanoseconds now);
+    Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
+    void refresh(std::uint32_t vf);
+    void refresh_all(Nanoseconds now);
+    void refresh_members(Nanoseconds now);
+    void install_table(Nanoseconds now);
+    [[nodiscard]] EngineNow engine_now() const;
+
+    // requests (gpu_requests.cpp)
+    [[nodiscard]] Result<> usable() const;
+    [[nodiscard]] Result<> known(std::uint32_t vf) const;
+    [[nodiscard]] Result<std::uint32_t> free_vf() const;
+    [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
+    [[nodiscard]] Result<> check_engine(const CreateRequest& request) const;
+    [[nodiscard]] Result<> admit(const GpuRecord& record) const;
+    [[nodiscard]] std::vector<GpuSchedule::Member> members_of(const GpuRecord& record) const;
+    void forget(std::uint32_t vf);
+
+    template <typename T> void watch_loss(const Result<T>& result) {
+        if (!result && !ports_.pf->is_connected()) lose(result.error(), ports_.clock.now());
+    }
+    void say(std::uint32_t vf, std::string_view kind, std::string text);
+
+    std::string id_;
+    GpuConfig config_;
+    GpuPaths paths_;
+    Ports ports_;
+    GpuState state_ = GpuState::Starting;
+    std::string message_ = "not attached yet";
+    std::string companions_message_;
+    Nanoseconds retry_at_{0};
+    Nanoseconds retry_delay_ = kFirstRetry;
+    Nanoseconds companions_at_{0};
+    Nanoseconds refreshed_at_{0};
+    vgpu_pf_info info_{};
+    Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
+    std::unique_ptr<EventPort> events_;
+    std::uint64_t events_lost_ = 0;
+    std::map<std::uint32_t, vgpu_pf_vf> live_;  ///< VFs that are not ABSENT
+    std::map<std::uint32_t, VfRecord> shown_;   ///< record of each live VF, made up if read-only
+    std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
+    std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
+    Nanoseconds scrub_retry_at_{0};
+    std::set<std::uint32_t> dirty_;  ///< VFs to ask about again
+    GpuSchedule schedule_;
+    std::vector<Notice> notices_;
+};
+
+}  // namespace vgpu::daemon

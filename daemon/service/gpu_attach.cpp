@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: attaching to a PF core, adopting what it has in service, losing it.
+#include "daemon/service/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+Uuid uuid_of(const vgpu_pf_vf& live) {
+    Uuid uuid{};
+    std::copy(std::begin(live.uuid), std::end(live.uuid), uuid.begin());
+    return uuid;
+}
+
+/// A PF core that does not keep UUIDs reports zeroes.
+bool is_same_vf(const VfRecord& record, const vgpu_pf_vf& live) {
+    return uuid_of(live) == record.uuid || uuid_of(live) == Uuid{};
+}
+
+}  // namespace
+
+/// The operator's record of a VF, or one made up for a VF that this vgpud did not make.
+VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
+    const GpuRecord record = ports_.store.gpu(id_);
+    const auto known = record.vfs.find(live.vf);
+    if (known != record.vfs.end() && is_same_vf(known->second, live)) return known->second;
+    Uuid uuid = uuid_of(live);
+    if (uuid == Uuid{}) uuid = make_uuid();
+    return {.vf = live.vf,
+            .name = fmt::format("{}-vf{}", id_, live.vf),
+            .uuid = uuid,
+            .vram_bytes = live.vram_bytes,
+            .cu_mask = live.cu_mask,
+            .doorbell_pages = live.doorbell_pages};
+}
+
+void GpuModel::try_attach(Nanoseconds now) {
+    if (now < retry_at_) return;
+    auto attached = attach(now);
+    if (attached) {
+        retry_delay_ = kFirstRetry;
+        return;
+    }
+    lose(attached.error(), now);
+}
+
+Result<> GpuModel::attach(Nanoseconds now) {
+    TRY_VOID(ports_.pf->connect());
+    if (!ports_.store.is_read_only()) TRY_VOID(ports_.pf->acquire_lease());
+    TRY(events_, ports_.pf->open_events());
+    TRY(info_, ports_.pf->get_info());
+    note_device_clock();
+    TRY_VOID(read_all_vfs());
+    TRY_VOID(adopt_vfs());
+    schedule_.restart();
+    refresh_members(now);
+    for (const auto& [vf, live] : live_)
+        if (live.has_work != 0) schedule_.on_wake(vf, now);
+    TRY(const vgpu_pf_run_table table, ports_.pf->get_run_table());
+    schedule_.adopt(table, now);
+    refreshed_at_ = now;
+    notice_device_state();
+    say(0, "attached", fmt::format("{} VFs in service", live_.size()));
+    return {};
+}
+
+/// Reads all VFs with no event in between, so that service is counted exactly once.
+Result<> GpuModel::read_all_vfs() {
+    constexpr int kTries = 8;
+    for (int i = 0; i < kTries; ++i) {
+        events_->skip_to_end();
+        const std::uint64_t before = events_->next_seq();
+        live_.clear();
+        for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
+            TRY(const vgpu_pf_vf live, ports_.pf->get_vf(vf));
+            if (live.state != VGPU_PF_VF_ABSENT) live_[vf] = live;
+        }
+        if (events_->next_seq() == before) break;
+    }
+    counted_service_ns_.clear();
+    for (const auto& [vf, live] : live_) counted_service_ns_[vf] = live.service_ns;
+    return {};
+}
+
+/// Brings records and PF core together; the one that is right is named at each step.
+Result<> GpuModel::adopt_vfs() {
+    shown_.clear();
+    scrubbed_.clear();
+    GpuRecord record = ports_.store.gpu(id_);
+    if (!ports_.store.records().gpus.contains(id_)) {
+        record.quantum_us = config_.quantum_us;
+        record.max_gap_ms = config_.max_gap_ms;
+    }
+    std::vector<VfRecord> missing;
+    for (auto at = record.vfs.begin(); at != record.vfs.end();) {
+        const bool is_live = live_.contains(at->first);
+        if (!is_live && !at->second.is_releasing) missing.push_back(at->second);
+        at = !is_live && at->second.is_releasing ? record.vfs.erase(at) : std::next(at);
+    }
+    const auto live = live_;
+    for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
+    if (ports_.store.is_read_only()) return {};
+    TRY_VOID(ports_.store.commit(id_, record));
+    for (const VfRecord& wanted : missing) TRY_VOID(restore_vf(wanted));
+    return {};
+}
+
+Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
+    const vgpu_pf_vf& live = live_.at(vf);
+    const auto known = record.vfs.find(vf);
+    shown_[vf] = record_for(live);
+    if (live.state == VGPU_PF_VF_SCRUBBING) {
+        if (ports_.pf->verify_zero(vf, live.generation)) scrubbed_[vf] = live.generation;
+        return {};
+    }
+    if (known != record.vfs.end() && is_same_vf(known->second, live)) {
+        if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
+        return ports_.pf->release(vf, live.generation);
+    }
+    if (known != record.vfs.end())
+        say(vf, "replaced", fmt::format("VF {} is no longer '{}'", vf, known->second.name));
+    record.vfs[vf] = shown_[vf];
+    say(vf, "found",
+        fmt::format("VF {} was in service but not known; weight {} assumed", vf,
+                    shown_[vf].weight));
+    return {};
+}
+
+/// Makes a VF that the records want and the PF core does not have (both were restarted).
+Result<> GpuModel::restore_vf(const VfRecord& wanted) {
+    const auto made = provision(wanted);
+    if (made) {
+        say(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
+        return {};
+    }
+    if (!ports_.pf->is_connected()) return made;
+    say(wanted.vf, "not-restored",
+        fmt::format("'{}' could not be given its resources again: {}", wanted.name,
+                    made.error().cause));
+    return {};
+}
+
+Result<> GpuModel::provision(const VfRecord& wanted) {
+    vgpu_pf_provision request{};
+    request.vf = wanted.vf;
+    request.vram_bytes = wanted.vram_bytes;
+    request.cu_mask = wanted.cu_mask;
+    request.doorbell_pages = wanted.doorbell_pages;
+    std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
+    TRY_VOID(ports_.pf->provision(request));
+    TRY(const vgpu_pf_vf live, ports_.pf->get_vf(wanted.vf));
+    live_[wanted.vf] = live;
+    shown_[wanted.vf] = wanted;
+    counted_service_ns_[wanted.vf] = live.service_ns;
+    return {};
+}
+
+void GpuModel::lose(const Error& error, Nanoseconds now) {
+    ports_.pf->disconnect();
+    events_.reset();
+    retry_at_ = now + retry_delay_;
+    retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+    const bool is_mismatch = error.id == ErrorId::VersionMismatch;
+    const bool is_starting = state_ == GpuState::Starting && ports_.companions != nullptr;
+    const GpuState next = is_mismatch   ? GpuState::VersionMismatch
+                          : is_starting ? GpuState::Starting
+                                        : GpuState::PfLost;
+    become(next, error.cause);
+}
+
+/// RUN events carry the device's time, the other events CLOCK_MONOTONIC.
+void GpuModel::note_device_clock() {
+    device_clock_ahead_ = Nanoseconds{info_.device_time_ns} - ports_.clock.now();
+}
+
+void GpuModel::notice_device_state() {
+    if (info_.device_lost != 0)
+        become(GpuState::DeviceLost, "the device does not answer vgpu-pf");
+    else
+        become(GpuState::Ok, "");
+}
+
+void GpuModel::become(GpuState state, std::string message) {
+    if (state != state_)
+        say(0, name_of(state), message.empty() ? std::string(name_of(state)) : message);
+    state_ = state;
+    message_ = std::move(message);
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: what the PF core reports, and the run tables that follow from it.
+#include "daemon/service/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// Events an administrator is told of, and in which words; {} are arg and arg2.
+struct EventWords {
+    vgpu_pf_event_type type;
+    std::string_view kind;
+    std::string_view text;
+};
+
+constexpr std::array kWords{
+    EventWords{VGPU_PF_EVENT_HANG, "hang", "does not give up the engine ({0}); it will be reset"},
+    EventWords{VGPU_PF_EVENT_RESET_DONE, "reset-done", "was reset ({0})"},
+    EventWords{VGPU_PF_EVENT_GUARD, "guard", "exceeded guard limit {1}, level {2}"},
+    EventWords{VGPU_PF_EVENT_GUEST_ERROR, "guest-error", "the guest driver reports {1:#x} {2:#x}"},
+    EventWords{VGPU_PF_EVENT_WHOLE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
+};
+
+bool may_compete(std::uint32_t state) {
+    constexpr std::array kCompeting{VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_READY, VGPU_PF_VF_RUNNING,
+                                    VGPU_PF_VF_RESETTING};
+    return std::find(kCompeting.begin(), kCompeting.end(), state) != kCompeting.end();
+}
+
+/// READY to RUNNING or back: it happens with every world switch.
+bool is_mere_switch(const vgpu_pf_event& event) {
+    const auto is_one = [](std::uint64_t state) {
+        return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
+    };
+    return is_one(event.arg) && is_one(event.arg2);
+}
+
+}  // namespace
+
+void GpuModel::read_events(Nanoseconds now) {
+    constexpr int kMaxBatches = 16;
+    for (int i = 0; i < kMaxBatches && events_; ++i) {
+        const EventBatch batch = events_->read();
+        for (const vgpu_pf_event& event : batch.events) on_event(event, now);
+        if (batch.lost > 0) on_lost_events(batch.lost);
+        if (batch.events.empty()) break;
+    }
+    const std::set<std::uint32_t> dirty = std::move(dirty_);
+    dirty_.clear();
+    for (const std::uint32_t vf : dirty) refresh(vf);
+    if (!dirty.empty()) refresh_members(now);
+}
+
+void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
+    if (event.vf > info_.total_vfs) return;
+    switch (event.type) {
+        case VGPU_PF_EVENT_RUN:
+            counted_service_ns_[event.vf] += event.duration_ns;
+            schedule_.on_run(event.vf, static_cast<std::int64_t>(event.duration_ns),
+                             Nanoseconds{event.time_ns} - device_clock_ahead_);
+            return;
+        case VGPU_PF_EVENT_WAKE:
+            wake(event, now);
+            return;
+        case VGPU_PF_EVENT_IDLE:
+            schedule_.on_idle(event.vf, Nanoseconds{event.time_ns});
+            return;
+        case VGPU_PF_EVENT_STATE:
+            if (is_mere_switch(event) && live_.contains(event.vf)) {
+                live_[event.vf].state = static_cast<std::uint32_t>(event.arg);
+                return;
+            }
+            break;
+        case VGPU_PF_EVENT_SCRUBBED:
+            scrubbed_[event.vf] = static_cast<std::uint32_t>(event.arg);
+            break;
+        case VGPU_PF_EVENT_DEVICE_LOST:
+        case VGPU_PF_EVENT_DEVICE_BACK:
+            refreshed_at_ = now - kRefresh;
+            break;
+        default:
+            break;
+    }
+    if (event.vf != 0) dirty_.insert(event.vf);
+    note_event(event);
+}
+
+/// arg is a mask of all VFs that wait with work; a PF core that knows one only leaves it 0.
+void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
+    const Nanoseconds at = std::min(Nanoseconds{event.time_ns}, now);
+    schedule_.on_wake(event.vf, at);
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
+        if ((event.arg >> (vf - 1) & 1) != 0) schedule_.on_wake(vf, at);
+}
+
+void GpuModel::note_event(const vgpu_pf_event& event) {
+    const auto words = std::find_if(kWords.begin(), kWords.end(),
+                                    [&](const EventWords& row) { return row.type == event.type; });
+    if (words == kWords.end()) return;
+    const auto reason = reason_name(static_cast<std::uint32_t>(event.arg));
+    say(event.vf, words->kind,
+        fmt::format(fmt::runtime(words->text), reason, event.arg, event.arg2));
+}
+
+void GpuModel::on_lost_events(std::uint64_t count) {
+    events_lost_ += count;
+    say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
+    count_missed_service();
+    for (const auto& [vf, live] : live_) dirty_.insert(vf);
+}
+
+/// Service that lost events told of: the PF core's counters against what was counted here.
+void GpuModel::count_missed_service() {
+    for (auto& [vf, live] : live_) {
+        auto now_live = ports_.pf->get_vf(vf);
+        watch_loss(now_live);
+        if (!now_live) return;
+        live = *now_live;
+        std::uint64_t& counted = counted_service_ns_[vf];
+        if (live.service_ns > counted)
+            schedule_.on_missed(vf, static_cast<std::int64_t>(live.service_ns - counted));
+        counted = live.service_ns;
+        if (live.state == VGPU_PF_VF_SCRUBBING && ports_.pf->verify_zero(vf, live.generation))
+            scrubbed_[vf] = live.generation;
+    }
+    if (events_) events_->skip_to_end();
+}
+
+void GpuModel::finish_scrubs(Nanoseconds now) {
+    if (scrubbed_.empty() || now < scrub_retry_at_ || ports_.store.is_read_only()) return;
+    const auto scrubbed = scrubbed_;
+    for (const auto& [vf, generation] : scrubbed) {
+        const auto done = finish_scrub(vf, generation);
+        watch_loss(done);
+        if (done) continue;
+        scrub_retry_at_ = now + kRefresh;
+        say(vf, "scrub-not-recorded", done.error().cause);
+    }
+}
+
+/// The record first, then the PF core may hand the VRAM out again.
+Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
+    GpuRecord record = ports_.store.gpu(id_);
+    record.scrubs[vf] = generation;
+    record.vfs.erase(vf);
+    TRY_VOID(ports_.store.commit(id_, record));
+    scrubbed_.erase(vf);
+    TRY_VOID(ports_.pf->scrub_durable(vf, generation));
+    say(vf, "released", fmt::format("VF {} is scrubbed and free", vf));
+    dirty_.insert(vf);
+    return {};
+}
+
+void GpuModel::refresh(std::uint32_t vf) {
+    if (!ports_.pf->is_connected() || vf == 0 || vf > info_.total_vfs) return;
+    auto live = ports_.pf->get_vf(vf);
+    watch_loss(live);
+    if (!live) return;
+    if (live->state == VGPU_PF_VF_ABSENT) return forget(vf);
+    live_[vf] = *live;
+    if (live->has_work != 0) schedule_.on_wake(vf, ports_.clock.now());
+    if (!shown_.contains(vf)) shown_[vf] = record_for(*live);
+}
+
+void GpuModel::refresh_all(Nanoseconds now) {
+    if (!ports_.pf->is_connected() || now - refreshed_at_ < kRefresh) return;
+    refreshed_at_ = now;
+    auto info = ports_.pf->get_info();
+    watch_loss(info);
+    if (!info) return;
+    info_ = *info;
+    note_device_clock();
+    notice_device_state();
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
+        if (live_.contains(vf)) dirty_.insert(vf);
+}
+
+void GpuModel::freshen() {
+    const Nanoseconds now = ports_.clock.now();
+    if (!ports_.pf->is_connected() || now - refreshed_at_ < kFreshEnough) return;
+    refreshed_at_ = now - kRefresh;
+    refresh_all(now);
+    read_events(now);
+}
+
+/// Tells the schedule who competes now.
+void GpuModel::refresh_members(Nanoseconds now) {
+    const GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord competing = record;
+    competing.vfs.clear();
+    for (const auto& [vf, live] : live_)
+        if (may_compete(live.state) && shown_.contains(vf)) competing.vfs[vf] = shown_.at(vf);
+    schedule_.set_members(members_of(competing), record.max_gap_ms, now);
+}
+
+EngineNow GpuModel::engine_now() const {
+    EngineNow engine;
+    for (const auto& [vf, live] : live_) {
+        if (live.state == VGPU_PF_VF_RUNNING) engine.running_vf = vf;
+        engine.debits_ns[vf] = live.debit_ns;
+    }
+    return engine;
+}
+
+void GpuModel::install_table(Nanoseconds now) {
+    if (!ports_.pf->is_connected() || ports_.store.is_read_only() || state_ != GpuState::Ok ||
+        !schedule_.has_members() || !schedule_.wants_table(now))
+        return;
+    const auto live = live_;
+    for (const auto& [vf, state] : live) refresh(vf);
+    auto in_force = ports_.pf->get_run_table();
+    watch_loss(in_force);
+    if (!in_force) return;
+    auto table = schedule_.make_table(in_force->generation + 1, engine_now(), now);
+    if (!table) {
+        schedule_.refused(now);
+        return say(0, "no-table", table.error().cause);
+    }
+    const auto set = ports_.pf->set_run_table(*table);
+    watch_loss(set);
+    if (set) return schedule_.installed(now);
+    schedule_.refused(now);
+    say(0, "table-refused", set.error().cause);
+}
+
+}  // namespace vgpu::daemon

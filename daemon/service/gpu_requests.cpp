@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: what operators ask for. Every request is checked, made durable, then done; a failure
+// leaves everything as it was and says what would have worked.
+#include "daemon/service/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace vgpu::daemon {
+
+namespace {
+
+struct ActionRow {
+    vgpu_pf_control_action action;
+    std::string_view verb;
+    bool takes_engine;  ///< a client that has the VF open would see its engine stop
+};
+
+constexpr std::array kActions{
+    ActionRow{VGPU_PF_PAUSE, "pause", true},
+    ActionRow{VGPU_PF_RESUME, "resume", false},
+    ActionRow{VGPU_PF_STOP, "stop", true},
+    ActionRow{VGPU_PF_RESET, "reset", false},
+    ActionRow{VGPU_PF_CLEAR_QUARANTINE, "clear-quarantine", false},
+};
+
+const ActionRow& row_of_action(vgpu_pf_control_action action) {
+    return *std::find_if(kActions.begin(), kActions.end(),
+                         [action](const ActionRow& row) { return row.action == action; });
+}
+
+/// The PF core's refusal with the VF and the act in front.
+Error in_words(Error error, std::string_view target, std::string_view verb) {
+    if (error.id == ErrorId::PfRefused)
+        error.cause = fmt::format("{}: {} refused: {}", target, verb, error.cause);
+    return error;
+}
+
+std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) {
+    return unit > 0 ? value / unit * unit : value;
+}
+
+}  // namespace
+
+Result<> GpuModel::usable() const {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    const std::string why = fmt::format("{}: {}", id_, message_);
+    if (state_ == GpuState::VersionMismatch) return fail(ErrorId::VersionMismatch, why);
+    if (!ports_.pf->is_connected()) return fail(ErrorId::PfLost, why);
+    if (state_ == GpuState::DeviceLost) return fail(ErrorId::DeviceLost, why);
+    return {};
+}
+
+Result<> GpuModel::known(std::uint32_t vf) const {
+    if (live_.contains(vf) && shown_.contains(vf)) return {};
+    return fail(ErrorId::NoSuchVf, fmt::format("{} has no VF {} in service", id_, vf));
+}
+
+Result<std::uint32_t> GpuModel::free_vf() const {
+    const GpuRecord record = ports_.store.gpu(id_);
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
+        if (!live_.contains(vf) && !record.vfs.contains(vf)) return vf;
+    return fail(ErrorId::NoFreeVf,
+                fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
+}
+
+std::uint64_t GpuModel::vram_available() const {
+    const std::uint64_t most = std::min(info_.vram_free_bytes, info_.vram_largest_free_bytes);
+    return round_down(std::min(most, info_.vram_aperture_bytes), info_.vram_unit_bytes);
+}
+
+/// The VRAM asked for if it fits, else why not; without a wish, a fair part of what is free.
+Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
+    const std::uint64_t unit = std::max<std::uint64_t>(1, info_.vram_unit_bytes);
+    const std::uint64_t available = vram_available();
+    if (!request.vram_bytes) {
+        const std::uint64_t vfs_left =
+            info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, live_.size());
+        const std::uint64_t part =
+            std::min(available, round_down(info_.vram_free_bytes / vfs_left, unit));
+        if (part > 0) return part;
+        return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
+    }
+    const std::uint64_t wanted = *request.vram_bytes;
+    if (wanted == 0 || wanted % unit != 0)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("option 'vram_bytes' is {}; {} hands out VRAM in units of {}",
+                                wanted, id_, size_text(unit)));
+    if (wanted > info_.vram_aperture_bytes)
+        return fail(ErrorId::NoVram,
+                    fmt::format("VRAM: {} wanted, but a VF of {} can have at most {} (its BAR0)",
+                                size_text(wanted), id_, size_text(info_.vram_aperture_bytes)));
+    if (wanted > available)
+        return fail(ErrorId::NoVram,
+                    fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
+                                "would fit",
+                                size_text(wanted), size_text(info_.vram_free_bytes), id_,
+                                size_text(wanted - available), size_text(available)));
+    return wanted;
+}
+
+Result<> GpuModel::check_engine(const CreateRequest& request) const {
+    const std::uint64_t all = info_.cu_count >= 64 ? ~0ull : (1ull << info_.cu_count) - 1;
+    if ((request.cu_mask & ~all) != 0)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("option 'cu_mask' is {:#x}, but {} has {} compute units (mask "
+                                "{:#x})",
+                                request.cu_mask, id_, info_.cu_count, all));
+    if (request.doorbell_pages > info_.doorbell_pages)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("option 'doorbell_pages' is {}, but a VF of {} has at most {}",
+                                request.doorbell_pages, id_, info_.doorbell_pages));
+    return {};
+}
+
+std::vector<GpuSchedule::Member> GpuModel::members_of(const GpuRecord& record) const {
+    std::vector<GpuSchedule::Member> members;
+    for (const auto& [vf, one] : record.vfs)
+        if (!one.is_releasing)
+            members.push_back(
+                {.vf = vf,
+                 .weight = one.weight,
+                 .quantum_us = one.quantum_us > 0 ? one.quantum_us : record.quantum_us});
+    return members;
+}
+
+/// All VFs of `record` must be schedulable together, also those that are paused now.
+Result<> GpuModel::admit(const GpuRecord& record) const {
+    auto admitted = GpuSchedule::admit(members_of(record), record.max_gap_ms);
+    if (!admitted) admitted.error().cause = fmt::format("{}: {}", id_, admitted.error().cause);
+    return admitted;
+}
+
+Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
+    TRY_VOID(usable());
+    TRY(info_, ports_.pf->get_info());
+    TRY(const std::uint32_t vf, free_vf());
+    TRY(const std::uint64_t vram_bytes, vram_for(request));
+    TRY_VOID(check_engine(request));
+    const VfRecord wanted{
+        .vf = vf,
+        .name = request.name.empty() ? fmt::format("{}-vf{}", id_, vf) : request.name,
+        .uuid = make_uuid(),
+        .weight = request.weight,
+        .quantum_us = request.quantum_us,
+        .vram_bytes = vram_bytes,
+        .cu_mask = request.cu_mask,
+        .doorbell_pages = request.doorbell_pages};
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord after = before;
+    after.vfs[vf] = wanted;
+    TRY_VOID(admit(after));
+    TRY_VOID(ports_.store.commit(id_, after));
+    if (auto made = provision(wanted); !made) {
+        watch_loss(made);
+        if (const auto undone = ports_.store.commit(id_, before); !undone)
+            say(vf, "record-left", undone.error().cause);
+        return tl::make_unexpected(
+            in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
+    }
+    refresh_members(ports_.clock.now());
+    step();
+    return vf;
+}
+
+Result<> GpuModel::destroy(std::uint32_t vf) {
+    TRY_VOID(usable());
+    TRY_VOID(known(vf));
+    const vgpu_pf_vf live = live_.at(vf);
+    if (live.state == VGPU_PF_VF_SCRUBBING) return {};
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord after = before;
+    if (after.vfs.contains(vf)) after.vfs[vf].is_releasing = true;
+    TRY_VOID(ports_.store.commit(id_, after));
+    if (const auto released = ports_.pf->release(vf, live.generation); !released) {
+        watch_loss(released);
+        if (ports_.pf->is_connected())
+            if (const auto undone = ports_.store.commit(id_, before); !undone)
+                say(vf, "record-left", undone.error().cause);
+        return tl::make_unexpected(
+            in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
+    }
+    refresh(vf);
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+Result<> GpuModel::change(std::uint32_t vf, const VfChange& change) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(known(vf));
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    if (change.name) one.name = *change.name;
+    if (change.weight) one.weight = *change.weight;
+    if (change.quantum_us) one.quantum_us = *change.quantum_us;
+    TRY_VOID(admit(record));
+    TRY_VOID(ports_.store.commit(id_, record));
+    shown_[vf] = one;
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+Result<> GpuModel::change_gpu(const GpuChange& change) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    GpuRecord record = ports_.store.gpu(id_);
+    if (change.quantum_us) record.quantum_us = *change.quantum_us;
+    if (change.max_gap_ms) record.max_gap_ms = *change.max_gap_ms;
+    TRY_VOID(admit(record));
+    TRY_VOID(ports_.store.commit(id_, record));
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force) {
+    TRY_VOID(usable());
+    TRY_VOID(known(vf));
+    refresh(vf);
+    TRY_VOID(known(vf));
+    const vgpu_pf_vf live = live_.at(vf);
+    const ActionRow& row = row_of_action(action);
+    const std::string target = fmt::format("{}/vf{}", id_, vf);
+    if (row.takes_engine && live.attached != 0 && force == Force::No)
+        return fail(ErrorId::WrongState,
+                    fmt::format("{}: a client has it open and its driver may time out; suspend "
+                                "the VM first or pass option 'force'",
+                                target));
+    if (const auto done = ports_.pf->control(vf, live.generation, action); !done) {
+        watch_loss(done);
+        return tl::make_unexpected(in_words(done.error(), target, row.verb));
+    }
+    dirty_.insert(vf);
+    step();
+    return {};
+}
+
+Result<> GpuModel::dump(int fd) {
+    if (!ports_.pf->is_connected())
+        return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
+    return ports_.pf->dump(fd);
+}
+
+Result<vgpu_pf_run_table> GpuModel::run_table() {
+    if (!ports_.pf->is_connected())
+        return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
+    return ports_.pf->get_run_table();
+}
+
+void GpuModel::forget(std::uint32_t vf) {
+    live_.erase(vf);
+    shown_.erase(vf);
+    counted_service_ns_.erase(vf);
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuSchedule: the time slicing of one GPU: who competes, what each received, and when the PF core
+// needs a new run table. Fed with events; asked for tables. A table is wanted when the members or
+// their weights change, when a VF that slept wakes or falls asleep for good, when a lag leaves its
+// bound, and when a table that pays lags back has done so; at most one every kMinInterval.
+//
+// The lag a table starts from is that at the end of the slice running now, and the PF core's own
+// debits (overruns it takes back by itself) are left out of it. Time is injected. One thread; owned
+// by GpuModel.
+#pragma once
+
+#include "daemon/ports/clock.h"
+#include "daemon/service/account.h"
+#include "daemon/service/scheduler/fluid.h"
+#include "daemon/service/scheduler/planner.h"
+#include "pf-driver/uapi/vgpu_pf.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace vgpu::daemon {
+
+/// What the PF core knows at the moment a table is made.
+struct EngineNow {
+    std::optional<std::uint32_t> running_vf;
+    std::map<std::uint32_t, std::int64_t> debits_ns;
+};
+
+class GpuSchedule {
+public:
+    static constexpr Nanoseconds kMinInterval = std::chrono::milliseconds(10);
+    static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
+    static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
+
+    /// Lag that asks for a table of its own. Where an adopted table stands in its cycle is not
+    /// known, so lags counted from there may be off by a quantum.
+    static constexpr double kLagBound = 1.0;
+    static constexpr double kAdoptedLagBound = 2.0;
+
+    struct Member {
+        std::uint32_t vf = 0;
+        std::uint32_t weight = scheduler::kDefaultWeight;
+        std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
+
+        bool operator==(const Member&) const = default;
+    };
+
+    /// NoSchedule if no table could serve `members` within `max_gap_ms`.
+    static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms);
+
+    void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
+
+    /// `vf` ran for `ns` until `end`. All times are of Clock. A run is reported when it is over;
+    /// VFs that woke during it compete from then on, not before.
+    void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end);
+    void on_wake(std::uint32_t vf, Nanoseconds at);
+    /// The VF in the engine has run out of work; its run is still to be reported.
+    void on_idle(std::uint32_t vf, Nanoseconds at);
+    /// Events were lost in which `vf` received `ns`.
+    void on_missed(std::uint32_t vf, std::int64_t ns);
+    /// Service can no longer be followed (device or PF core started anew): lags begin at zero.
+    void restart();
+
+    [[nodiscard]] bool has_members() const { return !members_.empty(); }
+    [[nodiscard]] bool wants_table(Nanoseconds now) const;
+    /// When to ask wants_table() again without an event.
+    [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
+
+    /// The table to install as `generation`.
+    Result<vgpu_pf_run_table> make_table(std::uint64_t generation, const EngineNow& engine,
+                                         Nanoseconds now);
+    /// The PF core took the table made last.
+    void installed(Nanoseconds now);
+    /// The PF core refused it; another is wanted after kMinInterval.
+    void refused(Nanoseconds now);
+    /// The PF core has `table` in force; kept if it is fair for the members as they are.
+    void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
+
+    [[nodiscard]] const scheduler::Plan& plan() const { return plan_; }
+    [[nodiscard]] const scheduler::Fluid& fluid() const { return fluid_; }
+    [[nodiscard]] const ServiceAccount& account() const { return account_; }
+    /// Largest |lag| of `vf` seen since it joined, in quanta of the table then in force.
+    [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
+    [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
+
+private:
+    [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
+    [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
+    [[nodiscard]] bool lag_left_bound() const;
+    [[nodiscard]] std::vector<scheduler::Claim> claims(const EngineNow& engine) const;
+    void apply_wakes(scheduler::Fluid& fluid) const;
+    void note_lags();
+    [[nodiscard]] std::int64_t slice_ns_of(std::uint32_t vf) const;
+    [[nodiscard]] double quantum_ns() const;
+
+    std::vector<Member> members_;
+    scheduler::Limits limits_;
+    scheduler::Fluid fluid_;
+    ServiceAccount account_;
+    scheduler::Plan plan_;                        ///< in force
+    std::optional<scheduler::Plan> made_;         ///< given out, not yet confirmed
+    std::map<std::uint32_t, Nanoseconds> woken_;  ///< since the last run was reported
+    std::map<std::uint32_t, Nanoseconds> asleep_since_;
+    std::map<std::uint32_t, bool> planned_asleep_;
+    std::map<std::uint32_t, double> worst_quanta_;
+    Nanoseconds now_{0};
+    Nanoseconds installed_at_{0};
+    double lag_bound_quanta_ = kLagBound;
+    bool is_stale_ = true;  ///< members changed since the table in force was made
+};
+
+}  // namespace vgpu::daemon

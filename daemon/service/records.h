@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// What vgpud remembers across its own death: names, UUIDs and weights of the VFs an operator made,
+// the GPU's time-slicing options, and which scrubs are known to be complete. Plain values;
+// StateStore writes them, GpuModel compares them with what the PF core says.
+#pragma once
+
+#include "daemon/service/scheduler/planner.h"
+#include "daemon/service/words.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace vgpu::daemon {
+
+struct VfRecord {
+    std::uint32_t vf = 0;
+    std::string name;
+    Uuid uuid{};
+    std::uint32_t weight = scheduler::kDefaultWeight;
+    std::uint32_t quantum_us = 0;  ///< 0: the GPU's
+    std::uint64_t vram_bytes = 0;
+    std::uint64_t cu_mask = 0;         ///< 0: all
+    std::uint32_t doorbell_pages = 0;  ///< 0: all
+    bool is_releasing = false;         ///< to be destroyed; scrub not yet recorded
+
+    bool operator==(const VfRecord&) const = default;
+};
+
+struct GpuRecord {
+    std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
+    std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
+    std::map<std::uint32_t, VfRecord> vfs;          ///< by VF number
+    std::map<std::uint32_t, std::uint32_t> scrubs;  ///< VF number: last generation scrubbed
+
+    bool operator==(const GpuRecord&) const = default;
+};
+
+struct Records {
+    std::uint64_t generation = 0;  ///< counts stores
+    std::map<std::string, GpuRecord> gpus;
+
+    bool operator==(const Records&) const = default;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/scheduler/fluid.h"
+
+#include <algorithm>
+
+namespace vgpu::daemon::scheduler {
+
+namespace {
+
+constexpr int kFractionBits = 32;
+
+__int128 virtual_of(std::int64_t ns, std::int64_t weight) {
+    return static_cast<__int128>(ns) * (static_cast<__int128>(1) << kFractionBits) / weight;
+}
+
+}  // namespace
+
+void Fluid::join(std::uint32_t vf, std::uint32_t weight) {
+    const auto [at, is_new] = clients_.try_emplace(vf);
+    if (!is_new) return;
+    at->second.weight = weight;
+    enter(at->second, 0);
+}
+
+void Fluid::leave(std::uint32_t vf) {
+    const auto at = clients_.find(vf);
+    if (at == clients_.end()) return;
+    if (at->second.is_awake) exit(at->second);
+    clients_.erase(at);
+}
+
+void Fluid::set_weight(std::uint32_t vf, std::uint32_t weight) {
+    const auto at = clients_.find(vf);
+    if (at == clients_.end() || at->second.weight == weight) return;
+    Client& client = at->second;
+    if (!client.is_awake) {
+        client.debt_ns = debt_of(client);
+        client.slept_at = now_;
+        client.weight = weight;
+        return;
+    }
+    const std::int64_t lag = lag_of(client);
+    exit(client);
+    client.weight = weight;
+    enter(client, lag);
+}
+
+void Fluid::wake(std::uint32_t vf) {
+    const auto at = clients_.find(vf);
+    if (at == clients_.end() || at->second.is_awake) return;
+    enter(at->second, -debt_of(at->second));
+}
+
+void Fluid::sleep(std::uint32_t vf) {
+    const auto at = clients_.find(vf);
+    if (at == clients_.end() || !at->second.is_awake) return;
+    Client& client = at->second;
+    client.debt_ns = std::max<std::int64_t>(0, -lag_of(client));
+    exit(client);
+    client.slept_at = now_;
+}
+
+void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
+    const auto at = clients_.find(vf);
+    if (at == clients_.end()) return;
+    wake(vf);
+    at->second.received += virtual_of(ns, at->second.weight);
+    now_ += virtual_of(ns, awake_weight_);
+}
+
+void Fluid::settle() {
+    for (auto& [vf, client] : clients_) {
+        client.received = now_;
+        client.debt_ns = 0;
+    }
+}
+
+bool Fluid::is_awake(std::uint32_t vf) const {
+    const auto at = clients_.find(vf);
+    return at != clients_.end() && at->second.is_awake;
+}
+
+std::int64_t Fluid::lag_ns(std::uint32_t vf) const {
+    const auto at = clients_.find(vf);
+    if (at == clients_.end()) return 0;
+    return at->second.is_awake ? lag_of(at->second) : -debt_of(at->second);
+}
+
+double Fluid::ideal_share(std::uint32_t vf) const {
+    if (!is_awake(vf)) return 0.0;
+    return static_cast<double>(clients_.at(vf).weight) / static_cast<double>(awake_weight_);
+}
+
+std::int64_t Fluid::lag_of(const Client& client) const {
+    const __int128 scaled = (now_ - client.received) * client.weight;
+    return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
+}
+
+std::int64_t Fluid::debt_of(const Client& client) const {
+    const __int128 paid = (now_ - client.slept_at) * client.weight;
+    const auto paid_ns =
+        static_cast<std::int64_t>(paid / (static_cast<__int128>(1) << kFractionBits));
+    return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
+}
+
+/// What the newcomer is owed or owes is spread over the others, so that the lags sum to zero again.
+void Fluid::enter(Client& client, std::int64_t lag) {
+    if (awake_weight_ == 0) lag = 0;
+    if (lag != 0) now_ -= virtual_of(lag, awake_weight_);
+    client.is_awake = true;
+    awake_weight_ += client.weight;
+    client.received = now_ - virtual_of(lag, client.weight);
+}
+
+void Fluid::exit(Client& client) {
+    const std::int64_t lag = lag_of(client);
+    client.is_awake = false;
+    awake_weight_ -= client.weight;
+    if (awake_weight_ > 0) now_ += virtual_of(lag, awake_weight_);
+}
+
+}  // namespace vgpu::daemon::scheduler

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Fluid: what each VF has received against what a perfectly fair engine (GPS) would have given it,
+// from measured service alone. Every nanosecond of service received by one VF is an ideal service
+// split by weight among the VFs that have work; lag = ideal - received, and the lags of the VFs
+// with work always sum to zero. A VF that runs out of work forfeits what it was owed and still owes
+// what it had too much, until fair service elsewhere has paid for it.
+//
+// Virtual time is a 128-bit fixed-point number (2^-32 ns per unit of weight). One thread.
+// Called by GpuSchedule with RUN, WAKE, IDLE events and life-cycle changes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+namespace vgpu::daemon::scheduler {
+
+class Fluid {
+public:
+    /// Enters the competition, awake, with no lag. Does nothing if it is there.
+    void join(std::uint32_t vf, std::uint32_t weight);
+    void leave(std::uint32_t vf);
+    void set_weight(std::uint32_t vf, std::uint32_t weight);
+
+    /// It has work (again) or none.
+    void wake(std::uint32_t vf);
+    void sleep(std::uint32_t vf);
+
+    /// `vf` received `ns` of service. A sleeping VF is woken: running proves work.
+    void serve(std::uint32_t vf, std::int64_t ns);
+
+    /// Forgets every lag (service was lost track of).
+    void settle();
+
+    [[nodiscard]] bool has(std::uint32_t vf) const { return clients_.contains(vf); }
+    [[nodiscard]] bool is_awake(std::uint32_t vf) const;
+    [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
+    /// Part of the engine that `vf` is entitled to now, 0..1; 0 while it sleeps.
+    [[nodiscard]] double ideal_share(std::uint32_t vf) const;
+
+private:
+    using Virtual = __int128;
+
+    struct Client {
+        std::int64_t weight = 0;
+        bool is_awake = true;
+        Virtual received = 0;      ///< virtual time up to which it has been served
+        std::int64_t debt_ns = 0;  ///< asleep: what it still owes, >= 0
+        Virtual slept_at = 0;      ///< asleep: virtual time at which debt_ns was right
+    };
+
+    [[nodiscard]] std::int64_t lag_of(const Client& client) const;
+    [[nodiscard]] std::int64_t debt_of(const Client& client) const;
+    void enter(Client& client, std::int64_t lag);
+    void exit(Client& client);
+
+    std::map<std::uint32_t, Client> clients_;
+    Virtual now_ = 0;
+    std::int64_t awake_weight_ = 0;
+};
+
+}  // namespace vgpu::daemon::scheduler

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/scheduler/planner.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+
+namespace vgpu::daemon::scheduler {
+
+namespace {
+
+using Wide = __int128;
+
+constexpr std::int64_t kNsPerUs = 1000;
+constexpr std::uint64_t kSettledEntries = 256;  ///< length aimed at when lags have to be carried
+constexpr int kShrinkRounds = 24;
+
+std::int64_t magnitude(std::int64_t value) {
+    return value < 0 ? -value : value;
+}
+
+/// A VF's part of one cycle: its total and the slices it is cut into.
+struct Part {
+    Claim claim;
+    std::uint64_t weight = 0;      ///< divided by the common divisor
+    std::uint64_t request_us = 0;  ///< longest slice after the gap limit
+    std::uint64_t total_us = 0;
+    std::uint64_t slices = 0;
+    std::uint64_t next_slice = 0;
+    std::int64_t served_ns = 0;
+
+    [[nodiscard]] std::uint64_t slice_us(std::uint64_t index) const {
+        return total_us / slices + (index < total_us % slices ? 1 : 0);
+    }
+    [[nodiscard]] bool has_slices() const { return next_slice < slices; }
+    [[nodiscard]] std::int64_t next_ns() const {
+        return static_cast<std::int64_t>(slice_us(next_slice)) * kNsPerUs;
+    }
+};
+
+std::uint64_t weight_sum(const std::vector<Part>& parts) {
+    std::uint64_t sum = 0;
+    for (const Part& part : parts) sum += part.weight;
+    return sum;
+}
+
+std::vector<Part> parts_of(std::span<const Claim> claims) {
+    std::uint64_t divisor = 0;
+    for (const Claim& claim : claims) divisor = std::gcd(divisor, std::uint64_t{claim.weight});
+    std::vector<Part> parts;
+    for (const Claim& claim : claims)
+        parts.push_back(
+            {.claim = claim, .weight = claim.weight / divisor, .request_us = claim.quantum_us});
+    return parts;
+}
+
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+    return (a + b - 1) / b;
+}
+
+/// Part of a cycle that a VF gets, rounded to whole microseconds, never below the shortest slice.
+std::uint64_t total_of(const Part& part, std::uint64_t cycle_us, std::uint64_t weights) {
+    const std::uint64_t fair = (cycle_us * part.weight + weights / 2) / weights;
+    return std::max<std::uint64_t>(fair, kMinQuantumUs);
+}
+
+std::uint64_t entries_for(const std::vector<Part>& parts, std::uint64_t cycle_us) {
+    const std::uint64_t weights = weight_sum(parts);
+    std::uint64_t entries = 0;
+    for (const Part& part : parts)
+        entries += ceil_div(total_of(part, cycle_us, weights), part.request_us);
+    return entries;
+}
+
+/// The largest n <= `most` for which n times `step` microseconds fit into the table; 0 if none.
+std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t step,
+                               std::uint64_t most, std::uint64_t max_entries) {
+    std::uint64_t low = 0;
+    while (low < most) {
+        const std::uint64_t middle = low + (most - low + 1) / 2;
+        if (entries_for(parts, middle * step) <= max_entries)
+            low = middle;
+        else
+            most = middle - 1;
+    }
+    return low;
+}
+
+/// Length of a cycle: as many whole hyperperiods (one microsecond per unit of weight) as give the
+/// smallest VF a whole request; fewer, or part of one, if the entries would not fit.
+std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries) {
+    const std::uint64_t hyperperiod_us = weight_sum(parts);
+    std::uint64_t wanted = 1;
+    for (const Part& part : parts)
+        wanted = std::max(wanted, ceil_div(part.request_us, part.weight));
+    const std::uint64_t count = fitting_multiple(parts, hyperperiod_us, wanted, max_entries);
+    if (count > 0) return count * hyperperiod_us;
+    return std::max<std::uint64_t>(1, fitting_multiple(parts, 1, hyperperiod_us, max_entries));
+}
+
+/// Cuts each part's total into slices of at most its request; true if every total is exactly
+/// proportional to the weight.
+bool set_totals(std::vector<Part>& parts, std::uint64_t cycle_us) {
+    const std::uint64_t weights = weight_sum(parts);
+    bool is_exact = true;
+    for (Part& part : parts) {
+        part.total_us = total_of(part, cycle_us, weights);
+        part.slices = ceil_div(part.total_us, part.request_us);
+        is_exact = is_exact && part.total_us * weights == cycle_us * part.weight;
+    }
+    return is_exact;
+}
+
+/// Adds what each VF is owed to its total; false if that leaves a VF without a slice.
+bool add_corrections(std::vector<Part>& parts) {
+    for (Part& part : parts) {
+        const std::int64_t bound = static_cast<std::int64_t>(part.claim.quantum_us) * kNsPerUs;
+        const std::int64_t owed = std::clamp(part.claim.lag_ns, -bound, bound) / kNsPerUs;
+        const std::int64_t total = static_cast<std::int64_t>(part.total_us) + owed;
+        if (total < static_cast<std::int64_t>(kMinQuantumUs)) return false;
+        part.total_us = static_cast<std::uint64_t>(total);
+        part.slices = ceil_div(part.total_us, part.request_us);
+    }
+    return true;
+}
+
+/// The EEVDF order of the parts' slices. Virtual time is kept as exact fractions: a VF's virtual
+/// received time is (served - lag) / weight.
+class Unroller {
+public:
+    explicit Unroller(std::vector<Part> parts)
+        : parts_(std::move(parts)), weights_(static_cast<std::int64_t>(weight_sum(parts_))) {
+        for (const Part& part : parts_) lag_sum_ns_ += part.claim.lag_ns;
+    }
+
+    Plan run() {
+        note_lags();
+        while (Part* part = pick()) {
+            const std::uint64_t slice_us = part->slice_us(part->next_slice++);
+            const std::int64_t slice_ns = static_cast<std::int64_t>(slice_us) * kNsPerUs;
+            part->served_ns += slice_ns;
+            elapsed_ns_ += slice_ns;
+            plan_.entries.push_back({part->claim.vf, static_cast<std::uint32_t>(slice_us)});
+            plan_.cycle_us += slice_us;
+            plan_.quantum_us = std::max(plan_.quantum_us, static_cast<std::uint32_t>(slice_us));
+            note_lags();
+        }
+        return std::move(plan_);
+    }
+
+private:
+    /// Lag times the sum of weights.
+    [[nodiscard]] Wide scaled_lag(const Part& part) const {
+        const Wide ideal =
+            static_cast<Wide>(elapsed_ns_ - lag_sum_ns_) * static_cast<Wide>(part.weight);
+        return ideal - static_cast<Wide>(part.served_ns - part.claim.lag_ns) * weights_;
+    }
+
+    /// a's virtual deadline (or, for equal ones, number) comes before b's.
+    static bool is_earlier(const Part& a, const Part& b) {
+        const Wide left = static_cast<Wide>(a.served_ns - a.claim.lag_ns + a.next_ns()) *
+                          static_cast<Wide>(b.weight);
+        const Wide right = static_cast<Wide>(b.served_ns - b.claim.lag_ns + b.next_ns()) *
+                           static_cast<Wide>(a.weight);
+        return left != right ? left < right : a.claim.vf < b.claim.vf;
+    }
+
+    /// The eligible part with the earliest deadline; when only parts ahead of their share have
+    /// slices left, the one least ahead.
+    Part* pick() {
+        Part* best = nullptr;
+        Part* least_ahead = nullptr;
+        for (Part& part : parts_) {
+            if (!part.has_slices()) continue;
+            const Wide lag = scaled_lag(part);
+            if (lag >= 0 && (best == nullptr || is_earlier(part, *best))) best = &part;
+            if (least_ahead == nullptr || lag > scaled_lag(*least_ahead)) least_ahead = &part;
+        }
+        return best != nullptr ? best : least_ahead;
+    }
+
+    void note_lags() {
+        for (const Part& part : parts_) {
+            const auto lag = static_cast<std::int64_t>(scaled_lag(part) / weights_);
+            plan_.worst_lag_ns = std::max(plan_.worst_lag_ns, magnitude(lag));
+        }
+    }
+
+    std::vector<Part> parts_;
+    std::int64_t weights_;
+    std::int64_t lag_sum_ns_ = 0;
+    std::int64_t elapsed_ns_ = 0;
+    Plan plan_;
+};
+
+/// Slices of sleeping VFs, each to be placed after so much of the others' service.
+struct Placed {
+    std::uint64_t after_us = 0;  ///< of the order without sleepers
+    Entry entry;
+};
+
+std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycle_us) {
+    std::vector<Placed> placed;
+    for (const Part& part : sleepers)
+        for (std::uint64_t i = 0; i < part.slices; ++i)
+            placed.push_back(
+                {.after_us = (2 * i + 1) * cycle_us / (2 * part.slices),
+                 .entry = {part.claim.vf, static_cast<std::uint32_t>(part.slice_us(i))}});
+    std::stable_sort(placed.begin(), placed.end(),
+                     [](const Placed& a, const Placed& b) { return a.after_us < b.after_us; });
+    return placed;
+}
+
+/// Puts the sleepers' slices between those of `plan`.
+void merge(Plan& plan, const std::vector<Part>& sleepers) {
+    const std::vector<Placed> placed = spread(sleepers, plan.cycle_us);
+    std::vector<Entry> merged;
+    std::uint64_t at = 0;
+    auto next = placed.begin();
+    for (const Entry& entry : plan.entries) {
+        for (; next != placed.end() && next->after_us <= at; ++next) merged.push_back(next->entry);
+        merged.push_back(entry);
+        at += entry.quantum_us;
+    }
+    for (; next != placed.end(); ++next) merged.push_back(next->entry);
+    for (const Placed& one : placed) {
+        plan.cycle_us += one.entry.quantum_us;
+        plan.quantum_us = std::max(plan.quantum_us, one.entry.quantum_us);
+    }
+    plan.entries = std::move(merged);
+}
+
+/// The EEVDF order of those with work, the others spread over it.
+Plan order(const std::vector<Part>& parts) {
+    std::vector<Part> awake, asleep;
+    for (const Part& part : parts) (part.claim.is_asleep ? asleep : awake).push_back(part);
+    if (awake.empty()) return Unroller(parts).run();
+    Plan plan = Unroller(std::move(awake)).run();
+    merge(plan, asleep);
+    return plan;
+}
+
+/// Longest time between two entries of each VF, the table repeating for ever.
+std::map<std::uint32_t, std::uint64_t> gaps_of(const Plan& plan) {
+    std::map<std::uint32_t, std::uint64_t> last_end, first_start, gaps;
+    std::uint64_t at = 0;
+    for (const Entry& entry : plan.entries) {
+        const auto seen = last_end.find(entry.vf);
+        if (seen == last_end.end())
+            first_start[entry.vf] = at;
+        else
+            gaps[entry.vf] = std::max(gaps[entry.vf], at - seen->second);
+        at += entry.quantum_us;
+        last_end[entry.vf] = at;
+    }
+    for (const auto& [vf, start] : first_start)
+        gaps[vf] = std::max(gaps[vf], start + at - last_end[vf]);
+    return gaps;
+}
+
+bool has_lag(const std::vector<Part>& parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [](const Part& part) { return part.claim.lag_ns != 0; });
+}
+
+bool wants_correction(const std::vector<Part>& parts, std::uint32_t quantum_us) {
+    const std::int64_t bound = static_cast<std::int64_t>(quantum_us) * kNsPerUs;
+    return std::any_of(parts.begin(), parts.end(),
+                       [bound](const Part& part) { return magnitude(part.claim.lag_ns) > bound; });
+}
+
+/// One cycle for the requests as they are. Lags make it several hyperperiods long, so that most of
+/// the table runs with the lags paid.
+Plan unroll(std::vector<Part> parts, const Limits& limits, bool is_correcting) {
+    std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
+    if (has_lag(parts)) {
+        const std::uint64_t aim = std::min<std::uint64_t>(limits.max_entries / 2, kSettledEntries);
+        cycle_us *= std::max<std::uint64_t>(1, aim / entries_for(parts, cycle_us));
+    }
+    const bool is_exact = set_totals(parts, cycle_us);
+    const bool corrects = is_correcting && add_corrections(parts);
+    Plan plan = order(parts);
+    plan.is_exact = is_exact && !corrects;
+    plan.corrects = corrects;
+    for (const auto& [vf, gap] : gaps_of(plan))
+        plan.worst_gap_us = std::max(plan.worst_gap_us, gap);
+    return plan;
+}
+
+/// Shortens the requests of the VFs that wait too long; false if none can be shortened.
+bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
+    bool did = false;
+    for (const auto& [vf, gap] : gaps_of(plan)) {
+        if (gap <= limits.max_gap_us) continue;
+        const auto part =
+            std::find_if(parts.begin(), parts.end(),
+                         [id = vf](const Part& candidate) { return candidate.claim.vf == id; });
+        const std::uint64_t shorter = std::max<std::uint64_t>(
+            kMinQuantumUs, std::min(part->request_us * limits.max_gap_us / gap,
+                                    part->request_us - part->request_us / 64));
+        did = did || shorter < part->request_us;
+        part->request_us = shorter;
+    }
+    return did;
+}
+
+/// Requests that keep the gap limit: first the waiting VFs' own slices shrink, then everybody's.
+/// The plan that results carries no lags.
+Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
+    for (Part& part : parts) part.claim.lag_ns = 0;
+    std::uint64_t cap = 0;
+    for (const Part& part : parts) cap = std::max(cap, part.request_us);
+    std::uint64_t best_gap = UINT64_MAX;
+    for (; cap >= kMinQuantumUs; cap /= 2) {
+        std::vector<Part> attempt = parts;
+        for (Part& part : attempt) part.request_us = std::min(part.request_us, cap);
+        for (int round = 0; round < kShrinkRounds; ++round) {
+            const Plan plan = unroll(attempt, limits, false);
+            best_gap = std::min(best_gap, plan.worst_gap_us);
+            if (plan.worst_gap_us <= limits.max_gap_us) return attempt;
+            if (!shrink(attempt, plan, limits)) break;
+        }
+    }
+    return fail(ErrorId::NoSchedule,
+                fmt::format("with these weights a VF would be off the engine for {:.1f} ms; "
+                            "max_gap_ms is {:.1f}",
+                            static_cast<double>(best_gap) / 1000.0, limits.max_gap_us / 1000.0));
+}
+
+/// Refuses a weight so small that the shortest slice would come too rarely, and names what works.
+Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
+    std::uint64_t sum = 0;
+    for (const Part& part : parts) sum += part.claim.weight;
+    for (const Part& part : parts) {
+        const std::uint64_t weight = part.claim.weight;
+        const std::uint64_t gap_us = kMinQuantumUs * (sum - weight) / weight;
+        if (gap_us <= limits.max_gap_us) continue;
+        const std::uint64_t fits = ceil_div(kMinQuantumUs * (sum - weight), limits.max_gap_us);
+        return fail(
+            ErrorId::NoSchedule,
+            fmt::format("VF {} with weight {} of {} would be off the engine for {} ms even "
+                        "with slices of {} us; max_gap_ms is {}: weight {} or max_gap_ms {} "
+                        "would fit",
+                        part.claim.vf, weight, sum, ceil_div(gap_us, 1000), kMinQuantumUs,
+                        limits.max_gap_us / 1000, fits, ceil_div(gap_us, 1000)));
+    }
+    return {};
+}
+
+Plan single(const Claim& claim) {
+    return {.entries = {{claim.vf, claim.quantum_us}},
+            .quantum_us = claim.quantum_us,
+            .cycle_us = claim.quantum_us};
+}
+
+}  // namespace
+
+Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
+    if (claims.empty()) return Plan{};
+    if (claims.size() == 1) return single(claims.front());
+    std::vector<Part> parts = parts_of(claims);
+    TRY_VOID(admit(parts, limits));
+    TRY(std::vector<Part> fitting, fit_gap(parts, limits));
+    for (std::size_t i = 0; i < parts.size(); ++i) fitting[i].claim.lag_ns = claims[i].lag_ns;
+    Plan fair = unroll(fitting, limits, false);
+    if (!wants_correction(fitting, fair.quantum_us)) return fair;
+    Plan correcting = unroll(fitting, limits, true);
+    return correcting.worst_gap_us <= limits.max_gap_us ? correcting : fair;
+}
+
+bool is_fair_table(std::span<const Entry> entries, std::span<const Claim> claims) {
+    std::map<std::uint32_t, std::uint64_t> totals;
+    std::uint64_t sum_us = 0, weights = 0;
+    for (const Entry& entry : entries) {
+        totals[entry.vf] += entry.quantum_us;
+        sum_us += entry.quantum_us;
+    }
+    for (const Claim& claim : claims) weights += claim.weight;
+    if (totals.size() != claims.size()) return false;
+    return std::all_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+        return totals[claim.vf] * weights == sum_us * claim.weight;
+    });
+}
+
+}  // namespace vgpu::daemon::scheduler

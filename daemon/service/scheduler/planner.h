@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// Planner: weights in, run table out. An EEVDF schedule (earliest eligible virtual deadline first)
+// over one cycle, unrolled into at most 1024 (VF, quantum) entries that the PF core repeats for
+// ever, so the table must be fair by itself: one cycle gives every VF exactly its part of the
+// cycle, in whole microseconds, and the schedule starts from the lag each VF has now and ends at
+// that same lag, which keeps it within the bound however often and wherever tables are replaced.
+// Only a lag beyond one quantum (overruns, losses) is paid back, at most a quantum per table
+// (Plan:: corrects); the owner of such a table replaces it after one cycle.
+//
+// Pure: no clock, no I/O. All arithmetic is exact (integer microseconds and nanoseconds, 128 bits
+// where products meet). Called by GpuSchedule; tested against a GPS fluid oracle of its own.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace vgpu::daemon::scheduler {
+
+inline constexpr std::uint32_t kMinWeight = 1;
+inline constexpr std::uint32_t kMaxWeight = 10'000;
+inline constexpr std::uint32_t kDefaultWeight = 100;
+inline constexpr std::uint32_t kMinQuantumUs = 100;
+inline constexpr std::uint32_t kMaxQuantumUs = 1'000'000;
+inline constexpr std::uint32_t kDefaultQuantumUs = 6'000;
+inline constexpr std::uint32_t kDefaultMaxGapMs = 60;
+
+/// What one VF asks of the schedule.
+struct Claim {
+    std::uint32_t vf = 0;
+    std::uint32_t weight = kDefaultWeight;
+    std::uint32_t quantum_us = kDefaultQuantumUs;  ///< longest slice it wants
+    std::int64_t lag_ns = 0;  ///< > 0: it is owed; of all claims about 0 in sum
+    bool is_asleep = false;   ///< no work lately: spread evenly over the order of the others
+};
+
+struct Limits {
+    std::uint32_t max_gap_us = kDefaultMaxGapMs * 1000;  ///< longest time off the engine
+    std::uint32_t max_entries = 1024;
+};
+
+struct Entry {
+    std::uint32_t vf = 0;
+    std::uint32_t quantum_us = 0;
+
+    bool operator==(const Entry&) const = default;
+};
+
+struct Plan {
+    std::vector<Entry> entries;
+    std::uint32_t quantum_us = 0;    ///< largest entry: the unit of lag
+    std::uint64_t cycle_us = 0;      ///< of all entries
+    std::uint64_t worst_gap_us = 0;  ///< longest time a VF waits for its next entry
+    std::int64_t worst_lag_ns = 0;   ///< largest |lag| while the table runs from the given lags
+    bool is_exact = true;            ///< one cycle gives each VF exactly its weight's part
+    bool corrects = false;           ///< pays lags back; to be replaced after one cycle
+};
+
+/// The table for `claims` (at most 16, distinct VFs, weights and quanta in range). NoSchedule, with
+/// the numbers that would work, if the gap limit cannot be kept.
+Result<Plan> plan(std::span<const Claim> claims, const Limits& limits);
+
+/// True if `entries` give each claim's VF its exact part and hold no other VF.
+bool is_fair_table(std::span<const Entry> entries, std::span<const Claim> claims);
+
+}  // namespace vgpu::daemon::scheduler

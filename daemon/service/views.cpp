@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/views.h"
+
+#include <array>
+
+namespace vgpu::daemon {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kGpuStates{"starting", "ok", "pf-lost", "device-lost",
+                                                     "version-mismatch"};
+constexpr std::array<std::string_view, VGPU_PF_VF_STATES> kVfStates{
+    "absent",  "provisioned", "ready",       "running",   "paused",
+    "stopped", "resetting",   "quarantined", "scrubbing", "mismatch"};
+constexpr std::array<std::string_view, VGPU_PF_REASONS> kReasons{
+    "none",        "operator",     "guest-request",       "guest-flr",
+    "detach",      "idle-timeout", "save-timeout",        "load-timeout",
+    "run-timeout", "bad-status",   "full-access-timeout", "guard",
+    "device-lost"};
+
+template <std::size_t N>
+std::string_view at(const std::array<std::string_view, N>& names, std::size_t index) {
+    return index < N ? names[index] : "unknown";
+}
+
+}  // namespace
+
+std::string_view name_of(GpuState state) {
+    return at(kGpuStates, static_cast<std::size_t>(state));
+}
+
+std::string_view vf_state_name(std::uint32_t state) {
+    return at(kVfStates, state);
+}
+
+std::string_view reason_name(std::uint32_t reason) {
+    return at(kReasons, reason);
+}
+
+}  // namespace vgpu::daemon

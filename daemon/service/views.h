@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// What the outside may see of a GPU and of a VF: plain values, made on demand by GpuModel, shown by
+// the D-Bus layer. Names of states and reasons are made here, once.
+#pragma once
+
+#include "daemon/service/records.h"
+#include "pf-driver/uapi/vgpu_pf.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vgpu::daemon {
+
+enum class GpuState { Starting, Ok, PfLost, DeviceLost, VersionMismatch };
+
+std::string_view name_of(GpuState state);
+/// "ready", "paused" …; "unknown" for a number that is no state.
+std::string_view vf_state_name(std::uint32_t state);
+/// "none", "idle-timeout" …
+std::string_view reason_name(std::uint32_t reason);
+
+struct GpuView {
+    std::string id;
+    GpuState state = GpuState::Starting;
+    std::string message;
+    std::string uapi_socket;
+    std::string vf_socket_dir;
+    int softgpu_pid = 0;
+    int pf_pid = 0;
+    std::uint32_t quantum_us = 0;
+    std::uint32_t max_gap_ms = 0;
+    vgpu_pf_info info{};  ///< as last heard
+    std::size_t table_entries = 0;
+    std::uint64_t table_cycle_us = 0;
+    std::uint64_t table_worst_gap_us = 0;
+    bool is_table_exact = true;
+    std::uint64_t events_lost = 0;
+};
+
+struct VfView {
+    std::string gpu;
+    VfRecord record;
+    vgpu_pf_vf live{};  ///< as last heard
+    std::string socket;
+    std::uint64_t service_ns = 0;
+    double share_window = 0, share_total = 0, share_ideal = 0;
+    std::int64_t lag_ns = 0;
+    double lag_quanta = 0, worst_lag_quanta = 0;
+};
+
+/// Something an administrator may want to know; becomes the signal Manager.Event.
+struct Notice {
+    std::string gpu;
+    std::uint32_t vf = 0;  ///< 0: the GPU itself
+    std::string_view kind;
+    std::string text;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// Words for people: sizes, UUIDs, the nearest of some names. Pure functions, used in error causes
+// and properties throughout daemon/service.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vgpu::daemon {
+
+using Uuid = std::array<std::uint8_t, 16>;
+
+/// "128 MiB", "1.5 GiB", "4096 bytes"
+std::string size_text(std::uint64_t bytes);
+
+/// "8-4-4-4-12" lower-case hexadecimal
+std::string uuid_text(const Uuid& uuid);
+std::optional<Uuid> parse_uuid(std::string_view text);
+/// A random (version 4) UUID.
+Uuid make_uuid();
+
+/// "; did you mean 'weight'?" if one of `known` is close to `word`, else "".
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+
+/// Names of VFs: 1 to 63 of [A-Za-z0-9._-], first a letter; not a GPU-like "x/vfN" or UUID.
+bool is_valid_name(std::string_view name);
+
+}  // namespace vgpu::daemon

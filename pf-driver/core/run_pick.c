@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Who goes into the engine next: the order of run_table.c, applied to table, work and debits. */
+#include "pf-driver/core/run_table.h"
+
+#define RESCUE_NS	  VGPU_NS_PER_MS
+#define ACCESS_RESERVE_US 2000u
+#define DEBIT_PASSES	  64u
+
+/**
+ * vgpu_pf_run_pick_table() - the table in force
+ * @pf: the PF
+ */
+struct vgpu_run_slots *vgpu_pf_run_pick_table(struct vgpu_pf *pf)
+{
+	return &pf->executor.tables[pf->executor.active];
+}
+
+static uint32_t runnable_mask(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+	uint32_t mask = 0;
+
+	vgpu_for_each_vf(pf, vf)
+		if (vgpu_pf_control_is_runnable(vf))
+			mask |= VGPU_VF_BIT(vf);
+	return mask;
+}
+
+/**
+ * vgpu_pf_run_pick_competing() - who competes: those with work, or all of them in a strict table
+ * @pf: the PF
+ *
+ * Return: bit per VF.
+ */
+uint32_t vgpu_pf_run_pick_competing(struct vgpu_pf *pf)
+{
+	uint32_t mask = runnable_mask(pf);
+
+	return vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT ? mask : mask & pf->executor.busy;
+}
+
+/**
+ * vgpu_pf_run_pick_start_cycle() - reserve budgets are filled up
+ * @pf: the PF
+ */
+void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
+{
+	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
+	struct vgpu_vf *vf;
+
+	pf->executor.cycle_started_ns = vgpu_pf_timer_now(pf);
+	vgpu_for_each_vf(pf, vf) {
+		uint32_t us = table->reserve_us[vf->number];
+		int64_t full;
+
+		/* full access is a bounded reservation of its own */
+		if (us == 0 && vf->access.granted)
+			us = ACCESS_RESERVE_US;
+		full = (int64_t)(us * VGPU_NS_PER_US);
+		/* a budget that was exceeded is paid back first, one that is left over is lost */
+		vf->service.budget_ns = vf->service.budget_ns < 0 ? vf->service.budget_ns + full :
+								    full;
+	}
+}
+
+static void advance_cursor(struct vgpu_pf *pf)
+{
+	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
+
+	if (++pf->executor.cursor < positions)
+		return;
+	pf->executor.cursor = 0;
+	vgpu_pf_run_pick_start_cycle(pf);
+}
+
+/* position of the cursor: an entry of the table, or a VF that has none; vf 0: nothing here */
+static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf)
+{
+	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
+	struct vgpu_pf_run_entry entry = { 0, QUANTUM_DEFAULT_US };
+	uint32_t vf;
+
+	if (pf->executor.cursor < table->count)
+		return table->entries[pf->executor.cursor];
+	vf = pf->executor.cursor - table->count + 1;
+	if (!vgpu_has_bit(table->listed, vf))
+		entry.vf = vf;
+	return entry;
+}
+
+/**
+ * vgpu_pf_run_pick_quantum() - a VF's quantum: of its first entry, or the default
+ * @pf: the PF
+ * @vf: VF number
+ */
+uint64_t vgpu_pf_run_pick_quantum(struct vgpu_pf *pf, uint32_t vf)
+{
+	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
+
+	for (uint32_t i = 0; i < table->count; i++)
+		if (table->entries[i].vf == vf)
+			return table->entries[i].quantum_us * VGPU_NS_PER_US;
+	return QUANTUM_DEFAULT_US * VGPU_NS_PER_US;
+}
+
+/**
+ * vgpu_pf_run_pick_set() - describe a run
+ * @run: filled in
+ * @vf: VF number
+ * @kind: why it runs
+ * @granted_ns: 0: not bounded
+ * @quantum_ns: of its entry
+ */
+void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
+		    uint64_t granted_ns, uint64_t quantum_ns)
+{
+	memset(run, 0, sizeof(*run));
+	run->vf = vf;
+	run->kind = kind;
+	run->granted_ns = granted_ns;
+	run->quantum_ns = quantum_ns;
+}
+
+static bool pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t vf = pf->executor.exclusive_vf;
+
+	if (vf == 0 || !vgpu_has_bit(competing, vf))
+		return false;
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US, vgpu_pf_run_pick_quantum(pf, vf));
+	return true;
+}
+
+/**
+ * vgpu_pf_run_pick_reserve() - a VF of the reserve section that has work and budget
+ * @pf: the PF
+ * @competing: bit per VF
+ * @run: filled in
+ *
+ * Return: false if there is none.
+ */
+bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_pick_table(pf)->cycle_ns, SLICE_MIN_NS);
+	struct vgpu_vf *vf;
+
+	if (vgpu_pf_timer_now(pf) - pf->executor.cycle_started_ns >= cycle)
+		vgpu_pf_run_pick_start_cycle(pf);
+	vgpu_for_each_vf(pf, vf) {
+		int64_t budget = vf->service.budget_ns;
+
+		if (!vgpu_has_bit(competing & pf->executor.busy, vf->number) ||
+		    budget < (int64_t)SLICE_MIN_NS)
+			continue;
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
+			vgpu_pf_run_pick_quantum(pf, vf->number));
+		return true;
+	}
+	return false;
+}
+
+/* the one that has waited longest, if it has waited too long */
+static bool pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
+	uint64_t now = vgpu_pf_timer_now(pf);
+	uint64_t longest = limit;
+	struct vgpu_vf *vf;
+
+	vgpu_pf_run_pick_set(run, 0, VGPU_RUN_RESCUE, 0, 0);
+	vgpu_for_each_vf(pf, vf) {
+		uint64_t since = vf->service.waiting_since_ns;
+
+		if (!vgpu_has_bit(competing, vf->number) || since == 0 || now - since < longest)
+			continue;
+		longest = now - since;
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESCUE, RESCUE_NS, vgpu_pf_run_pick_quantum(pf, vf->number));
+	}
+	return limit != 0 && run->vf != 0;
+}
+
+static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t vf = pf->executor.resume_vf;
+
+	pf->executor.resume_vf = 0;
+	if (vf == 0 || !vgpu_has_bit(competing, vf))
+		return false;
+	if (pf->executor.resume_ns < SLICE_MIN_NS) {
+		/* too short to run: kept as credit */
+		pf->vfs[vf].service.debit_ns -= (int64_t)pf->executor.resume_ns;
+		return false;
+	}
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns, vgpu_pf_run_pick_quantum(pf, vf));
+	return true;
+}
+
+static bool pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	/* the VF in the engine competes too, also where it is being pre-empted */
+	uint32_t all = vgpu_pf_run_pick_competing(pf);
+	struct vgpu_vf *vf;
+
+	if (pf->executor.exclusive_vf == 0 && (all & (all - 1)))
+		return false;
+	if (competing & (competing - 1))
+		return false;
+	vgpu_for_each_vf(pf, vf) {
+		if (!(competing & VGPU_VF_BIT(vf)))
+			continue;
+		/* nobody suffers from its debit, so it pays none */
+		vf->service.debit_ns = 0;
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+			vgpu_pf_run_pick_quantum(pf, vf->number));
+		return true;
+	}
+	return false;
+}
+
+/* take an entry's turn: the slice less the debit, or nothing if the debit eats it */
+static bool take_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry,
+		      struct vgpu_run *run)
+{
+	struct vgpu_vf *vf = &pf->vfs[entry->vf];
+	int64_t quantum = (int64_t)(entry->quantum_us * VGPU_NS_PER_US);
+	int64_t slice = quantum - vf->service.debit_ns;
+
+	if (slice < (int64_t)SLICE_MIN_NS) {
+		vf->service.debit_ns -= quantum;
+		return false;
+	}
+	slice = (int64_t)vgpu_min_u64((uint64_t)slice, QUANTUM_MAX_US * VGPU_NS_PER_US);
+	vf->service.debit_ns -= quantum - slice;
+	vgpu_pf_run_pick_set(run, entry->vf, VGPU_RUN_SLICE, (uint64_t)slice, (uint64_t)quantum);
+	return true;
+}
+
+static bool pick_entry(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
+	struct vgpu_pf_run_entry entry = { 0, 0 };
+
+	/* a pass in which all turns are lost to debits is followed by another: never idle with work */
+	for (uint32_t i = 0; i < positions * DEBIT_PASSES; i++) {
+		entry = entry_at_cursor(pf);
+		advance_cursor(pf);
+		if (entry.vf == 0 || !vgpu_has_bit(competing, entry.vf))
+			continue;
+		if (take_turn(pf, &entry, run))
+			return true;
+	}
+	return false;
+}
+
+/* all debits are deeper than DEBIT_PASSES cycles: forgive, rather than idle with work */
+static bool pick_forgiven(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf)
+		if (competing & VGPU_VF_BIT(vf))
+			vf->service.debit_ns = 0;
+	return pick_entry(pf, competing, run);
+}
+
+static bool (*const picks[])(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run) = {
+	pick_exclusive, vgpu_pf_run_pick_reserve, pick_rescue, pick_resumed,
+	pick_sole,	pick_entry,   pick_forgiven,
+};
+
+/**
+ * vgpu_pf_run_pick_next() - who goes into the engine next
+ * @pf: the PF; busy bits are fresh
+ * @run: filled in
+ *
+ * Return: false if nobody has work.
+ */
+bool vgpu_pf_run_pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t competing = vgpu_pf_run_pick_competing(pf);
+
+	if (executor->exclusive_vf)
+		competing &= 1u << (executor->exclusive_vf - 1);
+	/* a VF in the middle of its quantum only makes room for others */
+	if (executor->state == VGPU_EXECUTOR_RUNNING)
+		competing &= ~(1u << (executor->run.vf - 1));
+	if (executor->preemption == VGPU_PREEMPT_FOR_RESERVE)
+		return vgpu_pf_run_pick_reserve(pf, competing, run);
+	for (uint32_t i = 0; competing && i < VGPU_COUNT_OF(picks); i++)
+		if (picks[i](pf, competing, run))
+			return true;
+	return false;
+}

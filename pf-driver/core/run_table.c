@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * DOC: Run table executor
+ *
+ * Cycles through the table's entries and puts each VF into the engine for its quantum. The table is
+ * somebody else's decision (vgpud); this file only carries it out, also when nobody is there.
+ *
+ *   EMPTY --decision--> SWITCHING --switched--> RUNNING --quantum over--> PARKED --decision--> ...
+ *                           |                      +--wake, idle, pause--> decision
+ *                           +--failed--> BROKEN --engine free again--> EMPTY
+ *
+ * A decision takes the first of
+ *   1. the VF that stops the table (exclusive full access)
+ *   2. a VF of the reserve section with work and budget
+ *   3. a VF with work that has been off the engine for longer than max_gap (short, charged)
+ *   4. a slice that was cut for the reserve, its rest
+ *   5. the next entry whose VF has work; a debit is taken off the slice, a debit of a whole slice
+ *      costs the turn; VFs without an entry come after the last entry
+ *   6. nobody: the VF in the engine stays there, unbounded
+ * Quanta end in the device (VGPU_VF0_QUANTUM_US); the timer here is only a net. Alone with work, a
+ * VF runs on until another one wakes. Nothing is polled while the engine is idle.
+ */
+#include "pf-driver/core/run_table.h"
+#include "pf-driver/hw/regs.h"
+
+#define SLICE_NET_NS	    (20 * VGPU_NS_PER_MS)
+#define ABORTS_MAX	    2u
+#define RECOVER_MS	    1000u
+#define RECOVER_POLL_NS	    VGPU_NS_PER_MS
+
+static void read_busy(struct vgpu_pf *pf)
+{
+	uint32_t busy = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_VM_BUSY_STATUS);
+	uint64_t now = vgpu_pf_timer_now(pf);
+	struct vgpu_vf *vf;
+
+	pf->executor.busy = busy;
+	vgpu_for_each_vf(pf, vf) {
+		bool is_waiting = (busy & VGPU_VF_BIT(vf)) && pf->executor.run.vf != vf->number;
+
+		if (!is_waiting)
+			vf->service.waiting_since_ns = 0;
+		else if (vf->service.waiting_since_ns == 0)
+			vf->service.waiting_since_ns = now;
+	}
+}
+
+/* ---- table ---- */
+
+static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_table *table)
+{
+	memset(slots, 0, sizeof(*slots));
+	slots->generation = table->generation;
+	slots->flags = table->flags;
+	slots->count = table->count;
+	memcpy(slots->entries, table->entries, table->count * sizeof(table->entries[0]));
+	slots->reserve_count = table->reserve_count;
+	memcpy(slots->reserve, table->reserve, sizeof(slots->reserve));
+	for (uint32_t i = 0; i < table->count; i++) {
+		slots->listed |= 1u << (table->entries[i].vf - 1);
+		slots->cycle_ns += table->entries[i].quantum_us * VGPU_NS_PER_US;
+	}
+	for (uint32_t i = 0; i < table->reserve_count; i++)
+		slots->reserve_us[table->reserve[i].vf] = table->reserve[i].quantum_us;
+}
+
+/* until somebody sets one: every VF has an equal turn */
+static void fill_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
+{
+	memset(slots, 0, sizeof(*slots));
+	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
+		slots->entries[slots->count].vf = vf;
+		slots->entries[slots->count++].quantum_us = QUANTUM_DEFAULT_US;
+		slots->listed |= 1u << (vf - 1);
+		slots->cycle_ns += QUANTUM_DEFAULT_US * VGPU_NS_PER_US;
+	}
+}
+
+static int check_entry(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry, uint32_t index,
+		       const char *where)
+{
+	if (entry->vf == 0 || entry->vf > pf->device.total_vfs)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %s %u names VF%u; VFs are 1 to %u",
+					 where, index, entry->vf, pf->device.total_vfs);
+	if (entry->quantum_us < QUANTUM_MIN_US || entry->quantum_us > QUANTUM_MAX_US)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %s %u has %u us; %u to %u", where,
+					 index, entry->quantum_us, QUANTUM_MIN_US, QUANTUM_MAX_US);
+	return 0;
+}
+
+static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
+{
+	int error = 0;
+
+	if (table->count == 0 || table->count > VGPU_PF_TABLE_ENTRIES)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u entries; 1 to %u",
+					 table->count, VGPU_PF_TABLE_ENTRIES);
+	if (table->reserve_count > VGPU_PF_MAX_VFS)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u reserve entries; at most %u",
+					 table->reserve_count, VGPU_PF_MAX_VFS);
+	if (table->flags & ~(uint32_t)VGPU_PF_TABLE_STRICT)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: unknown flags 0x%x",
+					 table->flags);
+	for (uint32_t i = 0; !error && i < table->count; i++)
+		error = check_entry(pf, &table->entries[i], i, "entry");
+	for (uint32_t i = 0; !error && i < table->reserve_count; i++)
+		error = check_entry(pf, &table->reserve[i], i, "reserve entry");
+	return error;
+}
+
+static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	return &executor->tables[executor->is_pending ? !executor->active : executor->active];
+}
+
+/**
+ * vgpu_pf_run_table_set() - hand over a new table
+ * @pf: the PF
+ * @table: copied; takes over at the next decision
+ *
+ * Return: 0, -ESTALE if its generation is not the one in force + 1, -EINVAL; with a message.
+ */
+int vgpu_pf_run_table_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint64_t generation = newest_table(pf)->generation;
+	int error = check_table(pf, table);
+
+	if (error)
+		return error;
+	if (table->generation != generation + 1)
+		return vgpu_pf_text_fail(pf, -ESTALE, "run table: generation %llu; %llu is in "
+					 "force, read it and send %llu",
+					 (unsigned long long)table->generation,
+					 (unsigned long long)generation,
+					 (unsigned long long)generation + 1);
+	fill_slots(&executor->tables[!executor->active], table);
+	executor->is_pending = true;
+	/* a VF that runs alone has no quantum whose end could be waited for */
+	if (executor->state == VGPU_EXECUTOR_RUNNING &&
+	    (executor->run.kind == VGPU_RUN_SOLE || executor->run.kind == VGPU_RUN_REST))
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	vgpu_pf_journal_mark_table(pf);
+	return 0;
+}
+
+/**
+ * vgpu_pf_run_table_get() - the table in force, or about to be
+ * @pf: the PF
+ * @table: filled in
+ */
+void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t newest = executor->is_pending ? !executor->active : executor->active;
+	const struct vgpu_run_slots *slots = &executor->tables[newest];
+
+	memset(table, 0, sizeof(*table));
+	table->size = sizeof(*table);
+	table->count = slots->count;
+	table->generation = slots->generation;
+	table->flags = slots->flags;
+	table->reserve_count = slots->reserve_count;
+	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
+	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
+}
+
+/**
+ * vgpu_pf_run_table_load() - put the journal's table into force
+ * @pf: the PF; its executor is off
+ * @table: from the journal; ignored if it makes no sense
+ */
+void vgpu_pf_run_table_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
+{
+	if (check_table(pf, table))
+		return;
+	fill_slots(vgpu_pf_run_pick_table(pf), table);
+}
+
+static void take_pending_table(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (!executor->is_pending)
+		return;
+	/* the rest of a cut slice becomes credit: the new table starts at its first entry */
+	if (executor->resume_vf)
+		pf->vfs[executor->resume_vf].service.debit_ns -= (int64_t)executor->resume_ns;
+	executor->resume_vf = 0;
+	executor->active = !executor->active;
+	executor->is_pending = false;
+	executor->cursor = 0;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_pick_table(pf)->generation, 0);
+	vgpu_pf_run_pick_start_cycle(pf);
+}
+
+/* ---- carrying it out ---- */
+
+static uint32_t quantum_us(const struct vgpu_run *run)
+{
+	/* rounded up: 0 would mean unbounded */
+	return (uint32_t)((run->granted_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US);
+}
+
+static void set_quantum(struct vgpu_pf *pf, const struct vgpu_run *run)
+{
+	struct vgpu_vf *vf = &pf->vfs[run->vf];
+	uint32_t us = quantum_us(run);
+
+	if (vf->service.quantum_us == us)
+		return;
+	if (!vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_QUANTUM_US, us))
+		vf->service.quantum_us = us;
+}
+
+static void begin(struct vgpu_pf *pf, const struct vgpu_run *run)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	executor->next = *run;
+	executor->state = VGPU_EXECUTOR_SWITCHING;
+	executor->decided_ns = vgpu_pf_timer_now(pf);
+	executor->preemption = VGPU_PREEMPT_NONE;
+	executor->run.is_cut = executor->run.kind == VGPU_RUN_SLICE &&
+			       !executor->run.is_accounted && run->kind == VGPU_RUN_RESERVE;
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
+	if (run->vf)
+		set_quantum(pf, run);
+	vgpu_pf_world_switch_start(pf, executor->run.vf, run->vf);
+}
+
+/* nobody has work */
+static void rest(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_run run;
+
+	if (executor->run.vf == 0)
+		return;
+	vgpu_pf_run_pick_set(&run, 0, VGPU_RUN_REST, 0, 0);
+	if (!vgpu_pf_control_is_runnable(&pf->vfs[executor->run.vf])) {
+		begin(pf, &run);
+		return;
+	}
+	if (executor->state != VGPU_EXECUTOR_PARKED) {
+		/* whoever it was to be left for has gone; its quantum goes on */
+		executor->run.contended_ns = 0;
+		if (executor->run.granted_ns)
+			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
+					  executor->run.granted_ns + SLICE_NET_NS);
+		return;
+	}
+	/* so that its next doorbell is served at once */
+	vgpu_pf_run_pick_set(&run, executor->run.vf, VGPU_RUN_REST, 0, vgpu_pf_run_pick_quantum(pf, executor->run.vf));
+	begin(pf, &run);
+}
+
+static void decide(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_run run;
+
+	executor->wants_decision = false;
+	read_busy(pf);
+	if (!pf->device.is_attached)
+		return;
+	take_pending_table(pf);
+	if (vgpu_pf_run_pick_next(pf, &run)) {
+		begin(pf, &run);
+		return;
+	}
+	executor->preemption = VGPU_PREEMPT_NONE;
+	rest(pf);
+}
+
+static bool must_leave(struct vgpu_pf *pf)
+{
+	uint32_t vf = pf->executor.run.vf;
+
+	return vf != 0 && !vgpu_pf_control_is_runnable(&pf->vfs[vf]);
+}
+
+/**
+ * vgpu_pf_run_table_settle() - decide if there is something to decide
+ * @pf: the PF; called at the end of every call into the core
+ */
+void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	bool is_due;
+
+	if (executor->state == VGPU_EXECUTOR_OFF || !pf->device.is_attached)
+		return;
+	vgpu_pf_run_log_drain(pf);
+	if (executor->state == VGPU_EXECUTOR_SWITCHING || executor->state == VGPU_EXECUTOR_BROKEN)
+		return;
+	is_due = executor->state == VGPU_EXECUTOR_RUNNING ?
+			 executor->preemption != VGPU_PREEMPT_NONE || must_leave(pf) :
+			 executor->wants_decision || must_leave(pf);
+	if (is_due)
+		decide(pf);
+}
+
+/**
+ * vgpu_pf_run_table_switched() - the world switch is complete
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t from = executor->run.vf;
+	uint32_t to = executor->next.vf;
+	uint64_t now = vgpu_pf_timer_now(pf);
+
+	/* the entry of the run that has ended is there by now */
+	vgpu_pf_run_log_drain(pf);
+	executor->last = executor->run;
+	executor->run = executor->next;
+	executor->run.started_ns = now;
+	executor->aborts = 0;
+	executor->is_idle = false;
+	executor->state = to ? VGPU_EXECUTOR_RUNNING : VGPU_EXECUTOR_EMPTY;
+	executor->wants_decision = to == 0;
+	if (from != to) {
+		vgpu_pf_run_log_count_switch(pf, now - executor->decided_ns);
+		if (from)
+			vgpu_pf_control_released(pf, &pf->vfs[from]);
+		if (to) {
+			pf->vfs[to].service.switches++;
+			pf->vfs[to].service.waiting_since_ns = 0;
+			vgpu_pf_control_post(pf, &pf->vfs[to], VGPU_VF_EVENT_LOADED,
+					     VGPU_PF_REASON_NONE);
+		}
+	}
+	if (executor->run.granted_ns)
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
+				  executor->run.granted_ns + SLICE_NET_NS);
+}
+
+/**
+ * vgpu_pf_run_table_wake() - VFs outside the engine have work
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_wake(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_run run;
+	uint32_t others;
+	uint64_t now, end;
+
+	executor->wants_decision = true;
+	if (executor->state != VGPU_EXECUTOR_RUNNING)
+		return;
+	read_busy(pf);
+	others = vgpu_pf_run_pick_competing(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
+	if (others == 0)
+		return;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, (uint32_t)__builtin_ctz(others) + 1, others,
+			     0);
+	if (executor->is_idle || !vgpu_has_bit(executor->busy, executor->run.vf)) {
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+		return;
+	}
+	if (executor->run.kind != VGPU_RUN_RESERVE && vgpu_pf_run_pick_reserve(pf, others, &run)) {
+		executor->preemption = VGPU_PREEMPT_FOR_RESERVE;
+		return;
+	}
+	if (executor->run.kind != VGPU_RUN_SOLE && executor->run.kind != VGPU_RUN_REST)
+		return;
+	if (executor->exclusive_vf == executor->run.vf || executor->run.contended_ns)
+		return;
+	/* it was alone until now; it may finish a quantum that began when it did */
+	now = vgpu_pf_timer_now(pf);
+	executor->run.contended_ns = now;
+	end = executor->run.started_ns + executor->run.quantum_ns;
+	if (end <= now)
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	else
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
+}
+
+/**
+ * vgpu_pf_run_table_idle() - the VF in the engine has run out of work
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_idle(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (executor->state != VGPU_EXECUTOR_RUNNING ||
+	    (vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT))
+		return;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, 0, 0);
+	executor->is_idle = true;
+	executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+}
+
+/* ACTIVE_FUNCTION_STATUS in the dword of ACTIVE_FUNCTION_ID */
+static uint32_t function_state(uint32_t active)
+{
+	uint32_t shift = 8 * (GPUIOV_SCH_ACTIVE_FUNCTION_STATUS - GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+
+	return active >> shift & 0xffu;
+}
+
+/**
+ * vgpu_pf_run_table_expired() - the device says that a quantum is over
+ * @pf: the PF
+ *
+ * The run log tells which one. Without its entry the status of the engine does.
+ */
+void vgpu_pf_run_table_expired(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t active;
+
+	vgpu_pf_run_log_drain(pf);
+	if (executor->state != VGPU_EXECUTOR_RUNNING)
+		return;
+	active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+	if (function_state(active) != GPUIOV_FUNCTION_IDLE)
+		return;
+	executor->state = VGPU_EXECUTOR_PARKED;
+	executor->wants_decision = true;
+}
+
+/**
+ * vgpu_pf_run_table_slice_timer() - the running slice must be over
+ * @pf: the PF
+ *
+ * Either a VF that ran alone has used its quantum, or the device did not park itself in time or its
+ * interrupt was lost.
+ */
+void vgpu_pf_run_table_slice_timer(struct vgpu_pf *pf)
+{
+	vgpu_pf_run_table_expired(pf);
+	if (pf->executor.state == VGPU_EXECUTOR_RUNNING)
+		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+}
+
+/**
+ * vgpu_pf_run_table_evict() - a VF in the engine has to leave it
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_evict(struct vgpu_pf *pf)
+{
+	pf->executor.wants_decision = true;
+}
+
+/**
+ * vgpu_pf_run_table_set_exclusive() - let one VF stop the table
+ * @pf: the PF
+ * @vf: the one, NULL for none
+ */
+void vgpu_pf_run_table_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	pf->executor.exclusive_vf = vf ? vf->number : 0;
+	pf->executor.wants_decision = true;
+	if (pf->executor.state == VGPU_EXECUTOR_RUNNING)
+		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+}
+
+/**
+ * vgpu_pf_run_table_holds() - is this VF in the engine, or on its way into or out of it?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_run_table_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (executor->state == VGPU_EXECUTOR_OFF || executor->state == VGPU_EXECUTOR_BROKEN)
+		return false;
+	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf->number)
+		return true;
+	return executor->run.vf == vf->number;
+}
+
+/**
+ * vgpu_pf_run_table_reset_vf() - a VF starts with a clean account
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_run_table_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	memset(&vf->service, 0, sizeof(vf->service));
+	vf->service.quantum_us = UINT32_MAX;
+	pf->executor.wants_decision = true;
+}
+
+/**
+ * vgpu_pf_run_table_lost() - the VF in the engine was reset there by its client: nobody is in it
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_lost(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_vf *vf = &pf->vfs[executor->run.vf];
+
+	executor->run.vf = 0;
+	executor->state = VGPU_EXECUTOR_EMPTY;
+	executor->wants_decision = true;
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
+	vgpu_pf_control_released(pf, vf);
+}
+
+/* ---- failure ---- */
+
+/* what the device says is in the engine */
+static uint32_t loaded_vf(struct vgpu_pf *pf)
+{
+	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+	uint32_t vf = (active & 0x1fu) + 1;
+
+	return (active >> 31) && vf <= pf->device.total_vfs ? vf : 0;
+}
+
+static void wait_for_engine(struct vgpu_pf *pf)
+{
+	pf->executor.state = VGPU_EXECUTOR_BROKEN;
+	pf->executor.is_recovering = true;
+	pf->executor.recover_deadline_ns =
+		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RECOVER_MS);
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
+	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
+}
+
+/* a refused command: a stalled function is to blame; else our own picture may be stale, at first */
+static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
+{
+	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+
+	if (function_state(active) == GPUIOV_FUNCTION_STALLED && loaded_vf(pf))
+		return loaded_vf(pf);
+	return pf->executor.aborts++ < ABORTS_MAX ? 0 : culprit;
+}
+
+/**
+ * vgpu_pf_run_table_failed() - a world switch failed
+ * @pf: the PF
+ * @culprit: VF number to blame; 0: nobody
+ * @reason: how
+ */
+void vgpu_pf_run_table_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t from = executor->run.vf;
+
+	wait_for_engine(pf);
+	executor->run.vf = 0;
+	if (reason == VGPU_PF_REASON_BAD_STATUS)
+		culprit = blame_for_abort(pf, culprit);
+	if (culprit)
+		vgpu_pf_control_post(pf, &pf->vfs[culprit], VGPU_VF_EVENT_HANG, reason);
+	if (from)
+		vgpu_pf_control_released(pf, &pf->vfs[from]);
+	if (culprit && culprit != from)
+		vgpu_pf_control_released(pf, &pf->vfs[culprit]);
+}
+
+/* what is in the engine decides how we go on; a VF that may not be there is taken out */
+static void resume(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+	bool is_running = function_state(active) == GPUIOV_FUNCTION_ACTIVE;
+	uint32_t vf = loaded_vf(pf);
+
+	/* nobody knows how long it has run: as if it had been alone until now */
+	vgpu_pf_run_pick_set(&executor->run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+			     vf ? vgpu_pf_run_pick_quantum(pf, vf) : 0);
+	executor->run.is_accounted = !is_running;
+	executor->run.started_ns = vgpu_pf_timer_now(pf);
+	executor->is_idle = false;
+	executor->wants_decision = true;
+	executor->state = VGPU_EXECUTOR_EMPTY;
+	if (vf == 0)
+		return;
+	executor->state = is_running ? VGPU_EXECUTOR_RUNNING : VGPU_EXECUTOR_PARKED;
+	if (pf->vfs[vf].state == VGPU_PF_VF_READY)
+		vgpu_pf_control_post(pf, &pf->vfs[vf], VGPU_VF_EVENT_LOADED, VGPU_PF_REASON_NONE);
+	vgpu_pf_run_table_wake(pf);
+}
+
+/**
+ * vgpu_pf_run_table_recover() - is the engine usable again?
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_recover(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (pf->is_whole_reset) {
+		vgpu_pf_reset_whole_poll(pf);
+		return;
+	}
+	if (!executor->is_recovering)
+		return;
+	if (!vgpu_pf_world_switch_is_engine_free(pf)) {
+		if (!pf->device.is_attached)
+			return;
+		if (vgpu_pf_timer_now(pf) < executor->recover_deadline_ns) {
+			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
+			return;
+		}
+		vgpu_pf_reset_whole(pf);
+		return;
+	}
+	executor->is_recovering = false;
+	resume(pf);
+}
+
+/* ---- start and stop ---- */
+
+/**
+ * vgpu_pf_run_table_start() - begin to schedule
+ * @pf: the PF, attached; VFs are in their states
+ *
+ * A VF that an earlier core left in the engine is taken over there.
+ */
+void vgpu_pf_run_table_start(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	executor->resume_vf = 0;
+	executor->exclusive_vf = 0;
+	executor->is_recovering = false;
+	executor->preemption = VGPU_PREEMPT_NONE;
+	executor->last.vf = 0;
+	if (vgpu_pf_run_pick_table(pf)->count == 0)
+		fill_fallback(pf, vgpu_pf_run_pick_table(pf));
+	vgpu_pf_run_pick_start_cycle(pf);
+	if (!vgpu_pf_world_switch_is_engine_free(pf)) {
+		/* a command of the core before: let it end */
+		executor->run.vf = 0;
+		wait_for_engine(pf);
+		return;
+	}
+	resume(pf);
+}
+
+/**
+ * vgpu_pf_run_table_stop() - the device is gone, or will be reset
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_stop(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_vf *vf;
+
+	vgpu_pf_run_log_drain(pf);
+	vgpu_pf_world_switch_abandon(pf);
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_RECOVER);
+	executor->state = VGPU_EXECUTOR_OFF;
+	executor->is_recovering = false;
+	executor->run.vf = 0;
+	executor->last.vf = 0;
+	executor->resume_vf = 0;
+	vgpu_for_each_vf(pf, vf)
+		vf->service.quantum_us = UINT32_MAX;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Shared by the two files of the run table executor: run_table.c (table, engine, failure) and
+ * run_pick.c (who is next). Nobody else includes it.
+ */
+#ifndef VGPU_CORE_RUN_TABLE_H
+#define VGPU_CORE_RUN_TABLE_H
+
+#include "pf-driver/core/parts.h"
+
+#define QUANTUM_MIN_US	   100u
+#define QUANTUM_MAX_US	   1000000u
+#define QUANTUM_DEFAULT_US 6000u
+#define QUANTUM_SOLE_US	   500000u
+#define SLICE_MIN_NS	   (QUANTUM_MIN_US * VGPU_NS_PER_US)
+
+static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
+{
+	return (mask >> (vf - 1)) & 1;
+}
+
+struct vgpu_run_slots *vgpu_pf_run_pick_table(struct vgpu_pf *pf);
+uint32_t vgpu_pf_run_pick_competing(struct vgpu_pf *pf);
+void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf);
+uint64_t vgpu_pf_run_pick_quantum(struct vgpu_pf *pf, uint32_t vf);
+void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
+			  uint64_t granted_ns, uint64_t quantum_ns);
+bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_next(struct vgpu_pf *pf, struct vgpu_run *run);
+
+#endif

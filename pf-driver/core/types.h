@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the PF core takes from its surroundings at compile time: fixed-width integers, bool,
+ * va_list, four memory functions and errno values. Nothing else; the core is freestanding C11 and
+ * is compiled unchanged into the kernel module and into the process vgpu-pf. This header and os.h
+ * are the only places that know which of the two it is.
+ */
+#ifndef VGPU_CORE_TYPES_H
+#define VGPU_CORE_TYPES_H
+
+#include "pf-driver/hw/types.h"
+
+#ifdef __KERNEL__
+#include <linux/errno.h>
+#include <linux/stdarg.h>
+#include <linux/string.h>
+#else
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#ifdef __cplusplus
+#include <cstring>
+#else
+void *memcpy(void *dest, const void *src, size_t bytes);
+void *memmove(void *dest, const void *src, size_t bytes);
+void *memset(void *dest, int value, size_t bytes);
+int memcmp(const void *a, const void *b, size_t bytes);
+#endif
+
+/* the values of Linux; -errno is part of the uapi */
+#ifndef EPERM
+#define EPERM 1
+#define ENOENT 2
+#define EIO 5
+#define E2BIG 7
+#define EAGAIN 11
+#define ENOMEM 12
+#define EBUSY 16
+#define ENODEV 19
+#define EINVAL 22
+#define ENOSPC 28
+#define ERANGE 34
+#define EBADMSG 74
+#define EOPNOTSUPP 95
+#define ETIMEDOUT 110
+#define EALREADY 114
+#define EINPROGRESS 115
+#define ESTALE 116
+#define EUCLEAN 117
+#define ECANCELED 125
+#endif
+
+#endif /* !__KERNEL__ */
+
+#define VGPU_NS_PER_US 1000ull
+#define VGPU_NS_PER_MS 1000000ull
+#define VGPU_NS_PER_S  1000000000ull
+
+#define VGPU_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static inline uint64_t vgpu_min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t vgpu_max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// OwnedFd: owns one file descriptor and closes it. Moved, never copied. Whoever receives a
+// descriptor from another process puts it into one of these first, so that no path can leak it.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace vgpu::softgpu {
+
+class OwnedFd {
+public:
+    OwnedFd() = default;
+    explicit OwnedFd(int fd) : fd_(fd) {}
+    OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    OwnedFd& operator=(OwnedFd&& other) noexcept {
+        if (this != &other) reset(std::exchange(other.fd_, -1));
+        return *this;
+    }
+    ~OwnedFd() { reset(); }
+
+    [[nodiscard]] int get() const { return fd_; }
+    [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+    [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+    void reset(int fd = -1) {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = fd;
+    }
+
+private:
+    int fd_ = -1;
+};
+
+}  // namespace vgpu::softgpu

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/aql.h"
+
+#include <algorithm>
+#include <array>
+
+#include "pf-driver/hw/aql.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/tc_op.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr std::uint64_t kMinusOne = ~0ull;
+constexpr std::uint64_t kVaEnd = 1ull << GPUVM_VA_BITS;
+
+/// What became of the packet at `next`.
+enum class Verdict : std::uint8_t {
+    Finished,  ///< complete it now
+    Launched,  ///< a kernel runs; complete_kernel() will
+    Entered,   ///< its IB is being executed
+    Waiting,   ///< queue.wait says for what
+    Stopped,   ///< the queue has been halted
+};
+
+using Bytes64 = std::array<std::byte, AQL_PACKET_BYTES>;
+using PacketHandlerAql = Verdict (*)(Core&, Queue&, const Bytes64&);
+
+GpuVa packet_address(const Queue& queue, std::uint64_t index) {
+    const std::uint64_t packets =
+        std::max<std::uint64_t>(queue.ring_dwords() / (AQL_PACKET_BYTES / 4), 1);
+    return GpuVa{raw(queue.ring()) + index % packets * AQL_PACKET_BYTES};
+}
+
+GpuVa queue_address(const Queue& queue) {
+    return GpuVa{raw(queue.report_address()) - offsetof(aql_queue, read_dispatch_id)};
+}
+
+GpuVa offset(GpuVa base, std::uint64_t bytes) {
+    return GpuVa{raw(base) + bytes};
+}
+
+/// event mailbox and interrupt of a signal whose value has changed
+bool notify(Core& core, const Queue& queue, GpuVa signal) {
+    Memory& memory = core.memory;
+    const Vmid vmid = queue.vmid();
+    const auto mailbox =
+        memory.load64(vmid, offset(signal, offsetof(aql_signal, event_mailbox_ptr)));
+    if (!mailbox) return false;
+    if (*mailbox == 0) return true;
+    const auto event = memory.load32(vmid, offset(signal, offsetof(aql_signal, event_id)));
+    if (!event || !memory.store64(vmid, GpuVa{*mailbox}, *event)) return false;
+    core.raise_eop(queue, *event);
+    return true;
+}
+
+bool stamp(Core& core, const Queue& queue, GpuVa signal, std::uint64_t start) {
+    const Vmid vmid = queue.vmid();
+    return core.memory.store64(vmid, offset(signal, offsetof(aql_signal, start_ts)), start) &&
+           core.memory.store64(vmid, offset(signal, offsetof(aql_signal, end_ts)), core.ticks());
+}
+
+/// The completion action of a packet, with timestamps if `start_ticks` is given. False: the queue
+/// has been halted.
+bool complete_signal(Core& core, Queue& queue, std::uint64_t handle,
+                     const std::uint64_t* start_ticks) {
+    if (handle == 0) return true;
+    const GpuVa signal{handle};
+    if (start_ticks && !stamp(core, queue, signal, *start_ticks)) {
+        core.fault(queue);
+        return false;
+    }
+    mem::AtomicRequest request;
+    request.operation = TC_OP_ADD_64;
+    request.address = offset(signal, offsetof(aql_signal, value));
+    request.source = kMinusOne;
+    const mem::AtomicResult result = core.memory.atomic(queue.vmid(), request);
+    if (result.status == mem::AtomicStatus::Bad) {
+        report_queue_error(core, queue, AQL_QUEUE_ERROR_PACKET, Halt::AqlError);
+        return false;
+    }
+    if (result.status == mem::AtomicStatus::Fault || !notify(core, queue, signal)) {
+        core.fault(queue);
+        return false;
+    }
+    return true;
+}
+
+/// Packets that are done leave, oldest first.
+void retire(Core& core, Queue& queue) {
+    QueueState& state = queue.state;
+    const std::uint64_t before = state.rptr;
+    while ((state.done & 1u) != 0) {
+        if (!core.memory.store16(queue.vmid(), packet_address(queue, state.rptr),
+                                 AQL_TYPE_INVALID)) {
+            core.fault(queue);
+            return;
+        }
+        state.done >>= 1;
+        ++state.rptr;
+    }
+    if (state.rptr == before) return;
+    state.reported = state.rptr;
+    if (raw(queue.report_address()) == 0) return;
+    if (!core.memory.store64(queue.vmid(), queue.report_address(), state.rptr)) core.fault(queue);
+}
+
+void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t signal,
+                   const std::uint64_t* start_ticks) {
+    ++core.counters.packets;
+    core.needs_look = true;
+    if (index - queue.state.rptr >= kAqlWindow) return;  // not of this queue: a forged save area
+    if (!complete_signal(core, queue, signal, start_ticks)) return;
+    queue.state.done |= 1u << (index - queue.state.rptr);
+    retire(core, queue);
+}
+
+Verdict stop(Core& core, Queue& queue, std::uint32_t code) {
+    const Halt why = code == AQL_QUEUE_ERROR_SCRATCH ? Halt::AqlScratch : Halt::AqlError;
+    report_queue_error(core, queue, code, why);
+    return Verdict::Stopped;
+}
+
+Verdict stop_with_fault(Core& core, Queue& queue) {
+    core.fault(queue);
+    return Verdict::Stopped;
+}
+
+Verdict wait_for(Queue& queue, WaitKind kind) {
+    queue.state.wait = {};
+    queue.state.wait.kind = kind;
+    return Verdict::Waiting;
+}
+
+// --- kernel dispatch ----------------------------------------------------------------------------
+
+constexpr std::array<std::uint32_t, 6> kDispatchErrors = {
+    0,                               // None
+    AQL_QUEUE_ERROR_DIMENSIONS,      // Dimensions
+    AQL_QUEUE_ERROR_WORKGROUP_SIZE,  // GroupTooBig
+    AQL_QUEUE_ERROR_GROUP_MEMORY,    // LdsTooBig
+    AQL_QUEUE_ERROR_CODE_OBJECT,     // UserSgprs
+    AQL_QUEUE_ERROR_APERTURE,        // EntryAddress
+};
+
+/// Scratch of the queue for a kernel that needs it; the error code if there is too little.
+std::uint32_t set_scratch(const aql_queue& owner, DispatchState& state) {
+    isa::DispatchSpec& spec = state.spec;
+    std::copy(std::begin(owner.scratch_resource_descriptor),
+              std::end(owner.scratch_resource_descriptor), spec.scratch_descriptor.begin());
+    spec.scratch_base = owner.scratch_backing_memory_location;
+    spec.scratch_wave_bytes = HW_GET(COMPUTE_TMPRING_SIZE, WAVESIZE, owner.compute_tmpring_size)
+                              << 10;
+    if (spec.private_bytes == 0) return 0;
+    const std::uint32_t waves = HW_GET(COMPUTE_TMPRING_SIZE, WAVES, owner.compute_tmpring_size);
+    const std::uint64_t needed = std::uint64_t{spec.private_bytes} * AQL_WAVE_LANES;
+    if (spec.private_bytes > owner.scratch_wave64_lane_byte_size ||
+        needed > spec.scratch_wave_bytes || waves < isa::waves_per_group(spec))
+        return AQL_QUEUE_ERROR_SCRATCH;
+    state.scratch_slots = waves;
+    state.gives_scratch_back = (owner.queue_properties & AQL_QUEUE_USE_SCRATCH_ONCE) != 0 ? 1 : 0;
+    return 0;
+}
+
+void describe(const aql_kernel_dispatch& packet, const aql_kernel_descriptor& kernel,
+              isa::DispatchSpec& spec) {
+    spec.entry =
+        packet.kernel_object + static_cast<std::uint64_t>(kernel.kernel_code_entry_byte_offset);
+    spec.pgm_rsrc1 = kernel.compute_pgm_rsrc1;
+    spec.pgm_rsrc2 = kernel.compute_pgm_rsrc2;
+    spec.code_properties = kernel.kernel_code_properties;
+    spec.group_size = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
+    spec.grid_size = {packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
+    spec.lds_bytes = packet.group_segment_size;
+    spec.private_bytes = packet.private_segment_size;
+    spec.kernarg_address = packet.kernarg_address;
+}
+
+/// Error code of a packet before memory is looked at.
+std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
+    if (HW_GET(AQL_SETUP, DIMENSIONS, packet.setup) == 0) return AQL_QUEUE_ERROR_DIMENSIONS;
+    if (packet.kernel_object == 0 || packet.kernel_object % alignof(aql_kernel_descriptor) != 0)
+        return AQL_QUEUE_ERROR_CODE_OBJECT;
+    return packet.kernel_object >= kVaEnd ? AQL_QUEUE_ERROR_APERTURE : 0;
+}
+
+Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
+    const auto packet = load<aql_kernel_dispatch>(bytes);
+    if (const std::uint32_t code = check_packet(packet)) return stop(core, queue, code);
+    aql_kernel_descriptor kernel{};
+    aql_queue owner{};
+    if (!core.memory.read(queue.vmid(), GpuVa{packet.kernel_object}, bytes_of(kernel)) ||
+        !core.memory.read(queue.vmid(), queue_address(queue), bytes_of(owner)))
+        return stop_with_fault(core, queue);
+    DispatchState state;
+    describe(packet, kernel, state.spec);
+    state.spec.packet_address = raw(packet_address(queue, queue.state.next));
+    state.spec.queue_address = raw(queue_address(queue));
+    state.spec.dispatch_id = queue.state.next;
+    const isa::DispatchError error = isa::check(state.spec);
+    if (error != isa::DispatchError::None)
+        return stop(core, queue, kDispatchErrors[static_cast<std::size_t>(error)]);
+    if (!Footprint::of(state.spec).fits_a_cu()) return stop(core, queue, AQL_QUEUE_ERROR_REGISTERS);
+    if (const std::uint32_t code = set_scratch(owner, state)) return stop(core, queue, code);
+    state.queue = queue.id;
+    state.vmid = queue.vmid();
+    state.end = isa::group_counts(state.spec);
+    state.packet = queue.state.next;
+    state.signal = packet.completion_signal;
+    state.start_ticks = core.ticks();
+    state.is_packet = 1;
+    state.is_profiled = (owner.queue_properties & AQL_QUEUE_ENABLE_PROFILING) != 0 ? 1 : 0;
+    core.dispatcher.start(state);
+    return Verdict::Launched;
+}
+
+// --- barriers -----------------------------------------------------------------------------------
+
+std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::uint64_t handle) {
+    const auto value =
+        core.memory.load64(queue.vmid(), offset(GpuVa{handle}, offsetof(aql_signal, value)));
+    if (!value) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+}
+
+enum class Met : std::uint8_t { No, Yes, Fault };
+
+Met is_and_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
+    for (const std::uint64_t handle : barrier.dep_signal) {
+        if (handle == 0) continue;
+        const auto value = signal_value(core, queue, handle);
+        if (!value) return Met::Fault;
+        if (*value != 0) return Met::No;
+    }
+    return Met::Yes;
+}
+
+Met is_or_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
+    bool has_signal = false;
+    for (const std::uint64_t handle : barrier.dep_signal) {
+        if (handle == 0) continue;
+        has_signal = true;
+        const auto value = signal_value(core, queue, handle);
+        if (!value) return Met::Fault;
+        if (*value == 0) return Met::Yes;
+    }
+    return has_signal ? Met::No : Met::Yes;
+}
+
+bool holds(std::uint32_t condition, std::int64_t value, std::int64_t reference) {
+    switch (condition) {
+        case AQL_CONDITION_EQ:
+            return value == reference;
+        case AQL_CONDITION_NE:
+            return value != reference;
+        case AQL_CONDITION_LT:
+            return value < reference;
+        default:
+            return value >= reference;
+    }
+}
+
+Met is_value_met(Core& core, const Queue& queue, const aql_barrier_value& barrier) {
+    if (barrier.signal == 0) return Met::Yes;
+    const auto value = signal_value(core, queue, barrier.signal);
+    if (!value) return Met::Fault;
+    return holds(barrier.condition, *value & barrier.mask, barrier.value) ? Met::Yes : Met::No;
+}
+
+Verdict settle_barrier(Core& core, Queue& queue, Met met, WaitKind kind) {
+    switch (met) {
+        case Met::Yes:
+            return Verdict::Finished;
+        case Met::No:
+            return wait_for(queue, kind);
+        case Met::Fault:
+            break;
+    }
+    return stop_with_fault(core, queue);
+}
+
+Verdict barrier_and(Core& core, Queue& queue, const Bytes64& bytes) {
+    const auto barrier = load<aql_barrier>(bytes);
+    return settle_barrier(core, queue, is_and_met(core, queue, barrier), WaitKind::Signals);
+}
+
+Verdict barrier_or(Core& core, Queue& queue, const Bytes64& bytes) {
+    const auto barrier = load<aql_barrier>(bytes);
+    return settle_barrier(core, queue, is_or_met(core, queue, barrier), WaitKind::Signals);
+}
+
+// --- vendor packets -----------------------------------------------------------------------------
+
+Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
+    const auto packet = load<aql_pm4_ib>(bytes);
+    const std::uint32_t expected = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
+    const std::uint32_t ignored =
+        HW_FIELD_MASK(PM4_HEADER, PREDICATE) | HW_FIELD_MASK(PM4_HEADER, SHADER_TYPE);
+    if ((packet.ib_packet[0] & ~ignored) != expected)
+        return stop(core, queue, AQL_QUEUE_ERROR_VENDOR_PACKET);
+    const GpuVa va{join(packet.ib_packet[1], packet.ib_packet[2]) & ~3ull};
+    const std::uint32_t dwords = HW_GET(INDIRECT_BUFFER_3, IB_SIZE, packet.ib_packet[3]);
+    if (dwords == 0) return Verdict::Finished;
+    if (!call_ib(queue, va, dwords, queue.vmid()))
+        return stop(core, queue, AQL_QUEUE_ERROR_VENDOR_PACKET);
+    queue.state.in_aql_ib = 1;
+    queue.state.aql_signal = packet.completion_signal;
+    return Verdict::Entered;
+}
+
+Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
+    const auto barrier = load<aql_barrier_value>(bytes);
+    switch (barrier.format) {
+        case AQL_VENDOR_PM4_IB:
+            return pm4_ib(core, queue, bytes);
+        case AQL_VENDOR_BARRIER_VALUE:
+            return settle_barrier(core, queue, is_value_met(core, queue, barrier),
+                                  WaitKind::SignalValue);
+        default:
+            return stop(core, queue, AQL_QUEUE_ERROR_VENDOR_PACKET);
+    }
+}
+
+// --- the queue ----------------------------------------------------------------------------------
+
+struct TypeRow {
+    std::uint32_t type;
+    PacketHandlerAql handler;
+};
+constexpr std::array kTypes = {
+    TypeRow{AQL_TYPE_VENDOR, vendor},
+    TypeRow{AQL_TYPE_KERNEL_DISPATCH, kernel_dispatch},
+    TypeRow{AQL_TYPE_BARRIER_AND, barrier_and},
+    TypeRow{AQL_TYPE_BARRIER_OR, barrier_or},
+};
+
+Verdict execute(Core& core, Queue& queue, const Bytes64& bytes, std::uint32_t header) {
+    const std::uint32_t type = HW_GET(AQL_HEADER, TYPE, header);
+    if (HW_GET(AQL_HEADER, BARRIER, header) != 0 && queue.state.next != queue.state.rptr)
+        return wait_for(queue, WaitKind::Dispatches);
+    const auto row = std::find_if(kTypes.begin(), kTypes.end(),
+                                  [&](const TypeRow& r) { return r.type == type; });
+    // agent dispatch is for agents that are not GPUs; everything else is no packet at all
+    if (row == kTypes.end()) return stop(core, queue, AQL_QUEUE_ERROR_PACKET);
+    return row->handler(core, queue, bytes);
+}
+
+std::uint64_t completion_signal_of(const Bytes64& bytes) {
+    return load<std::uint64_t>(bytes, offsetof(aql_kernel_dispatch, completion_signal));
+}
+
+/// Looks at the packet at `next`; true if the queue may go on at once.
+bool run_one(Core& core, Queue& queue) {
+    QueueState& state = queue.state;
+    if (state.next == state.wptr) return false;
+    if (state.next - state.rptr >= kAqlWindow) {
+        wait_for(queue, WaitKind::Window);
+        return false;
+    }
+    const GpuVa address = packet_address(queue, state.next);
+    // The header first, on its own: it is what makes the rest of the packet valid.
+    const auto header = core.memory.load32(queue.vmid(), address);
+    if (!header) {
+        core.fault(queue);
+        return false;
+    }
+    if (HW_GET(AQL_HEADER, TYPE, *header) == AQL_TYPE_INVALID) {
+        wait_for(queue, WaitKind::Valid);
+        return false;
+    }
+    Bytes64 bytes;
+    if (!core.memory.read(queue.vmid(), address, bytes)) {
+        core.fault(queue);
+        return false;
+    }
+    switch (execute(core, queue, bytes, *header)) {
+        case Verdict::Finished: {
+            const std::uint64_t index = state.next++;
+            finish_packet(core, queue, index, completion_signal_of(bytes), nullptr);
+            return state.halt == Halt::None;
+        }
+        case Verdict::Launched:
+            ++state.next;
+            return true;
+        case Verdict::Entered:
+            return true;
+        case Verdict::Waiting:
+        case Verdict::Stopped:
+            break;
+    }
+    return false;
+}
+
+/// Goes on with the IB of a vendor packet; true when it has ended.
+bool run_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
+    QueueState& state = queue.state;
+    result = run_pm4(core, queue, budget);
+    if (state.frame_count != 0 || state.halt != Halt::None) return false;
+    state.in_aql_ib = 0;
+    const std::uint64_t index = state.next++;
+    finish_packet(core, queue, index, state.aql_signal, nullptr);
+    return state.halt == Halt::None;
+}
+
+bool wakes_up(Core& core, Queue& queue) {
+    QueueState& state = queue.state;
+    if (state.halt == Halt::AqlScratch || state.halt == Halt::AqlReclaim) {
+        if (!is_answered(core, queue)) return false;
+        state.halt = Halt::None;
+    }
+    if (state.halt != Halt::None) return false;
+    if (state.in_aql_ib != 0 || state.wait.kind == WaitKind::None) return true;
+    if (!is_wait_over(core, queue)) return false;
+    state.wait = {};
+    return true;
+}
+
+}  // namespace
+
+StepResult run_aql(Core& core, Queue& queue, Budget& budget) {
+    QueueState& state = queue.state;
+    if (!wakes_up(core, queue)) return StepResult::Blocked;
+    bool moved = false;
+    while (!budget.is_spent()) {
+        if (state.in_aql_ib != 0) {
+            StepResult inside = StepResult::Idle;
+            const bool has_ended = run_ib(core, queue, budget, inside);
+            moved |= has_ended || inside == StepResult::Progress;
+            if (!has_ended) break;
+        }
+        const std::uint64_t before = state.next;
+        const bool goes_on = run_one(core, queue);
+        moved |= goes_on || state.next != before;
+        if (!goes_on) break;
+        budget.charge(AQL_PACKET_BYTES);
+    }
+    if (moved) return StepResult::Progress;
+    const bool is_idle = state.wait.kind == WaitKind::None && state.halt == Halt::None;
+    return is_idle ? StepResult::Idle : StepResult::Blocked;
+}
+
+void complete_kernel(Core& core, Dispatch& dispatch) {
+    const DispatchState state = dispatch.state;
+    Queue& queue = core.queue(state.queue);
+    core.dispatcher.retire(&dispatch);
+    ++core.counters.dispatches;
+    core.needs_look = true;
+    if (state.is_packet == 0 || !queue.is_aql()) return;
+    const std::uint64_t* start = state.is_profiled != 0 ? &state.start_ticks : nullptr;
+    finish_packet(core, queue, state.packet, state.signal, start);
+    if (state.gives_scratch_back != 0 && queue.state.halt == Halt::None)
+        report_queue_error(core, queue, AQL_QUEUE_SCRATCH_RECLAIM, Halt::AqlReclaim);
+}
+
+void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why) {
+    core.halt(queue, why);
+    if (why == Halt::AqlError) {
+        ++core.counters.bad_packets;
+        queue.set_reg(REG_GC_CP_HQD_ERROR,
+                      HW_SET(CP_HQD_ERROR, AQL_ERROR, queue.reg(REG_GC_CP_HQD_ERROR), 1));
+    }
+    const Vmid vmid = queue.vmid();
+    const auto signal = core.memory.load64(
+        vmid, offset(queue_address(queue), offsetof(aql_queue, queue_inactive_signal)));
+    if (!signal) return core.fault(queue);
+    if (*signal == 0) return;
+    const GpuVa inactive{*signal};
+    if (!core.memory.store64(vmid, offset(inactive, offsetof(aql_signal, value)), code) ||
+        !notify(core, queue, inactive))
+        core.fault(queue);
+}
+
+bool is_barrier_over(Core& core, const Queue& queue) {
+    Bytes64 bytes;
+    if (!core.memory.read(queue.vmid(), packet_address(queue, queue.state.next), bytes))
+        return true;
+    if (queue.state.wait.kind == WaitKind::SignalValue)
+        return is_value_met(core, queue, load<aql_barrier_value>(bytes)) != Met::No;
+    const auto barrier = load<aql_barrier>(bytes);
+    const bool is_or = HW_GET(AQL_HEADER, TYPE, barrier.header) == AQL_TYPE_BARRIER_OR;
+    const Met met = is_or ? is_or_met(core, queue, barrier) : is_and_met(core, queue, barrier);
+    return met != Met::No;
+}
+
+bool is_header_valid(Core& core, const Queue& queue) {
+    const auto header = core.memory.load32(queue.vmid(), packet_address(queue, queue.state.next));
+    return !header || HW_GET(AQL_HEADER, TYPE, *header) != AQL_TYPE_INVALID;
+}
+
+bool is_answered(Core& core, const Queue& queue) {
+    const Vmid vmid = queue.vmid();
+    const auto signal = core.memory.load64(
+        vmid, offset(queue_address(queue), offsetof(aql_queue, queue_inactive_signal)));
+    if (!signal || *signal == 0) return false;
+    const auto value =
+        core.memory.load64(vmid, offset(GpuVa{*signal}, offsetof(aql_signal, value)));
+    return value && *value == 0;
+}
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// Aql: executes the AQL packets of a user queue. Packets are looked at in order; kernels run at the
+// same time unless a barrier bit says otherwise, and up to kAqlWindow packets may be in flight. A
+// packet ends with its completion signal: timestamps (if the queue is profiled), value - 1, event
+// mailbox, interrupt, in that order. Then its header becomes INVALID and read_dispatch_id moves on,
+// oldest packet first.
+//
+// Errors go to the queue's queue_inactive_signal (enum aql_queue_error) and stop the queue; missing
+// scratch is asked for the same way, and the packet is tried again when the runtime has answered
+// with 0.
+//
+// Functions over Core, with the VF's lock held.
+#pragma once
+
+#include "pf-driver/softgpu/cp/core.h"
+#include "pf-driver/softgpu/cp/pm4.h"
+
+namespace vgpu::softgpu::cp {
+
+[[nodiscard]] StepResult run_aql(Core& core, Queue& queue, Budget& budget);
+/// A kernel of the queue has completed; `dispatch` is gone afterwards.
+void complete_kernel(Core& core, Dispatch& dispatch);
+/// Stops the queue with an error code in its inactive signal.
+void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why);
+
+/// Conditions of waits, see wait.cpp.
+[[nodiscard]] bool is_barrier_over(Core& core, const Queue& queue);
+[[nodiscard]] bool is_header_valid(Core& core, const Queue& queue);
+/// A queue that has asked its runtime for something has got the answer.
+[[nodiscard]] bool is_answered(Core& core, const Queue& queue);
+
+}  // namespace vgpu::softgpu::cp

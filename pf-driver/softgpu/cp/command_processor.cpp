@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/command_processor.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "pf-driver/hw/aql.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/cp/aql.h"
+#include "pf-driver/softgpu/cp/core.h"
+#include "pf-driver/softgpu/cp/hqd_registers.h"
+#include "pf-driver/softgpu/cp/pm4.h"
+#include "pf-driver/softgpu/cp/scheduler.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr std::uint8_t kPoison = 0xa5;
+constexpr std::uint64_t kMaxStream = 1ull << 30;
+
+StepResult step_queue(Core& core, Queue& queue, Budget& budget) {
+    if (queue.state.phase != QueuePhase::Running)
+        return step_transition(core, queue, budget) ? StepResult::Progress : StepResult::Blocked;
+    return queue.is_aql() ? run_aql(core, queue, budget) : run_pm4(core, queue, budget);
+}
+
+bool asks_runtime(const Queue& queue) {
+    return queue.state.halt == Halt::AqlScratch || queue.state.halt == Halt::AqlReclaim;
+}
+
+/// step() would do something for this queue.
+bool is_runnable(Core& core, Queue& queue) {
+    const QueueState& state = queue.state;
+    if (!queue.is_mapped()) return false;
+    if (state.phase != QueuePhase::Running) return can_step_transition(core, queue);
+    if (asks_runtime(queue)) return is_answered(core, queue);
+    if (state.halt != Halt::None) return false;
+    if (state.wait.kind != WaitKind::None) return is_wait_over(core, queue);
+    if (state.frame_count != 0) return true;
+    return queue.is_aql() ? state.next != state.wptr : stream_left(queue) != 0;
+}
+
+/// By WaitKind: nobody will tell us when it is over.
+constexpr std::array kPolled = {
+    WaitKind::Memory,      WaitKind::Register, WaitKind::Signals,
+    WaitKind::SignalValue, WaitKind::Atomic,   WaitKind::Unmap,
+};
+
+bool is_polled(const Queue& queue) {
+    if (!queue.is_mapped()) return false;
+    return asks_runtime(queue) ||
+           std::find(kPolled.begin(), kPolled.end(), queue.state.wait.kind) != kPolled.end();
+}
+
+bool find_waits(const Core& core) {
+    return is_run_list_timed(core) ||
+           std::any_of(core.queues.begin(), core.queues.end(), is_polled);
+}
+
+// --- what becomes of a group --------------------------------------------------------------------
+
+using Return = Dispatcher::Return;
+
+constexpr std::array<Return, 7> kReturns = {
+    Return::Again,   // Budget
+    Return::First,   // Stopped
+    Return::Ended,   // AllWavesEnded
+    Return::Again,   // Fault: dropped with its kernel
+    Return::Again,   // IllegalInstruction: the same
+    Return::Again,   // Trap
+    Return::Halted,  // Halted
+};
+
+void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
+    Queue& queue = core.queue(kernel.state.queue);
+    core.dispatcher.drop(kernel);
+    if (queue.is_aql())
+        report_queue_error(core, queue, code, Halt::AqlError);
+    else
+        core.refuse(queue, IH_SOURCE_CP_PRIV_INSTR, code);
+}
+
+/// llvm.debugtrap without a debugger: the wave goes on behind the instruction.
+void resume_wave(isa::Workgroup& group, std::uint32_t wave) {
+    if (wave < group.waves.size()) group.waves[wave].state.phase = isa::WavePhase::Running;
+}
+
+void settle_wave_error(Core& core, Dispatch& kernel, const isa::RunResult& result) {
+    switch (result.reason) {
+        case isa::StopReason::Fault:
+            core.fault(core.queue(kernel.state.queue), kernel.state.vmid, result.fault);
+            break;
+        case isa::StopReason::IllegalInstruction:
+            ++core.counters.illegal_instructions;
+            fail_kernel(core, kernel, AQL_QUEUE_ERROR_ILLEGAL_INSTRUCTION);
+            break;
+        case isa::StopReason::Trap:
+            fail_kernel(core, kernel, AQL_QUEUE_ERROR_TRAP);
+            break;
+        default:
+            break;
+    }
+    core.wake();
+}
+
+bool is_wave_error(const isa::RunResult& result) {
+    return result.reason == isa::StopReason::Fault ||
+           result.reason == isa::StopReason::IllegalInstruction ||
+           (result.reason == isa::StopReason::Trap && result.trap_id != AQL_TRAP_DEBUG);
+}
+
+}  // namespace
+
+CommandProcessor::CommandProcessor(const Spec& spec, regs::RegisterFile& registers,
+                                   Services& services, const Clock& clock)
+    : core_(std::make_unique<Core>(spec, registers, services, clock)) {
+    claim_registers(*core_);
+}
+
+CommandProcessor::~CommandProcessor() = default;
+
+// --- packets ------------------------------------------------------------------------------------
+
+bool CommandProcessor::owns_doorbell(DoorbellIndex index) const {
+    return std::any_of(core_->queues.begin(), core_->queues.end(),
+                       [&](const Queue& queue) { return queue.listens_to(index); });
+}
+
+bool CommandProcessor::is_mapped(DoorbellIndex doorbell) const {
+    return owns_doorbell(doorbell);
+}
+
+void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width) {
+    const auto found = std::find_if(core_->queues.begin(), core_->queues.end(),
+                                    [&](const Queue& queue) { return queue.listens_to(index); });
+    if (found == core_->queues.end()) return;
+    QueueState& state = found->state;
+    const bool is_whole = width == DoorbellWidth::Qword;
+    const std::uint64_t number = is_whole ? value : join(low32(value), high32(state.wptr));
+    if (found->is_aql()) {
+        // The index of the last packet. Producers ring in any order: the pointer never goes back.
+        const std::uint64_t wptr = number + 1;
+        if (static_cast<std::int64_t>(wptr - state.wptr) > 0) state.wptr = wptr;
+    } else {
+        state.wptr = number;
+    }
+    core_->wake();
+}
+
+StepResult CommandProcessor::step() {
+    Core& core = *core_;
+    if (!core.needs_look && !core.has_waits) return StepResult::Idle;
+    core.needs_look = false;
+    Budget budget;
+    bool moved = step_run_list(core, budget);
+    bool is_blocked = false;
+    const std::uint32_t first = core.turn;
+    for (std::uint32_t i = 0; i < kQueues && !budget.is_spent(); ++i) {
+        const std::uint32_t index = (first + i) % kQueues;
+        Queue& queue = core.queues[index];
+        if (!queue.is_mapped()) continue;
+        const StepResult result = step_queue(core, queue, budget);
+        is_blocked |= result == StepResult::Blocked;
+        if (result != StepResult::Progress) continue;
+        moved = true;
+        core.turn = (index + 1) % kQueues;
+    }
+    core.has_waits = find_waits(core);
+    if (moved) {
+        core.needs_look = true;
+        return StepResult::Progress;
+    }
+    return is_blocked ? StepResult::Blocked : StepResult::Idle;
+}
+
+bool CommandProcessor::has_work() {
+    Core& core = *core_;
+    if (core.dispatcher.has_runnable() || core.dispatcher.has_loans()) return true;
+    return has_run_list_work(core) ||
+           std::any_of(core.queues.begin(), core.queues.end(),
+                       [&](Queue& queue) { return is_runnable(core, queue); });
+}
+
+bool CommandProcessor::waits_for_memory() const {
+    return find_waits(*core_);
+}
+
+// --- work-groups --------------------------------------------------------------------------------
+
+std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
+                                                      std::atomic<bool>& stop) {
+    Core& core = *core_;
+    assert(worker < core.lanes.size());
+    ResidentGroup* resident = core.dispatcher.lend(stop);
+    if (resident == nullptr) return std::nullopt;
+    const Vmid vmid = resident->owner->state.vmid;
+    Lane& lane = core.lanes[worker];
+    std::unique_ptr<mem::Port>& port = lane.ports[raw(vmid)];
+    if (!port) port = core.services.make_port(vmid);
+    std::unique_ptr<isa::DecodeCache>& cache = lane.caches[raw(vmid)];
+    if (!cache) cache = std::make_unique<isa::DecodeCache>(core.code_epoch[raw(vmid)]);
+    port->clear_fault();
+    return GroupLoan{resident, &resident->group, port.get(), cache.get(), core.apertures(vmid)};
+}
+
+void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& result,
+                                 const Messages& messages) {
+    Core& core = *core_;
+    core.counters.wave_instructions += result.retired;
+    Dispatch& kernel = *loan.resident->owner;
+    const bool is_dropped = kernel.is_dropped;
+    const QueueId queue = kernel.state.queue;
+    if (!is_dropped)
+        for (const std::uint32_t payload : messages) core.raise_message(kernel.state.vmid, payload);
+    if (result.reason == isa::StopReason::Trap) resume_wave(*loan.group, result.wave);
+    const Return how = kReturns[static_cast<std::size_t>(result.reason)];
+    core.counters.workgroups += how == Return::Ended ? 1 : 0;
+    Dispatch* complete = core.dispatcher.take_back(loan.resident, how);
+    if (complete != nullptr)
+        complete_kernel(core, *complete);
+    else if (!is_dropped && is_wave_error(result))
+        settle_wave_error(core, kernel, result);
+    if (core.queue(queue).state.phase == QueuePhase::Stopping) core.wake();
+}
+
+bool CommandProcessor::has_loans() const {
+    return core_->dispatcher.has_loans();
+}
+
+// --- management ---------------------------------------------------------------------------------
+
+void CommandProcessor::set_compute_units(std::uint64_t mask) {
+    core_->dispatcher.set_compute_units(mask);
+}
+
+const Counters& CommandProcessor::counters() const {
+    return core_->counters;
+}
+
+// --- block --------------------------------------------------------------------------------------
+
+void CommandProcessor::reset() {
+    Core& core = *core_;
+    core.dispatcher.reset();
+    for (Queue& queue : core.queues) {
+        queue.state = {};
+        queue.stream.clear();
+        queue.stream_position = 0;
+    }
+    core.scheduler = {};
+    core.turn = 0;
+    core.needs_look = true;
+    core.has_waits = false;
+    core.invalidate_code(static_cast<std::uint16_t>(~0u));
+}
+
+void CommandProcessor::drain() {
+    assert(!has_loans());
+}
+
+void CommandProcessor::save(Writer& out) const {
+    const Core& core = *core_;
+    out.value(core.counters);
+    for (const Queue& queue : core.queues) {
+        out.value(queue.state);
+        out.vector(queue.stream);
+        out.value(queue.stream_position);
+    }
+    out.value(core.scheduler);
+    out.value(core.turn);
+    core.dispatcher.save(out);
+}
+
+namespace {
+
+bool is_sound(const Queue& queue) {
+    const QueueState& state = queue.state;
+    return state.phase <= QueuePhase::Restoring && state.halt <= Halt::AqlReclaim &&
+           state.wait.kind <= WaitKind::MoreData && state.wait.vmid < CP_VMIDS &&
+           state.frame_count <= state.frames.size() && state.stop <= StopMode::Reset &&
+           queue.stream_position <= queue.stream.size() &&
+           std::all_of(state.frames.begin(), state.frames.end(), [](const IbFrame& frame) {
+               return frame.next <= frame.size && frame.vmid < CP_VMIDS;
+           });
+}
+
+bool is_sound(const SchedulerState& scheduler) {
+    return scheduler.run_list.vmid < CP_VMIDS &&
+           (scheduler.has_resources == 0 || raw(scheduler.owner) < kQueues) &&
+           (scheduler.run_list.is_active == 0 || scheduler.has_resources != 0) &&
+           std::all_of(scheduler.sdma.begin(), scheduler.sdma.end(),
+                       [](const SdmaSlot& slot) { return slot.engine < SDMA_ENGINES; });
+}
+
+Result<> load_core(Core& core, Reader& in) {
+    TRY_VOID(in.value(core.counters));
+    for (Queue& queue : core.queues) {
+        TRY_VOID(in.value(queue.state));
+        TRY_VOID(in.vector(queue.stream, kMaxStream));
+        TRY_VOID(in.value(queue.stream_position));
+        if (!is_sound(queue)) return fail(EPROTO, "state stream holds an impossible queue");
+    }
+    TRY_VOID(in.value(core.scheduler));
+    if (!is_sound(core.scheduler))
+        return fail(EPROTO, "state stream holds an impossible scheduler");
+    TRY_VOID(in.value(core.turn));
+    return core.dispatcher.load(in);
+}
+
+}  // namespace
+
+Result<> CommandProcessor::load(Reader& in) {
+    Core& core = *core_;
+    reset();
+    if (Result<> loaded = load_core(core, in); !loaded) {
+        reset();
+        core.counters = {};
+        return loaded;
+    }
+    core.turn %= kQueues;
+    for (const Queue& queue : core.queues) {
+        const bool is_held =
+            queue.state.phase == QueuePhase::Saving ||
+            (queue.state.phase == QueuePhase::Stopping && queue.state.is_draining == 0);
+        if (is_held) core.dispatcher.hold(queue.id);
+    }
+    core.wake();
+    return {};
+}
+
+void CommandProcessor::poison() {
+    Core& core = *core_;
+    core.dispatcher.reset();
+    for (Queue& queue : core.queues) {
+        std::ranges::fill(bytes_of(queue.state), std::byte{kPoison});
+        queue.stream.clear();
+        queue.stream_position = 0;
+    }
+    std::ranges::fill(bytes_of(core.scheduler), std::byte{kPoison});
+}
+
+}  // namespace vgpu::softgpu::cp

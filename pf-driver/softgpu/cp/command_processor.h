@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+//
+// Command processor of one VF: the gfx ring and 64 hardware queue descriptors (HQDs) with PM4 or
+// AQL packets, the scheduler that maps user queues from run lists, and the kernels these queues
+// have in flight. Packets are executed by step(), a bounded amount at a time; kernels are handed
+// out to the engine's workers as work-groups by take_group() and come back with give_back().
+//
+// The VF lock is held for every call. Work-groups run outside the lock, between take_group() and
+// give_back(); all that a group is travels in the Workgroup, so the command processor may stop,
+// save or drop it at any instruction.
+//
+// What a guest gets wrong ends in an interrupt vector, an error code in the queue's inactive
+// signal, a halted queue and a counter; a halted queue still obeys UNMAP_QUEUES. Nothing a guest
+// does can make a call fail, throw or run without bound.
+//
+// Called by: regs::RegisterFile (claims), iov/gpu (doorbells, save, load, has_work), cp::Engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/cp/packet_source.h"
+#include "pf-driver/softgpu/cp/services.h"
+#include "pf-driver/softgpu/isa/execute.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::cp {
+
+struct Core;
+struct ResidentGroup;
+
+/// Since reset; part of the state.
+struct Counters {
+    std::uint64_t wave_instructions = 0;
+    std::uint64_t illegal_instructions = 0;  ///< waves ended by one
+    std::uint64_t faults = 0;                ///< memory faults answered to the guest
+    std::uint64_t bad_packets = 0;           ///< packets refused
+    std::uint64_t packets = 0;
+    std::uint64_t dispatches = 0;  ///< kernels completed
+    std::uint64_t workgroups = 0;  ///< work-groups completed
+};
+
+/// A work-group on loan to a worker. `context` and `group` are valid until give_back().
+struct GroupLoan {
+    ResidentGroup* resident = nullptr;
+    isa::Workgroup* group = nullptr;
+    mem::Port* port = nullptr;
+    isa::DecodeCache* cache = nullptr;
+    isa::Apertures apertures;
+};
+
+/// Payloads of s_sendmsg(MSG_INTERRUPT) that a group sent while it was on loan.
+using Messages = std::vector<std::uint32_t>;
+
+class CommandProcessor final : public PacketSource {
+public:
+    struct Spec {
+        VfId vf{1};
+        std::uint32_t compute_units = 8;
+        std::uint32_t workers = 1;                ///< worker indices of take_group()
+        std::uint64_t reference_hz = 27'000'000;  ///< "GPU clock" of packets and s_memrealtime
+    };
+
+    /// Claims its registers in `registers`; all four outlive the command processor.
+    CommandProcessor(const Spec& spec, regs::RegisterFile& registers, Services& services,
+                     const Clock& clock);
+    ~CommandProcessor() override;
+    CommandProcessor(const CommandProcessor&) = delete;
+    CommandProcessor& operator=(const CommandProcessor&) = delete;
+
+    // --- block -------------------------------------------------------------------------------
+    // The engine must be parked, or never have run this VF: no group is on loan.
+    void reset();
+    void drain();
+    void save(Writer& out) const;
+    [[nodiscard]] Result<> load(Reader& in);
+    /// Overwrites the live state with garbage that is not valid anywhere: after save() in true-copy
+    /// mode, only load() or reset() may follow.
+    void poison();
+
+    // --- packets -----------------------------------------------------------------------------
+    /// A doorbell of this VF that is open and belongs to the CP, or to nobody: ignored if no mapped
+    /// queue listens.
+    void doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width);
+    /// True if `index` is a doorbell that a mapped queue listens to.
+    [[nodiscard]] bool owns_doorbell(DoorbellIndex index) const;
+
+    [[nodiscard]] StepResult step() override;
+    [[nodiscard]] bool has_work() override;
+    [[nodiscard]] bool waits_for_memory() const override;
+
+    // --- work-groups (cp::Engine) ------------------------------------------------------------
+    /// Lends worker `worker` a group to run; it must look at `stop` often. Nothing to run: nullopt.
+    [[nodiscard]] std::optional<GroupLoan> take_group(std::uint32_t worker,
+                                                      std::atomic<bool>& stop);
+    /// The group is back, with what happened to it.
+    void give_back(const GroupLoan& loan, const isa::RunResult& result, const Messages& messages);
+    /// True while a group is on loan.
+    [[nodiscard]] bool has_loans() const;
+
+    // --- management --------------------------------------------------------------------------
+    /// Compute units the VF may use (VGPU_VF0_CU_MASK_*); groups already running stay.
+    void set_compute_units(std::uint64_t mask);
+    [[nodiscard]] const Counters& counters() const;
+    /// Address space bookkeeping for tests and dumps.
+    [[nodiscard]] bool is_mapped(DoorbellIndex doorbell) const;
+
+private:
+    std::unique_ptr<Core> core_;
+};
+
+}  // namespace vgpu::softgpu::cp

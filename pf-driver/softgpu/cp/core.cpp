@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/core.h"
+
+#include "pf-driver/hw/fields.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr unsigned kApertureShift = 48;
+constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
+
+}  // namespace
+
+Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
+           const Clock& clock_)
+    : spec(spec_),
+      registers(registers_),
+      services(services_),
+      clock(clock_),
+      memory(services_),
+      dispatcher(spec_.compute_units),
+      lanes(spec_.workers) {
+    for (unsigned i = 0; i < kQueues; ++i) queues[i].id = QueueId{static_cast<std::uint8_t>(i)};
+}
+
+std::uint64_t Core::ticks() const {
+    const std::uint64_t ns = now_ns();
+    return ns / kNanosecondsPerSecond * spec.reference_hz +
+           ns % kNanosecondsPerSecond * spec.reference_hz / kNanosecondsPerSecond;
+}
+
+isa::Apertures Core::apertures(Vmid vmid) const {
+    const std::uint32_t bases = scheduler.sh_mem_bases[raw(vmid)];
+    isa::Apertures apertures;
+    apertures.private_base = std::uint64_t{HW_GET(SH_MEM_BASES, PRIVATE_BASE, bases)}
+                             << kApertureShift;
+    apertures.shared_base = std::uint64_t{HW_GET(SH_MEM_BASES, SHARED_BASE, bases)}
+                            << kApertureShift;
+    return apertures;
+}
+
+void Core::raise(const Queue& queue, ih_source source, std::uint32_t data0) {
+    ih_iv_entry entry{};
+    entry.client_id = IH_CLIENT_GRBM_CP;
+    entry.source_id = static_cast<std::uint8_t>(source);
+    entry.ring_id = queue.ring_id();
+    entry.vmid = raw(queue.vmid());
+    entry.pasid = queue.state.pasid;
+    entry.source_data[0] = data0;
+    services.raise(entry);
+}
+
+void Core::raise_eop(const Queue& queue, std::uint32_t context_id) {
+    raise(queue, IH_SOURCE_CP_EOP, context_id);
+}
+
+void Core::raise_message(Vmid vmid, std::uint32_t payload) {
+    constexpr unsigned kHiShift = SQ_INTERRUPT_0__DATA__WIDTH;
+    constexpr unsigned kTopShift = kHiShift + SQ_INTERRUPT_0__DATA_HI__WIDTH;
+    ih_iv_entry entry{};
+    entry.client_id = IH_CLIENT_SE0SH;
+    entry.source_id = IH_SOURCE_SQ;
+    entry.vmid = raw(vmid);
+    entry.pasid = services.pasid_of(vmid);
+    entry.source_data[0] = HW_PREP(SQ_INTERRUPT_0, DATA, payload) |
+                           HW_PREP(SQ_INTERRUPT_0, ENCODING, IH_SQ_ENCODING_WAVE) |
+                           HW_PREP(SQ_INTERRUPT_0, DATA_HI, payload >> kHiShift);
+    entry.source_data[1] = HW_PREP(SQ_INTERRUPT_1, DATA, payload >> kTopShift);
+    services.raise(entry);
+}
+
+void Core::halt(Queue& queue, Halt why) {
+    queue.state.halt = why;
+    queue.state.wait = {};
+    queue.state.progress = 0;
+}
+
+void Core::fault(Queue& queue) {
+    fault(queue, memory.fault_vmid(), memory.fault());
+}
+
+void Core::fault(Queue& queue, Vmid vmid, const mem::Fault& what) {
+    ++counters.faults;
+    services.report_fault(vmid, what);
+    halt(queue, Halt::Fault);
+    dispatcher.drop(queue.id);
+}
+
+void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {
+    ++counters.bad_packets;
+    halt(queue, Halt::BadPacket);
+    dispatcher.drop(queue.id);
+    raise(queue, source, header);
+}
+
+void Core::wake() {
+    needs_look = true;
+    services.work_arrived();
+}
+
+void Core::invalidate_code(std::uint16_t vmids) {
+    for (unsigned i = 0; i < CP_VMIDS; ++i)
+        if (bit(vmids, i)) code_epoch[i].fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace vgpu::softgpu::cp

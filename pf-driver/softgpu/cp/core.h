@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// Core: the state that the parts of one VF's command processor share, and the few acts that all of
+// them need: answering a fault or a bad packet, raising interrupt vectors, waking the engine. The
+// parts (Pm4, Aql, Scheduler, ContextSave, HqdRegisters) are functions over it; command_processor.h
+// is the only way in from outside.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pf-driver/softgpu/cp/command_processor.h"
+#include "pf-driver/softgpu/cp/dispatch.h"
+#include "pf-driver/softgpu/cp/memory.h"
+#include "pf-driver/softgpu/cp/queue.h"
+#include "pf-driver/softgpu/cp/scheduler_state.h"
+#include "pf-driver/softgpu/cp/services.h"
+
+namespace vgpu::softgpu::cp {
+
+/// What became of a packet. Handlers never move the stream themselves.
+enum class Outcome : std::uint8_t {
+    Done,
+    Redirected,          ///< the handler has set up where to go on
+    Partial,             ///< did a bounded part; call again
+    Blocked,             ///< queue.wait says for what
+    BadPacket,           ///< refused: halt the queue
+    PrivilegedRegister,  ///< as BadPacket, for a register that the stream may not reach
+    Fault,               ///< memory fault, in core.memory
+};
+
+/// What one worker needs to run waves of this VF: a port and decoded code per VMID.
+struct Lane {
+    std::array<std::unique_ptr<mem::Port>, CP_VMIDS> ports;
+    std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
+};
+
+struct Core {
+    Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
+         const Clock& clock_);
+
+    const CommandProcessor::Spec spec;
+    regs::RegisterFile& registers;
+    Services& services;
+    const Clock& clock;
+
+    Counters counters;
+    std::array<Queue, kQueues> queues;
+    SchedulerState scheduler;
+    std::uint32_t turn = 0;  ///< queue that is looked at first
+    bool needs_look = true;  ///< something happened since the last step() that found nothing
+    bool has_waits = false;  ///< that step() left waits that only polling can end
+
+    Memory memory;
+    Dispatcher dispatcher;
+    std::vector<Lane> lanes;
+    /// Decoded code of a VMID is valid while its number stays.
+    std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
+    std::vector<std::uint32_t> packet;  ///< body of the packet being executed
+
+    [[nodiscard]] std::uint64_t ticks() const;
+    [[nodiscard]] std::uint64_t now_ns() const {
+        return static_cast<std::uint64_t>(clock.now().count());
+    }
+    [[nodiscard]] isa::Apertures apertures(Vmid vmid) const;
+    Queue& queue(QueueId id) { return queues[raw(id)]; }
+
+    /// End-of-pipe interrupt with a context id.
+    void raise_eop(const Queue& queue, std::uint32_t context_id);
+    void raise(const Queue& queue, ih_source source, std::uint32_t data0);
+    /// s_sendmsg(MSG_INTERRUPT) of a wave.
+    void raise_message(Vmid vmid, std::uint32_t payload);
+
+    /// The last access of `memory` failed on behalf of the queue: report, count, halt, drop.
+    void fault(Queue& queue);
+    void fault(Queue& queue, Vmid vmid, const mem::Fault& what);
+    void halt(Queue& queue, Halt why);
+    void refuse(Queue& queue, ih_source source, std::uint32_t header);
+    void invalidate_code(std::uint16_t vmids);
+    /// Something that step() has to look at has happened.
+    void wake();
+};
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/dispatch.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr std::size_t kSpareGroups = 64;
+constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
+/// Groups of one kernel in a stream: what all CUs hold at one wave each, and the one in excess.
+constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
+constexpr unsigned kHwIdCuShift = 8;
+
+using Groups = std::vector<std::unique_ptr<ResidentGroup>>;
+
+}  // namespace
+
+// --- life of a dispatch -------------------------------------------------------------------------
+
+void Dispatcher::start(const DispatchState& state) {
+    auto dispatch = std::make_unique<Dispatch>();
+    dispatch->state = state;
+    dispatch->footprint = Footprint::of(state.spec);
+    dispatch->scratch_used.resize(state.scratch_slots);
+    dispatches_.push_back(std::move(dispatch));
+}
+
+std::uint32_t Dispatcher::in_flight(QueueId queue) const {
+    return static_cast<std::uint32_t>(
+        std::count_if(dispatches_.begin(), dispatches_.end(),
+                      [&](const Owned& d) { return d->state.queue == queue && !d->is_dropped; }));
+}
+
+bool Dispatcher::has_loans(QueueId queue) const {
+    return std::any_of(dispatches_.begin(), dispatches_.end(),
+                       [&](const Owned& d) { return d->state.queue == queue && !d->lent.empty(); });
+}
+
+bool Dispatcher::has_loans() const {
+    return std::any_of(dispatches_.begin(), dispatches_.end(),
+                       [](const Owned& d) { return !d->lent.empty(); });
+}
+
+void Dispatcher::hold(QueueId queue) {
+    held_[raw(queue)] = true;
+    for (const Owned& dispatch : dispatches_) {
+        if (dispatch->state.queue != queue) continue;
+        for (const auto& group : dispatch->lent) group->stop->store(true);
+    }
+}
+
+void Dispatcher::release(QueueId queue) {
+    held_[raw(queue)] = false;
+}
+
+void Dispatcher::drop(Dispatch& dispatch) {
+    dispatch.is_dropped = true;
+    for (const auto& group : dispatch.lent) group->stop->store(true);
+    for (auto& group : dispatch.ready) let_go(dispatch, std::move(group));
+    for (auto& group : dispatch.halted) let_go(dispatch, std::move(group));
+    dispatch.ready.clear();
+    dispatch.halted.clear();
+    remove_if([](const Dispatch& d) { return d.is_dropped && d.lent.empty(); });
+}
+
+void Dispatcher::drop(QueueId queue) {
+    std::vector<Dispatch*> victims;
+    for (const Owned& dispatch : dispatches_)
+        if (dispatch->state.queue == queue) victims.push_back(dispatch.get());
+    for (Dispatch* victim : victims) drop(*victim);
+}
+
+void Dispatcher::retire(Dispatch* dispatch) {
+    remove_if([&](const Dispatch& d) { return &d == dispatch; });
+}
+
+void Dispatcher::remove_if(const std::function<bool(const Dispatch&)>& goes) {
+    std::erase_if(dispatches_, [&](const Owned& d) { return goes(*d); });
+    if (turn_ >= dispatches_.size()) turn_ = 0;
+}
+
+// --- groups -------------------------------------------------------------------------------------
+
+bool Dispatcher::may_start(const Dispatch& dispatch) const {
+    return dispatch.state.is_launched == 0 && find_scratch(dispatch).has_value();
+}
+
+bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
+    if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) return false;
+    if (!dispatch.ready.empty()) return true;
+    if (!may_start(dispatch)) return false;
+    return dispatch.resident() == 0 || occupancy_.can_take(dispatch.footprint);
+}
+
+bool Dispatcher::has_runnable() const {
+    return std::any_of(dispatches_.begin(), dispatches_.end(),
+                       [&](const Owned& d) { return is_runnable(*d); });
+}
+
+std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
+    if (dispatch.state.scratch_slots == 0) return 0;
+    std::uint32_t run = 0;
+    for (std::uint32_t slot = 0; slot < dispatch.state.scratch_slots; ++slot) {
+        run = dispatch.scratch_used[slot] ? 0 : run + 1;
+        if (run == dispatch.footprint.waves) return slot + 1 - run;
+    }
+    return std::nullopt;
+}
+
+void Dispatcher::mark_scratch(Dispatch& dispatch, std::uint32_t first, bool is_used) {
+    if (dispatch.state.scratch_slots == 0) return;
+    for (std::uint32_t i = 0; i < dispatch.footprint.waves; ++i)
+        dispatch.scratch_used[first + i] = is_used;
+}
+
+void Dispatcher::advance(DispatchState& state) {
+    for (unsigned i = 0; i < 3; ++i) {
+        if (++state.next[i] < state.end[i]) return;
+        state.next[i] = state.start[i];
+    }
+    state.is_launched = 1;
+}
+
+std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch) {
+    if (!may_start(dispatch)) return nullptr;
+    std::optional<std::uint32_t> cu = occupancy_.take(dispatch.footprint);
+    if (!cu && dispatch.resident() == 0) cu = occupancy_.force(dispatch.footprint);
+    if (!cu) return nullptr;
+    std::unique_ptr<ResidentGroup> group;
+    if (spare_.empty()) {
+        group = std::make_unique<ResidentGroup>();
+    } else {
+        group = std::move(spare_.back());
+        spare_.pop_back();
+    }
+    group->owner = &dispatch;
+    group->cu = *cu;
+    group->scratch_slot = *find_scratch(dispatch);
+    mark_scratch(dispatch, group->scratch_slot, true);
+    isa::Placement placement;
+    placement.group_id = dispatch.state.next;
+    placement.first_scratch_slot = group->scratch_slot;
+    placement.hw_id = *cu << kHwIdCuShift;
+    isa::start_workgroup(group->group, dispatch.state.spec, placement);
+    advance(dispatch.state);
+    return group;
+}
+
+ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop) {
+    for (std::size_t i = 0; i < dispatches_.size(); ++i) {
+        Dispatch& dispatch = *dispatches_[(turn_ + i) % dispatches_.size()];
+        if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) continue;
+        std::unique_ptr<ResidentGroup> group = start_group(dispatch);
+        if (!group && !dispatch.ready.empty()) {
+            group = std::move(dispatch.ready.front());
+            dispatch.ready.pop_front();
+        }
+        if (!group) continue;
+        group->stop = &stop;
+        dispatch.lent.push_back(std::move(group));
+        turn_ = (turn_ + i + 1) % dispatches_.size();
+        return dispatch.lent.back().get();
+    }
+    return nullptr;
+}
+
+Dispatch* Dispatcher::take_back(ResidentGroup* group, Return how) {
+    Dispatch& dispatch = *group->owner;
+    const auto found = std::find_if(dispatch.lent.begin(), dispatch.lent.end(),
+                                    [&](const auto& lent) { return lent.get() == group; });
+    assert(found != dispatch.lent.end());
+    std::unique_ptr<ResidentGroup> owned = std::move(*found);
+    dispatch.lent.erase(found);
+    owned->stop = nullptr;
+    if (dispatch.is_dropped) {
+        let_go(dispatch, std::move(owned));
+        remove_if([&](const Dispatch& d) { return &d == &dispatch && d.lent.empty(); });
+        return nullptr;
+    }
+    switch (how) {
+        case Return::Again:
+            dispatch.ready.push_back(std::move(owned));
+            break;
+        case Return::First:
+            dispatch.ready.push_front(std::move(owned));
+            break;
+        case Return::Halted:
+            dispatch.halted.push_back(std::move(owned));
+            break;
+        case Return::Ended:
+            let_go(dispatch, std::move(owned));
+            break;
+    }
+    return dispatch.is_complete() ? &dispatch : nullptr;
+}
+
+void Dispatcher::let_go(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group) {
+    occupancy_.release(group->cu, dispatch.footprint);
+    mark_scratch(dispatch, group->scratch_slot, false);
+    group->owner = nullptr;
+    if (spare_.size() < kSpareGroups) spare_.push_back(std::move(group));
+}
+
+// --- state --------------------------------------------------------------------------------------
+
+void Dispatcher::reset() {
+    assert(!has_loans());
+    dispatches_.clear();
+    occupancy_.clear();
+    held_.fill(false);
+    spare_.clear();
+    turn_ = 0;
+}
+
+void Dispatcher::forget(QueueId queue) {
+    assert(!has_loans(queue));
+    drop(queue);
+}
+
+void Dispatcher::save(Writer& out, QueueId queue) const {
+    const auto is_wanted = [&](const Owned& d) {
+        return queue == kNoQueue || d->state.queue == queue;
+    };
+    out.value(static_cast<std::uint64_t>(
+        std::count_if(dispatches_.begin(), dispatches_.end(), is_wanted)));
+    for (const Owned& dispatch : dispatches_) {
+        if (!is_wanted(dispatch)) continue;
+        assert(dispatch->lent.empty());
+        out.value(dispatch->state);
+        const auto save_group = [&](const ResidentGroup& group) {
+            out.value(group.cu);
+            out.value(group.scratch_slot);
+            group.group.save(out);
+        };
+        out.value(static_cast<std::uint64_t>(dispatch->ready.size()));
+        for (const auto& group : dispatch->ready) save_group(*group);
+        out.value(static_cast<std::uint64_t>(dispatch->halted.size()));
+        for (const auto& group : dispatch->halted) save_group(*group);
+    }
+}
+
+Result<> Dispatcher::load(Reader& in) {
+    return load_all(in, [](DispatchState&) {});
+}
+
+Result<> Dispatcher::load(Reader& in, QueueId queue, Vmid vmid) {
+    return load_all(in, [&](DispatchState& state) {
+        state.queue = queue;
+        state.vmid = vmid;
+    });
+}
+
+Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState&)>& adopt) {
+    std::uint64_t count = 0;
+    TRY_VOID(in.value(count));
+    if (count > kMaxDispatches) return fail(EPROTO, "state stream holds too many dispatches");
+    std::vector<Owned> loaded;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        TRY(Owned one, load_one(in));
+        adopt(one->state);
+        if (raw(one->state.queue) >= kQueues)
+            return fail(EPROTO, "state stream names a queue that does not exist");
+        loaded.push_back(std::move(one));
+    }
+    for (Owned& dispatch : loaded) {
+        for (const auto& group : dispatch->ready) occupancy_.retake(group->cu, dispatch->footprint);
+        for (const auto& group : dispatch->halted)
+            occupancy_.retake(group->cu, dispatch->footprint);
+        dispatches_.push_back(std::move(dispatch));
+    }
+    return {};
+}
+
+Result<Dispatcher::Owned> Dispatcher::load_one(Reader& in) {
+    auto dispatch = std::make_unique<Dispatch>();
+    DispatchState& state = dispatch->state;
+    TRY_VOID(in.value(state));
+    const bool is_sound = isa::check(state.spec) == isa::DispatchError::None &&
+                          state.scratch_slots <= (1u << COMPUTE_TMPRING_SIZE__WAVES__WIDTH) &&
+                          raw(state.vmid) < CP_VMIDS;
+    if (!is_sound) return fail(EPROTO, "state stream holds an impossible dispatch");
+    dispatch->footprint = Footprint::of(state.spec);
+    const auto groups = isa::group_counts(state.spec);
+    for (unsigned i = 0; i < 3; ++i) {
+        if (state.end[i] != groups[i] || state.next[i] >= groups[i] ||
+            state.start[i] > state.next[i])
+            return fail(EPROTO, "state stream holds an impossible grid");
+    }
+    if (!dispatch->footprint.fits_a_cu())
+        return fail(EPROTO, "state stream holds a group larger than a compute unit");
+    dispatch->scratch_used.resize(state.scratch_slots);
+    TRY_VOID(load_groups(in, *dispatch));
+    if (dispatch->is_complete()) return fail(EPROTO, "state stream holds a finished dispatch");
+    return dispatch;
+}
+
+Result<> Dispatcher::load_groups(Reader& in, Dispatch& dispatch) {
+    for (const bool is_halted : {false, true}) {
+        std::uint64_t count = 0;
+        TRY_VOID(in.value(count));
+        if (count > kMaxGroups) return fail(EPROTO, "state stream holds too many groups");
+        for (std::uint64_t i = 0; i < count; ++i) {
+            auto group = std::make_unique<ResidentGroup>();
+            TRY_VOID(in.value(group->cu));
+            TRY_VOID(in.value(group->scratch_slot));
+            TRY_VOID(group->group.load(in));
+            const bool has_slot =
+                dispatch.state.scratch_slots == 0 ||
+                (dispatch.footprint.waves <= dispatch.state.scratch_slots &&
+                 group->scratch_slot <= dispatch.state.scratch_slots - dispatch.footprint.waves);
+            if (group->cu >= occupancy_.compute_units() || !has_slot ||
+                group->group.waves.empty() ||
+                group->group.waves.size() > dispatch.footprint.waves ||
+                group->group.lds.size() > kLdsBytesPerCu)
+                return fail(EPROTO, "state stream holds an impossible group");
+            group->owner = &dispatch;
+            mark_scratch(dispatch, group->scratch_slot, true);
+            if (is_halted)
+                dispatch.halted.push_back(std::move(group));
+            else
+                dispatch.ready.push_back(std::move(group));
+        }
+    }
+    return {};
+}
+
+}  // namespace vgpu::softgpu::cp

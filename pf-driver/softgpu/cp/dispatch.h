@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// Dispatcher: the kernels a VF has in flight. A Dispatch is a kernel whose packet has been
+// consumed: its description, the position in the grid where the next work-group starts, and its
+// resident groups. Groups are lent to workers one turn at a time. A new group starts when a compute
+// unit has room (and a scratch slot, if it needs one); those that have used up a turn go to the end
+// of the line, so groups that spin for each other all make progress; kernels take turns with each
+// other.
+//
+// All of it is state of the VF: whatever has been lent comes back at an instruction boundary, and
+// then every dispatch can be saved, dropped or loaded, alone (context save of one queue) or all
+// together (world switch).
+//
+// With the VF's lock held; the Workgroup of a loan belongs to the worker until it is back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/cp/occupancy.h"
+#include "pf-driver/softgpu/cp/queue.h"
+#include "pf-driver/softgpu/isa/dispatch.h"
+#include "pf-driver/softgpu/isa/execute.h"
+#include "pf-driver/softgpu/isa/wave.h"
+
+namespace vgpu::softgpu::cp {
+
+/// What a dispatch is and how far it has come; flat.
+struct DispatchState {
+    isa::DispatchSpec spec;
+    std::array<std::uint32_t, 3> start{};  ///< first work-group of each dimension
+    std::array<std::uint32_t, 3> end{};    ///< work-groups of the grid
+    std::array<std::uint32_t, 3> next{};   ///< where the next group starts
+    std::uint64_t packet = 0;              ///< AQL: index of the packet
+    std::uint64_t signal = 0;              ///< AQL: completion signal; 0: none
+    std::uint64_t start_ticks = 0;         ///< GPU clock when it was accepted
+    std::uint32_t scratch_slots = 0;       ///< waves that may have scratch at once; 0: needs none
+    QueueId queue = kNoQueue;
+    Vmid vmid{};
+    std::uint8_t is_launched = 0;  ///< every group has started
+    std::uint8_t is_profiled = 0;
+    std::uint8_t gives_scratch_back = 0;
+    std::uint8_t is_packet = 0;  ///< AQL packet number `packet`; else a PM4 dispatch
+    std::array<std::uint8_t, 2> reserved{};
+};
+
+struct Dispatch;
+
+struct ResidentGroup {
+    isa::Workgroup group;
+    Dispatch* owner = nullptr;
+    std::uint32_t cu = 0;
+    std::uint32_t scratch_slot = 0;
+    std::atomic<bool>* stop = nullptr;  ///< of the worker that has it; nullptr: not lent
+};
+
+struct Dispatch {
+    DispatchState state;
+    Footprint footprint;
+    std::deque<std::unique_ptr<ResidentGroup>> ready;
+    std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
+    std::vector<std::unique_ptr<ResidentGroup>> lent;
+    std::vector<bool> scratch_used;  ///< by slot
+    bool is_dropped = false;         ///< only waits for its loans
+
+    [[nodiscard]] std::size_t resident() const {
+        return ready.size() + halted.size() + lent.size();
+    }
+    [[nodiscard]] bool is_complete() const { return state.is_launched != 0 && resident() == 0; }
+};
+
+class Dispatcher {
+public:
+    explicit Dispatcher(std::uint32_t compute_units) : occupancy_(compute_units) {}
+
+    /// Accepts a kernel that isa::check() and Footprint::fits_a_cu() allow.
+    void start(const DispatchState& state);
+
+    /// Kernels of the queue that are not complete.
+    [[nodiscard]] std::uint32_t in_flight(QueueId queue) const;
+    /// Groups of the queue that workers have.
+    [[nodiscard]] bool has_loans(QueueId queue) const;
+    [[nodiscard]] bool has_loans() const;
+    /// A group could be lent now.
+    [[nodiscard]] bool has_runnable() const;
+    [[nodiscard]] bool is_empty() const { return dispatches_.empty(); }
+
+    /// A queue being preempted: its groups are neither lent nor started, those lent are asked to
+    /// stop.
+    void hold(QueueId queue);
+    void release(QueueId queue);
+    [[nodiscard]] bool is_held(QueueId queue) const { return held_[raw(queue)]; }
+    /// The kernels of the queue never complete; groups that are lent vanish when they come back.
+    void drop(QueueId queue);
+    /// Drops one kernel (its queue goes on to report an error).
+    void drop(Dispatch& dispatch);
+
+    [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop);
+    /// Takes a group back; `Ended` groups leave. Returns the dispatch if this completed it; the
+    /// caller finishes it with retire(). A group of a dropped kernel is discarded.
+    enum class Return : std::uint8_t { Again, First, Halted, Ended };
+    [[nodiscard]] Dispatch* take_back(ResidentGroup* group, Return how);
+    void retire(Dispatch* dispatch);
+
+    void set_compute_units(std::uint64_t mask) { occupancy_.set_mask(mask); }
+    [[nodiscard]] std::uint32_t compute_units() const { return occupancy_.compute_units(); }
+
+    void reset();
+    /// All kernels, or those of one queue.
+    void save(Writer& out, QueueId queue = kNoQueue) const;
+    [[nodiscard]] Result<> load(Reader& in);
+    /// From a queue's save area, which belongs to the guest: whatever it says, the kernels are
+    /// those of `queue` and run in `vmid`.
+    [[nodiscard]] Result<> load(Reader& in, QueueId queue, Vmid vmid);
+    /// Forgets the kernels of a queue that were saved; nothing of it is lent.
+    void forget(QueueId queue);
+
+private:
+    using Owned = std::unique_ptr<Dispatch>;
+
+    [[nodiscard]] bool may_start(const Dispatch& dispatch) const;
+    [[nodiscard]] bool is_runnable(const Dispatch& dispatch) const;
+    [[nodiscard]] std::unique_ptr<ResidentGroup> start_group(Dispatch& dispatch);
+    [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch) const;
+    void mark_scratch(Dispatch& dispatch, std::uint32_t first, bool is_used);
+    void let_go(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
+    void let_go_all(Dispatch& dispatch);
+    void advance(DispatchState& state);
+    [[nodiscard]] Result<> load_all(Reader& in, const std::function<void(DispatchState&)>& adopt);
+    [[nodiscard]] Result<Owned> load_one(Reader& in);
+    [[nodiscard]] Result<> load_groups(Reader& in, Dispatch& dispatch);
+    void remove_if(const std::function<bool(const Dispatch&)>& goes);
+
+    Occupancy occupancy_;
+    std::vector<Owned> dispatches_;
+    std::size_t turn_ = 0;  ///< dispatch whose turn it is
+    std::array<bool, 256> held_{};
+    std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< memory of ended groups
+};
+
+}  // namespace vgpu::softgpu::cp

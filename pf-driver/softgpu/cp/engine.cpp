@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/engine.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace vgpu::softgpu::cp {
+
+/// One thread. `stop` is what a running group looks at; `run_sequence` is odd while a group runs.
+struct Engine::Worker final : isa::MessageSink {
+    std::uint32_t index = 0;
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint64_t> run_sequence{0};
+    std::chrono::microseconds pause{};
+    Messages messages;
+
+    /// The group comes back at once, so that the interrupt is raised while its kernel runs.
+    void interrupt(std::uint32_t payload) override {
+        messages.push_back(payload);
+        stop.store(true);
+    }
+};
+
+Engine::Engine(const Spec& spec, const Clock& clock, Listener& listener)
+    : spec_(spec), clock_(clock), listener_(listener) {
+    assert(spec.threads > 0);
+    for (std::uint32_t i = 0; i < spec.threads; ++i) {
+        workers_.push_back(std::make_unique<Worker>());
+        workers_.back()->index = i;
+    }
+    for (const auto& worker : workers_)
+        threads_.emplace_back([this, &worker = *worker] { work(worker); });
+    governor_ = std::thread([this] { govern(); });
+}
+
+Engine::~Engine() {
+    (void)park();
+    {
+        const std::lock_guard lock(mutex_);
+        shutdown_ = true;
+        changed_.notify_all();
+        governed_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
+    governor_.join();
+}
+
+// --- runs ---------------------------------------------------------------------------------------
+
+Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::Parked) return fail(EBUSY, "the engine is running another VF");
+    phase_ = Phase::Running;
+    context_ = &context;
+    ++runs_;
+    is_dry_.store(false);
+    stopping_.store(false);
+    started_ = clock_.now();
+    deadline_ = quantum ? std::optional(started_ + *quantum) : std::nullopt;
+    instructions_before_ = context.cp.counters().wave_instructions;
+    changed_.notify_all();
+    governed_.notify_all();
+    return {};
+}
+
+void Engine::request_park() {
+    phase_ = Phase::Parking;
+    park_requested_ = clock_.now();
+    stopping_.store(true);
+    for (const auto& worker : workers_) worker->stop.store(true);
+    changed_.notify_all();
+}
+
+void Engine::await_park(std::unique_lock<std::mutex>& lock) {
+    parked_.wait(lock, [&] { return inside_ == 0; });
+}
+
+RunReport Engine::close_run() {
+    RunReport report;
+    report.vf = context_->vf;
+    report.start = started_;
+    report.end = clock_.now();
+    report.park = report.end - park_requested_;
+    report.instructions = context_->cp.counters().wave_instructions - instructions_before_;
+    phase_ = Phase::Parked;
+    context_ = nullptr;
+    deadline_.reset();
+    parked_.notify_all();
+    return report;
+}
+
+std::optional<RunReport> Engine::park() {
+    std::unique_lock lock(mutex_);
+    if (phase_ == Phase::Running) {
+        request_park();
+        await_park(lock);
+        return close_run();
+    }
+    const std::uint64_t run = runs_;
+    parked_.wait(lock, [&] { return phase_ != Phase::Parking || runs_ != run; });
+    return std::nullopt;
+}
+
+std::optional<VfId> Engine::running() const {
+    const std::lock_guard lock(mutex_);
+    return context_ == nullptr ? std::nullopt : std::optional(context_->vf);
+}
+
+/// Ends runs whose quantum is over.
+void Engine::govern() {
+    constexpr Nanoseconds kLongest = std::chrono::seconds(1);
+    // The default slack of 50 us would be added to every quantum.
+    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+    std::unique_lock lock(mutex_);
+    while (!shutdown_) {
+        if (phase_ != Phase::Running || !deadline_) {
+            governed_.wait(lock);
+            continue;
+        }
+        const Nanoseconds left = *deadline_ - clock_.now();
+        if (left > Nanoseconds::zero()) {
+            governed_.wait_for(lock, std::min(left, kLongest));
+            continue;
+        }
+        request_park();
+        await_park(lock);
+        const RunReport report = close_run();
+        lock.unlock();
+        listener_.quantum_expired(report);
+        lock.lock();
+    }
+}
+
+// --- wake-ups -----------------------------------------------------------------------------------
+
+void Engine::kick() {
+    kicks_.fetch_add(1);
+    // A worker counts itself asleep before it looks at kicks_ for the last time.
+    if (asleep_.load() == 0) return;
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+}
+
+void Engine::tick() {
+    const std::lock_guard lock(mutex_);
+    governed_.notify_all();
+    changed_.notify_all();
+}
+
+void Engine::quiesce() {
+    for (const auto& worker : workers_) {
+        const std::uint64_t seen = worker->run_sequence.load();
+        if (seen % 2 == 0) continue;
+        worker->stop.store(true);
+        while (worker->run_sequence.load() == seen) std::this_thread::yield();
+    }
+}
+
+// --- workers ------------------------------------------------------------------------------------
+
+void Engine::work(Worker& worker) {
+    std::unique_lock lock(mutex_);
+    std::uint64_t served = 0;
+    while (true) {
+        changed_.wait(lock,
+                      [&] { return shutdown_ || (phase_ == Phase::Running && runs_ != served); });
+        if (shutdown_) return;
+        served = runs_;
+        Context& context = *context_;
+        ++inside_;
+        lock.unlock();
+        serve(worker, context);
+        lock.lock();
+    }
+}
+
+/// Works for the VF until it is parked; the worker is outside when this returns.
+void Engine::serve(Worker& worker, Context& context) {
+    worker.pause = spec_.poll_first;
+    while (true) {
+        const std::uint64_t seen = kicks_.load();
+        if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
+            worker.pause = spec_.poll_first;
+            is_dry_.store(false);
+            continue;
+        }
+        if (!sleep(worker, context, seen)) return;
+    }
+}
+
+Engine::Turn Engine::packet_turn(Context& context) {
+    Turn turn = Turn::NothingToDo;
+    if (context.cp.step() == StepResult::Progress) turn = Turn::Worked;
+    for (PacketSource* source : context.sources)
+        if (source->step() == StepResult::Progress) turn = Turn::Worked;
+    return turn;
+}
+
+/// Clears the stop flag for the next group, unless everybody is to stop.
+void Engine::arm(Worker& worker) const {
+    worker.stop.store(false);
+    if (stopping_.load()) worker.stop.store(true);
+}
+
+isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
+    const isa::RunContext context{
+        .port = *loan.port,
+        .cache = *loan.cache,
+        .clock = clock_,
+        .messages = worker,
+        .stop = worker.stop,
+        .budget = spec_.group_budget,
+        .apertures = loan.apertures,
+        .reference_hz = spec_.reference_hz,
+        .core_hz = spec_.core_hz,
+    };
+    worker.run_sequence.fetch_add(1);
+    isa::RunResult result = isa::run(*loan.group, context);
+    worker.run_sequence.fetch_add(1);
+    return result;
+}
+
+/// Packets, then work-groups as long as there are no packets.
+Engine::Turn Engine::turn(Worker& worker, Context& context) {
+    std::unique_lock vf(context.lock);
+    Turn turn = packet_turn(context);
+    while (!stopping_.load()) {
+        arm(worker);
+        const std::optional<GroupLoan> loan = context.cp.take_group(worker.index, worker.stop);
+        if (!loan) break;
+        vf.unlock();
+        const isa::RunResult result = run_group(worker, *loan);
+        vf.lock();
+        context.cp.give_back(*loan, result, worker.messages);
+        worker.messages.clear();
+        turn = Turn::Worked;
+        (void)packet_turn(context);
+    }
+    return turn;
+}
+
+/// Waits for a kick, or a while if only looking again helps. False: the run is over.
+bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
+    bool is_polling = false;
+    if (worker.index == 0 && !stopping_.load()) {  // one worker looks for all
+        const std::lock_guard vf(context.lock);
+        is_polling = context.cp.waits_for_memory() ||
+                     std::any_of(context.sources.begin(), context.sources.end(),
+                                 [](const PacketSource* s) { return s->waits_for_memory(); });
+    }
+    std::unique_lock lock(mutex_);
+    const std::uint64_t run = runs_;
+    --inside_;
+    asleep_.fetch_add(1);
+    if (inside_ == 0) parked_.notify_all();
+    const bool is_kicked = kicks_.load() != seen_kicks;
+    if (inside_ == 0 && !is_kicked && phase_ == Phase::Running && !is_dry_.exchange(true)) {
+        lock.unlock();
+        listener_.out_of_work(context.vf);
+        lock.lock();
+    }
+    const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };
+    const auto is_awake = [&] { return is_over() || kicks_.load() != seen_kicks; };
+    if (is_polling)
+        changed_.wait_for(lock, worker.pause, is_awake);
+    else
+        changed_.wait(lock, is_awake);
+    asleep_.fetch_sub(1);
+    worker.pause = std::min(worker.pause * 2, spec_.poll_last);
+    if (is_over()) return false;
+    ++inside_;
+    return true;
+}
+
+}  // namespace vgpu::softgpu::cp

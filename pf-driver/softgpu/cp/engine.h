@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//
+// Engine: the worker threads of the whole device. It runs one VF at a time: the workers execute its
+// packets (with the VF's lock held, in bounded steps) and its work-groups (without it). run() puts
+// a VF on the engine, park() takes it off; in between the state of the VF changes, afterwards
+// nothing touches it but the caller.
+//
+//              run()                     deadline, park()            last worker out
+//   Parked ------------> Running ------------------------> Parking --------------------> Parked
+//
+// A VF with a quantum parks itself at its end and quantum_expired() tells the listener. Every stay
+// is reported exactly once: by park(), or by quantum_expired() if the deadline came first; then a
+// park() that was waiting returns nothing.
+//
+// Threads: any thread may call; park() without the VF lock, the others with or without it. The
+// listener is called by the engine's own threads without any lock held; it may call run() and
+// kick(), but not park().
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/cp/command_processor.h"
+
+namespace vgpu::softgpu::cp {
+
+/// A VF as the engine sees it; owned by gpu.cpp, outlives the engine's use of it.
+struct Context {
+    VfId vf;
+    std::mutex& lock;  ///< the VF lock
+    CommandProcessor& cp;
+    std::vector<PacketSource*> sources;  ///< SDMA engines
+};
+
+/// One stay of a VF on the engine.
+struct RunReport {
+    VfId vf{};
+    Nanoseconds start{};             ///< clock at run()
+    Nanoseconds end{};               ///< clock when the last worker was out
+    Nanoseconds park{};              ///< of which: stop request until then
+    std::uint64_t instructions = 0;  ///< wave instructions retired
+};
+
+class Engine {
+public:
+    struct Spec {
+        std::uint32_t threads = 1;
+        std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
+        std::chrono::microseconds poll_first{20};  ///< memory waits of the running VF are looked at
+        std::chrono::microseconds poll_last{1000};  ///< this often, slower the longer they last
+        std::uint64_t reference_hz = 27'000'000;
+        std::uint64_t core_hz = 1'000'000'000;
+    };
+
+    class Listener {
+    public:
+        virtual ~Listener() = default;
+        /// The VF has used up its quantum and is parked.
+        virtual void quantum_expired(const RunReport& report) = 0;
+        /// The running VF has nothing to do; once per dry spell.
+        virtual void out_of_work(VfId vf) = 0;
+    };
+
+    Engine(const Spec& spec, const Clock& clock, Listener& listener);
+    ~Engine();  ///< parks
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    /// Puts a VF on the parked engine; EBUSY if another one is on it.
+    [[nodiscard]] Result<> run(Context& context, std::optional<Nanoseconds> quantum);
+    /// Takes the VF off; returns when no worker is inside it. nullopt if it was parked already, or
+    /// parked itself meanwhile. Never call with the VF lock held.
+    std::optional<RunReport> park();
+    [[nodiscard]] std::optional<VfId> running() const;
+
+    /// New work for the running VF; cheap, any lock may be held.
+    void kick();
+    /// Returns when every worker has passed a stop point after the call: no pointer that a wave got
+    /// from a Port before it is still in use. The VF lock may be held.
+    void quiesce();
+    /// Looks at the clock again (a virtual clock has been advanced).
+    void tick();
+
+private:
+    struct Worker;
+    enum class Phase : std::uint8_t { Parked, Running, Parking };
+    enum class Turn : std::uint8_t { Worked, NothingToDo };
+
+    void govern();
+    void work(Worker& worker);
+    void serve(Worker& worker, Context& context);
+    [[nodiscard]] Turn turn(Worker& worker, Context& context);
+    [[nodiscard]] static Turn packet_turn(Context& context);
+    [[nodiscard]] isa::RunResult run_group(Worker& worker, const GroupLoan& loan);
+    [[nodiscard]] bool sleep(Worker& worker, Context& context, std::uint64_t seen_kicks);
+    void arm(Worker& worker) const;
+    void request_park();
+    void await_park(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] RunReport close_run();
+
+    const Spec spec_;
+    const Clock& clock_;
+    Listener& listener_;
+
+    mutable std::mutex mutex_;         // leaf: taken with a VF lock held, never the other way round
+    std::condition_variable changed_;  // run, kick, park, shutdown: workers
+    std::condition_variable governed_;  // deadline, shutdown: governor
+    std::condition_variable parked_;    // last worker out, run closed
+    Phase phase_ = Phase::Parked;
+    Context* context_ = nullptr;
+    std::uint32_t inside_ = 0;  ///< workers that may touch the VF
+    bool shutdown_ = false;
+    std::atomic<bool> is_dry_{false};  ///< out_of_work() called since the last progress
+    std::uint64_t runs_ = 0;
+    std::optional<Nanoseconds> deadline_;
+    Nanoseconds started_{};
+    Nanoseconds park_requested_{};
+    std::uint64_t instructions_before_ = 0;
+    std::atomic<bool> stopping_{false};
+    std::atomic<std::uint64_t> kicks_{0};
+    std::atomic<std::uint32_t> asleep_{0};
+
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::thread> threads_;
+    std::thread governor_;
+};
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/memory.h"
+
+#include <atomic>
+
+#include "pf-driver/softgpu/base/bits.h"
+
+namespace vgpu::softgpu::cp {
+
+mem::Port& Memory::port(Vmid vmid) {
+    std::unique_ptr<mem::Port>& port = ports_[raw(vmid) % CP_VMIDS];
+    if (!port) port = services_.make_port(vmid);
+    return *port;
+}
+
+bool Memory::failed(Vmid vmid, mem::Port& port) {
+    fault_ = port.fault();
+    // the other side of an indirect page failed: to the guest, there is no memory
+    if (fault_.kind == mem::FaultKind::None) fault_.kind = mem::FaultKind::OutOfRange;
+    fault_vmid_ = vmid;
+    port.clear_fault();
+    return false;
+}
+
+template <typename T> std::optional<T> Memory::load_value(Vmid vmid, GpuVa va) {
+    mem::Port& port = this->port(vmid);
+    port.clear_fault();
+    if (raw(va) % sizeof(T) == 0) {
+        if (std::byte* host = port.at(va, mem::Access::Read))
+            return std::atomic_ref<T>(*static_cast<T*>(static_cast<void*>(host)))
+                .load(std::memory_order_acquire);
+    }
+    T value{};
+    if (!port.has_fault() && port.read(va, bytes_of(value))) return value;
+    failed(vmid, port);
+    return std::nullopt;
+}
+
+template <typename T> bool Memory::store_value(Vmid vmid, GpuVa va, T value) {
+    mem::Port& port = this->port(vmid);
+    port.clear_fault();
+    if (raw(va) % sizeof(T) == 0) {
+        if (std::byte* host = port.at(va, mem::Access::Write)) {
+            std::atomic_ref<T>(*static_cast<T*>(static_cast<void*>(host)))
+                .store(value, std::memory_order_release);
+            return true;
+        }
+    }
+    if (!port.has_fault() && port.write(va, bytes_of(value))) return true;
+    return failed(vmid, port);
+}
+
+std::optional<std::uint32_t> Memory::load32(Vmid vmid, GpuVa va) {
+    return load_value<std::uint32_t>(vmid, va);
+}
+
+std::optional<std::uint64_t> Memory::load64(Vmid vmid, GpuVa va) {
+    return load_value<std::uint64_t>(vmid, va);
+}
+
+bool Memory::store16(Vmid vmid, GpuVa va, std::uint16_t value) {
+    return store_value(vmid, va, value);
+}
+
+bool Memory::store32(Vmid vmid, GpuVa va, std::uint32_t value) {
+    return store_value(vmid, va, value);
+}
+
+bool Memory::store64(Vmid vmid, GpuVa va, std::uint64_t value) {
+    return store_value(vmid, va, value);
+}
+
+bool Memory::read(Vmid vmid, GpuVa va, std::span<std::byte> out) {
+    mem::Port& port = this->port(vmid);
+    port.clear_fault();
+    return port.read(va, out) || failed(vmid, port);
+}
+
+bool Memory::write(Vmid vmid, GpuVa va, std::span<const std::byte> data) {
+    mem::Port& port = this->port(vmid);
+    port.clear_fault();
+    return port.write(va, data) || failed(vmid, port);
+}
+
+mem::AtomicResult Memory::atomic(Vmid vmid, const mem::AtomicRequest& request) {
+    mem::Port& port = this->port(vmid);
+    port.clear_fault();
+    const mem::AtomicResult result = mem::perform_atomic(port, request);
+    if (result.status == mem::AtomicStatus::Fault) failed(vmid, port);
+    return result;
+}
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// Occupancy: which compute unit (CU) has room for another work-group. A CU of gfx900 holds 40
+// waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new groups.
+// What a group needs is known before it starts, so the memory of resident groups is bounded by the
+// number of CUs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pf-driver/softgpu/isa/dispatch.h"
+
+namespace vgpu::softgpu::cp {
+
+inline constexpr std::uint32_t kWavesPerCu = 40;
+inline constexpr std::uint32_t kVgprBytesPerCu = 256u << 10;
+inline constexpr std::uint32_t kLdsBytesPerCu = 64u << 10;
+inline constexpr std::uint32_t kBytesPerVgpr = 256;  // 64 lanes of 4 bytes
+
+/// What one work-group takes of a CU.
+struct Footprint {
+    std::uint32_t waves = 0;
+    std::uint32_t lds_bytes = 0;
+    std::uint32_t vgpr_bytes = 0;
+
+    [[nodiscard]] static Footprint of(const isa::DispatchSpec& spec);
+    /// False if even an empty CU could not hold it.
+    [[nodiscard]] bool fits_a_cu() const;
+};
+
+class Occupancy {
+public:
+    explicit Occupancy(std::uint32_t compute_units);
+
+    void set_mask(std::uint64_t mask);
+    [[nodiscard]] bool can_take(const Footprint& need) const;
+    /// A CU with room, taken; nullopt if all are full.
+    [[nodiscard]] std::optional<std::uint32_t> take(const Footprint& need);
+    /// Takes room on an allowed CU though it may be full: the one group that every kernel may have
+    /// resident, so that an endless kernel cannot keep others out.
+    [[nodiscard]] std::uint32_t force(const Footprint& need);
+    /// Accounts for a group restored from a stream.
+    void retake(std::uint32_t cu, const Footprint& need);
+    void release(std::uint32_t cu, const Footprint& need);
+    void clear();
+    [[nodiscard]] std::uint32_t compute_units() const {
+        return static_cast<std::uint32_t>(units_.size());
+    }
+
+private:
+    struct Unit {
+        Footprint used;
+        bool is_allowed = true;
+    };
+    [[nodiscard]] static bool has_room(const Unit& unit, const Footprint& need);
+    static void add(Unit& unit, const Footprint& need);
+
+    std::vector<Unit> units_;
+    std::uint32_t next_ = 0;
+};
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/pm4.h"
+
+#include <algorithm>
+#include <array>
+
+#include "pf-driver/hw/fields.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr auto handle_NOP = handle_ignored;
+constexpr auto handle_SET_BASE = handle_ignored;
+constexpr auto handle_CLEAR_STATE = handle_ignored;
+constexpr auto handle_DISPATCH_DIRECT = handle_dispatch_direct;
+constexpr auto handle_ATOMIC_MEM = handle_atomic_mem;
+constexpr auto handle_COND_EXEC = handle_cond_exec;
+constexpr auto handle_CONTEXT_CONTROL = handle_ignored;
+constexpr auto handle_INDIRECT_BUFFER_CONST = handle_indirect_buffer;
+constexpr auto handle_WRITE_DATA = handle_write_data;
+constexpr auto handle_WAIT_REG_MEM = handle_wait_reg_mem;
+constexpr auto handle_INDIRECT_BUFFER = handle_indirect_buffer;
+constexpr auto handle_COPY_DATA = handle_copy_data;
+constexpr auto handle_PFP_SYNC_ME = handle_ignored;
+constexpr auto handle_EVENT_WRITE = handle_event_write;
+constexpr auto handle_RELEASE_MEM = handle_release_mem;
+constexpr auto handle_PREAMBLE_CNTL = handle_ignored;
+constexpr auto handle_DMA_DATA = handle_dma_data;
+constexpr auto handle_ACQUIRE_MEM = handle_acquire_mem;
+constexpr auto handle_SET_CONFIG_REG = handle_set_config_reg;
+constexpr auto handle_SET_CONTEXT_REG = handle_set_context_reg;
+constexpr auto handle_SET_SH_REG = handle_set_sh_reg;
+constexpr auto handle_SET_UCONFIG_REG = handle_set_uconfig_reg;
+constexpr auto handle_INCREMENT_CE_COUNTER = handle_ignored;
+constexpr auto handle_INCREMENT_DE_COUNTER = handle_ignored;
+constexpr auto handle_WAIT_ON_CE_COUNTER = handle_ignored;
+constexpr auto handle_WAIT_ON_DE_COUNTER_DIFF = handle_ignored;
+constexpr auto handle_SWITCH_BUFFER = handle_ignored;
+constexpr auto handle_FRAME_CONTROL = handle_ignored;
+constexpr auto handle_INVALIDATE_TLBS = handle_invalidate_tlbs;
+constexpr auto handle_SET_RESOURCES = handle_set_resources;
+constexpr auto handle_MAP_PROCESS = handle_map_process;
+constexpr auto handle_MAP_QUEUES = handle_map_queues;
+constexpr auto handle_UNMAP_QUEUES = handle_unmap_queues;
+constexpr auto handle_QUERY_STATUS = handle_query_status;
+constexpr auto handle_RUN_LIST = handle_run_list;
+
+constexpr std::array<PacketRow, 256> make_rows() {
+    std::array<PacketRow, 256> rows{};
+#define PM4(name, opcode, min_body, max_body, doc) \
+    rows[opcode] = {handle_##name, (min_body), (max_body)};
+#include "pf-driver/hw/pm4.def"
+#undef PM4
+    return rows;
+}
+constexpr std::array<PacketRow, 256> kRows = make_rows();
+
+enum class Fetched : std::uint8_t { Packet, Filler, Nothing, Bad, Fault };
+
+struct Position {
+    Vmid vmid;
+    std::uint64_t left;  ///< dwords
+};
+
+Position position_of(const Queue& queue) {
+    const QueueState& state = queue.state;
+    if (state.frame_count == 0) return {queue.vmid(), stream_left(queue)};
+    const IbFrame& frame = state.frames[state.frame_count - 1u];
+    return {Vmid{static_cast<std::uint8_t>(frame.vmid)}, stream_left(queue)};
+}
+
+/// Reads dwords of the innermost stream, `first` dwords ahead; the stream holds them.
+bool read_stream(Core& core, const Queue& queue, std::uint64_t first,
+                 std::span<std::uint32_t> out) {
+    const QueueState& state = queue.state;
+    const Vmid vmid = position_of(queue).vmid;
+    if (state.frame_count != 0) {
+        const IbFrame& frame = state.frames[state.frame_count - 1u];
+        const GpuVa va{frame.va + (frame.next + first) * 4};
+        return core.memory.read(vmid, va, std::as_writable_bytes(out));
+    }
+    const std::uint64_t size = queue.ring_dwords();
+    const std::uint64_t start = (state.rptr + first) & (size - 1);
+    const auto head = static_cast<std::size_t>(std::min<std::uint64_t>(size - start, out.size()));
+    const std::uint64_t base = raw(queue.ring());
+    if (!core.memory.read(vmid, GpuVa{base + start * 4}, std::as_writable_bytes(out.first(head))))
+        return false;
+    return head == out.size() ||
+           core.memory.read(vmid, GpuVa{base}, std::as_writable_bytes(out.subspan(head)));
+}
+
+bool is_in_ring(const Queue& queue) {
+    return queue.state.frame_count == 0;
+}
+
+/// A packet longer than what is left: in a ring the rest may follow, in an IB it never does.
+Fetched too_short(Queue& queue, std::uint64_t dwords) {
+    if (!is_in_ring(queue) || dwords >= queue.ring_dwords()) return Fetched::Bad;
+    queue.state.wait.kind = WaitKind::MoreData;
+    queue.state.wait.reference = queue.state.wptr;
+    return Fetched::Nothing;
+}
+
+/// Fetches the next packet: header and, if a handler wants it, core.packet as body.
+Fetched fetch(Core& core, Queue& queue, std::uint32_t& header) {
+    const std::uint64_t left = stream_left(queue);
+    if (left == 0) return Fetched::Nothing;
+    if (!read_stream(core, queue, 0, std::span(&header, 1))) return Fetched::Fault;
+    const std::uint32_t type = HW_GET(PM4_HEADER, TYPE, header);
+    const std::uint32_t count = HW_GET(PM4_HEADER, COUNT, header);
+    const std::uint32_t opcode = HW_GET(PM4_HEADER, OPCODE, header);
+    if (type == PM4_TYPE_2) return Fetched::Filler;
+    if (type != PM4_TYPE_3) return Fetched::Bad;
+    if (opcode == PM4_OP_NOP && count == PM4_COUNT_NO_BODY) return Fetched::Filler;
+    const PacketRow& row = packet_row(opcode);
+    const std::uint32_t body = count + 1;
+    if (row.handler == nullptr || body < row.min_body || body > row.max_body) return Fetched::Bad;
+    if (body + 1 > left) return too_short(queue, std::uint64_t{body} + 1);
+    core.packet.resize(opcode == PM4_OP_NOP ? 0 : body);
+    if (!read_stream(core, queue, 1, core.packet)) return Fetched::Fault;
+    return Fetched::Packet;
+}
+
+void report_rptr(Core& core, Queue& queue) {
+    QueueState& state = queue.state;
+    if (state.rptr == state.reported || queue.is_aql()) return;
+    state.reported = state.rptr;
+    const GpuVa address = queue.report_address();
+    if (raw(address) == 0) return;
+    if (!core.memory.store32(queue.vmid(), address, low32(state.rptr))) core.fault(queue);
+}
+
+/// Answers an outcome; true if the queue may go on at once.
+bool settle(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
+    switch (outcome) {
+        case Outcome::Done:
+            queue.state.progress = 0;
+            advance_stream(queue, HW_GET(PM4_HEADER, COUNT, header) + 2u);
+            return true;
+        case Outcome::Redirected:
+        case Outcome::Partial:
+            return true;
+        case Outcome::Blocked:
+            return false;
+        case Outcome::BadPacket:
+            core.refuse(queue, IH_SOURCE_CP_BAD_OPCODE, header);
+            return false;
+        case Outcome::PrivilegedRegister:
+            core.refuse(queue, IH_SOURCE_CP_PRIV_REG, header);
+            return false;
+        case Outcome::Fault:
+            core.fault(queue);
+            return false;
+    }
+    return false;
+}
+
+/// Executes one packet; true if the queue may go on at once.
+bool run_one(Core& core, Queue& queue, Budget& budget) {
+    std::uint32_t header = 0;
+    switch (fetch(core, queue, header)) {
+        case Fetched::Nothing:
+            return false;
+        case Fetched::Fault:
+            core.fault(queue);
+            return false;
+        case Fetched::Bad:
+            core.refuse(queue, IH_SOURCE_CP_BAD_OPCODE, header);
+            return false;
+        case Fetched::Filler:
+            budget.charge(4);
+            advance_stream(queue, 1);
+            return true;
+        case Fetched::Packet:
+            break;
+    }
+    const Vmid vmid = position_of(queue).vmid;
+    Packet packet{core, queue, vmid, queue.is_privileged() && raw(vmid) == 0, core.packet, budget};
+    const Outcome outcome = packet_row(HW_GET(PM4_HEADER, OPCODE, header)).handler(packet);
+    budget.charge(core.packet.size() * 4);
+    if (outcome == Outcome::Done || outcome == Outcome::Redirected) ++core.counters.packets;
+    return settle(core, queue, outcome, header);
+}
+
+}  // namespace
+
+const PacketRow& packet_row(std::uint32_t opcode) {
+    return kRows[opcode & 0xffu];
+}
+
+std::uint64_t stream_left(const Queue& queue) {
+    const QueueState& state = queue.state;
+    if (state.frame_count != 0) {
+        const IbFrame& frame = state.frames[state.frame_count - 1u];
+        return frame.size - frame.next;
+    }
+    return (state.wptr - state.rptr) & (queue.ring_dwords() - 1);
+}
+
+void advance_stream(Queue& queue, std::uint64_t dwords) {
+    QueueState& state = queue.state;
+    if (state.frame_count == 0) {
+        state.rptr = (state.rptr + dwords) & (queue.ring_dwords() - 1);
+        return;
+    }
+    state.frames[state.frame_count - 1u].next += low32(dwords);
+    while (state.frame_count != 0) {
+        const IbFrame& frame = state.frames[state.frame_count - 1u];
+        if (frame.next < frame.size) return;
+        --state.frame_count;
+    }
+}
+
+bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid) {
+    QueueState& state = queue.state;
+    if (dwords == 0) return true;
+    if (state.frame_count == state.frames.size()) return false;
+    state.frames[state.frame_count++] = {raw(va), dwords, 0, raw(vmid), 0};
+    return true;
+}
+
+StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
+    QueueState& state = queue.state;
+    bool moved = false;
+    while (!budget.is_spent() && state.halt == Halt::None) {
+        if (state.wait.kind != WaitKind::None) {
+            if (!is_wait_over(core, queue)) break;
+            state.wait = {};
+        }
+        const bool was_in_ib = !is_in_ring(queue);
+        const std::uint32_t before = budget.packets;
+        const bool goes_on = run_one(core, queue, budget);
+        moved |= budget.packets != before && state.wait.kind == WaitKind::None;
+        // A vendor AQL packet ends with its IB; so does what a queue being stopped may still do.
+        const bool is_ib_over = was_in_ib && is_in_ring(queue);
+        if (!goes_on || (is_ib_over && (queue.is_aql() || state.phase != QueuePhase::Running)))
+            break;
+    }
+    if (state.halt == Halt::None || state.halt == Halt::BadPacket) report_rptr(core, queue);
+    if (moved) return StepResult::Progress;
+    return state.wait.kind != WaitKind::None ? StepResult::Blocked : StepResult::Idle;
+}
+
+}  // namespace vgpu::softgpu::cp

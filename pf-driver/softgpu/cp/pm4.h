@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers it calls.
+// A packet's length is checked against hw/pm4.def and against what the stream still holds before a
+// handler sees its body; handlers answer with an Outcome and never move the stream, except for
+// those whose meaning it is (INDIRECT_BUFFER, COND_EXEC: Redirected).
+//
+// A stream is privileged while a kernel queue executes in VMID 0; IBs that a kernel queue runs in
+// another VMID and everything in user queues is not, and reaches neither scheduler packets nor
+// registers outside the SH, context and UCONFIG spaces.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "pf-driver/softgpu/cp/core.h"
+#include "pf-driver/softgpu/cp/packet_source.h"
+
+namespace vgpu::softgpu::cp {
+
+/// What one step() may still do.
+struct Budget {
+    std::uint32_t packets = 16;
+    std::uint64_t bytes = 64u << 10;
+
+    [[nodiscard]] bool is_spent() const { return packets == 0 || bytes == 0; }
+    void charge(std::uint64_t n) {
+        packets -= packets != 0 ? 1 : 0;
+        bytes -= n < bytes ? n : bytes;
+    }
+};
+
+struct Packet {
+    Core& core;
+    Queue& queue;
+    Vmid vmid;
+    bool is_privileged;
+    std::span<const std::uint32_t> body;
+    Budget& budget;
+
+    [[nodiscard]] std::uint32_t dword(std::size_t ordinal) const { return body[ordinal - 1]; }
+    /// Two dwords as an address or value; ordinals count from the header (0) as in the documents.
+    [[nodiscard]] std::uint64_t pair(std::size_t ordinal) const {
+        return join(dword(ordinal), dword(ordinal + 1));
+    }
+};
+
+using PacketHandler = Outcome (*)(Packet&);
+
+struct PacketRow {
+    PacketHandler handler = nullptr;  ///< nullptr: no such opcode
+    std::uint32_t min_body = 0;
+    std::uint32_t max_body = 0;
+};
+
+/// The row of an opcode (8 bits).
+[[nodiscard]] const PacketRow& packet_row(std::uint32_t opcode);
+
+/// Executes packets until the budget is spent, the queue blocks, halts or runs dry.
+[[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
+
+/// Calls an IB (AQL PM4-IB packets); false if it nests too deep.
+[[nodiscard]] bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid);
+
+/// Dwords left in the innermost stream.
+[[nodiscard]] std::uint64_t stream_left(const Queue& queue);
+void advance_stream(Queue& queue, std::uint64_t dwords);
+
+/// True if what queue.state.wait describes has come about, or cannot be found out because memory
+/// faults: then executing the packet again answers the fault.
+[[nodiscard]] bool is_wait_over(Core& core, Queue& queue);
+
+// Handlers, by file.
+// pm4_memory.cpp
+Outcome handle_write_data(Packet& packet);
+Outcome handle_copy_data(Packet& packet);
+Outcome handle_dma_data(Packet& packet);
+Outcome handle_atomic_mem(Packet& packet);
+Outcome handle_release_mem(Packet& packet);
+Outcome handle_acquire_mem(Packet& packet);
+Outcome handle_wait_reg_mem(Packet& packet);
+// pm4_control.cpp
+Outcome handle_ignored(Packet& packet);
+Outcome handle_event_write(Packet& packet);
+Outcome handle_indirect_buffer(Packet& packet);
+Outcome handle_cond_exec(Packet& packet);
+Outcome handle_set_config_reg(Packet& packet);
+Outcome handle_set_context_reg(Packet& packet);
+Outcome handle_set_sh_reg(Packet& packet);
+Outcome handle_set_uconfig_reg(Packet& packet);
+Outcome handle_dispatch_direct(Packet& packet);
+// scheduler.cpp
+Outcome handle_set_resources(Packet& packet);
+Outcome handle_map_process(Packet& packet);
+Outcome handle_map_queues(Packet& packet);
+Outcome handle_unmap_queues(Packet& packet);
+Outcome handle_query_status(Packet& packet);
+Outcome handle_run_list(Packet& packet);
+Outcome handle_invalidate_tlbs(Packet& packet);
+
+/// Register access of a packet; false if its stream may not.
+[[nodiscard]] bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value);
+[[nodiscard]] bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value);
+[[nodiscard]] bool may_reach(const Packet& packet, std::uint32_t index);
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// PM4 packets that steer: indirect buffers, conditions, register writes, dispatches from registers.
+#include <algorithm>
+#include <array>
+
+#include "pf-driver/hw/aql.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/cp/pm4.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr std::uint32_t kShFirst = REG_GC_COMPUTE_DISPATCH_INITIATOR;
+
+enum class Reach : std::uint8_t { Privileged, Everyone };
+
+struct RegisterSpace {
+    std::uint32_t first;
+    std::uint32_t end;
+    Reach reach;
+};
+constexpr RegisterSpace kConfig{HW_REG_BASE_CONFIG, HW_REG_END_CONFIG, Reach::Privileged};
+constexpr RegisterSpace kSh{HW_REG_BASE_SH, HW_REG_END_SH, Reach::Everyone};
+constexpr RegisterSpace kContext{HW_REG_BASE_CONTEXT, HW_REG_END_CONTEXT, Reach::Everyone};
+constexpr RegisterSpace kUconfig{HW_REG_BASE_UCONFIG, HW_REG_END_UCONFIG, Reach::Everyone};
+constexpr std::array kSpaces{kConfig, kSh, kContext, kUconfig};
+
+bool is_queue_register(std::uint32_t index) {
+    return index >= kShFirst && index - kShFirst < MQD_SH_COUNT;
+}
+
+Outcome set_registers(Packet& packet, const RegisterSpace& space) {
+    const std::uint32_t first = space.first + HW_GET(SET_REG_1, OFFSET, packet.dword(1));
+    const auto count = static_cast<std::uint32_t>(packet.body.size() - 1);
+    const bool is_privileged_space = space.reach == Reach::Privileged;
+    if (first + count > space.end || (is_privileged_space && !packet.is_privileged))
+        return Outcome::PrivilegedRegister;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (!write_register(packet, first + i, packet.body[i + 1]))
+            return Outcome::PrivilegedRegister;
+    }
+    return Outcome::Done;
+}
+
+constexpr unsigned kAddressShift = 8;
+
+/// Work-items of one dimension; 0 is taken as 1, as a fresh MQD holds zeroes.
+std::uint32_t threads(const Queue& queue, hw_reg which) {
+    return std::max(HW_GET(COMPUTE_NUM_THREAD, FULL, queue.sh(which)), 1u);
+}
+
+/// Grid in work-items; nullopt if it does not fit 32 bits.
+std::optional<std::array<std::uint32_t, 3>> grid_of(const Packet& packet,
+                                                    const std::array<std::uint32_t, 3>& group) {
+    const bool is_in_items =
+        HW_GET(COMPUTE_DISPATCH_INITIATOR, USE_THREAD_DIMENSIONS, packet.dword(4)) != 0;
+    std::array<std::uint32_t, 3> grid{};
+    for (unsigned i = 0; i < 3; ++i) {
+        const std::uint64_t items =
+            std::uint64_t{packet.dword(1 + i)} * (is_in_items ? 1u : group[i]);
+        if (items > ~0u) return std::nullopt;
+        grid[i] = low32(items);
+    }
+    return grid;
+}
+
+void set_scratch(const Queue& queue, DispatchState& state) {
+    if (HW_GET(COMPUTE_PGM_RSRC2, SCRATCH_EN, state.spec.pgm_rsrc2) == 0) return;
+    const std::uint32_t ring = queue.sh(REG_GC_COMPUTE_TMPRING_SIZE);
+    state.scratch_slots = HW_GET(COMPUTE_TMPRING_SIZE, WAVES, ring);
+    state.spec.scratch_wave_bytes = HW_GET(COMPUTE_TMPRING_SIZE, WAVESIZE, ring) << 10;
+    state.spec.scratch_base = join(queue.sh(REG_GC_COMPUTE_DISPATCH_SCRATCH_BASE_LO),
+                                   queue.sh(REG_GC_COMPUTE_DISPATCH_SCRATCH_BASE_HI))
+                              << kAddressShift;
+}
+
+void set_start(const Packet& packet, DispatchState& state) {
+    if (HW_GET(COMPUTE_DISPATCH_INITIATOR, FORCE_START_AT_000, packet.dword(4)) != 0) return;
+    for (unsigned i = 0; i < 3; ++i)
+        state.start[i] = packet.queue.state.sh[Queue::sh_slot(REG_GC_COMPUTE_START_X) + i];
+    state.next = state.start;
+}
+
+}  // namespace
+
+bool may_reach(const Packet& packet, std::uint32_t index) {
+    if (index >= HW_REG_COUNT) return false;
+    if (packet.is_privileged) return true;
+    return std::any_of(kSpaces.begin(), kSpaces.end(), [&](const RegisterSpace& space) {
+        return space.reach == Reach::Everyone && index >= space.first && index < space.end;
+    });
+}
+
+bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value) {
+    if (!may_reach(packet, index)) return false;
+    if (is_queue_register(index))
+        packet.queue.state.sh[index - kShFirst] = value;
+    else
+        packet.core.registers.write(RegisterIndex{index}, value);
+    return true;
+}
+
+bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value) {
+    if (!may_reach(packet, index)) return false;
+    value = is_queue_register(index) ? packet.queue.state.sh[index - kShFirst]
+                                     : packet.core.registers.read(RegisterIndex{index});
+    return true;
+}
+
+Outcome handle_ignored(Packet&) {
+    return Outcome::Done;
+}
+
+Outcome handle_event_write(Packet& packet) {
+    // Caches are coherent here; what is left of every event is that earlier kernels have finished.
+    if (packet.core.dispatcher.in_flight(packet.queue.id) == 0) return Outcome::Done;
+    packet.queue.state.wait.kind = WaitKind::Dispatches;
+    return Outcome::Blocked;
+}
+
+Outcome handle_indirect_buffer(Packet& packet) {
+    QueueState& state = packet.queue.state;
+    const std::uint32_t control = packet.dword(3);
+    const std::uint32_t dwords = HW_GET(INDIRECT_BUFFER_3, IB_SIZE, control);
+    const GpuVa va{packet.pair(1) & ~3ull};
+    const Vmid named{static_cast<std::uint8_t>(HW_GET(INDIRECT_BUFFER_3, VMID, control))};
+    const Vmid vmid = packet.is_privileged ? named : packet.vmid;
+    const bool is_chain = HW_GET(INDIRECT_BUFFER_3, CHAIN, control) != 0 && state.frame_count != 0;
+    advance_stream(packet.queue, is_chain ? stream_left(packet.queue) : packet.body.size() + 1);
+    return call_ib(packet.queue, va, dwords, vmid) ? Outcome::Redirected : Outcome::BadPacket;
+}
+
+Outcome handle_cond_exec(Packet& packet) {
+    const std::optional<std::uint32_t> flag =
+        packet.core.memory.load32(packet.vmid, GpuVa{packet.pair(1) & ~3ull});
+    if (!flag) return Outcome::Fault;
+    const std::uint64_t own = packet.body.size() + 1;
+    const std::uint64_t skip = *flag != 0 ? 0 : HW_GET(COND_EXEC_4, EXEC_COUNT, packet.dword(4));
+    advance_stream(packet.queue, std::min(own + skip, stream_left(packet.queue)));
+    return Outcome::Redirected;
+}
+
+Outcome handle_set_config_reg(Packet& packet) {
+    return set_registers(packet, kConfig);
+}
+
+Outcome handle_set_context_reg(Packet& packet) {
+    return set_registers(packet, kContext);
+}
+
+Outcome handle_set_sh_reg(Packet& packet) {
+    return set_registers(packet, kSh);
+}
+
+Outcome handle_set_uconfig_reg(Packet& packet) {
+    return set_registers(packet, kUconfig);
+}
+
+Outcome handle_dispatch_direct(Packet& packet) {
+    Queue& queue = packet.queue;
+    if (packet.core.dispatcher.in_flight(queue.id) >= kAqlWindow) {
+        queue.state.wait.kind = WaitKind::Dispatches;
+        return Outcome::Blocked;
+    }
+    DispatchState state;
+    isa::DispatchSpec& spec = state.spec;
+    state.queue = queue.id;
+    state.vmid = packet.vmid;
+    spec.entry = join(queue.sh(REG_GC_COMPUTE_PGM_LO), queue.sh(REG_GC_COMPUTE_PGM_HI))
+                 << kAddressShift;
+    spec.pgm_rsrc1 = queue.sh(REG_GC_COMPUTE_PGM_RSRC1);
+    spec.pgm_rsrc2 = queue.sh(REG_GC_COMPUTE_PGM_RSRC2);
+    spec.lds_bytes = HW_GET(COMPUTE_PGM_RSRC2, LDS_SIZE, spec.pgm_rsrc2) * AQL_LDS_BLOCK_BYTES;
+    spec.group_size = {threads(queue, REG_GC_COMPUTE_NUM_THREAD_X),
+                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Y),
+                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Z)};
+    spec.has_user_data = true;
+    std::copy_n(queue.state.sh.begin() + Queue::sh_slot(REG_GC_COMPUTE_USER_DATA_0),
+                spec.user_data.size(), spec.user_data.begin());
+    const bool is_enabled =
+        HW_GET(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, packet.dword(4)) != 0;
+    const auto grid = grid_of(packet, spec.group_size);
+    if (!grid) return Outcome::BadPacket;
+    spec.grid_size = *grid;
+    const bool is_empty = std::find(grid->begin(), grid->end(), 0u) != grid->end();
+    if (!is_enabled || is_empty) return Outcome::Done;
+    set_scratch(queue, state);
+    if (isa::check(spec) != isa::DispatchError::None) return Outcome::BadPacket;
+    const Footprint footprint = Footprint::of(spec);
+    if (!footprint.fits_a_cu() ||
+        (state.scratch_slots != 0 && state.scratch_slots < footprint.waves))
+        return Outcome::BadPacket;
+    state.end = isa::group_counts(spec);
+    set_start(packet, state);
+    for (unsigned i = 0; i < 3; ++i)
+        if (state.next[i] >= state.end[i]) return Outcome::Done;
+    state.start_ticks = packet.core.ticks();
+    packet.core.dispatcher.start(state);
+    return Outcome::Done;
+}
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+//
+// PM4 packets that move data, wait for it, and tell others about it.
+#include <algorithm>
+#include <array>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/tc_op.h"
+#include "pf-driver/softgpu/cp/pm4.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr std::uint64_t kDwordMask = ~3ull;
+constexpr std::uint64_t kQwordMask = ~7ull;
+constexpr std::uint64_t kAll = ~0ull;
+
+enum class Place : std::uint8_t { Register, Memory, Immediate, Clock, Nowhere };
+
+// by COPY_DATA and WRITE_DATA selector
+constexpr std::array<Place, 16> kCopySource = {
+    Place::Register, Place::Memory,    Place::Memory,  Place::Nowhere,
+    Place::Nowhere,  Place::Immediate, Place::Nowhere, Place::Nowhere,
+    Place::Nowhere,  Place::Clock,     Place::Nowhere, Place::Nowhere,
+    Place::Nowhere,  Place::Nowhere,   Place::Nowhere, Place::Nowhere};
+constexpr std::array<Place, 16> kDestination = {
+    Place::Register, Place::Memory,  Place::Memory,  Place::Nowhere, Place::Nowhere, Place::Memory,
+    Place::Nowhere,  Place::Nowhere, Place::Memory,  Place::Nowhere, Place::Nowhere, Place::Nowhere,
+    Place::Nowhere,  Place::Nowhere, Place::Nowhere, Place::Nowhere};
+
+enum ReleaseData : std::uint32_t { kDataNone = 0, kData32 = 1, kData64 = 2, kDataClock = 3 };
+enum ReleaseInterrupt : std::uint32_t { kInterruptNone = 0, kInterruptNever = 3 };
+enum ReleaseDestination : std::uint32_t { kToMemory = 0, kToL2 = 1 };
+
+constexpr std::uint32_t kWaitMemory = 1;
+constexpr std::uint32_t kWaitWriteThenWait = 1;
+constexpr std::uint32_t kDmaImmediate = 2;
+
+Outcome write_data_registers(Packet& packet) {
+    const bool is_one = HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0;
+    std::uint32_t index = packet.dword(2) & (HW_REG_COUNT * 2 - 1);
+    for (std::size_t i = 4; i <= packet.body.size(); ++i) {
+        if (!write_register(packet, index, packet.dword(i))) return Outcome::PrivilegedRegister;
+        index += is_one ? 0 : 1;
+    }
+    return Outcome::Done;
+}
+
+Outcome write_data_memory(Packet& packet) {
+    const GpuVa va{packet.pair(2) & kDwordMask};
+    const std::span<const std::uint32_t> data = packet.body.subspan(3);
+    Memory& memory = packet.core.memory;
+    if (data.size() == 1)
+        return memory.store32(packet.vmid, va, data[0]) ? Outcome::Done : Outcome::Fault;
+    if (HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0)
+        return memory.store32(packet.vmid, va, data.back()) ? Outcome::Done : Outcome::Fault;
+    return memory.write(packet.vmid, va, std::as_bytes(data)) ? Outcome::Done : Outcome::Fault;
+}
+
+Outcome load_source(Packet& packet, bool is_wide, std::uint64_t& value) {
+    const std::uint32_t select = HW_GET(COPY_DATA_1, SRC_SEL, packet.dword(1));
+    const std::uint64_t address = packet.pair(2);
+    switch (kCopySource[select]) {
+        case Place::Register: {
+            std::uint32_t low = 0;
+            std::uint32_t high = 0;
+            if (!read_register(packet, low32(address), low)) return Outcome::PrivilegedRegister;
+            if (is_wide && !read_register(packet, low32(address) + 1, high))
+                return Outcome::PrivilegedRegister;
+            value = join(low, high);
+            return Outcome::Done;
+        }
+        case Place::Memory: {
+            Memory& memory = packet.core.memory;
+            const auto wide = is_wide ? memory.load64(packet.vmid, GpuVa{address & kQwordMask})
+                                      : std::optional<std::uint64_t>(memory.load32(
+                                            packet.vmid, GpuVa{address & kDwordMask}));
+            if (!wide) return Outcome::Fault;
+            value = *wide;
+            return Outcome::Done;
+        }
+        case Place::Immediate:
+            value = address;
+            return Outcome::Done;
+        case Place::Clock:
+            value = packet.core.ticks();
+            return Outcome::Done;
+        case Place::Nowhere:
+            break;
+    }
+    return Outcome::BadPacket;
+}
+
+Outcome store_value(Packet& packet, bool is_wide, std::uint64_t value) {
+    const std::uint32_t select = HW_GET(COPY_DATA_1, DST_SEL, packet.dword(1));
+    const std::uint64_t address = packet.pair(4);
+    Memory& memory = packet.core.memory;
+    switch (kDestination[select]) {
+        case Place::Register:
+            if (!write_register(packet, low32(address), low32(value)))
+                return Outcome::PrivilegedRegister;
+            return !is_wide || write_register(packet, low32(address) + 1, high32(value))
+                       ? Outcome::Done
+                       : Outcome::PrivilegedRegister;
+        case Place::Memory: {
+            const bool is_stored =
+                is_wide ? memory.store64(packet.vmid, GpuVa{address & kQwordMask}, value)
+                        : memory.store32(packet.vmid, GpuVa{address & kDwordMask}, low32(value));
+            return is_stored ? Outcome::Done : Outcome::Fault;
+        }
+        default:
+            return Outcome::BadPacket;
+    }
+}
+
+/// Copies or fills at most `bytes` of a DMA_DATA packet from `done` on.
+bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
+    Memory& memory = packet.core.memory;
+    std::vector<std::byte> buffer(bytes);
+    if (HW_GET(DMA_DATA_1, SRC_SEL, packet.dword(1)) == kDmaImmediate) {
+        const std::uint32_t pattern = packet.dword(2);
+        for (std::size_t i = 0; i < bytes; ++i)
+            buffer[i] = bytes_of(pattern)[(done + i) % sizeof(pattern)];
+    } else if (!memory.read(packet.vmid, GpuVa{packet.pair(2) + done}, buffer)) {
+        return false;
+    }
+    return memory.write(packet.vmid, GpuVa{packet.pair(4) + done}, buffer);
+}
+
+bool store_fence(Packet& packet) {
+    Memory& memory = packet.core.memory;
+    const std::uint64_t address = packet.pair(3);
+    const std::uint64_t data = packet.pair(5);
+    switch (HW_GET(RELEASE_MEM_2, DATA_SEL, packet.dword(2))) {
+        case kData32:
+            return memory.store32(packet.vmid, GpuVa{address & kDwordMask}, low32(data));
+        case kData64:
+            return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, data);
+        case kDataClock:
+            return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, packet.core.ticks());
+        default:
+            return true;
+    }
+}
+
+}  // namespace
+
+Outcome handle_write_data(Packet& packet) {
+    switch (kDestination[HW_GET(WRITE_DATA_1, DST_SEL, packet.dword(1))]) {
+        case Place::Register:
+            return write_data_registers(packet);
+        case Place::Memory:
+            return write_data_memory(packet);
+        default:
+            return Outcome::BadPacket;
+    }
+}
+
+Outcome handle_copy_data(Packet& packet) {
+    const bool is_wide = HW_GET(COPY_DATA_1, COUNT_SEL, packet.dword(1)) != 0;
+    std::uint64_t value = 0;
+    const Outcome loaded = load_source(packet, is_wide, value);
+    return loaded == Outcome::Done ? store_value(packet, is_wide, value) : loaded;
+}
+
+Outcome handle_dma_data(Packet& packet) {
+    const std::uint32_t command = packet.dword(6);
+    // register operands exist for the driver's use of GDS and registers only
+    if (HW_GET(DMA_DATA_6, SAS, command) != 0 || HW_GET(DMA_DATA_6, DAS, command) != 0)
+        return Outcome::BadPacket;
+    const std::uint64_t total = HW_GET(DMA_DATA_6, BYTE_COUNT, command);
+    std::uint64_t& done = packet.queue.state.progress;
+    const std::uint64_t part = std::min(total - std::min(done, total), packet.budget.bytes);
+    if (!dma_part(packet, done, part)) return Outcome::Fault;
+    done += part;
+    packet.budget.bytes -= part;
+    return done >= total ? Outcome::Done : Outcome::Partial;
+}
+
+Outcome handle_atomic_mem(Packet& packet) {
+    mem::AtomicRequest request;
+    request.operation = HW_GET(ATOMIC_MEM_1, ATOMIC, packet.dword(1));
+    request.address = GpuVa{packet.pair(2)};
+    request.source = packet.pair(4);
+    request.compare = packet.pair(6);
+    const mem::AtomicResult result = packet.core.memory.atomic(packet.vmid, request);
+    if (result.status == mem::AtomicStatus::Fault) return Outcome::Fault;
+    if (result.status == mem::AtomicStatus::Bad) return Outcome::BadPacket;
+    // The loop form repeats a compare-and-swap until it has swapped.
+    const bool is_wide = (request.operation & ~TC_OP_NO_RETURN) >= TC_OP_SWAP_64;
+    const std::uint64_t mask = is_wide ? kAll : 0xffff'ffffull;
+    const bool is_loop = HW_GET(ATOMIC_MEM_1, COMMAND, packet.dword(1)) == 1;
+    if (!is_loop || (result.before & mask) == (request.compare & mask)) return Outcome::Done;
+    Wait& wait = packet.queue.state.wait;
+    wait.kind = WaitKind::Atomic;
+    wait.function = PM4_COMPARE_EQUAL;
+    wait.vmid = raw(packet.vmid);
+    wait.wide = is_wide ? 1 : 0;
+    wait.address = raw(request.address);
+    wait.mask = mask;
+    wait.reference = request.compare & mask;
+    return Outcome::Blocked;
+}
+
+Outcome handle_release_mem(Packet& packet) {
+    Queue& queue = packet.queue;
+    if (packet.core.dispatcher.in_flight(queue.id) != 0) {
+        queue.state.wait.kind = WaitKind::Dispatches;
+        return Outcome::Blocked;
+    }
+    const std::uint32_t select = packet.dword(2);
+    const std::uint32_t to = HW_GET(RELEASE_MEM_2, DST_SEL, select);
+    if ((to == kToMemory || to == kToL2) && !store_fence(packet)) return Outcome::Fault;
+    const std::uint32_t interrupt = HW_GET(RELEASE_MEM_2, INT_SEL, select);
+    const std::uint32_t context = packet.body.size() > 6 ? packet.dword(7) : 0;
+    if (interrupt != kInterruptNone && interrupt != kInterruptNever)
+        packet.core.raise_eop(queue, context);
+    return Outcome::Done;
+}
+
+Outcome handle_acquire_mem(Packet& packet) {
+    if (HW_GET(ACQUIRE_MEM_1, SH_ICACHE_ACTION, packet.dword(1)) != 0)
+        packet.core.invalidate_code(static_cast<std::uint16_t>(1u << raw(packet.vmid)));
+    return Outcome::Done;
+}
+
+Outcome handle_wait_reg_mem(Packet& packet) {
+    const std::uint32_t control = packet.dword(1);
+    const bool writes_first = HW_GET(WAIT_REG_MEM_1, OPERATION, control) == kWaitWriteThenWait;
+    const bool is_memory = HW_GET(WAIT_REG_MEM_1, MEM_SPACE, control) == kWaitMemory;
+    Wait wait;
+    wait.kind = is_memory ? WaitKind::Memory : WaitKind::Register;
+    wait.function = static_cast<std::uint8_t>(HW_GET(WAIT_REG_MEM_1, FUNCTION, control));
+    wait.vmid = raw(packet.vmid);
+    wait.reference = packet.dword(4);
+    wait.mask = packet.dword(5);
+    wait.address = packet.pair(2) & kDwordMask;
+    wait.index = packet.dword(writes_first ? 3 : 2);
+    if (!is_memory) {
+        std::uint32_t ignored = 0;
+        if (!read_register(packet, wait.index, ignored)) return Outcome::PrivilegedRegister;
+        // once: `progress` remembers that register A has been written
+        if (writes_first && packet.queue.state.progress == 0 &&
+            !write_register(packet, packet.dword(2), packet.dword(4)))
+            return Outcome::PrivilegedRegister;
+        // the reference is what went to register A; only the masked bits are acknowledged
+        if (writes_first) wait.reference &= wait.mask;
+    } else if (!packet.core.memory.load32(packet.vmid, GpuVa{wait.address})) {
+        return Outcome::Fault;
+    }
+    packet.queue.state.progress = 1;
+    packet.queue.state.wait = wait;
+    if (!is_wait_over(packet.core, packet.queue)) return Outcome::Blocked;
+    packet.queue.state.wait = {};
+    return Outcome::Done;
+}
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/queue.h"
+
+#include "pf-driver/hw/aql.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/ih.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr unsigned kHqdsPerMe = CP_PIPES_PER_MEC * CP_QUEUES_PER_PIPE;
+constexpr unsigned kRingAddressShift = 8;
+constexpr std::uint32_t kMaxRingLog2 = 26;  // 2 << n dwords
+constexpr std::uint64_t kAqlDwords = AQL_PACKET_BYTES / 4;
+
+/// The number closest below or at `limit` whose low 28 bits are those of `low`.
+std::uint64_t extend_index(std::uint64_t low, std::uint64_t limit) {
+    constexpr std::uint64_t kMask = (1ull << 28) - 1;
+    return limit - ((limit - low) & kMask);
+}
+
+}  // namespace
+
+bool Queue::is_aql() const {
+    return !is_gfx() && HW_GET(CP_HQD_AQL_CONTROL, CONTROL0, reg(REG_GC_CP_HQD_AQL_CONTROL)) != 0;
+}
+
+bool Queue::is_privileged() const {
+    return is_gfx() || HW_GET(CP_HQD_PQ_CONTROL, PRIV_STATE, reg(REG_GC_CP_HQD_PQ_CONTROL)) != 0;
+}
+
+Vmid Queue::vmid() const {
+    return Vmid{static_cast<std::uint8_t>(HW_GET(CP_HQD_VMID, VMID, reg(REG_GC_CP_HQD_VMID)))};
+}
+
+GpuVa Queue::ring() const {
+    return GpuVa{reg_pair(REG_GC_CP_HQD_PQ_BASE) << kRingAddressShift};
+}
+
+std::uint64_t Queue::ring_dwords() const {
+    const std::uint32_t size = HW_GET(CP_HQD_PQ_CONTROL, QUEUE_SIZE, reg(REG_GC_CP_HQD_PQ_CONTROL));
+    return 2ull << (size < kMaxRingLog2 ? size : kMaxRingLog2);
+}
+
+GpuVa Queue::report_address() const {
+    return GpuVa{reg_pair(REG_GC_CP_HQD_PQ_RPTR_REPORT_ADDR) & ~3ull};
+}
+
+GpuVa Queue::mqd() const {
+    return GpuVa{reg_pair(REG_GC_CP_MQD_BASE_ADDR)};
+}
+
+bool Queue::listens_to(DoorbellIndex index) const {
+    const std::uint32_t control = reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL);
+    return is_mapped() && HW_GET(CP_HQD_PQ_DOORBELL_CONTROL, EN, control) != 0 &&
+           doorbell() == index;
+}
+
+DoorbellIndex Queue::doorbell() const {
+    return DoorbellIndex{
+        HW_GET(CP_HQD_PQ_DOORBELL_CONTROL, OFFSET, reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL))};
+}
+
+std::uint8_t Queue::ring_id() const {
+    if (is_gfx()) return 0;
+    const unsigned index = raw(id);
+    const unsigned me = 1 + index / kHqdsPerMe;
+    return IH_CP_RING_ID(me, index / CP_QUEUES_PER_PIPE, index);
+}
+
+void Queue::load_pointers() {
+    const std::uint64_t rptr = reg(REG_GC_CP_HQD_PQ_RPTR);
+    state.wptr = reg_pair(REG_GC_CP_HQD_PQ_WPTR_LO);
+    state.rptr =
+        is_aql() ? extend_index(rptr / kAqlDwords, state.wptr) : rptr & (ring_dwords() - 1);
+    state.next = state.rptr;
+    state.reported = state.rptr;
+}
+
+void Queue::store_pointers() {
+    const std::uint64_t rptr = is_aql() ? state.rptr * kAqlDwords : state.rptr;
+    set_reg(REG_GC_CP_HQD_PQ_RPTR, low32(rptr));
+    set_reg(REG_GC_CP_HQD_PQ_WPTR_LO, low32(state.wptr));
+    set_reg(REG_GC_CP_HQD_PQ_WPTR_HI, high32(state.wptr));
+}
+
+void Queue::clear_progress() {
+    QueueState fresh;
+    fresh.hqd = state.hqd;
+    fresh.sh = state.sh;
+    state = fresh;
+    stream.clear();
+    stream_position = 0;
+}
+
+bool compares(std::uint8_t function, std::uint64_t value, std::uint64_t reference) {
+    switch (function) {
+        case PM4_COMPARE_LESS:
+            return value < reference;
+        case PM4_COMPARE_LESS_EQUAL:
+            return value <= reference;
+        case PM4_COMPARE_EQUAL:
+            return value == reference;
+        case PM4_COMPARE_NOT_EQUAL:
+            return value != reference;
+        case PM4_COMPARE_GREATER_EQUAL:
+            return value >= reference;
+        case PM4_COMPARE_GREATER:
+            return value > reference;
+        default:
+            return true;
+    }
+}
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+//
+// Queue: one hardware queue descriptor (HQD) with what the packet processor needs to continue it.
+// The banked CP_HQD_* registers are kept as the guest sees them; ring pointers, IB nesting and the
+// wait of the head packet are beside them. The gfx ring is the last queue of a VF.
+//
+//            map                     stop                       nothing in flight
+//   Idle ---------> Running -----------------> Stopping -----------------------------> Idle
+//            |  ^                                  |  waves in flight, save area given  ^
+//            v  |                                  v                                    |
+//         Restoring                              Saving --------------------------------+
+//
+// A halted queue keeps its phase but fetches nothing until it is unmapped or its error is answered.
+// State is flat. Touched with the VF's lock held only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "pf-driver/hw/mqd.h"
+#include "pf-driver/hw/pm4.h"
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/ids.h"
+
+namespace vgpu::softgpu::cp {
+
+/// Index of a queue in its VF: HQDs as me, pipe, queue count up; then the gfx ring.
+enum class QueueId : std::uint8_t {};
+inline constexpr unsigned kQueues = CP_HQD_COUNT + 1;
+inline constexpr QueueId kGfxQueue{CP_HQD_COUNT};
+inline constexpr QueueId kNoQueue{0xff};
+
+/// AQL packets of one queue that may be in flight.
+inline constexpr std::uint32_t kAqlWindow = 32;
+
+enum class QueuePhase : std::uint8_t { Idle, Running, Stopping, Saving, Restoring };
+
+enum class Halt : std::uint8_t {
+    None,
+    Fault,       ///< memory fault
+    BadPacket,   ///< the stream makes no sense
+    AqlError,    ///< reported through queue_inactive_signal
+    AqlScratch,  ///< the runtime is asked for scratch; goes on when it has answered
+    AqlReclaim,  ///< the runtime is asked to take its scratch back
+};
+
+enum class StopMode : std::uint8_t { Preempt, Reset };
+
+/// What the head packet waits for.
+enum class WaitKind : std::uint8_t {
+    None,
+    Memory,       ///< 32-bit value in memory compares
+    Register,     ///< register compares
+    Dispatches,   ///< kernels of this queue complete
+    Window,       ///< room for another AQL packet in flight
+    Signals,      ///< AQL barrier: the packet says which
+    SignalValue,  ///< AQL barrier-value
+    Unmap,        ///< queues being unmapped are off
+    Valid,        ///< AQL header stops being INVALID
+    Atomic,       ///< ATOMIC_MEM loop: memory equals the compare value
+    MoreData,     ///< the rest of a packet is not in the ring yet
+};
+
+struct Wait {
+    WaitKind kind = WaitKind::None;
+    std::uint8_t function = 0;
+    std::uint8_t vmid = 0;
+    std::uint8_t wide = 0;    ///< 64-bit value
+    std::uint32_t index = 0;  ///< register
+    std::uint64_t address = 0;
+    std::uint64_t reference = 0;
+    std::uint64_t mask = 0;
+};
+
+/// An indirect buffer being executed.
+struct IbFrame {
+    std::uint64_t va = 0;
+    std::uint32_t size = 0;  ///< dwords
+    std::uint32_t next = 0;  ///< dword of the next packet
+    std::uint32_t vmid = 0;
+    std::uint32_t reserved = 0;
+};
+
+struct QueueState {
+    std::array<std::uint32_t, MQD_HQD_COUNT> hqd{};
+    std::array<std::uint32_t, MQD_SH_COUNT> sh{};
+    std::uint64_t rptr = 0;  ///< PM4: dword in the ring; AQL: index of the oldest unfinished packet
+    std::uint64_t next = 0;  ///< AQL: index of the next packet to look at
+    std::uint64_t wptr = 0;  ///< PM4: dwords; AQL: packets
+    std::uint64_t reported = 0;  ///< read pointer last written to memory
+    std::uint64_t progress = 0;  ///< bytes done of a long packet
+    std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
+    Wait wait;
+    std::uint64_t stop_deadline = 0;  ///< ns; scheduler queue: when its UNMAP_QUEUES gives up
+    std::uint64_t aql_signal = 0;     ///< completion signal of the PM4-IB packet being executed
+    std::uint32_t done = 0;           ///< AQL: bit i: packet rptr + i has completed
+    std::uint16_t pasid = 0;
+    std::uint8_t frame_count = 0;
+    QueuePhase phase = QueuePhase::Idle;
+    Halt halt = Halt::None;
+    StopMode stop = StopMode::Preempt;
+    QueueId mapped_by = kNoQueue;   ///< scheduler queue that mapped it
+    std::uint8_t queue_type = 0;    ///< of MAP_QUEUES
+    std::uint8_t in_aql_ib = 0;     ///< frames belong to the AQL packet at `next`
+    std::uint8_t is_unmapping = 0;  ///< scheduler queue: its UNMAP_QUEUES has begun
+    QueueId stopped_by = kNoQueue;  ///< scheduler queue whose UNMAP_QUEUES waits for it
+    std::uint8_t is_draining = 0;   ///< Stopping without save area: what is in flight runs out
+};
+
+struct Queue {
+    QueueState state;
+    /// Saving: what is still to be written to the save area. Restoring: what has been read.
+    std::vector<std::byte> stream;
+    std::uint64_t stream_position = 0;
+    QueueId id{};
+
+    [[nodiscard]] std::uint32_t reg(hw_reg which) const { return state.hqd[slot(which)]; }
+    void set_reg(hw_reg which, std::uint32_t value) { state.hqd[slot(which)] = value; }
+    [[nodiscard]] std::uint64_t reg_pair(hw_reg low) const {
+        return join(state.hqd[slot(low)], state.hqd[slot(low) + 1]);
+    }
+    [[nodiscard]] std::uint32_t sh(hw_reg which) const { return state.sh[sh_slot(which)]; }
+
+    [[nodiscard]] bool is_mapped() const { return state.phase != QueuePhase::Idle; }
+    [[nodiscard]] bool is_gfx() const { return id == kGfxQueue; }
+    [[nodiscard]] bool is_aql() const;
+    [[nodiscard]] bool is_privileged() const;
+    [[nodiscard]] Vmid vmid() const;
+    [[nodiscard]] GpuVa ring() const;
+    [[nodiscard]] std::uint64_t ring_dwords() const;
+    [[nodiscard]] GpuVa report_address() const;
+    [[nodiscard]] GpuVa mqd() const;
+    [[nodiscard]] bool listens_to(DoorbellIndex index) const;
+    [[nodiscard]] DoorbellIndex doorbell() const;
+    [[nodiscard]] std::uint8_t ring_id() const;  ///< for interrupt vectors
+
+    /// Registers to pointers (activation) and pointers to registers (unmapping, reads).
+    void load_pointers();
+    void store_pointers();
+    /// The queue as it is before it is mapped; registers stay.
+    void clear_progress();
+
+    static std::size_t slot(hw_reg which) {
+        return static_cast<std::size_t>(which) - REG_GC_CP_MQD_BASE_ADDR;
+    }
+    static std::size_t sh_slot(hw_reg which) {
+        return static_cast<std::size_t>(which) - REG_GC_COMPUTE_DISPATCH_INITIATOR;
+    }
+};
+
+/// PM4 and SDMA compare functions; `function` 0 and 7 are always true.
+[[nodiscard]] bool compares(std::uint8_t function, std::uint64_t value, std::uint64_t reference);
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/scheduler.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "pf-driver/hw/fields.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr std::uint64_t kNsPerMs = 1'000'000;
+constexpr std::uint32_t kLatencyUnitMs = 100;
+
+enum class Fit : std::uint8_t { Mapped, NoRoom, Bad, Fault };
+
+enum QueryCommand : std::uint32_t { kInterruptOnly = 0, kFenceAndInterrupt = 3 };
+
+// --- VMIDs --------------------------------------------------------------------------------------
+
+bool has_queues(const Core& core, Vmid vmid) {
+    const SchedulerState& scheduler = core.scheduler;
+    const std::uint16_t pasid = scheduler.processes[raw(vmid)].pasid;
+    const bool has_compute =
+        std::any_of(core.queues.begin(), core.queues.end(), [&](const Queue& queue) {
+            return queue.is_mapped() && queue.vmid() == vmid && queue.state.mapped_by != kNoQueue;
+        });
+    return has_compute ||
+           std::any_of(scheduler.sdma.begin(), scheduler.sdma.end(), [&](const SdmaSlot& slot) {
+               return slot.is_used != 0 && slot.pasid == pasid;
+           });
+}
+
+bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
+    return vmid != 0 && bit(scheduler.vmid_mask, vmid);
+}
+
+/// The VMID of a process: the one it has, an unused one, or one whose process has no queues.
+std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
+    const SchedulerState& scheduler = core.scheduler;
+    std::optional<Vmid> unused;
+    std::optional<Vmid> idle;
+    for (unsigned i = 0; i < CP_VMIDS; ++i) {
+        if (!is_ours(scheduler, i)) continue;
+        const ProcessState& process = scheduler.processes[i];
+        const Vmid vmid{static_cast<std::uint8_t>(i)};
+        if (process.is_valid != 0 && process.pasid == pasid) return vmid;
+        if (process.is_valid == 0) {
+            if (!unused) unused = vmid;
+        } else if (!idle && !has_queues(core, vmid)) {
+            idle = vmid;
+        }
+    }
+    return unused ? unused : idle;
+}
+
+Fit map_process(Packet& packet) {
+    Core& core = packet.core;
+    const auto pasid = static_cast<std::uint16_t>(HW_GET(MAP_PROCESS_1, PASID, packet.dword(1)));
+    const std::optional<Vmid> vmid = find_vmid(core, pasid);
+    if (!vmid) return Fit::NoRoom;
+    SchedulerState& scheduler = core.scheduler;
+    ProcessState& process = scheduler.processes[raw(*vmid)];
+    if (process.is_leaving != 0) return Fit::NoRoom;
+    const std::uint64_t quantum = HW_GET(MAP_PROCESS_1, PROCESS_QUANTUM, packet.dword(1));
+    process.root = packet.pair(2);
+    process.quantum_ns = quantum * kNsPerMs;
+    process.pasid = pasid;
+    process.is_valid = 1;
+    if (!has_queues(core, *vmid)) process.mapped_at = core.now_ns();
+    scheduler.sh_mem_bases[raw(*vmid)] = packet.dword(4);
+    scheduler.sh_mem_config[raw(*vmid)] = packet.dword(5);
+    scheduler.run_list.vmid = raw(*vmid);
+    core.services.set_process(*vmid, process.root, pasid);
+    core.invalidate_code(static_cast<std::uint16_t>(1u << raw(*vmid)));
+    return Fit::Mapped;
+}
+
+// --- queues -------------------------------------------------------------------------------------
+
+GpuVa mqd_of(const Packet& packet) {
+    return GpuVa{packet.pair(3)};
+}
+
+Queue* find_mapped(Core& core, GpuVa mqd) {
+    const auto found = std::find_if(core.queues.begin(), core.queues.end(), [&](const Queue& q) {
+        return q.is_mapped() && !q.is_gfx() && q.mqd() == mqd &&
+               q.state.mapped_by == core.scheduler.owner;
+    });
+    return found == core.queues.end() ? nullptr : &*found;
+}
+
+Queue* find_slot(Core& core) {
+    for (unsigned i = 0; i < CP_USER_HQDS; ++i) {
+        if (bit(core.scheduler.queue_mask, i) && !core.queues[i].is_mapped())
+            return &core.queues[i];
+    }
+    return nullptr;
+}
+
+/// Registers of a queue from its MQD and the packet that maps it.
+bool load_mqd(Packet& packet, Queue& queue, Vmid vmid) {
+    std::array<std::uint32_t, MQD_DWORDS> mqd{};
+    Core& core = packet.core;
+    const GpuVa address = mqd_of(packet);
+    if (!core.memory.read(Vmid{0}, address, std::as_writable_bytes(std::span(mqd)))) return false;
+    queue.clear_progress();
+    std::copy_n(mqd.begin() + MQD_SH_FIRST, MQD_SH_COUNT, queue.state.sh.begin());
+    std::copy_n(mqd.begin() + MQD_HQD_FIRST, MQD_HQD_COUNT, queue.state.hqd.begin());
+    queue.set_reg(REG_GC_CP_MQD_BASE_ADDR, low32(raw(address)));
+    queue.set_reg(REG_GC_CP_MQD_BASE_ADDR_HI, high32(raw(address)));
+    queue.set_reg(REG_GC_CP_HQD_VMID,
+                  HW_PREP(CP_HQD_VMID, VMID, raw(vmid)) | HW_PREP(CP_HQD_VMID, IB_VMID, raw(vmid)));
+    const std::uint32_t doorbell = HW_GET(MAP_QUEUES_2, DOORBELL_OFFSET, packet.dword(2));
+    std::uint32_t control = queue.reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL);
+    control = HW_SET(CP_HQD_PQ_DOORBELL_CONTROL, OFFSET, control, doorbell);
+    queue.set_reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL,
+                  HW_SET(CP_HQD_PQ_DOORBELL_CONTROL, EN, control, 1));
+    queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR, packet.dword(5));
+    queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR_HI, packet.dword(6));
+    return true;
+}
+
+/// The write pointer as memory has it; a queue may be mapped with work in its ring.
+void poll_wptr(Core& core, Queue& queue, Vmid vmid) {
+    const GpuVa address{queue.reg_pair(REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull};
+    if (raw(address) == 0) return;
+    const auto wptr = core.memory.load64(vmid, address);
+    if (!wptr) return;
+    queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_LO, low32(*wptr));
+    queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_HI, high32(*wptr));
+}
+
+Fit map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by) {
+    if (slot.is_mapped()) {
+        packet.core.dispatcher.drop(slot.id);
+        packet.core.dispatcher.release(slot.id);
+    }
+    if (!load_mqd(packet, slot, vmid)) return Fit::Fault;
+    poll_wptr(packet.core, slot, vmid);
+    slot.state.mapped_by = mapped_by;
+    slot.state.queue_type =
+        static_cast<std::uint8_t>(HW_GET(MAP_QUEUES_1, QUEUE_TYPE, packet.dword(1)));
+    activate(packet.core, slot);
+    return Fit::Mapped;
+}
+
+Fit map_sdma(Packet& packet, SdmaEngine engine) {
+    Core& core = packet.core;
+    SchedulerState& scheduler = core.scheduler;
+    const std::uint64_t mqd = raw(mqd_of(packet));
+    SdmaSlot* free_slot = nullptr;
+    for (SdmaSlot& slot : scheduler.sdma) {
+        if (slot.is_used != 0 && slot.mqd == mqd) return Fit::Mapped;
+        if (slot.is_used == 0 && free_slot == nullptr) free_slot = &slot;
+    }
+    if (free_slot == nullptr) return Fit::NoRoom;
+    SdmaQueue queue;
+    queue.engine = engine;
+    queue.mqd = mqd_of(packet);
+    queue.doorbell = DoorbellIndex{HW_GET(MAP_QUEUES_2, DOORBELL_OFFSET, packet.dword(2))};
+    queue.wptr_poll = GpuVa{packet.pair(5)};
+    queue.vmid = Vmid{scheduler.run_list.vmid};
+    queue.pasid = scheduler.processes[scheduler.run_list.vmid].pasid;
+    if (!core.services.map_sdma(queue)) return Fit::NoRoom;
+    *free_slot = {mqd, raw(queue.doorbell), queue.pasid, static_cast<std::uint8_t>(engine), 1};
+    return Fit::Mapped;
+}
+
+/// The run list form: the device picks the slot, the VMID is that of the MAP_PROCESS before.
+Fit map_listed_queue(Packet& packet) {
+    Core& core = packet.core;
+    const RunListState& list = core.scheduler.run_list;
+    if (!is_ours(core.scheduler, list.vmid)) return Fit::Bad;
+    switch (HW_GET(MAP_QUEUES_1, ENGINE_SEL, packet.dword(1))) {
+        case PM4_ENGINE_SDMA0:
+            return map_sdma(packet, SdmaEngine::Sdma0);
+        case PM4_ENGINE_SDMA1:
+            return map_sdma(packet, SdmaEngine::Sdma1);
+        case PM4_ENGINE_COMPUTE:
+            break;
+        default:
+            return Fit::Bad;
+    }
+    if (Queue* mapped = find_mapped(core, mqd_of(packet)))
+        return mapped->state.phase == QueuePhase::Stopping ||
+                       mapped->state.phase == QueuePhase::Saving
+                   ? Fit::NoRoom
+                   : Fit::Mapped;
+    if (core.scheduler.processes[list.vmid].is_leaving != 0) return Fit::NoRoom;
+    Queue* slot = find_slot(core);
+    if (slot == nullptr) return Fit::NoRoom;
+    const Fit fit = map_compute(packet, *slot, Vmid{list.vmid}, core.scheduler.owner);
+    if (fit == Fit::Mapped) slot->state.pasid = core.scheduler.processes[list.vmid].pasid;
+    return fit;
+}
+
+// --- run list -----------------------------------------------------------------------------------
+
+void refuse_run_list(Core& core, std::uint32_t header) {
+    end_run_list(core);
+    ++core.counters.bad_packets;
+    core.raise(core.queue(core.scheduler.owner), IH_SOURCE_CP_BAD_OPCODE, header);
+}
+
+/// From the top if somebody had to leave; otherwise everything is mapped and the list is done.
+void go_round(Core& core) {
+    RunListState& list = core.scheduler.run_list;
+    list.next = 0;
+    list.is_active = list.has_evicted;
+    list.has_evicted = 0;
+}
+
+Fit execute_entry(Packet& packet, std::uint32_t opcode) {
+    switch (opcode) {
+        case PM4_OP_NOP:
+            return Fit::Mapped;
+        case PM4_OP_MAP_PROCESS:
+            return map_process(packet);
+        case PM4_OP_MAP_QUEUES:
+            return map_listed_queue(packet);
+        default:
+            return Fit::Bad;
+    }
+}
+
+void chain(Core& core, const Packet& packet) {
+    RunListState& list = core.scheduler.run_list;
+    list.va = packet.pair(1) & ~3ull;
+    list.size = HW_GET(RUN_LIST_3, IB_SIZE, packet.dword(3));
+    go_round(core);
+}
+
+/// Reads and executes the entry at `next`. False: the list stands still.
+bool run_entry(Core& core, Budget& budget) {
+    RunListState& list = core.scheduler.run_list;
+    const GpuVa at{list.va + std::uint64_t{list.next} * 4};
+    const auto header = core.memory.load32(Vmid{0}, at);
+    if (!header) {
+        core.fault(core.queue(core.scheduler.owner));
+        end_run_list(core);
+        return false;
+    }
+    const std::uint32_t opcode = HW_GET(PM4_HEADER, OPCODE, *header);
+    const std::uint32_t body = HW_GET(PM4_HEADER, COUNT, *header) + 1;
+    const PacketRow& row = packet_row(opcode);
+    const bool is_sound = HW_GET(PM4_HEADER, TYPE, *header) == PM4_TYPE_3 &&
+                          row.handler != nullptr && body >= row.min_body && body <= row.max_body &&
+                          body < list.size - list.next;
+    if (!is_sound) {
+        refuse_run_list(core, *header);
+        return false;
+    }
+    std::vector<std::uint32_t> words(body);
+    if (!core.memory.read(Vmid{0}, GpuVa{raw(at) + 4}, std::as_writable_bytes(std::span(words)))) {
+        core.fault(core.queue(core.scheduler.owner));
+        end_run_list(core);
+        return false;
+    }
+    budget.charge(body * 4);
+    Packet packet{core, core.queue(core.scheduler.owner), Vmid{0}, true, words, budget};
+    if (opcode == PM4_OP_RUN_LIST) {
+        chain(core, packet);
+        return true;
+    }
+    switch (execute_entry(packet, opcode)) {
+        case Fit::Mapped:
+            list.next += body + 1;
+            return true;
+        case Fit::NoRoom:
+            list.is_starved = 1;
+            return false;
+        case Fit::Bad:
+            refuse_run_list(core, *header);
+            return false;
+        case Fit::Fault:
+            break;
+    }
+    core.fault(core.queue(core.scheduler.owner));
+    end_run_list(core);
+    return false;
+}
+
+/// VMID of the process that has been on the hardware longest.
+std::optional<unsigned> find_oldest(const Core& core) {
+    std::optional<unsigned> found;
+    const auto& processes = core.scheduler.processes;
+    for (unsigned i = 0; i < CP_VMIDS; ++i) {
+        const Vmid vmid{static_cast<std::uint8_t>(i)};
+        if (!is_ours(core.scheduler, i) || processes[i].is_valid == 0 || !has_queues(core, vmid))
+            continue;
+        if (!found || processes[i].mapped_at < processes[*found].mapped_at) found = i;
+    }
+    return found;
+}
+
+bool is_quantum_over(const Core& core, const ProcessState& process) {
+    return process.is_leaving == 0 && core.now_ns() - process.mapped_at >= process.quantum_ns;
+}
+
+void evict(Core& core, unsigned index) {
+    ProcessState& process = core.scheduler.processes[index];
+    const Vmid vmid{static_cast<std::uint8_t>(index)};
+    process.is_leaving = 1;
+    core.scheduler.run_list.has_evicted = 1;
+    for (Queue& queue : core.queues) {
+        if (queue.is_mapped() && queue.vmid() == vmid &&
+            queue.state.mapped_by == core.scheduler.owner)
+            begin_stop(core, queue, StopMode::Preempt);
+    }
+    for (SdmaSlot& slot : core.scheduler.sdma)
+        if (slot.is_used != 0 && slot.pasid == process.pasid) unmap_sdma_slot(core, slot);
+}
+
+/// Processes whose queues are all off have left. True if one has.
+bool finish_evictions(Core& core) {
+    bool any = false;
+    for (unsigned i = 0; i < CP_VMIDS; ++i) {
+        ProcessState& process = core.scheduler.processes[i];
+        const Vmid vmid{static_cast<std::uint8_t>(i)};
+        if (process.is_leaving == 0 || has_queues(core, vmid)) continue;
+        process.is_leaving = 0;
+        process.mapped_at = core.now_ns();  // queues that had no slot may be next
+        any = true;
+    }
+    return any;
+}
+
+bool is_anybody_gone(const Core& core) {
+    for (unsigned i = 0; i < CP_VMIDS; ++i) {
+        const Vmid vmid{static_cast<std::uint8_t>(i)};
+        if (core.scheduler.processes[i].is_leaving != 0 && !has_queues(core, vmid)) return true;
+    }
+    return false;
+}
+
+bool step_starved(Core& core) {
+    RunListState& list = core.scheduler.run_list;
+    if (finish_evictions(core)) {
+        list.is_starved = 0;
+        return true;
+    }
+    const std::optional<unsigned> victim = find_oldest(core);
+    if (!victim) {  // nobody has what the entry needs: it can never be mapped
+        refuse_run_list(core, 0);
+        return false;
+    }
+    if (!is_quantum_over(core, core.scheduler.processes[*victim])) return false;
+    evict(core, *victim);
+    return true;
+}
+
+}  // namespace
+
+// --- shared with unmapping ----------------------------------------------------------------------
+
+void unmap_sdma_slot(Core& core, SdmaSlot& slot) {
+    core.services.unmap_sdma(static_cast<SdmaEngine>(slot.engine), DoorbellIndex{slot.doorbell});
+    slot = {};
+}
+
+void end_run_list(Core& core) {
+    core.scheduler.run_list.is_active = 0;
+    core.scheduler.run_list.is_starved = 0;
+    core.scheduler.run_list.has_evicted = 0;
+}
+
+// --- packets ------------------------------------------------------------------------------------
+
+Outcome handle_set_resources(Packet& packet) {
+    if (!packet.is_privileged) return Outcome::BadPacket;
+    constexpr std::uint32_t kHiq = 1;
+    const std::uint32_t control = packet.dword(1);
+    if (HW_GET(SET_RESOURCES_1, QUEUE_TYPE, control) != kHiq) return Outcome::Done;
+    SchedulerState& scheduler = packet.core.scheduler;
+    scheduler.vmid_mask = static_cast<std::uint16_t>(HW_GET(SET_RESOURCES_1, VMID_MASK, control));
+    scheduler.unmap_latency_ms = HW_GET(SET_RESOURCES_1, UNMAP_LATENCY, control) * kLatencyUnitMs;
+    scheduler.queue_mask = packet.pair(2);
+    scheduler.owner = packet.queue.id;
+    scheduler.has_resources = 1;
+    return Outcome::Done;
+}
+
+Outcome handle_map_process(Packet& packet) {
+    if (!packet.is_privileged) return Outcome::BadPacket;
+    return map_process(packet) == Fit::Mapped ? Outcome::Done : Outcome::BadPacket;
+}
+
+Outcome handle_map_queues(Packet& packet) {
+    if (!packet.is_privileged) return Outcome::BadPacket;
+    Core& core = packet.core;
+    const std::uint32_t control = packet.dword(1);
+    const std::uint32_t engine = HW_GET(MAP_QUEUES_1, ENGINE_SEL, control);
+    const unsigned index =
+        HW_GET(MAP_QUEUES_1, ME, control) * CP_PIPES_PER_MEC * CP_QUEUES_PER_PIPE +
+        HW_GET(MAP_QUEUES_1, PIPE, control) * CP_QUEUES_PER_PIPE +
+        HW_GET(MAP_QUEUES_1, QUEUE, control);
+    const bool is_slot_given = HW_GET(MAP_QUEUES_1, QUEUE_SEL, control) == 0;
+    const bool is_compute = engine == PM4_ENGINE_COMPUTE || engine == PM4_ENGINE_HIQ;
+    if (!is_slot_given || !is_compute || index == raw(packet.queue.id)) return Outcome::BadPacket;
+    const Vmid vmid{static_cast<std::uint8_t>(HW_GET(MAP_QUEUES_1, VMID, control))};
+    Queue& slot = core.queues[index];
+    if (core.dispatcher.has_loans(slot.id)) {  // remapped under running waves: they go first
+        begin_stop(core, slot, StopMode::Reset);
+        slot.state.stopped_by = packet.queue.id;
+        packet.queue.state.wait.kind = WaitKind::Unmap;
+        return Outcome::Blocked;
+    }
+    const Fit fit = map_compute(packet, slot, vmid, packet.queue.id);
+    slot.state.pasid = raw(vmid) == 0 ? std::uint16_t{0} : core.services.pasid_of(vmid);
+    return fit == Fit::Mapped ? Outcome::Done : Outcome::Fault;
+}
+
+Outcome handle_query_status(Packet& packet) {
+    if (!packet.is_privileged) return Outcome::BadPacket;
+    const std::uint32_t command = HW_GET(QUERY_STATUS_1, COMMAND, packet.dword(1));
+    if (command != kInterruptOnly &&
+        !packet.core.memory.store64(Vmid{0}, GpuVa{packet.pair(3) & ~7ull}, packet.pair(5)))
+        return Outcome::Fault;
+    if (command == kInterruptOnly || command == kFenceAndInterrupt)
+        packet.core.raise_eop(packet.queue, HW_GET(QUERY_STATUS_1, CONTEXT_ID, packet.dword(1)));
+    return Outcome::Done;
+}
+
+Outcome handle_run_list(Packet& packet) {
+    Core& core = packet.core;
+    if (!packet.is_privileged || core.scheduler.has_resources == 0) return Outcome::BadPacket;
+    RunListState& list = core.scheduler.run_list;
+    list = {};
+    list.va = packet.pair(1) & ~3ull;
+    list.size = HW_GET(RUN_LIST_3, IB_SIZE, packet.dword(3));
+    list.is_active = list.size != 0 ? 1 : 0;
+    core.scheduler.owner = packet.queue.id;
+    for (unsigned i = 0; i < CP_VMIDS; ++i) {
+        ProcessState& process = core.scheduler.processes[i];
+        if (!has_queues(core, Vmid{static_cast<std::uint8_t>(i)})) process.is_leaving = 0;
+    }
+    // KFD's lists fit: a fence behind this packet finds them mapped
+    (void)step_run_list(core, packet.budget);
+    return Outcome::Done;
+}
+
+Outcome handle_invalidate_tlbs(Packet& packet) {
+    if (!packet.is_privileged) return Outcome::BadPacket;
+    packet.core.services.invalidate_pasid(
+        static_cast<std::uint16_t>(HW_GET(INVALIDATE_TLBS_1, PASID, packet.dword(1))));
+    return Outcome::Done;
+}
+
+// --- stepping -----------------------------------------------------------------------------------
+
+bool step_run_list(Core& core, Budget& budget) {
+    RunListState& list = core.scheduler.run_list;
+    bool moved = false;
+    while (list.is_active != 0 && !budget.is_spent()) {
+        if (list.is_starved != 0) {
+            if (!step_starved(core)) break;
+        } else if (list.next >= list.size) {
+            go_round(core);
+        } else if (!run_entry(core, budget)) {
+            break;
+        }
+        moved = true;
+    }
+    return moved;
+}
+
+bool has_run_list_work(const Core& core) {
+    const RunListState& list = core.scheduler.run_list;
+    if (list.is_active == 0) return false;
+    if (list.is_starved == 0 || is_anybody_gone(core)) return true;
+    const std::optional<unsigned> victim = find_oldest(core);
+    return !victim || is_quantum_over(core, core.scheduler.processes[*victim]);
+}
+
+bool is_run_list_timed(const Core& core) {
+    return core.scheduler.run_list.is_active != 0;
+}
+
+}  // namespace vgpu::softgpu::cp

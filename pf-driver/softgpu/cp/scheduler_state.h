@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// State of the hardware scheduler of one VF: which VMIDs and queue slots it may use, which process
+// has which VMID, and the run list it is working through. Flat; see scheduler.h for what happens to
+// it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pf-driver/hw/gpuvm.h"
+#include "pf-driver/hw/pm4.h"
+#include "pf-driver/hw/sdma.h"
+#include "pf-driver/softgpu/cp/queue.h"
+
+namespace vgpu::softgpu::cp {
+
+/// Who has a VMID.
+struct ProcessState {
+    std::uint64_t root = 0;
+    std::uint64_t mapped_at = 0;   ///< ns; when its queues came onto the hardware
+    std::uint64_t quantum_ns = 0;  ///< 0: none
+    std::uint16_t pasid = 0;
+    std::uint8_t is_valid = 0;
+    std::uint8_t is_leaving = 0;  ///< its quantum is over, its queues are being stopped
+    std::uint32_t reserved = 0;
+};
+
+/// An SDMA queue that a run list has mapped.
+struct SdmaSlot {
+    std::uint64_t mqd = 0;
+    std::uint32_t doorbell = 0;
+    std::uint16_t pasid = 0;
+    std::uint8_t engine = 0;
+    std::uint8_t is_used = 0;
+};
+inline constexpr unsigned kSdmaSlots = SDMA_ENGINES * SDMA_USER_QUEUES;
+
+/// The run list: an IB in VMID 0 that is read packet by packet. `next` stands still while the
+/// packet there needs a VMID or a slot that is taken.
+struct RunListState {
+    std::uint64_t va = 0;
+    std::uint32_t size = 0;  ///< dwords
+    std::uint32_t next = 0;
+    std::uint8_t is_active = 0;    ///< entries are left, or it is over-subscribed
+    std::uint8_t is_starved = 0;   ///< the entry at `next` waits for a VMID or slot
+    std::uint8_t has_evicted = 0;  ///< somebody is off the hardware: go round again
+    std::uint8_t vmid = 0;         ///< of the last MAP_PROCESS
+    std::uint32_t reserved = 0;
+};
+
+struct SchedulerState {
+    std::uint16_t vmid_mask = 0;
+    std::uint8_t has_resources = 0;
+    QueueId owner = kNoQueue;  ///< queue that runs the scheduler (HIQ)
+    std::uint32_t unmap_latency_ms = 0;
+    std::uint64_t queue_mask = 0;
+    std::array<ProcessState, CP_VMIDS> processes{};
+    std::array<std::uint32_t, CP_VMIDS> sh_mem_bases{};
+    std::array<std::uint32_t, CP_VMIDS> sh_mem_config{};
+    std::array<SdmaSlot, kSdmaSlots> sdma{};
+    RunListState run_list;
+};
+
+}  // namespace vgpu::softgpu::cp

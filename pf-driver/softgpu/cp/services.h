@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Services: what the command processor of one VF needs from the other blocks of that VF. gpu.cpp
+// implements it over mem::GpuVm, ih::InterruptHandler and the two sdma::Engines; tests implement it
+// over a flat memory. The command processor never sees those blocks themselves.
+//
+// Every call comes with the VF's lock held. Ports made for waves are used by the engine's worker
+// threads without it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "pf-driver/hw/ih.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/mem/port.h"
+
+namespace vgpu::softgpu::cp {
+
+/// One of the two SDMA engines, as MAP_QUEUES and UNMAP_QUEUES name it.
+enum class SdmaEngine : std::uint8_t { Sdma0, Sdma1 };
+
+/// An SDMA user queue that a MAP_QUEUES packet puts on the hardware.
+struct SdmaQueue {
+    SdmaEngine engine = SdmaEngine::Sdma0;
+    GpuVa mqd{};  ///< address in VMID 0
+    DoorbellIndex doorbell{};
+    GpuVa wptr_poll{};  ///< address in `vmid`
+    Vmid vmid{};
+    std::uint16_t pasid = 0;
+};
+
+class Services {
+public:
+    virtual ~Services() = default;
+
+    /// A new port of the GFX hub for `vmid`, owned by the caller.
+    [[nodiscard]] virtual std::unique_ptr<mem::Port> make_port(Vmid vmid) = 0;
+    /// MAP_PROCESS: `vmid` translates through `root` (a page directory entry) and belongs to
+    /// `pasid` from now on; earlier translations end.
+    virtual void set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) = 0;
+    /// Process of a VMID for interrupts; 0 if it has none.
+    [[nodiscard]] virtual std::uint16_t pasid_of(Vmid vmid) const = 0;
+    /// Ends every translation of the process.
+    virtual void invalidate_pasid(std::uint16_t pasid) = 0;
+    /// Records a fault of the GFX hub in the fault registers and raises its interrupt vector.
+    virtual void report_fault(Vmid vmid, const mem::Fault& fault) = 0;
+
+    virtual void raise(const ih_iv_entry& entry) = 0;
+
+    /// Puts a queue on an SDMA engine; false if all slots of the engine are taken.
+    [[nodiscard]] virtual bool map_sdma(const SdmaQueue& queue) = 0;
+    /// Takes the queue with that doorbell off the engine, pointers written back to its MQD.
+    virtual void unmap_sdma(SdmaEngine engine, DoorbellIndex doorbell) = 0;
+
+    /// The command processor may have become runnable (doorbell, mapped queue, register write):
+    /// wake the engine if this VF is active, else consider a WAKE. Must not call back into the
+    /// command processor.
+    virtual void work_arrived() = 0;
+};
+
+}  // namespace vgpu::softgpu::cp

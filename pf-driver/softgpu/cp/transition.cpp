@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+//
+// Queues coming onto and leaving the hardware, and the context save area between the two.
+//
+// A queue that is preempted with kernels in flight is written to its context save area, if it has
+// one (CWSR): the packets' bookkeeping and every resident work-group with its waves and LDS, as one
+// stream behind the control stack's place. The format is ours; CNTL_STACK_OFFSET and
+// WG_STATE_OFFSET say how much there is, as after a save by real hardware. The next map of the same
+// MQD reads it back. The area belongs to the guest: what comes out of it is checked like any
+// packet, and VMID and queue are taken from the hardware, not from it. Without an area, or if it is
+// too small, what is in flight runs out first, as on hardware without CWSR.
+#include <algorithm>
+#include <array>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/cp/scheduler.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+constexpr std::uint32_t kStreamMagic = 0x53574356;  // VCWS
+constexpr std::uint32_t kStreamVersion = 1;
+constexpr std::uint32_t kControlRecordBytes = 8;
+constexpr std::size_t kStreamReserve = 64u << 10;
+/// What all compute units hold, twice: bound of a stream that is read back.
+constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
+
+/// Packet bookkeeping in front of the kernels.
+struct StreamHead {
+    std::uint32_t magic = kStreamMagic;
+    std::uint32_t version = kStreamVersion;
+    std::uint64_t in_flight = 0;  ///< AQL: packets between rptr and next
+    std::uint64_t aql_signal = 0;
+    std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
+    std::uint32_t done = 0;
+    std::uint8_t frame_count = 0;
+    std::uint8_t in_aql_ib = 0;
+    std::array<std::uint8_t, 2> reserved{};
+};
+
+struct SaveArea {
+    std::uint64_t base = 0;
+    std::uint64_t control_stack = 0;  ///< bytes reserved in front of the wave data
+    std::uint64_t room = 0;           ///< bytes for the stream
+};
+
+SaveArea save_area(const Queue& queue) {
+    SaveArea area;
+    const bool is_on = HW_GET(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE,
+                              queue.reg(REG_GC_CP_HQD_PERSISTENT_STATE)) != 0;
+    if (!is_on) return area;
+    area.base = queue.reg_pair(REG_GC_CP_HQD_CTX_SAVE_BASE_ADDR_LO);
+    area.control_stack = queue.reg(REG_GC_CP_HQD_CNTL_STACK_SIZE);
+    const std::uint64_t size = queue.reg(REG_GC_CP_HQD_CTX_SAVE_SIZE);
+    const bool has_room =
+        area.base != 0 && size > area.control_stack && area.control_stack >= kControlRecordBytes;
+    area.room = has_room ? size - area.control_stack : 0;
+    return area;
+}
+
+/// Bytes that an earlier save left; 0: none.
+std::uint64_t saved_bytes(const Queue& queue) {
+    const SaveArea area = save_area(queue);
+    const std::uint64_t end = queue.reg(REG_GC_CP_HQD_WG_STATE_OFFSET);
+    const bool has_records = queue.reg(REG_GC_CP_HQD_CNTL_STACK_OFFSET) < area.control_stack;
+    if (area.room == 0 || !has_records || end <= area.control_stack) return 0;
+    return std::min(end - area.control_stack, area.room);
+}
+
+void mark_area(Queue& queue, std::uint64_t stream_bytes) {
+    const SaveArea area = save_area(queue);
+    const std::uint64_t records = stream_bytes == 0 ? 0 : kControlRecordBytes;
+    queue.set_reg(REG_GC_CP_HQD_CNTL_STACK_OFFSET, low32(area.control_stack - records));
+    queue.set_reg(REG_GC_CP_HQD_WG_STATE_OFFSET, low32(area.control_stack + stream_bytes));
+}
+
+// --- MQD ----------------------------------------------------------------------------------------
+
+constexpr std::array kWrittenBack = {
+    REG_GC_CP_HQD_PQ_RPTR,           REG_GC_CP_HQD_PQ_WPTR_LO,      REG_GC_CP_HQD_PQ_WPTR_HI,
+    REG_GC_CP_HQD_CNTL_STACK_OFFSET, REG_GC_CP_HQD_WG_STATE_OFFSET, REG_GC_CP_HQD_ERROR,
+};
+
+bool write_mqd(Core& core, Queue& queue) {
+    const std::uint64_t mqd = raw(queue.mqd());
+    if (mqd == 0 || queue.is_gfx()) return true;
+    for (const hw_reg which : kWrittenBack) {
+        const GpuVa va{mqd + std::uint64_t{MQD_DWORD_OF(which)} * 4};
+        if (!core.memory.store32(Vmid{0}, va, queue.reg(which))) return false;
+    }
+    if (queue.is_aql()) return true;
+    // PM4 queues keep their compute registers there
+    const GpuVa va{mqd + MQD_SH_FIRST * 4};
+    return core.memory.write(Vmid{0}, va, std::as_bytes(std::span(queue.state.sh)));
+}
+
+/// Off the hardware: pointers to the MQD, slot free.
+void finish_stop(Core& core, Queue& queue) {
+    queue.store_pointers();
+    queue.set_reg(REG_GC_CP_HQD_ACTIVE, 0);
+    queue.set_reg(REG_GC_CP_HQD_DEQUEUE_REQUEST, 0);
+    core.dispatcher.forget(queue.id);
+    core.dispatcher.release(queue.id);
+    if (!write_mqd(core, queue)) {
+        ++core.counters.faults;
+        core.services.report_fault(core.memory.fault_vmid(), core.memory.fault());
+    }
+    queue.clear_progress();
+    core.wake();  // whoever waits for the slot or for UNMAP_QUEUES
+}
+
+// --- saving -------------------------------------------------------------------------------------
+
+std::vector<std::byte> make_stream(const Core& core, const Queue& queue) {
+    std::vector<std::byte> stream;
+    stream.reserve(sizeof(StreamHead) + kStreamReserve);
+    Writer out(stream);
+    const QueueState& state = queue.state;
+    StreamHead head;
+    head.in_flight = state.next - state.rptr;
+    head.aql_signal = state.aql_signal;
+    head.frames = state.frames;
+    head.done = state.done;
+    head.frame_count = state.frame_count;
+    head.in_aql_ib = state.in_aql_ib;
+    out.value(head);
+    core.dispatcher.save(out, queue.id);
+    constexpr std::size_t kDword = 4;
+    stream.resize((stream.size() + kDword - 1) / kDword * kDword);
+    return stream;
+}
+
+bool is_in_flight(const Core& core, const Queue& queue) {
+    return core.dispatcher.in_flight(queue.id) != 0 || queue.state.frame_count != 0;
+}
+
+/// Nothing can be lent any more: decides how the queue leaves.
+bool leave(Core& core, Queue& queue) {
+    QueueState& state = queue.state;
+    if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {
+        mark_area(queue, 0);
+        finish_stop(core, queue);
+        return true;
+    }
+    queue.stream = make_stream(core, queue);
+    queue.stream_position = 0;
+    if (queue.stream.size() <= save_area(queue).room) {
+        state.phase = QueuePhase::Saving;
+        return true;
+    }
+    queue.stream.clear();
+    state.is_draining = 1;
+    core.dispatcher.release(queue.id);
+    core.wake();
+    return true;
+}
+
+bool step_stopping(Core& core, Queue& queue, Budget& budget) {
+    QueueState& state = queue.state;
+    if (state.is_draining == 0) {
+        return !core.dispatcher.has_loans(queue.id) && leave(core, queue);
+    }
+    if (!is_in_flight(core, queue)) {
+        finish_stop(core, queue);
+        return true;
+    }
+    return state.frame_count != 0 && state.halt == Halt::None &&
+           run_pm4(core, queue, budget) == StepResult::Progress;
+}
+
+bool write_control_record(Core& core, const Queue& queue) {
+    const std::uint64_t mqd = raw(queue.mqd());
+    if (mqd == 0) return true;
+    const std::uint64_t offset =
+        MQD_CONTROL_STACK_OFFSET + queue.reg(REG_GC_CP_HQD_CNTL_STACK_OFFSET);
+    return core.memory.store64(Vmid{0}, GpuVa{(mqd + offset) & ~7ull}, queue.stream.size());
+}
+
+bool step_saving(Core& core, Queue& queue, Budget& budget) {
+    const SaveArea area = save_area(queue);
+    const std::uint64_t part =
+        std::min<std::uint64_t>(queue.stream.size() - queue.stream_position, budget.bytes);
+    const GpuVa va{area.base + area.control_stack + queue.stream_position};
+    const auto data = std::span(queue.stream).subspan(queue.stream_position, part);
+    if (!core.memory.write(queue.vmid(), va, data)) {
+        core.fault(queue);  // what was in flight is lost, the queue leaves all the same
+        mark_area(queue, 0);
+        finish_stop(core, queue);
+        return true;
+    }
+    queue.stream_position += part;
+    budget.charge(part);
+    if (queue.stream_position < queue.stream.size()) return true;
+    mark_area(queue, queue.stream.size());
+    if (!write_control_record(core, queue)) ++core.counters.faults;
+    finish_stop(core, queue);
+    return true;
+}
+
+// --- restoring ----------------------------------------------------------------------------------
+
+bool is_sound(const StreamHead& head) {
+    const bool has_frames = head.frame_count <= PM4_MAX_IB_NESTING;
+    return head.magic == kStreamMagic && head.version == kStreamVersion && has_frames &&
+           head.in_flight <= kAqlWindow;
+}
+
+Result<> load_stream(Core& core, Queue& queue) {
+    Reader in(queue.stream);
+    StreamHead head;
+    TRY_VOID(in.value(head));
+    if (!is_sound(head)) return fail(EPROTO, "context save area holds no context");
+    QueueState& state = queue.state;
+    for (IbFrame& frame : head.frames) {
+        frame.vmid = raw(queue.vmid());
+        frame.next = std::min(frame.next, frame.size);
+    }
+    state.frames = head.frames;
+    state.frame_count = head.frame_count;
+    while (state.frame_count != 0 && stream_left(queue) == 0) --state.frame_count;
+    state.in_aql_ib = state.frame_count != 0 && queue.is_aql() ? 1 : 0;
+    state.aql_signal = head.aql_signal;
+    if (queue.is_aql()) {
+        state.next = state.rptr + head.in_flight;
+        state.done = head.done;
+    }
+    return core.dispatcher.load(in, queue.id, queue.vmid());
+}
+
+bool step_restoring(Core& core, Queue& queue, Budget& budget) {
+    const SaveArea area = save_area(queue);
+    const std::uint64_t part =
+        std::min<std::uint64_t>(queue.stream.size() - queue.stream_position, budget.bytes);
+    const GpuVa va{area.base + area.control_stack + queue.stream_position};
+    if (!core.memory.read(queue.vmid(), va,
+                          std::span(queue.stream).subspan(queue.stream_position, part))) {
+        queue.state.phase = QueuePhase::Running;
+        core.fault(queue);
+        return true;
+    }
+    queue.stream_position += part;
+    budget.charge(part);
+    if (queue.stream_position < queue.stream.size()) return true;
+    queue.state.phase = QueuePhase::Running;
+    if (!load_stream(core, queue)) core.refuse(queue, IH_SOURCE_CP_BAD_OPCODE, 0);
+    queue.stream.clear();
+    queue.stream_position = 0;
+    mark_area(queue, 0);
+    return true;
+}
+
+}  // namespace
+
+void activate(Core& core, Queue& queue) {
+    const std::uint8_t type = queue.state.queue_type;
+    const QueueId by = queue.state.mapped_by;
+    const std::uint16_t pasid = queue.state.pasid;
+    queue.clear_progress();
+    queue.state.queue_type = type;
+    queue.state.mapped_by = by;
+    queue.state.pasid = pasid;
+    queue.load_pointers();
+    queue.set_reg(REG_GC_CP_HQD_ACTIVE, 1);
+    queue.set_reg(REG_GC_CP_HQD_DEQUEUE_REQUEST, 0);
+    queue.state.phase = QueuePhase::Running;
+    const std::uint64_t limit = kStreamBytesPerCu * core.dispatcher.compute_units();
+    if (const std::uint64_t bytes = std::min(saved_bytes(queue), limit); bytes != 0) {
+        queue.stream.resize(bytes);
+        queue.state.phase = QueuePhase::Restoring;
+    }
+    core.wake();
+}
+
+void begin_stop(Core& core, Queue& queue, StopMode mode) {
+    QueueState& state = queue.state;
+    if (!queue.is_mapped()) return;
+    if (state.phase == QueuePhase::Stopping || state.phase == QueuePhase::Saving) {
+        if (mode != StopMode::Reset) return;
+    }
+    // A queue that is still being restored has its context in the save area: it just leaves.
+    const bool keeps_area = state.phase == QueuePhase::Restoring && mode == StopMode::Preempt;
+    if (keeps_area) {
+        finish_stop(core, queue);
+        return;
+    }
+    state.phase = QueuePhase::Stopping;
+    state.stop = mode;
+    state.is_draining = 0;
+    state.wait = {};
+    state.progress = 0;
+    queue.stream.clear();
+    core.dispatcher.hold(queue.id);
+    if (mode == StopMode::Reset) core.dispatcher.drop(queue.id);
+}
+
+bool step_transition(Core& core, Queue& queue, Budget& budget) {
+    switch (queue.state.phase) {
+        case QueuePhase::Stopping:
+            return step_stopping(core, queue, budget);
+        case QueuePhase::Saving:
+            return step_saving(core, queue, budget);
+        case QueuePhase::Restoring:
+            return step_restoring(core, queue, budget);
+        case QueuePhase::Idle:
+        case QueuePhase::Running:
+            break;
+    }
+    return false;
+}
+
+bool can_step_transition(const Core& core, const Queue& queue) {
+    const QueueState& state = queue.state;
+    switch (state.phase) {
+        case QueuePhase::Saving:
+        case QueuePhase::Restoring:
+            return true;
+        case QueuePhase::Stopping:
+            break;
+        case QueuePhase::Idle:
+        case QueuePhase::Running:
+            return false;
+    }
+    if (state.is_draining == 0) return !core.dispatcher.has_loans(queue.id);
+    return !is_in_flight(core, queue) ||
+           (state.frame_count != 0 && state.wait.kind == WaitKind::None);
+}
+
+}  // namespace vgpu::softgpu::cp

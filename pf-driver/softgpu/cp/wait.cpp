@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// What queues wait for, looked at without executing anything: used before a blocked packet is tried
+// again and by the poller of inactive VFs.
+#include <array>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/cp/aql.h"
+#include "pf-driver/softgpu/cp/pm4.h"
+#include "pf-driver/softgpu/cp/scheduler.h"
+
+namespace vgpu::softgpu::cp {
+
+namespace {
+
+bool memory_compares(Core& core, const Wait& wait) {
+    const Vmid vmid{wait.vmid};
+    const GpuVa va{wait.address};
+    const std::optional<std::uint64_t> value =
+        wait.wide != 0 ? core.memory.load64(vmid, va)
+                       : std::optional<std::uint64_t>(core.memory.load32(vmid, va));
+    return !value || compares(wait.function, *value & wait.mask, wait.reference);
+}
+
+bool register_compares(Core& core, const Wait& wait) {
+    const std::uint32_t value = core.registers.read(RegisterIndex{wait.index});
+    return compares(wait.function, value & wait.mask, wait.reference);
+}
+
+}  // namespace
+
+bool is_wait_over(Core& core, Queue& queue) {
+    const Wait& wait = queue.state.wait;
+    switch (wait.kind) {
+        case WaitKind::None:
+            return true;
+        case WaitKind::Memory:
+        case WaitKind::Atomic:
+            return memory_compares(core, wait);
+        case WaitKind::Register:
+            return register_compares(core, wait);
+        case WaitKind::Dispatches:
+            return core.dispatcher.in_flight(queue.id) == 0;
+        case WaitKind::Window:
+            return queue.state.next - queue.state.rptr < kAqlWindow;
+        case WaitKind::Signals:
+        case WaitKind::SignalValue:
+            return is_barrier_over(core, queue);
+        case WaitKind::Unmap:
+            return is_unmap_over(core, queue);
+        case WaitKind::Valid:
+            return is_header_valid(core, queue);
+        case WaitKind::MoreData:
+            return queue.state.wptr != wait.reference;
+    }
+    return true;
+}
+
+}  // namespace vgpu::softgpu::cp

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/gpu.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+namespace vgpu::softgpu {
+
+namespace {
+
+/// Opens a state stream, so that a foreign or newer one is refused as a whole.
+struct StateHeader {
+    std::uint64_t magic = 0;
+    std::uint32_t version = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t bytes = 0;  ///< that follow
+};
+constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
+constexpr std::uint32_t kStateVersion = 1;
+
+/// How often the waits of inactive VFs are looked at: soon after something happened, then less.
+constexpr std::chrono::microseconds kPollFirst{250};
+constexpr std::chrono::microseconds kPollLast{4000};
+
+constexpr std::uint32_t kMaxComputeUnits = 64;
+constexpr std::uint32_t kMaxThreads = 64;
+
+struct Requirement {
+    bool is_met;
+    const char* text;
+};
+
+Result<> check(const Gpu::Spec& spec) {
+    const Requirement requirements[] = {
+        {spec.vfs >= 1 && spec.vfs <= GPUIOV_MAX_VFS, "--vfs must be 1 to 16"},
+        {spec.vram.count % VGPU_VRAM_UNIT_BYTES == 0 && spec.vram >= 32_MiB,
+         "--vram-mb must be a multiple of 16, at least 32"},
+        {std::has_single_bit(spec.aperture.count) && spec.aperture >= 1_MiB,
+         "--aperture-mb must be a power of two"},
+        {spec.compute_units >= 1 && spec.compute_units <= kMaxComputeUnits,
+         "--cus must be 1 to 64"},
+        {spec.threads >= 1 && spec.threads <= kMaxThreads, "--threads must be 1 to 64"},
+    };
+    for (const Requirement& requirement : requirements)
+        if (!requirement.is_met) return fail(EINVAL, requirement.text);
+    return {};
+}
+
+}  // namespace
+
+// --- build
+// ----------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Gpu>> Gpu::create(const Spec& spec, const Clock& clock) {
+    TRY_VOID(check(spec));
+    std::unique_ptr<Gpu> gpu(new Gpu(spec, clock));
+    TRY_VOID(gpu->build());
+    return gpu;
+}
+
+Gpu::Gpu(const Spec& spec, const Clock& clock)
+    : spec_(spec),
+      clock_(clock),
+      world_switch_({spec.vfs}, *this, faults_, clock, [this] { wake_device(); }),
+      switch_mode_(spec.switch_mode) {}
+
+Result<> Gpu::build() {
+    TRY(server_, vfio_user::Server::create());
+    TRY(vram_, mem::DeviceVram::create(spec_.vram));
+    for (std::uint32_t number = 1; number <= spec_.vfs; ++number) {
+        const GpuVf::Spec vf{VfId{static_cast<std::uint8_t>(number)}, spec_.aperture,
+                             spec_.compute_units, spec_.threads, spec_.doorbell_mode};
+        TRY(auto built, GpuVf::create(vf, *vram_, clock_, faults_, device_of_vf()));
+        vfs_.push_back(std::move(built));
+    }
+    const GpuPf::Spec pf{spec_.vfs, spec_.vram, spec_.aperture, spec_.compute_units,
+                         spec_.switch_mode};
+    pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, static_cast<iov::VfPanel&>(*this),
+                                  faults_, clock_, device_of_pf());
+    engine_ = std::make_unique<cp::Engine>(cp::Engine::Spec{.threads = spec_.threads}, clock_,
+                                           static_cast<cp::Engine::Listener&>(*this));
+    device_thread_ = std::thread([this] { device_loop(); });
+    op_thread_ = std::thread([this] { pf_->operations().run(); });
+    poll_thread_ = std::thread([this] { poll_loop(); });
+    return {};
+}
+
+GpuVf::Device Gpu::device_of_vf() {
+    return {
+        .mailbox_valid = [this](VfId vf) { pf_->vsec().mailbox_valid(vf); },
+        .mailbox_withdrawn = [this](VfId vf) { pf_->vsec().mailbox_withdrawn(vf); },
+        .mailbox_acknowledged = [this](VfId vf) { pf_->vsec().mailbox_acknowledged(vf); },
+        .work_arrived = [this](VfId vf) { work_arrived(vf); },
+        .quiesce = [this] { engine_->quiesce(); },
+        .attachment_changed = [this](VfId) { interrupt(GPUIOV_INTR_VF_FLR); },
+        .client_reset = [this](VfId vf) { client_reset(vf); },
+    };
+}
+
+GpuPf::Device Gpu::device_of_pf() {
+    return {
+        .quiesce = [this] { engine_->quiesce(); },
+        .busy_vfs = [this] { return busy_vfs(); },
+        .reset_device = [this] { reset_device(); },
+        .set_wake_mask = [this](std::uint32_t mask) { set_wake_mask(mask); },
+        .mailbox_read = [this](VfId v, RegisterIndex i) { return vf(v).mailbox_read(i); },
+        .mailbox_write = [this](VfId v, RegisterIndex i,
+                                std::uint32_t value) { vf(v).mailbox_write(i, value); },
+    };
+}
+
+Gpu::~Gpu() {
+    is_stopping_ = true;
+    wake_device();
+    wake_poller();
+    if (pf_) pf_->operations().stop();
+    for (std::thread* thread : {&device_thread_, &op_thread_, &poll_thread_})
+        if (thread->joinable()) thread->join();
+    server_.reset();  // clients leave while everything they reach is still there
+    engine_.reset();
+}
+
+Result<> Gpu::listen() {
+    TRY_VOID(server_->listen(spec_.socket_dir + "/pf.sock", pf_->function()));
+    for (const auto& each : vfs_)
+        TRY_VOID(server_->listen(fmt::format("{}/vf{}.sock", spec_.socket_dir, raw(each->vf())),
+                                 each->function()));
+    return {};
+}
+
+void Gpu::run() {
+    server_->run();
+}
+
+void Gpu::stop() {
+    server_->stop();
+}
+
+// --- what the PF does to a VF
+// ---------------------------------------------------------------------
+
+Result<> Gpu::commit_vram(VfId id, DeviceOffset root, Bytes size) {
+    if (size > spec_.aperture) {
+        vf(id).release_vram();
+        return fail(ENOSPC, fmt::format("{} MiB do not fit the aperture of {} MiB", size / 1_MiB,
+                                        spec_.aperture / 1_MiB));
+    }
+    return vf(id).commit_vram(root, size);
+}
+
+void Gpu::release_vram(VfId id) {
+    vf(id).release_vram();
+}
+
+void Gpu::set_doorbell_pages(VfId id, std::uint32_t first, std::uint32_t count) {
+    vf(id).set_doorbell_pages(first, count);
+}
+
+void Gpu::set_cu_mask(VfId id, std::uint64_t mask) {
+    vf(id).set_cu_mask(mask);
+}
+
+void Gpu::set_quantum(VfId id, std::uint32_t quantum_us) {
+    quantum_us_[raw(id)] = quantum_us;
+}
+
+void Gpu::set_gates(VfId id, std::uint32_t gates) {
+    vf(id).set_gates(gates);
+}
+
+std::uint32_t Gpu::gates(VfId id) const {
+    return vfs_[raw(id) - 1u]->gates();
+}
+
+void Gpu::request_flr(VfId id) {
+    flags(id).is_running = true;
+    {
+        const std::scoped_lock lock(device_mutex_);
+        if (std::ranges::find(flrs_, id) == flrs_.end()) flrs_.push_back(id);
+    }
+    wake_device();
+}
+
+void Gpu::acknowledge_flr(VfId id) {
+    flags(id).is_pending = false;
+}
+
+std::uint32_t Gpu::reset_flags(VfId id) const {
+    const ResetFlags& of = reset_flags_[raw(id)];
+    return HW_PREP(VGPU_RESET, FLR, of.is_running ? 1 : 0) |
+           HW_PREP(VGPU_RESET, FLR_PENDING, of.is_pending ? 1 : 0);
+}
+
+std::uint32_t Gpu::status(VfId id) const {
+    GpuVf& of = *vfs_[raw(id) - 1u];
+    const iov::WorldSwitch::View view = world_switch_.view();
+    const std::uint32_t state = view.function == id ? view.state : GPUIOV_FUNCTION_IDLE;
+    const bool is_full_access = HW_GET(VGPU_GATES, REGWR_EN, of.gates()) != 0;
+    return HW_PREP(VGPU_STATUS, HAS_WORK, of.has_work() ? 1 : 0) |
+           HW_PREP(VGPU_STATUS, ATTACHED, of.is_attached() ? 1 : 0) |
+           HW_PREP(VGPU_STATUS, IN_FULL_ACCESS, is_full_access ? 1 : 0) |
+           HW_PREP(VGPU_STATUS, SWITCH_STATE, state);
+}
+
+iov::VfStatistics Gpu::statistics(VfId id) const {
+    return vfs_[raw(id) - 1u]->statistics();
+}
+
+void Gpu::set_switch_mode(iov::SwitchMode mode) {
+    switch_mode_ = mode;
+}
+
+bool Gpu::read_vram(VfId id, VfOffset offset, std::span<std::byte> out) {
+    return vf(id).vram().read(offset, out);
+}
+
+bool Gpu::write_vram(VfId id, VfOffset offset, std::span<const std::byte> data) {
+    return vf(id).vram().write(offset, data);
+}
+
+Result<> Gpu::scrub_state(VfId id) {
+    world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::NewOwner); });
+    return {};
+}
+
+Result<std::vector<std::byte>> Gpu::save_state(VfId id) {
+    std::vector<std::byte> state;
+    if (!world_switch_.with_parked(id, [&] { state = vf(id).save_stream(); }))
+        return fail(EBUSY, "the VF is running; IDLE it first");
+    StateHeader header{kStateMagic, kStateVersion, 0, state.size()};
+    std::vector<std::byte> stream;
+    Writer out(stream);
+    out.value(header);
+    out.bytes(state);
+    return stream;
+}
+
+Result<> Gpu::load_state(VfId id, std::span<const std::byte> stream) {
+    StateHeader header;
+    Reader in(stream);
+    TRY_VOID(in.value(header));
+    if (header.magic != kStateMagic || header.version != kStateVersion)
+        return fail(EPROTO, "that is no state stream of this version");
+    if (header.bytes > in.remaining()) return fail(EPROTO, "the state stream is truncated");
+    Result<> loaded;
+    const auto state = stream.subspan(sizeof(header), header.bytes);
+    if (!world_switch_.with_parked(id, [&] { loaded = vf(id).load_stream(state); }))
+        return fail(EBUSY, "the VF is running; IDLE it first");
+    return loaded;
+}
+
+// --- world switch
+// ---------------------------------------------------------------------------------
+
+std::optional<iov::RunSummary> Gpu::park() {
+    const VfId id = active_;
+    const bool was_busy = id != kPf && vf(id).has_work();
+    const std::optional<cp::RunReport> report = engine_->park();
+    if (id != kPf) left_engine(id);
+    // Work that came after the PF could have seen there was none must not sleep.
+    if (id != kPf && !was_busy && (busy_ & wake_mask_ & iov::vf_bit(id)) != 0)
+        interrupt(GPUIOV_INTR_GFX_VM_BUSY);
+    if (!report) return std::nullopt;
+    return summary_of(*report);
+}
+
+/// The VF is parked: its doorbells are latched from now on, its waits are the poller's.
+void Gpu::left_engine(VfId id) {
+    VfId expected = id;
+    if (!active_.compare_exchange_strong(expected, kPf)) return;
+    vf(id).deactivate();
+    if (vf(id).has_work())
+        busy_ |= iov::vf_bit(id);
+    else
+        busy_ &= ~iov::vf_bit(id);
+    wake_poller();
+}
+
+iov::RunSummary Gpu::summary_of(const cp::RunReport& report) {
+    const std::scoped_lock lock(run_mutex_);
+    // A report of the stay before may still be on its way when the next one has begun.
+    const std::uint64_t id = report.start >= run_began_ ? run_id_ : run_id_ - 1;
+    return {id, report.vf, report.start, report.end, report.park, report.instructions};
+}
+
+std::uint64_t Gpu::run(VfId id) {
+    std::uint64_t run = 0;
+    {
+        const std::scoped_lock lock(run_mutex_);
+        run = ++run_id_;
+        run_began_ = clock_.now();
+    }
+    active_ = id;
+    vf(id).activate();
+    const std::uint32_t quantum_us = quantum_us_[raw(id)];
+    std::optional<Nanoseconds> quantum;
+    if (quantum_us != 0) quantum = std::chrono::microseconds(quantum_us);
+    const Result<> started = engine_->run(vf(id).context(), quantum);
+    if (!started) spdlog::error("VF{}: {}", raw(id), started.error().message);
+    wake_poller();
+    return run;
+}
+
+void Gpu::save(VfId id) {
+    if (switch_mode_ == iov::SwitchMode::TrueCopy) vf(id).save_and_poison();
+}
+
+void Gpu::load(VfId id) {
+    vf(id).load();
+}
+
+void Gpu::clear(VfId id) {
+    vf(id).reset_blocks(GpuVf::ResetScope::FunctionLevel);
+}
+
+bool Gpu::has_work(VfId id) {
+    return vf(id).has_work();
+}
+
+bool Gpu::is_stuck(VfId id) {
+    return vf(id).is_stuck();
+}
+
+void Gpu::interrupt(std::uint32_t bits) {
+    pf_->vsec().interrupt(bits);
+}
+
+void Gpu::record(const vgpu_hw_run_log_entry& entry) {
+    vf(VfId{static_cast<std::uint8_t>(entry.vf)}).account(entry);
+    pf_->log().append(entry);
+}
+
+// --- engine
+// ---------------------------------------------------------------------------------------
+
+void Gpu::quantum_expired(const cp::RunReport& report) {
+    left_engine(report.vf);
+    world_switch_.quantum_expired(summary_of(report));
+}
+
+void Gpu::out_of_work(VfId id) {
+    busy_ &= ~iov::vf_bit(id);
+    interrupt(GPUIOV_INTR_GFX_VM_IDLE);
+}
+
+// --- events of VFs
+// --------------------------------------------------------------------------------
+
+void Gpu::work_arrived(VfId id) {
+    if (active_ == id)
+        engine_->kick();
+    else
+        mark_busy(id);
+}
+
+void Gpu::mark_busy(VfId id) {
+    const std::uint32_t bit = iov::vf_bit(id);
+    const bool is_new = (busy_.fetch_or(bit) & bit) == 0;
+    if (is_new && (wake_mask_ & bit) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
+}
+
+/// Work that waits already when a VF's WAKE is enabled counts as having just arrived.
+void Gpu::set_wake_mask(std::uint32_t mask) {
+    const std::uint32_t before = wake_mask_.exchange(mask);
+    if ((busy_ & mask & ~before) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
+    wake_poller();
+}
+
+std::uint32_t Gpu::busy_vfs() {
+    std::uint32_t busy = busy_;
+    const VfId active = active_;
+    if (active != kPf && vf(active).has_work()) busy |= iov::vf_bit(active);
+    return busy;
+}
+
+void Gpu::client_reset(VfId id) {
+    vf(id).shut_gates_after_client();
+    world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::NewOwner); });
+    flags(id).is_pending = true;
+    interrupt(GPUIOV_INTR_VF_FLR);
+}
+
+void Gpu::reset_device() {
+    spdlog::warn("PF: whole device reset");
+    for (const auto& each : vfs_) request_flr(each->vf());
+}
+
+// --- threads
+// --------------------------------------------------------------------------------------
+
+void Gpu::wake_device() {
+    {
+        const std::scoped_lock lock(device_mutex_);
+        has_device_work_ = true;
+    }
+    device_wake_.notify_one();
+}
+
+void Gpu::device_loop() {
+    while (!is_stopping_) {
+        std::vector<VfId> resets;
+        {
+            std::unique_lock lock(device_mutex_);
+            const auto is_due = [this] { return has_device_work_; };
+            if (const auto due = world_switch_.next_due())
+                device_wake_.wait_for(lock, *due - clock_.now(), is_due);
+            else
+                device_wake_.wait(lock, is_due);
+            has_device_work_ = false;
+            resets.swap(flrs_);
+        }
+        for (const VfId id : resets) {
+            world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::FunctionLevel); });
+            flags(id).is_running = false;
+        }
+        world_switch_.process();
+    }
+}
+
+void Gpu::wake_poller() {
+    {
+        const std::scoped_lock lock(poll_mutex_);
+        must_poll_ = true;
+    }
+    poll_wake_.notify_one();
+}
+
+void Gpu::poll_loop() {
+    std::chrono::microseconds pause = kPollFirst;
+    while (!is_stopping_) {
+        const bool must_go_on = poll_once();
+        std::unique_lock lock(poll_mutex_);
+        const auto is_woken = [this] { return must_poll_ || is_stopping_; };
+        if (must_go_on)
+            poll_wake_.wait_for(lock, pause, is_woken);
+        else
+            poll_wake_.wait(lock, is_woken);
+        pause = must_poll_ ? kPollFirst : std::min(pause * 2, kPollLast);
+        must_poll_ = false;
+    }
+}
+
+/// True if a VF is left whose work only polling can find.
+bool Gpu::poll_once() {
+    bool must_go_on = false;
+    for (const auto& each : vfs_) {
+        const VfId id = each->vf();
+        if (!each->is_attached()) continue;
+        if (active_ == id) {
+            must_go_on |= each->doorbell_mode() == iov::DoorbellMode::Poll;
+            each->scan_doorbells(iov::Doorbells::Scan::Hot);
+            continue;
+        }
+        if ((busy_ & iov::vf_bit(id)) != 0 || !each->needs_polling()) continue;
+        must_go_on = true;
+        each->poll_waits();
+    }
+    return must_go_on;
+}
+
+}  // namespace vgpu::softgpu

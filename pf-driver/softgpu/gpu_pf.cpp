@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/gpu_pf.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "pf-driver/softgpu/regs/mmio.h"
+
+namespace vgpu::softgpu {
+
+namespace {
+
+/// The capability's own header, which config space holds.
+constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
+
+}  // namespace
+
+/// BAR0: the whole device VRAM. Never mapped by a client: no fd covers more than one VF.
+class GpuPf::Vram final : public pci::BarHandler {
+public:
+    explicit Vram(GpuPf& pf) : pf_(pf) {}
+    void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
+        if (pf_.device_vram_.read(DeviceOffset{offset}, out)) return;
+        std::ranges::fill(out, std::byte{0xff});
+        ++pf_.bad_accesses_;
+    }
+    void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
+        if (!pf_.device_vram_.write(DeviceOffset{offset}, data)) ++pf_.bad_accesses_;
+    }
+
+private:
+    GpuPf& pf_;
+};
+
+class GpuPf::Registers final : public pci::BarHandler {
+public:
+    explicit Registers(regs::RegisterFile& registers) : registers_(registers) {}
+    void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
+        regs::mmio_read(registers_, offset, out);
+    }
+    void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
+        regs::mmio_write(registers_, offset, data, regs::Gate::Open);
+    }
+
+private:
+    regs::RegisterFile& registers_;
+};
+
+GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
+             iov::VfPanel& vfs, iov::FaultPlan& faults, const Clock& clock, Device device)
+    : device_vram_(vram),
+      faults_(faults),
+      device_(std::move(device)),
+      log_([this](Iova at, std::span<const std::byte> data) { return system_.write(at, data); }),
+      operations_(spec.vfs, vram, system_, vfs),
+      pf_registers_({spec.vfs, spec.vram, spec.aperture, spec.compute_units, spec.switch_mode},
+                    registers_, vfs, operations_, log_, clock,
+                    {device_.set_wake_mask, device_.mailbox_read, device_.mailbox_write}),
+      vsec_({spec.vfs, spec.vram}, scheduler,
+            {[this](gpuiov_vector vector) { raise(vector); }, device_.busy_vfs,
+             device_.reset_device}),
+      vram_bar_(std::make_unique<Vram>(*this)),
+      register_bar_(std::make_unique<Registers>(registers_)),
+      function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(spec.vfs), spec.aperture),
+                *this, *this) {
+    system_.set_revocation({{}, device_.quiesce});
+    function_.set_bar(VGPU_BAR_VRAM, *vram_bar_);
+    function_.set_bar(VGPU_BAR_REGISTERS, *register_bar_);
+    function_.config().claim(VGPU_ECAP_VSEC + kVsecHeaderBytes,
+                             GPUIOV_VSEC_LENGTH - kVsecHeaderBytes, *this);
+}
+
+GpuPf::~GpuPf() = default;
+
+Result<> GpuPf::attached(std::shared_ptr<vfio_user::Peer>) {
+    spdlog::info("PF: driver attached");
+    return {};
+}
+
+void GpuPf::detached() {
+    spdlog::info("PF: driver gone; no world switches and no mailbox answers until it is back");
+    vsec_.disable_interrupts();
+    device_.set_wake_mask(0);
+    log_.configure({}, 0);
+}
+
+void GpuPf::reset(pci::ResetKind) {
+    vsec_.disable_interrupts();
+    device_.set_wake_mask(0);
+    log_.configure({}, 0);
+}
+
+/// Memory the device must never wait for: a range without a usable fd is not reachable.
+Result<> GpuPf::map(const vfio_user::DmaRange& range, int fd) {
+    using mem::Access;
+    std::uint8_t access = 0;
+    if (range.is_readable) access |= static_cast<std::uint8_t>(Access::Read);
+    if (range.is_writeable) access |= static_cast<std::uint8_t>(Access::Write);
+    return system_.map({range.address, {range.size}, fd, range.fd_offset, access});
+}
+
+void GpuPf::unmap(const vfio_user::DmaRange& range) {
+    const Result<> unmapped = system_.unmap(range.address, {range.size});
+    if (!unmapped) spdlog::warn("PF: DMA unmap: {}", unmapped.error().message);
+}
+
+void GpuPf::unmap_all() {
+    system_.unmap_all();
+}
+
+void GpuPf::config_read(std::uint32_t offset, std::span<std::byte> out) {
+    vsec_.read(offset + kVsecHeaderBytes, out);
+}
+
+void GpuPf::config_write(std::uint32_t offset, std::span<const std::byte> data) {
+    vsec_.write(offset + kVsecHeaderBytes, data);
+}
+
+void GpuPf::raise(gpuiov_vector vector) {
+    if (faults_.take(kPf, iov::FaultPoint::Interrupt)) return;
+    function_.raise(static_cast<std::uint32_t>(vector));
+}
+
+}  // namespace vgpu::softgpu

@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/gpu_vf.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/regs/gpu_clock.h"
+#include "pf-driver/softgpu/regs/mmio.h"
+
+namespace vgpu::softgpu {
+
+namespace {
+
+constexpr unsigned kMegabyteShift = 20;
+constexpr std::uint32_t kPoison = 0x5bad5badu;
+
+/// What an FLR leaves in the register bank; everything else goes to its reset value.
+struct Survivor {
+    std::uint32_t first;
+    std::uint32_t count;
+};
+constexpr std::array kSurvivors{
+    Survivor{REG_NBIO_MAILBOX_MSGBUF_TRN_DW0,
+             REG_NBIO_MAILBOX_INT_CNTL - REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + 1u},
+    Survivor{REG_GC_MC_VM_FB_OFFSET, 1},
+    Survivor{REG_GC_MC_VM_FB_LOCATION_BASE, 2},
+    Survivor{REG_MMHUB_MC_VM_FB_OFFSET, 1},
+    Survivor{REG_MMHUB_MC_VM_FB_LOCATION_BASE, 2},
+};
+
+OwnedFd duplicate(int fd) {
+    return OwnedFd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+}  // namespace
+
+// --- adapters
+// -------------------------------------------------------------------------------------
+
+class GpuVf::Bar final : public pci::BarHandler {
+public:
+    using Read = void (GpuVf::*)(std::uint64_t, std::span<std::byte>);
+    using Write = void (GpuVf::*)(std::uint64_t, std::span<const std::byte>);
+    using Memory = std::optional<pci::MappableMemory> (GpuVf::*)() const;
+
+    Bar(GpuVf& vf, Read read, Write write, Memory memory)
+        : vf_(vf), read_(read), write_(write), memory_(memory) {}
+
+    void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
+        (vf_.*read_)(offset, out);
+    }
+    void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
+        (vf_.*write_)(offset, data);
+    }
+    std::optional<pci::MappableMemory> bar_memory() override {
+        return memory_ == nullptr ? std::nullopt : (vf_.*memory_)();
+    }
+
+private:
+    GpuVf& vf_;
+    Read read_;
+    Write write_;
+    Memory memory_;
+};
+
+/// An SDMA engine as a source of packets; a planned fault can make it stick.
+class GpuVf::SdmaSource final : public cp::PacketSource {
+public:
+    SdmaSource(GpuVf& vf, sdma::Engine& engine) : vf_(vf), engine_(engine) {}
+
+    cp::StepResult step() override {
+        if (is_stuck()) return cp::StepResult::Blocked;
+        return kResults[static_cast<std::size_t>(engine_.step())];
+    }
+    bool has_work() override { return !vf_.is_sdma_stuck_ && engine_.has_work(); }
+    bool waits_for_memory() const override { return engine_.waits_for_memory(); }
+
+private:
+    /// Indexed by sdma::StepResult.
+    static constexpr std::array kResults{cp::StepResult::Progress, cp::StepResult::Blocked,
+                                         cp::StepResult::Idle};
+
+    bool is_stuck() {
+        if (!vf_.is_sdma_stuck_ && engine_.has_work() &&
+            vf_.faults_.take(vf_.vf(), iov::FaultPoint::Sdma))
+            vf_.is_sdma_stuck_ = true;
+        return vf_.is_sdma_stuck_;
+    }
+
+    GpuVf& vf_;
+    sdma::Engine& engine_;
+};
+
+class GpuVf::Messages final : public mem::MessageDma {
+public:
+    explicit Messages(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}
+    bool read(Iova address, std::span<std::byte> out) override {
+        return peer_->dma_read(address, out) == std::errc{};
+    }
+    bool write(Iova address, std::span<const std::byte> data) override {
+        return peer_->dma_write(address, data) == std::errc{};
+    }
+
+private:
+    std::shared_ptr<vfio_user::Peer> peer_;
+};
+
+// --- build
+// ----------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<GpuVf>> GpuVf::create(const Spec& spec, mem::DeviceVram& vram,
+                                             const Clock& clock, iov::FaultPlan& faults,
+                                             Device device) {
+    std::unique_ptr<GpuVf> vf(new GpuVf(spec, vram, clock, faults, std::move(device)));
+    if (spec.doorbell_mode == iov::DoorbellMode::Poll) TRY_VOID(vf->doorbells_.make_mappable());
+    return vf;
+}
+
+GpuVf::GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::FaultPlan& faults,
+             Device device)
+    : spec_(spec),
+      clock_(clock),
+      faults_(faults),
+      device_(std::move(device)),
+      vram_(vram, spec.vf),
+      gpuvm_(registers_, vram_, system_),
+      kernel_gfx_(gpuvm_.make_port(Vmid{0}, mem::Hub::Gfx)),
+      kernel_mm_(gpuvm_.make_port(Vmid{0}, mem::Hub::Mm)),
+      sdma_ports_(gpuvm_, mem::Hub::Mm),
+      rlcg_(registers_, [this] { return register_gate(); }),
+      interrupts_(registers_, system_, *kernel_gfx_, clock, [this] { raise_msi(); }),
+      psp_(registers_, *kernel_mm_,
+           {[this] { return register_gate() == regs::Gate::Open; },
+            [this](unsigned ring, std::uint32_t value) {
+                interrupts_.program_control(ring, value);
+            }}),
+      cp_({.vf = spec.vf, .compute_units = spec.compute_units, .workers = spec.workers}, registers_,
+          *this, clock),
+      mailbox_(registers_, {[this] { device_.mailbox_valid(vf()); },
+                            [this] { device_.mailbox_withdrawn(vf()); },
+                            [this] { device_.mailbox_acknowledged(vf()); },
+                            [this](ih_source source) { interrupt_mailbox(source); }}),
+      function_(pci::vf_function(spec.vf, spec.aperture), *this, *this),
+      context_{spec.vf, lock_, cp_, {}} {
+    wire();
+}
+
+GpuVf::~GpuVf() = default;
+
+void GpuVf::wire() {
+    regs::claim_gpu_clock(registers_, clock_);
+    for (unsigned i = 0; i < SDMA_ENGINES; ++i) {
+        sdma::Engine::Hooks hooks{[this](const ih_iv_entry& entry) { interrupts_.raise(entry); },
+                                  [this](const mem::VmFault& fault) { on_sdma_fault(fault); },
+                                  [this](Vmid vmid) -> mem::Port& { return sdma_ports_(vmid); }};
+        sdma_[i] = std::make_unique<sdma::Engine>(i, registers_, clock_, std::move(hooks));
+        sources_[i] = std::make_unique<SdmaSource>(*this, *sdma_[i]);
+        context_.sources.push_back(sources_[i].get());
+    }
+    const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); }, device_.quiesce};
+    system_.set_revocation(revocation);
+    vram_.set_revocation(revocation);
+
+    bars_.push_back(
+        std::make_unique<Bar>(*this, &GpuVf::vram_read, &GpuVf::vram_write, &GpuVf::vram_memory));
+    function_.set_bar(VGPU_BAR_VRAM, *bars_.back());
+    bars_.push_back(std::make_unique<Bar>(*this, &GpuVf::doorbell_read, &GpuVf::doorbell_write,
+                                          &GpuVf::doorbell_memory));
+    function_.set_bar(VGPU_BAR_DOORBELL, *bars_.back());
+    bars_.push_back(
+        std::make_unique<Bar>(*this, &GpuVf::register_read, &GpuVf::register_write, nullptr));
+    function_.set_bar(VGPU_BAR_REGISTERS, *bars_.back());
+    finish_bank_reset();
+}
+
+std::unique_lock<std::mutex> GpuVf::enter() {
+    std::unique_lock lock(lock_);
+    bring_back();
+    return lock;
+}
+
+// --- the PF's hand
+// --------------------------------------------------------------------------------
+
+Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
+    const Result<> committed = vram_.commit(root, size);
+    vram_replaced();
+    return committed;
+}
+
+void GpuVf::release_vram() {
+    vram_.release();
+    vram_replaced();
+}
+
+void GpuVf::vram_replaced() {
+    const auto lock = enter();
+    finish_bank_reset();
+}
+
+/// Registers whose value the device decides, after the bank or the VRAM changed.
+void GpuVf::finish_bank_reset() {
+    registers_.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
+                   low32(vram_.size().count >> kMegabyteShift));
+    gpuvm_.vram_changed();
+}
+
+void GpuVf::set_doorbell_pages(std::uint32_t first, std::uint32_t count) {
+    const auto lock = enter();
+    doorbells_.set_pages(first, count);
+}
+
+void GpuVf::set_cu_mask(std::uint64_t mask) {
+    const auto lock = enter();
+    shader_arrays_.set_cu_mask(mask);
+    cp_.set_compute_units(mask);
+}
+
+void GpuVf::set_gates(std::uint32_t gates) {
+    const auto lock = enter();
+    gates_ = gates;
+    doorbells_.set_gate(HW_GET(VGPU_GATES, DOORBELL_EN, gates) != 0 ? regs::Gate::Open
+                                                                    : regs::Gate::Shut);
+}
+
+void GpuVf::shut_gates_after_client() {
+    constexpr std::uint32_t kShut =
+        HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
+    set_gates(gates_ & ~kShut);
+}
+
+regs::Gate GpuVf::register_gate() const {
+    return HW_GET(VGPU_GATES, REGWR_EN, gates_.load()) != 0 ? regs::Gate::Open : regs::Gate::Shut;
+}
+
+std::uint32_t GpuVf::mailbox_read(RegisterIndex index) {
+    const auto lock = enter();
+    return mailbox_.pf_read(index);
+}
+
+void GpuVf::mailbox_write(RegisterIndex index, std::uint32_t value) {
+    const auto lock = enter();
+    mailbox_.pf_write(index, value);
+}
+
+iov::VfStatistics GpuVf::statistics() {
+    const std::scoped_lock lock(lock_);
+    return saved_.empty() ? statistics_locked() : saved_statistics_;
+}
+
+iov::VfStatistics GpuVf::statistics_locked() const {
+    iov::VfStatistics now = past_;
+    const cp::Counters& counters = cp_.counters();
+    now.wave_instructions += counters.wave_instructions;
+    now.illegal_instructions += counters.illegal_instructions;
+    now.bad_packets += counters.bad_packets;
+    for (const auto& engine : sdma_) now.bad_packets += engine->state().bad_packets;
+    now.faults += gpuvm_.state().faults;
+    now.doorbells_latched = doorbells_.counters().latched;
+    now.bad_accesses =
+        bad_accesses_ + registers_.refused() + rlcg_.refused() + doorbells_.counters().dropped;
+    return now;
+}
+
+/// Before blocks forget what they counted.
+void GpuVf::keep_counters() {
+    const cp::Counters& counters = cp_.counters();
+    past_.wave_instructions += counters.wave_instructions;
+    past_.illegal_instructions += counters.illegal_instructions;
+    past_.bad_packets += counters.bad_packets;
+    for (const auto& engine : sdma_) past_.bad_packets += engine->state().bad_packets;
+    past_.faults += gpuvm_.state().faults;
+}
+
+void GpuVf::account(const vgpu_hw_run_log_entry& entry) {
+    const std::scoped_lock lock(lock_);
+    past_.run_ns += entry.run_end_ns - entry.run_start_ns;
+}
+
+// --- world switch
+// ---------------------------------------------------------------------------------
+
+void GpuVf::activate() {
+    const auto lock = enter();
+    doorbells_.scan(iov::Doorbells::Scan::Thorough);
+    doorbells_.activate();
+}
+
+void GpuVf::deactivate() {
+    const std::scoped_lock lock(lock_);
+    doorbells_.deactivate();
+}
+
+void GpuVf::load() {
+    const auto lock = enter();
+    ++past_.switches;
+}
+
+void GpuVf::save_and_poison() {
+    const auto lock = enter();
+    save_and_poison_locked();
+}
+
+void GpuVf::save_and_poison_locked() {
+    saved_has_work_ = has_work_locked();
+    saved_statistics_ = statistics_locked();
+    cp_.drain();
+    std::vector<std::byte> stream;
+    Writer out(stream);
+    save_engine(out);
+    saved_ = std::move(stream);
+    poison_locked();
+}
+
+/// Nothing that runs, translates or is read may be taken from the live blocks after this.
+void GpuVf::poison_locked() {
+    cp_.poison();
+    for (const auto& engine : sdma_) engine->reset();
+    psp_.reset();
+    bus_.reset();
+    interrupts_.reset();
+    for (std::uint32_t i = 0; i < HW_REG_COUNT; ++i) registers_.set(RegisterIndex{i}, kPoison);
+    gpuvm_.reset();
+}
+
+/// True copy: what was saved becomes the live state again.
+void GpuVf::bring_back() {
+    if (saved_.empty()) return;
+    const std::vector<std::byte> stream = std::exchange(saved_, {});
+    Reader in(stream);
+    const Result<> loaded = load_engine(in);
+    if (!loaded) {
+        spdlog::error("VF{}: its saved state cannot be loaded: {}; the VF is reset", raw(vf()),
+                      loaded.error().message);
+        reset_locked(ResetScope::NewOwner);
+    }
+}
+
+/// Registers first: other blocks take contexts from them.
+void GpuVf::save_engine(Writer& out) const {
+    registers_.save(out);
+    gpuvm_.save(out);
+    bus_.save(out);
+    interrupts_.save(out);
+    psp_.save(out);
+    for (const auto& engine : sdma_) engine->save(out);
+    cp_.save(out);
+}
+
+Result<> GpuVf::load_engine(Reader& in) {
+    TRY_VOID(registers_.load(in));
+    TRY_VOID(gpuvm_.load(in));
+    TRY_VOID(bus_.load(in));
+    TRY_VOID(interrupts_.load(in));
+    TRY_VOID(psp_.load(in));
+    for (const auto& engine : sdma_) TRY_VOID(engine->load(in));
+    return cp_.load(in);
+}
+
+void GpuVf::reset_blocks(ResetScope scope) {
+    const auto lock = enter();
+    reset_locked(scope);
+}
+
+void GpuVf::reset_locked(ResetScope scope) {
+    std::vector<std::uint32_t> kept;
+    for (const Survivor& row : kSurvivors)
+        for (std::uint32_t i = 0; i < row.count; ++i)
+            kept.push_back(registers_.get(RegisterIndex{row.first + i}));
+    keep_counters();
+    registers_.reset();
+    cp_.reset();
+    for (const auto& engine : sdma_) engine->reset();
+    gpuvm_.reset();
+    bus_.reset();
+    psp_.reset();
+    doorbells_.reset();
+    is_sdma_stuck_ = false;
+    if (scope == ResetScope::FunctionLevel) {
+        auto value = kept.begin();
+        for (const Survivor& row : kSurvivors)
+            for (std::uint32_t i = 0; i < row.count; ++i)
+                registers_.set(RegisterIndex{row.first + i}, *value++);
+    } else {
+        interrupts_.reset();
+        mailbox_.reset();
+    }
+    finish_bank_reset();
+}
+
+std::vector<std::byte> GpuVf::save_stream() {
+    const auto lock = enter();
+    cp_.drain();
+    std::vector<std::byte> stream;
+    Writer out(stream);
+    save_engine(out);
+    mailbox_.save(out);
+    doorbells_.save(out);
+    return stream;
+}
+
+/// A stream that is broken anywhere leaves the VF reset, never half loaded.
+Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
+    const auto lock = enter();
+    Reader in(stream);
+    Result<> loaded = load_engine(in);
+    if (loaded) loaded = mailbox_.load(in);
+    if (loaded) loaded = doorbells_.load(in);
+    if (loaded && in.remaining() != 0) loaded = fail(EPROTO, "the state stream is too long");
+    if (!loaded) reset_locked(ResetScope::NewOwner);
+    finish_bank_reset();
+    return loaded;
+}
+
+bool GpuVf::has_work() {
+    const std::scoped_lock lock(lock_);
+    if (!saved_.empty()) return saved_has_work_ || doorbells_.has_latched();
+    return has_work_locked();
+}
+
+bool GpuVf::has_work_locked() {
+    if (doorbells_.has_latched() || cp_.has_work()) return true;
+    return std::ranges::any_of(sources_, [](const auto& source) { return source->has_work(); });
+}
+
+bool GpuVf::needs_polling() {
+    const std::scoped_lock lock(lock_);
+    if (!saved_.empty() || doorbells_.mode() == iov::DoorbellMode::Poll) return true;
+    return cp_.waits_for_memory() ||
+           std::ranges::any_of(sources_, [](const auto& s) { return s->waits_for_memory(); });
+}
+
+void GpuVf::poll_waits() {
+    scan_doorbells(iov::Doorbells::Scan::Hot);
+    std::unique_lock lock(lock_);
+    const bool was_saved = !saved_.empty();
+    bring_back();
+    const bool can_go_on = has_work_locked();
+    if (was_saved && !can_go_on) save_and_poison_locked();
+    lock.unlock();
+    if (can_go_on) device_.work_arrived(vf());
+}
+
+void GpuVf::scan_doorbells(iov::Doorbells::Scan how) {
+    if (doorbells_.mode() == iov::DoorbellMode::Trap) return;
+    const auto lock = enter();
+    doorbells_.scan(how);
+}
+
+GpuVf::Details GpuVf::details() {
+    const auto lock = enter();
+    Details now;
+    now.doorbells = doorbells_.counters();
+    now.interrupts = interrupts_.state();
+    now.msi_delivered = function_.interrupts().delivered();
+    now.msi_lost = function_.interrupts().lost();
+    now.mmio_reads = mmio_reads_;
+    now.mmio_writes = mmio_writes_;
+    now.invalidations = gpuvm_.state().invalidations;
+    now.packets = cp_.counters().packets;
+    now.dispatches = cp_.counters().dispatches;
+    for (const auto& engine : sdma_) now.sdma_bytes += engine->state().bytes;
+    now.dma_mappings = system_.mapping_count();
+    return now;
+}
+
+// --- client
+// ---------------------------------------------------------------------------------------
+
+Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
+    system_.set_message_dma(std::make_shared<Messages>(std::move(peer)));
+    is_attached_ = true;
+    device_.attachment_changed(vf());
+    return {};
+}
+
+void GpuVf::detached() {
+    is_attached_ = false;
+    system_.set_message_dma(nullptr);
+    device_.client_reset(vf());
+}
+
+void GpuVf::reset(pci::ResetKind) {
+    device_.client_reset(vf());
+}
+
+Result<> GpuVf::map(const vfio_user::DmaRange& range, int fd) {
+    using mem::Access;
+    std::uint8_t access = 0;
+    if (range.is_readable) access |= static_cast<std::uint8_t>(Access::Read);
+    if (range.is_writeable) access |= static_cast<std::uint8_t>(Access::Write);
+    return system_.map({range.address, {range.size}, fd, range.fd_offset, access});
+}
+
+void GpuVf::unmap(const vfio_user::DmaRange& range) {
+    const Result<> unmapped = system_.unmap(range.address, {range.size});
+    if (!unmapped) spdlog::warn("VF{}: DMA unmap: {}", raw(vf()), unmapped.error().message);
+}
+
+void GpuVf::unmap_all() {
+    system_.unmap_all();
+}
+
+// --- doorbells
+// ------------------------------------------------------------------------------------
+
+bool GpuVf::ring_interrupts(const iov::Ring& ring) {
+    return interrupts_.doorbell(ring.index, low32(ring.value));
+}
+
+void GpuVf::ring(const iov::Ring& ring) {
+    for (const auto& engine : sdma_) {
+        if (!engine->doorbell(ring.index, ring.value)) continue;
+        work_arrived();
+        return;
+    }
+    const bool is_wide = ring.width == iov::Ring::Width::Qword;
+    cp_.doorbell(ring.index, ring.value,
+                 is_wide ? cp::DoorbellWidth::Qword : cp::DoorbellWidth::Dword);
+}
+
+void GpuVf::latched_work() {
+    work_arrived();
+}
+
+// --- cp::Services
+// ---------------------------------------------------------------------------------
+
+std::unique_ptr<mem::Port> GpuVf::make_port(Vmid vmid) {
+    return gpuvm_.make_port(vmid, mem::Hub::Gfx);
+}
+
+void GpuVf::set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) {
+    gpuvm_.set_root(vmid, root);
+    gpuvm_.set_pasid(vmid, pasid);
+}
+
+std::uint16_t GpuVf::pasid_of(Vmid vmid) const {
+    return gpuvm_.pasid_of(vmid);
+}
+
+void GpuVf::invalidate_pasid(std::uint16_t pasid) {
+    gpuvm_.invalidate_pasid(pasid);
+}
+
+void GpuVf::report_fault(Vmid vmid, const mem::Fault& fault) {
+    interrupts_.raise(gpuvm_.record_fault({mem::Hub::Gfx, vmid, gpuvm_.pasid_of(vmid), fault}));
+}
+
+void GpuVf::on_sdma_fault(const mem::VmFault& fault) {
+    interrupts_.raise(gpuvm_.record_fault(fault));
+}
+
+void GpuVf::raise(const ih_iv_entry& entry) {
+    interrupts_.raise(entry);
+}
+
+bool GpuVf::map_sdma(const cp::SdmaQueue& queue) {
+    return sdma_[static_cast<std::size_t>(queue.engine)]->map(
+        {queue.mqd, queue.doorbell, queue.wptr_poll, queue.vmid, queue.pasid});
+}
+
+void GpuVf::unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) {
+    sdma::UnmapRequest request;
+    request.select = sdma::UnmapSelect::ByDoorbell;
+    request.doorbell = doorbell;
+    sdma_[static_cast<std::size_t>(engine)]->unmap(request);
+}
+
+void GpuVf::work_arrived() {
+    device_.work_arrived(vf());
+}
+
+// --- interrupts
+// -----------------------------------------------------------------------------------
+
+void GpuVf::raise_msi() {
+    if (faults_.take(vf(), iov::FaultPoint::Interrupt)) return;
+    function_.raise(0);
+}
+
+void GpuVf::interrupt_mailbox(ih_source source) {
+    ih_iv_entry entry{};
+    entry.client_id = IH_CLIENT_BIF;
+    entry.source_id = static_cast<std::uint8_t>(source);
+    interrupts_.raise(entry);
+}
+
+// --- BARs
+// -----------------------------------------------------------------------------------------
+
+void GpuVf::vram_read(std::uint64_t offset, std::span<std::byte> out) {
+    const bool is_open = HW_GET(VGPU_GATES, FB_EN, gates_.load()) != 0;
+    if (is_open && vram_.read(VfOffset{offset}, out)) return;
+    if (!is_open) std::ranges::fill(out, std::byte{0xff});
+    ++bad_accesses_;
+}
+
+void GpuVf::vram_write(std::uint64_t offset, std::span<const std::byte> data) {
+    const bool is_open = HW_GET(VGPU_GATES, FB_EN, gates_.load()) != 0;
+    if (!is_open || !vram_.write(VfOffset{offset}, data)) ++bad_accesses_;
+}
+
+std::optional<pci::MappableMemory> GpuVf::vram_memory() const {
+    const bool is_open = HW_GET(VGPU_GATES, FB_EN, gates_.load()) != 0;
+    OwnedFd fd = duplicate(is_open ? vram_.memfd() : -1);
+    if (!fd) return std::nullopt;
+    return pci::MappableMemory{std::move(fd), {{0, vram_.size().count}}};
+}
+
+void GpuVf::doorbell_read(std::uint64_t offset, std::span<std::byte> out) {
+    const auto lock = enter();
+    doorbells_.read(offset, out);
+}
+
+void GpuVf::doorbell_write(std::uint64_t offset, std::span<const std::byte> data) {
+    const auto lock = enter();
+    doorbells_.write(offset, data);
+}
+
+std::optional<pci::MappableMemory> GpuVf::doorbell_memory() const {
+    OwnedFd fd = duplicate(doorbells_.memfd());
+    if (!fd) return std::nullopt;
+    return pci::MappableMemory{std::move(fd), {{0, DOORBELL_BAR_BYTES}}};
+}
+
+void GpuVf::register_read(std::uint64_t offset, std::span<std::byte> out) {
+    const auto lock = enter();
+    ++mmio_reads_;
+    // A driver checks here whether its read pointer doorbell arrived.
+    if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
+        doorbells_.scan(iov::Doorbells::Scan::Hot);
+    regs::mmio_read(registers_, offset, out);
+}
+
+void GpuVf::register_write(std::uint64_t offset, std::span<const std::byte> data) {
+    const auto lock = enter();
+    ++mmio_writes_;
+    regs::mmio_write(registers_, offset, data, register_gate());
+}
+
+}  // namespace vgpu::softgpu

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// InterruptHandler: the three IH rings of one function. raise() puts an entry into a ring in guest
+// memory, then publishes the write pointer (register and, if enabled, write-back word), then raises
+// MSI: in this order, so that a guest that sees the interrupt sees the entry. All ring state is in
+// the IH_* registers, so RPTR reads back at once, also while the VF is off the engine.
+//
+// A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; without it the
+// new entry is dropped. Entries for a disabled ring or for unmapped memory are dropped and counted.
+// IH_RB_CNTL is not writable by a VF's MMIO: PSP PROG_REG and privileged paths reach it.
+// The overflow bit ends with WPTR_OVERFLOW_CLEAR, or when the guest moves its read pointer: a VF
+// cannot write the clear bit, and would read the whole ring again with every interrupt.
+//
+// All calls with the VF's lock held.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "pf-driver/hw/ih.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/mem/system_memory.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::ih {
+
+enum class Ring : std::uint8_t { Main, First, Second };
+
+class InterruptHandler {
+public:
+    struct State {
+        std::uint64_t raised = 0;            ///< entries written
+        std::uint64_t dropped_disabled = 0;  ///< ring off or too small
+        std::uint64_t dropped_full = 0;      ///< no room and overflow disabled
+        std::uint64_t overwritten = 0;       ///< old entries lost by overflow
+        std::uint64_t dropped_memory = 0;    ///< ring on memory that is not there
+    };
+
+    /// `kernel` is a port of VMID 0 for rings in GPUVM; `msi` raises the function's interrupt.
+    InterruptHandler(regs::RegisterFile& regs, mem::SystemMemory& system, mem::Port& kernel,
+                     const Clock& clock, std::function<void()> msi);
+
+    /// Time stamp, and the PASID of a graphics VMID if the entry has none, are filled in here.
+    void raise(ih_iv_entry entry, Ring ring = Ring::Main);
+
+    /// IH_RB_CNTL of ring 0..2, as PSP's PROG_REG writes it.
+    void program_control(unsigned ring, std::uint32_t value);
+
+    /// A read-pointer doorbell: true if `index` belongs to an enabled IH doorbell.
+    bool doorbell(DoorbellIndex index, std::uint32_t value);
+
+    [[nodiscard]] const State& state() const { return state_; }
+
+    void reset() { state_ = {}; }
+    void drain() {}
+    void save(Writer& out) const { out.value(state_); }
+    [[nodiscard]] Result<> load(Reader& in);
+
+private:
+    struct RingView;
+    [[nodiscard]] RingView view(Ring ring) const;
+    [[nodiscard]] bool write_entry(const RingView& ring, std::uint32_t offset,
+                                   const ih_iv_entry& entry);
+    void publish(const RingView& ring, std::uint32_t write_pointer);
+    [[nodiscard]] bool write_memory(const RingView& ring, std::uint64_t address,
+                                    std::span<const std::byte> data);
+    void on_read_pointer(Ring ring);
+    void on_control(Ring ring, std::uint32_t value);
+
+    regs::RegisterFile& regs_;
+    mem::SystemMemory& system_;
+    mem::Port& kernel_;
+    const Clock& clock_;
+    std::function<void()> msi_;
+    State state_;
+};
+
+}  // namespace vgpu::softgpu::ih

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/iov/bulk_ops.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+
+#include "pf-driver/softgpu/base/bits.h"
+
+namespace vgpu::softgpu::iov {
+
+namespace {
+
+/// Most that one step moves; also how long a stop may wait.
+constexpr std::uint64_t kPieceBytes = 4ull << 20;
+constexpr std::uint64_t kBufferBytes = 64ull << 10;
+
+}  // namespace
+
+/// One row per operation; `needs_vf` rows act on the state of one VF.
+struct BulkOps::Row {
+    vgpu_hw_op opcode;
+    bool needs_vf;
+    Result<> (BulkOps::*execute)(const Request&);
+};
+
+const BulkOps::Row BulkOps::kRows[] = {
+    {VGPU_OP_FILL, false, &BulkOps::fill},
+    {VGPU_OP_COPY, false, &BulkOps::copy},
+    {VGPU_OP_DMA_IN, false, &BulkOps::dma_in},
+    {VGPU_OP_DMA_OUT, false, &BulkOps::dma_out},
+    {VGPU_OP_SCRUB_VRAM, false, &BulkOps::scrub_vram},
+    {VGPU_OP_SCRUB_STATE, true, &BulkOps::scrub_state},
+    {VGPU_OP_VERIFY_ZERO, false, &BulkOps::verify_zero},
+    {VGPU_OP_SAVE_STATE, true, &BulkOps::save_state},
+    {VGPU_OP_LOAD_STATE, true, &BulkOps::load_state},
+};
+
+BulkOps::BulkOps(std::uint32_t total_vfs, mem::DeviceVram& vram, mem::SystemMemory& bus,
+                 VfPanel& vfs)
+    : total_vfs_(total_vfs), vram_(vram), bus_(bus), vfs_(vfs) {}
+
+void BulkOps::start(const Request& request) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (status_ == VGPU_OP_BUSY) {
+            spdlog::warn("PF: operation {} refused: another one is busy", request.opcode);
+            return;
+        }
+        status_ = VGPU_OP_BUSY;
+        size_ = request.size;
+        waiting_ = request;
+    }
+    changed_.notify_one();
+}
+
+void BulkOps::run() {
+    while (!is_stopping_) {
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return waiting_.has_value() || is_stopping_; });
+        }
+        run_pending();
+    }
+}
+
+void BulkOps::stop() {
+    {
+        const std::scoped_lock lock(mutex_);
+        is_stopping_ = true;
+    }
+    changed_.notify_all();
+}
+
+void BulkOps::run_pending() {
+    Request request;
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!waiting_) return;
+        request = *std::exchange(waiting_, std::nullopt);
+    }
+    const Result<> result = execute(request);
+    if (!result)
+        spdlog::warn("PF: operation {} of VF{} refused: {}", request.opcode, raw(request.vf),
+                     result.error().message);
+    status_ = result ? VGPU_OP_DONE : VGPU_OP_REFUSED;
+}
+
+Result<> BulkOps::execute(const Request& request) {
+    if (request.opcode == VGPU_OP_NONE) return {};
+    const auto row = std::ranges::find_if(kRows, [&](const Row& r) {
+        return static_cast<std::uint32_t>(r.opcode) == request.opcode;
+    });
+    if (row == std::end(kRows)) return fail(ENOSYS, "there is no such operation");
+    TRY_VOID(check(request, *row));
+    return (this->*row->execute)(request);
+}
+
+Result<> BulkOps::check(const Request& request, const Row& row) const {
+    if (raw(request.vf) > total_vfs_) return fail(ENODEV, "there is no such VF");
+    if (row.needs_vf && request.vf == kPf) return fail(EINVAL, "it needs a VF number");
+    return {};
+}
+
+template <typename Piece> Result<> BulkOps::in_pieces(std::uint64_t size, Piece piece) {
+    for (std::uint64_t done = 0; done < size;) {
+        if (is_stopping_) return fail(ECANCELED, "the device is stopping");
+        const std::uint64_t count = std::min(size - done, kPieceBytes);
+        TRY_VOID(piece(done, count));
+        done += count;
+    }
+    return {};
+}
+
+Result<> BulkOps::read(VfId vf, std::uint64_t offset, std::span<std::byte> out) {
+    const bool is_read = vf == kPf ? vram_.read(DeviceOffset{offset}, out)
+                                   : vfs_.read_vram(vf, VfOffset{offset}, out);
+    if (!is_read) return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
+    return {};
+}
+
+Result<> BulkOps::write(VfId vf, std::uint64_t offset, std::span<const std::byte> data) {
+    const bool is_written = vf == kPf ? vram_.write(DeviceOffset{offset}, data)
+                                      : vfs_.write_vram(vf, VfOffset{offset}, data);
+    if (!is_written) return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
+    return {};
+}
+
+Result<> BulkOps::fill(const Request& request) {
+    if (request.vf == kPf) {
+        if (!vram_.contains(DeviceOffset{request.destination}, {request.size}))
+            return fail(ERANGE, "the range is outside VRAM");
+        return in_pieces(request.size, [&](std::uint64_t at, std::uint64_t count) {
+            return vram_.fill(DeviceOffset{request.destination + at}, {count}, request.pattern);
+        });
+    }
+    std::vector<std::byte> buffer(kBufferBytes);
+    for (std::size_t at = 0; at < buffer.size(); at += sizeof(request.pattern))
+        store(std::span(buffer), at, request.pattern);
+    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
+        const std::uint64_t count = std::min(request.size - done, kBufferBytes);
+        TRY_VOID(write(request.vf, request.destination + done, std::span(buffer).first(count)));
+    }
+    return {};
+}
+
+Result<> BulkOps::copy(const Request& request) {
+    if (request.vf == kPf)
+        return vram_.copy(DeviceOffset{request.destination}, DeviceOffset{request.source},
+                          {request.size});
+    return fail(EINVAL, "COPY moves device VRAM; name no VF");
+}
+
+Result<> BulkOps::dma_in(const Request& request) {
+    std::vector<std::byte> buffer(kBufferBytes);
+    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
+        if (is_stopping_) return fail(ECANCELED, "the device is stopping");
+        const auto part = std::span(buffer).first(std::min(request.size - done, kBufferBytes));
+        if (!bus_.read(Iova{request.source + done}, part))
+            return fail(EFAULT, "the bus memory is not mapped for reading");
+        TRY_VOID(write(request.vf, request.destination + done, part));
+    }
+    return {};
+}
+
+Result<> BulkOps::dma_out(const Request& request) {
+    std::vector<std::byte> buffer(kBufferBytes);
+    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
+        if (is_stopping_) return fail(ECANCELED, "the device is stopping");
+        const auto part = std::span(buffer).first(std::min(request.size - done, kBufferBytes));
+        TRY_VOID(read(request.vf, request.source + done, part));
+        if (!bus_.write(Iova{request.destination + done}, part))
+            return fail(EFAULT, "the bus memory is not mapped for writing");
+    }
+    return {};
+}
+
+Result<> BulkOps::scrub_vram(const Request& request) {
+    if (request.vf != kPf) {
+        Request zero = request;
+        zero.pattern = 0;
+        return fill(zero);
+    }
+    if (!vram_.contains(DeviceOffset{request.destination}, {request.size}))
+        return fail(ERANGE, "the range is outside VRAM");
+    return in_pieces(request.size, [&](std::uint64_t at, std::uint64_t count) {
+        return vram_.scrub(DeviceOffset{request.destination + at}, {count});
+    });
+}
+
+Result<> BulkOps::scrub_state(const Request& request) {
+    return vfs_.scrub_state(request.vf);
+}
+
+Result<> BulkOps::verify_zero(const Request& request) {
+    if (request.vf == kPf) {
+        if (!vram_.contains(DeviceOffset{request.source}, {request.size}))
+            return fail(ERANGE, "the range is outside VRAM");
+        return in_pieces(request.size, [&](std::uint64_t at, std::uint64_t count) {
+            return vram_.verify_zero(DeviceOffset{request.source + at}, {count});
+        });
+    }
+    std::vector<std::byte> buffer(kBufferBytes);
+    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
+        const auto part = std::span(buffer).first(std::min(request.size - done, kBufferBytes));
+        TRY_VOID(read(request.vf, request.source + done, part));
+        if (std::ranges::any_of(part, [](std::byte b) { return b != std::byte{0}; }))
+            return fail(EIO, "a byte is not zero");
+    }
+    return {};
+}
+
+Result<> BulkOps::save_state(const Request& request) {
+    TRY(const std::vector<std::byte> stream, vfs_.save_state(request.vf));
+    if (stream.size() > request.size)
+        return fail(ENOSPC, fmt::format("the state needs {} bytes", stream.size()));
+    if (!bus_.write(Iova{request.destination}, stream))
+        return fail(EFAULT, "the bus memory is not mapped for writing");
+    size_ = stream.size();
+    return {};
+}
+
+Result<> BulkOps::load_state(const Request& request) {
+    if (request.size > kMaxStateBytes) return fail(E2BIG, "no state is that large");
+    std::vector<std::byte> stream(request.size);
+    if (!bus_.read(Iova{request.source}, stream))
+        return fail(EFAULT, "the bus memory is not mapped for reading");
+    return vfs_.load_state(request.vf, stream);
+}
+
+}  // namespace vgpu::softgpu::iov

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/iov/doorbells.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "pf-driver/softgpu/base/bits.h"
+
+namespace vgpu::softgpu::iov {
+
+namespace {
+
+constexpr std::uint64_t kNothingRung = ~0ull;
+constexpr std::uint32_t kNothingRungHalf = ~0u;
+constexpr std::size_t kPageQwords = DOORBELL_PAGE_BYTES / sizeof(std::uint64_t);
+/// Pages of the kernel driver's own rings, always scanned.
+constexpr std::size_t kKernelPages =
+    DOORBELL_PROCESS_FIRST * sizeof(std::uint32_t) / DOORBELL_PAGE_BYTES;
+
+}  // namespace
+
+Doorbells::~Doorbells() {
+    if (!bar_.empty()) munmap(bar_.data(), bar_.size_bytes());
+}
+
+Result<> Doorbells::make_mappable() {
+    OwnedFd fd(memfd_create("softgpu-doorbells", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    if (!fd || ftruncate(fd.get(), DOORBELL_BAR_BYTES) != 0 ||
+        fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
+        return fail_errno(errno, "cannot make the memfd of a doorbell BAR");
+    void* address =
+        mmap(nullptr, DOORBELL_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    if (address == MAP_FAILED) return fail_errno(errno, "cannot map a doorbell BAR");
+    memfd_ = std::move(fd);
+    bar_ = {static_cast<std::uint64_t*>(address), DOORBELL_BAR_BYTES / sizeof(std::uint64_t)};
+    std::ranges::fill(bar_, kNothingRung);
+    return {};
+}
+
+void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
+    const bool is_qword = data.size() == sizeof(std::uint64_t);
+    const bool is_sized = is_qword || data.size() == sizeof(std::uint32_t);
+    if (!is_sized || offset % data.size() != 0 || offset >= DOORBELL_BAR_BYTES) {
+        ++counters_.dropped;
+        return;
+    }
+    const DoorbellIndex index{static_cast<std::uint32_t>(offset / sizeof(std::uint32_t))};
+    if (is_qword)
+        take({index, softgpu::load<std::uint64_t>(data), Ring::Width::Qword});
+    else
+        take({index, softgpu::load<std::uint32_t>(data), Ring::Width::Dword});
+}
+
+void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
+    std::ranges::fill(out, std::byte{0});
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint64_t at = offset + i;
+        if (at >= DOORBELL_BAR_BYTES) return;
+        const auto& page = pages_[at / DOORBELL_PAGE_BYTES];
+        if (page) out[i] = std::as_bytes(std::span(page->value))[at % DOORBELL_PAGE_BYTES];
+    }
+}
+
+void Doorbells::set_pages(std::uint32_t first, std::uint32_t count) {
+    first_page_ = std::min<std::uint32_t>(first, DOORBELL_PAGES);
+    page_count_ = std::min<std::uint32_t>(count, DOORBELL_PAGES - first_page_);
+}
+
+bool Doorbells::is_enabled(std::uint64_t page) const {
+    return page >= first_page_ && page - first_page_ < page_count_;
+}
+
+void Doorbells::take(const Ring& ring) {
+    const std::uint64_t page = raw(ring.index) / kPageDwords;
+    if (gate_ == regs::Gate::Shut || !is_enabled(page)) {
+        ++counters_.dropped;
+        return;
+    }
+    ++counters_.rung;
+    if (listener_.ring_interrupts(ring)) return;
+    if (is_active_)
+        listener_.ring(ring);
+    else
+        latch(ring);
+}
+
+void Doorbells::latch(const Ring& ring) {
+    const bool is_first = latched_count_ == 0;
+    keep(ring);
+    ++counters_.latched;
+    if (is_first) listener_.latched_work();
+}
+
+void Doorbells::keep(const Ring& ring) {
+    auto& page = pages_[raw(ring.index) / kPageDwords];
+    if (!page) page = std::make_unique<Page>();
+    const std::size_t dword = raw(ring.index) % kPageDwords;
+    if (!page->is_latched[dword]) ++latched_count_;
+    page->is_latched[dword] = true;
+    page->is_wide[dword] = ring.width == Ring::Width::Qword;
+    page->value[dword] = low32(ring.value);
+    // A 64-bit ring is aligned: its high half lies in the same page.
+    if (page->is_wide[dword]) page->value[dword + 1] = high32(ring.value);
+}
+
+Ring Doorbells::latched(std::size_t page, std::size_t dword) const {
+    const Page& from = *pages_[page];
+    const bool is_wide = from.is_wide[dword];
+    return {DoorbellIndex{static_cast<std::uint32_t>(page * kPageDwords + dword)},
+            join(from.value[dword], is_wide ? from.value[dword + 1] : 0),
+            is_wide ? Ring::Width::Qword : Ring::Width::Dword};
+}
+
+void Doorbells::activate() {
+    is_active_ = true;
+    if (latched_count_ == 0) return;
+    for (std::size_t page = 0; page < pages_.size(); ++page) {
+        if (!pages_[page]) continue;
+        for (std::size_t dword = 0; dword < kPageDwords; ++dword)
+            if (pages_[page]->is_latched[dword]) listener_.ring(latched(page, dword));
+        pages_[page].reset();
+    }
+    latched_count_ = 0;
+}
+
+void Doorbells::scan(Scan how) {
+    if (bar_.empty()) return;
+    for (std::size_t page = 0; page < DOORBELL_PAGES; ++page) {
+        const bool is_wanted = how == Scan::Thorough || page < kKernelPages || is_hot_[page];
+        if (is_wanted && is_enabled(page)) scan_page(page);
+    }
+}
+
+void Doorbells::scan_page(std::size_t page) {
+    for (std::size_t i = 0; i < kPageQwords; ++i) {
+        const std::size_t qword = page * kPageQwords + i;
+        const std::atomic_ref<std::uint64_t> cell(bar_[qword]);
+        if (cell.load(std::memory_order_relaxed) == kNothingRung) continue;
+        const std::uint64_t value = cell.exchange(kNothingRung, std::memory_order_acq_rel);
+        is_hot_[page] = true;
+        const auto low = static_cast<std::uint32_t>(2 * qword);
+        if (low32(value) == kNothingRungHalf)
+            take({DoorbellIndex{low + 1}, high32(value), Ring::Width::Dword});
+        else if (high32(value) == kNothingRungHalf)
+            take({DoorbellIndex{low}, low32(value), Ring::Width::Dword});
+        else
+            take({DoorbellIndex{low}, value, Ring::Width::Qword});
+    }
+}
+
+void Doorbells::reset() {
+    for (auto& page : pages_) page.reset();
+    latched_count_ = 0;
+    is_hot_.reset();
+    for (std::uint64_t& qword : bar_) std::atomic_ref(qword).store(kNothingRung);
+}
+
+/// A latched ring in a state stream: no padding, no enum to trust.
+struct Doorbells::SavedRing {
+    std::uint32_t index = 0;
+    std::uint32_t width = 0;
+    std::uint64_t value = 0;
+};
+
+void Doorbells::save(Writer& out) const {
+    out.value(latched_count_);
+    for (std::size_t page = 0; page < pages_.size(); ++page) {
+        if (!pages_[page]) continue;
+        for (std::size_t dword = 0; dword < kPageDwords; ++dword) {
+            if (!pages_[page]->is_latched[dword]) continue;
+            const Ring ring = latched(page, dword);
+            out.value(
+                SavedRing{raw(ring.index), static_cast<std::uint32_t>(ring.width), ring.value});
+        }
+    }
+}
+
+Result<> Doorbells::load(Reader& in) {
+    reset();
+    std::uint64_t count = 0;
+    TRY_VOID(in.value(count));
+    if (count > in.remaining() / sizeof(SavedRing))
+        return fail(EPROTO, "state stream holds more doorbells than bytes");
+    for (std::uint64_t i = 0; i < count; ++i) {
+        SavedRing saved;
+        const Result<> read = in.value(saved);
+        const bool is_wide = saved.width == static_cast<std::uint32_t>(Ring::Width::Qword);
+        if (!read || (is_wide && saved.index % 2 != 0) ||
+            saved.index >= DOORBELL_PAGES * kPageDwords) {
+            reset();
+            return fail(EPROTO, "state stream holds a doorbell outside the BAR");
+        }
+        keep({DoorbellIndex{saved.index}, saved.value,
+              is_wide ? Ring::Width::Qword : Ring::Width::Dword});
+    }
+    return {};
+}
+
+}  // namespace vgpu::softgpu::iov

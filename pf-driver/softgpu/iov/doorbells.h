@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+//
+// Doorbell BAR (BAR2) of one VF. While the VF is on the engine a ring goes straight to whoever
+// listens; while it is off the latest value per doorbell is latched and replayed by activate().
+// Read pointer doorbells of the IH are live all the time. A shut gate or a page the PF did not
+// enable drops the ring; everything is counted.
+//
+// Two modes (D13): in Trap each ring is a BAR write. In Poll the BAR is a memfd the client maps;
+// scan() takes what was rung. A page is then filled with all ones ("nothing rung"), a ring is any
+// other value, and taking it is one atomic exchange, so no ring is lost or seen twice. A 32-bit
+// ring leaves the other half all ones. Who rings all ones rings nothing: no pointer has that value.
+//
+// All calls with the VF's lock held.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "pf-driver/hw/doorbell.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::iov {
+
+enum class DoorbellMode : std::uint8_t { Trap, Poll };
+
+struct Ring {
+    enum class Width : std::uint8_t { Dword = 4, Qword = 8 };
+    DoorbellIndex index{};
+    std::uint64_t value = 0;
+    Width width = Width::Dword;
+};
+
+/// Who listens; implemented over CP, SDMA and IH.
+class DoorbellListener {
+public:
+    virtual ~DoorbellListener() = default;
+    /// True if the IH took it as a read pointer: then it is nobody else's.
+    [[nodiscard]] virtual bool ring_interrupts(const Ring& ring) = 0;
+    virtual void ring(const Ring& ring) = 0;
+    /// The first ring of an inactive VF since it went off the engine.
+    virtual void latched_work() = 0;
+};
+
+class Doorbells {
+public:
+    struct Counters {
+        std::uint64_t rung = 0;
+        std::uint64_t latched = 0;
+        std::uint64_t dropped = 0;  ///< gate shut, page not enabled or malformed
+    };
+
+    explicit Doorbells(DoorbellListener& listener) : listener_(listener) {}
+    ~Doorbells();
+    Doorbells(const Doorbells&) = delete;
+    Doorbells& operator=(const Doorbells&) = delete;
+
+    /// While building: Poll mode from now on.
+    [[nodiscard]] Result<> make_mappable();
+    [[nodiscard]] DoorbellMode mode() const {
+        return bar_.empty() ? DoorbellMode::Trap : DoorbellMode::Poll;
+    }
+
+    /// A BAR2 write: 4 or 8 bytes, naturally aligned; anything else is dropped.
+    void write(std::uint64_t offset, std::span<const std::byte> data);
+    /// BAR2 reads back what is latched, 0 otherwise.
+    void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+    void set_gate(regs::Gate gate) { gate_ = gate; }
+    /// Pages the PF enabled, counted in 4 KiB from the start of the BAR.
+    void set_pages(std::uint32_t first, std::uint32_t count);
+
+    /// The VF gets the engine: what was latched is rung, lowest doorbell first.
+    void activate();
+    void deactivate() { is_active_ = false; }
+    [[nodiscard]] bool has_latched() const { return latched_count_ != 0; }
+
+    /// Poll mode: takes rings from the pages; `Thorough` looks at every enabled page, `Hot` at
+    /// those that have been rung before and at the kernel's.
+    enum class Scan : std::uint8_t { Hot, Thorough };
+    void scan(Scan how);
+    /// The memfd of the BAR in Poll mode, else -1. Owned here.
+    [[nodiscard]] int memfd() const { return memfd_.get(); }
+
+    [[nodiscard]] const Counters& counters() const { return counters_; }
+
+    void reset();  ///< forgets what is latched; gate, pages and counters stay
+    void drain() {}
+    void save(Writer& out) const;
+    [[nodiscard]] Result<> load(Reader& in);
+
+private:
+    static constexpr std::size_t kPageDwords = DOORBELL_PAGE_BYTES / sizeof(std::uint32_t);
+    struct Page {
+        std::array<std::uint32_t, kPageDwords> value{};
+        std::bitset<kPageDwords> is_latched;
+        std::bitset<kPageDwords> is_wide;  ///< the next dword is its high half
+    };
+
+    [[nodiscard]] bool is_enabled(std::uint64_t page) const;
+    void take(const Ring& ring);
+    void latch(const Ring& ring);
+    void keep(const Ring& ring);
+    struct SavedRing;
+    [[nodiscard]] Ring latched(std::size_t page, std::size_t dword) const;
+    void scan_page(std::size_t page);
+
+    DoorbellListener& listener_;
+    regs::Gate gate_ = regs::Gate::Shut;
+    std::uint32_t first_page_ = 0;
+    std::uint32_t page_count_ = DOORBELL_PAGES;
+    bool is_active_ = false;
+    std::uint64_t latched_count_ = 0;
+    std::array<std::unique_ptr<Page>, DOORBELL_PAGES> pages_;  // made by the first latched ring
+    Counters counters_;
+
+    OwnedFd memfd_;
+    std::span<std::uint64_t> bar_;  // Poll: the BAR as the client sees it
+    std::bitset<DOORBELL_PAGES> is_hot_;
+};
+
+}  // namespace vgpu::softgpu::iov

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// Fault plan: failures that a test orders from the device, because a device that can always be
+// stopped cannot show what a hang does (D20). A row says: the next `count` times `vf` comes to
+// `point`, `effect` happens. Rows are written through the control socket; every use is logged with
+// the word "injected". A device without rows never looks further than one atomic.
+//
+//   Idle Save Load Run   a world switch step: Lost: it never completes (until FLR); Late: it
+//                        completes after `delay`; Wrong: it completes with a wrong status
+//   Sdma                 Lost: the VF's copy engines stop making progress and cannot idle
+//   Interrupt            Lost: an interrupt to that function (0: the PF) is not delivered
+//
+// Any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/result.h"
+
+namespace vgpu::softgpu::iov {
+
+enum class FaultPoint : std::uint8_t { Idle, Save, Load, Run, Sdma, Interrupt };
+enum class FaultEffect : std::uint8_t { Lost, Late, Wrong };
+
+struct PlannedFault {
+    VfId vf{};
+    FaultPoint point = FaultPoint::Idle;
+    FaultEffect effect = FaultEffect::Lost;
+    std::uint32_t count = 1;
+    Nanoseconds delay{};
+};
+
+class FaultPlan {
+public:
+    static constexpr std::size_t kMaxRows = 64;
+
+    /// EINVAL if the point cannot have the effect, ENOSPC if the plan is full.
+    [[nodiscard]] Result<> add(const PlannedFault& fault);
+    /// The fault that happens now, if one is planned; uses it up by one and logs it.
+    [[nodiscard]] std::optional<PlannedFault> take(VfId vf, FaultPoint point);
+    void clear();
+    [[nodiscard]] std::uint64_t injected() const { return injected_.load(); }
+
+    [[nodiscard]] static Result<FaultPoint> parse_point(std::string_view name);
+    [[nodiscard]] static Result<FaultEffect> parse_effect(std::string_view name);
+    [[nodiscard]] static std::string_view name(FaultPoint point);
+    [[nodiscard]] static std::string_view name(FaultEffect effect);
+
+private:
+    std::mutex mutex_;
+    std::vector<PlannedFault> rows_;
+    std::atomic<std::size_t> planned_{0};
+    std::atomic<std::uint64_t> injected_{0};
+};
+
+}  // namespace vgpu::softgpu::iov

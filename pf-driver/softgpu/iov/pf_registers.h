@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// PfRegisters: the PF-only range of BAR5 (block VGPU of hw/regs.def) and the PF's side of the
+// mailboxes. It turns register accesses into calls: VF banks go to VfPanel, operations to BulkOps,
+// the run log to RunLog. It keeps no state but what the registers hold.
+//
+// Built once over the PF's RegisterFile; everything runs on the io thread with the PF's lock held,
+// which comes before every VF lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/units.h"
+#include "pf-driver/softgpu/iov/bulk_ops.h"
+#include "pf-driver/softgpu/iov/run_log.h"
+#include "pf-driver/softgpu/iov/vf_panel.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::iov {
+
+class PfRegisters {
+public:
+    struct Spec {
+        std::uint32_t total_vfs = 0;
+        Bytes vram;
+        Bytes aperture;
+        std::uint32_t compute_units = 0;
+        SwitchMode switch_mode = SwitchMode::Pointer;
+    };
+    struct Hooks {
+        std::function<void(std::uint32_t vf_bits)> set_wake_mask;
+        /// The PF's view of one VF's mailbox register.
+        std::function<std::uint32_t(VfId, RegisterIndex)> mailbox_read;
+        std::function<void(VfId, RegisterIndex, std::uint32_t)> mailbox_write;
+    };
+
+    PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanel& vfs, BulkOps& ops,
+                RunLog& log, const Clock& clock, Hooks hooks);
+    PfRegisters(const PfRegisters&) = delete;
+    PfRegisters& operator=(const PfRegisters&) = delete;
+
+    /// After a reset of the register file: constants and what the device still has.
+    void refresh();
+
+private:
+    using BankRead = std::uint32_t (PfRegisters::*)(VfId vf, std::uint32_t stored);
+    using BankWrite = void (PfRegisters::*)(VfId vf, std::uint32_t value);
+    struct BankRow;
+    static const BankRow kBank[];
+
+    void claim_device();
+    void claim_operations();
+    void claim_log();
+    void claim_mailbox();
+    void claim_banks();
+    void on_write(hw_reg first, std::function<void(std::uint32_t)> write);
+
+    void start_operation(std::uint32_t command);
+    [[nodiscard]] std::uint32_t latch_time();
+
+    // bank rows
+    void commit_table(VfId vf, std::uint32_t high);
+    void write_doorbells(VfId vf, std::uint32_t value);
+    void write_cu_mask(VfId vf, std::uint32_t value);
+    void write_quantum(VfId vf, std::uint32_t value);
+    void write_gates(VfId vf, std::uint32_t value);
+    std::uint32_t read_gates(VfId vf, std::uint32_t stored);
+    void write_reset(VfId vf, std::uint32_t value);
+    std::uint32_t read_reset(VfId vf, std::uint32_t stored);
+    std::uint32_t read_status(VfId vf, std::uint32_t stored);
+    template <auto Member, hw_reg High> std::uint32_t read_wide(VfId vf, std::uint32_t stored);
+    template <auto Member> std::uint32_t read_counter(VfId vf, std::uint32_t stored);
+
+    [[nodiscard]] std::uint32_t bank(VfId vf, hw_reg first) const;
+    void set_bank(VfId vf, hw_reg first, std::uint32_t value);
+    [[nodiscard]] std::uint64_t pair(hw_reg low) const;
+    [[nodiscard]] VfId selected_vf() const;
+
+    const Spec spec_;
+    regs::RegisterFile& registers_;
+    VfPanel& vfs_;
+    BulkOps& ops_;
+    RunLog& log_;
+    const Clock& clock_;
+    Hooks hooks_;
+};
+
+}  // namespace vgpu::softgpu::iov

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// Vsec: the GPU-IOV capability of the PF (hw/gpuiov.h) behind its 8-byte header: interrupt enable
+// and status, the HVVM mailbox bits, framebuffer slices, and the GFX scheduler block, whose command
+// dword goes to the WorldSwitch. Bytes that only software uses are plain storage.
+//
+// An interrupt is a bit in INTR_STATUS that stays until the PF writes 1; if INTR_ENABLE has the
+// bit, its MSI-X vector is raised, also when a pending bit gets enabled. HVVM_MBOX1 holds two bits
+// per VF: VALID (a message waits; the device clears it when the PF acknowledges) and ACK (the VF
+// has taken the PF's message; write 1 to clear).
+//
+// Bits "per VF" are numbered from VF1 = bit 0, like GPUIOV_FCN_VF.
+//
+// interrupt() and the mailbox calls: any thread, any lock held (leaf). read(), write(): io thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/units.h"
+#include "pf-driver/softgpu/iov/world_switch.h"
+
+namespace vgpu::softgpu::iov {
+
+/// Bit of a VF in the masks of the capability and of WAKE_ENABLE.
+constexpr std::uint32_t vf_bit(VfId vf) {
+    return 1u << (raw(vf) - 1u);
+}
+
+class Vsec {
+public:
+    struct Spec {
+        std::uint32_t total_vfs = GPUIOV_MAX_VFS;
+        Bytes vram;
+    };
+    struct Hooks {
+        std::function<void(gpuiov_vector)> raise;
+        std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
+        std::function<void()> reset_device;       ///< RESET_CONTROL bit 0 was written
+    };
+
+    Vsec(const Spec& spec, WorldSwitch& scheduler, Hooks hooks);
+    Vsec(const Vsec&) = delete;
+    Vsec& operator=(const Vsec&) = delete;
+
+    /// `offset` counts from the capability; bytes outside it read 0.
+    void read(std::uint32_t offset, std::span<std::byte> out) const;
+    void write(std::uint32_t offset, std::span<const std::byte> data);
+
+    void interrupt(std::uint32_t bits);
+    void mailbox_valid(VfId vf);      ///< and its interrupt
+    void mailbox_withdrawn(VfId vf);  ///< acknowledged by the PF, or taken back by the VF
+    void mailbox_acknowledged(VfId vf);
+
+    /// Nobody listens any more; what is pending stays pending.
+    void disable_interrupts() { enable_ = 0; }
+    /// Everything software set is forgotten.
+    void reset();
+
+private:
+    static constexpr std::size_t kDwords = GPUIOV_VSEC_LENGTH / sizeof(std::uint32_t);
+
+    [[nodiscard]] std::uint32_t read_dword(std::uint32_t offset) const;
+    void write_dword(std::uint32_t offset, std::uint32_t value, std::uint32_t mask);
+    void write_enable(std::uint32_t value, std::uint32_t mask);
+    void deliver(std::uint32_t bits);
+
+    const Spec spec_;
+    WorldSwitch& scheduler_;
+    Hooks hooks_;
+    std::array<std::uint32_t, kDwords> storage_{};  // io thread
+    std::atomic<std::uint32_t> status_{0};
+    std::atomic<std::uint32_t> enable_{0};
+    std::atomic<std::uint32_t> mailbox_{0};
+};
+
+}  // namespace vgpu::softgpu::iov

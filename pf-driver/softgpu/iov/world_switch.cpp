@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+//
+//   Empty --Load,Init--> Loading --Done--> Held --Run--> Starting --Done--> Running
+//     ^                                    |  ^                             |  |
+//     |                                    |  +---------- QuantumEnd -------+  +--Run--> Starting
+//     +---Done-- Saving <------Save--------+  |                             |
+//                                             +---Done-- Idling <---Idle----+
+//
+//   Every arrow, one per line; the test holds this list against the table:
+//     Empty --Load--> Loading          Empty --Init--> Loading        Empty --Clear--> Empty
+//     Loading --Done--> Held           Loading --Lost--> Stalled
+//     Held --Run--> Starting           Held --Save--> Saving          Held --Idle--> Held
+//     Starting --Done--> Running       Starting --Lost--> Stalled
+//     Running --Run--> Starting        Running --Idle--> Idling       Running --QuantumEnd--> Held
+//     Idling --Done--> Held            Idling --Lost--> Stalled
+//     Saving --Done--> Empty           Saving --Lost--> Stalled
+//     any --Reset--> Empty
+//
+// Loading, Starting, Idling and Saving last as long as their work does; a planned fault can make
+// them longer (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after the VF
+// was stopped otherwise changes no state; its run is still recorded.
+#include "pf-driver/softgpu/iov/world_switch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "pf-driver/softgpu/base/bits.h"
+
+namespace vgpu::softgpu::iov {
+
+namespace {
+
+using S = SwitchState;
+using E = SwitchEvent;
+
+constexpr std::array<std::string_view, kSwitchStates> kStateNames{
+    "Empty", "Loading", "Held", "Starting", "Running", "Idling", "Saving", "Stalled", "Mismatch"};
+constexpr std::array<std::string_view, kSwitchEvents> kEventNames{
+    "Load", "Init", "Run", "Idle", "Save", "Clear", "Done", "QuantumEnd", "Lost", "Reset"};
+
+/// What ACTIVE_FUNCTION_STATUS shows, by SwitchState.
+constexpr std::array<gpuiov_function_state, kSwitchStates> kFunctionStates{
+    GPUIOV_FUNCTION_IDLE,    GPUIOV_FUNCTION_LOADING, GPUIOV_FUNCTION_IDLE,
+    GPUIOV_FUNCTION_LOADING, GPUIOV_FUNCTION_ACTIVE,  GPUIOV_FUNCTION_IDLING,
+    GPUIOV_FUNCTION_SAVING,  GPUIOV_FUNCTION_STALLED, GPUIOV_FUNCTION_STALLED};
+
+/// CMD_STATUS while a step lasts, by SwitchState.
+constexpr std::array<gpuiov_status, kSwitchStates> kStepStatus{
+    GPUIOV_STATUS_PENDING,  GPUIOV_STATUS_LOADING, GPUIOV_STATUS_PENDING,
+    GPUIOV_STATUS_ENABLING, GPUIOV_STATUS_PENDING, GPUIOV_STATUS_IDLING,
+    GPUIOV_STATUS_SAVING,   GPUIOV_STATUS_PENDING, GPUIOV_STATUS_PENDING};
+
+constexpr bool is_transient(S state) {
+    return state == S::Loading || state == S::Starting || state == S::Idling || state == S::Saving;
+}
+
+/// The fault point of a step, by SwitchEvent; Sdma where there is none (never asked).
+constexpr std::array<FaultPoint, kSwitchEvents> kFaultPoints{
+    FaultPoint::Load, FaultPoint::Load, FaultPoint::Run,  FaultPoint::Idle, FaultPoint::Save,
+    FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma};
+
+constexpr std::size_t at(S state) {
+    return static_cast<std::size_t>(state);
+}
+constexpr std::size_t at(E event) {
+    return static_cast<std::size_t>(event);
+}
+
+struct Row {
+    S from;
+    E event;
+    WorldSwitch::Cell cell;
+};
+
+using Table = std::array<std::array<WorldSwitch::Cell, kSwitchEvents>, kSwitchStates>;
+
+}  // namespace
+
+const WorldSwitch::Cell& WorldSwitch::cell(SwitchState state, SwitchEvent event) {
+    using W = WorldSwitch;
+    static constexpr std::array kRows{
+        Row{S::Empty, E::Load, {S::Loading, &W::enter_loading}},
+        Row{S::Empty, E::Init, {S::Loading, &W::enter_initialising}},
+        Row{S::Empty, E::Clear, {S::Empty, &W::clear_function}},
+        Row{S::Loading, E::Done, {S::Held, &W::exit_loading}},
+        Row{S::Loading, E::Lost, {S::Stalled}},
+        Row{S::Held, E::Run, {S::Starting}},
+        Row{S::Held, E::Save, {S::Saving}},
+        Row{S::Held, E::Idle, {S::Held}},
+        Row{S::Starting, E::Done, {S::Running, &W::exit_starting}},
+        Row{S::Starting, E::Lost, {S::Stalled}},
+        Row{S::Running, E::Run, {S::Starting}},
+        Row{S::Running, E::Idle, {S::Idling}},
+        Row{S::Running, E::QuantumEnd, {S::Held}},
+        Row{S::Idling, E::Done, {S::Held, &W::exit_idling}},
+        Row{S::Idling, E::Lost, {S::Stalled}},
+        Row{S::Saving, E::Done, {S::Empty, &W::exit_saving}},
+        Row{S::Saving, E::Lost, {S::Stalled}},
+    };
+    static constexpr Table kTable = [] {
+        Table table{};
+        for (std::size_t s = 0; s < kSwitchStates; ++s) {
+            const auto from = static_cast<S>(s);
+            for (const E command : {E::Load, E::Init, E::Run, E::Idle, E::Save, E::Clear})
+                table[s][at(command)] = {from, nullptr, true};
+            table[s][at(E::QuantumEnd)] = {from, nullptr};
+            table[s][at(E::Reset)] = {S::Empty, &W::drop};
+        }
+        for (const Row& row : kRows) table[at(row.from)][at(row.event)] = row.cell;
+        return table;
+    }();
+    return kTable[at(state)][at(event)];
+}
+
+std::string_view WorldSwitch::name(SwitchState state) {
+    return kStateNames[at(state)];
+}
+
+std::string_view WorldSwitch::name(SwitchEvent event) {
+    return kEventNames[at(event)];
+}
+
+WorldSwitch::WorldSwitch(const Spec& spec, SwitchPort& port, FaultPlan& faults, const Clock& clock,
+                         std::function<void()> notify)
+    : spec_(spec), port_(port), faults_(faults), clock_(clock), notify_(std::move(notify)) {}
+
+// --- the machine
+// ----------------------------------------------------------------------------------
+
+void WorldSwitch::step(SwitchEvent event) {
+    const SwitchState from = state_;
+    const Cell& c = cell(from, event);
+    if (c.action != nullptr) (this->*c.action)();
+    state_ = c.to;
+    if (from != S::Mismatch && state_ == S::Mismatch)
+        spdlog::error("world switch: VF{}: {} in {} cannot be; only a reset helps", raw(function_),
+                      name(event), name(from));
+    spdlog::debug("world switch: VF{}: {} --{}--> {}", raw(function_), name(from), name(event),
+                  name(state_));
+    if (state_ == S::Empty) function_ = kPf;
+    publish();
+}
+
+void WorldSwitch::enter_loading() {
+    function_ = target_;
+    is_initialising_ = false;
+}
+
+void WorldSwitch::enter_initialising() {
+    function_ = target_;
+    is_initialising_ = true;
+}
+
+void WorldSwitch::exit_loading() {
+    timed([this] {
+        if (is_initialising_) port_.clear(function_);
+        port_.load(function_);
+    });
+}
+
+/// RUN of the function that already runs gives it a new quantum.
+void WorldSwitch::exit_starting() {
+    if (const auto run = port_.park()) close_run(*run, VGPU_RUN_END_COMMAND);
+    timed([this] { open_run_ = port_.run(function_); });
+}
+
+void WorldSwitch::exit_idling() {
+    const vgpu_hw_run_end reason = command_reason();
+    if (const auto run = port_.park()) close_run(*run, reason);
+}
+
+void WorldSwitch::exit_saving() {
+    timed([this] { port_.save(function_); });
+}
+
+void WorldSwitch::clear_function() {
+    port_.clear(target_);
+}
+
+void WorldSwitch::drop() {
+    if (const auto run = port_.park()) close_run(*run, VGPU_RUN_END_RESET);
+    is_step_open_ = false;
+    due_.reset();
+    if (is_executing_) finish(GPUIOV_STATUS_ABORTED);
+}
+
+// --- records
+// --------------------------------------------------------------------------------------
+
+template <typename Work> void WorldSwitch::timed(Work work) {
+    const Nanoseconds before = clock_.now();
+    work();
+    switching_ += clock_.now() - before;
+}
+
+vgpu_hw_run_end WorldSwitch::command_reason() {
+    return port_.has_work(function_) ? VGPU_RUN_END_COMMAND : VGPU_RUN_END_NO_WORK;
+}
+
+void WorldSwitch::close_run(const RunSummary& run, vgpu_hw_run_end reason) {
+    if (open_run_ != run.id) return;  // recorded already
+    open_run_.reset();
+    vgpu_hw_run_log_entry entry{};
+    entry.run_start_ns = static_cast<std::uint64_t>(run.start.count());
+    entry.run_end_ns = static_cast<std::uint64_t>(run.end.count());
+    entry.wave_instructions = run.instructions;
+    entry.vf = raw(run.vf);
+    entry.park_ns = low32(static_cast<std::uint64_t>(run.park.count()));
+    entry.reason = reason;
+    entry.switch_ns = low32(static_cast<std::uint64_t>(std::exchange(switching_, {}).count()));
+    port_.record(entry);
+}
+
+void WorldSwitch::publish() {
+    const std::scoped_lock lock(mutex_);
+    view_.function = function_ == kPf ? std::nullopt : std::optional(function_);
+    view_.state = kFunctionStates[at(state_)];
+    if (is_executing_ && is_transient(state_))
+        view_.status = static_cast<std::uint8_t>(kStepStatus[at(state_)]);
+    seen_state_ = state_;
+    seen_due_ = due_;
+}
+
+SwitchState WorldSwitch::state() const {
+    const std::scoped_lock lock(mutex_);
+    return seen_state_;
+}
+
+// --- commands
+// -------------------------------------------------------------------------------------
+
+/// How a command becomes steps: of the function it names, or of both for a switch.
+struct WorldSwitch::CommandRow {
+    bool is_known = false;
+    SwitchEvent event = SwitchEvent::Idle;
+    bool is_switch = false;
+};
+
+const std::array<WorldSwitch::CommandRow, 16> WorldSwitch::kCommands = [] {
+    std::array<CommandRow, 16> table{};
+    table[GPUIOV_CMD_IDLE] = {true, E::Idle};
+    table[GPUIOV_CMD_SAVE] = {true, E::Save};
+    table[GPUIOV_CMD_LOAD] = {true, E::Load};
+    table[GPUIOV_CMD_RUN] = {true, E::Run};
+    table[GPUIOV_CMD_CONTEXT_SWITCH] = {true, E::Idle, true};
+    table[GPUIOV_CMD_INIT] = {true, E::Init};
+    table[GPUIOV_CMD_CLEAR_VF_STATE] = {true, E::Clear};
+    table[GPUIOV_CMD_SHUTDOWN] = {true, E::Clear};
+    return table;
+}();
+
+namespace {
+
+/// The function a byte of the command dword names; a number no VF has for anything unknown.
+VfId function_of(std::uint32_t byte) {
+    constexpr std::uint8_t kNobody = 0xff;
+    if (byte == GPUIOV_FCN_PF) return kPf;
+    if ((byte & GPUIOV_FCN_VF) == 0) return VfId{kNobody};
+    return VfId{static_cast<std::uint8_t>((byte & ~GPUIOV_FCN_VF) + 1)};
+}
+
+constexpr std::uint32_t byte_of(std::uint32_t dword, unsigned index) {
+    return static_cast<std::uint32_t>(bits(dword, 8 * index, 8));
+}
+
+}  // namespace
+
+void WorldSwitch::command(std::uint32_t dword) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if ((view_.command & GPUIOV_CMD_EXECUTE) != 0) return;
+        view_.command = dword;
+        if ((dword & GPUIOV_CMD_EXECUTE) == 0) return;
+        view_.status = GPUIOV_STATUS_PENDING;
+        has_new_command_ = true;
+    }
+    notify_();
+}
+
+WorldSwitch::View WorldSwitch::view() const {
+    const std::scoped_lock lock(mutex_);
+    return view_;
+}
+
+void WorldSwitch::quantum_expired(const RunSummary& run) {
+    {
+        const std::scoped_lock lock(mutex_);
+        quantum_ends_.push_back(run);
+    }
+    notify_();
+}
+
+std::optional<Nanoseconds> WorldSwitch::next_due() const {
+    const std::scoped_lock lock(mutex_);
+    return seen_due_;
+}
+
+void WorldSwitch::process() {
+    const std::scoped_lock lock(action_);
+    take_quantum_ends();
+    if (!is_executing_) begin_command();
+    if (is_executing_) run_script();
+}
+
+void WorldSwitch::take_quantum_ends() {
+    std::deque<RunSummary> ends;
+    {
+        const std::scoped_lock lock(mutex_);
+        ends.swap(quantum_ends_);
+    }
+    for (const RunSummary& run : ends) {
+        const bool is_current = open_run_ == run.id;
+        const bool was_running = state_ == S::Running;
+        close_run(run, VGPU_RUN_END_QUANTUM);
+        if (!is_current) continue;
+        step(E::QuantumEnd);
+        if (was_running) port_.interrupt(GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
+    }
+}
+
+void WorldSwitch::begin_command() {
+    std::uint32_t dword = 0;
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!has_new_command_) return;
+        has_new_command_ = false;
+        dword = view_.command;
+    }
+    script_ = {};
+    is_executing_ = true;
+    is_step_open_ = false;
+    const CommandRow& row = kCommands[dword & GPUIOV_CMD_MASK];
+    const VfId function = function_of(byte_of(dword, 1));
+    if (!row.is_known) return finish(GPUIOV_STATUS_UNSUPPORTED);
+    if (row.is_switch) return script_switch(function, function_of(byte_of(dword, 2)));
+    add_step(row.event, function);
+}
+
+/// The PF as outgoing function means: nobody is in the engine.
+void WorldSwitch::script_switch(VfId from, VfId to) {
+    if (from != kPf) {
+        add_step(E::Idle, from);
+        add_step(E::Save, from);
+    }
+    if (to != kPf) {
+        add_step(E::Load, to);
+        add_step(E::Run, to);
+    }
+}
+
+void WorldSwitch::add_step(SwitchEvent event, VfId function) {
+    assert(script_.count < kMaxSteps);
+    script_.steps[script_.count] = event;
+    script_.functions[script_.count] = function;
+    ++script_.count;
+}
+
+void WorldSwitch::run_script() {
+    while (is_executing_ && script_.position < script_.count) {
+        if (!is_step_open_ &&
+            !begin_step(script_.steps[script_.position], script_.functions[script_.position]))
+            return;
+        if (is_lost_ || (due_ && clock_.now() < *due_)) return;
+        end_step();
+        ++script_.position;
+    }
+    if (is_executing_) finish(GPUIOV_STATUS_DONE);
+}
+
+bool WorldSwitch::is_for_held(SwitchEvent event, VfId function) const {
+    const bool takes_function_in = event == E::Load || event == E::Init;
+    const bool is_vf = function != kPf && raw(function) <= spec_.total_vfs;
+    if (!is_vf) return false;
+    return takes_function_in || event == E::Clear || function == function_;
+}
+
+/// False if the command ended here or waits: refused, lost, late or with a wrong status.
+bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
+    if (!is_for_held(event, function) || cell(state_, event).is_refused) {
+        spdlog::warn("VF{}: world switch: {} refused in {} of VF{}", raw(function), name(event),
+                     name(state_), raw(function_));
+        finish(GPUIOV_STATUS_ABORTED);
+        return false;
+    }
+    target_ = function;
+    is_step_open_ = true;
+    step(event);
+    if (!is_transient(state_)) return true;
+
+    std::optional<PlannedFault> fault = faults_.take(function, kFaultPoints[at(event)]);
+    if (!fault && state_ == S::Idling && port_.is_stuck(function)) fault.emplace();
+    if (!fault) return true;
+    if (fault->effect == FaultEffect::Late) {
+        due_ = clock_.now() + fault->delay;
+        publish();
+        return true;
+    }
+    step(E::Lost);
+    is_lost_ = true;
+    if (fault->effect == FaultEffect::Wrong) finish(GPUIOV_STATUS_ABORTED);
+    return false;
+}
+
+void WorldSwitch::end_step() {
+    is_step_open_ = false;
+    due_.reset();
+    if (is_transient(state_)) step(E::Done);
+}
+
+void WorldSwitch::finish(gpuiov_status status) {
+    is_executing_ = false;
+    is_step_open_ = false;
+    is_lost_ = false;
+    due_.reset();
+    {
+        const std::scoped_lock lock(mutex_);
+        view_.status = static_cast<std::uint8_t>(status);
+        view_.command &= ~std::uint32_t{GPUIOV_CMD_EXECUTE};
+        seen_due_.reset();
+    }
+    port_.interrupt(GPUIOV_INTR_GFX_CMD_COMPLETE);
+}
+
+// --- resets
+// ---------------------------------------------------------------------------------------
+
+void WorldSwitch::reset(VfId vf, const std::function<void()>& reset_blocks) {
+    const std::scoped_lock lock(action_);
+    take_quantum_ends();
+    if (vf == function_) step(E::Reset);
+    reset_blocks();
+}
+
+bool WorldSwitch::with_parked(VfId vf, const std::function<void()>& work) {
+    const std::scoped_lock lock(action_);
+    if (vf == function_ && state_ != S::Held) return false;
+    work();
+    return true;
+}
+
+}  // namespace vgpu::softgpu::iov

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+//
+// World switch: the GFX scheduler of the GPU-IOV capability. The PF writes commands (IDLE SAVE LOAD
+// RUN, or all four in one with CONTEXT_SWITCH); this machine checks their order, drives the engine
+// and the VF's blocks through SwitchPort, reports status, and writes down each stay of a VF on the
+// engine (run log, service time). Diagram and table are in world_switch.cpp.
+//
+// A command with the wrong order or function ends with status ABORTED and changes nothing. A
+// command that a planned fault makes vanish never ends: its function is stalled until it is reset.
+//
+// Threads: command(), view(), quantum_expired() from any thread, cheap. process() on the device
+// thread executes what they left behind. reset() from any thread that may wait for a park. The
+// action lock is held during process() and reset() and comes before every VF lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/iov/fault_plan.h"
+
+namespace vgpu::softgpu::iov {
+
+/// One stay of a VF on the engine, as the engine measured it.
+struct RunSummary {
+    std::uint64_t id = 0;  ///< what SwitchPort::run() returned for it
+    VfId vf{};
+    Nanoseconds start{};
+    Nanoseconds end{};   ///< the last worker was out
+    Nanoseconds park{};  ///< of which: from the stop request
+    std::uint64_t instructions = 0;
+};
+
+/// What the machine drives; implemented by the composition root, faked in tests. Called with the
+/// action lock held.
+class SwitchPort {
+public:
+    virtual ~SwitchPort() = default;
+    /// Takes the VF off the engine and waits for it; nothing if none is on it.
+    virtual std::optional<RunSummary> park() = 0;
+    /// Puts the VF on the engine for its quantum; returns the id of the stay that begins.
+    virtual std::uint64_t run(VfId vf) = 0;
+    virtual void save(VfId vf) = 0;
+    virtual void load(VfId vf) = 0;
+    /// Device state of a parked VF back to power-on.
+    virtual void clear(VfId vf) = 0;
+    [[nodiscard]] virtual bool has_work(VfId vf) = 0;
+    /// A planned fault keeps one of its engines from idling.
+    [[nodiscard]] virtual bool is_stuck(VfId vf) = 0;
+    /// GPUIOV_INTR_* bits for the PF.
+    virtual void interrupt(std::uint32_t bits) = 0;
+    /// A stay is over.
+    virtual void record(const vgpu_hw_run_log_entry& entry) = 0;
+};
+
+enum class SwitchState : std::uint8_t {
+    Empty,     ///< no function is in the engine
+    Loading,   ///< its state is being brought in
+    Held,      ///< in the engine, stopped
+    Starting,  ///< about to run
+    Running,
+    Idling,   ///< its work is being stopped
+    Saving,   ///< its state is being taken out
+    Stalled,  ///< a step never ended; only a reset helps
+    Mismatch  ///< the machine met a cell that cannot be
+};
+inline constexpr std::size_t kSwitchStates = 9;
+
+enum class SwitchEvent : std::uint8_t {
+    Load,
+    Init,
+    Run,
+    Idle,
+    Save,
+    Clear,
+    Done,
+    QuantumEnd,
+    Lost,
+    Reset
+};
+inline constexpr std::size_t kSwitchEvents = 10;
+
+class WorldSwitch {
+public:
+    struct Spec {
+        std::uint32_t total_vfs = GPUIOV_MAX_VFS;
+    };
+    /// The scheduler block as the PF reads it.
+    struct View {
+        std::uint32_t command = 0;  ///< dword at +4; EXECUTE until done
+        std::uint8_t status = GPUIOV_STATUS_DONE;
+        std::optional<VfId> function;  ///< in the engine
+        gpuiov_function_state state = GPUIOV_FUNCTION_IDLE;
+    };
+    /// What an event does to a state; `is_refused` cells answer ABORTED and stay.
+    struct Cell {
+        SwitchState to = SwitchState::Mismatch;
+        void (WorldSwitch::*action)() = nullptr;
+        bool is_refused = false;
+    };
+
+    /// `notify` wakes the device thread.
+    WorldSwitch(const Spec& spec, SwitchPort& port, FaultPlan& faults, const Clock& clock,
+                std::function<void()> notify);
+    WorldSwitch(const WorldSwitch&) = delete;
+    WorldSwitch& operator=(const WorldSwitch&) = delete;
+
+    /// The PF wrote the command dword. Ignored while one is executing, as on hardware.
+    void command(std::uint32_t dword);
+    [[nodiscard]] View view() const;
+    /// From the engine: the running VF has used up its quantum and is parked.
+    void quantum_expired(const RunSummary& run);
+
+    /// Executes everything that is due. Device thread.
+    void process();
+    /// When process() must be called again at the latest, for a step that is late.
+    [[nodiscard]] std::optional<Nanoseconds> next_due() const;
+
+    /// Takes `vf` out of the engine if it is there, in whatever state, then runs `reset_blocks`
+    /// before any other command can touch it.
+    void reset(VfId vf, const std::function<void()>& reset_blocks);
+    /// Runs `work` while no command executes; false if `vf` is in the engine.
+    [[nodiscard]] bool with_parked(VfId vf, const std::function<void()>& work);
+
+    [[nodiscard]] static const Cell& cell(SwitchState state, SwitchEvent event);
+    [[nodiscard]] static std::string_view name(SwitchState state);
+    [[nodiscard]] static std::string_view name(SwitchEvent event);
+    [[nodiscard]] SwitchState state() const;
+
+private:
+    static constexpr std::size_t kMaxSteps = 4;
+    /// A command being executed: its remaining steps.
+    struct Script {
+        std::array<SwitchEvent, kMaxSteps> steps{};
+        std::array<VfId, kMaxSteps> functions{};
+        std::size_t count = 0;
+        std::size_t position = 0;
+    };
+    struct CommandRow;
+    static const std::array<CommandRow, 16> kCommands;
+
+    // commands
+    void take_quantum_ends();
+    void begin_command();
+    void run_script();
+    [[nodiscard]] bool is_for_held(SwitchEvent event, VfId function) const;
+    [[nodiscard]] bool begin_step(SwitchEvent event, VfId function);
+    void end_step();
+    void finish(gpuiov_status status);
+    void add_step(SwitchEvent event, VfId function);
+    void script_switch(VfId from, VfId to);
+
+    // machine
+    void step(SwitchEvent event);
+    void exit_loading();
+    void exit_starting();
+    void exit_idling();
+    void exit_saving();
+    void clear_function();
+    void enter_loading();
+    void enter_initialising();
+    void drop();
+
+    void close_run(const RunSummary& run, vgpu_hw_run_end reason);
+    template <typename Work> void timed(Work work);
+    [[nodiscard]] vgpu_hw_run_end command_reason();
+    void publish();
+    void set_status(gpuiov_status status);
+
+    const Spec spec_;
+    SwitchPort& port_;
+    FaultPlan& faults_;
+    const Clock& clock_;
+    std::function<void()> notify_;
+
+    std::mutex action_;  // held while the machine acts; guards the next block
+    SwitchState state_ = SwitchState::Empty;
+    VfId function_ = kPf;  // in the engine, kPf: none
+    VfId target_ = kPf;    // of the step that is executing
+    bool is_initialising_ = false;
+    Script script_;
+    bool is_executing_ = false;
+    bool is_lost_ = false;
+    bool is_step_open_ = false;  // begun, not ended: late
+    std::optional<Nanoseconds> due_;
+    std::optional<std::uint64_t> open_run_;  // the stay that is not recorded yet
+    Nanoseconds switching_{};                // spent in SAVE, LOAD, RUN since the last park
+
+    mutable std::mutex mutex_;  // leaf; guards what other threads see
+    View view_;
+    SwitchState seen_state_ = SwitchState::Empty;
+    std::optional<Nanoseconds> seen_due_;
+    bool has_new_command_ = false;
+    std::deque<RunSummary> quantum_ends_;
+};
+
+}  // namespace vgpu::softgpu::iov

@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/isa/decode.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/isa/encoding.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+using std::uint16_t;
+using std::uint32_t;
+using std::uint8_t;
+
+constexpr std::size_t kCodes = 1024;
+constexpr std::size_t kEncodings = 16;
+
+/// Opcode number to operation, for every encoding. The 64-bit encoding holds the shorter ones, too.
+struct OpTables {
+    std::array<std::array<Op, kCodes>, kEncodings> by_code;
+
+    OpTables() {
+        for (auto& table : by_code) table.fill(Op::Illegal);
+        for (std::size_t i = 0; i < kOpCount; ++i) add(static_cast<Op>(i));
+    }
+    void add(Op op) {
+        const OpInfo& row = info(op);
+        at(row.encoding, row.code) = op;
+        const bool has_constant = row.trait == Trait::Constant;
+        if (row.encoding == Encoding::Vopc) at(Encoding::Vop3, row.code) = op;
+        if (row.encoding == Encoding::Vop2 && !has_constant)
+            at(Encoding::Vop3, row.code + enc::kVop3OfVop2) = op;
+        if (row.encoding == Encoding::Vop1 && op != Op::v_swap_b32 && op != Op::v_readfirstlane_b32)
+            at(Encoding::Vop3, row.code + enc::kVop3OfVop1) = op;
+    }
+    Op& at(Encoding encoding, std::size_t code) {
+        return by_code[static_cast<std::size_t>(encoding)][code];
+    }
+    [[nodiscard]] Op get(Encoding encoding, std::size_t code) const {
+        return by_code[static_cast<std::size_t>(encoding)][code];
+    }
+};
+
+Op lookup(Encoding encoding, uint32_t code) {
+    static const OpTables tables;
+    return tables.get(encoding, code);
+}
+
+uint32_t field(uint32_t word, enc::Field f) {
+    return static_cast<uint32_t>(bits(word, f.first, f.count));
+}
+
+bool is_64(Type type) {
+    return type == Type::u64 || type == Type::i64 || type == Type::f64 || type == Type::mask;
+}
+
+bool is_half(Type type) {
+    return type == Type::u16 || type == Type::i16 || type == Type::f16;
+}
+
+uint8_t width(Type type) {
+    if (type == Type::none) return 0;
+    return is_64(type) ? 2 : 1;
+}
+
+/// Operations that round to nearest whatever MODE says.
+bool always_nearest(Op op) {
+    static constexpr std::array kOps{Op::v_rndne_f16,          Op::v_rndne_f32,
+                                     Op::v_rndne_f64,          Op::v_cvt_pk_u8_f32,
+                                     Op::v_cvt_norm_i16_f16,   Op::v_cvt_norm_u16_f16,
+                                     Op::v_cvt_pknorm_i16_f16, Op::v_cvt_pknorm_u16_f16,
+                                     Op::v_cvt_pknorm_i16_f32, Op::v_cvt_pknorm_u16_f32};
+    return std::ranges::find(kOps, op) != kOps.end();
+}
+
+FloatClass float_class(Op op) {
+    const OpInfo& row = info(op);
+    if (always_nearest(op)) return FloatClass::None;
+    const Type shown =
+        row.dst == Type::f32 || row.dst == Type::f64 || row.dst == Type::f16 ? row.dst : row.src[0];
+    if (shown == Type::f32) return FloatClass::Single;
+    return shown == Type::f64 || shown == Type::f16 ? FloatClass::DoubleOrHalf : FloatClass::None;
+}
+
+/// One instruction being decoded. A member that finds nonsense makes the result illegal.
+class Decoder {
+public:
+    explicit Decoder(std::span<const uint32_t> words) : words_(words) {}
+
+    Instruction run();
+
+private:
+    void sop2();
+    void sop1();
+    void sopc();
+    void sopk();
+    void sopp();
+    void smem();
+    void vop2();
+    void vop1();
+    void vopc();
+    void vop3();
+    void vop3p();
+    void ds();
+    void flat();
+    void mubuf();
+
+    template <void (Decoder::*Part)()> static void call(Decoder& decoder) { (decoder.*Part)(); }
+    bool start(Encoding encoding, uint32_t code);
+    bool second_word();
+    void illegal() { out_.op = Op::Illegal; }
+    [[nodiscard]] bool is_illegal() const { return out_.op == Op::Illegal; }
+
+    Operand source(uint32_t code, Type type);
+    Operand inline_constant(uint32_t code, Type type);
+    Operand literal(Type type);
+    Operand vgpr(uint32_t first, uint32_t count);
+    Operand scalar(uint32_t first, uint32_t count);
+    void vector_result(uint32_t first, uint32_t count);
+    void scalar_result(uint32_t first, uint32_t count);
+    void short_sources(uint32_t src0, Type type0);
+    void sdwa(const OpInfo& row);
+    void dpp(const OpInfo& row);
+    void implied_sources(const OpInfo& row);
+    void op_select(const OpInfo& row, uint32_t selected);
+    void finish();
+
+    std::span<const uint32_t> words_;
+    Instruction out_{};
+    uint32_t w0_ = 0;
+    uint32_t w1_ = 0;
+};
+
+bool Decoder::start(Encoding encoding, uint32_t code) {
+    out_.op = lookup(encoding, code);
+    if (is_illegal()) return false;
+    out_.float_class = float_class(out_.op);
+    return true;
+}
+
+/// Takes the word behind the first one as part of the instruction.
+bool Decoder::second_word() {
+    if (words_.size() < 2) {
+        illegal();
+        return false;
+    }
+    w1_ = words_[1];
+    out_.words[1] = w1_;
+    out_.size = 8;
+    return true;
+}
+
+Operand Decoder::vgpr(uint32_t first, uint32_t count) {
+    if (first + count > enc::kVgprs) illegal();
+    const uint32_t place = count == 0 ? 0 : first;  // what is not read names nothing
+    return {OperandKind::Vgpr, static_cast<uint8_t>(count), false, false, place};
+}
+
+/// Groups of scalar registers do not run over the end of the file. EXEC is the last pair.
+Operand Decoder::scalar(uint32_t first, uint32_t count) {
+    if (first + count > enc::kScalars) illegal();
+    return {OperandKind::Scalar, static_cast<uint8_t>(count), false, false, first};
+}
+
+void Decoder::vector_result(uint32_t first, uint32_t count) {
+    if (first + count > enc::kVgprs) illegal();
+    out_.dst = static_cast<uint8_t>(first);
+    out_.dst_regs = static_cast<uint8_t>(count);
+}
+
+void Decoder::scalar_result(uint32_t first, uint32_t count) {
+    if (first + count > enc::kScalars) illegal();
+    out_.dst = static_cast<uint8_t>(first);
+}
+
+Operand Decoder::literal(Type type) {
+    if (out_.size != 4 || !second_word()) {  // only short encodings have room for one
+        illegal();
+        return {};
+    }
+    Operand operand{OperandKind::Constant, 0, false, false, w1_};
+    if (type == Type::f64) operand.kind = OperandKind::ConstantHigh;
+    if (type == Type::i64) operand.kind = OperandKind::ConstantSigned;
+    return operand;
+}
+
+Operand Decoder::inline_constant(uint32_t code, Type type) {
+    if (code <= enc::kLastPositive)
+        return {OperandKind::ConstantSigned, 0, false, false, code - enc::kZero};
+    if (code <= enc::kLastNegative)
+        return {OperandKind::ConstantSigned, 0, false, false, 0u - (code - enc::kLastPositive)};
+    const enc::FloatConstant& constant = enc::kFloatConstants[code - enc::kFirstFloat];
+    if (is_half(type)) return {OperandKind::Constant, 0, false, false, constant.half};
+    if (!is_64(type)) return {OperandKind::Constant, 0, false, false, constant.single};
+    if (code == enc::kInverseTwoPi) return {OperandKind::InverseTwoPi, 0, false, false, 0};
+    return {OperandKind::ConstantHigh, 0, false, false, constant.double_high};
+}
+
+Operand Decoder::source(uint32_t code, Type type) {
+    if (type == Type::none) return {};
+    if (code >= enc::kFirstVgpr) return vgpr(code - enc::kFirstVgpr, width(type));
+    if (code < enc::kScalars) return scalar(code, width(type));
+    if (code == enc::kLiteral) return literal(type);
+    const bool is_number =
+        code <= enc::kLastNegative || (code >= enc::kFirstFloat && code <= enc::kInverseTwoPi);
+    if (is_number) return inline_constant(code, type);
+    if (!enc::is_special(code)) illegal();
+    return {OperandKind::Special, 0, false, false, code};
+}
+
+void Decoder::sop2() {
+    if (!start(Encoding::Sop2, field(w0_, enc::kSop2Op))) return;
+    const OpInfo& row = info(out_.op);
+    out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
+    out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
+    scalar_result(field(w0_, enc::kSdst), width(row.dst));
+}
+
+void Decoder::sop1() {
+    if (!start(Encoding::Sop1, field(w0_, enc::kSop1Op))) return;
+    const OpInfo& row = info(out_.op);
+    out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
+    scalar_result(field(w0_, enc::kSdst), width(row.dst));
+}
+
+void Decoder::sopc() {
+    if (!start(Encoding::Sopc, field(w0_, enc::kSopcOp))) return;
+    const OpInfo& row = info(out_.op);
+    out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
+    out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
+    out_.imm = static_cast<std::int32_t>(field(w0_, enc::kSsrc1));  // s_set_gpr_idx_on: which
+}
+
+void Decoder::sopk() {
+    if (!start(Encoding::Sopk, field(w0_, enc::kSopkOp))) return;
+    out_.imm = static_cast<std::int16_t>(field(w0_, enc::kSimm16));
+    scalar_result(field(w0_, enc::kSdst), out_.op == Op::s_call_b64 ? 2 : 1);
+    if (out_.op == Op::s_setreg_imm32_b32) out_.src[0] = literal(Type::u32);
+}
+
+void Decoder::sopp() {
+    if (!start(Encoding::Sopp, field(w0_, enc::kSoppOp))) return;
+    out_.imm = static_cast<std::int16_t>(field(w0_, enc::kSimm16));
+}
+
+void Decoder::smem() {
+    if (!second_word() || !start(Encoding::Smem, field(w0_, enc::kSmemOp))) return;
+    const OpInfo& row = info(out_.op);
+    const bool is_buffer = row.trait == Trait::ReadsVcc;
+    const bool has_address = row.trait != Trait::Constant;
+    out_.returns = field(w0_, enc::kSmemGlc) != 0;
+    const uint32_t data = field(w0_, enc::kSmemData);
+    scalar_result(data, std::max<uint32_t>(row.result_regs, row.data_regs * row.data_operands));
+    if (!has_address) return;
+    out_.src[0] = scalar(field(w0_, enc::kSmemBase) * 2, is_buffer ? 4 : 2);
+    const bool has_imm = field(w0_, enc::kSmemImm) != 0;
+    const bool has_soffset = field(w0_, enc::kSmemSoffsetEnable) != 0;
+    if (has_imm) out_.imm = enc::sign_extend(field(w1_, enc::kSmemOffset), enc::kSmemOffset.count);
+    if (has_soffset || !has_imm)
+        out_.src[1] =
+            source(field(w1_, has_soffset ? enc::kSmemSoffset : enc::kSmemSgpr), Type::u32);
+    if (out_.size != 8 || (out_.src[1].kind == OperandKind::Constant)) illegal();
+}
+
+/// Source 0 of a short encoding, which may announce another word.
+void Decoder::short_sources(uint32_t src0, Type type0) {
+    const OpInfo& row = info(out_.op);
+    if (src0 == enc::kSdwa)
+        sdwa(row);
+    else if (src0 == enc::kDpp)
+        dpp(row);
+    else
+        out_.src[0] = source(src0, type0);
+}
+
+void Decoder::sdwa(const OpInfo& row) {
+    const bool is_wide = is_64(row.src[0]) || is_64(row.src[1]) ||
+                         (is_64(row.dst) && row.dst != Type::mask) || row.dst == Type::sgpr;
+    if (is_wide || row.trait == Trait::Constant || row.trait == Trait::OldResult ||
+        !second_word()) {
+        illegal();
+        return;
+    }
+    out_.modifier = Modifier::Sdwa;
+    const auto second_is_scalar = field(w1_, enc::kSdwaScalar1) != 0;
+    const auto first_is_scalar = field(w1_, enc::kSdwaScalar0) != 0;
+    const uint32_t vector0 = field(w1_, enc::kSdwaSrc0) + (first_is_scalar ? 0 : enc::kFirstVgpr);
+    out_.src[0] = source(vector0, row.src[0]);
+    if (row.src[1] != Type::none && second_is_scalar)
+        out_.src[1] = source(field(w0_, enc::kVsrc1), row.src[1]);
+    const std::array<uint32_t, 2> sel{field(w1_, enc::kSdwaSel0), field(w1_, enc::kSdwaSel1)};
+    const std::array<uint32_t, 2> mod{field(w1_, enc::kSdwaMod0), field(w1_, enc::kSdwaMod1)};
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (sel[i] > static_cast<uint32_t>(Select::Dword)) illegal();
+        out_.select[i] = static_cast<Select>(sel[i]);
+        out_.sign_extend[i] = bit(mod[i], 0);
+        out_.src[i].negate = bit(mod[i], 1);
+        out_.src[i].absolute = bit(mod[i], 2);
+    }
+    if (row.encoding == Encoding::Vopc) {
+        const bool named = field(w1_, enc::kSdwaHasSdst) != 0;
+        out_.sdst = static_cast<uint8_t>(named ? field(w1_, enc::kSdwaSdst) : enc::kVcc);
+        return;
+    }
+    const uint32_t to = field(w1_, enc::kSdwaDstSel);
+    const uint32_t unused = field(w1_, enc::kSdwaDstUnused);
+    if (to > static_cast<uint32_t>(Select::Dword) || unused > 2) illegal();
+    out_.dst_select = static_cast<Select>(to);
+    out_.dst_unused = static_cast<Unused>(unused);
+    out_.clamp = field(w1_, enc::kSdwaClamp) != 0;
+    out_.omod = static_cast<uint8_t>(field(w1_, enc::kSdwaOmod));
+}
+
+void Decoder::dpp(const OpInfo& row) {
+    const bool is_wide = is_64(row.src[0]) || is_64(row.src[1]) ||
+                         (is_64(row.dst) && row.dst != Type::mask) || row.dst == Type::sgpr;
+    if (is_wide || row.trait == Trait::Constant || !second_word()) {
+        illegal();
+        return;
+    }
+    out_.modifier = Modifier::Dpp;
+    out_.src[0] = source(field(w1_, enc::kSdwaSrc0) + enc::kFirstVgpr, row.src[0]);
+    out_.dpp_control = static_cast<uint16_t>(field(w1_, enc::kDppControl));
+    if (!enc::is_dpp_control(out_.dpp_control)) illegal();
+    out_.bound_zero = field(w1_, enc::kDppBound) != 0;
+    const uint32_t mods = field(w1_, enc::kDppMods);
+    for (std::size_t i = 0; i < 2; ++i) {
+        out_.src[i].negate = bit(mods, static_cast<unsigned>(2 * i));
+        out_.src[i].absolute = bit(mods, static_cast<unsigned>(2 * i + 1));
+    }
+    out_.bank_mask = static_cast<uint8_t>(field(w1_, enc::kDppBankMask));
+    out_.row_mask = static_cast<uint8_t>(field(w1_, enc::kDppRowMask));
+}
+
+/// Sources that a short encoding does not name.
+void Decoder::implied_sources(const OpInfo& row) {
+    if (row.trait == Trait::OldResult) out_.src[2] = vgpr(out_.dst, width(row.dst));
+    if (row.src[2] == Type::mask) out_.src[2] = scalar(enc::kVcc, 2);
+    if (row.trait == Trait::Constant && row.encoding == Encoding::Vop2)
+        out_.src[2] = literal(row.src[2]);
+}
+
+void Decoder::vop2() {
+    if (!start(Encoding::Vop2, field(w0_, enc::kVop2Op))) return;
+    const OpInfo& row = info(out_.op);
+    vector_result(field(w0_, enc::kVdst), width(row.dst));
+    out_.sdst = enc::kVcc;
+    out_.src[1] = vgpr(field(w0_, enc::kVsrc1), width(row.src[1]));
+    short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    implied_sources(row);
+}
+
+void Decoder::vop1() {
+    if (!start(Encoding::Vop1, field(w0_, enc::kVop1Op))) return;
+    const OpInfo& row = info(out_.op);
+    if (row.dst == Type::sgpr)
+        scalar_result(field(w0_, enc::kVdst), 1);
+    else
+        vector_result(field(w0_, enc::kVdst), width(row.dst));
+    short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    if (out_.op == Op::v_swap_b32 &&
+        (out_.src[0].kind != OperandKind::Vgpr || out_.modifier != Modifier::None))
+        illegal();
+}
+
+void Decoder::vopc() {
+    if (!start(Encoding::Vopc, field(w0_, enc::kVopcOp))) return;
+    const OpInfo& row = info(out_.op);
+    out_.sdst = enc::kVcc;
+    out_.src[1] = vgpr(field(w0_, enc::kVsrc1), width(row.src[1]));
+    short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    if (out_.sdst + 2u > enc::kScalars) illegal();
+}
+
+/// Halves of 16-bit operands: the same as parts of registers in SDWA.
+void Decoder::op_select(const OpInfo& row, uint32_t selected) {
+    if (selected == 0) return;
+    out_.modifier = Modifier::Sdwa;
+    const auto part = [&](std::size_t i) { return bit(selected, static_cast<unsigned>(i)); };
+    for (std::size_t i = 0; i < 2; ++i)
+        if (is_half(row.src[i])) out_.select[i] = part(i) ? Select::Word1 : Select::Word0;
+    if (is_half(row.src[2])) out_.select2 = part(2) ? Select::Word1 : Select::Word0;
+    if (!is_half(row.dst)) return;
+    out_.dst_select = part(3) ? Select::Word1 : Select::Word0;
+    out_.dst_unused = part(3) || out_.keep_high ? Unused::Preserve : Unused::Zero;
+    out_.keep_high = false;
+}
+
+void Decoder::vop3() {
+    const uint32_t code = field(w0_, enc::kVop3Op);
+    if (code >= enc::kFirstVop3p) return vop3p();
+    if (!second_word() || !start(Encoding::Vop3, code)) return;
+    const OpInfo& row = info(out_.op);
+    const uint32_t vdst = field(w0_, enc::kVop3Vdst);
+    out_.keep_high = row.trait == Trait::KeepsHigh;
+    out_.clamp = field(w0_, enc::kVop3Clamp) != 0;
+    out_.omod = static_cast<uint8_t>(field(w1_, enc::kVop3Omod));
+    if (row.dst == Type::sgpr)
+        scalar_result(vdst, 1);
+    else if (row.dst == Type::mask)
+        out_.sdst = static_cast<uint8_t>(vdst);
+    else
+        vector_result(vdst, width(row.dst));
+    out_.src[0] = source(field(w1_, enc::kVop3Src0), row.src[0]);
+    out_.src[1] = source(field(w1_, enc::kVop3Src1), row.src[1]);
+    out_.src[2] = row.trait == Trait::OldResult ? vgpr(vdst, width(row.dst))
+                                                : source(field(w1_, enc::kVop3Src2), row.src[2]);
+    const uint32_t negate = field(w1_, enc::kVop3Neg);
+    const bool has_sdst = row.trait == Trait::CarryOut;
+    const uint32_t absolute = has_sdst ? 0 : field(w0_, enc::kVop3Abs);
+    for (unsigned i = 0; i < 3; ++i) {
+        out_.src[i].negate = bit(negate, i);
+        out_.src[i].absolute = bit(absolute, i);
+    }
+    if (has_sdst) out_.sdst = static_cast<uint8_t>(field(w0_, enc::kVop3Sdst));
+    if (out_.sdst + 2u > enc::kScalars) illegal();
+    if (!has_sdst) op_select(row, field(w0_, enc::kVop3OpSel));
+}
+
+void Decoder::vop3p() {
+    const uint32_t code = field(w0_, enc::kVop3pOp);
+    if (!second_word() || !start(Encoding::Vop3p, code)) return;
+    const OpInfo& row = info(out_.op);
+    vector_result(field(w0_, enc::kVop3Vdst), 1);
+    out_.src[0] = source(field(w1_, enc::kVop3Src0), row.src[0]);
+    out_.src[1] = source(field(w1_, enc::kVop3Src1), row.src[1]);
+    out_.src[2] = source(field(w1_, enc::kVop3Src2), row.src[2]);
+    out_.op_sel = static_cast<uint8_t>(field(w0_, enc::kVop3pOpSel));
+    out_.op_sel_hi = static_cast<uint8_t>(field(w1_, enc::kVop3pOpSelHi) |
+                                          (field(w0_, enc::kVop3pOpSelHi2) << 2));
+    out_.negate_hi = static_cast<uint8_t>(field(w0_, enc::kVop3Abs));
+    out_.clamp = field(w0_, enc::kVop3Clamp) != 0;
+    const uint32_t negate = field(w1_, enc::kVop3Neg);
+    for (unsigned i = 0; i < 3; ++i) out_.src[i].negate = bit(negate, i);
+    out_.float_class = row.src[0] == Type::f16   ? FloatClass::DoubleOrHalf
+                       : row.src[0] == Type::f32 ? FloatClass::Single
+                                                 : FloatClass::None;
+}
+
+void Decoder::ds() {
+    if (!second_word() || !start(Encoding::Ds, field(w0_, enc::kDsOp))) return;
+    const OpInfo& row = info(out_.op);
+    if (field(w0_, enc::kDsGds) != 0) illegal();
+    out_.imm = static_cast<std::int32_t>(field(w0_, enc::kDsOffsets));
+    out_.src[0] = vgpr(field(w1_, enc::kDsAddress), 1);
+    out_.src[1] = vgpr(field(w1_, enc::kDsData0), row.data_operands > 0 ? row.data_regs : 0);
+    out_.src[2] = vgpr(field(w1_, enc::kDsData1), row.data_operands > 1 ? row.data_regs : 0);
+    vector_result(field(w1_, enc::kDsVdst), row.result_regs);
+    out_.keep_high = row.trait == Trait::KeepsHigh;
+}
+
+void Decoder::flat() {
+    static constexpr std::array<Encoding, 4> kSegments{Encoding::Flat, Encoding::Scratch,
+                                                       Encoding::Global, Encoding::Flat};
+    const uint32_t segment = field(w0_, enc::kFlatSegment);
+    if (segment == 3 || !second_word()) return;
+    if (!start(kSegments[segment], field(w0_, enc::kFlatOp))) return;
+    const OpInfo& row = info(out_.op);
+    if (field(w0_, enc::kFlatLds) != 0) illegal();
+    const uint32_t offset = field(w0_, enc::kFlatOffset);
+    const Encoding kind = kSegments[segment];
+    out_.imm = kind == Encoding::Flat ? static_cast<std::int32_t>(offset & enc::kFlatUnsignedMask)
+                                      : enc::sign_extend(offset, enc::kFlatOffset.count);
+    const uint32_t saddr = field(w1_, enc::kFlatSaddr);
+    const bool has_saddr = kind != Encoding::Flat && saddr != enc::kNoSaddr;
+    const bool is_scratch = kind == Encoding::Scratch;
+    if (has_saddr) out_.src[2] = scalar(saddr, is_scratch ? 1 : 2);
+    const uint32_t address = field(w1_, enc::kFlatAddress);
+    // With a scalar address, global takes a 32-bit vector offset and scratch takes none.
+    if (!(is_scratch && has_saddr)) out_.src[0] = vgpr(address, has_saddr || is_scratch ? 1 : 2);
+    out_.returns = field(w0_, enc::kFlatGlc) != 0;
+    const bool is_atomic = row.trait == Trait::OldResult;
+    out_.src[1] =
+        vgpr(field(w1_, enc::kFlatData), static_cast<uint32_t>(row.data_regs) * row.data_operands);
+    vector_result(field(w1_, enc::kFlatVdst), is_atomic && !out_.returns ? 0 : row.result_regs);
+    out_.keep_high = row.trait == Trait::KeepsHigh;
+}
+
+void Decoder::mubuf() {
+    if (!second_word() || !start(Encoding::Mubuf, field(w0_, enc::kMubufOp))) return;
+    const OpInfo& row = info(out_.op);
+    if (row.trait == Trait::Constant) return;  // cache control: no operands
+    if (field(w0_, enc::kMubufLds) != 0 || field(w1_, enc::kMubufTfe) != 0) illegal();
+    out_.imm = static_cast<std::int32_t>(field(w0_, enc::kMubufOffset));
+    out_.offset_enable = field(w0_, enc::kMubufOffen) != 0;
+    out_.index_enable = field(w0_, enc::kMubufIdxen) != 0;
+    out_.returns = field(w0_, enc::kMubufGlc) != 0;
+    const uint32_t addresses = (out_.offset_enable ? 1u : 0u) + (out_.index_enable ? 1u : 0u);
+    out_.src[0] = vgpr(field(w1_, enc::kMubufVaddr), addresses);
+    const uint32_t data = field(w1_, enc::kMubufVdata);
+    out_.src[1] = vgpr(data, static_cast<uint32_t>(row.data_regs) * row.data_operands);
+    out_.src[2] = scalar(field(w1_, enc::kMubufSrsrc) * 4, 4);
+    const uint32_t soffset = field(w1_, enc::kMubufSoffset);
+    if (soffset == enc::kLiteral) illegal();
+    out_.src[3] = source(soffset, Type::u32);
+    const bool is_atomic = row.trait == Trait::OldResult;
+    vector_result(data, is_atomic && !out_.returns ? 0 : row.result_regs);
+    out_.keep_high = row.trait == Trait::KeepsHigh;
+}
+
+bool is_branch(Op op) {
+    const OpInfo& row = info(op);
+    switch (row.encoding) {
+        case Encoding::Sopp:
+            return enc::ends_block_sopp(op);
+        case Encoding::Sop1:
+            return op == Op::s_setpc_b64 || op == Op::s_swappc_b64 || op == Op::s_set_gpr_idx_idx;
+        case Encoding::Sopk:
+            return op == Op::s_setreg_b32 || op == Op::s_setreg_imm32_b32 || op == Op::s_call_b64;
+        case Encoding::Sopc:
+            return op == Op::s_set_gpr_idx_on;
+        default:
+            return false;
+    }
+}
+
+void Decoder::finish() {
+    if (is_illegal()) {
+        Instruction nothing;
+        nothing.size = out_.size;
+        nothing.words = out_.words;
+        out_ = nothing;
+    }
+    out_.ends_block = is_illegal() || is_branch(out_.op);
+}
+
+Instruction Decoder::run() {
+    if (!words_.empty()) {
+        w0_ = words_[0];
+        out_.words[0] = w0_;
+        using Part = void (*)(Decoder&);
+        struct Prefix {
+            uint32_t mask;
+            uint32_t value;
+            Part part;
+        };
+        // The first that fits: longer prefixes come first.
+        static constexpr std::array<Prefix, 14> kPrefixes{{
+            {enc::kVop1Mask, enc::kVop1, &call<&Decoder::vop1>},
+            {enc::kVopcMask, enc::kVopc, &call<&Decoder::vopc>},
+            {enc::kVop2Mask, enc::kVop2, &call<&Decoder::vop2>},
+            {enc::kSop1Mask, enc::kSop1, &call<&Decoder::sop1>},
+            {enc::kSopcMask, enc::kSopc, &call<&Decoder::sopc>},
+            {enc::kSoppMask, enc::kSopp, &call<&Decoder::sopp>},
+            {enc::kSopkMask, enc::kSopk, &call<&Decoder::sopk>},
+            {enc::kSop2Mask, enc::kSop2, &call<&Decoder::sop2>},
+            {enc::kSmemMask, enc::kSmem, &call<&Decoder::smem>},
+            {enc::kVop3Mask, enc::kVop3, &call<&Decoder::vop3>},
+            {enc::kDsMask, enc::kDs, &call<&Decoder::ds>},
+            {enc::kFlatMask, enc::kFlat, &call<&Decoder::flat>},
+            {enc::kMubufMask, enc::kMubuf, &call<&Decoder::mubuf>},
+            {0, 0, &call<&Decoder::illegal>},
+        }};
+        for (const Prefix& prefix : kPrefixes) {
+            if ((w0_ & prefix.mask) != prefix.value) continue;
+            prefix.part(*this);
+            break;
+        }
+    }
+    finish();
+    return out_;
+}
+
+}  // namespace
+
+Instruction decode(std::span<const std::uint32_t> words) {
+    Decoder decoder(words);
+    return decoder.run();
+}
+
+}  // namespace vgpu::softgpu::isa

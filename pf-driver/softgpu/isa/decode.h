@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// From gfx900 machine words to Instruction, and the cache of decoded code.
+//
+// decode() is pure: words in, Instruction out, `Op::Illegal` for everything that this GPU does not
+// have. DecodeCache keeps runs of decoded instructions ("blocks", at most 32, ended by a branch)
+// by their GPU address. It has the meaning of an instruction cache: code that changes under it is
+// executed stale until invalidate() or until the epoch it watches moves (ACQUIRE_MEM with the
+// instruction-cache bit, TLB invalidation). Its size is bounded; a full cache starts anew.
+//
+// A DecodeCache belongs to one engine thread and to one address space: the packet processor owns
+// one per compute unit and VMID, or calls invalidate() when a unit changes VMID or VF.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/isa/instruction.h"
+#include "pf-driver/softgpu/mem/port.h"
+
+namespace vgpu::softgpu::isa {
+
+/// Builds of the execute unit.
+enum class Variant : std::uint8_t { Baseline, Avx2 };
+
+/// Decodes the instruction at the start of `words` (1 to 3 are looked at; more do not matter).
+/// With too few words, or words that are no instruction of this GPU, op is Op::Illegal and size is
+/// what was looked at.
+[[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
+
+/// Instructions that follow each other in memory.
+struct Block {
+    std::uint64_t pc = 0;
+    std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that is named
+    std::vector<Instruction> code;
+};
+
+class DecodeCache {
+public:
+    /// Decoded code is valid while `epoch` keeps its value.
+    explicit DecodeCache(const std::atomic<std::uint64_t>& epoch);
+    /// With the handlers of a given build of the execute unit, for tests and measurements.
+    DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant);
+    DecodeCache(const DecodeCache&) = delete;
+    DecodeCache& operator=(const DecodeCache&) = delete;
+
+    /// The block that starts at `pc`; nullptr if the first word cannot be fetched (then
+    /// port.fault() says why). Valid until the next call of any member.
+    [[nodiscard]] const Block* find(std::uint64_t pc, mem::Port& port) {
+        if (epoch_.load(std::memory_order_acquire) != valid_epoch_) invalidate();
+        const Block* block = recent_[pc / 4 % kRecent];
+        if (block != nullptr && block->pc == pc) [[likely]]
+            return block;
+        return find_slow(pc, port);
+    }
+    /// Forgets all code.
+    void invalidate();
+    /// The same before the next block is looked up; safe while a block is being executed.
+    void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
+    [[nodiscard]] std::size_t instructions() const { return instructions_; }
+
+    static constexpr std::size_t kBlockInstructions = 32;
+    static constexpr std::size_t kMaxInstructions = 64 * 1024;
+
+private:
+    static constexpr std::size_t kRecent = 512;
+    const Block* find_slow(std::uint64_t pc, mem::Port& port);
+    std::unique_ptr<Block> build(std::uint64_t pc, mem::Port& port) const;
+
+    const std::atomic<std::uint64_t>& epoch_;
+    const Variant variant_;
+    std::uint64_t valid_epoch_ = ~0ull;
+    std::array<const Block*, kRecent> recent_{};
+    std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
+    std::size_t instructions_ = 0;
+};
+
+}  // namespace vgpu::softgpu::isa

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/isa/decode.h"
+#include "pf-driver/softgpu/isa/env.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+/// One word of code; false if it cannot be executed.
+bool fetch(std::uint64_t va, mem::Port& port, std::uint32_t& word) {
+    if (const std::byte* host = port.at(GpuVa{va}, mem::Access::Execute)) {
+        std::memcpy(&word, host, sizeof word);
+        return true;
+    }
+    return !port.has_fault() && port.read(GpuVa{va}, bytes_of(word));
+}
+
+/// What an operation of the longest encoding needs; a fetch behind the last page is no fault.
+std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint32_t, 2>& words) {
+    if (!fetch(va, port, words[0])) return 0;
+    if (fetch(va + 4, port, words[1])) return 2;
+    port.clear_fault();
+    return 1;
+}
+
+std::uint32_t vgprs_needed(const Instruction& instruction) {
+    std::uint32_t needed = instruction.dst_regs == 0 ? 0u : instruction.dst + instruction.dst_regs;
+    for (const Operand& source : instruction.src)
+        if (source.kind == OperandKind::Vgpr && source.regs != 0)
+            needed = std::max(needed, source.value + source.regs);
+    return needed;
+}
+
+void resolve(Instruction& instruction, const HandlerTable& table) {
+    const Handler operation = table[static_cast<std::size_t>(instruction.op)];
+    instruction.inner = operation;
+    instruction.handler = operation;
+    if (instruction.modifier == Modifier::Sdwa) instruction.handler = &run_sdwa;
+    if (instruction.modifier == Modifier::Dpp) instruction.handler = &run_dpp;
+}
+
+}  // namespace
+
+DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch) : DecodeCache(epoch, variant()) {}
+
+DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant)
+    : epoch_(epoch), variant_(variant) {}
+
+void DecodeCache::invalidate() {
+    recent_.fill(nullptr);
+    blocks_.clear();
+    instructions_ = 0;
+    valid_epoch_ = epoch_.load(std::memory_order_acquire);
+}
+
+const Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
+    auto known = blocks_.find(pc);
+    if (known == blocks_.end()) {
+        std::unique_ptr<Block> block = build(pc, port);
+        if (block->code.empty()) return nullptr;
+        if (instructions_ + block->code.size() > kMaxInstructions) invalidate();
+        instructions_ += block->code.size();
+        known = blocks_.emplace(pc, std::move(block)).first;
+    }
+    recent_[pc / 4 % kRecent] = known->second.get();
+    return known->second.get();
+}
+
+std::unique_ptr<Block> DecodeCache::build(std::uint64_t pc, mem::Port& port) const {
+    auto block = std::make_unique<Block>();
+    block->pc = pc;
+    block->code.reserve(kBlockInstructions);
+    for (std::uint64_t va = pc; block->code.size() < kBlockInstructions;) {
+        std::array<std::uint32_t, 2> words{};
+        const std::size_t count = fetch_words(va, port, words);
+        if (count == 0) break;
+        Instruction instruction = decode(std::span(words).first(count));
+        instruction.pc = va;
+        resolve(instruction, handlers(variant_));
+        const std::uint32_t needed =
+            std::max<std::uint32_t>(block->vgprs_needed, vgprs_needed(instruction));
+        block->vgprs_needed = static_cast<std::uint16_t>(needed);
+        block->code.push_back(instruction);
+        va += instruction.size;
+        if (instruction.ends_block) break;
+    }
+    // A fault behind the first instruction counts only when execution gets there.
+    if (!block->code.empty()) port.clear_fault();
+    return block;
+}
+
+}  // namespace vgpu::softgpu::isa

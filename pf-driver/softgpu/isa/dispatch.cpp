@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/isa/dispatch.h"
+
+#include <algorithm>
+
+#include "pf-driver/softgpu/base/bits.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+using std::uint32_t;
+using std::uint64_t;
+
+// COMPUTE_PGM_RSRC1
+constexpr unsigned kVgprBlocksFirst = 0, kVgprBlocksBits = 6, kFloatModeFirst = 12,
+                   kFloatModeBits = 8, kDx10Clamp = 21, kIeee = 23, kFp16Overflow = 26;
+// COMPUTE_PGM_RSRC2
+constexpr unsigned kScratchEnable = 0, kUserSgprsFirst = 1, kUserSgprsBits = 5, kGroupIdFirst = 7,
+                   kGroupInfo = 10;
+// MODE register
+constexpr uint32_t kModeDx10Clamp = 1u << 8, kModeIeee = 1u << 9, kModeFp16Overflow = 1u << 23;
+
+constexpr uint32_t kMaxGroupItems = 1024, kMaxUserSgprs = 16, kVgprGranule = 4;
+constexpr uint64_t kLdsGranule = 512;
+
+/// A user SGPR group: which code property asks for it, how long it is.
+struct UserSgprs {
+    unsigned property;
+    unsigned count;
+};
+constexpr UserSgprs kPrivateBuffer{0, 4}, kDispatchPtr{1, 2}, kQueuePtr{2, 2}, kKernargPtr{3, 2},
+    kDispatchId{4, 2}, kFlatScratchInit{5, 2}, kPrivateSize{6, 1};
+constexpr std::array<UserSgprs, 7> kUserSgprOrder{kPrivateBuffer, kDispatchPtr, kQueuePtr,
+                                                  kKernargPtr,    kDispatchId,  kFlatScratchInit,
+                                                  kPrivateSize};
+
+uint32_t user_sgprs(const DispatchSpec& spec) {
+    return static_cast<uint32_t>(bits(spec.pgm_rsrc2, kUserSgprsFirst, kUserSgprsBits));
+}
+
+uint32_t needed_user_sgprs(const DispatchSpec& spec) {
+    uint32_t needed = 0;
+    for (const UserSgprs& part : kUserSgprOrder)
+        if (bit(spec.code_properties, part.property)) needed += part.count;
+    return needed;
+}
+
+uint64_t items(const std::array<uint32_t, 3>& size) {
+    return uint64_t{size[0]} * size[1] * size[2];
+}
+
+uint32_t waves_for(uint64_t work_items) {
+    return static_cast<uint32_t>((work_items + kLanes - 1) / kLanes);
+}
+
+/// Writes scalar registers in order.
+class SgprWriter {
+public:
+    explicit SgprWriter(WaveState& state) : state_(state) {}
+    void word(uint32_t value) { state_.scalar[next_++] = value; }
+    void pair(uint64_t value) {
+        word(low32(value));
+        word(high32(value));
+    }
+    void seek(uint32_t place) { next_ = place; }
+
+private:
+    WaveState& state_;
+    std::size_t next_ = 0;
+};
+
+void write_user_sgprs(SgprWriter& out, const DispatchSpec& spec) {
+    if (spec.has_user_data) {
+        for (uint32_t i = 0; i < user_sgprs(spec); ++i) out.word(spec.user_data[i]);
+        return;
+    }
+    const auto wants = [&](const UserSgprs& part) {
+        return bit(spec.code_properties, part.property);
+    };
+    if (wants(kPrivateBuffer))
+        for (const uint32_t word : spec.scratch_descriptor) out.word(word);
+    if (wants(kDispatchPtr)) out.pair(spec.packet_address);
+    if (wants(kQueuePtr)) out.pair(spec.queue_address);
+    if (wants(kKernargPtr)) out.pair(spec.kernarg_address);
+    if (wants(kDispatchId)) out.pair(spec.dispatch_id);
+    if (wants(kFlatScratchInit)) out.pair(spec.scratch_base);
+    if (wants(kPrivateSize)) out.word(spec.private_bytes);
+}
+
+uint32_t group_info(uint32_t wave, uint32_t waves) {
+    return (wave == 0 ? 1u << 31 : 0) | (waves & 0x3f);
+}
+
+void write_system_sgprs(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
+                        uint32_t wave, uint32_t waves) {
+    out.seek(user_sgprs(spec));
+    for (unsigned d = 0; d < 3; ++d)
+        if (bit(spec.pgm_rsrc2, kGroupIdFirst + d)) out.word(placement.group_id[d]);
+    if (bit(spec.pgm_rsrc2, kGroupInfo)) out.word(group_info(wave, waves));
+    if (bit(spec.pgm_rsrc2, kScratchEnable))
+        out.word((placement.first_scratch_slot + wave) * spec.scratch_wave_bytes);
+}
+
+uint32_t mode_of(uint32_t rsrc1) {
+    const auto float_mode = static_cast<uint32_t>(bits(rsrc1, kFloatModeFirst, kFloatModeBits));
+    return float_mode | (bit(rsrc1, kDx10Clamp) ? kModeDx10Clamp : 0) |
+           (bit(rsrc1, kIeee) ? kModeIeee : 0) |
+           (bit(rsrc1, kFp16Overflow) ? kModeFp16Overflow : 0);
+}
+
+/// Local ids in v0, v1, v2, and EXEC. A partial group is packed: its waves are full but the last.
+uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32_t first) {
+    const uint64_t count = items(size);
+    uint64_t exec = 0;
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        const uint32_t item = first + lane;
+        if (item >= count) break;
+        exec |= uint64_t{1} << lane;
+        wave.vgprs[0].lane[lane] = item % size[0];
+        wave.vgprs[1].lane[lane] = item / size[0] % size[1];
+        wave.vgprs[2].lane[lane] = item / size[0] / size[1];
+    }
+    return exec;
+}
+
+std::array<uint32_t, 3> actual_size(const DispatchSpec& spec, const Placement& placement) {
+    std::array<uint32_t, 3> size{};
+    for (unsigned d = 0; d < 3; ++d) {
+        const uint64_t before = uint64_t{placement.group_id[d]} * spec.group_size[d];
+        size[d] = static_cast<uint32_t>(
+            std::min<uint64_t>(spec.group_size[d], spec.grid_size[d] - before));
+    }
+    return size;
+}
+
+}  // namespace
+
+DispatchError check(const DispatchSpec& spec) {
+    constexpr uint64_t kMaxAddress = uint64_t{1} << 48;
+    const auto is_zero = [](uint32_t n) { return n == 0; };
+    if (std::ranges::any_of(spec.group_size, is_zero) ||
+        std::ranges::any_of(spec.grid_size, is_zero))
+        return DispatchError::Dimensions;
+    const bool too_long =
+        std::ranges::any_of(spec.group_size, [](uint32_t n) { return n > kMaxGroupItems; });
+    if (too_long || items(spec.group_size) > kMaxGroupItems) return DispatchError::GroupTooBig;
+    if (spec.lds_bytes > kMaxLds.count) return DispatchError::LdsTooBig;
+    const bool too_few = !spec.has_user_data && needed_user_sgprs(spec) > user_sgprs(spec);
+    if (user_sgprs(spec) > kMaxUserSgprs || too_few) return DispatchError::UserSgprs;
+    if (spec.entry % 4 != 0 || spec.entry >= kMaxAddress) return DispatchError::EntryAddress;
+    return DispatchError::None;
+}
+
+std::array<uint32_t, 3> group_counts(const DispatchSpec& spec) {
+    std::array<uint32_t, 3> counts{};
+    for (unsigned d = 0; d < 3; ++d)
+        counts[d] = static_cast<uint32_t>((uint64_t{spec.grid_size[d]} + spec.group_size[d] - 1) /
+                                          spec.group_size[d]);
+    return counts;
+}
+
+uint32_t waves_per_group(const DispatchSpec& spec) {
+    return waves_for(items(spec.group_size));
+}
+
+uint32_t vgprs_per_wave(const DispatchSpec& spec) {
+    const auto blocks =
+        static_cast<uint32_t>(bits(spec.pgm_rsrc1, kVgprBlocksFirst, kVgprBlocksBits));
+    return std::min((blocks + 1) * kVgprGranule, kMaxVgprs);
+}
+
+void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement) {
+    const std::array<uint32_t, 3> size = actual_size(spec, placement);
+    const uint32_t waves = waves_for(items(size));
+    group.waves.resize(waves);
+    group.group_id = placement.group_id;
+    group.next_wave = 0;
+    group.lds.assign((spec.lds_bytes + kLdsGranule - 1) / kLdsGranule * kLdsGranule, std::byte{0});
+    for (uint32_t i = 0; i < waves; ++i) {
+        Wave& wave = group.waves[i];
+        wave.state = {};
+        wave.resize_vgprs(vgprs_per_wave(spec));
+        wave.state.pc = spec.entry;
+        wave.state.mode = mode_of(spec.pgm_rsrc1);
+        wave.state.hw_id = placement.hw_id + i;
+        wave.state.wave_in_group = static_cast<std::uint8_t>(i);
+        wave.state.scalar[static_cast<std::size_t>(ScalarReg::M0)] = ~0u;
+        SgprWriter sgprs(wave.state);
+        write_user_sgprs(sgprs, spec);
+        write_system_sgprs(sgprs, spec, placement, i, waves);
+        wave.state.set_pair(ScalarReg::Exec, write_local_ids(wave, size, i * kLanes));
+    }
+}
+
+}  // namespace vgpu::softgpu::isa

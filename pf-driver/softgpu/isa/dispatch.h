@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// From the fields of a kernel descriptor and of a dispatch packet to the first state of a
+// work-group: user SGPRs in the order of the code properties, system SGPRs, local ids, EXEC of
+// partial groups, scratch offsets, float mode. Sources: LLVM AMDGPUUsage "Initial Kernel Execution
+// State" and the Vega ISA manual.
+//
+// No memory is touched here: the packet processor reads packet, descriptor and queue, fills a
+// DispatchSpec, asks check() once per dispatch and start_workgroup() once per group. All values
+// come from a guest; check() is what makes them safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pf-driver/softgpu/isa/wave.h"
+
+namespace vgpu::softgpu::isa {
+
+struct DispatchSpec {
+    // kernel descriptor
+    std::uint64_t entry = 0;  ///< address of the first instruction
+    std::uint32_t pgm_rsrc1 = 0;
+    std::uint32_t pgm_rsrc2 = 0;
+    std::uint16_t code_properties = 0;
+    // dispatch
+    std::array<std::uint32_t, 3> group_size{1, 1, 1};  ///< work-items
+    std::array<std::uint32_t, 3> grid_size{1, 1, 1};   ///< work-items, not groups
+    std::uint32_t lds_bytes = 0;
+    std::uint32_t private_bytes = 0;  ///< per work-item
+    std::uint64_t packet_address = 0;
+    std::uint64_t queue_address = 0;
+    std::uint64_t kernarg_address = 0;
+    std::uint64_t dispatch_id = 0;
+    // scratch of the queue
+    std::array<std::uint32_t, 4> scratch_descriptor{};  ///< SRD for s[0:3]
+    std::uint64_t scratch_base = 0;                     ///< flat scratch init
+    std::uint32_t scratch_wave_bytes = 0;               ///< scratch of one wave (WAVESIZE)
+    // PM4 dispatches: COMPUTE_USER_DATA registers instead of code_properties
+    bool has_user_data = false;
+    std::array<std::uint32_t, 16> user_data{};
+};
+
+/// Why a dispatch cannot run; the packet processor maps it to the queue's error code.
+enum class DispatchError : std::uint8_t {
+    None,
+    Dimensions,    ///< a group or grid size is 0
+    GroupTooBig,   ///< more than 1024 work-items
+    LdsTooBig,     ///< more than 64 KiB
+    UserSgprs,     ///< more user SGPRs than there are, or fewer than the properties need
+    EntryAddress,  ///< not 4-byte aligned or not a 48-bit address
+};
+
+[[nodiscard]] DispatchError check(const DispatchSpec& spec);
+
+/// Work-groups in each dimension; a last, partial group counts.
+[[nodiscard]] std::array<std::uint32_t, 3> group_counts(const DispatchSpec& spec);
+
+/// Waves of a full group: what scratch slots and occupancy are counted in.
+[[nodiscard]] std::uint32_t waves_per_group(const DispatchSpec& spec);
+
+/// VGPRs that each wave gets (4 to 256).
+[[nodiscard]] std::uint32_t vgprs_per_wave(const DispatchSpec& spec);
+
+/// Where one group goes.
+struct Placement {
+    std::array<std::uint32_t, 3> group_id{};
+    /// Wave i of the group owns scratch bytes [(first_scratch_slot + i) * scratch_wave_bytes, ...).
+    std::uint32_t first_scratch_slot = 0;
+    std::uint32_t hw_id = 0;  ///< HW_ID register of wave 0; the wave number is added
+};
+
+/// Fills `group` for a spec that check() accepted and a group id inside the grid. Memory of an
+/// earlier group is reused; registers and LDS start as zero, so nothing leaks between kernels.
+void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement);
+
+}  // namespace vgpu::softgpu::isa

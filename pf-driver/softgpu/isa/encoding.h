@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+//
+// Where the fields of gfx900 machine words are (Vega ISA manual, chapter "Microcode Formats"), and
+// what operand numbers mean. Opcode numbers are not here but in ops/*.def.
+//
+// Used by isa/decode and its tests.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pf-driver/softgpu/isa/instruction.h"
+
+namespace vgpu::softgpu::isa::enc {
+
+struct Field {
+    unsigned first;
+    unsigned count;
+};
+
+// prefixes of the first word
+inline constexpr std::uint32_t kVop1Mask = 0xfe000000, kVop1 = 0x7e000000;
+inline constexpr std::uint32_t kVopcMask = 0xfe000000, kVopc = 0x7c000000;
+inline constexpr std::uint32_t kVop2Mask = 0x80000000, kVop2 = 0x00000000;
+inline constexpr std::uint32_t kSop1Mask = 0xff800000, kSop1 = 0xbe800000;
+inline constexpr std::uint32_t kSopcMask = 0xff800000, kSopc = 0xbf000000;
+inline constexpr std::uint32_t kSoppMask = 0xff800000, kSopp = 0xbf800000;
+inline constexpr std::uint32_t kSopkMask = 0xf0000000, kSopk = 0xb0000000;
+inline constexpr std::uint32_t kSop2Mask = 0xc0000000, kSop2 = 0x80000000;
+inline constexpr std::uint32_t kSmemMask = 0xfc000000, kSmem = 0xc0000000;
+inline constexpr std::uint32_t kVop3Mask = 0xfc000000, kVop3 = 0xd0000000;
+inline constexpr std::uint32_t kDsMask = 0xfc000000, kDs = 0xd8000000;
+inline constexpr std::uint32_t kFlatMask = 0xfc000000, kFlat = 0xdc000000;
+inline constexpr std::uint32_t kMubufMask = 0xfc000000, kMubuf = 0xe0000000;
+
+// scalar
+inline constexpr Field kSop2Op{23, 7}, kSop1Op{8, 8}, kSopcOp{16, 7}, kSoppOp{16, 7},
+    kSopkOp{23, 5}, kSsrc0{0, 8}, kSsrc1{8, 8}, kSdst{16, 7}, kSimm16{0, 16};
+inline constexpr Field kSmemOp{18, 8}, kSmemBase{0, 6}, kSmemData{6, 7}, kSmemSoffsetEnable{14, 1},
+    kSmemGlc{16, 1}, kSmemImm{17, 1}, kSmemOffset{0, 21}, kSmemSgpr{0, 7}, kSmemSoffset{25, 7};
+// vector
+inline constexpr Field kVop2Op{25, 6}, kVop1Op{9, 8}, kVopcOp{17, 8}, kSrc0{0, 9}, kVsrc1{9, 8},
+    kVdst{17, 8};
+inline constexpr Field kVop3Op{16, 10}, kVop3Vdst{0, 8}, kVop3Abs{8, 3}, kVop3OpSel{11, 4},
+    kVop3Sdst{8, 7}, kVop3Clamp{15, 1}, kVop3Src0{0, 9}, kVop3Src1{9, 9}, kVop3Src2{18, 9},
+    kVop3Omod{27, 2}, kVop3Neg{29, 3};
+inline constexpr Field kVop3pOp{16, 7}, kVop3pOpSel{11, 3}, kVop3pOpSelHi2{14, 1},
+    kVop3pOpSelHi{27, 2};
+inline constexpr std::uint32_t kVop3OfVop2 = 0x100, kVop3OfVop1 = 0x140, kFirstVop3p = 0x380;
+inline constexpr Field kSdwaSrc0{0, 8}, kSdwaDstSel{8, 3}, kSdwaDstUnused{11, 2}, kSdwaClamp{13, 1},
+    kSdwaOmod{14, 2}, kSdwaSel0{16, 3}, kSdwaMod0{19, 3}, kSdwaScalar0{23, 1}, kSdwaSel1{24, 3},
+    kSdwaMod1{27, 3}, kSdwaScalar1{31, 1}, kSdwaSdst{8, 7}, kSdwaHasSdst{15, 1};
+inline constexpr Field kDppControl{8, 9}, kDppBound{19, 1}, kDppMods{20, 4}, kDppBankMask{24, 4},
+    kDppRowMask{28, 4};
+// memory
+inline constexpr Field kDsOp{17, 8}, kDsOffsets{0, 16}, kDsGds{16, 1}, kDsAddress{0, 8},
+    kDsData0{8, 8}, kDsData1{16, 8}, kDsVdst{24, 8};
+inline constexpr Field kFlatOp{18, 7}, kFlatOffset{0, 13}, kFlatLds{13, 1}, kFlatSegment{14, 2},
+    kFlatGlc{16, 1}, kFlatAddress{0, 8}, kFlatData{8, 8}, kFlatSaddr{16, 7}, kFlatVdst{24, 8};
+inline constexpr std::uint32_t kFlatUnsignedMask = 0xfff, kNoSaddr = 0x7f;
+inline constexpr Field kMubufOp{18, 7}, kMubufOffset{0, 12}, kMubufOffen{12, 1}, kMubufIdxen{13, 1},
+    kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8}, kMubufSrsrc{16, 5},
+    kMubufTfe{23, 1}, kMubufSoffset{24, 8};
+
+// operand numbers
+inline constexpr std::uint32_t kScalars = 128, kVgprs = 256, kFirstVgpr = 256, kVcc = 106;
+inline constexpr std::uint32_t kZero = 128, kLastPositive = 192, kLastNegative = 208;
+inline constexpr std::uint32_t kSharedBase = 235, kSharedLimit = 236, kPrivateBase = 237,
+                               kPrivateLimit = 238;
+inline constexpr std::uint32_t kFirstFloat = 240, kInverseTwoPi = 248;
+inline constexpr std::uint32_t kSdwa = 249, kDpp = 250, kVccZero = 251, kExecZero = 252, kScc = 253,
+                               kLiteral = 255;
+
+constexpr bool is_special(std::uint32_t code) {
+    return (code >= kSharedBase && code <= kPrivateLimit) || (code >= kVccZero && code <= kScc);
+}
+
+/// 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi)
+struct FloatConstant {
+    std::uint16_t half;
+    std::uint32_t single;
+    std::uint32_t double_high;
+};
+inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
+    {0x3800, 0x3f000000, 0x3fe00000},
+    {0xb800, 0xbf000000, 0xbfe00000},
+    {0x3c00, 0x3f800000, 0x3ff00000},
+    {0xbc00, 0xbf800000, 0xbff00000},
+    {0x4000, 0x40000000, 0x40000000},
+    {0xc000, 0xc0000000, 0xc0000000},
+    {0x4400, 0x40800000, 0x40100000},
+    {0xc400, 0xc0800000, 0xc0100000},
+    {0x3118, 0x3e22f983, 0x3fc45f30},
+}};
+inline constexpr std::uint64_t kInverseTwoPiDouble = 0x3fc45f306dc9c882;
+
+// DPP: which lane a lane reads
+inline constexpr std::uint16_t kDppQuadPermLast = 0xff, kDppRowShl = 0x100, kDppRowShr = 0x110,
+                               kDppRowRor = 0x120, kDppWaveShl = 0x130, kDppWaveRol = 0x134,
+                               kDppWaveShr = 0x138, kDppWaveRor = 0x13c, kDppRowMirror = 0x140,
+                               kDppRowHalfMirror = 0x141, kDppRowBcast15 = 0x142,
+                               kDppRowBcast31 = 0x143;
+
+constexpr bool is_dpp_control(std::uint16_t control) {
+    if (control <= kDppQuadPermLast) return true;
+    if (control > kDppRowShl && control < kDppRowShl + 16) return true;
+    if (control > kDppRowShr && control < kDppRowShr + 16) return true;
+    if (control > kDppRowRor && control < kDppRowRor + 16) return true;
+    return control == kDppWaveShl || control == kDppWaveRol || control == kDppWaveShr ||
+           control == kDppWaveRor || (control >= kDppRowMirror && control <= kDppRowBcast31);
+}
+
+constexpr std::int32_t sign_extend(std::uint32_t value, unsigned bits) {
+    const unsigned shift = 32 - bits;
+    return static_cast<std::int32_t>(value << shift) >> shift;
+}
+
+/// Program control after which the next instruction need not be the one that follows.
+constexpr bool ends_block_sopp(Op op) {
+    return op != Op::s_nop && op != Op::s_waitcnt && op != Op::s_wakeup && op != Op::s_setprio &&
+           op != Op::s_sendmsg && op != Op::s_incperflevel && op != Op::s_decperflevel &&
+           op != Op::s_ttracedata;
+}
+
+}  // namespace vgpu::softgpu::isa::enc

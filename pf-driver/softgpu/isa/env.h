@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// What a handler sees: the wave whose turn it is and the world around it. Built by run() for each
+// turn; nothing here outlives it. Scalar operands are read and written here, so that every unit
+// does it alike.
+//
+// Internal to isa/: included by the run loop and by the execute units.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "pf-driver/softgpu/isa/encoding.h"
+#include "pf-driver/softgpu/isa/execute.h"
+
+namespace vgpu::softgpu::isa {
+
+#define VGPU_INLINE [[gnu::always_inline]] inline
+
+using u8 = std::uint8_t;
+using i8 = std::int8_t;
+using u16 = std::uint16_t;
+using i16 = std::int16_t;
+using u32 = std::uint32_t;
+using i32 = std::int32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+using f32 = float;
+using f64 = double;
+
+/// MODE register fields.
+namespace mode {
+inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
+                     kDenormDoubleShift = 6, kFloatBits = 0xff, kFloatDefault = 0xf0,
+                     kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27;
+}
+
+struct Env {
+    WaveState& wave;
+    u32* s;      ///< scalar file
+    VgprRow* v;  ///< vector registers, then scratch rows
+    u32 vgprs;   ///< registers of the kernel
+    std::byte* lds;
+    u32 lds_bytes;
+    Workgroup& group;
+    const RunContext& context;
+    RunResult& result;
+    bool slept = false;
+    bool changed_phase = false;  ///< the group has to look at its barrier
+
+    VGPU_INLINE u64 exec() const { return pair(static_cast<u32>(ScalarReg::Exec)); }
+    VGPU_INLINE void set_exec(u64 value) { set_pair(static_cast<u32>(ScalarReg::Exec), value); }
+    VGPU_INLINE u64 vcc() const { return pair(static_cast<u32>(ScalarReg::Vcc)); }
+    VGPU_INLINE u32 m0() const { return s[static_cast<u32>(ScalarReg::M0)]; }
+    VGPU_INLINE u64 pair(u32 first) const { return u64{s[first]} | (u64{s[first + 1]} << 32); }
+    VGPU_INLINE void set_pair(u32 first, u64 value) {
+        s[first] = static_cast<u32>(value);
+        s[first + 1] = static_cast<u32>(value >> 32);
+    }
+    VGPU_INLINE bool ieee() const { return (wave.mode & mode::kIeee) != 0; }
+
+    /// Operands that are neither registers nor numbers.
+    u64 special(u32 code) const;
+
+    VGPU_INLINE u32 scalar32(const Operand& operand) const {
+        if (operand.kind == OperandKind::Scalar) return s[operand.value];
+        if (operand.kind == OperandKind::Special) return static_cast<u32>(special(operand.value));
+        return operand.value;
+    }
+    VGPU_INLINE u64 scalar64(const Operand& operand) const {
+        switch (operand.kind) {
+            case OperandKind::Scalar:
+                return pair(operand.value);
+            case OperandKind::ConstantSigned:
+                return static_cast<u64>(i64{static_cast<i32>(operand.value)});
+            case OperandKind::ConstantHigh:
+                return u64{operand.value} << 32;
+            case OperandKind::InverseTwoPi:
+                return enc::kInverseTwoPiDouble;
+            case OperandKind::Special:
+                return special(operand.value);
+            default:
+                return operand.value;
+        }
+    }
+};
+
+using HandlerTable = std::array<Handler, kOpCount + 1>;
+
+/// The handlers of each unit are written into `table`; several units make up a variant.
+void fill_scalar(HandlerTable& table);
+namespace baseline {
+void fill_vector(HandlerTable& table);
+void fill_compare(HandlerTable& table);
+void fill_memory(HandlerTable& table);
+void fill_lds(HandlerTable& table);
+void fill_scalar_memory(HandlerTable& table);
+}  // namespace baseline
+namespace avx2 {
+void fill_vector(HandlerTable& table);
+void fill_compare(HandlerTable& table);
+void fill_memory(HandlerTable& table);
+void fill_lds(HandlerTable& table);
+void fill_scalar_memory(HandlerTable& table);
+}  // namespace avx2
+
+/// Handlers around an operation: parts of registers, other lanes.
+Outcome run_sdwa(Env& env, const Instruction& instruction);
+Outcome run_dpp(Env& env, const Instruction& instruction);
+/// The same instruction under a MODE that is not the usual one, or with registers out of range.
+Outcome run_with_care(Env& env, const Instruction& instruction);
+
+[[nodiscard]] const HandlerTable& handlers(Variant which);
+
+}  // namespace vgpu::softgpu::isa

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/isa/execute.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+
+#include "pf-driver/softgpu/isa/env.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+/// Instructions of one turn of a wave.
+constexpr u64 kTurn = 256;
+/// Rounds in which every wave only sleeps, until run() gives the thread back.
+constexpr u32 kSleepyRounds = 8;
+
+constexpr u32 kHostDefault = 0x1f80;
+
+/// The host's float mode during run(): the default one, whatever the caller has.
+class DefaultFloatMode {
+public:
+    DefaultFloatMode() : before_(_mm_getcsr()) { _mm_setcsr(kHostDefault); }
+    ~DefaultFloatMode() { _mm_setcsr(before_); }
+    DefaultFloatMode(const DefaultFloatMode&) = delete;
+    DefaultFloatMode& operator=(const DefaultFloatMode&) = delete;
+
+private:
+    u32 before_;
+};
+
+/// Why a turn ended.
+enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
+
+bool is_usual(const WaveState& wave, const Block& block) {
+    return (wave.mode & (mode::kFloatBits | mode::kGprIndex)) == mode::kFloatDefault &&
+           block.vgprs_needed <= wave.vgpr_count;
+}
+
+/// One run() call.
+class Runner {
+public:
+    Runner(Workgroup& group, const RunContext& context) : group_(group), context_(context) {}
+
+    RunResult run();
+
+private:
+    Turn turn(Wave& wave, u64 limit);
+    Outcome run_block(Env& env, const Block& block, u64 limit);
+    Turn event(const Env& env, Outcome outcome);
+    Turn fetch_fault(const WaveState& wave);
+    void release_barrier();
+    [[nodiscard]] bool pick_wave();
+    [[nodiscard]] u32 running() const;
+    [[nodiscard]] bool stop_requested() const {
+        return context_.stop.load(std::memory_order_relaxed);
+    }
+    RunResult finish(StopReason reason) {
+        result_.reason = reason;
+        return result_;
+    }
+
+    Workgroup& group_;
+    const RunContext& context_;
+    RunResult result_;
+    const Instruction* last_ = nullptr;
+};
+
+/// Executes at most `limit` instructions of a block; leaves the pc where execution goes on.
+Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
+    const std::size_t count = std::min<u64>(block.code.size(), limit);
+    const Instruction* i = block.code.data();
+    const Instruction* const end = i + count;
+    const bool usual = is_usual(env.wave, block);
+    Outcome outcome = Outcome::Next;
+    for (; i != end; ++i) {
+        outcome = usual ? i->handler(env, *i) : run_with_care(env, *i);
+        if (outcome != Outcome::Next) break;
+    }
+    const bool failed = outcome == Outcome::Fault || outcome == Outcome::Illegal;
+    last_ = outcome == Outcome::Next ? i - 1 : i;
+    const u64 done = static_cast<u64>(last_ - block.code.data()) + (failed ? 0 : 1);
+    env.wave.retired += done;
+    result_.retired += done;
+    if (outcome == Outcome::Jump) return Outcome::Next;
+    env.wave.pc = failed ? last_->pc : last_->pc + last_->size;
+    return outcome;
+}
+
+Turn Runner::event(const Env& env, Outcome outcome) {
+    static constexpr std::array<std::pair<Outcome, StopReason>, 3> kReasons{{
+        {Outcome::Fault, StopReason::Fault},
+        {Outcome::Illegal, StopReason::IllegalInstruction},
+        {Outcome::Trap, StopReason::Trap},
+    }};
+    const auto is_outcome = [&](const auto& row) { return row.first == outcome; };
+    result_.reason = std::ranges::find_if(kReasons, is_outcome)->second;
+    result_.wave = env.wave.wave_in_group;
+    result_.pc = env.wave.pc;
+    result_.words = last_->words;
+    if (outcome == Outcome::Trap) env.wave.phase = WavePhase::Halted;
+    return Turn::Event;
+}
+
+Turn Runner::fetch_fault(const WaveState& wave) {
+    result_.reason = StopReason::Fault;
+    result_.wave = wave.wave_in_group;
+    result_.pc = wave.pc;
+    result_.fault = context_.port.fault();
+    if (!context_.port.has_fault())
+        result_.fault = {mem::FaultKind::OutOfRange, mem::Access::Execute, GpuVa{wave.pc}};
+    context_.port.clear_fault();
+    return Turn::Event;
+}
+
+Turn Runner::turn(Wave& wave, u64 limit) {
+    Env env{wave.state,
+            wave.state.scalar.data(),
+            wave.vgprs.data(),
+            wave.state.vgpr_count,
+            group_.lds.data(),
+            static_cast<u32>(group_.lds.size()),
+            group_,
+            context_,
+            result_};
+    const u64 last = result_.retired + limit;
+    while (result_.retired < last) {
+        if (stop_requested()) return Turn::Stopped;
+        const Block* block = context_.cache.find(wave.state.pc, context_.port);
+        if (block == nullptr) return fetch_fault(wave.state);
+        const Outcome outcome = run_block(env, *block, last - result_.retired);
+        if (outcome == Outcome::Next) continue;
+        if (outcome != Outcome::Yield) return event(env, outcome);
+        if (env.changed_phase) return Turn::PhaseChanged;
+        return env.slept ? Turn::Slept : Turn::TimeUp;
+    }
+    return Turn::TimeUp;
+}
+
+/// All waves that have not ended wait: let them go on.
+void Runner::release_barrier() {
+    const auto is_before = [](const Wave& wave) {
+        return wave.state.phase == WavePhase::Running || wave.state.phase == WavePhase::Halted;
+    };
+    if (std::ranges::any_of(group_.waves, is_before)) return;
+    for (Wave& wave : group_.waves)
+        if (wave.state.phase == WavePhase::AtBarrier) wave.state.phase = WavePhase::Running;
+}
+
+u32 Runner::running() const {
+    const auto is_running = [](const Wave& w) { return w.state.phase == WavePhase::Running; };
+    return static_cast<u32>(std::ranges::count_if(group_.waves, is_running));
+}
+
+/// Moves the turn to the next wave that can run, starting with the one whose turn it is.
+bool Runner::pick_wave() {
+    const auto count = static_cast<u32>(group_.waves.size());
+    for (u32 k = 0; k < count; ++k) {
+        const u32 candidate = (group_.next_wave + k) % count;
+        if (group_.waves[candidate].state.phase != WavePhase::Running) continue;
+        group_.next_wave = candidate;
+        return true;
+    }
+    return false;
+}
+
+RunResult Runner::run() {
+    const DefaultFloatMode float_mode;
+    u32 sleepy_turns = 0;
+    for (;;) {
+        if (!pick_wave())
+            return finish(group_.ended() ? StopReason::AllWavesEnded : StopReason::Halted);
+        if (result_.retired >= context_.budget) return finish(StopReason::Budget);
+        if (stop_requested()) return finish(StopReason::Stopped);
+        const u64 left = context_.budget - result_.retired;
+        const Turn why = turn(group_.waves[group_.next_wave], std::min(left, kTurn));
+        if (why == Turn::Stopped) return finish(StopReason::Stopped);
+        if (why == Turn::Event) return result_;
+        if (why == Turn::PhaseChanged) release_barrier();
+        group_.next_wave = (group_.next_wave + 1) % static_cast<u32>(group_.waves.size());
+        sleepy_turns = why == Turn::Slept ? sleepy_turns + 1 : 0;
+        result_.only_sleepers = sleepy_turns != 0 && sleepy_turns >= running();
+        if (sleepy_turns != 0 && sleepy_turns >= running() * kSleepyRounds)
+            return finish(StopReason::Budget);
+    }
+}
+
+HandlerTable make_table(Variant which) {
+    HandlerTable table{};
+    fill_scalar(table);
+    if (which == Variant::Avx2) {
+        avx2::fill_vector(table);
+        avx2::fill_compare(table);
+        avx2::fill_memory(table);
+        avx2::fill_lds(table);
+        avx2::fill_scalar_memory(table);
+    } else {
+        baseline::fill_vector(table);
+        baseline::fill_compare(table);
+        baseline::fill_memory(table);
+        baseline::fill_lds(table);
+        baseline::fill_scalar_memory(table);
+    }
+    return table;
+}
+
+}  // namespace
+
+RunResult run(Workgroup& group, const RunContext& context) {
+    if (group.waves.empty()) {
+        RunResult nothing;
+        nothing.reason = StopReason::AllWavesEnded;
+        return nothing;
+    }
+    return Runner(group, context).run();
+}
+
+bool has_variant(Variant which) {
+    if (which == Variant::Baseline) return true;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+Variant variant() {
+    static const Variant chosen = has_variant(Variant::Avx2) ? Variant::Avx2 : Variant::Baseline;
+    return chosen;
+}
+
+const HandlerTable& handlers(Variant which) {
+    static const HandlerTable baseline_table = make_table(Variant::Baseline);
+    static const HandlerTable avx2_table = make_table(Variant::Avx2);
+    return which == Variant::Avx2 ? avx2_table : baseline_table;
+}
+
+}  // namespace vgpu::softgpu::isa

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// run(): executes a work-group until its budget is used up, somebody asks to stop, all waves have
+// ended or a wave does what it may not. Waves take turns of a few hundred instructions, so a wave
+// that spins for another one cannot starve it. Everything that outlives run() is in the Workgroup:
+// whatever the reason for stopping, the group may be saved, moved, and run again.
+//
+// The unit exists twice, for x86-64-v2 and for AVX2 with FMA, and the processor chooses; results
+// are the same bit for bit. Threads run different groups at the same time; a Port, a DecodeCache
+// and a Workgroup belong to one thread during run().
+//
+// Called by the packet processor's compute units and by tests.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/isa/decode.h"
+#include "pf-driver/softgpu/isa/wave.h"
+#include "pf-driver/softgpu/mem/port.h"
+
+namespace vgpu::softgpu::isa {
+
+/// Takes the messages of s_sendmsg while a kernel runs.
+class MessageSink {
+public:
+    virtual ~MessageSink() = default;
+    /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave.
+    virtual void interrupt(std::uint32_t payload) = 0;
+};
+
+/// Flat-address windows of LDS and scratch (SH_MEM_BASES); 4 GiB each.
+struct Apertures {
+    std::uint64_t shared_base = 0x0001'0000'0000'0000;
+    std::uint64_t private_base = 0x0002'0000'0000'0000;
+};
+
+struct RunContext {
+    mem::Port& port;
+    DecodeCache& cache;
+    const Clock& clock;
+    MessageSink& messages;
+    /// Set by any thread: run() returns at the next instruction boundary it looks at (within 32
+    /// instructions).
+    const std::atomic<bool>& stop;
+    std::uint64_t budget = 0;  ///< instructions of all waves together
+    Apertures apertures{};
+    std::uint64_t reference_hz = 27'000'000;  ///< s_memrealtime
+    std::uint64_t core_hz = 1'000'000'000;    ///< s_memtime
+};
+
+enum class StopReason : std::uint8_t {
+    Budget,
+    Stopped,
+    AllWavesEnded,
+    Fault,               ///< `fault`, `lane`; pc is that of the instruction
+    IllegalInstruction,  ///< `words`; pc is that of the instruction
+    Trap,                ///< `trap_id`; pc is behind s_trap, the wave is Halted
+    Halted,              ///< every wave that has not ended waits in s_sethalt
+};
+
+struct RunResult {
+    StopReason reason = StopReason::Budget;
+    std::uint64_t retired = 0;  ///< instructions executed by this call
+    /// No wave did more than sleep or wait in its last turn: a good moment to run something else.
+    bool only_sleepers = false;
+    // of the wave that caused Fault, IllegalInstruction or Trap
+    std::uint32_t wave = 0;
+    std::uint32_t lane = 0;
+    std::uint64_t pc = 0;
+    mem::Fault fault{};
+    std::array<std::uint32_t, 2> words{};
+    std::uint32_t trap_id = 0;
+};
+
+[[nodiscard]] RunResult run(Workgroup& group, const RunContext& context);
+
+/// Which build of the execute unit run() uses on this machine.
+[[nodiscard]] Variant variant();
+/// For tests that compare the variants; false if this machine lacks it.
+[[nodiscard]] bool has_variant(Variant which);
+
+}  // namespace vgpu::softgpu::isa

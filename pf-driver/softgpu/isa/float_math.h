@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT
+//
+// Floating-point functions for ops/*.def, as lane_math.h: IEEE operations of the host, and the
+// parts where the GPU differs (NaN and zero rules of min and max, saturating conversions, division
+// helpers, half precision).
+#pragma once
+
+#include "pf-driver/softgpu/isa/lane_math.h"
+
+namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
+
+template <class T> struct FloatTraits;
+template <> struct FloatTraits<f32> {
+    using Bits = u32;
+    static constexpr int kMantissa = 23, kBias = 127, kMaxExponent = 255;
+    static constexpr Bits kSign = 0x80000000, kQuiet = 0x00400000, kInf = 0x7f800000;
+};
+template <> struct FloatTraits<f64> {
+    using Bits = u64;
+    static constexpr int kMantissa = 52, kBias = 1023, kMaxExponent = 2047;
+    static constexpr Bits kSign = 0x8000000000000000, kQuiet = 0x0008000000000000,
+                          kInf = 0x7ff0000000000000;
+};
+
+template <class T> VGPU_INLINE auto bits_of(T a) {
+    return std::bit_cast<typename FloatTraits<T>::Bits>(a);
+}
+template <class T> VGPU_INLINE T from_bits(typename FloatTraits<T>::Bits bits) {
+    return std::bit_cast<T>(bits);
+}
+template <class T> VGPU_INLINE int exponent_of(T a) {
+    using F = FloatTraits<T>;
+    return static_cast<int>((bits_of(a) >> F::kMantissa) &
+                            static_cast<typename F::Bits>(F::kMaxExponent));
+}
+template <class T> VGPU_INLINE bool is_signalling(T a) {
+    return a != a && (bits_of(a) & FloatTraits<T>::kQuiet) == 0;
+}
+template <class T> VGPU_INLINE T quieted(T a) {
+    return from_bits<T>(bits_of(a) | FloatTraits<T>::kQuiet);
+}
+template <class T> VGPU_INLINE bool is_denormal(T a) {
+    return exponent_of(a) == 0 && a != T{0};
+}
+template <class T> VGPU_INLINE T flushed(T a) {
+    return exponent_of(a) == 0 ? from_bits<T>(bits_of(a) & FloatTraits<T>::kSign) : a;
+}
+template <class T> VGPU_INLINE T absolute(T a) {
+    return from_bits<T>(bits_of(a) & ~FloatTraits<T>::kSign);
+}
+
+VGPU_INLINE f32 floor_of(f32 a) {
+    return __builtin_floorf(a);
+}
+VGPU_INLINE f64 floor_of(f64 a) {
+    return __builtin_floor(a);
+}
+VGPU_INLINE f32 ceil_of(f32 a) {
+    return __builtin_ceilf(a);
+}
+VGPU_INLINE f64 ceil_of(f64 a) {
+    return __builtin_ceil(a);
+}
+VGPU_INLINE f32 trunc_of(f32 a) {
+    return __builtin_truncf(a);
+}
+VGPU_INLINE f64 trunc_of(f64 a) {
+    return __builtin_trunc(a);
+}
+/// Runs with the host's default rounding: such operations have no float mode.
+VGPU_INLINE f32 nearest_even(f32 a) {
+    return __builtin_rintf(a);
+}
+VGPU_INLINE f64 nearest_even(f64 a) {
+    return __builtin_rint(a);
+}
+VGPU_INLINE f32 sqrt_of(f32 a) {
+    return __builtin_sqrtf(a);
+}
+VGPU_INLINE f64 sqrt_of(f64 a) {
+    return __builtin_sqrt(a);
+}
+VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
+    return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
+}
+VGPU_INLINE f64 reciprocal_sqrt(f64 a) {
+    return 1.0 / __builtin_sqrt(a);
+}
+VGPU_INLINE f32 fma_of(f32 a, f32 b, f32 c) {
+    return __builtin_fmaf(a, b, c);
+}
+VGPU_INLINE f64 fma_of(f64 a, f64 b, f64 c) {
+    return __builtin_fma(a, b, c);
+}
+VGPU_INLINE f32 exp2_of(f32 a) {
+    return std::exp2(a);
+}
+VGPU_INLINE f32 log2_of(f32 a) {
+    return std::log2(a);
+}
+
+/// Sine of `a` turns.
+VGPU_INLINE f32 sin_turns(f32 a) {
+    const f64 turns = f64{a} - __builtin_floor(f64{a});
+    return static_cast<f32>(std::sin(turns * 6.283185307179586476925));
+}
+VGPU_INLINE f32 cos_turns(f32 a) {
+    const f64 turns = f64{a} - __builtin_floor(f64{a});
+    return static_cast<f32>(std::cos(turns * 6.283185307179586476925));
+}
+
+template <class T> VGPU_INLINE T fraction(T a) {
+    const T r = a - floor_of(a);
+    constexpr T below_one = T{1} - std::numeric_limits<T>::epsilon() / 2;
+    return r >= T{1} ? below_one : r;
+}
+template <class T> VGPU_INLINE T mul_legacy(T a, T b) {
+    return a == T{0} || b == T{0} ? T{0} : a * b;
+}
+/// The unfused single-precision multiply-add never sees denormals.
+VGPU_INLINE f32 mad_flushed(f32 a, f32 b, f32 c) {
+    return flushed(flushed(flushed(a) * flushed(b)) + flushed(c));
+}
+
+/// Minimum with the GPU's rules: -0 < +0, a number beats a NaN, IEEE mode quiets signalling NaNs.
+template <class T> VGPU_INLINE T min_of(T a, T b, bool ieee) {
+    const T smaller = a < b ? a : b;
+    const T ordered = a == b ? from_bits<T>(bits_of(a) | bits_of(b)) : smaller;
+    const T number = a != a ? b : (b != b ? a : ordered);
+    const T quiet_b = ieee && is_signalling(b) ? quieted(b) : number;
+    return ieee && is_signalling(a) ? quieted(a) : quiet_b;
+}
+template <class T> VGPU_INLINE T max_of(T a, T b, bool ieee) {
+    const T larger = a > b ? a : b;
+    const T ordered = a == b ? from_bits<T>(bits_of(a) & bits_of(b)) : larger;
+    const T number = a != a ? b : (b != b ? a : ordered);
+    const T quiet_b = ieee && is_signalling(b) ? quieted(b) : number;
+    return ieee && is_signalling(a) ? quieted(a) : quiet_b;
+}
+template <class T> VGPU_INLINE T median_of(T a, T b, T c, bool ieee) {
+    if (a != a || b != b || c != c) return min_of(min_of(a, b, ieee), c, ieee);
+    const T low = min_of(a, b, false);
+    const T high = max_of(a, b, false);
+    return min_of(max_of(low, c, false), high, false);
+}
+template <class T> VGPU_INLINE T atomic_min(T d, T a) {
+    return min_of(d, a, false);
+}
+template <class T> VGPU_INLINE T atomic_max(T d, T a) {
+    return max_of(d, a, false);
+}
+
+template <class T> VGPU_INLINE i32 to_i32(T a) {
+    if (!(a > T{-2147483648.0})) return a != a ? 0 : std::numeric_limits<i32>::min();
+    return a >= T{2147483648.0} ? std::numeric_limits<i32>::max() : static_cast<i32>(a);
+}
+template <class T> VGPU_INLINE u32 to_u32(T a) {
+    if (!(a > T{0})) return 0;
+    return a >= T{4294967296.0} ? ~0u : static_cast<u32>(static_cast<i64>(a));
+}
+VGPU_INLINE u32 to_u8(f32 a) {
+    const f32 rounded = nearest_even(a);
+    if (!(rounded > 0.0f)) return 0;
+    return rounded >= 255.0f ? 255 : static_cast<u32>(static_cast<i32>(rounded));
+}
+/// [-1, 1] or [0, 1] as a normalised integer.
+template <class T> VGPU_INLINE T to_norm(f32 a) {
+    constexpr f32 top = static_cast<f32>(std::numeric_limits<T>::max());
+    constexpr f32 low = std::is_signed_v<T> ? -1.0f : 0.0f;
+    const f32 bounded = a != a ? 0.0f : (a < low ? low : (a > 1.0f ? 1.0f : a));
+    return static_cast<T>(static_cast<i32>(nearest_even(bounded * top)));
+}
+
+template <class T> VGPU_INLINE bool is_finite_nonzero(T a) {
+    return exponent_of(a) != FloatTraits<T>::kMaxExponent && a != T{0};
+}
+template <class T> VGPU_INLINE i32 frexp_exponent(T a) {
+    if (!is_finite_nonzero(a)) return 0;
+    int exponent = 0;
+    (void)std::frexp(a, &exponent);
+    return exponent;
+}
+template <class T> VGPU_INLINE T frexp_mantissa(T a) {
+    if (!is_finite_nonzero(a)) return a;
+    int exponent = 0;
+    return std::frexp(a, &exponent);
+}
+VGPU_INLINE f32 scale_by(f32 a, i32 exponent) {
+    const i32 bounded = exponent < -300 ? -300 : (exponent > 300 ? 300 : exponent);
+    const f64 power = std::bit_cast<f64>(static_cast<u64>(i64{bounded} + 1023) << 52);
+    return static_cast<f32>(f64{a} * power);
+}
+VGPU_INLINE f64 scale_by(f64 a, i32 exponent) {
+    return std::scalbn(a, exponent);
+}
+
+template <class T> VGPU_INLINE bool is_class(T a, u32 classes) {
+    const bool negative = (bits_of(a) & FloatTraits<T>::kSign) != 0;
+    u32 place = negative ? 3 : 8;
+    if (a != a)
+        place = is_signalling(a) ? 0 : 1;
+    else if (exponent_of(a) == FloatTraits<T>::kMaxExponent)
+        place = negative ? 2 : 9;
+    else if (a == T{0})
+        place = negative ? 5 : 6;
+    else if (exponent_of(a) == 0)
+        place = negative ? 4 : 7;
+    return ((classes >> place) & 1) != 0;
+}
+
+// ---- division helpers: quotient estimate a, denominator b, numerator c
+
+template <class T> struct DivTraits;
+template <> struct DivTraits<f32> {
+    static constexpr int kFar = 96, kScale = 64, kTiny = 23, kUnderflow = -150;
+};
+template <> struct DivTraits<f64> {
+    static constexpr int kFar = 768, kScale = 128, kTiny = 53, kUnderflow = -1075;
+};
+
+template <class T> VGPU_INLINE bool same_bits(T a, T b) {
+    return bits_of(a) == bits_of(b);
+}
+
+template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
+    using D = DivTraits<T>;
+    if (c == T{0} || b == T{0}) return std::numeric_limits<T>::quiet_NaN();
+    const bool is_denominator = same_bits(a, b);
+    if (exponent_of(c) - exponent_of(b) >= D::kFar)
+        return is_denominator ? scale_by(a, D::kScale) : a;
+    if (is_denormal(b)) return scale_by(a, D::kScale);
+    const bool tiny_reciprocal = is_denormal(T{1} / b);
+    const bool tiny_quotient = is_denormal(c / b);
+    if (tiny_reciprocal && tiny_quotient) return is_denominator ? scale_by(a, -D::kScale) : a;
+    if (tiny_reciprocal) return scale_by(a, -D::kScale);
+    if (tiny_quotient) return same_bits(a, c) ? scale_by(a, D::kScale) : a;
+    return exponent_of(c) <= D::kTiny ? scale_by(a, D::kScale) : a;
+}
+/// Whether the quotient has to be scaled back by v_div_fmas.
+template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
+    if (c == T{0} || b == T{0}) return false;
+    if (exponent_of(c) - exponent_of(b) >= DivTraits<T>::kFar) return true;
+    return !is_denormal(b) && is_denormal(c / b);
+}
+/// The quotient sum of v_div_fmas, scaled back by what v_div_scale had put in: a big quotient had
+/// been made smaller, a small one bigger.
+template <class T> VGPU_INLINE T div_scaled_back(T sum, T estimate) {
+    constexpr int scale = DivTraits<T>::kScale;
+    return scale_by(sum, exponent_of(estimate) > FloatTraits<T>::kBias ? scale : -scale);
+}
+template <class T> VGPU_INLINE T with_sign(T magnitude, bool negative) {
+    const T plain = absolute(magnitude);
+    return negative ? -plain : plain;
+}
+template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
+    using F = FloatTraits<T>;
+    const bool negative = ((bits_of(b) ^ bits_of(c)) & F::kSign) != 0;
+    const T infinity = from_bits<T>(F::kInf);
+    if (c != c) return quieted(c);
+    if (b != b) return quieted(b);
+    const bool both_zero = b == T{0} && c == T{0};
+    const bool both_infinite = absolute(b) == infinity && absolute(c) == infinity;
+    if (both_zero || both_infinite) return from_bits<T>(F::kSign | F::kInf | F::kQuiet);
+    if (b == T{0} || absolute(c) == infinity) return with_sign(infinity, negative);
+    if (absolute(b) == infinity || c == T{0}) return with_sign(T{0}, negative);
+    if (exponent_of(c) - exponent_of(b) < DivTraits<T>::kUnderflow)
+        return with_sign(from_bits<T>(1) / T{2},
+                         negative);  // underflow as the rounding mode has it
+    return with_sign(a != a ? infinity : a, negative);
+}
+
+/// 53 bits of 2 / pi that matter for the argument reduction of `a`, segment `b`.
+f64 trig_preop(f64 a, u32 b);
+
+// ---- half precision: computed in single (or double), rounded once as the host's mode says
+
+VGPU_INLINE f32 to_f32(f16 a) {
+    const u32 magnitude = u32{a.bits} & 0x7fff;
+    const u32 sign = (u32{a.bits} & 0x8000) << 16;
+    const f32 scaled = std::bit_cast<f32>(magnitude << 13) * 0x1p112f;
+    const u32 number = std::bit_cast<u32>(scaled);
+    const u32 special = 0x7f800000 | ((magnitude & 0x3ff) << 13);
+    return std::bit_cast<f32>((magnitude >= 0x7c00 ? special : number) | sign);
+}
+
+/// Infinity or the largest number, as the host's rounding mode says: its own overflow decides.
+template <class T> VGPU_INLINE f16 overflowed_half(T too_big, u16 sign) {
+    constexpr T to_overflow = sizeof(T) == 4 ? static_cast<T>(0x1p112) : static_cast<T>(0x1p1008);
+    const bool infinite = absolute(too_big * to_overflow) > std::numeric_limits<T>::max();
+    return {static_cast<u16>(sign | (infinite ? 0x7c00 : 0x7bff))};
+}
+
+/// Rounds to a multiple of the half-precision quantum by adding and taking away a big number.
+template <class T> VGPU_INLINE f16 round_to_half(T a) {
+    using F = FloatTraits<T>;
+    using B = typename F::Bits;
+    const B sign = bits_of(a) & F::kSign;
+    const u16 sign16 = static_cast<u16>(sign >> (sizeof(T) * 8 - 16));
+    const int exponent = exponent_of(a);
+    if (exponent == F::kMaxExponent) {
+        const B payload = bits_of(a) & ((B{1} << F::kMantissa) - 1);
+        const u16 nan = static_cast<u16>(0x7e00 | (payload >> (F::kMantissa - 10)));
+        return {static_cast<u16>(sign16 | (payload != 0 ? nan : 0x7c00))};
+    }
+    if (exponent > F::kBias + 40) return overflowed_half(a, sign16);
+    const int least = F::kBias - 14;
+    const int shift = (exponent < least ? least : exponent) + F::kMantissa - 10;
+    const T big =
+        from_bits<T>((static_cast<B>(shift) << F::kMantissa) | (B{1} << (F::kMantissa - 1)));
+    const T rounded = (a + big) - big;
+    const T magnitude = absolute(rounded);
+    if (magnitude >= T{65536}) return overflowed_half(rounded, sign16);
+    const T unit = magnitude * T{0x1p24};  // a whole number of the smallest denormals
+    const u64 whole = static_cast<u64>(static_cast<i64>(unit));
+    if (whole < 1024) return {static_cast<u16>(sign16 | whole)};
+    const int top = 63 - std::countl_zero(whole);
+    const u64 fraction_bits = (whole >> (top - 10)) & 0x3ff;
+    return {static_cast<u16>(sign16 | (static_cast<u64>(top - 9) << 10) | fraction_bits)};
+}
+VGPU_INLINE f16 to_f16(f32 a) {
+    return round_to_half(a);
+}
+VGPU_INLINE f16 to_f16_toward_zero(f32 a) {
+    const u32 bits = std::bit_cast<u32>(a);
+    const u16 sign = static_cast<u16>((bits >> 16) & 0x8000);
+    const f32 magnitude = absolute(a);
+    if (a != a) return round_to_half(a);
+    if (magnitude >= 65504.0f)
+        return {static_cast<u16>(
+            sign | (magnitude == std::numeric_limits<f32>::infinity() ? 0x7c00 : 0x7bff))};
+    if (magnitude < 0x1p-14f)
+        return {static_cast<u16>(sign | static_cast<u32>(static_cast<i32>(magnitude * 0x1p24f)))};
+    return {static_cast<u16>(sign | (((bits & 0x7fffffff) - (112u << 23)) >> 13))};
+}
+VGPU_INLINE f16 fma_of(f16 a, f16 b, f16 c) {
+    return round_to_half(__builtin_fma(f64{to_f32(a)}, f64{to_f32(b)}, f64{to_f32(c)}));
+}
+VGPU_INLINE f16 mad_of(f16 a, f16 b, f16 c) {
+    return to_f16(to_f32(to_f16(to_f32(a) * to_f32(b))) + to_f32(c));
+}
+VGPU_INLINE bool operator<(f16 a, f16 b) {
+    return to_f32(a) < to_f32(b);
+}
+VGPU_INLINE bool operator>(f16 a, f16 b) {
+    return to_f32(a) > to_f32(b);
+}
+VGPU_INLINE bool operator<=(f16 a, f16 b) {
+    return to_f32(a) <= to_f32(b);
+}
+VGPU_INLINE bool operator>=(f16 a, f16 b) {
+    return to_f32(a) >= to_f32(b);
+}
+VGPU_INLINE bool operator==(f16 a, f16 b) {
+    return to_f32(a) == to_f32(b);
+}
+VGPU_INLINE bool operator!=(f16 a, f16 b) {
+    return to_f32(a) != to_f32(b);
+}
+VGPU_INLINE f16 min_of(f16 a, f16 b, bool ieee) {
+    return to_f16(min_of(to_f32(a), to_f32(b), ieee));
+}
+VGPU_INLINE f16 max_of(f16 a, f16 b, bool ieee) {
+    return to_f16(max_of(to_f32(a), to_f32(b), ieee));
+}
+VGPU_INLINE f16 median_of(f16 a, f16 b, f16 c, bool ieee) {
+    return to_f16(median_of(to_f32(a), to_f32(b), to_f32(c), ieee));
+}
+VGPU_INLINE f16 fraction(f16 a) {
+    const f32 r = to_f32(a) - floor_of(to_f32(a));
+    return to_f16(r > 0x1.ffcp-1f ? 0x1.ffcp-1f : r);
+}
+VGPU_INLINE bool is_class(f16 a, u32 classes) {
+    const u32 magnitude = a.bits & 0x7fffu;
+    const f32 wide = to_f32(a);
+    const bool is_half_denormal = magnitude != 0 && magnitude < 0x400;
+    const bool is_signalling_half = magnitude > 0x7c00 && (magnitude & 0x200) == 0;
+    if (is_half_denormal) return ((classes >> ((a.bits & 0x8000) != 0 ? 4 : 7)) & 1) != 0;
+    if (is_signalling_half) return (classes & 1) != 0;
+    return is_class(wide, classes);
+}
+VGPU_INLINE f16 div_fixup(f16 a, f16 b, f16 c) {
+    return to_f16(div_fixup(to_f32(a), to_f32(b), to_f32(c)));
+}
+
+}  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+//
+// One decoded instruction: which operation, on which operands, and the function that does it. The
+// operations are the rows of ops/*.def; Op is expanded from them, in their order.
+//
+// An Instruction depends only on the machine words and the address they were found at, so it can be
+// shared by all waves that execute it. Made by isa/decode, executed by isa/execute, printed by
+// isa/disassemble.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace vgpu::softgpu::isa {
+
+enum class Op : std::uint16_t {
+#define VGPU_ROW(mnemonic, ...) mnemonic,
+#include "pf-driver/softgpu/isa/ops/all.inc"
+#undef VGPU_ROW
+    Illegal,
+};
+inline constexpr std::size_t kOpCount = static_cast<std::size_t>(Op::Illegal);
+
+/// What an operand of an operation is: decides its width and how constants are made.
+enum class Type : std::uint8_t {
+    none,
+    u8,
+    i8,
+    u16,
+    i16,
+    f16,
+    u32,
+    i32,
+    f32,
+    u64,
+    i64,
+    f64,
+    mask,        ///< one bit per lane in a scalar pair
+    sgpr,        ///< a scalar register as result of a vector operation
+    lane_index,  ///< a scalar that selects a lane
+    lane_value,  ///< a scalar that goes to one lane
+};
+
+enum class OperandKind : std::uint8_t {
+    None,
+    Vgpr,
+    Scalar,          ///< place in the scalar file
+    Constant,        ///< zero-extended if 64 bits are read
+    ConstantSigned,  ///< sign-extended if 64 bits are read
+    ConstantHigh,    ///< the high half if 64 bits are read; the low one is 0
+    InverseTwoPi,    ///< the 64-bit constant 1 / (2 * pi)
+    Special,         ///< apertures, VCCZ, EXECZ, SCC: `value` is the operand number
+};
+
+/// Part of a 32-bit register, in the numbers of the SDWA encoding.
+enum class Select : std::uint8_t { Byte0, Byte1, Byte2, Byte3, Word0, Word1, Dword };
+
+/// What happens to the rest of a register of which an SDWA instruction writes a part.
+enum class Unused : std::uint8_t { Zero, SignExtend, Preserve };
+
+struct Operand {
+    OperandKind kind = OperandKind::None;
+    std::uint8_t regs = 0;  ///< registers read from `value` on
+    bool negate = false;
+    bool absolute = false;
+    std::uint32_t value = 0;
+};
+
+/// Ways to reach the operation itself.
+enum class Modifier : std::uint8_t {
+    None,
+    Sdwa,  ///< parts of registers
+    Dpp,   ///< source 0 from other lanes
+};
+
+/// Whose rounding and denormal mode applies.
+enum class FloatClass : std::uint8_t { None, Single, DoubleOrHalf };
+
+/// What the engine does after an instruction.
+enum class Outcome : std::uint8_t {
+    Next,
+    Jump,   ///< the wave's pc has been set
+    Yield,  ///< continue behind the instruction in the wave's next turn
+    Fault,  ///< memory; the pc stays
+    Illegal,
+    Trap,
+};
+
+struct Env;
+struct Instruction;
+using Handler = Outcome (*)(Env&, const Instruction&);
+
+struct Instruction {
+    Handler handler = nullptr;
+    Handler inner = nullptr;  ///< the operation itself, if `handler` is a modifier around it
+    std::uint64_t pc = 0;
+    Op op = Op::Illegal;
+    std::uint8_t size = 4;      ///< bytes
+    std::uint8_t dst = 0;       ///< vector register or place in the scalar file
+    std::uint8_t dst_regs = 0;  ///< vector registers written
+    std::uint8_t sdst = 0;      ///< scalar pair that gets a mask
+    bool clamp = false;
+    std::uint8_t omod = 0;   ///< 1: * 2, 2: * 4, 3: / 2
+    bool keep_high = false;  ///< a 16-bit result leaves the other half alone
+    FloatClass float_class = FloatClass::None;
+    bool ends_block = false;
+    Modifier modifier = Modifier::None;
+    bool returns = false;  ///< an atomic gives the old value back (GLC)
+    std::array<Operand, 4> src{};
+    std::int32_t imm = 0;  ///< offset, branch distance, constant
+
+    // SDWA (and halves chosen by OP_SEL)
+    std::array<Select, 2> select{Select::Dword, Select::Dword};
+    std::array<bool, 2> sign_extend{};
+    Select dst_select = Select::Dword;
+    Unused dst_unused = Unused::Zero;
+    Select select2 = Select::Dword;
+    // DPP
+    std::uint16_t dpp_control = 0;
+    std::uint8_t row_mask = 0xf;
+    std::uint8_t bank_mask = 0xf;
+    bool bound_zero = false;
+    // VOP3P
+    std::uint8_t op_sel = 0;
+    std::uint8_t op_sel_hi = 0;
+    std::uint8_t negate_hi = 0;
+    // MUBUF
+    bool offset_enable = false;
+    bool index_enable = false;
+
+    std::array<std::uint32_t, 2> words{};
+};
+
+/// Facts of an operation that its row states.
+enum class Encoding : std::uint8_t {
+    Sop2,
+    Sop1,
+    Sopc,
+    Sopk,
+    Sopp,
+    Smem,
+    Vop2,
+    Vop1,
+    Vopc,
+    Vop3,
+    Vop3p,
+    Ds,
+    Flat,
+    Global,
+    Scratch,
+    Mubuf,
+};
+
+enum class Trait : std::uint8_t {
+    Plain,
+    CarryOut,   ///< writes a mask besides the result
+    OldResult,  ///< source 2 is the old destination
+    Constant,   ///< source 2 is the constant that follows
+    WritesExec,
+    KeepsHigh,
+    ReadsVcc,  ///< reads VCC besides its sources
+};
+
+struct OpInfo {
+    const char* name;
+    Encoding encoding;
+    std::uint16_t code;
+    Type dst;
+    std::array<Type, 3> src;
+    Trait trait = Trait::Plain;
+    std::uint8_t result_regs = 0;  ///< memory operations: registers of the result
+    std::uint8_t data_regs = 0;    ///< memory operations: registers of each data operand
+    std::uint8_t data_operands = 0;
+};
+
+[[nodiscard]] const OpInfo& info(Op op);
+
+}  // namespace vgpu::softgpu::isa

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+//
+// How the units that touch memory do it: bytes of one lane at a global address or in LDS, rows of
+// words to and from registers, atomics on memory that others see. A load writes no register until
+// every lane has been read, so a faulting instruction can be looked at, and repeated, as a whole.
+//
+// Included into the namespace of one execute unit, like lanes.h.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include "pf-driver/softgpu/isa/lanes.h"
+
+namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
+
+namespace {
+
+using mem::Access;
+
+enum class Part { Whole, Low, High };
+
+template <class T> T* typed(std::byte* at) {
+    return static_cast<T*>(static_cast<void*>(at));
+}
+
+[[maybe_unused]] Outcome fault(Env& env, u32 lane, u64 va, Access access) {
+    mem::Port& port = env.context.port;
+    mem::Fault what = port.fault();
+    if (!port.has_fault()) what = {mem::FaultKind::OutOfRange, access, GpuVa{va}};
+    port.clear_fault();
+    env.result.fault = what;
+    env.result.lane = lane;
+    return Outcome::Fault;
+}
+
+// ---- bytes of one lane
+
+/// Moves `size` bytes (at most 16) at a global address.
+[[maybe_unused]] bool read_global(Env& env, u64 va, void* to, u32 size) {
+    mem::Port& port = env.context.port;
+    if (va % mem::Port::kPageBytes + size <= mem::Port::kPageBytes) [[likely]] {
+        if (const std::byte* host = port.at(GpuVa{va}, Access::Read)) [[likely]] {
+            std::memcpy(to, host, size);
+            return true;
+        }
+        if (port.has_fault()) return false;
+    }
+    return port.read(GpuVa{va}, {static_cast<std::byte*>(to), size});
+}
+
+[[maybe_unused]] bool write_global(Env& env, u64 va, const void* from, u32 size) {
+    mem::Port& port = env.context.port;
+    if (va % mem::Port::kPageBytes + size <= mem::Port::kPageBytes) [[likely]] {
+        if (std::byte* host = port.at(GpuVa{va}, Access::Write)) [[likely]] {
+            std::memcpy(host, from, size);
+            return true;
+        }
+        if (port.has_fault()) return false;
+    }
+    return port.write(GpuVa{va}, {static_cast<const std::byte*>(from), size});
+}
+
+[[maybe_unused]] void read_lds(const Env& env, u64 offset, void* to, u32 size) {
+    if (offset + size <= env.lds_bytes)
+        std::memcpy(to, env.lds + offset, size);
+    else
+        std::memset(to, 0, size);
+}
+
+[[maybe_unused]] void write_lds(const Env& env, u64 offset, const void* from, u32 size) {
+    if (offset + size <= env.lds_bytes) std::memcpy(env.lds + offset, from, size);
+}
+
+constexpr u64 kScratchCell = 4;
+
+/// Fields of a buffer descriptor (V#).
+struct BufferDescriptor {
+    u64 base;
+    u32 stride;
+    u32 records;
+    u32 index_stride;
+    bool swizzles;
+    bool adds_lane;
+
+    BufferDescriptor(const Env& env, u32 first) {
+        const u32* w = env.s + first;
+        base = (u64{w[0]} | (u64{w[1]} << 32)) & 0xffffffffffff;
+        stride = (w[1] >> 16) & 0x3fff;
+        swizzles = (w[1] >> 31) != 0;
+        records = w[2];
+        index_stride = 8u << ((w[3] >> 21) & 3);
+        adds_lane = ((w[3] >> 23) & 1) != 0;
+    }
+    /// Place of byte `offset` of record `index`, without the base.
+    [[nodiscard]] u64 place(u64 index, u64 offset) const {
+        if (!swizzles) return index * stride + offset;
+        const u64 element = offset / kScratchCell * kScratchCell;
+        return (index / index_stride * stride + element) * index_stride +
+               index % index_stride * kScratchCell + offset % kScratchCell;
+    }
+};
+
+// ---- rows
+
+template <unsigned Count> void from_memory(const std::byte* host, Row (&rows)[Count]) {
+    if constexpr (Count == 1) {
+        std::memcpy(rows[0].lane, host, sizeof rows[0].lane);
+        return;
+    }
+    for (unsigned l = 0; l < kLanes; ++l)
+        for (unsigned k = 0; k < Count; ++k)
+            std::memcpy(&rows[k].lane[l], host + (l * Count + k) * 4, 4);
+}
+
+template <unsigned Count> void to_memory(const Env& env, u32 first, std::byte* host) {
+    if constexpr (Count == 1) {
+        std::memcpy(host, env.v[first].lane.data(), sizeof(Row));
+        return;
+    }
+    for (unsigned l = 0; l < kLanes; ++l)
+        for (unsigned k = 0; k < Count; ++k)
+            std::memcpy(host + (l * Count + k) * 4, &env.v[first + k].lane[l], 4);
+}
+
+/// Writes loaded words under EXEC; a 16-bit part leaves the other half of the register alone.
+template <Part P>
+void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 lanes) {
+    if (P == Part::Whole && lanes == ~u64{0}) {
+        for (unsigned k = 0; k < count; ++k)
+            std::memcpy(env.v[dst + k].lane.data(), rows[k].lane, sizeof(Row));
+        return;
+    }
+    Row where;
+    expand(lanes, where.lane);
+    for (unsigned k = 0; k < count; ++k) {
+        u32* to = env.v[dst + k].lane.data();
+        Row merged = rows[k];
+        if constexpr (P == Part::Low)
+            for (unsigned l = 0; l < kLanes; ++l)
+                merged.lane[l] = (to[l] & 0xffff0000) | (merged.lane[l] & 0xffff);
+        if constexpr (P == Part::High)
+            for (unsigned l = 0; l < kLanes; ++l)
+                merged.lane[l] = (to[l] & 0xffff) | (merged.lane[l] << 16);
+        blend(to, merged.lane, where.lane);
+    }
+}
+
+// ---- atomics
+
+template <class T> T data_of(const Env& env, u32 first, u32 lane) {
+    if constexpr (sizeof(T) == 8)
+        return std::bit_cast<T>(u64{env.v[first].lane[lane]} |
+                                (u64{env.v[first + 1].lane[lane]} << 32));
+    else
+        return std::bit_cast<T>(env.v[first].lane[lane]);
+}
+
+template <class T> void keep_old(Row* rows, u32 lane, T old) {
+    if constexpr (sizeof(T) == 8) {
+        const u64 bits = std::bit_cast<u64>(old);
+        rows[0].lane[lane] = static_cast<u32>(bits);
+        rows[1].lane[lane] = static_cast<u32>(bits >> 32);
+    } else {
+        rows[0].lane[lane] = std::bit_cast<u32>(old);
+    }
+}
+
+/// The host's own atomic on memory that others see, too.
+template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
+    using Bits = std::conditional_t<sizeof(T) == 8, u64, u32>;
+    std::atomic_ref<Bits> cell(*typed<Bits>(host));
+    Bits old = cell.load(std::memory_order_relaxed);
+    for (;;) {
+        const T d = std::bit_cast<T>(old);
+        if (cell.compare_exchange_weak(old, std::bit_cast<Bits>(M::value(d, a, b)))) return d;
+    }
+}
+
+/// One lane of an atomic in global memory; false on a fault.
+template <class M, class T> bool atomic_global(Env& env, u64 va, T a, T b, T& old) {
+    mem::Port& port = env.context.port;
+    if (va % sizeof(T) == 0) {
+        if (std::byte* host = port.at(GpuVa{va}, Access::Write)) {
+            old = exchange_at<M, T>(host, a, b);
+            return true;
+        }
+        if (port.has_fault()) return false;
+    }
+    // Memory without a host address, or misaligned: atomic among the lanes of this engine only.
+    if (!read_global(env, va, &old, sizeof old)) return false;
+    const T value = M::value(old, a, b);
+    return write_global(env, va, &value, sizeof value);
+}
+
+}  // namespace
+
+}  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

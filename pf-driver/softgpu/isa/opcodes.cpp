@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+//
+// The rows of ops/*.def as a table: what decoding and printing need to know of an operation.
+#include "pf-driver/softgpu/isa/instruction.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+constexpr std::uint8_t registers_of(unsigned element_bytes, unsigned count) {
+    return static_cast<std::uint8_t>(element_bytes < 4 ? 1 : element_bytes / 4 * count);
+}
+
+enum class Returns : bool { Nothing, Old };
+constexpr Returns Nothing = Returns::Nothing;
+constexpr Returns Old = Returns::Old;
+
+constexpr unsigned bytes_of_type(Type type) {
+    switch (type) {
+        case Type::none:
+            return 0;
+        case Type::u8:
+        case Type::i8:
+            return 1;
+        case Type::u16:
+        case Type::i16:
+        case Type::f16:
+            return 2;
+        case Type::u64:
+        case Type::i64:
+        case Type::f64:
+        case Type::mask:
+            return 8;
+        default:
+            return 4;
+    }
+}
+
+constexpr std::uint8_t regs(Type type, unsigned count = 1) {
+    return type == Type::none ? std::uint8_t{0} : registers_of(bytes_of_type(type), count);
+}
+
+constexpr OpInfo alu(const char* name, Encoding encoding, std::uint16_t code, Type d, Type a,
+                     Type b, Type c, Trait trait = Trait::Plain) {
+    return {name, encoding, code, d, {a, b, c}, trait};
+}
+
+constexpr OpInfo memory(const char* name, Encoding encoding, std::uint16_t code,
+                        std::uint8_t result, std::uint8_t data, std::uint8_t operands,
+                        Trait trait = Trait::Plain) {
+    return {name,  encoding, code, Type::none, {Type::none, Type::none, Type::none},
+            trait, result,   data, operands};
+}
+
+constexpr Trait part_trait(const char* part) {
+    return part[0] == 'W' ? Trait::Plain : Trait::KeepsHigh;
+}
+
+#define ENC Encoding::VGPU_ENCODING
+#define T(t) Type::t
+#define S2(n, c, d, a, b, v, s) alu(#n, ENC, c, T(d), T(a), T(b), T(none)),
+#define S1(n, c, d, a, v, s) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
+#define SE(n, c, v) alu(#n, ENC, c, T(u64), T(u64), T(none), T(none), Trait::WritesExec),
+#define SW(n, c, v) SE(n, c, v)
+#define SX(n, c, d, a, f) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
+#define SC(n, c, a, b, v) alu(#n, ENC, c, T(none), T(a), T(b), T(none)),
+#define SCX(n, c, a, b, f) SC(n, c, a, b, f)
+#define SK(n, c, t, v, s) alu(#n, ENC, c, T(t), T(none), T(none), T(none)),
+#define SKC(n, c, t, v) alu(#n, ENC, c, T(none), T(t), T(none), T(none)),
+#define SKX(n, c, f) alu(#n, ENC, c, T(u32), T(none), T(none), T(none)),
+#define SP(n, c, f) alu(#n, ENC, c, T(none), T(none), T(none), T(none)),
+#define SB(n, c, v) SP(n, c, v)
+#define SML(n, c, dwords) memory(#n, ENC, c, dwords, 0, 0),
+#define SMB(n, c, dwords) memory(#n, ENC, c, dwords, 0, 0, Trait::ReadsVcc),
+#define SMS(n, c, dwords) memory(#n, ENC, c, 0, dwords, 1),
+#define SMT(n, c, dwords) memory(#n, ENC, c, 0, dwords, 1, Trait::ReadsVcc),
+#define SMA(n, c, t, v) \
+    memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+#define SMX(n, c, dwords, f) memory(#n, ENC, c, dwords, 0, 0, Trait::Constant),
+#define V2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(none)),
+#define VS2(n, c, d, a, b, v) V2(n, c, d, a, b, v)
+#define VM2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(d), Trait::OldResult),
+#define VK2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(d), Trait::Constant),
+#define VB2(n, c, m, v, k) alu(#n, ENC, c, T(u32), T(u32), T(u32), T(m), Trait::CarryOut),
+#define VC2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(mask)),
+#define V1(n, c, d, a, v) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
+#define VX1(n, c, d, a, f) V1(n, c, d, a, f)
+#define VC(n, c, a, b, v) alu(#n, ENC, c, T(mask), T(a), T(b), T(none)),
+#define VCX(n, c, a, b, v) alu(#n, ENC, c, T(mask), T(a), T(b), T(none), Trait::WritesExec),
+#define V3(n, k, d, a, b, c, v) alu(#n, ENC, k, T(d), T(a), T(b), T(c)),
+#define VS3(n, k, d, a, b, c, v) V3(n, k, d, a, b, c, v)
+#define VH3(n, k, d, a, b, c, v) alu(#n, ENC, k, T(d), T(a), T(b), T(c), Trait::KeepsHigh),
+#define VB3(n, k, d, a, b, c, v, m) alu(#n, ENC, k, T(d), T(a), T(b), T(c), Trait::CarryOut),
+#define VX3(n, k, d, a, b, c, f) V3(n, k, d, a, b, c, f)
+#define VP(n, k, t, count, v) alu(#n, ENC, k, T(u32), T(t), T(t), count == 3 ? T(t) : T(none)),
+#define VPS(n, k, t, count, v) VP(n, k, t, count, v)
+#define VF(n, k, part, v) alu(#n, ENC, k, T(u32), T(f32), T(f32), T(f32)),
+#define DL(n, c, t, count, part) memory(#n, ENC, c, regs(T(t), count), 0, 0, part_trait(#part)),
+#define DS2L(n, c, t, stride) memory(#n, ENC, c, regs(T(t), 2), 0, 0),
+#define DW(n, c, t, count, part) memory(#n, ENC, c, 0, regs(T(t), count), 1),
+#define DS2W(n, c, t, stride) memory(#n, ENC, c, 0, regs(T(t)), 2),
+#define DA(n, c, t, r, v) \
+    memory(#n, ENC, c, r == Old ? regs(T(t)) : std::uint8_t{0}, regs(T(t)), ds_operands(#n)),
+#define DX2(n, c, t, stride) memory(#n, ENC, c, regs(T(t), 2), regs(T(t)), 2),
+#define DX(n, c, d, a, f) memory(#n, ENC, c, regs(T(d)), regs(T(a)), regs(T(a))),
+#define ML(n, c, segment, t, count, part) \
+    memory(#n, ENC, c, regs(T(t), count), 0, 0, part_trait(#part)),
+#define MS(n, c, segment, t, count, part) memory(#n, ENC, c, 0, regs(T(t), count), 1),
+#define MA(n, c, segment, t, v) \
+    memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+#define MX(n, c, f) memory(#n, ENC, c, 0, 0, 0, Trait::Constant),
+
+constexpr bool contains(const char* text, const char* part) {
+    for (; *text != 0; ++text) {
+        unsigned i = 0;
+        while (part[i] != 0 && text[i] == part[i]) ++i;
+        if (part[i] == 0) return true;
+    }
+    return false;
+}
+
+/// A compare-and-swap in memory takes its comparand from the registers behind the data.
+constexpr std::uint8_t swap_operands(const char* name) {
+    return contains(name, "cmpswap") ? 2 : 1;
+}
+
+constexpr std::uint8_t ds_operands(const char* name) {
+    return contains(name, "cmpst") || contains(name, "mskor") || contains(name, "wrap") ? 2 : 1;
+}
+
+constexpr std::array<OpInfo, kOpCount> kInfo{{
+#include "pf-driver/softgpu/isa/ops/all.inc"
+}};
+#undef ENC
+#undef T
+
+/// Two rows of one encoding with the same number do not compile.
+constexpr bool numbers_are_unique() {
+    for (std::size_t i = 1; i < kInfo.size(); ++i)
+        for (std::size_t j = i; j-- > 0 && kInfo[j].encoding == kInfo[i].encoding;)
+            if (kInfo[j].code == kInfo[i].code) return false;
+    return true;
+}
+static_assert(numbers_are_unique());
+
+constexpr OpInfo kIllegal =
+    alu("illegal", Encoding::Sopp, 0xffff, Type::none, Type::none, Type::none, Type::none);
+
+}  // namespace
+
+const OpInfo& info(Op op) {
+    return op == Op::Illegal ? kIllegal : kInfo[static_cast<std::size_t>(op)];
+}
+
+}  // namespace vgpu::softgpu::isa

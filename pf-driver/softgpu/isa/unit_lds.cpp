@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+//
+// Execute unit: local data share. Compiled once for every variant. Places outside the group's share
+// read as 0 and drop what is written.
+#include "pf-driver/softgpu/isa/memory_access.h"
+
+namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
+
+namespace {
+
+// ---- local data share
+
+/// The sum wraps at 32 bits: a negative address with an offset is a place.
+VGPU_INLINE u64 lds_place(u32 address, u32 offset) {
+    return address + offset;
+}
+
+/// Whether all lanes read or write LDS words that follow each other, all inside.
+bool is_lds_row(const Env& env, const u32* address, u32 offset, u32 step) {
+    if (env.exec() != ~u64{0}) return false;
+    const u32 first = address[0];
+    if (lds_place(first, offset) + u64{step} * kLanes > env.lds_bytes) return false;
+    u32 wrong = 0;
+    for (unsigned l = 0; l < kLanes; ++l) wrong |= address[l] ^ (first + l * step);
+    return wrong == 0;
+}
+
+/// Whether `size` bytes at every lane's place are in LDS, lanes that are off included: then loops
+/// over all lanes need no check.
+bool all_inside(const Env& env, const u32* address, u32 offset, u32 size) {
+    if (size > env.lds_bytes) return false;
+    u32 highest = 0;
+    for (unsigned l = 0; l < kLanes; ++l) {
+        const u32 place = address[l] + offset;
+        highest = place > highest ? place : highest;
+    }
+    return highest <= env.lds_bytes - size;
+}
+
+template <class T> VGPU_INLINE T lds_at(const Env& env, u32 address, u32 offset) {
+    T value;
+    std::memcpy(&value, env.lds + lds_place(address, offset), sizeof value);
+    return value;
+}
+
+/// `Count` words from the place of every lane.
+template <unsigned Count>
+void gather_lds(const Env& env, const u32* address, u32 offset, Row* rows) {
+    for (unsigned k = 0; k < Count; ++k)
+        for (unsigned l = 0; l < kLanes; ++l)
+            rows[k].lane[l] = lds_at<u32>(env, address[l], offset + 4 * k);
+}
+
+template <class T, unsigned Count, Part P> Outcome lds_read(Env& env, const Instruction& i) {
+    const u32* address = env.v[i.src[0].value].lane.data();
+    const u32 offset = static_cast<u32>(i.imm);
+    Row rows[Count];
+    if (sizeof(T) == 4 && is_lds_row(env, address, offset, Count * 4)) {
+        from_memory<Count>(env.lds + lds_place(address[0], offset), rows);
+    } else if (sizeof(T) == 4 && all_inside(env, address, offset, Count * 4)) {
+        gather_lds<Count>(env, address, offset, rows);
+    } else {
+        for (u64 left = env.exec(); left != 0; left &= left - 1) {
+            const u32 lane = static_cast<u32>(std::countr_zero(left));
+            T words[Count];
+            read_lds(env, lds_place(address[lane], offset), words, sizeof words);
+            for (unsigned k = 0; k < Count; ++k) rows[k].lane[lane] = static_cast<u32>(words[k]);
+        }
+    }
+    write_back<P>(env, i.dst, rows, Count, env.exec());
+    return Outcome::Next;
+}
+
+template <class T, unsigned Count, Part P> Outcome lds_write(Env& env, const Instruction& i) {
+    const u32* address = env.v[i.src[0].value].lane.data();
+    const u32 offset = static_cast<u32>(i.imm);
+    const u32 first = i.src[1].value;
+    if (sizeof(T) == 4 && is_lds_row(env, address, offset, Count * 4)) {
+        to_memory<Count>(env, first, env.lds + lds_place(address[0], offset));
+        return Outcome::Next;
+    }
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        T words[Count];
+        for (unsigned k = 0; k < Count; ++k) {
+            const u32 word = env.v[first + k].lane[lane];
+            words[k] = static_cast<T>(P == Part::High ? word >> 16 : word);
+        }
+        write_lds(env, lds_place(address[lane], offset), words, sizeof words);
+    }
+    return Outcome::Next;
+}
+
+u32 first_offset(const Instruction& i) {
+    return static_cast<u32>(i.imm) & 0xff;
+}
+u32 second_offset(const Instruction& i) {
+    return (static_cast<u32>(i.imm) >> 8) & 0xff;
+}
+
+template <class T, u32 Stride> Outcome lds_read2(Env& env, const Instruction& i) {
+    constexpr u32 words = sizeof(T) / 4;
+    const u32* address = env.v[i.src[0].value].lane.data();
+    Row rows[2 * words];
+    const u32 one = first_offset(i) * Stride;
+    const u32 two = second_offset(i) * Stride;
+    if (all_inside(env, address, one, sizeof(T)) && all_inside(env, address, two, sizeof(T))) {
+        gather_lds<words>(env, address, one, rows);
+        gather_lds<words>(env, address, two, rows + words);
+        write_back<Part::Whole>(env, i.dst, rows, 2 * words, env.exec());
+        return Outcome::Next;
+    }
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        u32 part[2 * words];
+        read_lds(env, lds_place(address[lane], one), part, sizeof(T));
+        read_lds(env, lds_place(address[lane], two), part + words, sizeof(T));
+        for (u32 k = 0; k < 2 * words; ++k) rows[k].lane[lane] = part[k];
+    }
+    write_back<Part::Whole>(env, i.dst, rows, 2 * words, env.exec());
+    return Outcome::Next;
+}
+
+template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i) {
+    const u32* address = env.v[i.src[0].value].lane.data();
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        const T one = data_of<T>(env, i.src[1].value, lane);
+        const T two = data_of<T>(env, i.src[2].value, lane);
+        write_lds(env, lds_place(address[lane], first_offset(i) * Stride), &one, sizeof one);
+        write_lds(env, lds_place(address[lane], second_offset(i) * Stride), &two, sizeof two);
+    }
+    return Outcome::Next;
+}
+
+template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
+    using T = typename M::T;
+    constexpr u32 words = sizeof(T) / 4;
+    const u32* address = env.v[i.src[0].value].lane.data();
+    const u32 offset = static_cast<u32>(i.imm);
+    Row rows[words];
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        T old{};
+        read_lds(env, lds_place(address[lane], offset), &old, sizeof old);
+        const T value = M::value(old, data_of<T>(env, i.src[1].value, lane),
+                                 data_of<T>(env, i.src[2].value, lane));
+        write_lds(env, lds_place(address[lane], offset), &value, sizeof value);
+        keep_old<T>(rows, lane, old);
+    }
+    if constexpr (M::kReturns) write_back<Part::Whole>(env, i.dst, rows, words, env.exec());
+    return Outcome::Next;
+}
+
+template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction& i) {
+    constexpr u32 words = sizeof(T) / 4;
+    const u32* address = env.v[i.src[0].value].lane.data();
+    Row rows[2 * words];
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        const u64 places[2] = {lds_place(address[lane], first_offset(i) * Stride),
+                               lds_place(address[lane], second_offset(i) * Stride)};
+        for (u32 k = 0; k < 2; ++k) {
+            T old{};
+            const T value = data_of<T>(env, i.src[1 + k].value, lane);
+            read_lds(env, places[k], &old, sizeof old);
+            write_lds(env, places[k], &value, sizeof value);
+            keep_old<T>(rows + k * words, lane, old);
+        }
+    }
+    write_back<Part::Whole>(env, i.dst, rows, 2 * words, env.exec());
+    return Outcome::Next;
+}
+
+Outcome do_nothing(Env&, const Instruction&) {
+    return Outcome::Next;
+}
+
+/// Each lane sends its value to another lane; of several senders the highest lane wins.
+Outcome do_ds_permute(Env& env, const Instruction& i) {
+    Row out;
+    fill(out, 0);
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        const u32 to = (env.v[i.src[0].value].lane[lane] + static_cast<u32>(i.imm)) / 4 % kLanes;
+        out.lane[to] = env.v[i.src[1].value].lane[lane];
+    }
+    write_back<Part::Whole>(env, i.dst, &out, 1, env.exec());
+    return Outcome::Next;
+}
+
+/// Each lane fetches the value of another lane; lanes that are off give 0.
+Outcome do_ds_bpermute(Env& env, const Instruction& i) {
+    Row out;
+    const u32* address = env.v[i.src[0].value].lane.data();
+    const u32* data = env.v[i.src[1].value].lane.data();
+    const u64 exec = env.exec();
+    for (unsigned l = 0; l < kLanes; ++l) {
+        const u32 from = (address[l] + static_cast<u32>(i.imm)) / 4 % kLanes;
+        out.lane[l] = ((exec >> from) & 1) != 0 ? data[from] : 0;
+    }
+    write_back<Part::Whole>(env, i.dst, &out, 1, exec);
+    return Outcome::Next;
+}
+
+constexpr u32 kSwizzleQuad = 0x8000, kSwizzleRotate = 0xc000;
+
+u32 swizzle_source(u32 pattern, u32 lane) {
+    if ((pattern & 0xe000) == kSwizzleRotate) {  // rotate within 32 lanes
+        const u32 keep = pattern & 0x1f;
+        const u32 by = (pattern >> 5) & 0x1f;
+        const u32 step = (pattern & 0x400) != 0 ? 32 - by : by;
+        const u32 in_group = lane & 31;
+        return (lane & 32) | (in_group & keep) | ((in_group + step) & 31 & ~keep);
+    }
+    if ((pattern & kSwizzleQuad) != 0) return (lane & ~3u) | ((pattern >> (2 * (lane & 3))) & 3);
+    const u32 and_mask = pattern & 0x1f;
+    const u32 or_mask = (pattern >> 5) & 0x1f;
+    const u32 xor_mask = (pattern >> 10) & 0x1f;
+    return (lane & 32) | ((((lane & 31) & and_mask) | or_mask) ^ xor_mask);
+}
+
+Outcome do_ds_swizzle(Env& env, const Instruction& i) {
+    Row out;
+    const u32* data = env.v[i.src[0].value].lane.data();
+    const u64 exec = env.exec();
+    for (unsigned l = 0; l < kLanes; ++l) {
+        const u32 from = swizzle_source(static_cast<u32>(i.imm) & 0xffff, l);
+        out.lane[l] = ((exec >> from) & 1) != 0 ? data[from] : 0;
+    }
+    write_back<Part::Whole>(env, i.dst, &out, 1, exec);
+    return Outcome::Next;
+}
+
+u64 addtid_place(const Env& env, const Instruction& i, u32 lane) {
+    return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
+}
+
+Outcome do_ds_write_addtid(Env& env, const Instruction& i) {
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        write_lds(env, addtid_place(env, i, lane), &env.v[i.src[1].value].lane[lane], 4);
+    }
+    return Outcome::Next;
+}
+
+Outcome do_ds_read_addtid(Env& env, const Instruction& i) {
+    Row out;
+    for (unsigned l = 0; l < kLanes; ++l) read_lds(env, addtid_place(env, i, l), &out.lane[l], 4);
+    write_back<Part::Whole>(env, i.dst, &out, 1, env.exec());
+    return Outcome::Next;
+}
+
+/// Adds the number of active lanes to (or takes it from) a counter; all lanes get the old value.
+Outcome count_lanes(Env& env, const Instruction& i, u32 change) {
+    const u64 place = u64{env.m0() & 0xffff} + static_cast<u32>(i.imm);
+    u32 old = 0;
+    read_lds(env, place, &old, 4);
+    const u32 value = old + change;
+    write_lds(env, place, &value, 4);
+    Row out;
+    fill(out, old);
+    write_back<Part::Whole>(env, i.dst, &out, 1, env.exec());
+    return Outcome::Next;
+}
+
+Outcome do_ds_append(Env& env, const Instruction& i) {
+    return count_lanes(env, i, popcount(env.exec()));
+}
+Outcome do_ds_consume(Env& env, const Instruction& i) {
+    return count_lanes(env, i, 0u - popcount(env.exec()));
+}
+
+// ---- the rows
+
+inline constexpr bool Nothing = false, Old = true;
+
+#define VGPU_ATOMIC(n, type, returns, expression)                                     \
+    struct n {                                                                        \
+        using T = type;                                                               \
+        static constexpr bool kReturns = returns;                                     \
+        VGPU_INLINE static T value([[maybe_unused]] T d, T a, [[maybe_unused]] T b) { \
+            return static_cast<T>(expression);                                        \
+        }                                                                             \
+    };
+#define DA(n, code, type, returns, expression) VGPU_ATOMIC(n, type, returns, expression)
+#define VGPU_ROW(...)
+#include "pf-driver/softgpu/isa/ops/all.inc"
+#undef VGPU_ROW
+
+}  // namespace
+
+void fill_lds(HandlerTable& table) {
+#define VGPU_SET(n, ...) table[static_cast<std::size_t>(Op::n)] = &__VA_ARGS__;
+#define DL(n, code, t, count, part) VGPU_SET(n, lds_read<t, count, Part::part>)
+#define DS2L(n, code, t, stride) VGPU_SET(n, lds_read2<t, stride>)
+#define DW(n, code, t, count, part) VGPU_SET(n, lds_write<t, count, Part::part>)
+#define DS2W(n, code, t, stride) VGPU_SET(n, lds_write2<t, stride>)
+#define DA(n, ...) VGPU_SET(n, lds_atomic<n>)
+#define DX2(n, code, t, stride) VGPU_SET(n, lds_exchange2<t, stride>)
+#define DX(n, code, d, a, f) VGPU_SET(n, f)
+#define VGPU_ROW(...)
+#include "pf-driver/softgpu/isa/ops/all.inc"
+#undef VGPU_ROW
+}
+
+}  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+//
+// Execute unit: scalar arithmetic, branches and program control. Nothing here works on lanes, so it
+// exists once.
+#define VGPU_ISA_VARIANT scalar_unit
+#include "pf-driver/softgpu/isa/lane_math.h"
+
+namespace vgpu::softgpu::isa::scalar_unit {
+
+namespace {
+
+// ---- operands
+
+template <class T> VGPU_INLINE T read(const Env& env, const Operand& operand) {
+    if constexpr (std::is_same_v<T, none>)
+        return {};
+    else if constexpr (sizeof(T) == 8)
+        return static_cast<T>(env.scalar64(operand));
+    else
+        return static_cast<T>(env.scalar32(operand));
+}
+
+template <class T> VGPU_INLINE T read_result(const Env& env, u32 place) {
+    if constexpr (sizeof(T) == 8)
+        return static_cast<T>(env.pair(place));
+    else
+        return static_cast<T>(env.s[place]);
+}
+
+template <class T> VGPU_INLINE void write_result(Env& env, u32 place, T value) {
+    if constexpr (sizeof(T) == 8)
+        env.set_pair(place, static_cast<u64>(value));
+    else
+        env.s[place] = static_cast<u32>(value);
+}
+
+template <class M> Outcome scalar2(Env& env, const Instruction& i) {
+    const auto a = read<typename M::A>(env, i.src[0]);
+    const auto b = read<typename M::B>(env, i.src[1]);
+    const u32 scc = env.wave.scc;
+    const auto r = static_cast<typename M::D>(M::value(a, b, scc));
+    write_result(env, i.dst, r);
+    env.wave.scc = static_cast<u8>(M::condition(a, b, r, scc));
+    return Outcome::Next;
+}
+
+template <class M> Outcome scalar1(Env& env, const Instruction& i) {
+    const auto a = read<typename M::A>(env, i.src[0]);
+    const auto d = read_result<typename M::D>(env, i.dst);
+    const u32 scc = env.wave.scc;
+    const auto r = static_cast<typename M::D>(M::value(a, d, scc));
+    write_result(env, i.dst, r);
+    env.wave.scc = static_cast<u8>(M::condition(a, r, scc));
+    return Outcome::Next;
+}
+
+template <class M> Outcome exec_op(Env& env, const Instruction& i) {
+    const u64 a = env.scalar64(i.src[0]);
+    const u64 exec = env.exec();
+    const u64 r = M::value(a, exec);
+    env.set_pair(i.dst, M::kSavesOld ? exec : r);
+    env.set_exec(r);
+    env.wave.scc = r != 0 ? 1 : 0;
+    return Outcome::Next;
+}
+
+template <class M> Outcome scalar_compare(Env& env, const Instruction& i) {
+    const auto a = read<typename M::A>(env, i.src[0]);
+    const auto b = read<typename M::B>(env, i.src[1]);
+    env.wave.scc = M::holds(a, b) ? 1 : 0;
+    return Outcome::Next;
+}
+
+template <class M> Outcome constant_op(Env& env, const Instruction& i) {
+    const u32 d = env.s[i.dst];
+    const u32 scc = env.wave.scc;
+    const u32 r = static_cast<u32>(M::value(d, i.imm, scc));
+    env.wave.scc = static_cast<u8>(M::condition(d, i.imm, r, scc));
+    env.s[i.dst] = r;
+    return Outcome::Next;
+}
+
+template <class M> Outcome constant_compare(Env& env, const Instruction& i) {
+    const auto d = static_cast<typename M::T>(env.s[i.dst]);
+    env.wave.scc = M::holds(d, i.imm, static_cast<u16>(i.imm)) ? 1 : 0;
+    return Outcome::Next;
+}
+
+// ---- program control
+
+u64 behind(const Instruction& i) {
+    return i.pc + i.size;
+}
+
+Outcome jump(Env& env, u64 to) {
+    env.wave.pc = to & 0xfffffffffffcu;
+    return Outcome::Jump;
+}
+
+template <class M> Outcome branch(Env& env, const Instruction& i) {
+    const bool taken = M::holds(env.wave.scc, env.vcc(), env.exec());
+    return jump(env, taken ? behind(i) + static_cast<u64>(i64{i.imm} * 4) : behind(i));
+}
+
+Outcome do_nothing(Env&, const Instruction&) {
+    return Outcome::Next;
+}
+
+Outcome do_getpc(Env& env, const Instruction& i) {
+    env.set_pair(i.dst, behind(i));
+    return Outcome::Next;
+}
+
+Outcome do_setpc(Env& env, const Instruction& i) {
+    return jump(env, env.scalar64(i.src[0]));
+}
+
+Outcome do_swappc(Env& env, const Instruction& i) {
+    const u64 to = env.scalar64(i.src[0]);
+    env.set_pair(i.dst, behind(i));
+    return jump(env, to);
+}
+
+Outcome do_call(Env& env, const Instruction& i) {
+    env.set_pair(i.dst, behind(i));
+    return jump(env, behind(i) + static_cast<u64>(i64{i.imm} * 4));
+}
+
+Outcome change_phase(Env& env, WavePhase phase) {
+    env.wave.phase = phase;
+    env.changed_phase = true;
+    return Outcome::Yield;
+}
+
+Outcome do_endpgm(Env& env, const Instruction&) {
+    return change_phase(env, WavePhase::Ended);
+}
+Outcome do_barrier(Env& env, const Instruction&) {
+    return change_phase(env, WavePhase::AtBarrier);
+}
+
+Outcome do_sethalt(Env& env, const Instruction& i) {
+    if ((i.imm & 1) == 0) return Outcome::Yield;
+    return change_phase(env, WavePhase::Halted);
+}
+
+Outcome do_sleep(Env& env, const Instruction&) {
+    env.slept = true;
+    return Outcome::Yield;
+}
+
+Outcome do_setprio(Env& env, const Instruction& i) {
+    env.wave.priority = static_cast<u8>(i.imm & 3);
+    return Outcome::Next;
+}
+
+constexpr i32 kMessageMask = 0xf, kMessageInterrupt = 1;
+
+Outcome do_sendmsg(Env& env, const Instruction& i) {
+    if ((i.imm & kMessageMask) == kMessageInterrupt) env.context.messages.interrupt(env.m0());
+    return i.op == Op::s_sendmsghalt ? change_phase(env, WavePhase::Halted) : Outcome::Next;
+}
+
+Outcome do_trap(Env& env, const Instruction& i) {
+    env.result.trap_id = static_cast<u32>(i.imm) & 0xff;
+    return Outcome::Trap;
+}
+
+/// Only asks for fresh code: the block ends here and the next one is looked up again.
+Outcome do_icache_inv(Env& env, const Instruction& i) {
+    env.context.cache.invalidate_later();
+    return jump(env, behind(i));
+}
+
+// ---- register addressing
+
+Outcome do_movrels(Env& env, const Instruction& i) {
+    const bool wide = i.op == Op::s_movrels_b64;
+    const u64 from = u64{i.src[0].value} + env.m0();
+    const bool inside =
+        i.src[0].kind == OperandKind::Scalar && from + (wide ? 1 : 0) < enc::kScalars;
+    if (!inside) return Outcome::Illegal;
+    const u32 place = static_cast<u32>(from);
+    if (wide)
+        env.set_pair(i.dst, env.pair(place));
+    else
+        env.s[i.dst] = env.s[place];
+    return Outcome::Next;
+}
+
+Outcome do_movreld(Env& env, const Instruction& i) {
+    const bool wide = i.op == Op::s_movreld_b64;
+    const u64 to = u64{i.dst} + env.m0();
+    if (to + (wide ? 1 : 0) >= enc::kScalars) return Outcome::Illegal;
+    const u32 place = static_cast<u32>(to);
+    if (wide)
+        env.set_pair(place, env.scalar64(i.src[0]));
+    else
+        env.s[place] = env.scalar32(i.src[0]);
+    return Outcome::Next;
+}
+
+constexpr u32 kIndexBits = 0xff, kIndexModeShift = 12, kIndexModeBits = 0xfu << kIndexModeShift;
+
+void set_m0(Env& env, u32 clear, u32 set) {
+    u32& m0 = env.s[static_cast<u32>(ScalarReg::M0)];
+    m0 = (m0 & ~clear) | set;
+}
+
+Outcome do_set_gpr_idx_on(Env& env, const Instruction& i) {
+    const u32 which = static_cast<u32>(i.imm & 0xf) << kIndexModeShift;
+    set_m0(env, kIndexBits | kIndexModeBits, (env.scalar32(i.src[0]) & kIndexBits) | which);
+    env.wave.mode |= mode::kGprIndex;
+    return jump(env, behind(i));
+}
+
+Outcome do_set_gpr_idx_off(Env& env, const Instruction& i) {
+    env.wave.mode &= ~mode::kGprIndex;
+    return jump(env, behind(i));
+}
+
+Outcome do_set_gpr_idx_mode(Env& env, const Instruction& i) {
+    set_m0(env, kIndexModeBits, static_cast<u32>(i.imm & 0xf) << kIndexModeShift);
+    return Outcome::Next;
+}
+
+Outcome do_set_gpr_idx_idx(Env& env, const Instruction& i) {
+    set_m0(env, kIndexBits, env.scalar32(i.src[0]) & kIndexBits);
+    return Outcome::Next;
+}
+
+// ---- hardware registers
+
+enum class HwReg : u32 {
+    Mode = 1,
+    Status = 2,
+    TrapSts = 3,
+    HwId = 4,
+    GprAlloc = 5,
+    LdsAlloc = 6,
+    IbSts = 7,
+    ShMemBases = 15,
+};
+
+u32 status_of(const Env& env) {
+    const u32 scc = env.wave.scc;
+    const u32 execz = env.exec() == 0 ? 1 : 0;
+    const u32 vccz = env.vcc() == 0 ? 1 : 0;
+    const u32 in_group = env.group.waves.size() > 1 ? 1 : 0;
+    const u32 priority = env.wave.priority;
+    constexpr u32 valid = 1u << 16;
+    return scc | (priority << 3) | (execz << 9) | (vccz << 10) | (in_group << 11) | valid;
+}
+
+u32 read_register(const Env& env, HwReg which) {
+    switch (which) {
+        case HwReg::Mode:
+            return env.wave.mode;
+        case HwReg::Status:
+            return status_of(env);
+        case HwReg::TrapSts:
+            return env.wave.trapsts;
+        case HwReg::HwId:
+            return env.wave.hw_id;
+        case HwReg::GprAlloc:
+            return ((env.vgprs / 4 - 1) & 0x3f) << 8;
+        case HwReg::LdsAlloc:
+            return ((env.lds_bytes / 512) & 0x1ff) << 12;
+        case HwReg::ShMemBases:
+            return static_cast<u32>(env.context.apertures.private_base >> 48) |
+                   (static_cast<u32>(env.context.apertures.shared_base >> 48) << 16);
+        default:
+            return 0;
+    }
+}
+
+struct RegisterField {
+    HwReg which;
+    u32 first;
+    u32 mask;
+};
+
+RegisterField register_field(const Instruction& i) {
+    const u32 code = static_cast<u32>(i.imm);
+    const u32 count = ((code >> 11) & 31) + 1;
+    const u32 mask = count == 32 ? ~0u : (1u << count) - 1;
+    return {static_cast<HwReg>(code & 0x3f), (code >> 6) & 31, mask};
+}
+
+Outcome do_getreg(Env& env, const Instruction& i) {
+    const RegisterField f = register_field(i);
+    env.s[i.dst] = (read_register(env, f.which) >> f.first) & f.mask;
+    return Outcome::Next;
+}
+
+/// Writes part of MODE or TRAPSTS; other registers are not a program's to write.
+Outcome write_register(Env& env, const Instruction& i, u32 value) {
+    const RegisterField f = register_field(i);
+    const u32 mask = f.mask << f.first;
+    const u32 shifted = (value << f.first) & mask;
+    if (f.which == HwReg::Mode) env.wave.mode = (env.wave.mode & ~mask) | shifted;
+    if (f.which == HwReg::TrapSts) env.wave.trapsts = (env.wave.trapsts & ~mask) | shifted;
+    return jump(env, behind(i));
+}
+
+Outcome do_setreg(Env& env, const Instruction& i) {
+    return write_register(env, i, env.s[i.dst]);
+}
+Outcome do_setreg_imm(Env& env, const Instruction& i) {
+    return write_register(env, i, i.src[0].value);
+}
+
+Outcome do_illegal(Env&, const Instruction&) {
+    return Outcome::Illegal;
+}
+
+// ---- the rows
+
+#define VGPU_ANY [[maybe_unused]]
+#define S2(n, code, d_type, a_type, b_type, expression, scc_expression)               \
+    struct n {                                                                        \
+        using D = d_type;                                                             \
+        using A = a_type;                                                             \
+        using B = b_type;                                                             \
+        VGPU_INLINE static auto value(VGPU_ANY A a, VGPU_ANY B b, VGPU_ANY u32 scc) { \
+            return expression;                                                        \
+        }                                                                             \
+        VGPU_INLINE static u32 condition(VGPU_ANY A a, VGPU_ANY B b, VGPU_ANY D r,    \
+                                         VGPU_ANY u32 scc) {                          \
+            return static_cast<u32>(scc_expression);                                  \
+        }                                                                             \
+    };
+#define S1(n, code, d_type, a_type, expression, scc_expression)                          \
+    struct n {                                                                           \
+        using D = d_type;                                                                \
+        using A = a_type;                                                                \
+        VGPU_INLINE static auto value(VGPU_ANY A a, VGPU_ANY D d, VGPU_ANY u32 scc) {    \
+            return expression;                                                           \
+        }                                                                                \
+        VGPU_INLINE static u32 condition(VGPU_ANY A a, VGPU_ANY D r, VGPU_ANY u32 scc) { \
+            return static_cast<u32>(scc_expression);                                     \
+        }                                                                                \
+    };
+#define VGPU_EXEC(n, expression, saves)                                      \
+    struct n {                                                               \
+        static constexpr bool kSavesOld = saves;                             \
+        VGPU_INLINE static u64 value(u64 a, u64 exec) { return expression; } \
+    };
+#define SE(n, code, expression) VGPU_EXEC(n, expression, true)
+#define SW(n, code, expression) VGPU_EXEC(n, expression, false)
+#define SX(...)
+#define SC(n, code, a_type, b_type, expression)                        \
+    struct n {                                                         \
+        using A = a_type;                                              \
+        using B = b_type;                                              \
+        VGPU_INLINE static bool holds(A a, B b) { return expression; } \
+    };
+#define SCX(...)
+#define SK(n, code, type, expression, scc_expression)                                    \
+    struct n {                                                                           \
+        VGPU_INLINE static auto value(VGPU_ANY u32 d, i32 k_value, VGPU_ANY u32 scc) {   \
+            const u32 k = static_cast<u32>(k_value);                                     \
+            return expression;                                                           \
+        }                                                                                \
+        VGPU_INLINE static u32 condition(VGPU_ANY u32 d, VGPU_ANY i32 k, VGPU_ANY u32 r, \
+                                         VGPU_ANY u32 scc) {                             \
+            return static_cast<u32>(scc_expression);                                     \
+        }                                                                                \
+    };
+#define SKC(n, code, type, expression)                                                             \
+    struct n {                                                                                     \
+        using T = type;                                                                            \
+        VGPU_INLINE static bool holds(T d, VGPU_ANY i32 k, VGPU_ANY u32 ku) { return expression; } \
+    };
+#define SKX(...)
+#define SP(...)
+#define SB(n, code, expression)                                                                \
+    struct n {                                                                                 \
+        VGPU_INLINE static bool holds(VGPU_ANY u32 scc, VGPU_ANY u64 vcc, VGPU_ANY u64 exec) { \
+            return expression;                                                                 \
+        }                                                                                      \
+    };
+#include "pf-driver/softgpu/isa/ops/sop1.def"
+#include "pf-driver/softgpu/isa/ops/sop2.def"
+#include "pf-driver/softgpu/isa/ops/sopc.def"
+#include "pf-driver/softgpu/isa/ops/sopk.def"
+#include "pf-driver/softgpu/isa/ops/sopp.def"
+#undef S2
+#undef S1
+#undef SE
+#undef SW
+#undef SX
+#undef SC
+#undef SCX
+#undef SK
+#undef SKC
+#undef SKX
+#undef SP
+#undef SB
+
+}  // namespace
+
+void fill(HandlerTable& table) {
+    table.fill(&do_illegal);
+#define VGPU_SET(n, function) table[static_cast<std::size_t>(Op::n)] = &function;
+#define S2(n, ...) VGPU_SET(n, scalar2<n>)
+#define S1(n, ...) VGPU_SET(n, scalar1<n>)
+#define SE(n, ...) VGPU_SET(n, exec_op<n>)
+#define SW(n, ...) VGPU_SET(n, exec_op<n>)
+#define SX(n, code, d, a, f) VGPU_SET(n, f)
+#define SC(n, ...) VGPU_SET(n, scalar_compare<n>)
+#define SCX(n, code, a, b, f) VGPU_SET(n, f)
+#define SK(n, ...) VGPU_SET(n, constant_op<n>)
+#define SKC(n, ...) VGPU_SET(n, constant_compare<n>)
+#define SKX(n, code, f) VGPU_SET(n, f)
+#define SP(n, code, f) VGPU_SET(n, f)
+#define SB(n, ...) VGPU_SET(n, branch<n>)
+#include "pf-driver/softgpu/isa/ops/sop1.def"
+#include "pf-driver/softgpu/isa/ops/sop2.def"
+#include "pf-driver/softgpu/isa/ops/sopc.def"
+#include "pf-driver/softgpu/isa/ops/sopk.def"
+#include "pf-driver/softgpu/isa/ops/sopp.def"
+}
+
+}  // namespace vgpu::softgpu::isa::scalar_unit
+
+namespace vgpu::softgpu::isa {
+
+void fill_scalar(HandlerTable& table) {
+    scalar_unit::fill(table);
+}
+
+u64 Env::special(u32 code) const {
+    constexpr u64 kApertureBytes = u64{1} << 32;
+    const Apertures& apertures = context.apertures;
+    switch (code) {
+        case enc::kSharedBase:
+            return apertures.shared_base;
+        case enc::kSharedLimit:
+            return apertures.shared_base + kApertureBytes - 1;
+        case enc::kPrivateBase:
+            return apertures.private_base;
+        case enc::kPrivateLimit:
+            return apertures.private_base + kApertureBytes - 1;
+        case enc::kVccZero:
+            return vcc() == 0 ? 1 : 0;
+        case enc::kExecZero:
+            return exec() == 0 ? 1 : 0;
+        default:
+            return wave.scc;
+    }
+}
+
+}  // namespace vgpu::softgpu::isa

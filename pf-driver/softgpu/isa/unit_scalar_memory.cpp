@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+//
+// Execute unit: scalar memory and clocks. Compiled once for every variant.
+#include <chrono>
+
+#include "pf-driver/softgpu/isa/memory_access.h"
+
+namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
+
+namespace {
+
+Outcome do_nothing(Env&, const Instruction&) {
+    return Outcome::Next;
+}
+
+// ---- scalar memory
+
+u64 scalar_offset(const Env& env, const Instruction& i) {
+    const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
+    return static_cast<u64>(i64{i.imm}) + extra;
+}
+
+u64 scalar_address(const Env& env, const Instruction& i) {
+    return (env.scalar64(i.src[0]) + scalar_offset(env, i)) & ~u64{3};
+}
+
+template <u32 Count> Outcome scalar_load(Env& env, const Instruction& i) {
+    const u64 va = scalar_address(env, i);
+    u32 words[Count];
+    if (!read_global(env, va, words, sizeof words)) return fault(env, 0, va, Access::Read);
+    std::memcpy(env.s + i.dst, words, sizeof words);
+    return Outcome::Next;
+}
+
+/// Bytes of a buffer from `offset` on that are inside it.
+u64 inside_buffer(const BufferDescriptor& buffer, u64 offset) {
+    const u64 size = buffer.stride == 0 ? buffer.records : u64{buffer.records} * buffer.stride;
+    return offset >= size ? 0 : size - offset;
+}
+
+template <u32 Count> Outcome scalar_buffer_load(Env& env, const Instruction& i) {
+    const BufferDescriptor buffer(env, i.src[0].value);
+    const u64 offset = scalar_offset(env, i) & ~u64{3};
+    const u64 inside = inside_buffer(buffer, offset);
+    u32 words[Count] = {};
+    const u32 size = static_cast<u32>(std::min<u64>(sizeof words, inside & ~u64{3}));
+    if (size != 0 && !read_global(env, buffer.base + offset, words, size))
+        return fault(env, 0, buffer.base + offset, Access::Read);
+    std::memcpy(env.s + i.dst, words, sizeof words);
+    return Outcome::Next;
+}
+
+template <u32 Count> Outcome scalar_store(Env& env, const Instruction& i) {
+    const u64 va = scalar_address(env, i);
+    if (!write_global(env, va, env.s + i.dst, Count * 4)) return fault(env, 0, va, Access::Write);
+    return Outcome::Next;
+}
+
+template <u32 Count> Outcome scalar_buffer_store(Env& env, const Instruction& i) {
+    const BufferDescriptor buffer(env, i.src[0].value);
+    const u64 offset = scalar_offset(env, i) & ~u64{3};
+    const u32 size =
+        static_cast<u32>(std::min<u64>(Count * 4, inside_buffer(buffer, offset) & ~u64{3}));
+    if (size != 0 && !write_global(env, buffer.base + offset, env.s + i.dst, size))
+        return fault(env, 0, buffer.base + offset, Access::Write);
+    return Outcome::Next;
+}
+
+template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
+    using T = typename M::T;
+    constexpr u32 words = sizeof(T) / 4;
+    const u64 va = scalar_address(env, i);
+    T a{};
+    T b{};
+    std::memcpy(&a, env.s + i.dst, sizeof a);
+    if (info(i.op).data_operands > 1) std::memcpy(&b, env.s + i.dst + words, sizeof b);
+    T old{};
+    if (!atomic_global<M, T>(env, va, a, b, old)) return fault(env, 0, va, Access::Write);
+    if (i.returns) std::memcpy(env.s + i.dst, &old, sizeof old);
+    return Outcome::Next;
+}
+
+/// The clock in ticks of `hz`; never rounds through floating point.
+u64 ticks(const Env& env, u64 hz) {
+    const auto now = static_cast<u64>(env.context.clock.now().count());
+    constexpr u64 kPerSecond = 1'000'000'000;
+    return now / kPerSecond * hz + now % kPerSecond * hz / kPerSecond;
+}
+
+Outcome do_memtime(Env& env, const Instruction& i) {
+    env.set_pair(i.dst, ticks(env, env.context.core_hz));
+    return Outcome::Next;
+}
+
+Outcome do_memrealtime(Env& env, const Instruction& i) {
+    env.set_pair(i.dst, ticks(env, env.context.reference_hz));
+    return Outcome::Next;
+}
+
+// ---- the rows
+
+#define VGPU_ATOMIC(n, type, returns, expression)                                     \
+    struct n {                                                                        \
+        using T = type;                                                               \
+        static constexpr bool kReturns = returns;                                     \
+        VGPU_INLINE static T value([[maybe_unused]] T d, T a, [[maybe_unused]] T b) { \
+            return static_cast<T>(expression);                                        \
+        }                                                                             \
+    };
+#define SMA(n, code, type, expression) VGPU_ATOMIC(n, type, true, expression)
+#define VGPU_ROW(...)
+#include "pf-driver/softgpu/isa/ops/all.inc"
+#undef VGPU_ROW
+
+}  // namespace
+
+void fill_scalar_memory(HandlerTable& table) {
+#define VGPU_SET(n, ...) table[static_cast<std::size_t>(Op::n)] = &__VA_ARGS__;
+#define SML(n, code, dwords) VGPU_SET(n, scalar_load<dwords>)
+#define SMB(n, code, dwords) VGPU_SET(n, scalar_buffer_load<dwords>)
+#define SMS(n, code, dwords) VGPU_SET(n, scalar_store<dwords>)
+#define SMT(n, code, dwords) VGPU_SET(n, scalar_buffer_store<dwords>)
+#define SMA(n, ...) VGPU_SET(n, scalar_atomic<n>)
+#define SMX(n, code, dwords, f) VGPU_SET(n, f)
+#define VGPU_ROW(...)
+#include "pf-driver/softgpu/isa/ops/all.inc"
+#undef VGPU_ROW
+}
+
+}  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+//
+// Execute unit: vector arithmetic, and the vector operations that look at the whole wave. Compiled
+// once for every variant.
+#include "pf-driver/softgpu/isa/lanes.h"
+
+namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
+
+f64 trig_preop(f64 a, u32 b) {
+    // The first 1201 bits of 2 / pi behind the point, most significant word first.
+    static constexpr std::array<u32, 38> kTwoOverPi{
+        0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
+        0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
+        0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b,
+        0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7,
+        0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1,
+        0x1f8d5d08, 0x56033046, 0xfc7b0000};
+    constexpr u32 kSegment = 53, kBits = 1201, kFirstFar = 1077, kFirstHuge = 1968;
+    const u32 exponent = static_cast<u32>(exponent_of(a));
+    u32 shift = (b & 31) * kSegment;
+    if (exponent > kFirstFar) shift += exponent - kFirstFar;
+    u64 mantissa = 0;
+    for (u32 i = 0; i < kSegment; ++i) {
+        const u32 place = shift + i;
+        const bool one = place < kBits && ((kTwoOverPi[place / 32] >> (31 - place % 32)) & 1) != 0;
+        mantissa = (mantissa << 1) | (one ? 1 : 0);
+    }
+    const i32 scale =
+        -static_cast<i32>(kSegment) - static_cast<i32>(shift) + (exponent >= kFirstHuge ? 128 : 0);
+    return std::scalbn(static_cast<f64>(mantissa), scale);
+}
+
+namespace {
+
+// ---- operations that look across lanes
+
+Outcome do_nothing(Env&, const Instruction&) {
+    return Outcome::Next;
+}
+
+u32 first_lane(u64 exec) {
+    return exec == 0 ? 0 : static_cast<u32>(std::countr_zero(exec));
+}
+
+u32 word_of_lane(const Env& env, const Operand& operand, u32 lane) {
+    return operand.kind == OperandKind::Vgpr ? env.v[operand.value].lane[lane]
+                                             : env.scalar32(operand);
+}
+
+Outcome do_readfirstlane(Env& env, const Instruction& i) {
+    env.s[i.dst] = word_of_lane(env, i.src[0], first_lane(env.exec()));
+    return Outcome::Next;
+}
+
+u32 lane_index_of(const Env& env, const Operand& operand) {
+    return word_of_lane(env, operand, first_lane(env.exec())) % kLanes;
+}
+
+Outcome do_readlane(Env& env, const Instruction& i) {
+    env.s[i.dst] = word_of_lane(env, i.src[0], lane_index_of(env, i.src[1]));
+    return Outcome::Next;
+}
+
+Outcome do_writelane(Env& env, const Instruction& i) {
+    const u32 value = word_of_lane(env, i.src[0], first_lane(env.exec()));
+    env.v[i.dst].lane[lane_index_of(env, i.src[1])] = value;
+    return Outcome::Next;
+}
+
+Outcome do_swap(Env& env, const Instruction& i) {
+    Row where;
+    expand(env.exec(), where.lane);
+    VgprRow& x = env.v[i.dst];
+    VgprRow& y = env.v[i.src[0].value];
+    const VgprRow old = x;
+    blend(x.lane.data(), y.lane.data(), where.lane);
+    blend(y.lane.data(), old.lane.data(), where.lane);
+    return Outcome::Next;
+}
+
+/// Fused multiply-add, scaled back in the lanes that v_div_scale marked in VCC.
+template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
+    Row t[6];
+    Row marked;
+    const Rows a = fetch<T>(env, i.src[0], t[0], t[1]);
+    const Rows b = fetch<T>(env, i.src[1], t[2], t[3]);
+    const Rows c = fetch<T>(env, i.src[2], t[4], t[5]);
+    expand(env.vcc(), marked.lane);
+    Result<T> r(env, i);
+    for (unsigned l = 0; l < kLanes; ++l) {
+        const T estimate = lane_of<T>(c, l);
+        const T sum = fma_of(lane_of<T>(a, l), lane_of<T>(b, l), estimate);
+        const bool scaled = marked.lane[l] != 0;
+        put_lane<T>(r.low, r.high, l, scaled ? div_scaled_back(sum, estimate) : sum);
+    }
+    r.commit(env, i);
+    return Outcome::Next;
+}
+
+// ---- packed operations
+
+/// Half `high` of an operand of a packed operation, with its sign modifier.
+template <class T> VGPU_INLINE T packed_half(const Rows& rows, unsigned l, bool high, bool negate) {
+    const u16 bits = static_cast<u16>(high ? rows.low[l] >> 16 : rows.low[l]);
+    if constexpr (std::is_same_v<T, f16>)
+        return f16{static_cast<u16>(negate ? bits ^ 0x8000 : bits)};
+    else
+        return static_cast<T>(bits);
+}
+
+template <class M>
+VGPU_INLINE u32 packed_value(const Env& env, const Instruction& i, const Rows (&rows)[3],
+                             unsigned l, bool high) {
+    using T = typename M::T;
+    const u8 select = high ? i.op_sel_hi : i.op_sel;
+    T x[3];
+    for (unsigned k = 0; k < 3; ++k) {
+        const bool negate = high ? ((i.negate_hi >> k) & 1) != 0 : i.src[k].negate;
+        x[k] = k < M::kSources ? packed_half<T>(rows[k], l, ((select >> k) & 1) != 0, negate) : T{};
+    }
+    if constexpr (M::kSaturates)
+        if (i.clamp) return static_cast<u16>(M::saturated(x[0], x[1], x[2]));
+    const T value = result_of<T>(M::value(x[0], x[1], x[2], env.ieee()));
+    if constexpr (std::is_same_v<T, f16>) {
+        if (!i.clamp) return value.bits;
+        const bool dx10 = (env.wave.mode & mode::kDx10Clamp) != 0;
+        return to_f16(output_modified(to_f32(value), 0, true, dx10)).bits;
+    } else {
+        return static_cast<u16>(value);
+    }
+}
+
+template <class M> Outcome packed_op(Env& env, const Instruction& i) {
+    Row t[3];
+    Rows rows[3];
+    for (unsigned k = 0; k < M::kSources; ++k) rows[k] = fetch<u32>(env, i.src[k], t[k], t[k]);
+    Row out;
+    for (unsigned l = 0; l < kLanes; ++l)
+        out.lane[l] = packed_value<M>(env, i, rows, l, false) |
+                      (packed_value<M>(env, i, rows, l, true) << 16);
+    Row where;
+    expand(env.exec(), where.lane);
+    blend(env.v[i.dst].lane.data(), out.lane, where.lane);
+    return Outcome::Next;
+}
+
+/// Source of a mixed-precision operation: f32, or a half of the register.
+VGPU_INLINE f32 mixed_source(const Instruction& i, const Rows& rows, unsigned k, unsigned l) {
+    const bool is_half = ((i.op_sel_hi >> k) & 1) != 0;
+    const bool high = ((i.op_sel >> k) & 1) != 0;
+    const u32 word = rows.low[l];
+    const f32 value = is_half ? to_f32(f16{static_cast<u16>(high ? word >> 16 : word)})
+                              : std::bit_cast<f32>(word);
+    const f32 magnitude = ((i.negate_hi >> k) & 1) != 0 ? absolute(value) : value;
+    return i.src[k].negate ? -magnitude : magnitude;
+}
+
+enum class Part { Whole, Low, High };
+
+template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
+    Row t[3];
+    Rows rows[3];
+    for (unsigned k = 0; k < 3; ++k) rows[k] = fetch<u32>(env, i.src[k], t[k], t[k]);
+    const bool dx10 = (env.wave.mode & mode::kDx10Clamp) != 0;
+    Row out;
+    u32* const to = env.v[i.dst].lane.data();
+    for (unsigned l = 0; l < kLanes; ++l) {
+        const f32 value =
+            output_modified(M::value(mixed_source(i, rows[0], 0, l), mixed_source(i, rows[1], 1, l),
+                                     mixed_source(i, rows[2], 2, l)),
+                            0, i.clamp, dx10);
+        if constexpr (M::kPart == Part::Whole)
+            out.lane[l] = std::bit_cast<u32>(value);
+        else if constexpr (M::kPart == Part::Low)
+            out.lane[l] = (to[l] & 0xffff0000) | to_f16(value).bits;
+        else
+            out.lane[l] = (to[l] & 0xffff) | (u32{to_f16(value).bits} << 16);
+    }
+    Row where;
+    expand(env.exec(), where.lane);
+    blend(to, out.lane, where.lane);
+    return Outcome::Next;
+}
+
+// ---- the rows
+
+#define VGPU_MEANING(n, d_type, a_type, b_type, c_type, saturating, expression)           \
+    struct n {                                                                            \
+        using D = d_type;                                                                 \
+        using A = a_type;                                                                 \
+        using B = b_type;                                                                 \
+        using C = c_type;                                                                 \
+        static constexpr bool kSaturates = saturating;                                    \
+        VGPU_INLINE static auto value([[maybe_unused]] auto a, [[maybe_unused]] auto b,   \
+                                      [[maybe_unused]] auto c, [[maybe_unused]] u32 lane, \
+                                      [[maybe_unused]] bool ieee) {                       \
+            return expression;                                                            \
+        }                                                                                 \
+        VGPU_INLINE static D saturated([[maybe_unused]] auto a, [[maybe_unused]] auto b,  \
+                                       [[maybe_unused]] auto c) {                         \
+            if constexpr (saturating)                                                     \
+                return saturate<D>(value(a, b, c, 0, false));                             \
+            else                                                                          \
+                return D{};                                                               \
+        }                                                                                 \
+    };
+#define VGPU_CARRY(n, d_type, a_type, b_type, c_type, expression, carry_expression)     \
+    struct n {                                                                          \
+        using D = d_type;                                                               \
+        using A = a_type;                                                               \
+        using B = b_type;                                                               \
+        using C = c_type;                                                               \
+        VGPU_INLINE static auto value([[maybe_unused]] auto a, [[maybe_unused]] auto b, \
+                                      [[maybe_unused]] auto c) {                        \
+            return expression;                                                          \
+        }                                                                               \
+        VGPU_INLINE static bool carry([[maybe_unused]] auto a, [[maybe_unused]] auto b, \
+                                      [[maybe_unused]] auto c, [[maybe_unused]] D r) {  \
+            return carry_expression;                                                    \
+        }                                                                               \
+    };
+#define VGPU_PACKED(n, element, sources, saturating, expression)                          \
+    struct n {                                                                            \
+        using T = element;                                                                \
+        static constexpr unsigned kSources = sources;                                     \
+        static constexpr bool kSaturates = saturating;                                    \
+        VGPU_INLINE static auto value([[maybe_unused]] T a, [[maybe_unused]] T b,         \
+                                      [[maybe_unused]] T c, [[maybe_unused]] bool ieee) { \
+            return expression;                                                            \
+        }                                                                                 \
+        VGPU_INLINE static T saturated([[maybe_unused]] T a, [[maybe_unused]] T b,        \
+                                       [[maybe_unused]] T c) {                            \
+            if constexpr (saturating)                                                     \
+                return saturate<T>(value(a, b, c, false));                                \
+            else                                                                          \
+                return T{};                                                               \
+        }                                                                                 \
+    };
+
+#define V1(n, k, d, a, v) VGPU_MEANING(n, d, a, none, none, false, v)
+#define VX1(n, k, d, a, f)
+#define V2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, none, false, v)
+#define VS2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, none, true, v)
+#define VM2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
+#define VK2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
+#define VC2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, mask, false, v)
+#define VB2(n, k, m, v, carry) VGPU_CARRY(n, u32, u32, u32, m, v, carry)
+#define V3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, false, v)
+#define VS3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, true, v)
+#define VH3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, false, v)
+#define VB3(n, k, d, a, b, c, v, carry) VGPU_CARRY(n, d, a, b, c, v, carry)
+#define VX3(n, k, d, a, b, c, f)
+#define VP(n, k, t, count, v) VGPU_PACKED(n, t, count, false, v)
+#define VPS(n, k, t, count, v) VGPU_PACKED(n, t, count, true, v)
+#define VF(n, k, part, v)                                               \
+    struct n {                                                          \
+        static constexpr Part kPart = Part::part;                       \
+        VGPU_INLINE static f32 value(f32 a, f32 b, f32 c) { return v; } \
+    };
+#include "pf-driver/softgpu/isa/ops/vop1.def"
+#include "pf-driver/softgpu/isa/ops/vop2.def"
+#include "pf-driver/softgpu/isa/ops/vop3.def"
+#include "pf-driver/softgpu/isa/ops/vop3p.def"
+#undef V1
+#undef VX1
+#undef V2
+#undef VS2
+#undef VM2
+#undef VK2
+#undef VC2
+#undef VB2
+#undef V3
+#undef VS3
+#undef VH3
+#undef VB3
+#undef VX3
+#undef VP
+#undef VPS
+#undef VF
+
+}  // namespace
+
+void fill_vector(HandlerTable& table) {
+#define VGPU_SET(n, function) table[static_cast<std::size_t>(Op::n)] = &function;
+#define V1(n, ...) VGPU_SET(n, vector_op<n>)
+#define V2 V1
+#define VS2 V1
+#define VM2 V1
+#define VK2 V1
+#define VC2 V1
+#define V3 V1
+#define VS3 V1
+#define VH3 V1
+#define VB2(n, ...) VGPU_SET(n, carry_op<n>)
+#define VB3 VB2
+#define VX1(n, k, d, a, f) VGPU_SET(n, f)
+#define VX3(n, k, d, a, b, c, f) VGPU_SET(n, f)
+#define VP(n, ...) VGPU_SET(n, packed_op<n>)
+#define VPS VP
+#define VF(n, ...) VGPU_SET(n, mixed_op<n>)
+#include "pf-driver/softgpu/isa/ops/vop1.def"
+#include "pf-driver/softgpu/isa/ops/vop2.def"
+#include "pf-driver/softgpu/isa/ops/vop3.def"
+#include "pf-driver/softgpu/isa/ops/vop3p.def"
+}
+
+}  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

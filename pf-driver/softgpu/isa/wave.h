@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// The state of waves and work-groups: everything a running kernel owns besides memory. It is flat
+// and complete: a work-group that run() has given back, at whatever instruction, can be saved,
+// loaded elsewhere and continued bit for bit.
+//
+// The scalar file is indexed by the operand number of the instruction set, so SGPRs, FLAT_SCRATCH,
+// XNACK_MASK, VCC, trap temporaries, M0 and EXEC are read and written alike. The vector file has
+// as many rows as the kernel declares; a row is one register of all 64 lanes.
+//
+// Used by isa/dispatch (fills it), isa/execute (runs it) and the packet processor (keeps, saves and
+// loads it). One thread at a time uses a Workgroup.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/base/units.h"
+
+namespace vgpu::softgpu::isa {
+
+inline constexpr unsigned kLanes = 64;
+inline constexpr unsigned kMaxVgprs = 256;
+inline constexpr unsigned kMaxWaves = 16;  ///< 1024 work-items
+inline constexpr Bytes kMaxLds = 64_KiB;
+
+/// Places of the scalar file by operand number (fixed by the instruction set).
+enum class ScalarReg : std::uint8_t {
+    FlatScratch = 102,
+    XnackMask = 104,
+    Vcc = 106,
+    Ttmp0 = 108,
+    M0 = 124,
+    Exec = 126,
+};
+
+enum class WavePhase : std::uint8_t {
+    Running,
+    AtBarrier,  ///< waits until every wave of the group has arrived or ended
+    Halted,     ///< s_sethalt, or stopped by a trap that nobody has answered
+    Ended,
+};
+
+/// One vector register of all lanes.
+struct alignas(64) VgprRow {
+    std::array<std::uint32_t, kLanes> lane;
+};
+
+/// All of a wave but its vector registers.
+struct WaveState {
+    alignas(8) std::array<std::uint32_t, 128> scalar{};
+    std::uint64_t pc = 0;
+    std::uint64_t retired = 0;  ///< instructions executed so far
+    std::uint32_t mode = 0;     ///< MODE register (rounding, denormals, clamp, index mode)
+    std::uint32_t trapsts = 0;
+    std::uint32_t hw_id = 0;
+    std::uint16_t vgpr_count = 0;
+    WavePhase phase = WavePhase::Running;
+    std::uint8_t scc = 0;
+    std::uint8_t priority = 0;
+    std::uint8_t wave_in_group = 0;
+    std::array<std::uint8_t, 2> reserved{};
+    std::uint32_t reserved2 = 0;
+
+    [[nodiscard]] std::uint32_t reg(ScalarReg which) const {
+        return scalar[static_cast<std::size_t>(which)];
+    }
+    [[nodiscard]] std::uint64_t pair(ScalarReg which) const {
+        const auto first = static_cast<std::size_t>(which);
+        return join(scalar[first], scalar[first + 1]);
+    }
+    void set_pair(ScalarReg which, std::uint64_t value) {
+        const auto first = static_cast<std::size_t>(which);
+        scalar[first] = low32(value);
+        scalar[first + 1] = high32(value);
+    }
+    [[nodiscard]] std::uint64_t exec() const { return pair(ScalarReg::Exec); }
+    [[nodiscard]] std::uint64_t vcc() const { return pair(ScalarReg::Vcc); }
+};
+static_assert(std::is_trivially_copyable_v<WaveState>);
+static_assert(std::has_unique_object_representations_v<WaveState>);  // no padding in streams
+
+struct Wave {
+    WaveState state;
+    /// The kernel's registers, then kScratchRows that instructions use as temporaries.
+    std::vector<VgprRow> vgprs;
+
+    static constexpr std::size_t kScratchRows = 8;
+    void resize_vgprs(unsigned count);
+};
+
+/// Work-group: its waves, its local data share, its place in the grid.
+struct Workgroup {
+    std::vector<Wave> waves;
+    std::vector<std::byte> lds;
+    std::array<std::uint32_t, 3> group_id{};
+    std::uint32_t next_wave = 0;  ///< whose turn it is
+    std::uint64_t tag = 0;        ///< for the owner; saved and restored, never looked at here
+
+    [[nodiscard]] bool ended() const;
+    /// Appends the whole state.
+    void save(Writer& writer) const;
+    /// The inverse of save(). A truncated or inconsistent stream is an error and leaves the group
+    /// empty.
+    [[nodiscard]] Result<> load(Reader& reader);
+};
+
+}  // namespace vgpu::softgpu::isa

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+//
+// softgpu: the software GPU as a process. Parses options, takes the socket directory's lock, builds
+// the GPU and serves until SIGTERM or SIGINT. Says "softgpu: ready DIR" when all sockets are bound.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "pf-driver/softgpu/gpu.h"
+#include "pf-driver/softgpu/gpu_control.h"
+
+namespace {
+
+using namespace vgpu;
+using namespace vgpu::softgpu;
+
+struct Options {
+    Gpu::Spec gpu;
+    std::uint64_t vram_mb = 2048;
+    std::uint64_t aperture_mb = 256;
+    bool is_true_copy = false;
+    bool has_control = false;
+    std::string log_level = "info";
+};
+
+void add_options(CLI::App& app, Options& options) {
+    const std::map<std::string, iov::DoorbellMode> kModes{{"trap", iov::DoorbellMode::Trap},
+                                                          {"poll", iov::DoorbellMode::Poll}};
+    app.add_option("--name", options.gpu.name, "name in logs and statistics");
+    app.add_option("--vfs", options.gpu.vfs, "virtual functions, 1 to 16");
+    app.add_option("--vram-mb", options.vram_mb, "VRAM of the device");
+    app.add_option("--aperture-mb", options.aperture_mb, "BAR0 of every VF, a power of two");
+    app.add_option("--cus", options.gpu.compute_units, "compute units, 1 to 64");
+    app.add_option("--threads", options.gpu.threads, "worker threads that execute waves");
+    app.add_option("--socket-dir", options.gpu.socket_dir, "where pf.sock, vf1.sock ... are")
+        ->required();
+    app.add_option("--doorbell-mode", options.gpu.doorbell_mode, "trap, or poll mapped pages")
+        ->transform(CLI::CheckedTransformer(kModes));
+    app.add_flag("--true-copy", options.is_true_copy, "world switches copy and poison all state");
+    app.add_flag("--control", options.has_control,
+                 "serve control.sock (fault injection, counters)");
+    app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off");
+}
+
+Gpu::Spec spec_of(const Options& options) {
+    constexpr std::uint64_t kMaxMegabytes = 1ull << 24;
+    Gpu::Spec spec = options.gpu;
+    spec.vram = Bytes{std::min(options.vram_mb, kMaxMegabytes) << 20};
+    spec.aperture = Bytes{std::min(options.aperture_mb, kMaxMegabytes) << 20};
+    if (options.is_true_copy) spec.switch_mode = iov::SwitchMode::TrueCopy;
+    return spec;
+}
+
+/// The directory exists and nobody else serves it; the lock lives as long as the fd.
+Result<OwnedFd> lock_directory(const std::string& directory) {
+    if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+        return fail_errno(errno, "cannot make the socket directory " + directory);
+    const std::string path = directory + "/softgpu.lock";
+    OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!fd) return fail_errno(errno, "cannot open " + path);
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    if (errno != EWOULDBLOCK) return fail_errno(errno, "cannot lock " + path);
+    return fail(EBUSY, fmt::format("another softgpu serves {}; stop it or choose another "
+                                   "--socket-dir",
+                                   directory));
+}
+
+/// Tells the service manager that started us, if one did.
+void notify_ready() {
+    const char* path = std::getenv("NOTIFY_SOCKET");
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string_view name = path == nullptr ? "" : path;
+    if (name.empty() || name.size() >= sizeof(address.sun_path)) return;
+    name.copy(address.sun_path, name.size());
+    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // abstract
+    const OwnedFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    constexpr std::string_view kReady = "READY=1";
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
+    if (::sendto(fd.get(), kReady.data(), kReady.size(), MSG_NOSIGNAL, generic, length) < 0)
+        spdlog::warn("cannot tell the service manager that softgpu is ready");
+}
+
+/// Quanta end on time only if the threads that watch them are scheduled; best effort.
+void raise_priority() {
+    constexpr int kNice = -10;
+    if (::setpriority(PRIO_PROCESS, 0, kNice) != 0)
+        spdlog::debug("running at normal priority: quanta may end late on a busy host");
+}
+
+/// Termination signals as a descriptor; blocked before any thread starts.
+Result<OwnedFd> take_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+    OwnedFd fd(::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
+    if (!fd) return fail_errno(errno, "cannot receive signals");
+    return fd;
+}
+
+Result<> serve(const Options& options) {
+    TRY(const OwnedFd signals, take_signals());
+    TRY(const OwnedFd lock, lock_directory(options.gpu.socket_dir));
+    raise_priority();
+    const SteadyClock clock;
+    TRY(const auto gpu, Gpu::create(spec_of(options), clock));
+    TRY_VOID(gpu->listen());
+    TRY_VOID(gpu->server().watch(signals.get(), [&gpu] { gpu->stop(); }));
+    std::unique_ptr<GpuControl> control;
+    if (options.has_control) {
+        TRY(control, GpuControl::create(*gpu, options.gpu.socket_dir + "/control.sock"));
+    }
+    fmt::print("softgpu: ready {}\n", options.gpu.socket_dir);
+    std::fflush(stdout);
+    notify_ready();
+    gpu->run();
+    spdlog::info("{}: stopped", options.gpu.name);
+    return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"softgpu: the SR-IOV GPU that fits in a file", "softgpu"};
+    Options options;
+    add_options(app, options);
+    CLI11_PARSE(app, argc, argv);
+    spdlog::set_default_logger(spdlog::stderr_logger_mt("softgpu"));
+    spdlog::set_pattern("%H:%M:%S.%e %l " + options.gpu.name + ": %v");
+    spdlog::set_level(spdlog::level::from_str(options.log_level));
+    const Result<> served = serve(options);
+    if (served) return EXIT_SUCCESS;
+    fmt::print(stderr, "softgpu: {}\n", served.error().message);
+    return EXIT_FAILURE;
+}

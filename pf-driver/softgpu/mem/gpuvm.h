@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuVm: the 16 address spaces (VMIDs) of one VF, seen through two hubs (GFX: CP and waves; MM:
+// SDMA and PSP). Contexts come from the VM_CONTEXT* registers of each hub; MAP_PROCESS overrides
+// the root of a VMID. Engines get a Port per VMID, whose translations last until the VMID's epoch
+// ends: by VM_INVALIDATE_ENGn_REQ, by PASID, by a DMA unmap or by a change of the VF page table.
+// Until then a changed page table entry is seen stale, as on hardware.
+//
+// Every page a walk yields, and every table it reads, passes the VF page table (VfVram) or the DMA
+// map (SystemMemory): a guest's entry can name nothing else. Walks are bounded by the number of
+// levels. Addresses are 48 bits, sign-extended or not; LDS and scratch apertures are resolved
+// before a Port is asked.
+//
+// Ports (each one thread at a time), invalidate*() and epoch(): any thread; all else with the VF's
+// lock held. Called by CP, SDMA, IH, PSP and the composition root.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "pf-driver/hw/gpuvm.h"
+#include "pf-driver/hw/ih.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/mem/system_memory.h"
+#include "pf-driver/softgpu/mem/vf_vram.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::mem {
+
+enum class Hub : std::uint8_t { Gfx, Mm };
+
+inline constexpr unsigned kVmids = 16;
+/// MC address of VF VRAM offset 0 in VMID 0.
+inline constexpr std::uint64_t kFbBase = std::uint64_t{GPUVM_FB_LOCATION_BASE}
+                                         << GPUVM_FB_LOCATION_SHIFT;
+
+/// A fault and whose it was; what goes into registers and the interrupt.
+struct VmFault {
+    Hub hub = Hub::Gfx;
+    Vmid vmid{};
+    std::uint16_t pasid = 0;
+    Fault fault;
+};
+
+class GpuVm {
+public:
+    struct State {
+        std::array<std::uint64_t, kVmids> process_root{};  ///< PDE format
+        std::uint64_t process_mask = 0;                    ///< VMIDs whose root MAP_PROCESS set
+        std::uint64_t faults = 0;
+        std::uint64_t invalidations = 0;
+    };
+
+    /// Claims the VM_* registers of both hubs in `regs`.
+    GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system);
+    ~GpuVm();
+    GpuVm(const GpuVm&) = delete;
+    GpuVm& operator=(const GpuVm&) = delete;
+
+    /// MAP_PROCESS: `root` is a PDE and overrides the register of both hubs; flushes the VMID. VMID
+    /// 0 is the kernel's own and is left alone.
+    void set_root(Vmid vmid, std::uint64_t root);
+    /// The VMID goes back to its register root.
+    void clear_root(Vmid vmid);
+    /// ATC_VMIDn_PASID_MAPPING, the one place where PASIDs are kept.
+    void set_pasid(Vmid vmid, std::uint16_t pasid);
+    void clear_pasid(Vmid vmid);
+    [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0: none
+    [[nodiscard]] std::optional<Vmid> vmid_of(std::uint16_t pasid) const;
+
+    /// Ends all translations of the VMIDs whose bit is set.
+    void invalidate(std::uint16_t vmid_mask);
+    /// The same for the VMIDs of a process; with the VF's lock held.
+    void invalidate_pasid(std::uint16_t pasid);
+    void invalidate_all();
+    /// Moves when translations of `vmid` end.
+    [[nodiscard]] const std::atomic<std::uint64_t>& epoch(Vmid vmid) const {
+        return epochs_[raw(vmid) % kVmids].value;
+    }
+
+    /// The VF's VRAM was committed or released: FB_LOCATION_TOP of both hubs, all translations.
+    void vram_changed();
+
+    /// An engine's own way into `vmid`. It refers to this GpuVm and must not outlive it.
+    [[nodiscard]] std::unique_ptr<Port> make_port(Vmid vmid, Hub hub);
+
+    /// Fills the fault registers of the hub (the first fault wins until cleared), counts, and
+    /// returns the interrupt to raise. With the VF's lock held.
+    ih_iv_entry record_fault(const VmFault& fault);
+
+    [[nodiscard]] const State& state() const { return state_; }
+
+    void reset();
+    void drain() {}
+    void save(Writer& out) const;
+    /// After the register file was loaded: contexts are taken from it.
+    [[nodiscard]] Result<> load(Reader& in);
+
+private:
+    class HubPort;
+    /// One context as a walk reads it, written by register writes on another thread.
+    struct Context {
+        std::atomic<std::uint32_t> control{0};
+        std::atomic<std::uint64_t> root{0};
+        std::atomic<std::uint64_t> first_page{0};
+        std::atomic<std::uint64_t> last_page{0};
+    };
+    struct alignas(64) Epoch {
+        std::atomic<std::uint64_t> value{1};
+    };
+    /// Where a virtual page lies before it is turned into a host address.
+    struct Location {
+        Fault fault;
+        bool is_system = false;
+        bool is_prt = false;        ///< unmapped but resident: reads 0, writes vanish
+        std::uint64_t address = 0;  ///< VF VRAM offset or bus address of the 4 KiB page
+        std::uint8_t access = 0;
+    };
+
+    void claim_hub(Hub hub);
+    void refresh_contexts(Hub hub);
+    void on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request);
+    void clear_fault(Hub hub);
+
+    void publish_roots();
+
+    [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
+    [[nodiscard]] Location locate_kernel(const Context& from, std::uint64_t va) const;
+    [[nodiscard]] Location locate_process(const Context& from, Vmid vmid, std::uint64_t va) const;
+    [[nodiscard]] Location walk_context(const Context& from, std::uint64_t root,
+                                        std::uint64_t va) const;
+    [[nodiscard]] Location walk_flat(std::uint64_t root, std::uint64_t index) const;
+    [[nodiscard]] Location walk_tables(std::uint64_t root, unsigned depth, std::uint64_t va) const;
+    [[nodiscard]] static Location leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask);
+    /// Entry `index` of the table that the PDE `table` names; nothing if that is no memory.
+    [[nodiscard]] std::optional<std::uint64_t> read_entry(std::uint64_t table,
+                                                          std::uint64_t index) const;
+    [[nodiscard]] Context& context(Hub hub, Vmid vmid) {
+        return contexts_[static_cast<unsigned>(hub)][raw(vmid)];
+    }
+    [[nodiscard]] const Context& context(Hub hub, Vmid vmid) const {
+        return contexts_[static_cast<unsigned>(hub)][raw(vmid)];
+    }
+
+    regs::RegisterFile& regs_;
+    VfVram& vram_;
+    SystemMemory& system_;
+    State state_;
+    std::array<std::array<Context, kVmids>, GPUVM_HUBS> contexts_;
+    /// MAP_PROCESS roots for walks on other threads; 0: none.
+    std::array<std::atomic<std::uint64_t>, kVmids> process_roots_{};
+    std::array<Epoch, kVmids> epochs_;
+};
+
+/// The ports of one engine, made when first asked for. One thread at a time.
+class PortSet {
+public:
+    PortSet(GpuVm& gpuvm, Hub hub) : gpuvm_(gpuvm), hub_(hub) {}
+    [[nodiscard]] Port& operator()(Vmid vmid);
+
+private:
+    GpuVm& gpuvm_;
+    Hub hub_;
+    std::array<std::unique_ptr<Port>, kVmids> ports_;
+};
+
+}  // namespace vgpu::softgpu::mem

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/mem/port.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vgpu::softgpu::mem {
+
+namespace {
+
+/// Bytes of a transfer at `va` that stay inside its page.
+std::size_t bytes_in_page(std::uint64_t va, std::size_t wanted) {
+    return std::min<std::size_t>(wanted, Port::kPageBytes - va % Port::kPageBytes);
+}
+
+}  // namespace
+
+std::byte* Port::miss(GpuVa va, Access access) {
+    // The epoch is read before the walk: an invalidation during the walk makes the entry stale.
+    const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
+    const Translation translation = walk(va, access);
+    if (translation.fault.kind != FaultKind::None) {
+        fault_ = translation.fault;
+        return nullptr;
+    }
+    if (translation.host == nullptr) return nullptr;
+    const std::uint64_t page = raw(va) / kPageBytes;
+    entries_[page % kEntries] = {page, epoch, translation.host, translation.access};
+    return translation.host + raw(va) % kPageBytes;
+}
+
+bool Port::read(GpuVa va, std::span<std::byte> out) {
+    std::uint64_t address = raw(va);
+    while (!out.empty()) {
+        const auto part = out.first(bytes_in_page(address, out.size()));
+        if (const std::byte* host = at(GpuVa{address}, Access::Read))
+            std::memcpy(part.data(), host, part.size());
+        else if (has_fault() || !read_indirect(GpuVa{address}, part))
+            return false;
+        out = out.subspan(part.size());
+        address += part.size();
+    }
+    return true;
+}
+
+bool Port::write(GpuVa va, std::span<const std::byte> data) {
+    std::uint64_t address = raw(va);
+    while (!data.empty()) {
+        const auto part = data.first(bytes_in_page(address, data.size()));
+        if (std::byte* host = at(GpuVa{address}, Access::Write))
+            std::memcpy(host, part.data(), part.size());
+        else if (has_fault() || !write_indirect(GpuVa{address}, part))
+            return false;
+        data = data.subspan(part.size());
+        address += part.size();
+    }
+    return true;
+}
+
+}  // namespace vgpu::softgpu::mem

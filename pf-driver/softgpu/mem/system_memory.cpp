@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/mem/system_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+namespace vgpu::softgpu::mem {
+
+namespace {
+
+constexpr std::uint8_t kReadWrite =
+    static_cast<std::uint8_t>(Access::Read) | static_cast<std::uint8_t>(Access::Write);
+
+Result<> check_range(Iova address, Bytes size) {
+    const std::uint64_t start = raw(address);
+    const bool is_aligned = (start | size.count) % SystemMemory::kPageBytes == 0;
+    if (is_aligned && size.count != 0 && start + (size.count - 1) >= start) return {};
+    return fail(EINVAL, fmt::format("bus range {:#x} + {:#x} is empty, wraps or is not aligned to "
+                                    "4 KiB",
+                                    start, size.count));
+}
+
+/// Only a file that cannot shrink may be mapped: touching a page behind its end kills the process.
+bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
+    const int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
+    struct stat info {};
+    if (fstat(fd, &info) != 0 || info.st_size < 0) return false;
+    const auto file_size = static_cast<std::uint64_t>(info.st_size);
+    return offset <= file_size && size <= file_size - offset;
+}
+
+bool allows(std::uint8_t granted, Access wanted) {
+    return (granted & static_cast<std::uint8_t>(wanted)) != 0;
+}
+
+}  // namespace
+
+SystemMemory::~SystemMemory() {
+    // No engine is left by now, and whoever revokes may be gone already.
+    revocation_ = {};
+    unmap_all();
+}
+
+void SystemMemory::set_message_dma(std::shared_ptr<MessageDma> messages) {
+    const std::unique_lock lock(mutex_);
+    messages_ = std::move(messages);
+}
+
+SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
+    struct stat info {};
+    if (mapping.fd < 0 || fstat(mapping.fd, &info) != 0) return {};
+    return {info.st_dev, info.st_ino, mapping.fd_offset};
+}
+
+std::byte* SystemMemory::map_file(const Mapping& mapping) {
+    if (mapping.fd < 0 || mapping.fd_offset % kPageBytes != 0) return nullptr;
+    if (!is_safe_to_map(mapping.fd, mapping.fd_offset, mapping.size.count)) return nullptr;
+    const int protection =
+        allows(mapping.access, Access::Write) ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* const host = mmap(nullptr, mapping.size.count, protection, MAP_SHARED | MAP_NORESERVE,
+                            mapping.fd, static_cast<off_t>(mapping.fd_offset));
+    return host == MAP_FAILED ? nullptr : static_cast<std::byte*>(host);
+}
+
+Result<> SystemMemory::map(const Mapping& mapping) {
+    TRY_VOID(check_range(mapping.address, mapping.size));
+    const std::uint64_t start = raw(mapping.address);
+    if ((mapping.access & kReadWrite) == 0)
+        return fail(EINVAL, fmt::format("bus range {:#x} allows neither read nor write", start));
+    const File file = file_of(mapping);
+    const std::unique_lock lock(mutex_);
+    if (const auto same = regions_.find(start); same != regions_.end()) {
+        const Region& region = same->second;
+        if (region.size == mapping.size.count && region.access == mapping.access &&
+            region.file == file)
+            return {};
+    }
+    if (overlaps(start, mapping.size.count))
+        return fail(EEXIST, fmt::format("bus range {:#x} + {:#x} overlaps a mapping", start,
+                                        mapping.size.count));
+    if (regions_.size() >= kMaxMappings)
+        return fail(ENOSPC, fmt::format("more than {} DMA mappings", kMaxMappings));
+    std::byte* const host = map_file(mapping);
+    if (mapping.fd >= 0 && host == nullptr) ++refused_fds_;
+    regions_.emplace(start, Region{mapping.size.count, host, mapping.access, file});
+    return {};
+}
+
+Result<> SystemMemory::unmap(Iova address, Bytes size) {
+    TRY_VOID(check_range(address, size));
+    const std::uint64_t start = raw(address);
+    const std::uint64_t last = start + (size.count - 1);
+    std::vector<Region> removed;
+    {
+        const std::unique_lock lock(mutex_);
+        auto first = regions_.lower_bound(start);
+        if (first != regions_.begin()) {
+            const auto before = std::prev(first);
+            if (before->first + (before->second.size - 1) >= start)
+                return fail(EINVAL, fmt::format("unmap at {:#x} cuts a mapping in two", start));
+        }
+        const auto end = regions_.upper_bound(last);
+        if (first == end)
+            return fail(ENOENT, fmt::format("nothing is mapped at bus address {:#x}", start));
+        const auto& tail = *std::prev(end);
+        if (tail.first + (tail.second.size - 1) > last)
+            return fail(EINVAL, fmt::format("unmap up to {:#x} cuts a mapping in two", last));
+        for (auto it = first; it != end; ++it) removed.push_back(it->second);
+        regions_.erase(first, end);
+    }
+    retire(removed);
+    return {};
+}
+
+void SystemMemory::unmap_all() {
+    std::vector<Region> removed;
+    {
+        const std::unique_lock lock(mutex_);
+        for (const auto& [address, region] : regions_) removed.push_back(region);
+        regions_.clear();
+    }
+    if (!removed.empty()) retire(removed);
+}
+
+void SystemMemory::retire(std::span<const Region> regions) {
+    revocation_.run();
+    for (const Region& region : regions)
+        if (region.host != nullptr) munmap(region.host, region.size);
+}
+
+const SystemMemory::Region* SystemMemory::region_at(std::uint64_t address,
+                                                    std::uint64_t* start) const {
+    auto it = regions_.upper_bound(address);
+    if (it == regions_.begin()) return nullptr;
+    --it;
+    if (address - it->first >= it->second.size) return nullptr;
+    *start = it->first;
+    return &it->second;
+}
+
+bool SystemMemory::overlaps(std::uint64_t address, std::uint64_t size) const {
+    std::uint64_t start = 0;
+    if (region_at(address, &start) != nullptr) return true;
+    const auto next = regions_.upper_bound(address);
+    return next != regions_.end() && next->first - address < size;
+}
+
+SystemMemory::Page SystemMemory::find(Iova address) const {
+    const std::shared_lock lock(mutex_);
+    std::uint64_t start = 0;
+    const std::uint64_t page = raw(address) / kPageBytes * kPageBytes;
+    const Region* region = region_at(page, &start);
+    if (region == nullptr) return {};
+    std::byte* const host = region->host == nullptr ? nullptr : region->host + (page - start);
+    return {true, region->access, host};
+}
+
+SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t wanted,
+                                           Access access) const {
+    std::uint64_t start = 0;
+    const Region* region = region_at(address, &start);
+    if (region == nullptr || !allows(region->access, access)) return {};
+    const std::uint64_t offset = address - start;
+    const auto bytes = std::min<std::uint64_t>(wanted, region->size - offset);
+    return {bytes, region->host == nullptr ? nullptr : region->host + offset};
+}
+
+template <typename Byte, typename Direct, typename Message>
+bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
+                            Message message) const {
+    std::uint64_t at = raw(address);
+    while (!bytes.empty()) {
+        std::shared_ptr<MessageDma> messages;
+        std::span<Byte> part;
+        {
+            // The lock covers the copy, so unmap() cannot pull the memory away; a message may
+            // take long and goes without it.
+            const std::shared_lock lock(mutex_);
+            const Piece piece = piece_at(at, bytes.size(), access);
+            if (piece.bytes == 0) return false;
+            part = bytes.first(piece.bytes);
+            if (piece.host != nullptr)
+                direct(piece.host, part);
+            else if ((messages = messages_) == nullptr)
+                return false;
+        }
+        if (messages && !message(*messages, Iova{at}, part)) return false;
+        bytes = bytes.subspan(part.size());
+        at += part.size();
+    }
+    return true;
+}
+
+bool SystemMemory::read(Iova address, std::span<std::byte> out) const {
+    return transfer(
+        address, out, Access::Read,
+        [](const std::byte* host, std::span<std::byte> part) {
+            std::memcpy(part.data(), host, part.size());
+        },
+        [](MessageDma& messages, Iova at, std::span<std::byte> part) {
+            return messages.read(at, part);
+        });
+}
+
+bool SystemMemory::write(Iova address, std::span<const std::byte> data) const {
+    return transfer(
+        address, data, Access::Write,
+        [](std::byte* host, std::span<const std::byte> part) {
+            std::memcpy(host, part.data(), part.size());
+        },
+        [](MessageDma& messages, Iova at, std::span<const std::byte> part) {
+            return messages.write(at, part);
+        });
+}
+
+std::size_t SystemMemory::mapping_count() const {
+    const std::shared_lock lock(mutex_);
+    return regions_.size();
+}
+
+std::uint64_t SystemMemory::refused_fds() const {
+    const std::shared_lock lock(mutex_);
+    return refused_fds_;
+}
+
+}  // namespace vgpu::softgpu::mem

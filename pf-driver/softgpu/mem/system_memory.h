@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+//
+// SystemMemory: the bus memory one function may reach, as its client mapped it (DMA_MAP). A range
+// whose fd is a memfd sealed against shrinking is mapped into this process; any other range is
+// reached by messages to the client, because a client that shrinks the file behind a mapping would
+// kill the reader.
+//
+// find(), read() and write() may be called from any thread. unmap() returns only after no engine
+// can hold a pointer into the range (revocation.h): it is called by the io thread, without locks an
+// engine could wait for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <span>
+#include <vector>
+
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/base/units.h"
+#include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/mem/revocation.h"
+
+namespace vgpu::softgpu::mem {
+
+/// Bus accesses by message; blocking, false if the client failed or is gone. Any thread.
+class MessageDma {
+public:
+    virtual ~MessageDma() = default;
+    [[nodiscard]] virtual bool read(Iova address, std::span<std::byte> out) = 0;
+    [[nodiscard]] virtual bool write(Iova address, std::span<const std::byte> data) = 0;
+};
+
+class SystemMemory {
+public:
+    static constexpr std::uint64_t kPageBytes = Port::kPageBytes;
+    static constexpr std::size_t kMaxMappings = 65536;
+
+    struct Mapping {
+        Iova address{};
+        Bytes size;
+        int fd = -1;  ///< borrowed; -1: message DMA
+        std::uint64_t fd_offset = 0;
+        std::uint8_t access = 0;  ///< Access::Read | Access::Write, what the device may do
+    };
+    /// One 4 KiB page as an engine sees it.
+    struct Page {
+        bool is_mapped = false;
+        std::uint8_t access = 0;
+        std::byte* host = nullptr;  ///< start of the page; nullptr: by message
+    };
+
+    SystemMemory() = default;
+    ~SystemMemory();
+    SystemMemory(const SystemMemory&) = delete;
+    SystemMemory& operator=(const SystemMemory&) = delete;
+
+    void set_revocation(Revocation revocation) { revocation_ = std::move(revocation); }
+    /// Who serves ranges without host mapping; nullptr: such accesses fail.
+    void set_message_dma(std::shared_ptr<MessageDma> messages);
+
+    /// EINVAL: not 4 KiB aligned, empty, wraps or allows nothing; EEXIST: overlaps another mapping;
+    /// ENOSPC: too many. The very same mapping again is accepted and changes nothing.
+    [[nodiscard]] Result<> map(const Mapping& mapping);
+    /// Removes every mapping inside the range. EINVAL if the range cuts a mapping in two, ENOENT if
+    /// it holds none; nothing is removed then.
+    [[nodiscard]] Result<> unmap(Iova address, Bytes size);
+    void unmap_all();
+
+    [[nodiscard]] Page find(Iova address) const;
+    /// False if a byte is not mapped for this access or the client failed; bytes before it may have
+    /// been transferred.
+    [[nodiscard]] bool read(Iova address, std::span<std::byte> out) const;
+    [[nodiscard]] bool write(Iova address, std::span<const std::byte> data) const;
+
+    [[nodiscard]] std::size_t mapping_count() const;
+    /// Mappings that are reached by message although an fd was given.
+    [[nodiscard]] std::uint64_t refused_fds() const;
+
+private:
+    /// Which file an fd means, so that the same mapping is known again.
+    struct File {
+        std::uint64_t device = 0;
+        std::uint64_t inode = 0;
+        std::uint64_t offset = 0;
+        bool operator==(const File&) const = default;
+    };
+    struct Region {
+        std::uint64_t size = 0;
+        std::byte* host = nullptr;
+        std::uint8_t access = 0;
+        File file;
+    };
+    using Regions = std::map<std::uint64_t, Region>;
+    /// Bytes of a transfer that one region serves; empty: not mapped for this access.
+    struct Piece {
+        std::size_t bytes = 0;
+        std::byte* host = nullptr;  // nullptr: by message
+    };
+
+    [[nodiscard]] static File file_of(const Mapping& mapping);
+    [[nodiscard]] static std::byte* map_file(const Mapping& mapping);
+    [[nodiscard]] const Region* region_at(std::uint64_t address, std::uint64_t* start) const;
+    [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
+    [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t wanted, Access access) const;
+    void retire(std::span<const Region> regions);
+    template <typename Byte, typename Direct, typename Message>
+    bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
+                  Message message) const;
+
+    Revocation revocation_;
+    mutable std::shared_mutex mutex_;  // guards what follows; never held during message DMA
+    Regions regions_;
+    std::shared_ptr<MessageDma> messages_;
+    std::uint64_t refused_fds_ = 0;
+};
+
+}  // namespace vgpu::softgpu::mem

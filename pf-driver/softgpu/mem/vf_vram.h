@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// VfVram: the VRAM of one VF, the second stage of every address. commit() walks the VF page table
+// the PF core wrote (hw/vf_page_table.h), checks every leaf, takes the pages and puts a fresh
+// sealed memfd behind them: VF offset o is memfd offset o even where the device pages are
+// scattered, so BAR0 is one area a client may map. A new commit or release() replaces the backing:
+// who kept an old mapping keeps only the old memfd, never the next owner's memory.
+//
+// host() may be called from any thread at any time; it uses the leaves as they were at commit().
+// commit() and release() are called by one thread at a time, without locks an engine could wait
+// for: they return after every engine has passed a stop point (revocation.h).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/base/units.h"
+#include "pf-driver/softgpu/mem/revocation.h"
+#include "pf-driver/softgpu/mem/vram.h"
+
+namespace vgpu::softgpu::mem {
+
+class VfVram {
+public:
+    VfVram(DeviceVram& device, VfId vf);
+    ~VfVram();
+    VfVram(const VfVram&) = delete;
+    VfVram& operator=(const VfVram&) = delete;
+
+    void set_revocation(Revocation revocation) { revocation_ = std::move(revocation); }
+
+    /// `root` is the device offset of the root table, inside the PF's VRAM; `size` a multiple of
+    /// 2 MiB, fully mapped. On any error the VF is left without VRAM and the error says why.
+    [[nodiscard]] Result<> commit(DeviceOffset root, Bytes size);
+    void release();
+
+    [[nodiscard]] Bytes size() const { return {size_.load(std::memory_order_acquire)}; }
+    /// The memfd behind the whole VF, -1 without VRAM. Owned here; dup() it to hand it out.
+    [[nodiscard]] int memfd() const { return memfd_.get(); }
+
+    /// Host address of `offset`, valid up to the end of its 4 KiB page; nullptr beyond the VRAM.
+    [[nodiscard]] std::byte* host(VfOffset offset) const {
+        const std::uint64_t at = raw(offset);
+        if (at >= size_.load(std::memory_order_acquire)) return nullptr;
+        const std::uint64_t leaf =
+            leaves_[at / DeviceVram::kLeafBytes].load(std::memory_order_relaxed);
+        return device_.host(DeviceOffset{leaf + at % DeviceVram::kLeafBytes});
+    }
+
+    /// Trapped BAR0 accesses: beyond the VRAM reads are all ones, writes are dropped. False if any
+    /// byte was beyond.
+    bool read(VfOffset offset, std::span<std::byte> out) const;
+    bool write(VfOffset offset, std::span<const std::byte> data);
+
+private:
+    [[nodiscard]] Result<std::vector<std::uint64_t>> walk_table(DeviceOffset root,
+                                                                Bytes size) const;
+    [[nodiscard]] Result<> back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes size);
+
+    DeviceVram& device_;
+    const VfId vf_;
+    Revocation revocation_;
+    OwnedFd memfd_;
+    std::atomic<std::uint64_t> size_{0};
+    /// Device offset of each 2 MiB leaf; the table has room for the whole device.
+    std::unique_ptr<std::atomic<std::uint64_t>[]> leaves_;
+};
+
+}  // namespace vgpu::softgpu::mem

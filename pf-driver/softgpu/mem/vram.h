@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// DeviceVram: all VRAM of the device, one reserved host address range. A device offset is a host
+// address for ever; what changes is the memory behind it: anonymous zero pages, or the memfd of the
+// VF that owns the pages (vf_vram.h). 2 MiB pages have at most one owner, so no two VFs can ever
+// share one; the first 16 MiB belong to the PF and are never given away.
+//
+// Bulk operations (the PF's FILL, COPY, SCRUB, VERIFY) check their ranges and may run on any
+// thread; they do not exclude guests that write the same bytes at the same time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "pf-driver/hw/vf_page_table.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/base/units.h"
+
+namespace vgpu::softgpu::mem {
+
+/// How scrub() makes bytes zero.
+enum class ScrubMethod : std::uint8_t {
+    Automatic,       ///< ReplaceBacking where the pages have no owner and the range is large
+    ReplaceBacking,  ///< fresh zero pages of the host; refused if a VF owns a page
+    NonTemporal,     ///< zero stores that bypass the caches
+};
+
+class DeviceVram {
+public:
+    static constexpr std::uint64_t kLeafBytes = 1ull << VF_PAGE_TABLE_LEAF_SHIFT;
+    static constexpr Bytes kPfBytes{VGPU_VRAM_UNIT_BYTES};
+
+    /// `size` is a multiple of 16 MiB and holds the PF's part at least.
+    [[nodiscard]] static Result<std::unique_ptr<DeviceVram>> create(Bytes size);
+    ~DeviceVram();
+    DeviceVram(const DeviceVram&) = delete;
+    DeviceVram& operator=(const DeviceVram&) = delete;
+
+    [[nodiscard]] Bytes size() const { return size_; }
+    [[nodiscard]] bool contains(DeviceOffset offset, Bytes length) const {
+        return raw(offset) <= size_.count && length.count <= size_.count - raw(offset);
+    }
+    /// Host address; valid up to the end of VRAM. `offset` must be inside.
+    [[nodiscard]] std::byte* host(DeviceOffset offset) const { return base_ + raw(offset); }
+
+    /// False if the range is outside; nothing is transferred then. For the PF's BAR0.
+    [[nodiscard]] bool read(DeviceOffset offset, std::span<std::byte> out) const;
+    [[nodiscard]] bool write(DeviceOffset offset, std::span<const std::byte> data);
+
+    /// `pattern` repeated over the range, both 4-byte aligned.
+    [[nodiscard]] Result<> fill(DeviceOffset offset, Bytes length, std::uint32_t pattern);
+    /// Overlapping ranges are copied as if through a buffer.
+    [[nodiscard]] Result<> copy(DeviceOffset to, DeviceOffset from, Bytes length);
+    [[nodiscard]] Result<> scrub(DeviceOffset offset, Bytes length,
+                                 ScrubMethod method = ScrubMethod::Automatic);
+    /// EIO, naming the first offset, if a byte of the range is not zero.
+    [[nodiscard]] Result<> verify_zero(DeviceOffset offset, Bytes length) const;
+
+    /// Takes all pages for `owner` or none; EBUSY if one belongs to somebody else.
+    [[nodiscard]] Result<> take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets);
+    /// Gives up every page of `owner`; their memory is fresh and zero afterwards.
+    void return_pages(VfId owner);
+    /// Maps `length` bytes of `memfd` from `fd_offset` at `offset`; pages must have an owner.
+    [[nodiscard]] Result<> map_backing(DeviceOffset offset, Bytes length, int memfd,
+                                       std::uint64_t fd_offset);
+
+private:
+    DeviceVram(std::byte* base, Bytes size);
+    [[nodiscard]] Result<> check(DeviceOffset offset, Bytes length, const char* what) const;
+    [[nodiscard]] bool is_unowned(DeviceOffset offset, Bytes length) const;
+    [[nodiscard]] Result<> map_fresh(DeviceOffset offset, Bytes length);
+
+    std::byte* base_;
+    Bytes size_;
+    std::mutex owners_mutex_;
+    std::vector<VfId> owners_;  // per 2 MiB page; kPf: nobody's or the PF's
+};
+
+}  // namespace vgpu::softgpu::mem

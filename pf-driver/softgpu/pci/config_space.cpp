@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/pci/config_space.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace vgpu::softgpu::pci {
+namespace {
+
+/// The part of [first, first + count) an access of `size` bytes at `offset` touches.
+struct Overlap {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+
+    Overlap(std::uint32_t first, std::uint32_t count, std::uint32_t offset, std::size_t size)
+        : begin(std::max(first, offset)),
+          end(std::min(first + count, offset + static_cast<std::uint32_t>(size))) {}
+    [[nodiscard]] bool is_empty() const { return begin >= end; }
+    [[nodiscard]] std::size_t size() const { return end - begin; }
+};
+
+}  // namespace
+
+void ConfigSpace::read(std::uint32_t offset, std::span<std::byte> out) const {
+    assert(offset + out.size() <= kBytes);
+    std::copy_n(value_.begin() + offset, out.size(), out.begin());
+    for (const Claim& claim : claims_) {
+        const Overlap part(claim.first, claim.count, offset, out.size());
+        if (part.is_empty()) continue;
+        claim.handler->config_read(part.begin - claim.first,
+                                   out.subspan(part.begin - offset, part.size()));
+    }
+}
+
+void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> data) {
+    for (std::size_t i = 0; i < data.size(); i++) {
+        const std::size_t at = offset + i;
+        if (is_claimed_[at]) continue;
+        const std::byte kept = value_[at] & ~writable_[at];
+        value_[at] = (kept | (data[i] & writable_[at])) & ~(data[i] & one_clears_[at]);
+    }
+}
+
+void ConfigSpace::write(std::uint32_t offset, std::span<const std::byte> data) {
+    assert(offset + data.size() <= kBytes);
+    store_masked(offset, data);
+    for (const Claim& claim : claims_) {
+        const Overlap part(claim.first, claim.count, offset, data.size());
+        if (part.is_empty()) continue;
+        claim.handler->config_write(part.begin - claim.first,
+                                    data.subspan(part.begin - offset, part.size()));
+    }
+    for (const Observer& observer : observers_) {
+        const Overlap part(observer.first, observer.count, offset, data.size());
+        if (!part.is_empty()) observer.changed();
+    }
+}
+
+void ConfigSpace::claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler) {
+    assert(first + count <= kBytes);
+    for (std::uint32_t at = first; at < first + count; at++) {
+        assert(!is_claimed_[at]);
+        is_claimed_[at] = true;
+    }
+    claims_.push_back({first, count, &handler});
+}
+
+void ConfigSpace::on_write(std::uint32_t first, std::uint32_t count,
+                           std::function<void()> changed) {
+    observers_.push_back({first, count, std::move(changed)});
+}
+
+}  // namespace vgpu::softgpu::pci

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// ConfigSpace: the 4 KiB configuration space of one function. Every byte has a mask of writable
+// bits and a mask of bits cleared by writing 1; all others are read-only. Two ways to give bytes a
+// meaning: claim() puts a handler behind a range (the range's own storage is not used), on_write()
+// tells somebody after a write has been stored.
+//
+// One access reaches a handler once, with all its bytes inside the range (a driver writes a command
+// and its arguments as one dword). Used on the io thread only; claims are made while the GPU is
+// built.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "pf-driver/hw/pci.h"
+#include "pf-driver/softgpu/base/bits.h"
+
+namespace vgpu::softgpu::pci {
+
+/// What lives in a claimed range; `offset` counts from the range's first byte.
+class ConfigHandler {
+public:
+    virtual ~ConfigHandler() = default;
+    virtual void config_read(std::uint32_t offset, std::span<std::byte> out) = 0;
+    virtual void config_write(std::uint32_t offset, std::span<const std::byte> data) = 0;
+};
+
+class ConfigSpace {
+public:
+    static constexpr std::size_t kBytes = VGPU_PCI_CONFIG_BYTES;
+
+    /// The function's own accesses; offset + size <= kBytes.
+    void read(std::uint32_t offset, std::span<std::byte> out) const;
+    void write(std::uint32_t offset, std::span<const std::byte> data);
+
+    /// A handler for [first, first + count); a byte claimed twice is a programming error.
+    void claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler);
+    /// Runs after a write that touched [first, first + count) was stored.
+    void on_write(std::uint32_t first, std::uint32_t count, std::function<void()> changed);
+
+    // For building and for the device itself: no masks, no callbacks.
+    template <typename T> [[nodiscard]] T get(std::uint32_t offset) const {
+        return load<T>(value_, offset);
+    }
+    template <typename T> void set(std::uint32_t offset, const T& value) {
+        store(std::span<std::byte>(value_), offset, value);
+    }
+    template <typename T> void allow_writes(std::uint32_t offset, const T& mask) {
+        store(std::span<std::byte>(writable_), offset, mask);
+    }
+    template <typename T> void clear_on_one(std::uint32_t offset, const T& mask) {
+        store(std::span<std::byte>(one_clears_), offset, mask);
+    }
+    /// The state reset() goes back to.
+    void seal() { power_on_ = value_; }
+    void reset() { value_ = power_on_; }
+
+private:
+    struct Claim {
+        std::uint32_t first = 0;
+        std::uint32_t count = 0;
+        ConfigHandler* handler = nullptr;
+    };
+    struct Observer {
+        std::uint32_t first = 0;
+        std::uint32_t count = 0;
+        std::function<void()> changed;
+    };
+    using Image = std::array<std::byte, kBytes>;
+
+    void store_masked(std::uint32_t offset, std::span<const std::byte> data);
+
+    Image value_{};
+    Image writable_{};
+    Image one_clears_{};
+    Image power_on_{};
+    std::array<bool, kBytes> is_claimed_{};
+    std::vector<Claim> claims_;
+    std::vector<Observer> observers_;
+};
+
+}  // namespace vgpu::softgpu::pci

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/pci/function.h"
+
+#include <linux/pci_regs.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+#include "pf-driver/softgpu/pci/capabilities.h"
+
+namespace vgpu::softgpu::pci {
+namespace {
+
+using vfio_user::Irq;
+
+constexpr std::uint32_t kConfigRegion = static_cast<std::uint32_t>(vfio_user::Region::Config);
+constexpr std::byte kAllOnes{0xff};
+constexpr std::uint32_t kPendingBytes = sizeof(std::uint64_t);
+
+Delivery delivery_if(std::uint32_t bits) {
+    return bits != 0 ? Delivery::On : Delivery::Off;
+}
+
+}  // namespace
+
+Function::Function(FunctionSpec spec, FunctionOwner& owner, DmaSink& dma)
+    : spec_(std::move(spec)),
+      owner_(owner),
+      dma_(dma),
+      interrupts_(spec_.name, spec_.msix ? Irq::Msix : Irq::Msi,
+                  spec_.msix ? spec_.msix->vectors : 1) {
+    for (const BarSpec& bar : spec_.bars) bars_.at(bar.index).size = bar.size;
+    build_config(config_, spec_);
+    watch_config();
+}
+
+void Function::set_bar(std::uint32_t index, BarHandler& handler) {
+    assert(bars_.at(index).size.count != 0 && bars_[index].handler == nullptr);
+    bars_[index].handler = &handler;
+}
+
+std::shared_ptr<vfio_user::Peer> Function::peer() const {
+    const std::lock_guard lock(peer_mutex_);
+    return peer_;
+}
+
+// ---- configuration space
+
+void Function::watch_config() {
+    config_.on_write(PCI_COMMAND, sizeof(std::uint16_t), [this] { command_changed(); });
+    config_.on_write(VGPU_CAP_PCIE + PCI_EXP_DEVCTL, sizeof(std::uint16_t),
+                     [this] { device_control_changed(); });
+    const std::uint32_t control =
+        spec_.msix ? VGPU_CAP_MSIX + PCI_MSIX_FLAGS : VGPU_CAP_MSI + PCI_MSI_FLAGS;
+    config_.on_write(control, sizeof(std::uint16_t), [this] { interrupt_control_changed(); });
+    if (spec_.sriov)
+        config_.on_write(VGPU_ECAP_SRIOV + PCI_SRIOV_CTRL, PCI_SRIOV_BAR - PCI_SRIOV_CTRL,
+                         [this] { sriov_control_changed(); });
+}
+
+void Function::command_changed() {
+    const auto command = config_.get<std::uint16_t>(PCI_COMMAND);
+    is_decoding_ = (command & PCI_COMMAND_MEMORY) != 0;
+    is_bus_master_ = (command & PCI_COMMAND_MASTER) != 0;
+    interrupts_.set_bus_master(delivery_if(command & PCI_COMMAND_MASTER));
+}
+
+void Function::device_control_changed() {
+    constexpr std::uint32_t kRegister = VGPU_CAP_PCIE + PCI_EXP_DEVCTL;
+    if ((config_.get<std::uint16_t>(kRegister) & PCI_EXP_DEVCTL_BCR_FLR) == 0) return;
+    reset_config();
+    owner_.reset(ResetKind::FunctionLevel);
+}
+
+void Function::interrupt_control_changed() {
+    if (!spec_.msix) {
+        const auto control = config_.get<std::uint16_t>(VGPU_CAP_MSI + PCI_MSI_FLAGS);
+        return interrupts_.set_enabled(delivery_if(control & PCI_MSI_FLAGS_ENABLE));
+    }
+    const auto control = config_.get<std::uint16_t>(VGPU_CAP_MSIX + PCI_MSIX_FLAGS);
+    interrupts_.set_function_mask(delivery_if(~control & PCI_MSIX_FLAGS_MASKALL));
+    interrupts_.set_enabled(delivery_if(control & PCI_MSIX_FLAGS_ENABLE));
+}
+
+void Function::set_interrupt_enable(Delivery delivery) {
+    const std::uint32_t at =
+        spec_.msix ? VGPU_CAP_MSIX + PCI_MSIX_FLAGS : VGPU_CAP_MSI + PCI_MSI_FLAGS;
+    const std::uint16_t enable = spec_.msix ? PCI_MSIX_FLAGS_ENABLE : PCI_MSI_FLAGS_ENABLE;
+    const auto control = config_.get<std::uint16_t>(at);
+    config_.set(at, static_cast<std::uint16_t>(delivery == Delivery::On ? control | enable
+                                                                        : control & ~enable));
+    interrupt_control_changed();
+}
+
+// A write that the capability does not allow is taken back before anyone sees it.
+void Function::sriov_control_changed() {
+    constexpr std::uint32_t kNumVfs = VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF;
+    constexpr std::uint32_t kPageSize = VGPU_ECAP_SRIOV + PCI_SRIOV_SYS_PGSIZE;
+    const auto num_vfs = config_.get<std::uint16_t>(kNumVfs);
+    if (sriov_.is_enabled || num_vfs > spec_.sriov->total_vfs) config_.set(kNumVfs, sriov_.num_vfs);
+    const auto page_size = config_.get<std::uint32_t>(kPageSize);
+    if (!std::has_single_bit(page_size)) config_.set(kPageSize, std::uint32_t{1});
+
+    const auto control = config_.get<std::uint16_t>(VGPU_ECAP_SRIOV + PCI_SRIOV_CTRL);
+    const SriovState now{.num_vfs = config_.get<std::uint16_t>(kNumVfs),
+                         .is_enabled = (control & PCI_SRIOV_CTRL_VFE) != 0,
+                         .is_memory_enabled = (control & PCI_SRIOV_CTRL_MSE) != 0};
+    if (now == sriov_) return;
+    sriov_ = now;
+    owner_.sriov_changed(sriov_);
+}
+
+void Function::reset_config() {
+    config_.reset();
+    interrupts_.reset();
+    has_warned_undecoded_ = false;
+    command_changed();
+    interrupt_control_changed();
+    const SriovState before = std::exchange(sriov_, {});
+    if (before != sriov_) owner_.sriov_changed(sriov_);
+}
+
+// ---- attachment
+
+Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer) {
+    {
+        const std::lock_guard lock(peer_mutex_);
+        peer_ = peer;
+    }
+    auto attached = owner_.attached(std::move(peer));
+    if (attached) return {};
+    const std::lock_guard lock(peer_mutex_);
+    peer_.reset();
+    return attached;
+}
+
+void Function::detach() {
+    {
+        const std::lock_guard lock(peer_mutex_);
+        peer_.reset();
+    }
+    interrupts_.drop_client();
+    set_interrupt_enable(Delivery::Off);
+    if (spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
+    owner_.detached();
+}
+
+void Function::reset() {
+    reset_config();
+    owner_.reset(ResetKind::DeviceReset);
+}
+
+// ---- interrupts and DMA
+
+vfio_user::IrqDescription Function::irq(Irq index) {
+    constexpr vfio_user::IrqDescription kUnused{.flags = vfio_user::kIrqEventfd, .count = 1};
+    if (index == Irq::Error || index == Irq::Request) return kUnused;
+    if (index != interrupts_.index()) return {.flags = vfio_user::kIrqEventfd, .count = 0};
+    const std::uint32_t no_resize = index == Irq::Msi ? vfio_user::kIrqNoResize : 0;
+    return {.flags = vfio_user::kIrqEventfd | no_resize, .count = interrupts_.vectors()};
+}
+
+Result<> Function::set_irqs(const vfio_user::IrqRequest& request) {
+    const bool assigns = std::any_of(request.fds.begin(), request.fds.end(),
+                                     [](const OwnedFd& fd) { return static_cast<bool>(fd); });
+    TRY_VOID(interrupts_.apply(request));
+    if (request.index != interrupts_.index()) return {};
+    if (assigns) set_interrupt_enable(Delivery::On);
+    if (request.count == 0) set_interrupt_enable(Delivery::Off);
+    return {};
+}
+
+Result<> Function::dma_map(const vfio_user::DmaRange& range, int fd) {
+    return dma_.map(range, fd);
+}
+
+void Function::dma_unmap(const vfio_user::DmaRange& range) {
+    dma_.unmap(range);
+}
+
+void Function::dma_unmap_all() {
+    dma_.unmap_all();
+}
+
+// ---- regions
+
+std::uint64_t Function::region_size(std::uint32_t index) const {
+    if (index < bars_.size()) return bars_[index].size.count;
+    return index == kConfigRegion ? ConfigSpace::kBytes : 0;
+}
+
+vfio_user::RegionDescription Function::region(std::uint32_t index) {
+    vfio_user::RegionDescription region;
+    region.size = region_size(index);
+    if (region.size == 0) return region;
+    region.flags = vfio_user::kRegionRead | vfio_user::kRegionWrite;
+    if (index >= bars_.size() || bars_[index].handler == nullptr) return region;
+    if (auto memory = bars_[index].handler->bar_memory()) {
+        region.fd = std::move(memory->fd);
+        region.areas = std::move(memory->areas);
+    }
+    return region;
+}
+
+bool Function::decodes(std::uint32_t region) {
+    if (is_decoding_) return true;
+    undecoded_++;
+    if (has_warned_undecoded_) return false;
+    has_warned_undecoded_ = true;
+    spdlog::warn("{}: BAR{} is accessed while the command register's memory bit is off", name(),
+                 region);
+    return false;
+}
+
+std::errc Function::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> out) {
+    if (region == kConfigRegion)
+        config_.read(static_cast<std::uint32_t>(offset), out);
+    else if (decodes(region))
+        bar_read(region, offset, out);
+    else
+        std::fill(out.begin(), out.end(), kAllOnes);
+    return {};
+}
+
+std::errc Function::write(std::uint32_t region, std::uint64_t offset,
+                          std::span<const std::byte> data) {
+    if (region == kConfigRegion)
+        config_.write(static_cast<std::uint32_t>(offset), data);
+    else if (decodes(region))
+        bar_write(region, offset, data);
+    return {};
+}
+
+Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
+                                   std::size_t size) const {
+    struct Stretch {
+        Place place;
+        std::uint64_t begin;
+        std::uint64_t end;
+    };
+    Piece piece{Place::Handler, offset, size};
+    if (!spec_.msix || spec_.msix->bar != bar) return piece;
+    const std::uint64_t table_bytes =
+        std::uint64_t{interrupts_.vectors()} * Interrupts::kTableEntryBytes;
+    const MsixSpec& msix = *spec_.msix;
+    for (const Stretch& stretch :
+         {Stretch{Place::MsixTable, msix.table_offset, msix.table_offset + table_bytes},
+          Stretch{Place::MsixPending, msix.pba_offset, msix.pba_offset + kPendingBytes}}) {
+        if (offset >= stretch.begin && offset < stretch.end)
+            return {stretch.place, offset - stretch.begin,
+                    std::min<std::size_t>(size, stretch.end - offset)};
+        if (offset < stretch.begin)
+            piece.size = std::min<std::size_t>(piece.size, stretch.begin - offset);
+    }
+    return piece;
+}
+
+void Function::handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out) {
+    if (bars_[bar].handler != nullptr) return bars_[bar].handler->bar_read(offset, out);
+    std::fill(out.begin(), out.end(), kAllOnes);
+}
+
+void Function::bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out) {
+    while (!out.empty()) {
+        const Piece piece = piece_at(bar, offset, out.size());
+        const auto part = out.first(piece.size);
+        switch (piece.place) {
+            case Place::MsixTable:
+                interrupts_.read_table(static_cast<std::uint32_t>(piece.offset), part);
+                break;
+            case Place::MsixPending:
+                interrupts_.read_pending(static_cast<std::uint32_t>(piece.offset), part);
+                break;
+            case Place::Handler:
+                handler_read(bar, piece.offset, part);
+                break;
+        }
+        offset += piece.size;
+        out = out.subspan(piece.size);
+    }
+}
+
+void Function::bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data) {
+    while (!data.empty()) {
+        const Piece piece = piece_at(bar, offset, data.size());
+        const auto part = data.first(piece.size);
+        if (piece.place == Place::MsixTable)
+            interrupts_.write_table(static_cast<std::uint32_t>(piece.offset), part);
+        if (piece.place == Place::Handler && bars_[bar].handler != nullptr)
+            bars_[bar].handler->bar_write(piece.offset, part);
+        offset += piece.size;
+        data = data.subspan(piece.size);
+    }
+}
+
+}  // namespace vgpu::softgpu::pci

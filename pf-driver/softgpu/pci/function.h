@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// Function: one PCI function as a vfio-user device: configuration space, BARs, interrupts, resets,
+// attachment. It knows PCI, not GPUs: what the BARs mean is behind BarHandler, what a reset or an
+// attachment does behind FunctionOwner, where client memory goes behind DmaSink, what the GPU-IOV
+// bytes mean behind config().claim().
+//
+// As on a bus, BARs answer only while the command register's memory bit is set (else reads are all
+// ones and writes are dropped), and interrupts need its bus master bit. A client writes the command
+// register before anything else, as every driver does; a reset clears it.
+//
+// Everything is called on the io thread, except raise(), is_bus_master() and peer().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pf-driver/softgpu/pci/config_space.h"
+#include "pf-driver/softgpu/pci/function_spec.h"
+#include "pf-driver/softgpu/pci/interrupts.h"
+#include "pf-driver/softgpu/vfio_user/device.h"
+
+namespace vgpu::softgpu::pci {
+
+/// A BAR's memory that a client may map: file offset = BAR offset.
+struct MappableMemory {
+    OwnedFd fd;  ///< a duplicate, handed on to the client
+    std::vector<vfio_user::MmapArea> areas;
+};
+
+/// The bytes behind one BAR. offset + size is inside the BAR.
+class BarHandler {
+public:
+    virtual ~BarHandler() = default;
+    virtual void bar_read(std::uint64_t offset, std::span<std::byte> out) = 0;
+    virtual void bar_write(std::uint64_t offset, std::span<const std::byte> data) = 0;
+    /// Asked whenever the client asks about the region; nothing: every access is trapped.
+    [[nodiscard]] virtual std::optional<MappableMemory> bar_memory() { return std::nullopt; }
+};
+
+/// Client memory of the function. All on the io thread.
+class DmaSink {
+public:
+    virtual ~DmaSink() = default;
+    [[nodiscard]] virtual Result<> map(const vfio_user::DmaRange& range, int fd) = 0;
+    virtual void unmap(const vfio_user::DmaRange& range) = 0;
+    virtual void unmap_all() = 0;
+};
+
+enum class ResetKind : std::uint8_t { FunctionLevel, DeviceReset };
+
+struct SriovState {
+    std::uint16_t num_vfs = 0;
+    bool is_enabled = false;
+    bool is_memory_enabled = false;
+
+    bool operator==(const SriovState&) const = default;
+};
+
+class FunctionOwner {
+public:
+    virtual ~FunctionOwner() = default;
+    /// An error refuses the client.
+    [[nodiscard]] virtual Result<> attached(std::shared_ptr<vfio_user::Peer> peer) = 0;
+    virtual void detached() = 0;
+    /// The configuration space has been reset; the function's blocks are to follow.
+    virtual void reset(ResetKind kind) = 0;
+    virtual void sriov_changed(const SriovState&) {}
+};
+
+class Function final : public vfio_user::Device {
+public:
+    Function(FunctionSpec spec, FunctionOwner& owner, DmaSink& dma);
+
+    /// While building; a BAR of the spec without a handler reads all ones.
+    void set_bar(std::uint32_t index, BarHandler& handler);
+    [[nodiscard]] ConfigSpace& config() { return config_; }
+    [[nodiscard]] const FunctionSpec& spec() const { return spec_; }
+
+    /// Any thread: MSI has vector 0 only.
+    void raise(std::uint32_t vector) { interrupts_.raise(vector); }
+    [[nodiscard]] bool is_bus_master() const { return is_bus_master_; }
+    /// Any thread: the attached client, or nothing.
+    [[nodiscard]] std::shared_ptr<vfio_user::Peer> peer() const;
+
+    [[nodiscard]] const Interrupts& interrupts() const { return interrupts_; }
+    /// Accesses to BARs whose memory bit was off.
+    [[nodiscard]] std::uint64_t undecoded() const { return undecoded_; }
+
+    std::string name() const override { return spec_.name; }
+    Result<> attach(std::shared_ptr<vfio_user::Peer> peer) override;
+    void detach() override;
+    vfio_user::RegionDescription region(std::uint32_t index) override;
+    std::uint64_t region_size(std::uint32_t index) const override;
+    vfio_user::IrqDescription irq(vfio_user::Irq index) override;
+    Result<> set_irqs(const vfio_user::IrqRequest& request) override;
+    Result<> dma_map(const vfio_user::DmaRange& range, int fd) override;
+    void dma_unmap(const vfio_user::DmaRange& range) override;
+    void dma_unmap_all() override;
+    std::errc read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> out) override;
+    std::errc write(std::uint32_t region, std::uint64_t offset,
+                    std::span<const std::byte> data) override;
+    void reset() override;
+
+private:
+    struct Bar {
+        Bytes size;
+        BarHandler* handler = nullptr;
+    };
+    /// The first part of a BAR access that has one meaning.
+    enum class Place : std::uint8_t { Handler, MsixTable, MsixPending };
+    struct Piece {
+        Place place = Place::Handler;
+        std::uint64_t offset = 0;  ///< inside the place
+        std::size_t size = 0;
+    };
+    static constexpr std::uint32_t kBars = 6;
+
+    void watch_config();
+    void command_changed();
+    void device_control_changed();
+    void interrupt_control_changed();
+    void sriov_control_changed();
+    void set_interrupt_enable(Delivery delivery);
+    void reset_config();
+    [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
+    [[nodiscard]] bool decodes(std::uint32_t region);
+    void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
+    void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
+    void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
+
+    const FunctionSpec spec_;
+    FunctionOwner& owner_;
+    DmaSink& dma_;
+    ConfigSpace config_;
+    Interrupts interrupts_;
+    std::array<Bar, kBars> bars_{};
+    std::atomic<bool> is_bus_master_{false};
+    bool is_decoding_ = false;
+    bool has_warned_undecoded_ = false;
+    std::atomic<std::uint64_t> undecoded_{0};
+    SriovState sriov_;
+    mutable std::mutex peer_mutex_;
+    std::shared_ptr<vfio_user::Peer> peer_;
+};
+
+}  // namespace vgpu::softgpu::pci

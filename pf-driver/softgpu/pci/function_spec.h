@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// What a PCI function is made of, constant after build: identity, BARs, capabilities. pf_function()
+// and vf_function() give the two kinds a GPU has, with the numbers of hw/pci.h; gpu.cpp makes one
+// Function from each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/units.h"
+
+namespace vgpu::softgpu::pci {
+
+enum class BarKind : std::uint8_t { Memory32, Memory64Prefetchable };
+
+struct BarSpec {
+    std::uint32_t index = 0;  ///< 0..5; a 64-bit BAR also takes index + 1
+    BarKind kind = BarKind::Memory32;
+    Bytes size;  ///< a power of two, at least 4 KiB
+};
+
+struct Identity {
+    std::uint16_t vendor = 0;
+    std::uint16_t device = 0;
+    std::uint16_t subvendor = 0;
+    std::uint16_t subdevice = 0;
+    std::uint32_t class_code = 0;  ///< 24 bits
+    std::uint8_t revision = 0;
+};
+
+/// A table of MSI-X vectors and its pending bits inside one BAR.
+struct MsixSpec {
+    std::uint32_t vectors = 0;
+    std::uint32_t bar = 0;
+    std::uint32_t table_offset = 0;
+    std::uint32_t pba_offset = 0;
+};
+
+struct SriovSpec {
+    std::uint16_t total_vfs = 0;
+    std::uint16_t first_vf_offset = 0;
+    std::uint16_t vf_stride = 0;
+    std::uint16_t vf_device = 0;
+    std::vector<BarSpec> vf_bars;
+};
+
+/// Vendor-specific extended capability; the bytes behind its header are claimed by their owner.
+struct VsecSpec {
+    std::uint16_t id = 0;
+    std::uint8_t revision = 0;
+    std::uint16_t length = 0;
+};
+
+/// What becomes of the configuration when the client goes. Interrupts end either way.
+enum class DetachPolicy : std::uint8_t {
+    ResetConfig,  ///< a VF: the next client finds a fresh function
+    KeepConfig,   ///< the PF: VFs stay enabled while its driver is restarted
+};
+
+struct FunctionSpec {
+    std::string name;  ///< "PF", "VF3"
+    Identity identity;
+    std::vector<BarSpec> bars;
+    bool has_msi = false;  ///< one vector, 64-bit addresses
+    std::optional<MsixSpec> msix;
+    std::optional<SriovSpec> sriov;
+    std::optional<VsecSpec> vsec;
+    DetachPolicy detach_policy = DetachPolicy::ResetConfig;
+};
+
+/// `vram` is the device's whole VRAM (BAR0, rounded up to a power of two), `vf_aperture` a VF's
+/// BAR0, a power of two.
+[[nodiscard]] FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture);
+[[nodiscard]] FunctionSpec vf_function(VfId vf, Bytes aperture);
+
+}  // namespace vgpu::softgpu::pci

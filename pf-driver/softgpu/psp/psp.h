@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// Psp: what a VF sees of the security processor. Commands come by C2PMSG registers (ring create,
+// destroy, consume; GBR_IH_SET) and by frames in a ring of 1024 dwords; every frame names a command
+// buffer that gets a response, and a fence (hw/psp.h). Firmware is recorded by type and size and
+// never executed. PROG_REG reaches the control registers of the three IH rings and nothing else.
+//
+// While the VF's register write gate is shut every command is refused with an error status
+// (VFGATE). All addresses are MC addresses of VMID 0. All calls with the VF's lock held.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "pf-driver/hw/psp.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::psp {
+
+class Psp {
+public:
+    struct Hooks {
+        /// Is the register write gate open?
+        std::function<bool()> gate_is_open;
+        /// IH_RB_CNTL of ring 0..2.
+        std::function<void(unsigned ring, std::uint32_t value)> program_ih;
+    };
+    struct State {
+        std::uint64_t ring = 0;               ///< MC address
+        std::uint32_t ring_read_pointer = 0;  ///< dwords
+        std::uint32_t has_ring = 0;
+        std::uint64_t tmr = 0;  ///< trusted memory region the guest set up
+        std::uint32_t tmr_bytes = 0;
+        std::uint32_t firmware_loads = 0;
+        std::array<std::uint32_t, PSP_FIRMWARE_TYPES> firmware_bytes{};  ///< 0: not loaded
+        std::uint64_t commands = 0;
+        std::uint64_t refused = 0;  ///< commands answered with an error
+        std::uint64_t memory_errors = 0;
+    };
+
+    /// `kernel` is a port of VMID 0.
+    Psp(regs::RegisterFile& regs, mem::Port& kernel, Hooks hooks);
+
+    [[nodiscard]] const State& state() const { return state_; }
+
+    void reset() { state_ = {}; }
+    void drain() {}
+    void save(Writer& out) const { out.value(state_); }
+    [[nodiscard]] Result<> load(Reader& in);
+
+private:
+    using Handler = std::uint32_t (Psp::*)(const psp_command& command);
+    struct CommandRow;
+
+    void on_ring_command(std::uint32_t value);
+    void on_ih_set(std::uint32_t value);
+    [[nodiscard]] std::uint32_t create_ring();
+    [[nodiscard]] std::uint32_t consume(std::uint32_t write_pointer);
+    [[nodiscard]] bool run_frame(std::uint64_t address);
+    [[nodiscard]] std::uint32_t run_command(const psp_command& command);
+
+    std::uint32_t load_firmware(const psp_command& command);
+    std::uint32_t setup_tmr(const psp_command& command);
+    std::uint32_t destroy_tmr(const psp_command& command);
+    std::uint32_t program_register(const psp_command& command);
+
+    regs::RegisterFile& regs_;
+    mem::Port& kernel_;
+    Hooks hooks_;
+    State state_;
+};
+
+}  // namespace vgpu::softgpu::psp

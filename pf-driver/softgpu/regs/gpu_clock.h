@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// The GPU's free-running 27 MHz counter, as registers and packets show it.
+// RLC_CAPTURE_GPU_CLOCK_COUNT latches it into RLC_GPU_CLOCK_COUNT_LSB/MSB, so that a driver reads
+// both halves of one instant. Called with the VF's lock held, like every register access.
+#pragma once
+
+#include <cstdint>
+
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::regs {
+
+/// The counter at `now`; the reference clock the VBIOS announces.
+constexpr std::uint64_t gpu_ticks(Nanoseconds now) {
+    constexpr std::uint64_t kTicksPerMicrosecond = 27;
+    const auto ns = static_cast<std::uint64_t>(now.count());
+    return ns / 1000 * kTicksPerMicrosecond + ns % 1000 * kTicksPerMicrosecond / 1000;
+}
+
+/// Gives the clock registers of `registers` their behaviour. `clock` must outlive `registers`.
+void claim_gpu_clock(RegisterFile& registers, const Clock& clock);
+
+}  // namespace vgpu::softgpu::regs

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/regs/rlcg.h"
+
+#include <array>
+
+#include "pf-driver/hw/fields.h"
+
+namespace vgpu::softgpu::regs {
+
+namespace {
+
+enum class Operation : std::uint8_t { Invalid, Read, Write };
+
+/// Indexed by the command field; what the field's documentation does not name is invalid.
+constexpr std::array<Operation, 16> kOperations = [] {
+    std::array<Operation, 16> table{};
+    table[0] = Operation::Write;  // GC
+    table[1] = Operation::Read;   // GC
+    table[2] = Operation::Write;  // MMHUB
+    table[8] = Operation::Write;  // legacy
+    return table;
+}();
+
+/// The RLCG reaches neither the PF-only range nor itself.
+bool is_reachable(std::uint32_t offset) {
+    return offset < REG_VGPU_ID && offset != REG_GC_RLC_SPARE_INT && offset != REG_GC_SCRATCH_REG1;
+}
+
+}  // namespace
+
+Rlcg::Rlcg(RegisterFile& registers, std::function<Gate()> gate)
+    : registers_(registers), gate_(std::move(gate)) {
+    registers_.claim(RegisterIndex{REG_GC_RLC_SPARE_INT}, 1, {},
+                     [this](RegisterIndex, std::uint32_t value) {
+                         if ((value & 1u) != 0) perform();
+                     });
+}
+
+void Rlcg::perform() {
+    const RegisterIndex mailbox{REG_GC_SCRATCH_REG1};
+    std::uint32_t request = registers_.get(mailbox);
+    const Answer answer = access(request);
+    if (answer != Answer::Done) ++refused_;
+    request = HW_SET(SCRATCH_REG1, RLCG_OFFSET, request, 0);
+    request = HW_SET(SCRATCH_REG1, RLCG_ERROR, request, answer);
+    registers_.set(mailbox, request);
+    registers_.set(RegisterIndex{REG_GC_RLC_SPARE_INT}, 0);
+}
+
+Rlcg::Answer Rlcg::access(std::uint32_t request) {
+    if (gate_() == Gate::Shut) return Answer::GateShut;
+    const std::uint32_t offset = HW_GET(SCRATCH_REG1, RLCG_OFFSET, request);
+    const Operation operation = kOperations[HW_GET(SCRATCH_REG1, RLCG_COMMAND, request)];
+    if (operation == Operation::Invalid) return Answer::WrongOperation;
+    if (!is_reachable(offset)) return Answer::NotInRange;
+    const RegisterIndex value{REG_GC_SCRATCH_REG0};
+    if (operation == Operation::Read)
+        registers_.set(value, registers_.read(RegisterIndex{offset}));
+    else
+        registers_.write(RegisterIndex{offset}, registers_.get(value));
+    return Answer::Done;
+}
+
+}  // namespace vgpu::softgpu::regs

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// RLCG: the path by which a VF's driver reaches GC and MMHUB registers during full access. It puts
+// a value into SCRATCH_REG0 and command | dword offset into SCRATCH_REG1, then writes 1 to
+// RLC_SPARE_INT; the device performs the access and answers in SCRATCH_REG1: offset field 0, error
+// field set if the access was refused. A refused access changes nothing else.
+//
+// While the register write gate is shut every access is refused (error 4), reads included, as the
+// VF gate of the real RLC does. Called with the VF's lock held.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::regs {
+
+class Rlcg {
+public:
+    /// `gate` answers whether the register write gate of the VF is open now.
+    Rlcg(RegisterFile& registers, std::function<Gate()> gate);
+    Rlcg(const Rlcg&) = delete;
+    Rlcg& operator=(const Rlcg&) = delete;
+
+    [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
+private:
+    /// Answer codes of SCRATCH_REG1; 0 is success.
+    enum class Answer : std::uint8_t { Done = 0, NotInRange = 1, WrongOperation = 2, GateShut = 4 };
+
+    void perform();
+    Answer access(std::uint32_t request);
+
+    RegisterFile& registers_;
+    std::function<Gate()> gate_;
+    std::uint64_t refused_ = 0;
+};
+
+}  // namespace vgpu::softgpu::regs

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// What a VF's driver is told about compute units. The model is the real part's: 4 shader engines of
+// one array with 16 CUs each. CC_GC_SHADER_ARRAY_CONFIG shows the inactive CUs of the engine that
+// GRBM_GFX_INDEX selects (broadcast reads engine 0). CUs of the mask are dealt to the engines round
+// robin, so that every engine has work and the driver counts exactly the CUs the VF was given.
+// Called with the VF's lock held.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::regs {
+
+class ShaderArrays {
+public:
+    static constexpr unsigned kEngines = 4;
+    static constexpr unsigned kCusPerArray = 16;
+
+    explicit ShaderArrays(RegisterFile& registers);
+    ShaderArrays(const ShaderArrays&) = delete;
+    ShaderArrays& operator=(const ShaderArrays&) = delete;
+
+    /// `cu_mask`: bit per CU of the device the VF may use; at most 64 are shown.
+    void set_cu_mask(std::uint64_t cu_mask);
+
+private:
+    [[nodiscard]] std::uint32_t config() const;
+
+    RegisterFile& registers_;
+    std::array<std::uint32_t, kEngines> active_{};
+};
+
+}  // namespace vgpu::softgpu::regs

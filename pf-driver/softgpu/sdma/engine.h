@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+//
+// Engine: one SDMA v4 copy engine of one VF. It serves the kernel's ring (SDMAn_GFX_* registers)
+// and up to two user queues (mapped with an SDMA MQD), in turns. step() does bounded work and may
+// stop in the middle of any packet: position, progress and waits are in State, so a queue can be
+// parked, saved and run on bit-exactly.
+//
+//   ring (bytes, 64-bit monotonic) --INDIRECT--> IB --INDIRECT--> IB      (two levels, not more)
+//   head packet: done | in progress | waiting (POLL_REGMEM, SEM, ATOMIC loop) | starved (the rest
+//   of the packet is not published yet) | halted (fault, bad packet)
+//
+// A packet that waits suspends its queue only. A fault or a bad packet halts its queue until it is
+// unmapped or re-enabled. User queues use their own VMID for everything and reach no register.
+//
+// Called by the engine's workers and by register or doorbell writes, with the VF's lock held.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "pf-driver/hw/ih.h"
+#include "pf-driver/hw/sdma.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/mem/gpuvm.h"
+#include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::sdma {
+
+/// Most that one step() does.
+struct Budget {
+    std::uint32_t bytes = 64u << 10;
+    std::uint32_t packets = 16;
+};
+
+enum class StepResult : std::uint8_t {
+    Progress,  ///< did something; more may be left
+    Blocked,   ///< every queue with work waits for memory or a register
+    Idle,      ///< no queue has anything to do
+};
+
+struct MapRequest {
+    GpuVa mqd{};  ///< in VMID 0
+    DoorbellIndex doorbell{};
+    GpuVa write_pointer{};  ///< wptr poll address in `vmid`; 0: the MQD's wptr counts
+    Vmid vmid{};
+    std::uint16_t pasid = 0;
+};
+
+enum class UnmapSelect : std::uint8_t { ByMqd, ByDoorbell, ByPasid, All };
+/// What happens to the packet or IB that is being executed.
+enum class UnmapMode : std::uint8_t {
+    Preempt,  ///< its position goes into the MQD, the next map() continues there
+    Reset,    ///< dropped
+};
+struct UnmapRequest {
+    UnmapSelect select = UnmapSelect::All;
+    UnmapMode mode = UnmapMode::Preempt;
+    GpuVa mqd{};
+    DoorbellIndex doorbell{};
+    std::uint16_t pasid = 0;
+};
+
+class Engine {
+public:
+    static constexpr unsigned kQueues = 1 + SDMA_USER_QUEUES;  ///< 0 is the kernel's ring
+    static constexpr unsigned kIbDepth = 2;
+    static constexpr unsigned kMaxRingLog2 = 24;  ///< dwords
+    static constexpr unsigned kMaxPacketDwords = 16;
+
+    struct Hooks {
+        std::function<void(const ih_iv_entry&)> raise;
+        std::function<void(const mem::VmFault&)> fault;
+        /// The port of a VMID on this engine's hub.
+        std::function<mem::Port&(Vmid)> port;
+    };
+
+    /// What the head packet of a queue waits for.
+    enum class WaitKind : std::uint8_t {
+        None,
+        Memory,    ///< `width` bytes at `address` in `vmid`
+        Register,  ///< register `address`
+        Retry,     ///< nothing: every step() is a try, and they are counted
+        MoreData,  ///< a write pointer other than `address`
+    };
+    /// Over when function(value & mask, reference) is true.
+    struct Wait {
+        WaitKind kind = WaitKind::None;
+        std::uint8_t function = 0;
+        std::uint8_t vmid = 0;
+        std::uint8_t width = 0;
+        std::uint32_t reserved = 0;
+        std::uint64_t reference = 0;
+        std::uint64_t mask = 0;
+        std::uint64_t address = 0;
+    };
+    struct Ib {
+        std::uint64_t address = 0;
+        std::uint32_t dwords = 0;
+        std::uint32_t position = 0;
+        std::uint32_t vmid = 0;
+        std::uint32_t reserved = 0;
+    };
+    struct Queue {
+        std::uint32_t is_mapped = 0;
+        std::uint32_t is_halted = 0;
+        std::uint64_t base = 0;
+        std::uint64_t read_pointer = 0;    ///< bytes
+        std::uint64_t write_pointer = 0;   ///< bytes
+        std::uint64_t reported = 0;        ///< read pointer last written back
+        std::uint64_t report_address = 0;  ///< 0: not written back
+        std::uint64_t mqd = 0;
+        std::uint32_t ring_log2 = 0;  ///< dwords
+        std::uint32_t doorbell = 0;
+        std::uint32_t has_doorbell = 0;
+        std::uint16_t pasid = 0;
+        std::uint8_t vmid = 0;
+        std::uint8_t ib_depth = 0;
+        std::array<Ib, kIbDepth> ibs{};
+        std::uint64_t progress = 0;  ///< units done of the head packet
+        std::uint32_t skip = 0;      ///< dwords to pass over (NOP data, COND_EXE)
+        std::uint32_t polls = 0;     ///< unsuccessful polls of the head packet
+        Wait wait;
+    };
+    struct State {
+        std::array<Queue, kQueues> queues{};
+        std::uint32_t next_queue = 0;
+        std::uint32_t reserved = 0;
+        std::uint64_t time_offset = 0;  ///< TIMESTAMP set
+        std::uint64_t packets = 0;
+        std::uint64_t bytes = 0;
+        std::uint64_t bad_packets = 0;
+        std::uint64_t faults = 0;
+    };
+
+    /// `index` is 0 or 1. Claims the SDMAn_GFX_* registers in `regs`.
+    Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hooks hooks);
+
+    /// Puts a user queue on the engine; false if there is no slot or the MQD is unusable. A queue
+    /// that is mapped already is left as it is.
+    [[nodiscard]] bool map(const MapRequest& request);
+    /// Takes user queues off, saves their position in their MQDs; returns how many.
+    unsigned unmap(const UnmapRequest& request);
+
+    /// True if the doorbell belongs to a queue of this engine.
+    bool doorbell(DoorbellIndex index, std::uint64_t value);
+
+    StepResult step(Budget budget = {});
+    /// Could step() make progress now? Looks at the conditions of waiting queues again.
+    [[nodiscard]] bool has_work();
+    /// True if only polling memory can find out that a wait is over.
+    [[nodiscard]] bool waits_for_memory() const;
+
+    [[nodiscard]] const State& state() const { return state_; }
+
+    void reset();
+    void drain() {}  ///< every step() ends with the engine at rest
+    void save(Writer& out) const;
+    [[nodiscard]] Result<> load(Reader& in);
+
+private:
+    enum class Outcome : std::uint8_t {
+        Done,
+        Partial,  ///< budget used up; `progress` says how far
+        Blocked,  ///< `wait` says for what
+        Starved,  ///< the ring ends before the packet does
+        Fault,
+        Bad,
+    };
+    using Handler = Outcome (Engine::*)();
+    struct Row;
+    [[nodiscard]] static const Row* find_row(std::uint32_t header);
+
+    // registers (engine.cpp); named after engine 0, this engine's are meant
+    [[nodiscard]] RegisterIndex reg(std::uint32_t engine0_register) const;
+    [[nodiscard]] std::uint32_t get(std::uint32_t engine0_register) const;
+    [[nodiscard]] std::uint64_t get_pair(std::uint32_t low, std::uint32_t high) const;
+    void claim_registers();
+    void on_ring_control();
+    void on_ring_pointers();
+    void configure_kernel_ring();
+    void show_read_pointer();
+    void poll_write_pointer();
+
+    // queues (engine.cpp)
+    [[nodiscard]] bool is_halted() const;
+    [[nodiscard]] bool is_active(const Queue& queue) const;
+    [[nodiscard]] bool is_over(const Wait& wait, const Queue& queue);
+    [[nodiscard]] static std::uint64_t pending_dwords(const Queue& queue);
+    [[nodiscard]] static bool is_selected(const Queue& queue, const UnmapRequest& request);
+    bool run_queue(Queue& queue);
+    [[nodiscard]] Outcome run_packet();
+    [[nodiscard]] Outcome pass_over();
+    void settle(Outcome outcome);
+    void report_read_pointer();
+    void save_position(const Queue& queue, UnmapMode mode);
+    static void load_position(Queue& queue, std::span<const std::uint32_t> mqd);
+
+    // the stream of the current queue: its ring or its innermost IB
+    [[nodiscard]] std::uint64_t available() const;
+    [[nodiscard]] Outcome truncated() const;
+    [[nodiscard]] bool fetch(std::uint64_t first, std::span<std::uint32_t> out);
+    void advance(std::uint64_t dwords);
+    [[nodiscard]] Vmid vmid() const;
+    [[nodiscard]] mem::Port& port() { return hooks_.port(vmid()); }
+    /// The kernel's own stream: may touch registers and choose VMIDs.
+    [[nodiscard]] bool is_privileged() const;
+
+    // packets (packets.cpp)
+    Outcome nop();
+    Outcome indirect();
+    Outcome fence();
+    Outcome trap();
+    Outcome semaphore();
+    Outcome poll();
+    Outcome poll_hdp_flush();
+    Outcome conditional();
+    Outcome atomic();
+    Outcome set_timestamp();
+    Outcome get_timestamp();
+    Outcome get_global_timestamp();
+    Outcome write_register();
+    Outcome pass();
+    [[nodiscard]] Outcome wait_for(const Wait& wait);
+
+    // packets that move data (transfers.cpp)
+    Outcome copy_linear();
+    Outcome copy_window();
+    Outcome write_linear();
+    Outcome fill();
+    Outcome generate_entries();
+    /// Copies up to a page border of either side; bytes copied, 0: fault.
+    [[nodiscard]] std::uint64_t copy_piece(std::uint64_t to, std::uint64_t from,
+                                           std::uint64_t bytes);
+    /// Units that this step may still do of `total`, at most `limit`.
+    [[nodiscard]] std::uint64_t share(std::uint64_t total, std::uint64_t unit_bytes,
+                                      std::uint64_t limit) const;
+    void account(std::uint64_t units, std::uint64_t unit_bytes);
+
+    [[nodiscard]] std::uint64_t pair(unsigned dword) const;
+    template <typename T> [[nodiscard]] bool load_value(std::uint64_t address, T& value);
+    template <typename T> [[nodiscard]] bool store_value(std::uint64_t address, T value);
+
+    const unsigned index_;
+    regs::RegisterFile& regs_;
+    const Clock& clock_;
+    Hooks hooks_;
+    State state_;
+
+    // during one step()
+    Queue* queue_ = nullptr;
+    Budget budget_;
+    std::array<std::uint32_t, kMaxPacketDwords> packet_{};
+    std::uint64_t length_ = 0;  // dwords of the packet with its payload
+    Ib call_;                   // the IB that the packet entered; no dwords: none
+};
+
+}  // namespace vgpu::softgpu::sdma

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// Packets that move data. Each is a total of units (bytes or entries) and a loop that goes on from
+// Queue::progress until the total or this step's budget is used up.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/sdma/engine.h"
+
+namespace vgpu::softgpu::sdma {
+
+namespace {
+
+constexpr std::uint64_t kPage = mem::Port::kPageBytes;
+constexpr std::uint64_t kChunkDwords = kPage / sizeof(std::uint32_t);
+constexpr std::uint64_t kChunkEntries = kPage / sizeof(std::uint64_t);
+/// Elements of a sub-window have 1 to 16 bytes.
+constexpr std::uint32_t kMaxElementLog2 = 4;
+
+std::uint64_t left_in_page(std::uint64_t address) {
+    return kPage - address % kPage;
+}
+
+/// One side of a sub-window copy, in elements.
+struct Side {
+    std::uint64_t x, y, z, row_pitch, slice_pitch;
+
+    [[nodiscard]] std::uint64_t element(std::uint64_t row, std::uint64_t slice) const {
+        return (z + slice) * slice_pitch + (y + row) * row_pitch + x;
+    }
+};
+
+/// From the three dwords after a side's address.
+Side side_of(const std::uint32_t* dwords) {
+    return {HW_GET(SDMA_SUBWIN_XY, X, dwords[0]), HW_GET(SDMA_SUBWIN_XY, Y, dwords[0]),
+            HW_GET(SDMA_SUBWIN_ZP, Z, dwords[1]),
+            HW_GET(SDMA_SUBWIN_ZP, PITCH, dwords[1]) + std::uint64_t{1},
+            HW_GET(SDMA_SUBWIN_SLICE, PITCH, dwords[2]) + std::uint64_t{1}};
+}
+
+}  // namespace
+
+std::uint64_t Engine::share(std::uint64_t total, std::uint64_t unit_bytes,
+                            std::uint64_t limit) const {
+    const std::uint64_t left = total - std::min(total, queue_->progress);
+    const std::uint64_t affordable = std::max<std::uint64_t>(1, budget_.bytes / unit_bytes);
+    return std::min({left, affordable, limit});
+}
+
+void Engine::account(std::uint64_t units, std::uint64_t unit_bytes) {
+    const std::uint64_t bytes = units * unit_bytes;
+    queue_->progress += units;
+    state_.bytes += bytes;
+    budget_.bytes -= static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, budget_.bytes));
+}
+
+std::uint64_t Engine::copy_piece(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+    const std::uint64_t piece = std::min({bytes, left_in_page(to), left_in_page(from)});
+    mem::Port& memory = port();
+    const std::byte* source = memory.at(GpuVa{from}, mem::Access::Read);
+    if (source == nullptr && memory.has_fault()) return 0;
+    std::byte* target = memory.at(GpuVa{to}, mem::Access::Write);
+    if (target == nullptr && memory.has_fault()) return 0;
+    if (source != nullptr && target != nullptr) {
+        std::memmove(target, source, piece);
+        return piece;
+    }
+    std::array<std::byte, kPage> buffer;
+    const auto part = std::span(buffer).first(piece);
+    const bool is_copied = memory.read(GpuVa{from}, part) && memory.write(GpuVa{to}, part);
+    return is_copied ? piece : 0;
+}
+
+Engine::Outcome Engine::copy_linear() {
+    const std::uint64_t total = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
+    const std::uint64_t from = pair(3);
+    const std::uint64_t to = pair(5);
+    while (queue_->progress < total) {
+        if (budget_.bytes == 0) return Outcome::Partial;
+        const std::uint64_t done = queue_->progress;
+        const std::uint64_t piece = copy_piece(to + done, from + done, share(total, 1, kPage));
+        if (piece == 0) return Outcome::Fault;
+        account(piece, 1);
+    }
+    return Outcome::Done;
+}
+
+/// Progress counts bytes of the window, row after row.
+Engine::Outcome Engine::copy_window() {
+    const std::uint32_t log2 = HW_GET(SDMA_SUBWIN, ELEMENT_SIZE, packet_[0]);
+    if (log2 > kMaxElementLog2) return Outcome::Bad;
+    const std::uint64_t rows = HW_GET(SDMA_SUBWIN_11, HEIGHT, packet_[11]) + std::uint64_t{1};
+    const std::uint64_t slices = HW_GET(SDMA_SUBWIN_12, DEPTH, packet_[12]) + std::uint64_t{1};
+    const std::uint64_t row_bytes = (HW_GET(SDMA_SUBWIN_11, WIDTH, packet_[11]) + std::uint64_t{1})
+                                    << log2;
+    const Side from = side_of(&packet_[3]);
+    const Side to = side_of(&packet_[8]);
+    const std::uint64_t total = row_bytes * rows * slices;
+    while (queue_->progress < total) {
+        if (budget_.bytes == 0) return Outcome::Partial;
+        const std::uint64_t line = queue_->progress / row_bytes;
+        const std::uint64_t column = queue_->progress % row_bytes;
+        const auto address = [&](std::uint64_t base, const Side& side) {
+            return base + (side.element(line % rows, line / rows) << log2) + column;
+        };
+        const std::uint64_t piece = copy_piece(address(pair(6), to), address(pair(1), from),
+                                               share(total, 1, row_bytes - column));
+        if (piece == 0) return Outcome::Fault;
+        account(piece, 1);
+    }
+    return Outcome::Done;
+}
+
+Engine::Outcome Engine::write_linear() {
+    const std::uint64_t header = length_;
+    const std::uint64_t total = HW_GET(SDMA_WRITE_LINEAR_3, COUNT, packet_[3]) + std::uint64_t{1};
+    length_ = header + total;
+    if (available() < length_) return truncated();
+    std::array<std::uint32_t, kChunkDwords> chunk;
+    while (queue_->progress < total) {
+        if (budget_.bytes == 0) return Outcome::Partial;
+        const std::uint64_t units = share(total, sizeof(std::uint32_t), chunk.size());
+        const auto part = std::span(chunk).first(units);
+        const std::uint64_t to = pair(1) + queue_->progress * sizeof(std::uint32_t);
+        if (!fetch(header + queue_->progress, part) ||
+            !port().write(GpuVa{to}, std::as_bytes(part)))
+            return Outcome::Fault;
+        account(units, sizeof(std::uint32_t));
+    }
+    return Outcome::Done;
+}
+
+/// The count is in bytes and one unit short: n units of 2^size bytes are told as (n - 1) << size.
+Engine::Outcome Engine::fill() {
+    const std::uint32_t size = HW_GET(SDMA_CONST_FILL, FILL_SIZE, packet_[0]);
+    const std::uint64_t count = HW_GET(SDMA_CONST_FILL_4, COUNT, packet_[4]);
+    const std::uint64_t total = ((count >> size) + 1) << size;
+    std::array<std::uint32_t, kChunkDwords> chunk;
+    chunk.fill(packet_[3]);
+    while (queue_->progress < total) {
+        if (budget_.bytes == 0) return Outcome::Partial;
+        // The pattern is a dword: go on in the middle of one only at the very end.
+        std::uint64_t units = share(total, 1, kPage);
+        if (queue_->progress + units < total)
+            units = std::min(total - queue_->progress, std::max<std::uint64_t>(4, units & ~3ull));
+        const auto part = std::as_bytes(std::span(chunk)).first(units);
+        if (!port().write(GpuVa{pair(1) + queue_->progress}, part)) return Outcome::Fault;
+        account(units, 1);
+    }
+    return Outcome::Done;
+}
+
+Engine::Outcome Engine::generate_entries() {
+    const std::uint64_t total = HW_GET(SDMA_PTEPDE_9, COUNT, packet_[9]) + std::uint64_t{1};
+    std::array<std::uint64_t, kChunkEntries> chunk;
+    while (queue_->progress < total) {
+        if (budget_.bytes == 0) return Outcome::Partial;
+        const std::uint64_t first = queue_->progress;
+        const std::uint64_t units = share(total, sizeof(std::uint64_t), chunk.size());
+        for (std::uint64_t i = 0; i < units; ++i)
+            chunk[i] = pair(3) | (pair(5) + (first + i) * pair(7));
+        const auto part = std::as_bytes(std::span(chunk).first(units));
+        if (!port().write(GpuVa{pair(1) + first * sizeof(std::uint64_t)}, part))
+            return Outcome::Fault;
+        account(units, sizeof(std::uint64_t));
+    }
+    return Outcome::Done;
+}
+
+}  // namespace vgpu::softgpu::sdma

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// What the server has seen, for statistics and tests. Written on the io thread (DMA counters: on
+// any thread), read from anywhere.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace vgpu::softgpu::vfio_user {
+
+struct Counters {
+    std::atomic<std::uint64_t> messages{0};            ///< well-formed messages handled
+    std::atomic<std::uint64_t> error_replies{0};       ///< requests answered with an error
+    std::atomic<std::uint64_t> dropped_posted{0};      ///< posted writes that failed
+    std::atomic<std::uint64_t> malformed{0};           ///< clients closed for a broken stream
+    std::atomic<std::uint64_t> refused_clients{0};     ///< clients beyond the one per socket
+    std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies nobody waited for
+    std::atomic<std::uint64_t> dma_messages{0};        ///< DMA_READ and DMA_WRITE sent
+    std::atomic<std::uint64_t> dma_failures{0};        ///< of these: refused, late or client gone
+};
+
+}  // namespace vgpu::softgpu::vfio_user

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// Device: what a served PCI function implements; Peer: its attached client as the device sees it.
+// The Server calls every Device method on its io thread, one at a time, only between attach() and
+// detach() (name() excepted). Requests have been checked against the protocol before: indices are
+// in range, counts fit, ranges do not wrap or overlap. An error a method returns becomes the
+// client's error reply; nothing a client sends is ever fatal.
+//
+// A Peer may be used from any thread and kept after its client has gone: its calls then fail.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/vfio_user/protocol.h"
+
+namespace vgpu::softgpu::vfio_user {
+
+/// Access to client memory by message, for ranges that came without a usable descriptor. Blocks
+/// until the client has answered, one second at most. Not on the io thread (EDEADLK at once) and
+/// not while holding a lock the io thread may want: a request of a client that stalls on such a
+/// lock makes the transfer fail with EDEADLK after 20 to 40 ms.
+class Peer {
+public:
+    virtual ~Peer() = default;
+    [[nodiscard]] virtual std::errc dma_read(Iova address, std::span<std::byte> out) = 0;
+    [[nodiscard]] virtual std::errc dma_write(Iova address, std::span<const std::byte> data) = 0;
+};
+
+/// How long message DMA may take (Peer).
+struct DmaLimits {
+    std::chrono::milliseconds answer{1000};  ///< per message
+    std::chrono::milliseconds stall{20};     ///< io thread without progress, looked at twice
+};
+
+struct RegionDescription {
+    std::uint64_t size = 0;   ///< 0: the function has no such region
+    std::uint32_t flags = 0;  ///< kRegionRead | kRegionWrite
+    OwnedFd fd;               ///< set: the areas may be mapped from it (file offset = area offset)
+    std::vector<MmapArea> areas;
+};
+
+struct IrqDescription {
+    std::uint32_t flags = 0;  ///< kIrqEventfd ...
+    std::uint32_t count = 0;
+};
+
+enum class IrqAction : std::uint8_t { Mask, Unmask, Trigger };
+
+/// One SET_IRQS request. Exactly one of the data kinds: eventfds (is_assignment; an fd that is not
+/// set takes the vector's eventfd away), or the sub-indices of [start, start + count) the action is
+/// to be performed on.
+struct IrqRequest {
+    Irq index{};
+    IrqAction action{};
+    std::uint32_t start = 0;
+    std::uint32_t count = 0;  ///< 0 with Trigger: disable the whole index
+    bool is_assignment = false;
+    std::span<OwnedFd> fds;                     ///< count of them if is_assignment
+    std::span<const std::uint8_t> is_selected;  ///< count of them, or empty: all
+};
+
+struct DmaRange {
+    Iova address{};
+    std::uint64_t size = 0;
+    std::uint64_t fd_offset = 0;
+    bool is_readable = false;   ///< by the device
+    bool is_writeable = false;  ///< by the device
+};
+
+class Device {
+public:
+    virtual ~Device() = default;
+
+    /// For log lines: "VF3".
+    [[nodiscard]] virtual std::string name() const = 0;
+
+    /// A client has agreed on a version. An error refuses it (EBUSY: attached elsewhere).
+    [[nodiscard]] virtual Result<> attach(std::shared_ptr<Peer> peer) = 0;
+    /// The client has gone. Its DMA maps are withdrawn by dma_unmap_all() before.
+    virtual void detach() = 0;
+
+    [[nodiscard]] virtual RegionDescription region(std::uint32_t index) = 0;
+    /// The size region() gives, asked at every access.
+    [[nodiscard]] virtual std::uint64_t region_size(std::uint32_t index) const = 0;
+    [[nodiscard]] virtual IrqDescription irq(Irq index) = 0;
+    /// The device moves the fds it keeps out of the request; the others are closed.
+    [[nodiscard]] virtual Result<> set_irqs(const IrqRequest& request) = 0;
+
+    /// `fd` is borrowed for the call; -1: reachable by message only. 4 KiB aligned, not empty, does
+    /// not overlap a mapped range.
+    [[nodiscard]] virtual Result<> dma_map(const DmaRange& range, int fd) = 0;
+    /// Exactly a range mapped before. No access to it is under way or follows when this returns.
+    virtual void dma_unmap(const DmaRange& range) = 0;
+    virtual void dma_unmap_all() = 0;
+
+    /// Accesses inside a region of region(): offset + size <= its size.
+    [[nodiscard]] virtual std::errc read(std::uint32_t region, std::uint64_t offset,
+                                         std::span<std::byte> out) = 0;
+    [[nodiscard]] virtual std::errc write(std::uint32_t region, std::uint64_t offset,
+                                          std::span<const std::byte> data) = 0;
+    virtual void reset() = 0;
+};
+
+}  // namespace vgpu::softgpu::vfio_user

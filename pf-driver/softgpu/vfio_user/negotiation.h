@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// VERSION: what a client proposes and what the two sides then agree on. The reply names only
+// capabilities the client named, never more than it offered: QEMU reads the reply into the buffer
+// of its own, longer proposal. The JSON is untrusted; its size is bounded by kMaxVersionData.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/vfio_user/protocol.h"
+
+namespace vgpu::softgpu::vfio_user {
+
+struct Agreement {
+    Version version;
+    std::uint32_t max_transfer = kMaxTransfer;  ///< of the server's DMA messages
+    std::string capabilities{};                 ///< JSON of the reply; empty: none was proposed
+};
+
+/// `body` is the payload of VERSION. EPROTONOSUPPORT: another major version; EINVAL: the
+/// capabilities are no JSON object or have values of the wrong kind.
+[[nodiscard]] Result<Agreement> agree(std::span<const std::byte> body);
+
+}  // namespace vgpu::softgpu::vfio_user

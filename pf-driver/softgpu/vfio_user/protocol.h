@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+//
+// vfio-user on the wire: header, commands (protocol.def), payload layouts and limits, as QEMU 10.1
+// to 11.1 speak them. All numbers are host endian; every message starts with a Header whose size
+// counts header and payload; a reply carries the id of its request. Layouts of the VFIO ioctl
+// structures (region info and so on) are VFIO's own.
+//
+// Used by the server here and by test clients.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vgpu::softgpu::vfio_user {
+
+enum class Command : std::uint16_t {
+#define COMMAND(name, number, handler, body_bytes, max_fds, doc) name = (number),
+#include "pf-driver/softgpu/vfio_user/protocol.def"
+#undef COMMAND
+};
+
+inline constexpr std::uint16_t kMajor = 0;
+inline constexpr std::uint16_t kMinor = 0;
+
+// Header::flags
+inline constexpr std::uint32_t kTypeMask = 0xf;
+inline constexpr std::uint32_t kTypeRequest = 0x0;
+inline constexpr std::uint32_t kTypeReply = 0x1;
+inline constexpr std::uint32_t kNoReply = 0x10;
+inline constexpr std::uint32_t kError = 0x20;
+
+// What this server offers at most; a client may propose less.
+inline constexpr std::uint32_t kMaxTransfer = 1u << 20;  ///< data bytes of one message
+inline constexpr std::uint32_t kMaxFds = 16;             ///< descriptors of one message
+inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< QEMU refuses more
+inline constexpr std::uint32_t kPageBytes = 4096;
+inline constexpr std::uint32_t kMaxVersionData = 4096;  ///< JSON of VERSION, with its NUL
+
+struct Header {
+    std::uint16_t id = 0;
+    std::uint16_t command = 0;
+    std::uint32_t size = 0;
+    std::uint32_t flags = 0;
+    std::uint32_t error = 0;  ///< errno value, valid in a reply with kError
+};
+static_assert(sizeof(Header) == 16);
+
+/// Longest message either side may send: header, region or DMA access, data.
+inline constexpr std::size_t kMaxMessage = sizeof(Header) + 16 + kMaxTransfer;
+
+struct Version {
+    std::uint16_t major = 0;
+    std::uint16_t minor = 0;
+    // JSON with a terminating NUL follows
+};
+static_assert(sizeof(Version) == 4);
+
+inline constexpr std::uint32_t kDmaMapRead = 1u << 0;
+inline constexpr std::uint32_t kDmaMapWrite = 1u << 1;
+
+struct DmaMap {
+    std::uint32_t argsz = sizeof(DmaMap);
+    std::uint32_t flags = 0;
+    std::uint64_t offset = 0;  ///< in the file of the descriptor
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+};
+static_assert(sizeof(DmaMap) == 32);
+
+inline constexpr std::uint32_t kDmaUnmapDirtyBitmap = 1u << 0;
+inline constexpr std::uint32_t kDmaUnmapAll = 1u << 1;
+
+struct DmaUnmap {
+    std::uint32_t argsz = sizeof(DmaUnmap);
+    std::uint32_t flags = 0;
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+};
+static_assert(sizeof(DmaUnmap) == 24);
+
+inline constexpr std::uint32_t kDeviceReset = 1u << 0;
+inline constexpr std::uint32_t kDevicePci = 1u << 1;
+
+struct DeviceInfo {
+    std::uint32_t argsz = sizeof(DeviceInfo);
+    std::uint32_t flags = 0;
+    std::uint32_t num_regions = 0;
+    std::uint32_t num_irqs = 0;
+};
+static_assert(sizeof(DeviceInfo) == 16);
+
+inline constexpr std::uint32_t kRegionRead = 1u << 0;
+inline constexpr std::uint32_t kRegionWrite = 1u << 1;
+inline constexpr std::uint32_t kRegionMmap = 1u << 2;
+inline constexpr std::uint32_t kRegionCaps = 1u << 3;
+
+struct RegionInfo {
+    std::uint32_t argsz = sizeof(RegionInfo);
+    std::uint32_t flags = 0;
+    std::uint32_t index = 0;
+    std::uint32_t cap_offset = 0;
+    std::uint64_t size = 0;
+    std::uint64_t offset = 0;
+};
+static_assert(sizeof(RegionInfo) == 32);
+
+inline constexpr std::uint16_t kCapSparseMmap = 1;
+
+struct SparseMmap {
+    std::uint16_t id = kCapSparseMmap;
+    std::uint16_t version = 1;
+    std::uint32_t next = 0;
+    std::uint32_t area_count = 0;
+    std::uint32_t reserved = 0;
+    // area_count MmapAreas follow
+};
+static_assert(sizeof(SparseMmap) == 16);
+
+struct MmapArea {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+};
+static_assert(sizeof(MmapArea) == 16);
+
+inline constexpr std::uint32_t kIrqEventfd = 1u << 0;
+inline constexpr std::uint32_t kIrqMaskable = 1u << 1;
+inline constexpr std::uint32_t kIrqAutomasked = 1u << 2;
+inline constexpr std::uint32_t kIrqNoResize = 1u << 3;
+
+struct IrqInfo {
+    std::uint32_t argsz = sizeof(IrqInfo);
+    std::uint32_t flags = 0;
+    std::uint32_t index = 0;
+    std::uint32_t count = 0;
+};
+static_assert(sizeof(IrqInfo) == 16);
+
+inline constexpr std::uint32_t kIrqDataNone = 1u << 0;
+inline constexpr std::uint32_t kIrqDataBool = 1u << 1;
+inline constexpr std::uint32_t kIrqDataEventfd = 1u << 2;
+inline constexpr std::uint32_t kIrqActionMask = 1u << 3;
+inline constexpr std::uint32_t kIrqActionUnmask = 1u << 4;
+inline constexpr std::uint32_t kIrqActionTrigger = 1u << 5;
+inline constexpr std::uint32_t kIrqDataTypes = kIrqDataNone | kIrqDataBool | kIrqDataEventfd;
+inline constexpr std::uint32_t kIrqActions = kIrqActionMask | kIrqActionUnmask | kIrqActionTrigger;
+
+struct IrqSet {
+    std::uint32_t argsz = sizeof(IrqSet);
+    std::uint32_t flags = 0;
+    std::uint32_t index = 0;
+    std::uint32_t start = 0;
+    std::uint32_t count = 0;
+    // with kIrqDataBool: count bytes follow
+};
+static_assert(sizeof(IrqSet) == 20);
+
+struct RegionAccess {
+    std::uint64_t offset = 0;
+    std::uint32_t region = 0;
+    std::uint32_t count = 0;
+    // count bytes follow in a write and in the reply to a read
+};
+static_assert(sizeof(RegionAccess) == 16);
+
+struct DmaAccess {
+    std::uint64_t address = 0;
+    std::uint64_t count = 0;
+    // count bytes follow in a write and in the reply to a read
+};
+static_assert(sizeof(DmaAccess) == 16);
+
+struct WriteMulti {
+    std::uint64_t count = 0;
+    // count SingleWrites follow
+};
+static_assert(sizeof(WriteMulti) == 8);
+
+struct SingleWrite {
+    std::uint64_t offset = 0;
+    std::uint32_t region = 0;
+    std::uint32_t count = 0;  ///< 1..8, always 8 bytes of room
+    std::uint64_t data = 0;
+};
+static_assert(sizeof(SingleWrite) == 24);
+
+// VFIO's numbering of a PCI function's regions and interrupt types
+enum class Region : std::uint32_t { Bar0 = 0, Rom = 6, Config = 7, Vga = 8 };
+inline constexpr std::uint32_t kRegionCount = 9;
+enum class Irq : std::uint32_t { Intx = 0, Msi = 1, Msix = 2, Error = 3, Request = 4 };
+inline constexpr std::uint32_t kIrqCount = 5;
+
+}  // namespace vgpu::softgpu::vfio_user

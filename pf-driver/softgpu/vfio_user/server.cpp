@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/vfio_user/server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pf-driver/softgpu/vfio_user/session.h"
+#include "pf-driver/softgpu/vfio_user/socket.h"
+
+namespace vgpu::softgpu::vfio_user {
+namespace {
+
+// Connections that have not sent VERSION yet, per socket.
+constexpr std::size_t kMaxNegotiating = 8;
+
+// The socket's name in the file system, removed with it unless somebody else took the name.
+class SocketName {
+public:
+    explicit SocketName(std::string path) : path_(std::move(path)) {
+        struct stat made {};
+        if (::lstat(path_.c_str(), &made) == 0) inode_ = made.st_ino;
+    }
+    SocketName(SocketName&& other) noexcept
+        : path_(std::move(other.path_)), inode_(std::exchange(other.inode_, 0)) {}
+    SocketName& operator=(SocketName&&) = delete;
+    ~SocketName() {
+        struct stat now {};
+        if (inode_ != 0 && ::lstat(path_.c_str(), &now) == 0 && now.st_ino == inode_)
+            ::unlink(path_.c_str());
+    }
+
+private:
+    std::string path_;
+    ino_t inode_ = 0;
+};
+
+class EpollServer final : public Server {
+public:
+    EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd reserve, ServerOptions options)
+        : epoll_(std::move(epoll)), wake_up_(std::move(wake_up)), reserve_(std::move(reserve)) {
+        context_.dma_limits = options.dma_limits;
+    }
+    ~EpollServer() override;
+
+    Result<> start();
+    Result<> listen(const std::string& path, Device& device) override;
+    Result<> watch(int fd, std::function<void()> readable) override;
+    void unwatch(int fd) override;
+    void run() override;
+    void stop() override;
+    void post(std::function<void()> work) override;
+    const Counters& counters() const override { return *context_.counters; }
+
+private:
+    // What an epoll event stands for. Ids are never used twice, so an event that was fetched before
+    // its source went away finds nothing.
+    using SourceId = std::uint64_t;
+    struct Watch {
+        int fd = -1;
+        std::function<void()> readable;
+    };
+    struct Listener {
+        OwnedFd socket;
+        SocketName name;
+        Port port;
+    };
+    struct Client {
+        Listener* listener = nullptr;
+        std::unique_ptr<Session> session;
+    };
+
+    Result<SourceId> add(int fd, std::function<void()> readable);
+    void dispatch(const epoll_event& event);
+    void serve(SourceId id, std::uint32_t events);
+    void accept_from(Listener& listener);
+    void make_room_for_fds(int listener);
+    void add_client(Listener& listener, OwnedFd socket);
+    void drop_oldest_negotiating(const Listener& listener);
+    void run_posted();
+
+    const OwnedFd epoll_;
+    const OwnedFd wake_up_;
+    OwnedFd reserve_;  // given up for a moment when descriptors run out
+    SessionContext context_;
+    SourceId next_id_ = 1;
+    std::unordered_map<SourceId, Watch> watches_;
+    std::vector<std::unique_ptr<Listener>> listeners_;
+    std::unordered_map<SourceId, Client> clients_;
+    std::atomic<bool> is_stopping_{false};
+    std::mutex posted_mutex_;
+    std::vector<std::function<void()>> posted_;  // guarded by posted_mutex_
+};
+
+OwnedFd open_reserve() {
+    return OwnedFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+EpollServer::~EpollServer() {
+    clients_.clear();
+}
+
+Result<> EpollServer::start() {
+    TRY_VOID(watch(wake_up_.get(), [this] {
+        eventfd_t count = 0;
+        ::eventfd_read(wake_up_.get(), &count);
+    }));
+    return {};
+}
+
+Result<EpollServer::SourceId> EpollServer::add(int fd, std::function<void()> readable) {
+    const SourceId id = next_id_++;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+        return fail_errno(errno, fmt::format("cannot watch descriptor {}", fd));
+    watches_.emplace(id, Watch{fd, std::move(readable)});
+    return id;
+}
+
+Result<> EpollServer::watch(int fd, std::function<void()> readable) {
+    TRY_VOID(add(fd, std::move(readable)));
+    return {};
+}
+
+void EpollServer::unwatch(int fd) {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    std::erase_if(watches_, [fd](const auto& entry) { return entry.second.fd == fd; });
+}
+
+Result<> EpollServer::listen(const std::string& path, Device& device) {
+    TRY(OwnedFd socket, listen_at(path));
+    auto listener = std::make_unique<Listener>(
+        Listener{std::move(socket), SocketName(path), Port{device, nullptr}});
+    Listener& target = *listener;
+    TRY_VOID(watch(target.socket.get(), [this, &target] { accept_from(target); }));
+    listeners_.push_back(std::move(listener));
+    return {};
+}
+
+void EpollServer::run() {
+    context_.io->enter();
+    std::array<epoll_event, 64> events{};
+    while (!is_stopping_) {
+        const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), -1);
+        for (int i = 0; i < count; i++) dispatch(events[static_cast<std::size_t>(i)]);
+        run_posted();
+    }
+    context_.io->leave();
+}
+
+void EpollServer::stop() {
+    is_stopping_ = true;
+    ::eventfd_write(wake_up_.get(), 1);
+}
+
+void EpollServer::post(std::function<void()> work) {
+    {
+        const std::lock_guard lock(posted_mutex_);
+        posted_.push_back(std::move(work));
+    }
+    ::eventfd_write(wake_up_.get(), 1);
+}
+
+void EpollServer::run_posted() {
+    std::vector<std::function<void()>> work;
+    {
+        const std::lock_guard lock(posted_mutex_);
+        work.swap(posted_);
+    }
+    for (auto& one : work) {
+        const IoThread::DeviceCall call(*context_.io);
+        one();
+    }
+}
+
+void EpollServer::dispatch(const epoll_event& event) {
+    const SourceId id = event.data.u64;
+    if (const auto found = watches_.find(id); found != watches_.end()) {
+        const auto readable = found->second.readable;  // it may remove itself
+        return readable();
+    }
+    serve(id, event.events);
+}
+
+void EpollServer::serve(SourceId id, std::uint32_t events) {
+    const auto found = clients_.find(id);
+    if (found == clients_.end()) return;
+    Session& session = *found->second.session;
+    if ((events & EPOLLOUT) != 0) session.on_writable();
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) session.on_readable();
+    if (session.state() == Session::State::Closed) clients_.erase(id);
+}
+
+void EpollServer::accept_from(Listener& listener) {
+    auto client = accept_client(listener.socket.get());
+    if (client) return add_client(listener, std::move(*client));
+    const int code = client.error().code;
+    if (code == EMFILE || code == ENFILE) make_room_for_fds(listener.socket.get());
+}
+
+// Without a descriptor to accept it with, the connection would stay readable for ever.
+void EpollServer::make_room_for_fds(int listener) {
+    spdlog::error("out of descriptors: a client is refused; raise the limit of open files");
+    context_.counters->refused_clients++;
+    reserve_.reset();
+    (void)accept_client(listener);
+    reserve_ = open_reserve();
+}
+
+void EpollServer::drop_oldest_negotiating(const Listener& listener) {
+    std::size_t count = 0;
+    SourceId oldest = next_id_;
+    for (const auto& [id, client] : clients_) {
+        if (client.listener != &listener || client.session->state() != Session::State::Negotiating)
+            continue;
+        count++;
+        oldest = std::min(oldest, id);
+    }
+    if (count < kMaxNegotiating) return;
+    context_.counters->refused_clients++;
+    clients_.erase(oldest);
+}
+
+void EpollServer::add_client(Listener& listener, OwnedFd socket) {
+    drop_oldest_negotiating(listener);
+    const SourceId id = next_id_++;
+    auto session = std::make_unique<Session>(std::move(socket), listener.port, context_);
+    const int fd = session->channel().fd();
+    session->channel().on_backlog([epoll = epoll_.get(), fd, id](Channel::Backlog backlog) {
+        epoll_event event{};
+        event.events = backlog == Channel::Backlog::Waiting ? EPOLLOUT : EPOLLIN;
+        event.data.u64 = id;
+        ::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+    });
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return;
+    clients_.emplace(id, Client{&listener, std::move(session)});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
+    OwnedFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll) return fail_errno(errno, "cannot create an epoll instance");
+    OwnedFd wake_up(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake_up) return fail_errno(errno, "cannot create an eventfd");
+    auto server = std::make_unique<EpollServer>(std::move(epoll), std::move(wake_up),
+                                                open_reserve(), options);
+    TRY_VOID(server->start());
+    return server;
+}
+
+}  // namespace vgpu::softgpu::vfio_user

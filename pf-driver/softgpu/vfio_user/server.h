@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// Server: one io thread serving many vfio-user sockets. listen() binds a socket (mode 0600, a stale
+// one is replaced) to a Device; the first client that agrees on a version is attached, a second one
+// is answered EBUSY and closed. Sockets are non-blocking; a client that does not read its replies
+// is not read from until it does, and stops nobody else.
+//
+// run() turns the calling thread into the io thread until stop(). stop() and post() may be called
+// from any thread; everything else before run() or on the io thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/vfio_user/counters.h"
+#include "pf-driver/softgpu/vfio_user/device.h"
+
+namespace vgpu::softgpu::vfio_user {
+
+struct ServerOptions {
+    DmaLimits dma_limits;
+};
+
+class Server {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<Server>> create(ServerOptions options = {});
+    virtual ~Server() = default;
+
+    /// Serves `device` at `path`; the device must outlive the server. EADDRINUSE: another server
+    /// answers there; EEXIST: the path is no socket.
+    [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
+
+    /// Calls `readable` on the io thread whenever `fd` (borrowed) has something to read or hung up.
+    [[nodiscard]] virtual Result<> watch(int fd, std::function<void()> readable) = 0;
+    virtual void unwatch(int fd) = 0;
+
+    virtual void run() = 0;
+    virtual void stop() = 0;
+    /// Runs `work` on the io thread, after what was posted before.
+    virtual void post(std::function<void()> work) = 0;
+
+    [[nodiscard]] virtual const Counters& counters() const = 0;
+};
+
+}  // namespace vgpu::softgpu::vfio_user

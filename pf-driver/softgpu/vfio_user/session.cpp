@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/vfio_user/session.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/vfio_user/negotiation.h"
+
+namespace vgpu::softgpu::vfio_user {
+namespace {
+
+constexpr std::uint32_t kMaxSingleWrite = sizeof(SingleWrite::data);
+
+bool is_page_aligned(std::uint64_t value) {
+    return value % kPageBytes == 0;
+}
+
+// Exactly one of the bits of `mask` is set.
+bool has_one_of(std::uint32_t flags, std::uint32_t mask) {
+    return std::has_single_bit(flags & mask);
+}
+
+IrqAction action_of(std::uint32_t flags) {
+    if ((flags & kIrqActionMask) != 0) return IrqAction::Mask;
+    return (flags & kIrqActionUnmask) != 0 ? IrqAction::Unmask : IrqAction::Trigger;
+}
+
+// The range's end is no 64-bit number.
+bool wraps(std::uint64_t address, std::uint64_t size) {
+    return size > std::numeric_limits<std::uint64_t>::max() - address;
+}
+
+}  // namespace
+
+const std::array<Session::Row, Session::kRows> Session::kTable = [] {
+    std::array<Row, kRows> table{};
+#define COMMAND(name, number, handler, body_bytes, max_fds, doc) \
+    table.at(number) = {&Session::handler, (body_bytes), (max_fds)};
+#include "pf-driver/softgpu/vfio_user/protocol.def"
+#undef COMMAND
+    return table;
+}();
+
+Session::Session(OwnedFd socket, Port& port, SessionContext& context)
+    : port_(port),
+      context_(context),
+      channel_(std::make_shared<Channel>(std::move(socket))),
+      memory_(std::make_shared<ClientMemory>(channel_, context.io, context.counters,
+                                             context.dma_limits)) {}
+
+Session::~Session() {
+    close();
+}
+
+void Session::close() {
+    if (state_ == State::Closed) return;
+    state_ = State::Closed;
+    memory_->close();
+    channel_->on_backlog({});
+    if (port_.attached != this) return;
+    port_.attached = nullptr;
+    const IoThread::DeviceCall call(*context_.io);
+    port_.device.dma_unmap_all();
+    port_.device.detach();
+    spdlog::info("{}: client detached", port_.device.name());
+}
+
+void Session::close_broken(const char* what) {
+    context_.counters->malformed++;
+    spdlog::warn("{}: client closed: {}", port_.device.name(), what);
+    close();
+}
+
+void Session::on_readable() {
+    if (state_ == State::Closed) return;
+    if (channel_->fill() == Channel::Input::Closed) return close();
+    serve_received();
+}
+
+void Session::on_writable() {
+    if (state_ == State::Closed) return;
+    if (channel_->flush() != std::errc{}) return close();
+    serve_received();
+}
+
+void Session::serve_received() {
+    // A client that does not read its replies is not served until it does.
+    while (state_ != State::Closed && !channel_->has_backlog()) {
+        const auto message = channel_->next();
+        if (!message) break;
+        serve(*message);
+    }
+    if (state_ == State::Closed || !channel_->is_broken()) return;
+    answer(channel_->broken_header(), {.error = std::errc::message_size});
+    close_broken("a message of impossible size");
+}
+
+void Session::serve(const Message& message) {
+    context_.counters->messages++;
+    const std::uint32_t type = message.header.flags & kTypeMask;
+    if (type == kTypeRequest) return serve_request(message);
+    if (type != kTypeReply) return close_broken("a message that is neither request nor reply");
+    if (!memory_->take_reply(message)) context_.counters->unexpected_replies++;
+}
+
+void Session::serve_request(const Message& message) {
+    answer(message.header, handle(message));
+    if (closes_after_reply_) close();
+}
+
+Session::Reply Session::handle(const Message& request) {
+    const std::uint16_t command = request.header.command;
+    if (state_ == State::Negotiating) {
+        closes_after_reply_ = true;  // unless VERSION is agreed
+        if (command != static_cast<std::uint16_t>(Command::Version))
+            return {.error = std::errc::protocol_error};
+    }
+    if (command >= kTable.size() || kTable[command].handler == nullptr)
+        return not_supported(request);
+    const Row& row = kTable[command];
+    if (request.body.size() < row.body_bytes) return {.error = std::errc::invalid_argument};
+    if (request.fds->count() > row.max_fds || request.fds->is_truncated())
+        return {.error = std::errc::invalid_argument};
+    const IoThread::DeviceCall call(*context_.io);
+    return (this->*row.handler)(request);
+}
+
+void Session::answer(const Header& request, Reply reply) {
+    const bool is_error = reply.error != std::errc{};
+    if (is_error) {
+        context_.counters->error_replies++;
+        spdlog::debug("{}: command {} refused: {}", port_.device.name(), request.command,
+                      std::make_error_code(reply.error).message());
+    }
+    if ((request.flags & kNoReply) != 0) {
+        if (is_error) context_.counters->dropped_posted++;
+        return;
+    }
+    const std::size_t size = sizeof(Header) + (is_error ? 0 : reply.body);
+    const std::span message{context_.reply.get(), size};
+    store(message, 0,
+          Header{.id = request.id,
+                 .command = request.command,
+                 .size = static_cast<std::uint32_t>(size),
+                 .flags = kTypeReply | (is_error ? kError : 0),
+                 .error = static_cast<std::uint32_t>(reply.error)});
+    if (channel_->send(message, reply.fd.get()) != std::errc{}) close();
+}
+
+std::span<std::byte> Session::reply_body() {
+    return {context_.reply.get() + sizeof(Header), kMaxMessage - sizeof(Header)};
+}
+
+template <typename T> Session::Reply Session::reply_with(const T& payload) {
+    store(reply_body(), 0, payload);
+    return {.body = sizeof(T)};
+}
+
+Session::Reply Session::refused(const Error& error) {
+    spdlog::debug("{}: {}", port_.device.name(), error.message);
+    return {.error = static_cast<std::errc>(error.code == 0 ? EINVAL : error.code)};
+}
+
+Session::Reply Session::not_supported(const Message&) {
+    return {.error = std::errc::not_supported};
+}
+
+std::errc Session::attach_device() {
+    if (port_.attached != nullptr) {
+        context_.counters->refused_clients++;
+        spdlog::warn("{}: a second client was refused", port_.device.name());
+        return std::errc::device_or_resource_busy;
+    }
+    if (auto attached = port_.device.attach(memory_); !attached) {
+        context_.counters->refused_clients++;
+        spdlog::warn("{}: client refused: {}", port_.device.name(), attached.error().message);
+        return refused(attached.error()).error;
+    }
+    port_.attached = this;
+    state_ = State::Attached;
+    closes_after_reply_ = false;
+    spdlog::info("{}: client attached", port_.device.name());
+    return {};
+}
+
+Session::Reply Session::negotiate(const Message& request) {
+    if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
+    const auto agreement = agree(request.body);
+    if (!agreement) {
+        spdlog::warn("{}: client refused: {}", port_.device.name(), agreement.error().message);
+        return refused(agreement.error());
+    }
+    memory_->set_max_transfer(agreement->max_transfer);
+    if (const std::errc error = attach_device(); error != std::errc{}) return {.error = error};
+    Reply reply = reply_with(agreement->version);
+    const std::string& text = agreement->capabilities;
+    if (text.empty()) return reply;
+    std::memcpy(reply_body().data() + reply.body, text.c_str(), text.size() + 1);
+    reply.body += text.size() + 1;
+    return reply;
+}
+
+std::errc Session::check_map(const DmaMap& map) const {
+    constexpr std::uint32_t kKnown = kDmaMapRead | kDmaMapWrite;
+    if (map.argsz < sizeof(DmaMap)) return std::errc::invalid_argument;
+    if ((map.flags & ~kKnown) != 0 || (map.flags & kKnown) == 0) return std::errc::invalid_argument;
+    if (map.size == 0 || wraps(map.address, map.size)) return std::errc::invalid_argument;
+    if (!is_page_aligned(map.address | map.size | map.offset)) return std::errc::invalid_argument;
+    if (wraps(map.offset, map.size)) return std::errc::invalid_argument;
+    const auto after = maps_.lower_bound(map.address);
+    if (after != maps_.end() && after->first - map.address < map.size)
+        return std::errc::file_exists;
+    if (after != maps_.begin()) {
+        const auto& [address, before] = *std::prev(after);
+        if (map.address - address < before.size) return std::errc::file_exists;
+    }
+    return maps_.size() < kMaxDmaMaps ? std::errc{} : std::errc::no_space_on_device;
+}
+
+Session::Reply Session::dma_map(const Message& request) {
+    const auto map = load<DmaMap>(request.body);
+    if (const std::errc error = check_map(map); error != std::errc{}) return {.error = error};
+    const DmaRange range{.address = Iova{map.address},
+                         .size = map.size,
+                         .fd_offset = map.offset,
+                         .is_readable = (map.flags & kDmaMapRead) != 0,
+                         .is_writeable = (map.flags & kDmaMapWrite) != 0};
+    const int fd = request.fds->count() == 0 ? -1 : request.fds->all().front().get();
+    if (auto mapped = port_.device.dma_map(range, fd); !mapped) return refused(mapped.error());
+    maps_.emplace(map.address, range);
+    return {};
+}
+
+Session::Reply Session::dma_unmap_all(const Message& request) {
+    const auto unmap = load<DmaUnmap>(request.body);
+    if (unmap.address != 0 || unmap.size != 0) return {.error = std::errc::invalid_argument};
+    maps_.clear();
+    port_.device.dma_unmap_all();
+    return reply_with(unmap);
+}
+
+Session::Reply Session::dma_unmap(const Message& request) {
+    const auto unmap = load<DmaUnmap>(request.body);
+    if ((unmap.flags & kDmaUnmapDirtyBitmap) != 0) return not_supported(request);
+    if (unmap.argsz < sizeof(DmaUnmap)) return {.error = std::errc::invalid_argument};
+    if (unmap.flags == kDmaUnmapAll) return dma_unmap_all(request);
+    if (unmap.flags != 0 || unmap.size == 0 || wraps(unmap.address, unmap.size))
+        return {.error = std::errc::invalid_argument};
+    // Like the kernel: every map inside the range goes, none may be cut.
+    const std::uint64_t end = unmap.address + unmap.size;
+    const auto first = maps_.lower_bound(unmap.address);
+    const auto last = maps_.lower_bound(end);
+    if (first != maps_.begin()) {
+        const auto& [address, before] = *std::prev(first);
+        if (unmap.address - address < before.size) return {.error = std::errc::invalid_argument};
+    }
+    if (first == last) return {.error = std::errc::no_such_file_or_directory};
+    const auto& [address, inside] = *std::prev(last);
+    if (address + inside.size > end) return {.error = std::errc::invalid_argument};
+    for (auto map = first; map != last; map++) port_.device.dma_unmap(map->second);
+    maps_.erase(first, last);
+    return reply_with(unmap);
+}
+
+Session::Reply Session::device_info(const Message& request) {
+    if (load<DeviceInfo>(request.body).argsz < sizeof(DeviceInfo))
+        return {.error = std::errc::invalid_argument};
+    return reply_with(DeviceInfo{
+        .flags = kDeviceReset | kDevicePci, .num_regions = kRegionCount, .num_irqs = kIrqCount});
+}
+
+Session::Reply Session::region_info(const Message& request) {
+    const auto asked = load<RegionInfo>(request.body);
+    if (asked.index >= kRegionCount || asked.argsz < sizeof(RegionInfo))
+        return {.error = std::errc::invalid_argument};
+    RegionDescription region = port_.device.region(asked.index);
+    RegionInfo info{.flags = region.flags, .index = asked.index, .size = region.size};
+    if (!region.fd) return reply_with(info);
+    const bool is_whole = region.areas.size() == 1 && region.areas.front().offset == 0 &&
+                          region.areas.front().size == region.size;
+    info.flags |= kRegionMmap;
+    if (!is_whole) {
+        info.flags |= kRegionCaps;
+        info.cap_offset = sizeof(RegionInfo);
+        info.argsz +=
+            static_cast<std::uint32_t>(sizeof(SparseMmap) + region.areas.size() * sizeof(MmapArea));
+    }
+    Reply reply = reply_with(info);
+    // Too small a buffer: the client learns the size and asks again; descriptor and areas go
+    // together.
+    if (asked.argsz < info.argsz) return reply;
+    reply.fd = std::move(region.fd);
+    if (is_whole) return reply;
+    const SparseMmap sparse{.area_count = static_cast<std::uint32_t>(region.areas.size())};
+    store(reply_body(), reply.body, sparse);
+    reply.body += sizeof(sparse);
+    for (const MmapArea& area : region.areas) {
+        store(reply_body(), reply.body, area);
+        reply.body += sizeof(area);
+    }
+    return reply;
+}
+
+Session::Reply Session::irq_info(const Message& request) {
+    const auto asked = load<IrqInfo>(request.body);
+    if (asked.index >= kIrqCount || asked.argsz < sizeof(IrqInfo))
+        return {.error = std::errc::invalid_argument};
+    const IrqDescription irq = port_.device.irq(Irq{asked.index});
+    return reply_with(IrqInfo{.flags = irq.flags, .index = asked.index, .count = irq.count});
+}
+
+std::errc Session::check_irqs(const IrqSet& set, const Message& request) const {
+    constexpr auto kInvalid = std::errc::invalid_argument;
+    if (set.argsz < sizeof(IrqSet) || set.index >= kIrqCount) return kInvalid;
+    if ((set.flags & ~(kIrqDataTypes | kIrqActions)) != 0) return kInvalid;
+    if (!has_one_of(set.flags, kIrqDataTypes) || !has_one_of(set.flags, kIrqActions))
+        return kInvalid;
+    const std::uint32_t vectors = port_.device.irq(Irq{set.index}).count;
+    if (set.start > vectors || set.count > vectors - set.start) return kInvalid;
+    const std::size_t fds = request.fds->count();
+    if ((set.flags & kIrqDataEventfd) != 0) {
+        if (set.count == 0 || (fds != 0 && fds != set.count)) return kInvalid;
+        return (set.flags & kIrqActionTrigger) != 0 ? std::errc{} : std::errc::not_supported;
+    }
+    if (fds != 0) return kInvalid;
+    if ((set.flags & kIrqDataBool) != 0) {
+        const bool fits = request.body.size() - sizeof(IrqSet) >= set.count;
+        return set.count != 0 && fits ? std::errc{} : kInvalid;
+    }
+    const bool disables = set.start == 0 && (set.flags & kIrqActionTrigger) != 0;
+    return set.count != 0 || disables ? std::errc{} : kInvalid;
+}
+
+Session::Reply Session::set_irqs(const Message& request) {
+    const auto set = load<IrqSet>(request.body);
+    if (const std::errc error = check_irqs(set, request); error != std::errc{})
+        return {.error = error};
+    std::array<OwnedFd, kMaxFds> none;
+    std::array<std::uint8_t, kMaxFds> selected{};
+    IrqRequest irqs{.index = Irq{set.index},
+                    .action = action_of(set.flags),
+                    .start = set.start,
+                    .count = set.count,
+                    .is_assignment = (set.flags & kIrqDataEventfd) != 0,
+                    .fds = {},
+                    .is_selected = {}};
+    if (set.count > kMaxFds) return {.error = std::errc::invalid_argument};
+    if (irqs.is_assignment)
+        irqs.fds =
+            request.fds->count() == 0 ? std::span(none).first(set.count) : request.fds->all();
+    if ((set.flags & kIrqDataBool) != 0) {
+        std::memcpy(selected.data(), request.body.data() + sizeof(IrqSet), set.count);
+        irqs.is_selected = std::span(selected).first(set.count);
+    }
+    if (auto done = port_.device.set_irqs(irqs); !done) return refused(done.error());
+    return {};
+}
+
+bool Session::is_inside(const RegionAccess& access) const {
+    if (access.region >= kRegionCount || access.count == 0 || access.count > kMaxTransfer)
+        return false;
+    const std::uint64_t size = port_.device.region_size(access.region);
+    return access.offset <= size && access.count <= size - access.offset;
+}
+
+Session::Reply Session::region_read(const Message& request) {
+    const auto access = load<RegionAccess>(request.body);
+    if (request.body.size() != sizeof(RegionAccess) || !is_inside(access))
+        return {.error = std::errc::invalid_argument};
+    Reply reply = reply_with(access);
+    const auto data = reply_body().subspan(sizeof(RegionAccess), access.count);
+    reply.error = port_.device.read(access.region, access.offset, data);
+    reply.body += access.count;
+    return reply;
+}
+
+std::errc Session::write_one(const RegionAccess& access, std::span<const std::byte> data) {
+    if (!is_inside(access)) return std::errc::invalid_argument;
+    return port_.device.write(access.region, access.offset, data);
+}
+
+Session::Reply Session::region_write(const Message& request) {
+    const auto access = load<RegionAccess>(request.body);
+    const auto data = request.body.subspan(sizeof(RegionAccess));
+    if (data.size() != access.count) return {.error = std::errc::invalid_argument};
+    const std::errc error = write_one(access, data);
+    Reply reply = reply_with(access);
+    reply.error = error;
+    return reply;
+}
+
+// Each write stands for one posted write: a bad one is skipped and reported, the others are done.
+Session::Reply Session::region_write_multi(const Message& request) {
+    const auto multi = load<WriteMulti>(request.body);
+    const auto writes = request.body.subspan(sizeof(WriteMulti));
+    if (writes.size() % sizeof(SingleWrite) != 0 ||
+        multi.count != writes.size() / sizeof(SingleWrite))
+        return {.error = std::errc::invalid_argument};
+    std::errc first_error{};
+    for (std::size_t at = 0; at < writes.size(); at += sizeof(SingleWrite)) {
+        const auto one = load<SingleWrite>(writes, at);
+        const auto data = writes.subspan(at + offsetof(SingleWrite, data), kMaxSingleWrite);
+        const RegionAccess access{.offset = one.offset, .region = one.region, .count = one.count};
+        const std::errc error = one.count <= kMaxSingleWrite
+                                    ? write_one(access, data.first(one.count))
+                                    : std::errc::invalid_argument;
+        if (first_error == std::errc{}) first_error = error;
+    }
+    Reply reply = reply_with(multi);
+    reply.error = first_error;
+    return reply;
+}
+
+Session::Reply Session::device_reset(const Message&) {
+    port_.device.reset();
+    return {};
+}
+
+}  // namespace vgpu::softgpu::vfio_user

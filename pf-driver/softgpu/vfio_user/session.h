@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+//
+// Session: one connected client of one device, from its VERSION to its end.
+//
+//   Negotiating --VERSION agreed, device free--> Attached --closed, broken, refused--> Closed
+//        |                                                                               ^
+//        +---- VERSION refused (other version, device taken), or not the first message ---+
+//
+// Every request is checked here against the protocol (size, descriptors, indices, ranges) before
+// the device sees it, and answered exactly once unless it asked for no reply. An error costs the
+// client an error reply; only a stream that cannot be followed any more costs it the connection.
+//
+// Everything runs on the io thread. The Server drives it: on_readable(), on_writable(), and drops
+// it when it is closed; close() detaches the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "pf-driver/softgpu/vfio_user/channel.h"
+#include "pf-driver/softgpu/vfio_user/client_memory.h"
+#include "pf-driver/softgpu/vfio_user/counters.h"
+#include "pf-driver/softgpu/vfio_user/device.h"
+#include "pf-driver/softgpu/vfio_user/io_thread.h"
+
+namespace vgpu::softgpu::vfio_user {
+
+class Session;
+
+/// A served device and who has it.
+struct Port {
+    Device& device;
+    Session* attached = nullptr;
+};
+
+/// What all sessions of a server share.
+struct SessionContext {
+    std::shared_ptr<Counters> counters = std::make_shared<Counters>();
+    std::shared_ptr<IoThread> io = std::make_shared<IoThread>();
+    /// Where replies are built: kMaxMessage bytes.
+    std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
+    DmaLimits dma_limits;
+};
+
+class Session {
+public:
+    enum class State : std::uint8_t { Negotiating, Attached, Closed };
+
+    Session(OwnedFd socket, Port& port, SessionContext& context);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    [[nodiscard]] Channel& channel() { return *channel_; }
+    [[nodiscard]] State state() const { return state_; }
+
+    /// Receives once and serves every whole message.
+    void on_readable();
+    /// Sends what was waiting, then serves what had been received before.
+    void on_writable();
+    /// The client is gone or has to go. Idempotent.
+    void close();
+
+private:
+    /// A reply's payload lies in context_.reply behind room for the header.
+    struct Reply {
+        std::errc error{};
+        std::size_t body = 0;
+        OwnedFd fd{};
+    };
+    using Handler = Reply (Session::*)(const Message&);
+    struct Row {
+        Handler handler = nullptr;
+        std::uint32_t body_bytes = 0;
+        std::uint32_t max_fds = 0;
+    };
+    static constexpr std::size_t kRows = 19;
+    static const std::array<Row, kRows> kTable;
+
+    void serve_received();
+    void serve(const Message& message);
+    void serve_request(const Message& message);
+    [[nodiscard]] Reply handle(const Message& request);
+    void answer(const Header& request, Reply reply);
+    void close_broken(const char* what);
+    [[nodiscard]] Reply refused(const Error& error);
+
+    Reply not_supported(const Message& request);
+    Reply negotiate(const Message& request);
+    Reply dma_map(const Message& request);
+    Reply dma_unmap(const Message& request);
+    Reply dma_unmap_all(const Message& request);
+    Reply device_info(const Message& request);
+    Reply region_info(const Message& request);
+    Reply irq_info(const Message& request);
+    Reply set_irqs(const Message& request);
+    Reply region_read(const Message& request);
+    Reply region_write(const Message& request);
+    Reply region_write_multi(const Message& request);
+    Reply device_reset(const Message& request);
+
+    [[nodiscard]] std::errc attach_device();
+    [[nodiscard]] bool is_inside(const RegionAccess& access) const;
+    [[nodiscard]] std::errc write_one(const RegionAccess& access, std::span<const std::byte> data);
+    [[nodiscard]] std::errc check_map(const DmaMap& map) const;
+    [[nodiscard]] std::errc check_irqs(const IrqSet& set, const Message& request) const;
+
+    [[nodiscard]] std::span<std::byte> reply_body();
+    template <typename T> Reply reply_with(const T& payload);
+
+    Port& port_;
+    SessionContext& context_;
+    const std::shared_ptr<Channel> channel_;
+    const std::shared_ptr<ClientMemory> memory_;
+    State state_ = State::Negotiating;
+    bool closes_after_reply_ = false;
+    std::map<std::uint64_t, DmaRange> maps_;  // by address; never overlapping
+};
+
+}  // namespace vgpu::softgpu::vfio_user

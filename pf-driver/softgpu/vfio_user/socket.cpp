@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/vfio_user/socket.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+namespace vgpu::softgpu::vfio_user {
+namespace {
+
+constexpr int kListenBacklog = 8;
+constexpr mode_t kSocketMode = 0600;
+
+// The socket API takes every address as sockaddr.
+struct UnixAddress {
+    sockaddr_un value{};
+
+    [[nodiscard]] const sockaddr* get() const {
+        return static_cast<const sockaddr*>(static_cast<const void*>(&value));
+    }
+};
+
+std::optional<UnixAddress> address_of(const std::string& path) {
+    UnixAddress address;
+    if (path.empty() || path.size() >= sizeof(address.value.sun_path)) return std::nullopt;
+    address.value.sun_family = AF_UNIX;
+    std::memcpy(address.value.sun_path, path.data(), path.size());
+    return address;
+}
+
+OwnedFd new_socket() {
+    return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+// True if a server accepts connections there, or might: a full backlog is no stale socket.
+bool is_answered(const UnixAddress& address) {
+    const OwnedFd probe = new_socket();
+    if (!probe) return true;
+    if (::connect(probe.get(), address.get(), sizeof(address.value)) == 0) return true;
+    return errno != ECONNREFUSED && errno != ENOENT;
+}
+
+Result<> remove_stale(const std::string& path, const UnixAddress& address) {
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0) return {};
+    if (!S_ISSOCK(found.st_mode))
+        return fail(EEXIST, fmt::format("{} exists and is no socket; remove it", path));
+    if (is_answered(address))
+        return fail(EADDRINUSE, fmt::format("another server answers at {}", path));
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+        return fail_errno(errno, fmt::format("cannot remove the stale socket {}", path));
+    return {};
+}
+
+void take_fds(const msghdr& message, ReceivedFds& fds) {
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+         part = CMSG_NXTHDR(const_cast<msghdr*>(&message), part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; i++) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+            fds.add(OwnedFd(fd));
+        }
+    }
+    if ((message.msg_flags & MSG_CTRUNC) != 0) fds.mark_truncated();
+}
+
+Transfer failed(int error) {
+    const int code = error == EAGAIN ? EWOULDBLOCK : error;
+    return {.bytes = 0, .error = static_cast<std::errc>(code)};
+}
+
+}  // namespace
+
+void ReceivedFds::add(OwnedFd fd) {
+    if (count_ == fds_.size()) {
+        is_truncated_ = true;
+        return;
+    }
+    fds_[count_++] = std::move(fd);
+}
+
+void ReceivedFds::clear() {
+    for (OwnedFd& fd : all()) fd.reset();
+    count_ = 0;
+    is_truncated_ = false;
+}
+
+Result<OwnedFd> listen_at(const std::string& path) {
+    const auto address = address_of(path);
+    if (!address)
+        return fail(ENAMETOOLONG, fmt::format("socket path '{}' must have 1 to {} characters", path,
+                                              sizeof(sockaddr_un::sun_path) - 1));
+    TRY_VOID(remove_stale(path, *address));
+    OwnedFd listener = new_socket();
+    if (!listener) return fail_errno(errno, "cannot create a socket");
+    // Before bind(): the name appears with this mode, whatever the umask allows.
+    if (::fchmod(listener.get(), kSocketMode) != 0 ||
+        ::bind(listener.get(), address->get(), sizeof(address->value)) != 0 ||
+        ::listen(listener.get(), kListenBacklog) != 0)
+        return fail_errno(errno, fmt::format("cannot listen at {}", path));
+    return listener;
+}
+
+Result<OwnedFd> accept_client(int listener) {
+    OwnedFd client(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client) return fail_errno(errno, "cannot accept a client");
+    return client;
+}
+
+Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
+    iovec data{.iov_base = out.data(), .iov_len = out.size()};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxFds * sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    ssize_t got = 0;
+    do {
+        got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return failed(errno);
+    take_fds(message, fds);
+    return {.bytes = static_cast<std::size_t>(got)};
+}
+
+Transfer send(int socket, std::span<const std::byte> data, int fd) {
+    iovec part{.iov_base = const_cast<std::byte*>(data.data()), .iov_len = data.size()};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (fd >= 0) {
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        cmsghdr* rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(rights), &fd, sizeof(int));
+    }
+    ssize_t put = 0;
+    do {
+        put = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (put < 0 && errno == EINTR);
+    if (put < 0) return failed(errno);
+    return {.bytes = static_cast<std::size_t>(put)};
+}
+
+}  // namespace vgpu::softgpu::vfio_user

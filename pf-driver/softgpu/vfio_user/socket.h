@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//
+// Unix stream sockets with descriptors: listening, receiving, sending. All calls are non-blocking
+// and return errno values; nothing here knows vfio-user messages. Used by Server and Channel.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/vfio_user/protocol.h"
+
+namespace vgpu::softgpu::vfio_user {
+
+/// Descriptors that came with a message; closed unless somebody moves them out.
+class ReceivedFds {
+public:
+    [[nodiscard]] std::span<OwnedFd> all() { return {fds_.data(), count_}; }
+    [[nodiscard]] std::size_t count() const { return count_; }
+    /// More were sent than a message may carry; the excess is closed already.
+    [[nodiscard]] bool is_truncated() const { return is_truncated_; }
+    void add(OwnedFd fd);
+    void mark_truncated() { is_truncated_ = true; }
+    void clear();
+
+private:
+    std::array<OwnedFd, kMaxFds> fds_;
+    std::size_t count_ = 0;
+    bool is_truncated_ = false;
+};
+
+struct Transfer {
+    std::size_t bytes = 0;
+    std::errc error{};  ///< operation_would_block: try again when the socket is ready
+};
+
+/// Binds and listens at `path`, mode 0600. A socket nobody answers at is replaced.
+[[nodiscard]] Result<OwnedFd> listen_at(const std::string& path);
+[[nodiscard]] Result<OwnedFd> accept_client(int listener);
+
+/// bytes == 0 without error: the other side has closed.
+[[nodiscard]] Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds);
+/// `fd` (-1: none) goes with the first byte.
+[[nodiscard]] Transfer send(int socket, std::span<const std::byte> data, int fd);
+
+}  // namespace vgpu::softgpu::vfio_user

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The services of core/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
+ * timerfd, two eventfds for the MSI-X vectors, one memfd for all DMA memory. The event loop in
+ * main.c owns it and looks at its descriptors; nothing here blocks longer than one reply of the
+ * device.
+ */
+#ifndef VGPU_USER_OS_USER_H
+#define VGPU_USER_OS_USER_H
+
+#include "pf-driver/core/os.h"
+#include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/user/vfio_user_client.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OS_USER_DMA_BLOCKS 8u
+
+struct os_user_block {
+	uint64_t offset;
+	uint32_t bytes; /* 0: not in use */
+};
+
+/* what the home does when the core reports something; set by uapi_server.c */
+struct os_user_hooks {
+	void *context;
+	void (*request_done)(void *context, uint64_t token, int error, const char *message);
+	void (*events_notify)(void *context);
+	int64_t (*stream_write)(void *context, const void *data, uint32_t bytes);
+	int64_t (*stream_read)(void *context, void *data, uint32_t bytes);
+};
+
+struct os_user {
+	struct vgpu_os os; /* first member: the core's handle */
+	struct vfio_user_client device;
+	struct os_user_hooks hooks;
+	int timer_fd;
+	int vector_fds[GPUIOV_VECTOR_COUNT];
+	int dma_fd;
+	void *dma_memory;
+	struct os_user_block blocks[OS_USER_DMA_BLOCKS];
+	enum vgpu_os_log_level log_level;
+};
+
+int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level);
+void vgpu_user_os_fini(struct os_user *os);
+int vgpu_user_os_connect(struct os_user *os, const char *path);
+void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

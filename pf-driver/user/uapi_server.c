@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#define _GNU_SOURCE
+#include "pf-driver/user/uapi_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define RING_HEAD_BYTES 4096u
+#define MAX_REPLY_FDS	2u
+#define MAX_REQUEST_FDS 1u
+
+/* one message from a client, taken apart */
+struct incoming {
+	struct vgpu_pf_request head;
+	const uint8_t *body;
+	uint32_t body_bytes;
+	int fd; /* -1: none came */
+};
+
+struct outgoing {
+	struct vgpu_pf_reply head;
+	const void *body;
+	int fds[MAX_REPLY_FDS];
+	uint32_t fd_count;
+};
+
+/* ---- replies ---- */
+
+static void drop_client(struct uapi_server *server, struct uapi_client *client);
+
+static void send_reply(struct uapi_server *server, struct uapi_client *client,
+		       const struct outgoing *reply)
+{
+	struct iovec parts[2] = { { (void *)(uintptr_t)&reply->head, sizeof(reply->head) },
+				  { (void *)(uintptr_t)reply->body, reply->head.size } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = reply->head.size ? 2 : 1 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_REPLY_FDS * sizeof(int))] = { 0 };
+	struct cmsghdr *header;
+
+	if (reply->fd_count) {
+		message.msg_control = control;
+		message.msg_controllen = CMSG_SPACE(reply->fd_count * sizeof(int));
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(reply->fd_count * sizeof(int));
+		memcpy(CMSG_DATA(header), reply->fds, reply->fd_count * sizeof(int));
+	}
+	/* a client that lets its socket fill up is not waited for */
+	if (sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		drop_client(server, client);
+}
+
+static void reply_plain(struct uapi_server *server, struct uapi_client *client,
+			const struct incoming *in, int error, const char *text)
+{
+	struct outgoing reply = { .head = { .magic = VGPU_PF_UAPI_MAGIC, .error = error,
+					    .op = in->head.op, .cookie = in->head.cookie } };
+
+	snprintf(reply.head.message, sizeof(reply.head.message), "%s", text);
+	send_reply(server, client, &reply);
+}
+
+/* the client gets as much of the struct as it knows of */
+static void reply_with_struct(struct uapi_server *server, struct uapi_client *client,
+			      const struct uapi_pending *pending, int error, const char *text)
+{
+	uint32_t full = vgpu_pf_request_size(pending->op);
+	struct outgoing reply = { .head = { .magic = VGPU_PF_UAPI_MAGIC, .error = error,
+					    .op = pending->op, .cookie = pending->cookie },
+				  .body = pending->payload };
+
+	reply.head.size = pending->client_bytes < full ? pending->client_bytes : full;
+	snprintf(reply.head.message, sizeof(reply.head.message), "%s", error ? text : "");
+	send_reply(server, client, &reply);
+}
+
+static void free_pending(struct uapi_pending *pending)
+{
+	free(pending->payload);
+	memset(pending, 0, sizeof(*pending));
+}
+
+static void close_stream(struct uapi_server *server)
+{
+	if (server->stream_fd >= 0)
+		close(server->stream_fd);
+	server->stream_fd = -1;
+	server->is_stream_blocked = false;
+	server->stream_token = 0;
+}
+
+static void drop_client(struct uapi_server *server, struct uapi_client *client)
+{
+	if (client->fd < 0)
+		return;
+	close(client->fd);
+	client->fd = -1;
+	if (client->event_fd >= 0)
+		close(client->event_fd);
+	client->event_fd = -1;
+	if (client->holds_lease) {
+		client->holds_lease = false;
+		vgpu_pf_set_lease(server->pf, false);
+	}
+	for (uint32_t i = 0; i < UAPI_CLIENT_REQUESTS; i++) {
+		struct uapi_pending *pending = &client->pending[i];
+		uint64_t token = pending->token;
+
+		if (token == 0)
+			continue;
+		free_pending(pending);
+		vgpu_pf_request_cancel(server->pf, token);
+	}
+}
+
+/* ---- what the core tells ---- */
+
+static void on_request_done(void *context, uint64_t token, int error, const char *message)
+{
+	struct uapi_server *server = context;
+
+	if (token == server->stream_token)
+		close_stream(server);
+	for (uint32_t c = 0; c < UAPI_CLIENTS; c++)
+		for (uint32_t i = 0; i < UAPI_CLIENT_REQUESTS; i++) {
+			struct uapi_client *client = &server->clients[c];
+			struct uapi_pending done = client->pending[i];
+
+			if (client->fd < 0 || done.token != token)
+				continue;
+			memset(&client->pending[i], 0, sizeof(client->pending[i]));
+			reply_with_struct(server, client, &done, error, message);
+			free(done.payload);
+			return;
+		}
+}
+
+static void on_events(void *context)
+{
+	struct uapi_server *server = context;
+
+	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
+		if (server->clients[i].event_fd >= 0)
+			eventfd_write(server->clients[i].event_fd, 1);
+}
+
+static int64_t stream_result(struct uapi_server *server, ssize_t moved, short events)
+{
+	if (moved >= 0)
+		return moved;
+	if (errno != EAGAIN && errno != EINTR)
+		return -errno;
+	server->is_stream_blocked = true;
+	server->stream_events = events;
+	return -EAGAIN;
+}
+
+static int64_t on_stream_write(void *context, const void *data, uint32_t bytes)
+{
+	struct uapi_server *server = context;
+
+	return stream_result(server, write(server->stream_fd, data, bytes), POLLOUT);
+}
+
+static int64_t on_stream_read(void *context, void *data, uint32_t bytes)
+{
+	struct uapi_server *server = context;
+
+	return stream_result(server, read(server->stream_fd, data, bytes), POLLIN);
+}
+
+/* ---- operations of the home ---- */
+
+static void get_event_ring(struct uapi_server *server, struct uapi_client *client,
+			   const struct incoming *in)
+{
+	struct vgpu_pf_event_ring_info info = { .size = sizeof(info),
+						.entries = UAPI_RING_ENTRIES,
+						.bytes = server->ring_bytes,
+						.events_offset = RING_HEAD_BYTES };
+	struct outgoing reply = { .head = { .magic = VGPU_PF_UAPI_MAGIC, .op = in->head.op,
+					    .cookie = in->head.cookie, .size = sizeof(info) },
+				  .body = &info, .fd_count = 2 };
+
+	if (client->event_fd < 0)
+		client->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (client->event_fd < 0) {
+		reply_plain(server, client, in, -errno, "no eventfd left");
+		return;
+	}
+	if (in->body_bytes < reply.head.size)
+		reply.head.size = in->body_bytes;
+	reply.fds[0] = server->ring_fd;
+	reply.fds[1] = client->event_fd;
+	send_reply(server, client, &reply);
+}
+
+static bool is_lease_elsewhere(const struct uapi_server *server, const struct uapi_client *client)
+{
+	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
+		if (server->clients[i].fd >= 0 && server->clients[i].holds_lease &&
+		    &server->clients[i] != client)
+			return true;
+	return false;
+}
+
+static void take_lease(struct uapi_server *server, struct uapi_client *client,
+		       const struct incoming *in)
+{
+	struct vgpu_pf_lease lease = { 0 };
+
+	memcpy(&lease, in->body, in->body_bytes < sizeof(lease) ? in->body_bytes : sizeof(lease));
+	if (lease.acquire > 1) {
+		reply_plain(server, client, in, -EINVAL, "acquire is 1 or 0");
+		return;
+	}
+	if (is_lease_elsewhere(server, client)) {
+		reply_plain(server, client, in, -EBUSY, "another client holds the policy lease");
+		return;
+	}
+	client->holds_lease = lease.acquire != 0;
+	vgpu_pf_set_lease(server->pf, client->holds_lease);
+	reply_plain(server, client, in, 0, "");
+}
+
+/* ---- operations of the core ---- */
+
+static bool is_reading(uint32_t op)
+{
+	return op == VGPU_PF_OP_GET_INFO || op == VGPU_PF_OP_GET_VF ||
+	       op == VGPU_PF_OP_GET_RUN_TABLE || op == VGPU_PF_OP_GET_EVENT_RING;
+}
+
+static bool needs_stream(uint32_t op)
+{
+	return op == VGPU_PF_OP_SAVE || op == VGPU_PF_OP_RESTORE || op == VGPU_PF_OP_DUMP;
+}
+
+static struct uapi_pending *find_free(struct uapi_client *client)
+{
+	for (uint32_t i = 0; i < UAPI_CLIENT_REQUESTS; i++)
+		if (client->pending[i].token == 0)
+			return &client->pending[i];
+	return NULL;
+}
+
+/* bytes the core does not know of must be zero */
+static bool has_unknown_part(const struct incoming *in, uint32_t known)
+{
+	for (uint32_t i = known; i < in->body_bytes; i++)
+		if (in->body[i])
+			return true;
+	return false;
+}
+
+static const char *refuse(struct uapi_server *server, struct uapi_client *client,
+			  const struct incoming *in, int *error)
+{
+	uint32_t known = vgpu_pf_request_size(in->head.op);
+
+	*error = -EOPNOTSUPP;
+	if (known == 0)
+		return "there is no such operation";
+	*error = -E2BIG;
+	if (has_unknown_part(in, known))
+		return "the struct is longer than this version knows, and the rest is not zero";
+	*error = -EPERM;
+	if (!is_reading(in->head.op) && !client->may_write)
+		return "only root and the user who runs vgpu-pf may do that";
+	*error = -EBUSY;
+	if (in->head.op == VGPU_PF_OP_SET_RUN_TABLE && is_lease_elsewhere(server, client))
+		return "another client holds the policy lease";
+	if (needs_stream(in->head.op) && server->stream_fd >= 0)
+		return "another stream is under way; try again";
+	*error = -EINVAL;
+	if (needs_stream(in->head.op) && in->fd < 0)
+		return "the operation needs an fd to write to or read from";
+	*error = 0;
+	return NULL;
+}
+
+static void open_stream(struct uapi_server *server, struct incoming *in, uint64_t token)
+{
+	int flags = fcntl(in->fd, F_GETFL);
+
+	if (flags >= 0)
+		fcntl(in->fd, F_SETFL, flags | O_NONBLOCK);
+	server->stream_fd = in->fd;
+	server->stream_token = token;
+	in->fd = -1;
+}
+
+static void run_request(struct uapi_server *server, struct uapi_client *client,
+			struct incoming *in, struct uapi_pending *pending)
+{
+	uint32_t known = vgpu_pf_request_size(in->head.op);
+	uint64_t token = ++server->next_token;
+	struct uapi_pending now;
+	int error;
+
+	pending->payload = calloc(1, known);
+	if (!pending->payload) {
+		reply_plain(server, client, in, -ENOMEM, "no memory");
+		return;
+	}
+	memcpy(pending->payload, in->body, in->body_bytes < known ? in->body_bytes : known);
+	pending->token = token;
+	pending->op = in->head.op;
+	pending->cookie = in->head.cookie;
+	pending->client_bytes = in->body_bytes;
+	if (needs_stream(in->head.op))
+		open_stream(server, in, token);
+	error = vgpu_pf_request_run(server->pf, in->head.op, pending->payload, token);
+	if (error == -EINPROGRESS)
+		return;
+	if (server->stream_token == token)
+		close_stream(server);
+	now = *pending;
+	memset(pending, 0, sizeof(*pending));
+	reply_with_struct(server, client, &now, error, server->pf->message);
+	free(now.payload);
+}
+
+static void handle_request(struct uapi_server *server, struct uapi_client *client,
+			   struct incoming *in)
+{
+	struct uapi_pending *pending = find_free(client);
+	int error;
+	const char *wrong = refuse(server, client, in, &error);
+
+	if (wrong)
+		reply_plain(server, client, in, error, wrong);
+	else if (in->head.op == VGPU_PF_OP_GET_EVENT_RING)
+		get_event_ring(server, client, in);
+	else if (in->head.op == VGPU_PF_OP_LEASE)
+		take_lease(server, client, in);
+	else if (!pending)
+		reply_plain(server, client, in, -EBUSY, "too many requests of this client at once");
+	else
+		run_request(server, client, in, pending);
+}
+
+/* ---- messages ---- */
+
+static int take_fd(struct msghdr *message)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+	    header->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+static const char *check_message(const struct uapi_server *server, struct incoming *in,
+				 size_t bytes, int flags)
+{
+	if (bytes < sizeof(in->head))
+		return "the message is shorter than its head";
+	memcpy(&in->head, server->message, sizeof(in->head));
+	if (flags & MSG_TRUNC)
+		return "the message is too long";
+	if (in->head.magic != VGPU_PF_UAPI_MAGIC)
+		return "the magic is wrong";
+	if (in->head.version != VGPU_PF_UAPI_VERSION)
+		return "this version of the uapi is not spoken here";
+	if (in->head.size != bytes - sizeof(in->head))
+		return "size does not match the message";
+	in->body = server->message + sizeof(in->head);
+	in->body_bytes = in->head.size;
+	return NULL;
+}
+
+static void read_client(struct uapi_server *server, struct uapi_client *client)
+{
+	struct iovec part = { server->message, sizeof(server->message) };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_REQUEST_FDS * sizeof(int))];
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct incoming in = { .fd = -1 };
+	ssize_t bytes = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const char *wrong;
+
+	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (bytes <= 0) {
+		drop_client(server, client);
+		return;
+	}
+	in.fd = take_fd(&message);
+	wrong = check_message(server, &in, (size_t)bytes, message.msg_flags);
+	if (wrong)
+		reply_plain(server, client, &in, -EBADMSG, wrong);
+	else
+		handle_request(server, client, &in);
+	if (in.fd >= 0)
+		close(in.fd);
+}
+
+static void accept_client(struct uapi_server *server)
+{
+	int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t bytes = sizeof(peer);
+
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) ||
+	    vgpu_user_server_add_client(server, fd, peer.uid))
+		close(fd);
+}
+
+/**
+ * vgpu_user_server_add_client() - serve a connected socket
+ * @server: the server
+ * @fd: SOCK_SEQPACKET; owned by the server from here
+ * @user: who is at the other end
+ *
+ * Return: 0, or -EMFILE; then @fd is still the caller's.
+ */
+int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user)
+{
+	for (uint32_t i = 0; i < UAPI_CLIENTS; i++) {
+		struct uapi_client *client = &server->clients[i];
+
+		if (client->fd >= 0)
+			continue;
+		memset(client, 0, sizeof(*client));
+		client->fd = fd;
+		client->event_fd = -1;
+		client->may_write = user == 0 || user == server->owner;
+		return 0;
+	}
+	return -EMFILE;
+}
+
+/**
+ * vgpu_user_server_poll_fds() - what the event loop has to look at
+ * @server: the server
+ * @fds: filled in
+ *
+ * Return: how many.
+ */
+uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,
+				   struct pollfd fds[UAPI_POLL_FDS])
+{
+	uint32_t count = 0;
+
+	if (server->listen_fd >= 0)
+		fds[count++] = (struct pollfd){ .fd = server->listen_fd, .events = POLLIN };
+	if (server->is_stream_blocked)
+		fds[count++] = (struct pollfd){ .fd = server->stream_fd,
+						.events = server->stream_events };
+	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
+		if (server->clients[i].fd >= 0)
+			fds[count++] = (struct pollfd){ .fd = server->clients[i].fd,
+							.events = POLLIN };
+	return count;
+}
+
+static void handle_fd(struct uapi_server *server, int fd)
+{
+	if (fd == server->listen_fd) {
+		accept_client(server);
+		return;
+	}
+	if (server->is_stream_blocked && fd == server->stream_fd) {
+		server->is_stream_blocked = false;
+		vgpu_pf_stream_ready(server->pf);
+		return;
+	}
+	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
+		if (server->clients[i].fd == fd)
+			read_client(server, &server->clients[i]);
+}
+
+/**
+ * vgpu_user_server_handle() - serve what poll() reported
+ * @server: the server
+ * @fds: as listed by vgpu_user_server_poll_fds()
+ * @count: how many
+ */
+void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fds, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (fds[i].revents)
+			handle_fd(server, fds[i].fd);
+}
+
+/* ---- start and end ---- */
+
+/* clients get a ring that they can only read: writable maps end with ours */
+static int make_ring(struct uapi_server *server)
+{
+	server->ring_bytes =
+		RING_HEAD_BYTES + UAPI_RING_ENTRIES * (uint32_t)sizeof(struct vgpu_pf_event);
+	server->ring_fd = memfd_create("vgpu-pf-events", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (server->ring_fd < 0 || ftruncate(server->ring_fd, server->ring_bytes))
+		return -errno;
+	server->ring = mmap(NULL, server->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    server->ring_fd, 0);
+	if (server->ring == MAP_FAILED)
+		return -errno;
+	if (fcntl(server->ring_fd, F_ADD_SEALS,
+		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		return -errno;
+	return 0;
+}
+
+/**
+ * vgpu_user_server_init() - make a server that does not listen yet
+ * @server: filled in; its ring is for vgpu_pf_init()
+ * @pf: the core it serves, initialised later by the caller
+ * @hooks: of the home's os; set here
+ */
+int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
+			  struct os_user_hooks *hooks)
+{
+	memset(server, 0, sizeof(*server));
+	server->pf = pf;
+	server->hooks = hooks;
+	server->listen_fd = -1;
+	server->stream_fd = -1;
+	server->owner = geteuid();
+	for (uint32_t i = 0; i < UAPI_CLIENTS; i++) {
+		server->clients[i].fd = -1;
+		server->clients[i].event_fd = -1;
+	}
+	hooks->context = server;
+	hooks->request_done = on_request_done;
+	hooks->events_notify = on_events;
+	hooks->stream_write = on_stream_write;
+	hooks->stream_read = on_stream_read;
+	return make_ring(server);
+}
+
+static bool answers(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool is_there = fd >= 0 && connect(fd, (const struct sockaddr *)address,
+					   sizeof(*address)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is_there;
+}
+
+/**
+ * vgpu_user_server_listen() - bind the socket; a stale one is replaced
+ * @server: the server
+ * @path: where
+ *
+ * Return: 0, -EADDRINUSE if somebody answers there, -EEXIST if it is not a socket, or an errno.
+ */
+int vgpu_user_server_listen(struct uapi_server *server, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct stat there;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	if (lstat(path, &there) == 0) {
+		if (!S_ISSOCK(there.st_mode))
+			return -EEXIST;
+		if (answers(&address))
+			return -EADDRINUSE;
+		unlink(path);
+	}
+	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server->listen_fd < 0)
+		return -errno;
+	if (fchmod(server->listen_fd, S_IRUSR | S_IWUSR) ||
+	    bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(server->listen_fd, (int)UAPI_CLIENTS))
+		return -errno;
+	return 0;
+}
+
+/**
+ * vgpu_user_server_fini() - end all clients and give everything back
+ * @server: initialised
+ */
+void vgpu_user_server_fini(struct uapi_server *server)
+{
+	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
+		drop_client(server, &server->clients[i]);
+	close_stream(server);
+	if (server->listen_fd >= 0)
+		close(server->listen_fd);
+	munmap(server->ring, server->ring_bytes);
+	close(server->ring_fd);
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include "pf-driver/user/vfio_user_client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum message_command {
+	COMMAND_VERSION = 1,
+	COMMAND_DMA_MAP = 2,
+	COMMAND_DEVICE_SET_IRQS = 8,
+	COMMAND_REGION_READ = 9,
+	COMMAND_REGION_WRITE = 10,
+};
+
+enum message_flags {
+	FLAG_TYPE_MASK = 0xf,
+	FLAG_REPLY = 0x1,
+	FLAG_NO_REPLY = 0x10,
+	FLAG_ERROR = 0x20,
+};
+
+struct message_header {
+	uint16_t id;
+	uint16_t command;
+	uint32_t size;
+	uint32_t flags;
+	uint32_t error;
+};
+
+struct region_access {
+	uint64_t offset;
+	uint32_t region;
+	uint32_t count;
+};
+
+struct dma_map {
+	uint32_t argsz, flags;
+	uint64_t offset, address, size;
+};
+
+struct irq_set {
+	uint32_t argsz, flags, index, start, count;
+};
+
+#define DMA_READ_WRITE	     0x3u
+#define IRQ_DATA_EVENTFD     (1u << 2)
+#define IRQ_ACTION_TRIGGER   (1u << 5)
+#define MAX_FDS		     8u
+#define MAX_TRANSFER	     0x100000u
+#define MIN_TRANSFER	     4096u
+#define MAX_REPLY_EXTRA	     4096u
+#define PROTOCOL_MAJOR	     0
+#define PROTOCOL_MINOR	     0
+static const char capabilities[] =
+	"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":1048576,\"pgsizes\":4096}}";
+
+/* one request: header is composed, body and data follow it */
+struct request {
+	uint16_t command;
+	uint32_t flags;
+	const void *body;
+	size_t body_bytes;
+	const void *data;
+	size_t data_bytes;
+	const int *fds;
+	uint32_t fd_count;
+	void *reply; /* receives what follows the reply's header */
+	size_t reply_bytes; /* room; the reply must not be longer */
+	size_t reply_got;
+};
+
+void vgpu_user_client_init(struct vfio_user_client *client)
+{
+	client->fd = -1;
+	client->next_id = 1;
+	client->max_transfer = MIN_TRANSFER;
+}
+
+bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
+{
+	return client->fd >= 0;
+}
+
+void vgpu_user_client_close(struct vfio_user_client *client)
+{
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+}
+
+static int lose(struct vfio_user_client *client)
+{
+	vgpu_user_client_close(client);
+	return -ENODEV;
+}
+
+static void attach_fds(struct msghdr *message, void *control, const struct request *request)
+{
+	struct cmsghdr *header;
+
+	if (request->fd_count == 0)
+		return;
+	message->msg_control = control;
+	message->msg_controllen = CMSG_SPACE(request->fd_count * sizeof(int));
+	memset(control, 0, message->msg_controllen);
+	header = CMSG_FIRSTHDR(message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(request->fd_count * sizeof(int));
+	memcpy(CMSG_DATA(header), request->fds, request->fd_count * sizeof(int));
+}
+
+/* drop what has been sent from the front of the vector */
+static void consume(struct msghdr *message, size_t sent)
+{
+	while (message->msg_iovlen && sent >= message->msg_iov->iov_len) {
+		sent -= message->msg_iov->iov_len;
+		message->msg_iov++;
+		message->msg_iovlen--;
+	}
+	if (message->msg_iovlen) {
+		message->msg_iov->iov_base = (char *)message->msg_iov->iov_base + sent;
+		message->msg_iov->iov_len -= sent;
+	}
+}
+
+static int send_request(struct vfio_user_client *client, const struct request *request)
+{
+	struct message_header header = { .id = client->next_id, .command = request->command,
+					 .flags = request->flags };
+	struct iovec parts[3] = { { &header, sizeof(header) },
+				  { (void *)(uintptr_t)request->body, request->body_bytes },
+				  { (void *)(uintptr_t)request->data, request->data_bytes } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 3 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_FDS * sizeof(int))];
+
+	header.size = (uint32_t)(sizeof(header) + request->body_bytes + request->data_bytes);
+	attach_fds(&message, control, request);
+	while (message.msg_iovlen) {
+		ssize_t sent = sendmsg(client->fd, &message, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent <= 0)
+			return -ENODEV;
+		consume(&message, (size_t)sent);
+		message.msg_control = NULL;
+		message.msg_controllen = 0;
+	}
+	return 0;
+}
+
+static int receive_all(struct vfio_user_client *client, void *data, size_t bytes)
+{
+	char *at = data;
+
+	while (bytes) {
+		ssize_t got = recv(client->fd, at, bytes, 0);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -ENODEV;
+		at += got;
+		bytes -= (size_t)got;
+	}
+	return 0;
+}
+
+/* what the device asks of us (message DMA) is not offered: all our memory is mappable */
+static int refuse_server_request(struct vfio_user_client *client,
+				 const struct message_header *asked)
+{
+	struct message_header reply = { .id = asked->id, .command = asked->command,
+					.size = sizeof(reply), .flags = FLAG_REPLY | FLAG_ERROR,
+					.error = ENOTSUP };
+	char skipped[256];
+	size_t rest = asked->size - sizeof(*asked);
+
+	if (rest > MAX_TRANSFER + MAX_REPLY_EXTRA)
+		return -ENODEV;
+	while (rest) {
+		size_t part = rest < sizeof(skipped) ? rest : sizeof(skipped);
+
+		if (receive_all(client, skipped, part))
+			return -ENODEV;
+		rest -= part;
+	}
+	if (asked->flags & FLAG_NO_REPLY)
+		return 0;
+	return send(client->fd, &reply, sizeof(reply), MSG_NOSIGNAL) == (ssize_t)sizeof(reply) ?
+		       0 :
+		       -ENODEV;
+}
+
+static int receive_header(struct vfio_user_client *client, struct message_header *header)
+{
+	for (;;) {
+		if (receive_all(client, header, sizeof(*header)) || header->size < sizeof(*header))
+			return -ENODEV;
+		if ((header->flags & FLAG_TYPE_MASK) == FLAG_REPLY)
+			return 0;
+		if (refuse_server_request(client, header))
+			return -ENODEV;
+	}
+}
+
+static int receive_reply(struct vfio_user_client *client, struct request *request)
+{
+	struct message_header header;
+	size_t rest;
+
+	if (receive_header(client, &header))
+		return -ENODEV;
+	rest = header.size - sizeof(header);
+	if (header.id != client->next_id || header.command != request->command ||
+	    rest > request->reply_bytes)
+		return -ENODEV;
+	if (receive_all(client, request->reply, rest))
+		return -ENODEV;
+	request->reply_got = rest;
+	if (header.flags & FLAG_ERROR)
+		return header.error && header.error < 4096 ? -(int)header.error : -EIO;
+	return 0;
+}
+
+static int transact(struct vfio_user_client *client, struct request *request)
+{
+	int error;
+
+	if (client->fd < 0)
+		return -ENODEV;
+	error = send_request(client, request);
+	if (!error && !(request->flags & FLAG_NO_REPLY))
+		error = receive_reply(client, request);
+	client->next_id++;
+	return error == -ENODEV ? lose(client) : error;
+}
+
+static uint32_t offered_transfer(const char *json)
+{
+	static const char key[] = "\"max_data_xfer_size\":";
+	const char *found = strstr(json, key);
+	unsigned long value = found ? strtoul(found + sizeof(key) - 1, NULL, 10) : MAX_TRANSFER;
+
+	if (value < MIN_TRANSFER)
+		return MIN_TRANSFER;
+	return value < MAX_TRANSFER ? (uint32_t)value : MAX_TRANSFER;
+}
+
+static int negotiate(struct vfio_user_client *client)
+{
+	uint16_t version[2] = { PROTOCOL_MAJOR, PROTOCOL_MINOR };
+	char reply[MAX_REPLY_EXTRA + 1];
+	struct request request = { .command = COMMAND_VERSION, .body = version,
+				   .body_bytes = sizeof(version), .data = capabilities,
+				   .data_bytes = sizeof(capabilities), .reply = reply,
+				   .reply_bytes = MAX_REPLY_EXTRA };
+	int error = transact(client, &request);
+
+	if (error)
+		return error;
+	if (request.reply_got < sizeof(version))
+		return lose(client);
+	memcpy(version, reply, sizeof(version));
+	reply[request.reply_got] = 0;
+	if (version[0] != PROTOCOL_MAJOR)
+		return lose(client);
+	client->max_transfer = offered_transfer(reply + sizeof(version));
+	return 0;
+}
+
+/**
+ * vgpu_user_client_connect() - connect and agree on a version
+ * @client: initialised, not connected
+ * @path: unix socket
+ *
+ * Return: 0 or a negative errno; -EBUSY if another client is served.
+ */
+int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct timeval limit = { .tv_sec = VFIO_USER_REPLY_TIMEOUT_MS / 1000 };
+	int error;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (client->fd < 0)
+		return -errno;
+	setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (connect(client->fd, (struct sockaddr *)&address, sizeof(address))) {
+		error = -errno;
+		vgpu_user_client_close(client);
+		return error;
+	}
+	error = negotiate(client);
+	if (error)
+		vgpu_user_client_close(client);
+	return error;
+}
+
+static int read_part(struct vfio_user_client *client, struct region_access access, void *data)
+{
+	/* the reply repeats the access before the data */
+	char *reply = malloc(sizeof(access) + access.count);
+	struct request request = { .command = COMMAND_REGION_READ, .body = &access,
+				   .body_bytes = sizeof(access), .reply = reply,
+				   .reply_bytes = sizeof(access) + access.count };
+	int error;
+
+	if (!reply)
+		return -ENOMEM;
+	error = transact(client, &request);
+	if (!error && request.reply_got != request.reply_bytes)
+		error = lose(client);
+	if (!error)
+		memcpy(data, reply + sizeof(access), access.count);
+	free(reply);
+	return error;
+}
+
+/* registers and config space: no allocation */
+static int read_small(struct vfio_user_client *client, struct region_access access, void *data)
+{
+	char reply[sizeof(access) + 8];
+	struct request request = { .command = COMMAND_REGION_READ, .body = &access,
+				   .body_bytes = sizeof(access), .reply = reply,
+				   .reply_bytes = sizeof(access) + access.count };
+	int error = transact(client, &request);
+
+	if (!error && request.reply_got != request.reply_bytes)
+		return lose(client);
+	if (!error)
+		memcpy(data, reply + sizeof(access), access.count);
+	return error;
+}
+
+/**
+ * vgpu_user_client_read() - read from a region
+ * @client: the client
+ * @region: VFIO_USER_REGION_*
+ * @offset: in the region
+ * @data: receives the bytes
+ * @bytes: how many
+ */
+int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint64_t offset,
+			  void *data, uint32_t bytes)
+{
+	char *at = data;
+	int error = 0;
+
+	while (bytes && !error) {
+		uint32_t part = bytes < client->max_transfer ? bytes : client->max_transfer;
+		struct region_access access = { offset, region, part };
+
+		error = part <= 8 ? read_small(client, access, at) : read_part(client, access, at);
+		at += part;
+		offset += part;
+		bytes -= part;
+	}
+	return error;
+}
+
+/**
+ * vgpu_user_client_write() - write to a region
+ * @client: the client
+ * @region: VFIO_USER_REGION_*
+ * @offset: in the region
+ * @data: the bytes
+ * @bytes: how many
+ */
+int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uint64_t offset,
+			   const void *data, uint32_t bytes)
+{
+	const char *at = data;
+	int error = 0;
+
+	while (bytes && !error) {
+		uint32_t part = bytes < client->max_transfer ? bytes : client->max_transfer;
+		struct region_access access = { offset, region, part };
+		struct region_access echo;
+		struct request request = { .command = COMMAND_REGION_WRITE, .body = &access,
+					   .body_bytes = sizeof(access), .data = at,
+					   .data_bytes = part, .reply = &echo,
+					   .reply_bytes = sizeof(echo) };
+
+		error = transact(client, &request);
+		at += part;
+		offset += part;
+		bytes -= part;
+	}
+	return error;
+}
+
+/**
+ * vgpu_user_client_set_irqs() - have interrupts signalled by eventfds
+ * @client: the client
+ * @index: VFIO_USER_IRQ_*
+ * @fds: one per vector, from vector 0
+ * @count: how many, at most 8
+ */
+int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, const int *fds,
+			      uint32_t count)
+{
+	struct irq_set set = { .argsz = sizeof(set), .flags = IRQ_DATA_EVENTFD | IRQ_ACTION_TRIGGER,
+			       .index = index, .start = 0, .count = count };
+	char reply[64];
+	struct request request = { .command = COMMAND_DEVICE_SET_IRQS, .body = &set,
+				   .body_bytes = sizeof(set), .fds = fds, .fd_count = count,
+				   .reply = reply, .reply_bytes = sizeof(reply) };
+
+	if (count > MAX_FDS)
+		return -EINVAL;
+	return transact(client, &request);
+}
+
+/**
+ * vgpu_user_client_map_dma() - let the device reach memory of ours
+ * @client: the client
+ * @dma: the memory; page aligned
+ */
+int vgpu_user_client_map_dma(struct vfio_user_client *client, const struct vfio_user_dma *dma)
+{
+	struct dma_map map = { .argsz = sizeof(map), .flags = DMA_READ_WRITE,
+			       .offset = dma->offset, .address = dma->bus, .size = dma->bytes };
+	char reply[64];
+	struct request request = { .command = COMMAND_DMA_MAP, .body = &map,
+				   .body_bytes = sizeof(map), .fds = &dma->fd, .fd_count = 1,
+				   .reply = reply, .reply_bytes = sizeof(reply) };
+
+	return transact(client, &request);
+}

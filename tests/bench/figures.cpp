@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpu-figures: the figures of the whole machine, each as a ratio within this one run, with the
+// engine idle and with all compute units busy: MMIO round trip against a bare unix-socket ping-pong
+// of the same sizes, world switch against that round trip, AQL packet rate, wave instructions per
+// second, scrub against memset and non-temporal stores. Prints what was measured and what is aimed
+// at (docs/testing.md); says nothing about pass or fail.
+#include <fmt/format.h>
+#include <immintrin.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "pf-driver/hw/regs.h"
+#include "tests/scenario/gpu/guest.h"
+
+namespace vgpu::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kMiB = 1u << 20;
+
+double seconds_of(const std::function<void()>& act) {
+    const auto start = Clock::now();
+    act();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Median and 99th percentile of `count` timings, in us.
+struct Spread {
+    double p50 = 0, p99 = 0;
+};
+Spread spread(std::size_t count, const std::function<void()>& act) {
+    std::vector<double> times(count);
+    for (auto& time : times) time = seconds_of(act) * 1e6;
+    std::ranges::sort(times);
+    return {times[count / 2], times[count * 99 / 100]};
+}
+
+void row(const std::string& what, const std::string& measured, const std::string& target) {
+    fmt::print("  {:<52} {:>24}   {}\n", what, measured, target);
+}
+
+/// A process that answers every 32-byte message with 36 bytes: what a REGION_READ of 4 bytes moves.
+class PingPong {
+public:
+    PingPong() {
+        std::array<int, 2> pair{};
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
+            throw VfError("socketpair", errno);
+        ours_ = UniqueFd(pair[0]);
+        child_ = ::fork();
+        if (child_ == 0) serve(pair[1]);
+        ::close(pair[1]);
+    }
+    ~PingPong() {
+        ours_.reset();
+        ::waitpid(child_, nullptr, 0);
+    }
+    PingPong(const PingPong&) = delete;
+    PingPong& operator=(const PingPong&) = delete;
+
+    void trip() {
+        std::array<std::byte, 36> message{};
+        if (::send(ours_.get(), message.data(), 32, MSG_NOSIGNAL) != 32 ||
+            ::recv(ours_.get(), message.data(), 36, MSG_WAITALL) != 36)
+            throw VfError("ping-pong", errno);
+    }
+
+private:
+    [[noreturn]] static void serve(int fd) {
+        std::array<std::byte, 36> message{};
+        while (::recv(fd, message.data(), 32, MSG_WAITALL) == 32)
+            if (::send(fd, message.data(), 36, MSG_NOSIGNAL) != 36) break;
+        ::_exit(0);
+    }
+    UniqueFd ours_;
+    pid_t child_ = -1;
+};
+
+/// Two guests on one GPU; busy means that both run a kernel that never ends on all CUs.
+struct Bench {
+    Bench() {
+        stack.set_quantum(1000);
+        for (std::uint32_t vf : {1u, 2u}) stack.provision(vf);
+        one.emplace(stack, 1);
+        two.emplace(stack, 2);
+        for (auto* guest : {&*one, &*two}) guest->client.device().trace().set_recording(false);
+    }
+    void make_busy() {
+        wait_progress(start_endless(*one, 64));
+        wait_progress(start_endless(*two, 64));
+    }
+    GpuStack stack{{.vram_mb = 1024, .aperture_mb = 256}};
+    std::optional<Guest> one, two;
+};
+
+double mmio(Bench& bench, const std::string& load) {
+    constexpr std::size_t kTrips = 5000;
+    PingPong ping;
+    auto& device = bench.one->client.device();
+    const auto raw = spread(kTrips, [&] { ping.trip(); });
+    const auto read =
+        spread(kTrips, [&] { (void)device.read(REG_NBIO_RCC_IOV_FUNC_IDENTIFIER); });
+    row("unix-socket ping-pong, " + load, fmt::format("p50 {:.1f} p99 {:.1f} us", raw.p50, raw.p99),
+        "");
+    row("MMIO read round trip, " + load,
+        fmt::format("p50 {:.1f} p99 {:.1f} us", read.p50, read.p99), "");
+    row("  ratio of the medians", fmt::format("{:.2f}", read.p50 / raw.p50), "<= 1.25");
+    return read.p50;
+}
+
+/// From the end of one run to the start of the next, and the park before that, by RUN events.
+void world_switch(Bench& bench, double round_trip_us) {
+    constexpr std::size_t kSwitches = 2000;
+    auto events = bench.stack.pf().events();
+    std::vector<double> parks, between;
+    std::uint64_t last_end = 0;
+    const Deadline deadline(milliseconds(60000));
+    while (between.size() < kSwitches && !deadline.passed()) {
+        events.wait_any(deadline);
+        for (const auto& event : events.take()) {
+            if (event.type != VGPU_PF_EVENT_RUN) continue;
+            parks.push_back(static_cast<double>(event.arg2) / 1e3);
+            const auto start = event.time_ns - event.duration_ns;
+            if (last_end != 0) between.push_back(static_cast<double>(start - last_end) / 1e3);
+            last_end = event.time_ns;
+        }
+    }
+    if (between.empty()) throw VfError("no world switch was seen");
+    std::ranges::sort(parks);
+    std::ranges::sort(between);
+    const auto text = [](const std::vector<double>& sorted) {
+        return fmt::format("p50 {:.1f} p99 {:.1f} us", sorted[sorted.size() / 2],
+                           sorted[sorted.size() * 99 / 100]);
+    };
+    row("park (stop all waves), all CUs busy", text(parks), "<= 100 us p99");
+    row("world switch without park, one-shot", text(between), "");
+    row("  ratio of its median to the MMIO round trip",
+        fmt::format("{:.1f}", between[between.size() / 2] / round_trip_us), "<= 5");
+}
+
+double packets_per_second(Guest& guest, const std::function<void(const Signal*)>& packet) {
+    constexpr int kBatches = 200, kBatch = 200;
+    const auto done = guest.process->create_signal();
+    const auto seconds = seconds_of([&] {
+        for (int batch = 0; batch < kBatches; ++batch) {
+            done.set(1);
+            for (int i = 1; i < kBatch; ++i) packet(nullptr);
+            packet(&done);
+            guest.process->wait(done);
+        }
+    });
+    return kBatches * kBatch / seconds;
+}
+
+void aql(Bench& bench) {
+    auto& guest = *bench.one;
+    const auto completion = [](const Signal* done) {
+        return done == nullptr ? std::optional<Signal>{} : std::optional<Signal>{*done};
+    };
+    const auto barriers = packets_per_second(
+        guest, [&](const Signal* done) { guest.queue->barrier_and({}, completion(done)); });
+    const auto kernel = guest.process->load(kernel_file("array_increment"), "array_increment");
+    const auto memory = guest.process->allocate(4096);
+    const auto arguments = args(memory.address);
+    const auto dispatches = packets_per_second(guest, [&](const Signal* done) {
+        guest.queue->dispatch(kernel, {.grid = {1, 1, 1}, .group = {1, 1, 1}}, arguments,
+                              completion(done));
+    });
+    row("empty AQL packets (one doorbell message each)", fmt::format("{:.0f} /s", barriers),
+        ">= 300 k/s in the device");
+    row("AQL dispatches of one short wave, with doorbells", fmt::format("{:.0f} /s", dispatches),
+        "");
+}
+
+void instructions(Bench& bench) {
+    const auto before = bench.stack.pf().vf(1);
+    wait_for("1 s of service", milliseconds(60000), [&] {
+        return bench.stack.pf().vf(1).service_ns - before.service_ns > 1'000'000'000;
+    });
+    const auto after = bench.stack.pf().vf(1);
+    const auto rate = static_cast<double>(after.wave_instructions - before.wave_instructions) /
+                      (static_cast<double>(after.service_ns - before.service_ns) / 1e9);
+    row("wave64 instructions, endless kernel, 2 threads", fmt::format("{:.1f} M/s", rate / 1e6),
+        "");
+}
+
+void fill_non_temporal(std::span<std::byte> memory) {
+    const auto value = _mm_setzero_si128();
+    for (std::size_t at = 0; at < memory.size(); at += 16)
+        _mm_stream_si128(static_cast<__m128i*>(static_cast<void*>(memory.data() + at)), value);
+    _mm_sfence();
+}
+
+void scrub(Bench& bench) {
+    constexpr std::uint64_t kBytes = 256 * kMiB;
+    void* const start = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (start == MAP_FAILED) throw VfError("mmap", errno);
+    const Mapping memory(start, kBytes);
+    const auto set = seconds_of([&] { std::memset(memory.bytes().data(), 0, kBytes); });
+    const auto stream = seconds_of([&] { fill_non_temporal(memory.bytes()); });
+    auto& pf = bench.stack.pf();
+    pf.provision(3, kBytes);
+    {
+        VfClient owner(bench.stack.vf_socket(3));
+        std::ranges::fill(owner.device().vram(), std::byte{1});
+    }
+    auto events = pf.events();
+    const auto scrubbed = seconds_of([&] {
+        pf.release(3);
+        events.wait([](const auto& event) { return event.type == VGPU_PF_EVENT_SCRUBBED; },
+                    milliseconds(60000));
+    });
+    const auto rate = [](double seconds) {
+        return fmt::format("{:.2f} GB/s", static_cast<double>(kBytes) / 1e9 / seconds);
+    };
+    row("memset, 256 MiB", rate(set), "");
+    row("non-temporal stores, 256 MiB", rate(stream), "");
+    row("release of 256 MiB, scrub and verification included", rate(scrubbed), "");
+    row("  ratio to non-temporal stores", fmt::format("{:.2f}", stream / scrubbed), ">= 0.85");
+}
+
+void run_all() {
+    fmt::print("  {:<52} {:>24}   {}\n", "figure", "measured", "aim");
+    Bench bench;
+    mmio(bench, "engine idle");
+    aql(bench);
+    bench.make_busy();
+    const auto round_trip = mmio(bench, "all CUs busy");
+    world_switch(bench, round_trip);
+    instructions(bench);
+    scrub(bench);
+}
+
+}  // namespace
+}  // namespace vgpu::test
+
+int main() {
+    try {
+        vgpu::test::run_all();
+        return 0;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "vgpu-figures: {}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// Speed of the execution engine on one thread: wave instructions per second of compiled kernels,
+// for each build of the execute unit. Run on demand; not part of the gate.
+#include <benchmark/benchmark.h>
+
+#include "tests/unit/isa/flat_gpu.h"
+
+namespace vgpu::test {
+namespace {
+
+using softgpu::isa::Variant;
+
+/// One dispatch per iteration; counts executed wave64 instructions.
+void run_dispatches(benchmark::State& state, FlatGpu& gpu) {
+    std::uint64_t retired = 0;
+    for (auto _ : state) retired += gpu.dispatch().retired;
+    state.counters["inst/s"] =
+        benchmark::Counter(static_cast<double>(retired), benchmark::Counter::kIsRate);
+}
+
+Variant variant_of(const benchmark::State& state) {
+    return state.range(0) == 0 ? Variant::Baseline : Variant::Avx2;
+}
+
+void saxpy(benchmark::State& state) {
+    constexpr std::uint32_t n = 1u << 18;
+    FlatGpu gpu(64u << 20, variant_of(state));
+    gpu.load_kernel("saxpy", 3);
+    gpu.set_arguments(gpu.allocate(n * 4), gpu.allocate(n * 4), 1.5f, n);
+    gpu.set_grid({{256, 1, 1}, {n / 4, 1, 1}});
+    run_dispatches(state, gpu);
+}
+
+void matmul(benchmark::State& state) {
+    constexpr std::uint32_t n = 128;
+    FlatGpu gpu(64u << 20, variant_of(state));
+    gpu.load_kernel("matmul", 3);
+    gpu.set_arguments(gpu.allocate(n * n * 4), gpu.allocate(n * n * 4), gpu.allocate(n * n * 4), n);
+    gpu.set_grid({{16, 16, 1}, {n, n, 1}});
+    run_dispatches(state, gpu);
+}
+
+void sha256(benchmark::State& state) {
+    constexpr std::uint32_t items = 4096;
+    FlatGpu gpu(64u << 20, variant_of(state));
+    gpu.load_kernel("sha256", 3);
+    gpu.set_arguments(gpu.allocate(items * 32), 0u);
+    gpu.set_grid({{256, 1, 1}, {items, 1, 1}});
+    run_dispatches(state, gpu);
+}
+
+void long_running(benchmark::State& state) {
+    constexpr std::uint32_t items = 1024;
+    FlatGpu gpu(64u << 20, variant_of(state));
+    gpu.load_kernel("long_running", 3);
+    gpu.set_arguments(gpu.allocate(items * 4), gpu.allocate(items * 4), 2000u);
+    gpu.set_grid({{256, 1, 1}, {items, 1, 1}});
+    run_dispatches(state, gpu);
+}
+
+void collatz(benchmark::State& state) {
+    constexpr std::uint32_t items = 4096;
+    FlatGpu gpu(64u << 20, variant_of(state));
+    gpu.load_kernel("collatz", 3);
+    gpu.set_arguments(gpu.allocate(items * 4));
+    gpu.set_grid({{256, 1, 1}, {items, 1, 1}});
+    run_dispatches(state, gpu);
+}
+
+BENCHMARK(saxpy)->Arg(0)->Arg(1);
+BENCHMARK(matmul)->Arg(0)->Arg(1);
+BENCHMARK(sha256)->Arg(0)->Arg(1);
+BENCHMARK(long_running)->Arg(0)->Arg(1);
+BENCHMARK(collatz)->Arg(0)->Arg(1);
+
+}  // namespace
+}  // namespace vgpu::test
+
+BENCHMARK_MAIN();

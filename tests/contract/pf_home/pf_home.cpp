@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "tests/contract/pf_home/pf_home.h"
+
+#include <fcntl.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+#include "pf-driver/user/uapi_server.h"
+#include "tests/support/stack/child_process.h"
+#include "tests/support/stack/temp_dir.h"
+#include "tests/unit/core/fake_gpu.h"
+
+namespace vgpu::test {
+
+namespace {
+
+class InProcessHome final : public PfHome {
+public:
+    InProcessHome() { start(); }
+    ~InProcessHome() override { vgpu_user_server_fini(&server_); }
+
+    std::unique_ptr<UapiClient> connect(bool is_owner) override {
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+            throw std::runtime_error("socketpair");
+        fcntl(pair[0], F_SETFL, O_NONBLOCK);
+        const uid_t stranger = geteuid() + 12345;
+        if (vgpu_user_server_add_client(&server_, pair[0], is_owner ? geteuid() : stranger) != 0)
+            close(pair[0]);
+        return std::make_unique<UapiClient>(UniqueFd(pair[1]), [this] { pump(); });
+    }
+    bool can_play_strangers() const override { return true; }
+
+    void restart() override {
+        gpu_.bind(nullptr);
+        vgpu_user_server_fini(&server_);
+        start();
+    }
+
+private:
+    void start() {
+        pf_ = std::make_unique<vgpu_pf>();
+        if (vgpu_user_server_init(&server_, pf_.get(), &hooks_) != 0)
+            throw std::runtime_error("uapi server");
+        vgpu_pf_params params{};
+        params.boot_id = ++boots_;
+        params.time_scale = 1;
+        params.event_ring = server_.ring;
+        params.event_ring_bytes = server_.ring_bytes;
+        std::strcpy(params.name, "gpu0");
+        vgpu_pf_init(pf_.get(), gpu_.os(), &params);
+        gpu_.forward = {
+            [this](std::uint64_t token, int error, const char* text) {
+                hooks_.request_done(hooks_.context, token, error, text);
+            },
+            [this] { hooks_.events_notify(hooks_.context); },
+            [this](const void* data, std::uint32_t bytes) {
+                return hooks_.stream_write(hooks_.context, data, bytes);
+            },
+            [this](void* data, std::uint32_t bytes) {
+                return hooks_.stream_read(hooks_.context, data, bytes);
+            }};
+        gpu_.bind(pf_.get());
+        vgpu_pf_attach(pf_.get());
+    }
+
+    void pump() {
+        pollfd fds[UAPI_POLL_FDS];
+        const std::uint32_t count = vgpu_user_server_poll_fds(&server_, fds);
+        if (poll(fds, count, 0) > 0) vgpu_user_server_handle(&server_, fds, count);
+        gpu_.run_for(100 * kUs);
+    }
+
+    FakeGpu gpu_;
+    os_user_hooks hooks_{};
+    uapi_server server_{};
+    std::unique_ptr<vgpu_pf> pf_;
+    std::uint64_t boots_ = 0;
+};
+
+class ProcessHome final : public PfHome {
+public:
+    ProcessHome() {
+        gpu_.emplace(ChildProcess::Spec{"softgpu",
+                                        {program("softgpu"), "--name", "gpu0", "--vfs", "4",
+                                         "--vram-mb", "512", "--aperture-mb", "256", "--cus", "8",
+                                         "--threads", "1", "--socket-dir", dir_.path()},
+                                        dir_.file("softgpu.log")});
+        gpu_->wait_for_output("ready");
+        start();
+    }
+
+    std::unique_ptr<UapiClient> connect(bool) override {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        std::strcpy(address.sun_path, dir_.file("uapi.sock").c_str());
+        UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+        const void* generic = &address;
+        if (::connect(fd.get(), static_cast<const sockaddr*>(generic), sizeof(address)) != 0)
+            throw std::runtime_error("vgpu-pf does not accept clients");
+        return std::make_unique<UapiClient>(std::move(fd), std::function<void()>());
+    }
+    bool can_play_strangers() const override { return false; }
+
+    void restart() override {
+        pf_->kill_now();
+        pf_.reset();
+        start();
+    }
+
+private:
+    void start() {
+        const std::string log = dir_.file("vgpu-pf" + std::to_string(++boots_) + ".log");
+        pf_.emplace(ChildProcess::Spec{"vgpu-pf",
+                                       {program("vgpu-pf"), "--device", dir_.file("pf.sock"),
+                                        "--socket", dir_.file("uapi.sock")},
+                                       log});
+        pf_->wait_for_output("ready");
+    }
+
+    TempDir dir_;
+    std::optional<ChildProcess> gpu_;
+    std::optional<ChildProcess> pf_;
+    int boots_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<PfHome> PfHome::create(PfHomeKind kind) {
+    if (kind == PfHomeKind::InProcess) return std::make_unique<InProcessHome>();
+    return std::make_unique<ProcessHome>();
+}
+
+std::string name(PfHomeKind kind) {
+    return kind == PfHomeKind::InProcess ? "InProcess" : "Processes";
+}
+
+}  // namespace vgpu::test

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT
+//
+// The contract of the PF uapi, the same for every home.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "tests/contract/pf_home/pf_home.h"
+
+namespace vgpu::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kMiB = 1u << 20;
+
+class PfHomeContract : public testing::TestWithParam<PfHomeKind> {
+protected:
+    std::unique_ptr<PfHome> home = PfHome::create(GetParam());
+    std::unique_ptr<UapiClient> client = home->connect();
+
+    int provision(std::uint32_t vf, std::uint64_t bytes = 32 * kMiB) {
+        vgpu_pf_provision request{};
+        request.size = sizeof(request);
+        request.vf = vf;
+        request.vram_bytes = bytes;
+        request.uuid[15] = static_cast<std::uint8_t>(0xa0 + vf);
+        return client->request(VGPU_PF_OP_PROVISION, request);
+    }
+    vgpu_pf_vf get_vf(std::uint32_t vf) {
+        vgpu_pf_vf out{};
+        out.size = sizeof(out);
+        out.vf = vf;
+        EXPECT_EQ(client->request(VGPU_PF_OP_GET_VF, out), 0) << client->message();
+        return out;
+    }
+    vgpu_pf_info get_info() {
+        vgpu_pf_info out{};
+        EXPECT_EQ(client->request(VGPU_PF_OP_GET_INFO, out), 0) << client->message();
+        return out;
+    }
+    int control(std::uint32_t vf, vgpu_pf_control_action action, std::uint32_t generation = 0) {
+        vgpu_pf_control request{sizeof(request), vf, generation,
+                                static_cast<std::uint32_t>(action)};
+        return client->request(VGPU_PF_OP_CONTROL, request);
+    }
+    int on_vf(std::uint32_t op, std::uint32_t vf, std::uint32_t generation = 0) {
+        vgpu_pf_vf_ref request{sizeof(request), vf, generation, 0};
+        return client->request(op, request);
+    }
+    /// Asks until the VF is in `state`; each question lets the home make progress.
+    bool reaches(std::uint32_t vf, vgpu_pf_vf_state state) {
+        for (int i = 0; i < 20000; ++i)
+            if (get_vf(vf).state == static_cast<std::uint32_t>(state)) return true;
+        return false;
+    }
+    int release_fully(std::uint32_t vf) {
+        if (const int error = on_vf(VGPU_PF_OP_RELEASE, vf)) return error;
+        for (int i = 0; i < 20000; ++i) {
+            const int error = on_vf(VGPU_PF_OP_SCRUB_DURABLE, vf);
+            if (error != -EBUSY) return error;
+        }
+        return -ETIMEDOUT;
+    }
+};
+
+TEST_P(PfHomeContract, InfoDescribesTheDevice) {
+    const vgpu_pf_info info = get_info();
+    EXPECT_EQ(info.size, sizeof(info));
+    EXPECT_EQ(info.uapi_version, VGPU_PF_UAPI_VERSION);
+    EXPECT_EQ(info.total_vfs, 4u);
+    EXPECT_EQ(info.vram_bytes, 512 * kMiB);
+    EXPECT_EQ(info.vram_pf_bytes, 16 * kMiB);
+    EXPECT_EQ(info.vram_free_bytes, 496 * kMiB);
+    EXPECT_EQ(info.vram_unit_bytes, 16 * kMiB);
+    EXPECT_EQ(info.vram_aperture_bytes, 256 * kMiB);
+    EXPECT_EQ(info.cu_count, 8u);
+    EXPECT_EQ(info.device_lost, 0u);
+    EXPECT_EQ(info.lease_held, 0u);
+    EXPECT_NE(info.boot_id, 0u);
+    EXPECT_STREQ(info.name, "gpu0");
+}
+
+TEST_P(PfHomeContract, AVfLivesFromProvisionToDurableScrub) {
+    EXPECT_EQ(get_vf(1).state, VGPU_PF_VF_ABSENT);
+    ASSERT_EQ(provision(1, 48 * kMiB), 0) << client->message();
+    const vgpu_pf_vf vf = get_vf(1);
+    EXPECT_EQ(vf.state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(vf.generation, 1u);
+    EXPECT_EQ(vf.vram_bytes, 48 * kMiB);
+    EXPECT_EQ(vf.cu_mask, 0xffu);
+    EXPECT_EQ(vf.uuid[15], 0xa1);
+    EXPECT_EQ(get_info().vram_free_bytes, 448 * kMiB);
+    ASSERT_EQ(release_fully(1), 0) << client->message();
+    EXPECT_EQ(get_vf(1).state, VGPU_PF_VF_ABSENT);
+    EXPECT_EQ(get_info().vram_free_bytes, 496 * kMiB);
+    ASSERT_EQ(provision(1), 0);
+    EXPECT_EQ(get_vf(1).generation, 2u);
+}
+
+TEST_P(PfHomeContract, AnyAbsentVfIsFoundAndItsNumberReturned) {
+    vgpu_pf_provision request{};
+    request.vram_bytes = 16 * kMiB;
+    ASSERT_EQ(client->request(VGPU_PF_OP_PROVISION, request), 0) << client->message();
+    EXPECT_EQ(request.vf, 1u);
+    EXPECT_EQ(request.generation, 1u);
+}
+
+TEST_P(PfHomeContract, ReleasedVramIsZero) {
+    ASSERT_EQ(provision(1), 0);
+    ASSERT_EQ(on_vf(VGPU_PF_OP_RELEASE, 1), 0);
+    int error = -EBUSY;
+    for (int i = 0; i < 1000 && error; ++i) error = on_vf(VGPU_PF_OP_VERIFY_ZERO, 1);
+    EXPECT_EQ(error, 0) << client->message();
+}
+
+TEST_P(PfHomeContract, ErrorsSayWhatWhereAndWhatHelps) {
+    EXPECT_EQ(provision(1, 5 * kMiB), -EINVAL);
+    EXPECT_THAT(client->message(), HasSubstr("VF1: VRAM of 5242880 bytes is not a multiple"));
+    EXPECT_EQ(provision(9), -ENOENT);
+    EXPECT_THAT(client->message(), HasSubstr("there is no VF9"));
+    EXPECT_EQ(control(1, VGPU_PF_PAUSE), -EINVAL);
+    EXPECT_THAT(client->message(), HasSubstr("PAUSE is not possible while ABSENT"));
+    ASSERT_EQ(provision(1), 0);
+    EXPECT_EQ(client->message(), "") << "no message without an error";
+    EXPECT_EQ(provision(1), -EBUSY);
+    EXPECT_EQ(control(1, VGPU_PF_PAUSE, 5), -ESTALE);
+    EXPECT_EQ(control(1, static_cast<vgpu_pf_control_action>(77)), -EINVAL);
+}
+
+TEST_P(PfHomeContract, PauseResumeStopResetChangeTheState) {
+    ASSERT_EQ(provision(2), 0);
+    ASSERT_EQ(control(2, VGPU_PF_PAUSE), 0);
+    EXPECT_EQ(get_vf(2).state, VGPU_PF_VF_PAUSED);
+    ASSERT_EQ(control(2, VGPU_PF_RESUME), 0);
+    EXPECT_EQ(get_vf(2).state, VGPU_PF_VF_PROVISIONED);
+    ASSERT_EQ(control(2, VGPU_PF_STOP), 0);
+    EXPECT_EQ(get_vf(2).state, VGPU_PF_VF_STOPPED);
+    ASSERT_EQ(control(2, VGPU_PF_RESET), 0);
+    EXPECT_TRUE(reaches(2, VGPU_PF_VF_PROVISIONED));
+    EXPECT_EQ(get_vf(2).flrs, 1u);
+}
+
+TEST_P(PfHomeContract, TheRunTableIsGenerationChecked) {
+    vgpu_pf_run_table table{};
+    ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, table), 0);
+    EXPECT_EQ(table.generation, 0u);
+    EXPECT_EQ(table.count, 4u) << "until somebody sets one, all VFs are equal";
+    table = {};
+    table.generation = 1;
+    table.count = 2;
+    table.entries[0] = {1, 2000};
+    table.entries[1] = {2, 3000};
+    EXPECT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), 0) << client->message();
+    EXPECT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), -ESTALE);
+    vgpu_pf_run_table back{};
+    ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, back), 0);
+    EXPECT_EQ(back.generation, 1u);
+    EXPECT_EQ(back.entries[1].quantum_us, 3000u);
+}
+
+TEST_P(PfHomeContract, TheLeaseHasOneHolderAndGoesWithItsClient) {
+    auto other = home->connect();
+    vgpu_pf_lease lease{sizeof(lease), 1};
+    ASSERT_EQ(client->request(VGPU_PF_OP_LEASE, lease), 0);
+    EXPECT_EQ(get_info().lease_held, 1u);
+    EXPECT_EQ(other->request(VGPU_PF_OP_LEASE, lease), -EBUSY);
+    vgpu_pf_run_table table{};
+    table.generation = 1;
+    table.count = 1;
+    table.entries[0] = {1, 2000};
+    EXPECT_EQ(other->request(VGPU_PF_OP_SET_RUN_TABLE, table), -EBUSY);
+    EXPECT_THAT(other->message(), HasSubstr("lease"));
+    client.reset();
+    int error = -EBUSY;
+    for (int i = 0; i < 1000 && error; ++i) error = other->request(VGPU_PF_OP_LEASE, lease);
+    EXPECT_EQ(error, 0);
+    lease.acquire = 0;
+    EXPECT_EQ(other->request(VGPU_PF_OP_LEASE, lease), 0);
+    client = home->connect();
+    EXPECT_EQ(get_info().lease_held, 0u);
+}
+
+TEST_P(PfHomeContract, EventsAppearInTheSharedRingWhichReadersCannotWrite) {
+    vgpu_pf_event_ring_info info{};
+    ASSERT_EQ(client->request(VGPU_PF_OP_GET_EVENT_RING, info), 0);
+    ASSERT_EQ(client->last().fds.size(), 2u);
+    const UniqueFd ring = std::move(client->last().fds[0]);
+    const UniqueFd wake = std::move(client->last().fds[1]);
+    EXPECT_EQ(mmap(nullptr, info.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.get(), 0),
+              MAP_FAILED);
+    void* start = mmap(nullptr, info.bytes, PROT_READ, MAP_SHARED, ring.get(), 0);
+    ASSERT_NE(start, MAP_FAILED);
+    const Mapping mapping(start, info.bytes);
+    const auto* head = static_cast<const vgpu_pf_event_ring_head*>(start);
+    EXPECT_EQ(head->entries, info.entries);
+    EXPECT_EQ(head->entry_bytes, sizeof(vgpu_pf_event));
+    EXPECT_EQ(head->boot_id, get_info().boot_id);
+    const std::uint64_t before = head->next_seq;
+    ASSERT_EQ(provision(3), 0);
+    pollfd wait{wake.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&wait, 1, 10000), 1);
+    ASSERT_GT(head->next_seq, before);
+    const auto* events = static_cast<const vgpu_pf_event*>(
+        static_cast<const void*>(static_cast<const char*>(start) + info.events_offset));
+    const vgpu_pf_event& event = events[(head->next_seq - 2) % info.entries];
+    EXPECT_EQ(event.seq, head->next_seq - 1);
+    EXPECT_EQ(event.type, VGPU_PF_EVENT_STATE);
+    EXPECT_EQ(event.vf, 3u);
+    EXPECT_EQ(event.arg, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST_P(PfHomeContract, OlderAndNewerStructsAreUnderstood) {
+    const std::uint8_t longer[sizeof(vgpu_pf_info) + 64] = {};
+    UapiReply reply = client->call(VGPU_PF_OP_GET_INFO, longer);
+    EXPECT_EQ(reply.head.error, 0);
+    EXPECT_EQ(reply.body.size(), sizeof(vgpu_pf_info));
+    std::uint8_t excess[sizeof(vgpu_pf_info) + 64] = {};
+    excess[sizeof(vgpu_pf_info) + 3] = 1;
+    EXPECT_EQ(client->call(VGPU_PF_OP_GET_INFO, excess).head.error, -E2BIG);
+    const std::uint8_t shorter[16] = {};
+    reply = client->call(VGPU_PF_OP_GET_INFO, shorter);
+    EXPECT_EQ(reply.head.error, 0);
+    EXPECT_EQ(reply.body.size(), 16u);
+    EXPECT_EQ(client->call(VGPU_PF_OP_GET_INFO, {}).head.error, 0);
+}
+
+TEST_P(PfHomeContract, RepliesCarryCookieAndOperation) {
+    const std::uint8_t body[sizeof(vgpu_pf_info)] = {};
+    const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, VGPU_PF_OP_GET_INFO,
+                               sizeof(body), 0x1122334455667788ull};
+    std::vector<std::uint8_t> message(sizeof(head) + sizeof(body));
+    std::memcpy(message.data(), &head, sizeof(head));
+    client->send_raw(message);
+    const UapiReply reply = client->receive();
+    EXPECT_EQ(reply.head.magic, VGPU_PF_UAPI_MAGIC);
+    EXPECT_EQ(reply.head.cookie, 0x1122334455667788ull);
+    EXPECT_EQ(reply.head.op, VGPU_PF_OP_GET_INFO);
+}
+
+TEST_P(PfHomeContract, MalformedMessagesAreAnsweredAndTheClientGoesOn) {
+    const auto error_of = [&](vgpu_pf_request head, std::size_t bytes) {
+        std::vector<std::uint8_t> message(std::max(bytes, sizeof(head)));
+        std::memcpy(message.data(), &head, sizeof(head));
+        message.resize(bytes);
+        client->send_raw(message);
+        return client->receive().head.error;
+    };
+    const vgpu_pf_request good{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, VGPU_PF_OP_GET_INFO, 8, 1};
+    EXPECT_EQ(error_of(good, 10), -EBADMSG);
+    EXPECT_EQ(error_of(good, sizeof(good)), -EBADMSG);
+    EXPECT_EQ(error_of(good, 40000), -EBADMSG);
+    vgpu_pf_request bad = good;
+    bad.magic = 0;
+    EXPECT_EQ(error_of(bad, sizeof(bad) + 8), -EBADMSG);
+    bad = good;
+    bad.version = 9;
+    EXPECT_EQ(error_of(bad, sizeof(bad) + 8), -EBADMSG);
+    bad = good;
+    bad.op = 4711;
+    EXPECT_EQ(error_of(bad, sizeof(bad) + 8), -EOPNOTSUPP);
+    EXPECT_EQ(error_of(good, sizeof(good) + 8), 0);
+}
+
+TEST_P(PfHomeContract, StrangersMayLookButNotTouch) {
+    if (!home->can_play_strangers()) GTEST_SKIP() << "needs a second user";
+    auto stranger = home->connect(false);
+    vgpu_pf_info info{};
+    EXPECT_EQ(stranger->request(VGPU_PF_OP_GET_INFO, info), 0);
+    vgpu_pf_provision request{};
+    request.vf = 1;
+    request.vram_bytes = 16 * kMiB;
+    EXPECT_EQ(stranger->request(VGPU_PF_OP_PROVISION, request), -EPERM);
+    vgpu_pf_lease lease{sizeof(lease), 1};
+    EXPECT_EQ(stranger->request(VGPU_PF_OP_LEASE, lease), -EPERM);
+    EXPECT_EQ(get_vf(1).state, VGPU_PF_VF_ABSENT);
+}
+
+TEST_P(PfHomeContract, SaveAndRestoreGoThroughAnFd) {
+    ASSERT_EQ(provision(1, 16 * kMiB), 0);
+    ASSERT_EQ(control(1, VGPU_PF_PAUSE), 0);
+    const UniqueFd file(memfd_create("stream", MFD_CLOEXEC));
+    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+    ASSERT_EQ(client->request(VGPU_PF_OP_SAVE, save, file.get()), 0) << client->message();
+    EXPECT_EQ(static_cast<off_t>(save.bytes), lseek(file.get(), 0, SEEK_END));
+    lseek(file.get(), 0, SEEK_SET);
+    vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
+    EXPECT_EQ(client->request(VGPU_PF_OP_RESTORE, restore, file.get()), 0) << client->message();
+    EXPECT_EQ(restore.bytes, save.bytes);
+    EXPECT_EQ(client->request(VGPU_PF_OP_SAVE, save), -EINVAL) << "without an fd";
+}
+
+TEST_P(PfHomeContract, APipeThatNobodyReadsBlocksNobody) {
+    ASSERT_EQ(provision(1, 16 * kMiB), 0);
+    ASSERT_EQ(control(1, VGPU_PF_PAUSE), 0);
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, 0), 0);
+    const UniqueFd reader(ends[0]);
+    UniqueFd writer(ends[1]);
+    fcntl(writer.get(), F_SETPIPE_SZ, 4096);
+    auto saver = home->connect();
+    const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, VGPU_PF_OP_SAVE,
+                               sizeof(vgpu_pf_stream), 1};
+    const vgpu_pf_stream body{sizeof(body), 1, 0, 0, 0};
+    std::vector<std::uint8_t> message(sizeof(head) + sizeof(body));
+    std::memcpy(message.data(), &head, sizeof(head));
+    std::memcpy(message.data() + sizeof(head), &body, sizeof(body));
+    saver->send_raw(message, writer.get());
+    writer.reset();
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(get_info().total_vfs, 4u);
+    std::vector<std::uint8_t> sink(65536);
+    std::size_t total = 0;
+    fcntl(reader.get(), F_SETFL, O_NONBLOCK);
+    for (int i = 0; i < 20000; ++i) {
+        const ssize_t got = read(reader.get(), sink.data(), sink.size());
+        if (got == 0) break;
+        if (got > 0) total += static_cast<std::size_t>(got);
+        (void)get_info();
+    }
+    const UapiReply reply = saver->receive();
+    EXPECT_EQ(reply.head.error, 0) << reply.head.message;
+    EXPECT_GT(total, 4096u);
+}
+
+TEST_P(PfHomeContract, ADumpIsText) {
+    ASSERT_EQ(provision(1), 0);
+    const UniqueFd file(memfd_create("dump", MFD_CLOEXEC));
+    vgpu_pf_stream dump{sizeof(dump), 0, 0, 0, 0};
+    ASSERT_EQ(client->request(VGPU_PF_OP_DUMP, dump, file.get()), 0) << client->message();
+    std::string text(dump.bytes, ' ');
+    ASSERT_EQ(pread(file.get(), text.data(), text.size(), 0),
+              static_cast<ssize_t>(text.size()));
+    EXPECT_THAT(text, HasSubstr("VF1: PROVISIONED, generation 1"));
+}
+
+TEST_P(PfHomeContract, VfsInServiceSurviveTheDeathOfTheCore) {
+    ASSERT_EQ(provision(1, 48 * kMiB), 0);
+    ASSERT_EQ(provision(2), 0);
+    ASSERT_EQ(control(2, VGPU_PF_PAUSE), 0);
+    vgpu_pf_run_table table{};
+    table.generation = 1;
+    table.count = 1;
+    table.entries[0] = {1, 2345};
+    ASSERT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), 0);
+    const std::uint64_t boot = get_info().boot_id;
+    home->restart();
+    client = home->connect();
+    EXPECT_NE(get_info().boot_id, boot);
+    const vgpu_pf_vf one = get_vf(1);
+    EXPECT_EQ(one.state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(one.generation, 1u);
+    EXPECT_EQ(one.vram_bytes, 48 * kMiB);
+    EXPECT_EQ(one.uuid[15], 0xa1);
+    EXPECT_EQ(get_vf(2).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(get_info().vram_free_bytes, (496 - 48 - 32) * kMiB);
+    vgpu_pf_run_table back{};
+    ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, back), 0);
+    EXPECT_EQ(back.generation, 1u);
+    EXPECT_EQ(back.entries[0].quantum_us, 2345u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Homes, PfHomeContract,
+                         testing::Values(PfHomeKind::InProcess, PfHomeKind::Processes),
+                         [](const auto& test) { return name(test.param); });
+
+}  // namespace
+}  // namespace vgpu::test

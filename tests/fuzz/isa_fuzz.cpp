@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// Machine code from a guest: the input is a program. Whatever it is, it may change only its own
+// wave, its LDS and mapped memory; decoding and printing must take any words.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "pf-driver/softgpu/isa/disassemble.h"
+#include "pf-driver/softgpu/isa/dispatch.h"
+#include "pf-driver/softgpu/isa/execute.h"
+
+namespace {
+
+using namespace vgpu::softgpu;
+
+constexpr std::uint64_t kBase = 0x10000;
+constexpr std::size_t kArena = 64 * 1024;
+
+/// A few pages at kBase, readable, writable and executable.
+class ArenaPort final : public mem::Port {
+public:
+    explicit ArenaPort(const std::atomic<std::uint64_t>& epoch) : Port(epoch), arena_(kArena) {}
+    std::vector<std::byte>& arena() { return arena_; }
+
+protected:
+    Translation walk(GpuVa va, mem::Access access) override {
+        const std::uint64_t page = raw(va) / kPageBytes * kPageBytes;
+        Translation out;
+        if (page < kBase || page >= kBase + kArena) {
+            out.fault = {mem::FaultKind::NotPresent, access, va};
+            return out;
+        }
+        out.host = arena_.data() + (page - kBase);
+        out.access = 0x70;
+        return out;
+    }
+    bool read_indirect(GpuVa, std::span<std::byte>) override { return false; }
+    bool write_indirect(GpuVa, std::span<const std::byte>) override { return false; }
+
+private:
+    std::vector<std::byte> arena_;
+};
+
+class NoMessages final : public isa::MessageSink {
+public:
+    void interrupt(std::uint32_t) override {}
+};
+
+isa::DispatchSpec spec_of(std::uint8_t choice) {
+    isa::DispatchSpec spec;
+    spec.entry = kBase;
+    spec.pgm_rsrc1 = (choice & 0x3f) | (0xf0u << 12) | (1u << 23);
+    spec.pgm_rsrc2 = 16u << 1;
+    spec.has_user_data = true;
+    for (std::uint32_t& word : spec.user_data)
+        word = static_cast<std::uint32_t>(kBase) + choice * 16u;
+    spec.group_size = {96, 1, 1};
+    spec.grid_size = {96, 1, 1};
+    spec.lds_bytes = choice * 8u;
+    return spec;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size < 5 || size > 4096) return 0;
+    std::atomic<std::uint64_t> epoch{1};
+    ArenaPort port(epoch);
+    std::memcpy(port.arena().data(), data + 1, size - 1);
+    std::uint32_t words[2] = {};
+    std::memcpy(words, data + 1, size - 1 < sizeof words ? size - 1 : sizeof words);
+    (void)isa::disassemble(isa::decode(words));
+
+    const isa::DispatchSpec spec = spec_of(data[0]);
+    if (isa::check(spec) != isa::DispatchError::None) return 0;
+    isa::Workgroup group;
+    isa::start_workgroup(group, spec, {});
+    isa::DecodeCache cache(epoch);
+    const VirtualClock clock;
+    NoMessages messages;
+    const std::atomic<bool> stop{false};
+    (void)isa::run(group, {port, cache, clock, messages, stop, 500});
+    std::vector<std::byte> stream;
+    Writer writer(stream);
+    group.save(writer);
+    isa::Workgroup restored;
+    Reader reader(stream);
+    if (!restored.load(reader).has_value()) __builtin_trap();
+    (void)isa::run(restored, {port, cache, clock, messages, stop, 500});
+    return 0;
+}

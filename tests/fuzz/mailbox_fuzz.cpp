@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// Mailbox under any order of accesses from both sides. The input is a list of {what, value} bytes;
+// after each the box is compared with an independent model of the handshake.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/iov/mailbox.h"
+#include "pf-driver/softgpu/regs/mmio.h"
+
+namespace {
+
+using namespace vgpu::softgpu;
+
+constexpr RegisterIndex kControl{REG_NBIO_MAILBOX_CONTROL};
+constexpr std::uint64_t kControlByte = REG_NBIO_MAILBOX_CONTROL * 4ull;
+
+void require(bool is_true) {
+    if (!is_true) std::abort();
+}
+
+/// What both sides must see, kept by the rules of the handshake alone.
+struct Model {
+    bool is_to_pf_valid = false;
+    bool is_to_pf_taken = false;
+    bool is_to_vf_valid = false;
+    bool is_pending_at_pf = false;
+
+    void guest_byte0(std::uint8_t value) {
+        const bool was_valid = is_to_pf_valid;
+        is_to_pf_valid = (value & 1) != 0;
+        if (!is_to_pf_valid || !was_valid) is_to_pf_taken = false;
+        if (is_to_pf_valid && !was_valid) is_pending_at_pf = true;
+        if (!is_to_pf_valid) is_pending_at_pf = false;
+    }
+    void guest_byte1(std::uint8_t value) {
+        if ((value & 2) != 0) is_to_vf_valid = false;
+    }
+    void pf_control(std::uint32_t value) {
+        if ((value & HW_FIELD_MASK(MAILBOX_CONTROL, RCV_ACK)) != 0) {
+            if (is_to_pf_valid) is_to_pf_taken = true;
+            is_pending_at_pf = false;
+        } else {
+            is_to_vf_valid = (value & 1) != 0;
+        }
+    }
+};
+
+struct Box {
+    bool is_pending_at_pf = false;
+    regs::RegisterFile registers{regs::Role::Vf};
+    iov::Mailbox mailbox{registers,
+                         {[this] { is_pending_at_pf = true; }, [this] { is_pending_at_pf = false; },
+                          [] {}, [](ih_source) {}}};
+    Model model;
+
+    void guest_byte(std::uint64_t offset, std::uint8_t value) {
+        regs::mmio_write(registers, offset, std::as_bytes(std::span(&value, 1)), regs::Gate::Shut);
+    }
+    void step(std::uint8_t what, std::uint8_t value) {
+        const RegisterIndex dword{REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + what % 10u};
+        if (what < 64) {
+            guest_byte(kControlByte, value);
+            model.guest_byte0(value);
+        } else if (what < 128) {
+            guest_byte(kControlByte + 1, value);
+            model.guest_byte1(value);
+        } else if (what < 192) {
+            const std::uint32_t control = value & 1u | (value & 2u) << 8;
+            mailbox.pf_write(kControl, control);
+            model.pf_control(control);
+        } else if (dword != kControl && what < 224) {
+            registers.mmio_write(dword, value, regs::Gate::Shut);
+        } else if (dword != kControl) {
+            mailbox.pf_write(dword, value);
+        }
+    }
+    void check() const {
+        const std::uint32_t guest = registers.get(kControl);
+        require(HW_GET(MAILBOX_CONTROL, TRN_VALID, guest) == (model.is_to_pf_valid ? 1 : 0));
+        require(HW_GET(MAILBOX_CONTROL, TRN_ACK, guest) == (model.is_to_pf_taken ? 1 : 0));
+        require(HW_GET(MAILBOX_CONTROL, RCV_VALID, guest) == (model.is_to_vf_valid ? 1 : 0));
+        require(is_pending_at_pf == model.is_pending_at_pf);
+        require(HW_GET(MAILBOX_CONTROL, RCV_VALID, mailbox.pf_read(kControl)) ==
+                (model.is_pending_at_pf ? 1 : 0));
+    }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static Box box;
+    box.registers.reset();
+    box.mailbox.reset();
+    box.model = {};
+    for (std::size_t i = 0; i + 1 < size; i += 2) {
+        box.step(data[i], data[i + 1]);
+        box.check();
+    }
+    return 0;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// BusFixture: a private dbus-daemon with the distribution's default-deny rules and our real bus
+// policy, the real vgpud on it, and a UapiServer in place of a GPU. vgpud can be killed, asked to
+// end and started again; vgpuctl runs as a program.
+#pragma once
+
+#include "tests/scenario/dbus/uapi_server.h"
+#include "tests/support/stack/child_process.h"
+#include "tests/support/stack/temp_dir.h"
+
+#include <gtest/gtest.h>
+#include <sdbus-c++/sdbus-c++.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon::testing {
+
+class BusFixture : public ::testing::Test {
+protected:
+    BusFixture();
+
+    void start_daemon();
+    /// The arguments of vgpud.
+    [[nodiscard]] std::vector<std::string> daemon_command() const;
+
+    /// vgpuctl ARGUMENTS, both streams in `out`.
+    [[nodiscard]] test::Completed ctl(std::vector<std::string> arguments) const;
+    /// The same with --json; fails the test if it does not succeed.
+    [[nodiscard]] nlohmann::json ctl_json(std::vector<std::string> arguments) const;
+    /// The same as another user.
+    [[nodiscard]] test::Completed ctl_as_nobody(std::vector<std::string> arguments) const;
+
+    [[nodiscard]] std::unique_ptr<sdbus::IConnection> connect() const;
+    /// Name of the error that Manager.CreateVf with these options answers; "" for none.
+    [[nodiscard]] std::string create_error(const std::map<std::string, sdbus::Variant>& options);
+
+    /// Waits (bounded) until `vgpuctl list` says so.
+    void wait_for_gpu_state(const std::string& state);
+
+    test::TempDir directory;
+    std::string address;
+    std::optional<test::ChildProcess> bus;
+    UapiServer server;
+    std::optional<test::ChildProcess> vgpud;
+
+private:
+    void write_files() const;
+    int starts_ = 0;
+};
+
+}  // namespace vgpu::daemon::testing

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// Host: the host side of the demo: a private D-Bus daemon, vgpud with one software GPU, vgpuctl.
+// vgpud may be killed and started again; softgpu and vgpu-pf, which it started, outlive it and are
+// ended with the Host.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/stack/child_process.h"
+#include "tests/support/stack/temp_dir.h"
+
+namespace vgpu::demo {
+
+struct HostOptions {
+    unsigned vfs = 4;
+    unsigned vram_mb = 512;
+    unsigned aperture_mb = 64;
+    unsigned cus = 8;
+    unsigned threads = 1;
+    std::uint32_t quantum_us = 6000;
+};
+
+class Host {
+public:
+    explicit Host(HostOptions options);
+
+    void start_vgpud();
+    void kill_vgpud() { vgpud_->kill_now(); }
+    /// Runs vgpuctl; throws with its output if it fails.
+    std::string ctl(const std::vector<std::string>& arguments) const;
+    [[nodiscard]] nlohmann::json ctl_json(std::vector<std::string> arguments) const;
+
+    [[nodiscard]] std::string uapi_socket() const { return gpu_dir() + "/uapi.sock"; }
+    [[nodiscard]] std::string control_socket() const { return gpu_dir() + "/control.sock"; }
+    [[nodiscard]] std::string vf_socket(std::uint32_t vf) const;
+    [[nodiscard]] pid_t softgpu_pid() const { return orphans_.find("softgpu"); }
+    [[nodiscard]] pid_t pf_pid() const { return orphans_.find("vgpu-pf"); }
+    [[nodiscard]] std::string file(const std::string& name) const { return dir_.file(name); }
+    /// Log of "softgpu" or "vgpu-pf".
+    [[nodiscard]] std::string log_of(const std::string& helper) const;
+    [[nodiscard]] const HostOptions& options() const { return options_; }
+
+private:
+    [[nodiscard]] std::string gpu_dir() const { return dir_.file("run/gpu0"); }
+    void write_config() const;
+    void start_bus();
+
+    HostOptions options_;
+    test::TempDir dir_;
+    test::Orphans orphans_;  // ends what is left of vgpud's children, before the directory goes
+    std::optional<test::ChildProcess> bus_;
+    std::string bus_address_;
+    std::optional<test::ChildProcess> vgpud_;
+};
+
+}  // namespace vgpu::demo

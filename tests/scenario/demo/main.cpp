@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpu-demo: one software GPU shared between four VFs by vgpud, each VF driven by a guest process
+// that runs real gfx900 programs. Shows shares, isolation, recovery; says whether all of it held.
+// Started by tests/demo. With --guest it is one of the guests.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "tests/scenario/demo/guest.h"
+#include "tests/scenario/demo/show.h"
+
+int main(int argc, char** argv) {
+    using namespace vgpu::demo;
+    ShowOptions options;
+    options.self = std::filesystem::read_symlink("/proc/self/exe");
+    // one CPU stays free for guests, scheduler and PF core
+    options.host.threads = std::max(1u, std::thread::hardware_concurrency() - 1);
+    std::string guest_socket;
+    int report = -1;
+    CLI::App app{"shares one software GPU between four VFs and shows what they got"};
+    app.add_option("--quanta", options.quanta, "of the smallest VF before shares are judged");
+    app.add_option("--quantum-us", options.host.quantum_us, "time slice");
+    app.add_option("--threads", options.host.threads, "worker threads of the GPU");
+    app.add_option("--timeline", options.timeline, "SVG file to write");
+    app.add_option("--guest", guest_socket)->group("");
+    app.add_option("--report", report)->group("");
+    CLI11_PARSE(app, argc, argv);
+    if (!guest_socket.empty()) return run_guest(guest_socket, SharedReport(report));
+    try {
+        const auto failed = Show(options).run();
+        fmt::print("\n{}\n", failed == 0 ? "everything held"
+                                         : fmt::format("{} claims did not hold", failed));
+        return failed == 0 ? 0 : 1;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "\nthe demo broke off: {}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "tests/scenario/demo/show.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <fstream>
+
+namespace vgpu::demo {
+namespace {
+
+using namespace test;
+
+constexpr std::array<std::uint64_t, 4> kWeights{1, 1, 2, 4};
+constexpr std::uint64_t kVramMb = 48;
+constexpr std::uint32_t kAttacker = 1, kEndless = 2, kHanging = 3, kReleased = 4;
+constexpr double kShareTolerance = 0.01;
+constexpr double kCrossCheckTolerance = 0.10;
+constexpr milliseconds kActLimit{60000};
+constexpr std::int64_t kMs = 1'000'000;
+
+void headline(const std::string& text) {
+    fmt::print("\n== {}\n", text);
+    std::fflush(stdout);
+}
+
+double us(std::uint64_t ns) {
+    return static_cast<double>(ns) / 1e3;
+}
+
+void print_table(const Figures& figures) {
+    fmt::print("\n  {:<5} {:>6} {:>9} {:>9} {:>9} {:>8} {:>8} {:>10} {:>10} {:>8}\n", "VF",
+               "weight", "due", "received", "error", "lag max", "quanta", "by instr.", "by progr.",
+               "rounds");
+    std::uint64_t weights = 0;
+    for (const auto& one : figures.vfs) weights += one.weight;
+    for (const auto& one : figures.vfs)
+        fmt::print("  VF{:<3} {:>6} {:>8.2f}% {:>8.2f}% {:>8.2f}% {:>8.2f} {:>8} {:>9.2f}% "
+                   "{:>9.2f}% {:>8}\n",
+                   one.vf, one.weight,
+                   100.0 * static_cast<double>(one.weight) / static_cast<double>(weights),
+                   100 * one.share, 100 * one.share_error, one.lag_quanta, one.quanta,
+                   100 * one.instructions_share, 100 * one.progress_share, one.rounds);
+    fmt::print("\n  {} world switches in {:.1f} s; p50 {:.1f} us, p99 {:.1f} us\n\n",
+               figures.switches, figures.seconds, us(figures.switch_p50_ns),
+               us(figures.switch_p99_ns));
+}
+
+}  // namespace
+
+Show::Show(ShowOptions options)
+    : options_(std::move(options)), host_(options_.host), pf_(host_.uapi_socket()) {}
+
+int Show::run() {
+    create_vfs();
+    start_guests();
+    share_the_gpu();
+    attack_neighbours();
+    run_endless_kernel();
+    hang_one();
+    release_one();
+    finish();
+    return checks_.failed();
+}
+
+void Show::create_vfs() {
+    headline("vgpuctl gives four VFs of one GPU the weights 1:1:2:4");
+    for (std::uint32_t vf = 1; vf <= kWeights.size(); ++vf) {
+        auto& guest = guests_[vf];
+        guest.weight = kWeights.at(vf - 1);
+        guest.name = fmt::format("demo{}", vf);
+        const auto made = host_.ctl_json({"create", "--gpu", "gpu0", "--name", guest.name, "--vram",
+                                          fmt::format("{}M", kVramMb), "--weight",
+                                          std::to_string(guest.weight)});
+        if (made.at("vf").at("index") != vf)
+            throw VfError(fmt::format("VF{} expected, not {}", vf, made.dump()));
+    }
+    fmt::print("{}", host_.ctl({"list"}));
+}
+
+void Show::start_guests() {
+    headline("four guest processes load their driver and compute real gfx900 programs");
+    for (auto& [vf, guest] : guests_)
+        guest.process.emplace(ChildProcess::Spec{
+            guest.name,
+            {options_.self, "--guest", host_.vf_socket(vf), "--report",
+             std::to_string(guest.report.fd())},
+            host_.file(guest.name + ".log")});
+    for (const auto& [vf, guest] : guests_)
+        wait_for(fmt::format("VF{} to compute", vf), kActLimit, [&] {
+            check_guests_alive();
+            return guest.report->rounds > 0;
+        });
+    fmt::print("  all four have booted and finished a first round\n");
+}
+
+void Show::share_the_gpu() {
+    headline(fmt::format("shares, until the smallest VF has had {} quanta", options_.quanta));
+    std::map<std::uint32_t, std::uint64_t> weights;
+    std::map<std::uint32_t, const SharedReport*> reports;
+    for (const auto& [vf, guest] : guests_) {
+        weights[vf] = guest.weight;
+        reports[vf] = &guest.report;
+    }
+    Measurement measurement(pf_, weights, reports, options_.host.quantum_us);
+    const auto smallest = [&] {
+        check_guests_alive();
+        return std::min(measurement.quanta(1), measurement.quanta(2));
+    };
+    measurement.follow("half of the quanta", [&] { return smallest() >= options_.quanta / 2; },
+                       kActLimit);
+    const auto killed = monotonic_ns();
+    lose_vgpud(measurement);
+    measurement.follow("all quanta", [&] { return smallest() >= options_.quanta; }, kActLimit);
+    const auto figures = measurement.finish();
+    print_table(figures);
+    judge(figures);
+    std::ofstream(options_.timeline) << to_svg(measurement.timeline(
+        "who ran when: weights 1:1:2:4, vgpud killed in the middle", killed, 200 * kMs, 400 * kMs));
+    fmt::print("  timeline: {}\n", options_.timeline);
+}
+
+void Show::lose_vgpud(Measurement& measurement) {
+    const auto before = host_.ctl_json({"list"});
+    const auto boot = pf_.info().boot_id;
+    const auto softgpu = host_.softgpu_pid();
+    const auto count = rounds();
+    measurement.mark("kill -9 vgpud");
+    host_.kill_vgpud();
+    const auto all_advanced = [&] {
+        return std::ranges::all_of(guests_, [&](const auto& each) {
+            return each.second.report->rounds >= count.at(each.first) + 2;
+        });
+    };
+    measurement.follow("progress without vgpud", all_advanced, kActLimit);
+    checks_.claim(true, "vgpud killed with -9: every VF's progress counter went on", "");
+    measurement.mark("vgpud again");
+    host_.start_vgpud();
+    const auto after = host_.ctl_json({"list"});
+    const auto names = [](const nlohmann::json& list) {
+        std::vector<std::string> out;
+        for (const auto& vf : list.at("vfs"))
+            out.push_back(vf.at("name").get<std::string>() + " " +
+                          vf.at("uuid").get<std::string>() + " " + vf.at("weight").dump());
+        return out;
+    };
+    checks_.claim(names(before) == names(after) && names(after).size() == guests_.size(),
+                  "a restarted vgpud adopted all of them", fmt::format("{}", names(after).size()));
+    const bool same = pf_.info().boot_id == boot && host_.softgpu_pid() == softgpu;
+    checks_.claim(same, "softgpu and vgpu-pf were not restarted", "");
+}
+
+void Show::judge(const Figures& figures) {
+    double worst_lag = 0, worst_error = 0, worst_cross = 0;
+    for (const auto& one : figures.vfs) {
+        worst_lag = std::max(worst_lag, one.lag_quanta);
+        worst_error = std::max(worst_error, one.share_error);
+        worst_cross = std::max({worst_cross, std::abs(one.instructions_share / one.share - 1),
+                                std::abs(one.progress_share / one.share - 1)});
+    }
+    checks_.claim(worst_lag <= 1.0, "every VF within one quantum of its ideal service, always",
+                  fmt::format("worst {:.2f} quanta (fluid model over the device's run log)",
+                              worst_lag));
+    checks_.claim(worst_error <= kShareTolerance, "shares within 1 %",
+                  fmt::format("worst {:.2f} %", 100 * worst_error));
+    checks_.claim(worst_cross <= kCrossCheckTolerance,
+                  "retired instructions and the programs' own progress agree",
+                  fmt::format("within {:.1f} %", 100 * worst_cross));
+    checks_.claim(figures.idles == 0 && figures.events_lost == 0,
+                  "the load never ran dry and no event was lost",
+                  fmt::format("{} idles, {} lost", figures.idles, figures.events_lost));
+    checks_.claim(wrong_results() == 0, "all results bit-exact", [&] {
+        std::uint64_t runs = 0;
+        for (const auto& [vf, guest] : guests_) runs += guest.report->runs;
+        return fmt::format("{} programs run", runs);
+    }());
+}
+
+void Show::attack_neighbours() {
+    headline("VF1 tries to read a neighbour's VRAM: by a kernel, by SDMA, by BAR0");
+    auto& report = guests_.at(kAttacker).report;
+    report->order = GuestOrder::Attack;
+    wait_for("the attacks", kActLimit, [&] {
+        check_guests_alive();
+        return report->attacks_stopped + report->attacks_through == 3;
+    });
+    checks_.claim(report->attacks_through == 0, "every attempt was stopped",
+                  fmt::format("{} of 3; {} memory faults answered to VF1",
+                              report->attacks_stopped.load(), pf_.vf(kAttacker).faults));
+    checks_.claim(pf_.vf(kAttacker).faults >= 2 && pf_.vf(2).faults + pf_.vf(4).faults == 0,
+                  "the faults are VF1's alone", "");
+    wait_rounds("the neighbours' programs", {2, 3, 4});
+    checks_.claim(wrong_results() == 0, "neighbours intact", "their results are bit-exact");
+}
+
+void Show::run_endless_kernel() {
+    headline("VF2 runs a kernel that never ends");
+    auto& report = guests_.at(kEndless).report;
+    report->order = GuestOrder::Endless;
+    wait_for("the endless kernel", kActLimit, [&] {
+        check_guests_alive();
+        return report->state == GuestState::Endless && report->endless_count > 0;
+    });
+    const auto service = [&] {
+        std::map<std::uint32_t, std::uint64_t> ns;
+        for (const auto& [vf, guest] : guests_) ns[vf] = pf_.vf(vf).service_ns;
+        return ns;
+    };
+    const auto before = service();
+    const auto count = report->endless_count.load();
+    constexpr std::uint64_t kService = 300 * kMs;
+    wait_for("0.3 s of service", kActLimit,
+             [&] { return pf_.vf(kEndless).service_ns - before.at(kEndless) > kService; });
+    const auto after = service();
+    double total = 0;
+    for (const auto& [vf, ns] : after) total += static_cast<double>(ns - before.at(vf));
+    const auto share = static_cast<double>(after.at(kEndless) - before.at(kEndless)) / total;
+    checks_.claim(std::abs(share - 1.0 / 8) < 0.02, "it keeps its share and no more",
+                  fmt::format("{:.1f} % of the service, 12.5 % due", 100 * share));
+    checks_.claim(report->endless_count > count && pf_.vf(kEndless).flrs == 0,
+                  "it was pre-empted, not reset", "");
+    report->order = GuestOrder::Compute;
+    wait_rounds("VF2 to compute again", {kEndless});
+}
+
+void Show::hang_one() {
+    headline("VF3 hangs by a fault that is injected into the device");
+    std::uint64_t others = 0;
+    for (const auto& [vf, guest] : guests_) others += vf == kHanging ? 0 : pf_.vf(vf).flrs;
+    auto events = pf_.events();
+    control_request(host_.control_socket(), {{"inject",
+                                              {{"vf", kHanging},
+                                               {"point", "idle"},
+                                               {"effect", "lost"},
+                                               {"count", 1}}}});
+    events.wait([](const auto& event) {
+        return event.type == VGPU_PF_EVENT_HANG && event.vf == kHanging;
+    }, kActLimit);
+    wait_for("VF3 to be reset", kActLimit, [&] { return pf_.vf(kHanging).flrs >= 1; });
+    guests_.at(kHanging).process.reset();
+    guests_.at(kHanging).report->state = GuestState::Done;
+    wait_rounds("the neighbours to finish", {1, 2, 4});
+    std::uint64_t now = 0;
+    for (const auto& [vf, guest] : guests_) now += vf == kHanging ? 0 : pf_.vf(vf).flrs;
+    checks_.claim(now == others && pf_.info().whole_resets == 0,
+                  "VF3 was reset alone, the neighbours finished their programs", "");
+    const auto log = host_.log_of("softgpu");
+    const auto at = log.find("injected");
+    const auto line = at == std::string::npos ? 0 : log.rfind('\n', at) + 1;
+    checks_.claim(at != std::string::npos, "the device says that the fault was injected",
+                  log.substr(line, log.find('\n', line) - line));
+}
+
+void Show::release_one() {
+    headline("VF4 is released");
+    auto& guest = guests_.at(kReleased);
+    guest.report->order = GuestOrder::Finish;
+    guest.process->wait_exit(kActLimit);
+    checks_.claim(!pf_.is_zero(kReleased), "its VRAM holds the guest's data", "");
+    host_.ctl({"destroy", "gpu0/vf4"});
+    checks_.claim(pf_.is_zero(kReleased), "after the release every byte of it reads zero",
+                  "verified by the device");
+    checks_.claim(pf_.vf(kReleased).state == VGPU_PF_VF_ABSENT, "the VF is absent", "");
+    fmt::print("{}", host_.ctl({"list"}));
+}
+
+void Show::finish() {
+    for (const auto vf : {kAttacker, kEndless}) {
+        guests_.at(vf).report->order = GuestOrder::Finish;
+        guests_.at(vf).process->wait_exit(kActLimit);
+    }
+    checks_.claim(wrong_results() == 0, "at the end: all results of all programs bit-exact", "");
+}
+
+std::map<std::uint32_t, std::uint64_t> Show::rounds() const {
+    std::map<std::uint32_t, std::uint64_t> out;
+    for (const auto& [vf, guest] : guests_) out[vf] = guest.report->rounds;
+    return out;
+}
+
+void Show::wait_rounds(const std::string& what, const std::vector<std::uint32_t>& vfs) {
+    const auto before = rounds();
+    wait_for(what, kActLimit, [&] {
+        check_guests_alive();
+        return std::ranges::all_of(vfs, [&](auto vf) {
+            return guests_.at(vf).report->rounds >= before.at(vf) + 2;
+        });
+    });
+}
+
+void Show::check_guests_alive() const {
+    for (const auto& [vf, guest] : guests_)
+        if (guest.report->state == GuestState::Failed)
+            throw VfError(fmt::format("guest of VF{}: {}", vf, guest.report->text.data()));
+}
+
+std::uint64_t Show::wrong_results() const {
+    std::uint64_t wrong = 0;
+    for (const auto& [vf, guest] : guests_) wrong += guest.report->wrong;
+    return wrong;
+}
+
+}  // namespace vgpu::demo

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// Show: the acts of the demo, in the order in which a visitor sees them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/scenario/demo/checks.h"
+#include "tests/scenario/demo/guest_report.h"
+#include "tests/scenario/demo/host.h"
+#include "tests/scenario/demo/measurement.h"
+
+namespace vgpu::demo {
+
+struct ShowOptions {
+    HostOptions host;
+    std::uint64_t quanta = 200;  ///< of the smallest VF, before shares are judged
+    std::string timeline = "timeline.svg";
+    std::string self;  ///< this program, to be started as guests
+};
+
+class Show {
+public:
+    explicit Show(ShowOptions options);
+
+    /// Number of claims that did not hold.
+    int run();
+
+private:
+    struct Guest {
+        std::uint64_t weight = 1;
+        std::string name;
+        SharedReport report;
+        std::optional<test::ChildProcess> process;
+    };
+
+    void create_vfs();
+    void start_guests();
+    void share_the_gpu();
+    void lose_vgpud(Measurement& measurement);
+    void judge(const Figures& figures);
+    void attack_neighbours();
+    void run_endless_kernel();
+    void hang_one();
+    void release_one();
+    void finish();
+
+    [[nodiscard]] std::map<std::uint32_t, std::uint64_t> rounds() const;
+    void wait_rounds(const std::string& what, const std::vector<std::uint32_t>& vfs);
+    void check_guests_alive() const;
+    [[nodiscard]] std::uint64_t wrong_results() const;
+
+    ShowOptions options_;
+    Checks checks_;
+    Host host_;
+    test::PfClient pf_;
+    std::map<std::uint32_t, Guest> guests_;
+};
+
+}  // namespace vgpu::demo

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// The order in which a device sees a stock amdgpu VF driver come up, as milestones over a Trace:
+// each names what must be seen and, by its place, after what. The same table judges a trace of the
+// stock driver.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/support/vf_client/trace.h"
+
+namespace vgpu::test {
+
+struct Milestone {
+    std::string name;
+    std::function<bool(const TraceEvent&)> is_it;
+};
+
+/// The milestones of one driver load, in order.
+[[nodiscard]] const std::vector<Milestone>& boot_milestones();
+
+/// Empty if every milestone is first seen after the one before it; else which one is missing or too
+/// early.
+[[nodiscard]] std::string check_order(const std::vector<TraceEvent>& events,
+                                      const std::vector<Milestone>& milestones);
+
+}  // namespace vgpu::test

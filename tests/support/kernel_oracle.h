@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// What the test kernels compute, computed by the host in plain C++: one function per kernel in
+// tests/kernels, with the same arguments. Results are compared bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace vgpu::test::oracle {
+
+[[nodiscard]] std::vector<double> array_increment(std::span<const double> x);
+[[nodiscard]] std::vector<float> vector_add(std::span<const float> a, std::span<const float> b);
+[[nodiscard]] std::vector<float> saxpy(std::span<const float> x, std::span<const float> y, float a);
+/// Square matrices of side n; sums in the order of the kernel, with fused multiply-adds.
+[[nodiscard]] std::vector<float> matmul(std::span<const float> a, std::span<const float> b,
+                                        std::uint32_t n);
+/// Eight words per item.
+[[nodiscard]] std::vector<std::uint32_t> sha256(std::uint32_t base, std::uint32_t items);
+[[nodiscard]] std::vector<std::uint32_t> collatz(std::uint32_t items);
+/// Groups of 256.
+[[nodiscard]] std::vector<std::uint32_t> lds_neighbours(std::span<const std::uint32_t> in);
+[[nodiscard]] std::vector<std::uint32_t> long_running(std::uint32_t items, std::uint32_t rounds);
+[[nodiscard]] std::vector<std::uint32_t> scratch(std::span<const std::uint32_t> in);
+
+struct Totals {
+    std::uint32_t sum, least, most, all_or, all_xor, seen;
+    std::uint64_t wide;
+};
+/// For n items, counters starting at 0 and the smallest at ~0.
+[[nodiscard]] Totals atomics(std::uint32_t n);
+
+}  // namespace vgpu::test::oracle

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "cli/app.h"
+#include "cli/format.h"
+#include "tests/unit/cli/fake_service.h"
+
+#include <gmock/gmock.h>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace vgpu::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeService;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Lends a FakeService to run_cli, which wants to own one.
+class Lent final : public Service {
+public:
+    explicit Lent(Service& service) : service_(service) {}
+    Properties manager() override { return service_.manager(); }
+    std::vector<Properties> list_gpus() override { return service_.list_gpus(); }
+    std::vector<Properties> list_vfs() override { return service_.list_vfs(); }
+    std::string resolve(const std::string& target) override { return service_.resolve(target); }
+    std::string create_vf(const std::string& gpu, const Options& options) override {
+        return service_.create_vf(gpu, options);
+    }
+    void set_gpu(const std::string& path, const Options& options) override {
+        service_.set_gpu(path, options);
+    }
+    void set_vf(const std::string& path, const Options& options) override {
+        service_.set_vf(path, options);
+    }
+    void destroy_vf(const std::string& path, const Options& options) override {
+        service_.destroy_vf(path, options);
+    }
+    void act(const std::string& path, VfAction action, const Options& options) override {
+        service_.act(path, action, options);
+    }
+
+private:
+    Service& service_;
+};
+
+class Cli : public ::testing::Test {
+protected:
+    int run(const std::vector<std::string>& words) {
+        out.str("");
+        err.str("");
+        return run_cli(words,
+                       [this](const std::string& bus) {
+                           used_bus = bus;
+                           return std::make_unique<Lent>(service);
+                       },
+                       {.out = out, .err = err});
+    }
+
+    /// Output equals tests/golden/vgpuctl/NAME; VGPU_UPDATE_GOLDEN=1 writes it anew.
+    void expect_golden(const std::string& name) const {
+        const std::string path = std::string(VGPU_GOLDEN_DIR) + "/" + name;
+        if (std::getenv("VGPU_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << out.str();
+        std::ifstream file(path);
+        const std::string wanted(std::istreambuf_iterator<char>(file), {});
+        EXPECT_EQ(out.str(), wanted) << path;
+    }
+
+    void expect_80_columns() const {
+        std::istringstream lines(out.str());
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+    }
+
+    FakeService service;
+    std::ostringstream out, err;
+    std::string used_bus;
+};
+
+struct Golden {
+    const char* file;
+    std::vector<std::string> words;
+};
+
+class CliGolden : public Cli, public ::testing::WithParamInterface<Golden> {};
+
+TEST_P(CliGolden, OutputIsAsWrittenDownAndFits80Columns) {
+    EXPECT_EQ(run(GetParam().words), 0) << err.str();
+    expect_golden(GetParam().file);
+    if (std::string(GetParam().file).ends_with(".txt")) expect_80_columns();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Verbs, CliGolden,
+    ::testing::Values(
+        Golden{"list.txt", {"list"}}, Golden{"list.json", {"list", "--json"}},
+        Golden{"list-gpus.txt", {"list", "--gpus"}}, Golden{"show-vf.txt", {"show", "gpu0/vf1"}},
+        Golden{"show-vf.json", {"--json", "show", "gpu0/vf1"}},
+        Golden{"show-gpu.txt", {"show", "gpu1"}},
+        Golden{"show-gpu.json", {"show", "gpu1", "--json"}}, Golden{"top.txt", {"top", "--once"}},
+        Golden{"top.json", {"top", "--once", "--json"}},
+        Golden{"create.txt", {"create", "--vram", "64M"}},
+        Golden{"create.json", {"create", "--json"}}, Golden{"pause.txt", {"pause", "gpu0/vf2"}},
+        Golden{"done.json", {"pause", "gpu0/vf2", "--json"}}, Golden{"version.txt", {"version"}},
+        Golden{"version.json", {"version", "--json"}}, Golden{"help.txt", {"help"}},
+        Golden{"help-create.txt", {"help", "create"}}),
+    [](const auto& tested) {
+        std::string name = tested.param.file;
+        for (char& letter : name)
+            if (letter == '-' || letter == '.') letter = '_';
+        return name;
+    });
+
+TEST_F(Cli, ListWithoutVfsSaysHowToMakeOne) {
+    service.vfs.clear();
+    EXPECT_EQ(run({"list", "--vfs"}), 0);
+    EXPECT_EQ(out.str(), "No VF is in service; 'vgpuctl create' makes one.\n");
+}
+
+TEST_F(Cli, CreatePassesOnlyWhatWasGiven) {
+    EXPECT_EQ(run({"create", "--gpu", "gpu0", "--name", "a", "--vram", "1G", "--weight", "7",
+                   "--cu-mask", "0xf"}),
+              0);
+    EXPECT_THAT(service.asked,
+                ElementsAre("create gpu0 cu_mask=15 name=a vram_bytes=1073741824 weight=7"));
+}
+
+TEST_F(Cli, SetGoesToGpuOrVf) {
+    EXPECT_EQ(run({"set", "gpu0", "--max-gap-ms", "100"}), 0);
+    EXPECT_EQ(run({"set", "gpu0/vf1", "--weight", "5", "--name", "b"}), 0);
+    EXPECT_THAT(service.asked, ElementsAre("set_gpu /org/vgpu1/gpu/gpu0 max_gap_ms=100",
+                                           "set_vf /org/vgpu1/gpu/gpu0/vf/1 name=b weight=5"));
+    EXPECT_EQ(run({"set", "gpu0/vf1"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("nothing to set"));
+}
+
+TEST_F(Cli, ActionsReachTheRightMethodWithTheirFlags) {
+    run({"reset", "gpu0/vf1"});
+    run({"pause", "gpu0/vf1", "--force"});
+    run({"resume", "gpu0/vf1", "--clear-quarantine"});
+    run({"stop", "gpu0/vf1"});
+    run({"destroy", "gpu0/vf1", "--no-wait"});
+    const std::string path = "/org/vgpu1/gpu/gpu0/vf/1";
+    EXPECT_THAT(service.asked,
+                ElementsAre("act 0 " + path, "act 1 " + path + " force", "act 4 " + path,
+                            "act 2 " + path, "act 3 " + path, "destroy " + path + " no_wait"));
+}
+
+TEST_F(Cli, VerbsForVfsRefuseGpus) {
+    EXPECT_EQ(run({"destroy", "gpu0"}), 3);
+    EXPECT_EQ(err.str(), "vgpuctl: gpu0 is a GPU; destroy wants a VF, such as gpu0/vf1\n");
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(Cli, MistypedVerbIsGuessed) {
+    EXPECT_EQ(run({"lsit"}), 2);
+    EXPECT_EQ(err.str(),
+              "vgpuctl: there is no verb 'lsit'; did you mean 'list'?\nSee 'vgpuctl help'.\n");
+    EXPECT_EQ(run({"--bus", "session", "frobnicate"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("'frobnicate'\n"));
+}
+
+TEST_F(Cli, WrongUsageIsExitCodeTwo) {
+    EXPECT_EQ(run({}), 2);
+    EXPECT_EQ(run({"show"}), 2);
+    EXPECT_EQ(run({"create", "--weight", "heavy"}), 2);
+    EXPECT_EQ(run({"create", "--vram", "lots"}), 2);
+    EXPECT_EQ(run({"top", "--interval-ms", "1"}), 2);
+    EXPECT_EQ(run({"list", "--gpus", "--vfs"}), 2);
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(Cli, UnknownTargetIsExitCodeThree) {
+    EXPECT_EQ(run({"show", "gpu9"}), 3);
+    EXPECT_EQ(err.str(), "vgpuctl: VGPU-202: there is no GPU or VF 'gpu9'.\n");
+}
+
+TEST_F(Cli, ErrorsOfTheServiceHaveTheirExitCodes) {
+    const std::map<std::string, int> codes{{"org.vgpu1.Error.NoVram", 6},
+                                           {"org.vgpu1.Error.NotAuthorized", 4},
+                                           {"org.vgpu1.Error.PfLost", 7},
+                                           {"org.vgpu1.Error.StateReadOnly", 8},
+                                           {"org.vgpu1.Error.OutOfRange", 2},
+                                           {"org.vgpu1.Error.PfRefused", 1},
+                                           {"org.freedesktop.DBus.Error.ServiceUnknown", 5}};
+    for (const auto& [name, code] : codes) {
+        service.error_name = name;
+        EXPECT_EQ(run({"create"}), code) << name;
+        EXPECT_THAT(err.str(), HasSubstr("as the test wants"));
+        EXPECT_THAT(out.str(), IsEmpty());
+    }
+}
+
+TEST_F(Cli, BusIsPassedOnAndDefaultsToSystem) {
+    run({"list"});
+    EXPECT_EQ(used_bus, "system");
+    run({"--bus", "unix:path=/x", "list"});
+    EXPECT_EQ(used_bus, "unix:path=/x");
+    run({"list", "--bus", "session"});
+    EXPECT_EQ(used_bus, "session");
+}
+
+TEST_F(Cli, ReadOnlyDaemonIsMentioned) {
+    service.is_read_only = true;
+    EXPECT_EQ(run({"version"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("vgpud is read-only: the state file x is damaged"));
+}
+
+TEST(CliFormat, SizesAreParsedExactly) {
+    EXPECT_EQ(parse_size("256M"), 256u << 20);
+    EXPECT_EQ(parse_size("1GiB"), 1u << 30);
+    EXPECT_EQ(parse_size("4096"), 4096u);
+    EXPECT_EQ(parse_size("12345678901G"), 12345678901ull << 30);
+    EXPECT_FALSE(parse_size("99999999999999999999"));
+    EXPECT_FALSE(parse_size("18446744073709551615K"));
+    EXPECT_FALSE(parse_size("1T"));
+    EXPECT_FALSE(parse_size("-1M"));
+    EXPECT_FALSE(parse_size(""));
+}
+
+}  // namespace
+}  // namespace vgpu::cli

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+//
+// FakeService: org.vgpu1 in memory at vgpuctl's Service seam, with two GPUs and three VFs whose
+// values never change, so that output can be compared with goldens. Remembers what was asked.
+#pragma once
+
+#include "cli/service.h"
+
+#include <string>
+#include <vector>
+
+namespace vgpu::cli::testing {
+
+inline Properties gpu_properties(const std::string& id, const std::string& state) {
+    return {{"Path", "/org/vgpu1/gpu/" + id},
+            {"Target", id},
+            {"Id", id},
+            {"State", state},
+            {"StateMessage", state == "ok" ? std::string() : "gpu1: vgpu-pf does not answer"},
+            {"Home", std::string("process")},
+            {"UapiSocket", "/run/vgpu/" + id + "/uapi.sock"},
+            {"SoftgpuPid", std::uint64_t{101}},
+            {"PfPid", std::uint64_t{102}},
+            {"TotalVfs", std::uint64_t{16}},
+            {"VramBytes", std::uint64_t{2048} << 20},
+            {"VramFreeBytes", std::uint64_t{1744} << 20},
+            {"VramUnitBytes", std::uint64_t{16} << 20},
+            {"VramApertureBytes", std::uint64_t{256} << 20},
+            {"CuCount", std::uint64_t{8}},
+            {"QuantumUs", std::uint64_t{6000}},
+            {"MaxGapMs", std::uint64_t{60}},
+            {"TableEntries", std::uint64_t{8}},
+            {"TableCycleUs", std::uint64_t{48'000}},
+            {"TableExact", true},
+            {"Switches", std::uint64_t{123'456}},
+            {"SwitchP50Ns", std::uint64_t{41'000}},
+            {"SwitchP99Ns", std::uint64_t{97'500}},
+            {"SwitchMaxNs", std::uint64_t{1'250'000}},
+            {"EventsLost", std::uint64_t{0}},
+            {"WholeResets", std::uint64_t{0}}};
+}
+
+inline Properties vf_properties(std::uint64_t index, const std::string& name, double share) {
+    const std::string number = std::to_string(index);
+    return {{"Path", "/org/vgpu1/gpu/gpu0/vf/" + number},
+            {"Target", "gpu0/vf" + number},
+            {"Index", index},
+            {"Name", name},
+            {"Uuid", "00112233-4455-6677-8899-aabbccddee0" + number},
+            {"State", std::string("ready")},
+            {"LastError", std::string("none")},
+            {"Socket", "/run/vgpu/gpu0/vf" + number + ".sock"},
+            {"Attached", index != 3},
+            {"Driver", std::string("6.1.0-26-amd64")},
+            {"VramBytes", std::uint64_t{64} << 20},
+            {"GuestFbUsageBytes", std::uint64_t{24} << 20},
+            {"CuMask", std::uint64_t{0xff}},
+            {"DoorbellPages", std::uint64_t{512}},
+            {"Weight", index * 100},
+            {"QuantumUs", std::uint64_t{0}},
+            {"ShareIdeal", share},
+            {"ShareWindow", share + 0.004},
+            {"ShareTotal", share - 0.001},
+            {"LagQuanta", 0.31},
+            {"MaxLagQuanta", 0.94},
+            {"ServiceNs", std::uint64_t{12'345'678'901}},
+            {"Switches", std::uint64_t{4321}},
+            {"Overruns", std::uint64_t{1}},
+            {"OverrunMaxNs", std::uint64_t{310'000}},
+            {"Flrs", std::uint64_t{2}},
+            {"GuestFlrs", std::uint64_t{1}},
+            {"Hangs", std::uint64_t{0}},
+            {"Faults", std::uint64_t{0}},
+            {"BadPackets", std::uint64_t{0}},
+            {"BadAccesses", std::uint64_t{0}},
+            {"IllegalInstructions", std::uint64_t{0}},
+            {"GuardLevel", std::uint64_t{0}}};
+}
+
+class FakeService final : public Service {
+public:
+    Properties manager() override {
+        return {{"Version", std::string("0.1.0")},
+                {"ApiVersion", std::uint64_t{1}},
+                {"ReadOnly", is_read_only},
+                {"StateMessage", std::string(is_read_only ? "the state file x is damaged" : "")},
+                {"StateGeneration", std::uint64_t{7}}};
+    }
+    std::vector<Properties> list_gpus() override { return gpus; }
+    std::vector<Properties> list_vfs() override { return vfs; }
+    std::string resolve(const std::string& target) override {
+        for (const auto* list : {&gpus, &vfs})
+            for (const Properties& one : *list)
+                if (std::get<std::string>(one.at("Target")) == target)
+                    return std::get<std::string>(one.at("Path"));
+        throw ServiceError("org.vgpu1.Error.NoSuchVf",
+                           "VGPU-202: there is no GPU or VF '" + target + "'.");
+    }
+    std::string create_vf(const std::string& gpu, const Options& options) override {
+        note("create " + gpu, options);
+        return "/org/vgpu1/gpu/gpu0/vf/1";
+    }
+    void set_gpu(const std::string& path, const Options& options) override {
+        note("set_gpu " + path, options);
+    }
+    void set_vf(const std::string& path, const Options& options) override {
+        note("set_vf " + path, options);
+    }
+    void destroy_vf(const std::string& path, const Options& options) override {
+        note("destroy " + path, options);
+    }
+    void act(const std::string& path, VfAction action, const Options& options) override {
+        note("act " + std::to_string(static_cast<int>(action)) + " " + path, options);
+    }
+
+    std::vector<Properties> gpus{gpu_properties("gpu0", "ok"), gpu_properties("gpu1", "pf-lost")};
+    std::vector<Properties> vfs{
+        vf_properties(1, "train", 0.125), vf_properties(2, "inference-of-the-large-model", 0.25),
+        vf_properties(3, "a-name-that-is-as-long-as-names-may-be-sixty-three-characters-x", 0.625)};
+    bool is_read_only = false;
+    std::vector<std::string> asked;
+    std::string error_name;  ///< what changing calls fail with
+
+private:
+    void note(std::string what, const Options& options) {
+        if (!error_name.empty()) throw ServiceError(error_name, "VGPU-0: as the test wants.");
+        for (const auto& [name, value] : options) {
+            what += " " + name;
+            if (const auto* number = std::get_if<std::uint64_t>(&value))
+                what += "=" + std::to_string(*number);
+            if (const auto* text = std::get_if<std::string>(&value)) what += "=" + *text;
+        }
+        asked.push_back(std::move(what));
+    }
+};
+
+}  // namespace vgpu::cli::testing

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// schemas/*.json against what the programs really accept and print.
+#include "daemon/service/config.h"
+#include "daemon/service/state_store.h"
+
+#include <gtest/gtest.h>
+#include <filesystem>
+#include <fstream>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+namespace vgpu {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+const fs::path kRoot = VGPU_SOURCE_DIR;
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Empty if `document` obeys the schema, else its first complaint.
+std::string complaint_of(const std::string& schema_name, const Json& document) {
+    const Json schema_json = Json::parse(text_of(kRoot / "schemas" / schema_name));
+    valijson::Schema schema;
+    valijson::SchemaParser parser;
+    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_json), schema);
+    valijson::Validator validator;
+    valijson::ValidationResults results;
+    const valijson::adapters::NlohmannJsonAdapter adapter(document);
+    if (validator.validate(schema, adapter, &results)) return "";
+    valijson::ValidationResults::Error error;
+    return results.popError(error) ? error.description : "invalid";
+}
+
+std::vector<fs::path> files_of(const fs::path& directory) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(kRoot / directory))
+        if (entry.path().extension() == ".json") files.push_back(entry.path());
+    return files;
+}
+
+TEST(Schemas, EveryGoldenOutputObeysItsSchema) {
+    int checked = 0;
+    for (const fs::path& file : files_of("tests/golden/vgpuctl")) {
+        EXPECT_EQ(complaint_of("vgpuctl.schema.json", Json::parse(text_of(file))), "") << file;
+        ++checked;
+    }
+    EXPECT_GE(checked, 7);
+}
+
+TEST(Schemas, ValidConfigurationsAreAcceptedByBothSchemaAndVgpud) {
+    for (const fs::path& file : files_of("schemas/examples/valid")) {
+        if (!file.filename().string().starts_with("vgpud-config")) continue;
+        EXPECT_EQ(complaint_of("vgpud-config.schema.json", Json::parse(text_of(file))), "") << file;
+        EXPECT_TRUE(daemon::parse_config(text_of(file), "x")) << file;
+    }
+    const fs::path shipped = kRoot / "daemon/data/vgpud.json";
+    EXPECT_EQ(complaint_of("vgpud-config.schema.json", Json::parse(text_of(shipped))), "");
+    EXPECT_TRUE(daemon::parse_config(text_of(shipped), "x"));
+}
+
+TEST(Schemas, InvalidConfigurationsAreRefusedByBothSchemaAndVgpud) {
+    for (const fs::path& file : files_of("schemas/examples/invalid")) {
+        if (!file.filename().string().starts_with("vgpud-config")) continue;
+        EXPECT_NE(complaint_of("vgpud-config.schema.json", Json::parse(text_of(file))), "") << file;
+        EXPECT_FALSE(daemon::parse_config(text_of(file), "x")) << file;
+    }
+}
+
+TEST(Schemas, StateFileObeysItsSchema) {
+    daemon::Records records;
+    records.gpus["gpu0"].vfs[1] = {.vf = 1, .name = "train", .uuid = daemon::make_uuid()};
+    records.gpus["gpu0"].scrubs[2] = 5;
+    const Json document = Json::parse(daemon::encode_records(records));
+    EXPECT_EQ(complaint_of("vgpud-state.schema.json", document), "");
+}
+
+}  // namespace
+}  // namespace vgpu

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+//
+// The life cycle: the table as a whole, and what each arrow does on a device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
+#include "tests/unit/core/fake_gpu.h"
+
+namespace vgpu::test {
+namespace {
+
+std::vector<vgpu_control_row> table() {
+    std::uint32_t rows = 0;
+    const vgpu_control_row* first = vgpu_pf_control_table(&rows);
+    return {first, first + rows};
+}
+
+bool has_cell(std::uint32_t from, std::uint32_t event) {
+    for (const auto& row : table())
+        if (row.from == from && row.event == event) return true;
+    return false;
+}
+
+TEST(LifeCycleTable, HasNoCellTwice) {
+    std::set<std::pair<int, int>> seen;
+    for (const auto& row : table())
+        EXPECT_TRUE(seen.insert({row.from, row.event}).second)
+            << vgpu_pf_control_state_name(row.from) << " x "
+            << vgpu_pf_control_event_name(row.event);
+}
+
+TEST(LifeCycleTable, NamesEveryStateAndEvent) {
+    std::set<std::string> names;
+    for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s)
+        names.insert(vgpu_pf_control_state_name(s));
+    for (std::uint32_t e = 0; e < VGPU_VF_EVENTS; ++e)
+        names.insert(vgpu_pf_control_event_name(e));
+    EXPECT_EQ(names.size(), std::size_t{VGPU_PF_VF_STATES} + std::size_t{VGPU_VF_EVENTS});
+    EXPECT_STREQ(vgpu_pf_control_state_name(99), "?");
+    EXPECT_STREQ(vgpu_pf_control_event_name(99), "?");
+}
+
+TEST(LifeCycleTable, EveryStateIsReachedAndSurvivesTheLossOfTheDevice) {
+    std::set<int> reached{VGPU_PF_VF_ABSENT, VGPU_PF_VF_MISMATCH};
+    for (const auto& row : table()) reached.insert(row.to);
+    EXPECT_EQ(reached.size(), std::size_t{VGPU_PF_VF_STATES});
+    for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s)
+        EXPECT_TRUE(has_cell(s, VGPU_VF_EVENT_DEVICE_LOST)) << vgpu_pf_control_state_name(s);
+}
+
+TEST(LifeCycleTable, EveryStateWithResourcesCanBeReleasedOrLeavesByItself) {
+    for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s) {
+        const bool is_exempt = s == VGPU_PF_VF_ABSENT || s == VGPU_PF_VF_RUNNING ||
+                               s == VGPU_PF_VF_SCRUBBING;
+        EXPECT_EQ(has_cell(s, VGPU_VF_EVENT_RELEASE), !is_exempt)
+            << vgpu_pf_control_state_name(s);
+    }
+}
+
+/// The words of the diagram at the head of control.c.
+std::string diagram() {
+    std::ifstream file(std::string(VGPU_SOURCE_DIR) + "/pf-driver/core/control.c");
+    std::stringstream all;
+    all << file.rdbuf();
+    const std::string text = all.str();
+    return text.substr(0, text.find("*/"));
+}
+
+TEST(LifeCycleTable, EveryEventAndStateOfTheTableStandsInTheDiagram) {
+    const std::string drawn = diagram();
+    for (const auto& row : table()) {
+        for (const char* name :
+             {vgpu_pf_control_state_name(row.from), vgpu_pf_control_state_name(row.to)})
+            EXPECT_THAT(drawn, testing::HasSubstr(name));
+        std::string event = vgpu_pf_control_event_name(row.event);
+        if (event == "SCRUB_DURABLE") event = "SCRUB_";  // drawn in two lines
+        EXPECT_THAT(drawn, testing::HasSubstr(event));
+    }
+}
+
+TEST(LifeCycleTable, EveryListedArrowOfTheDiagramStandsInTheTable) {
+    // lines "A B C --- EVENT ---> TO"
+    const std::regex arrow(R"(((?:[A-Z]+ )+)\s*--- ([A-Z_]+) ---> ([A-Z]+))");
+    std::string drawn = std::regex_replace(diagram(), std::regex(R"(\n \*\s+(\|\s+)?)"), " . ");
+    const auto state = [](const std::string& name) {
+        for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s)
+            if (name == vgpu_pf_control_state_name(s)) return s;
+        return std::uint32_t{VGPU_PF_VF_STATES};
+    };
+    int arrows = 0;
+    for (std::sregex_iterator it(drawn.begin(), drawn.end(), arrow), end; it != end; ++it) {
+        std::stringstream froms((*it)[1]);
+        for (std::string from; froms >> from;) {
+            if (state(from) == VGPU_PF_VF_STATES) continue;
+            bool is_there = false;
+            for (const auto& row : table())
+                is_there |= row.from == state(from) && row.to == state((*it)[3]) &&
+                            (*it)[2] == vgpu_pf_control_event_name(row.event);
+            EXPECT_TRUE(is_there) << from << " --" << (*it)[2] << "--> " << (*it)[3];
+            ++arrows;
+        }
+    }
+    EXPECT_GE(arrows, 12);
+}
+
+TEST(LifeCycle, ImpossibleCellsLeadToMismatchWithADumpAndShutGates) {
+    for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s) {
+        for (std::uint32_t e = 1; e < VGPU_VF_EVENTS; ++e) {
+            if (has_cell(s, e) || s == VGPU_PF_VF_MISMATCH) continue;
+            Rig rig;
+            rig.provision(1);
+            rig.vf(1).state = static_cast<vgpu_pf_vf_state>(s);
+            vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), static_cast<vgpu_vf_event>(e),
+                                 VGPU_PF_REASON_NONE);
+            EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_MISMATCH)
+                << vgpu_pf_control_state_name(s) << " x " << vgpu_pf_control_event_name(e);
+            EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), 0u);
+            EXPECT_THAT(rig.gpu.log_lines, testing::Contains(testing::HasSubstr("MISMATCH")));
+        }
+    }
+}
+
+TEST(LifeCycle, OperatorRequestsThatTheStateDoesNotAllowAreRefusedWithoutEffect) {
+    Rig rig;
+    EXPECT_EQ(rig.control(1, VGPU_PF_PAUSE), -EINVAL);
+    EXPECT_EQ(rig.message(), "VF1: PAUSE is not possible while ABSENT");
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_ABSENT);
+    rig.provision(1);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), -EINVAL);
+    EXPECT_EQ(rig.control(1, VGPU_PF_CLEAR_QUARANTINE), -EINVAL);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST(LifeCycle, DriverLoadMakesReadyAndUnloadMakesProvisioned) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    rig.load_driver(1);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_FINI_ACCESS);
+    rig.gpu.run_for(kMs);
+    rig.gpu.guest_sends(1, MAILBOX_REL_GPU_FINI_ACCESS);
+    rig.gpu.run_for(kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(HW_GET(VGPU_GATES, DOORBELL_EN, rig.gpu.bank(1, REG_VGPU_VF0_GATES)), 0u);
+    EXPECT_EQ(HW_GET(VGPU_GATES, FB_EN, rig.gpu.bank(1, REG_VGPU_VF0_GATES)), 1u);
+}
+
+TEST(LifeCycle, PauseOfARunningVfEndsWhenItHasLeftTheEngine) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+    EXPECT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.gpu.loaded(), 0u);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.gpu.loaded(), 0u);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    rig.gpu.run_for(kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+}
+
+TEST(LifeCycle, StopShutsAllGatesAndResetOpensThemAgain) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.control(1, VGPU_PF_STOP), 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), 0u);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), HW_FIELD_MASK(VGPU_GATES, FB_EN));
+}
+
+TEST(LifeCycle, ReleaseOverridesAPauseThatWaitsForTheEngine) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(kMs);
+    const std::uint32_t vf = rig.gpu.loaded();
+    vgpu_pf_control pause{sizeof(pause), vf, 0, VGPU_PF_PAUSE};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &pause, 900), -EINPROGRESS);
+    vgpu_pf_vf_ref release{sizeof(release), vf, 0, 0};
+    EXPECT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RELEASE, &release, 901), -EBUSY);
+    rig.gpu.run_for(kMs);
+    EXPECT_TRUE(rig.gpu.is_done(900));
+    EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.release(vf), 0);
+    EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_SCRUBBING);
+}
+
+TEST(LifeCycle, StateEventsTellOldAndNewState) {
+    Rig rig;
+    rig.provision(1);
+    rig.control(1, VGPU_PF_PAUSE);
+    const auto states = rig.events(VGPU_PF_EVENT_STATE, 1);
+    ASSERT_EQ(states.size(), 2u);
+    EXPECT_EQ(states[1].arg, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(states[1].arg2, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST(LifeCycle, ClientsAreToldOfAttachAndADetachResetsTheVf) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.attach_client(1, true);
+    rig.gpu.run_for(kMs);
+    EXPECT_TRUE(rig.vf(1).attached);
+    rig.gpu.attach_client(1, false);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(rig.vf(1).last_error, VGPU_PF_REASON_DETACH);
+    EXPECT_FALSE(rig.gpu.vf(1).flr_pending);
+    const auto attach = rig.events(VGPU_PF_EVENT_ATTACH, 1);
+    ASSERT_EQ(attach.size(), 2u);
+    EXPECT_EQ(attach[0].arg, 1u);
+    EXPECT_EQ(attach[1].arg, 0u);
+}
+
+TEST(LifeCycle, AGuestCannotResetItsWayOutOfAPause) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.attach_client(1, true);
+    ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    rig.gpu.guest_resets_function(1);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_FALSE(rig.gpu.vf(1).flr_pending);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+}  // namespace
+}  // namespace vgpu::test

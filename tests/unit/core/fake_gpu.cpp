@@ -1,0 +1,825 @@
+// SPDX-License-Identifier: MIT
+#include "tests/unit/core/fake_gpu.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/pci.h"
+#include "pf-driver/hw/regs.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+namespace vgpu::test {
+
+namespace {
+
+constexpr std::uint64_t kPage = 65536;
+constexpr std::uint32_t kVsec = VGPU_ECAP_VSEC;
+constexpr std::uint32_t kScheduler = kVsec + GPUIOV_GFX_SCH0;
+constexpr std::uint32_t kStateBytes = 4096;
+
+std::uint32_t function_vf(std::uint32_t byte) {
+    return (byte & GPUIOV_FCN_VF) != 0 ? (byte & 0x7fu) + 1 : 0;
+}
+
+}  // namespace
+
+FakeGpu& FakeGpu::self(vgpu_os* os) {
+    return *static_cast<Handle*>(static_cast<void*>(os))->self;  // its first member
+}
+
+const vgpu_os_ops FakeGpu::kOps = {
+    .config_read =
+        [](vgpu_os* os, std::uint32_t offset, std::uint32_t bytes, std::uint32_t* value) {
+            FakeGpu& gpu = self(os);
+            if (const int error = gpu.access()) return error;
+            *value = gpu.read_config(offset & ~3u) >> (8 * (offset & 3u));
+            if (bytes < 4) *value &= (1u << (8 * bytes)) - 1;
+            return 0;
+        },
+    .config_write =
+        [](vgpu_os* os, std::uint32_t offset, std::uint32_t, std::uint32_t value) {
+            FakeGpu& gpu = self(os);
+            if (const int error = gpu.access()) return error;
+            gpu.write_config(offset, value);
+            return 0;
+        },
+    .mmio_read =
+        [](vgpu_os* os, std::uint32_t reg, std::uint32_t* value) {
+            FakeGpu& gpu = self(os);
+            if (const int error = gpu.access()) return error;
+            *value = gpu.read_register(reg);
+            return 0;
+        },
+    .mmio_write =
+        [](vgpu_os* os, std::uint32_t reg, std::uint32_t value) {
+            FakeGpu& gpu = self(os);
+            if (const int error = gpu.access()) return error;
+            gpu.write_register(reg, value);
+            return 0;
+        },
+    .vram_read =
+        [](vgpu_os* os, std::uint64_t offset, void* data, std::uint32_t bytes) {
+            FakeGpu& gpu = self(os);
+            if (const int error = gpu.access()) return error;
+            for (std::uint32_t i = 0; i < bytes; ++i)
+                static_cast<std::uint8_t*>(data)[i] = gpu.peek(offset + i);
+            return 0;
+        },
+    .vram_write =
+        [](vgpu_os* os, std::uint64_t offset, const void* data, std::uint32_t bytes) {
+            FakeGpu& gpu = self(os);
+            if (const int error = gpu.access()) return error;
+            for (std::uint32_t i = 0; i < bytes; ++i) {
+                const std::uint8_t value = static_cast<const std::uint8_t*>(data)[i];
+                if (value != 0 || gpu.peek(offset + i) != 0) gpu.poke(offset + i, value);
+            }
+            return 0;
+        },
+    .dma_alloc =
+        [](vgpu_os* os, std::uint32_t bytes, vgpu_os_dma* dma) {
+            FakeGpu& gpu = self(os);
+            auto block = std::make_unique<std::vector<std::uint64_t>>((bytes + 7) / 8);
+            dma->cpu = block->data();
+            dma->bus = gpu.dma_next_;
+            dma->bytes = bytes;
+            gpu.dma_next_ += (bytes + 0x1000ull) & ~0xfffull;
+            gpu.dma_[dma->bus] = std::move(block);
+            return 0;
+        },
+    .dma_free =
+        [](vgpu_os* os, vgpu_os_dma* dma) {
+            self(os).dma_.erase(dma->bus);
+            dma->cpu = nullptr;
+        },
+    .now_ns = [](vgpu_os* os) { return self(os).now_; },
+    .timer_arm = [](vgpu_os* os, std::uint64_t deadline) { self(os).timer_ = deadline; },
+    .events_notify =
+        [](vgpu_os* os) {
+            ++self(os).notifications;
+            if (self(os).forward.events) self(os).forward.events();
+        },
+    .log =
+        [](vgpu_os* os, vgpu_os_log_level level, const char* text) {
+            if (level != VGPU_OS_LOG_DEBUG) self(os).log_lines.emplace_back(text);
+        },
+    .stream_write = [](vgpu_os* os, const void* data, std::uint32_t bytes) -> std::int64_t {
+        FakeGpu& gpu = self(os);
+        if (gpu.forward.stream_write) return gpu.forward.stream_write(data, bytes);
+        const auto* from = static_cast<const std::uint8_t*>(data);
+        std::size_t count = bytes;
+        if (gpu.stream_room) {
+            if (*gpu.stream_room == 0) return -EAGAIN;
+            count = std::min<std::size_t>(count, *gpu.stream_room);
+            *gpu.stream_room -= count;
+        }
+        gpu.stream_out.insert(gpu.stream_out.end(), from, from + count);
+        return static_cast<std::int64_t>(count);
+    },
+    .stream_read = [](vgpu_os* os, void* data, std::uint32_t bytes) -> std::int64_t {
+        FakeGpu& gpu = self(os);
+        if (gpu.forward.stream_read) return gpu.forward.stream_read(data, bytes);
+        const std::size_t count = std::min<std::size_t>(bytes, gpu.stream_in.size());
+        std::copy_n(gpu.stream_in.begin(), count, static_cast<std::uint8_t*>(data));
+        gpu.stream_in.erase(gpu.stream_in.begin(),
+                            gpu.stream_in.begin() + static_cast<std::ptrdiff_t>(count));
+        return static_cast<std::int64_t>(count);
+    },
+    .request_done =
+        [](vgpu_os* os, std::uint64_t token, int error, const char* message) {
+            if (self(os).forward.request_done)
+                self(os).forward.request_done(token, error, message);
+            else
+                self(os).done[token] = {error, message};
+        },
+};
+
+FakeGpu::FakeGpu(Options options)
+    : options_(options), handle_{{&kOps}, this}, vfs_(options.total_vfs + 1) {}
+
+int FakeGpu::access() {
+    ++accesses;
+    if (is_gone) return -ENODEV;
+    if (!fail_after) return 0;
+    if (*fail_after == 0) {
+        fail_after.reset();
+        return -EIO;
+    }
+    --*fail_after;
+    return 0;
+}
+
+std::uint8_t& FakeGpu::byte(std::uint64_t offset) {
+    auto& page = vram_[offset / kPage];
+    if (page.empty()) page.resize(kPage);
+    return page[offset % kPage];
+}
+
+std::uint8_t FakeGpu::peek(std::uint64_t offset) {
+    const auto page = vram_.find(offset / kPage);
+    return page == vram_.end() ? std::uint8_t{0} : page->second[offset % kPage];
+}
+
+// --- time
+
+void FakeGpu::at(std::uint64_t time, std::function<void()> act) {
+    events_.emplace(std::max(time, now_), Event{std::move(act)});
+}
+
+void FakeGpu::deliver() {
+    while (irq_ && core_ != nullptr) {
+        irq_ = false;
+        vgpu_pf_interrupt(core_);
+    }
+}
+
+void FakeGpu::run_until(std::uint64_t time) {
+    deliver();
+    for (;;) {
+        const std::uint64_t event = events_.empty() ? kEndless : events_.begin()->first;
+        const std::uint64_t timer = timer_ != 0 ? std::max(timer_, now_) : kEndless;
+        if (std::min(event, timer) > time) break;
+        if (event <= timer) {
+            now_ = event;
+            const auto act = std::move(events_.begin()->second.act);
+            events_.erase(events_.begin());
+            act();
+        } else {
+            now_ = timer;
+            timer_ = 0;
+            if (core_ != nullptr) vgpu_pf_timer(core_);
+        }
+        deliver();
+    }
+    now_ = time;
+}
+
+void FakeGpu::interrupt(std::uint32_t bits) {
+    intr_status_ |= bits;
+    if ((bits & intr_enable_) != 0 && !lose_interrupts) irq_ = true;
+}
+
+// --- config space
+
+std::uint32_t FakeGpu::busy_mask() const {
+    std::uint32_t mask = 0;
+    for (std::uint32_t n = 1; n < vfs_.size(); ++n)
+        if (vfs_[n].work_ns != 0) mask |= 1u << (n - 1);
+    return mask;
+}
+
+std::uint32_t FakeGpu::read_config(std::uint32_t dword) {
+    switch (dword) {
+        case VGPU_PCI_ECAP_FIRST:
+            return 0x10u | 1u << 16 | kVsec << 20;
+        case kVsec:
+            return VGPU_PCI_ECAP_VENDOR | 1u << 16;
+        case kVsec + VGPU_PCI_VSEC_HEADER:
+            return GPUIOV_VSEC_ID | GPUIOV_VSEC_REV << 16 | GPUIOV_VSEC_LENGTH << 20;
+        case kVsec + (GPUIOV_GFX_SCH_OFFSET & ~3u):
+            return GPUIOV_GFX_SCH0 / 16u << 16;
+        case kVsec + GPUIOV_INTR_STATUS:
+            return intr_status_;
+        case kVsec + GPUIOV_INTR_ENABLE:
+            return intr_enable_;
+        case kVsec + GPUIOV_HVVM_MBOX1:
+            return mbox1_;
+        case kScheduler + GPUIOV_SCH_CMD_CONTROL:
+            return command_;
+        case kScheduler + GPUIOV_SCH_CMD_STATUS:
+            return status_;
+        case kScheduler + GPUIOV_SCH_VM_BUSY_STATUS:
+            return busy_mask();
+        case kScheduler + GPUIOV_SCH_ACTIVE_FUNCTION_ID: {
+            if (loaded_ == 0) return 0;
+            const std::uint32_t state = is_stalled_   ? GPUIOV_FUNCTION_STALLED
+                                        : is_running_ ? GPUIOV_FUNCTION_ACTIVE
+                                                      : GPUIOV_FUNCTION_IDLE;
+            return (loaded_ - 1) | state << 16 | 1u << 31;
+        }
+        default:
+            return 0;
+    }
+}
+
+void FakeGpu::write_config(std::uint32_t offset, std::uint32_t value) {
+    switch (offset) {
+        case kVsec + GPUIOV_INTR_STATUS:
+            intr_status_ &= ~value;
+            break;
+        case kVsec + GPUIOV_INTR_ENABLE:
+            intr_enable_ = value;
+            if ((intr_status_ & value) != 0) irq_ = true;
+            break;
+        case kVsec + GPUIOV_HVVM_MBOX1:
+            mbox1_ &= ~(value & 0xaaaaaaaau);
+            break;
+        case kVsec + GPUIOV_RESET_CONTROL:
+            if ((value & GPUIOV_RESET_WHOLE) != 0) {
+                ++whole_resets;
+                power_cycle();
+            }
+            break;
+        case kScheduler + GPUIOV_SCH_CMD_CONTROL:
+            if ((command_ & GPUIOV_CMD_EXECUTE) == 0) start_command(value);
+            break;
+        default:
+            break;
+    }
+}
+
+// --- registers
+
+std::uint32_t FakeGpu::bank(std::uint32_t vf, std::uint32_t reg) const {
+    const auto found = regs_.find(reg + vf * HW_VGPU_BANK_STRIDE);
+    return found == regs_.end() ? 0 : found->second;
+}
+
+void FakeGpu::set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value) {
+    regs_[reg + vf * HW_VGPU_BANK_STRIDE] = value;
+}
+
+std::uint64_t FakeGpu::pair(std::uint32_t reg_lo) const {
+    const auto get = [&](std::uint32_t reg) {
+        const auto found = regs_.find(reg);
+        return found == regs_.end() ? 0ull : found->second;
+    };
+    return get(reg_lo) | get(reg_lo + 1) << 32;
+}
+
+std::uint32_t FakeGpu::read_register(std::uint32_t reg) {
+    const std::uint32_t selected = regs_[REG_NBIO_MAILBOX_INDEX];
+    switch (reg) {
+        case REG_VGPU_ID:
+            return VGPU_ID_MAGIC;
+        case REG_VGPU_VERSION:
+            return VGPU_REGISTERS_VERSION;
+        case REG_VGPU_TOTAL_VFS:
+            return options_.total_vfs;
+        case REG_VGPU_VRAM_SIZE_MB:
+            return options_.vram_mb;
+        case REG_VGPU_APERTURE_SIZE_MB:
+            return options_.aperture_mb;
+        case REG_VGPU_DOORBELL_PAGES:
+            return 512;
+        case REG_VGPU_CU_COUNT:
+            return options_.cu_count;
+        case REG_VGPU_TIME_NS_LO:
+            regs_[REG_VGPU_TIME_NS_HI] = static_cast<std::uint32_t>(now_ >> 32);
+            return static_cast<std::uint32_t>(now_);
+        case REG_VGPU_OP_STATUS:
+            return op_busy_ ? VGPU_OP_BUSY : op_refused_ ? VGPU_OP_REFUSED : VGPU_OP_DONE;
+        case REG_NBIO_MAILBOX_CONTROL: {
+            if (selected == 0 || selected >= vfs_.size()) return 0;
+            const Vf& vf = vfs_[selected];
+            return HW_PREP(MAILBOX_CONTROL, RCV_VALID, vf.to_pf_valid && !vf.to_pf_acked ? 1 : 0) |
+                   HW_PREP(MAILBOX_CONTROL, TRN_VALID, vf.to_vf_valid ? 1 : 0);
+        }
+        default:
+            break;
+    }
+    if (reg >= REG_NBIO_MAILBOX_MSGBUF_RCV_DW0 && reg <= REG_NBIO_MAILBOX_MSGBUF_RCV_DW3 &&
+        selected != 0 && selected < vfs_.size())
+        return vfs_[selected].to_pf[reg - REG_NBIO_MAILBOX_MSGBUF_RCV_DW0];
+    if (reg >= REG_VGPU_VF0_FB_TABLE_ROOT_LO) {
+        const std::uint32_t vf = (reg - REG_VGPU_VF0_FB_TABLE_ROOT_LO) / HW_VGPU_BANK_STRIDE;
+        const std::uint32_t first = reg - vf * HW_VGPU_BANK_STRIDE;
+        if (vf >= vfs_.size()) return 0;
+        if (first == REG_VGPU_VF0_STATUS)
+            return HW_PREP(VGPU_STATUS, HAS_WORK, vfs_[vf].work_ns != 0 ? 1 : 0) |
+                   HW_PREP(VGPU_STATUS, ATTACHED, vfs_[vf].is_attached ? 1 : 0);
+        if (first == REG_VGPU_VF0_RESET)
+            return HW_PREP(VGPU_RESET, FLR, bank(vf, first) & 1u) |
+                   HW_PREP(VGPU_RESET, FLR_PENDING, vfs_[vf].flr_pending ? 1 : 0);
+    }
+    return regs_[reg];
+}
+
+void FakeGpu::write_register(std::uint32_t reg, std::uint32_t value) {
+    const std::uint32_t selected = regs_[REG_NBIO_MAILBOX_INDEX];
+    if (reg == REG_NBIO_MAILBOX_CONTROL && selected != 0 && selected < vfs_.size()) {
+        Vf& vf = vfs_[selected];
+        if (HW_GET(MAILBOX_CONTROL, RCV_ACK, value) != 0) {
+            vf.to_pf_acked = true;
+            mbox1_ &= ~(1u << (2 * (selected - 1)));
+        } else if (HW_GET(MAILBOX_CONTROL, TRN_VALID, value) != 0) {
+            for (std::uint32_t i = 0; i < 4; ++i)
+                vf.to_vf[i] = regs_[REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + i];
+            vf.to_vf_valid = true;
+            vf.received.push_back(vf.to_vf[0]);
+        }
+        return;
+    }
+    if (reg >= REG_VGPU_VF0_FB_TABLE_ROOT_LO) {
+        const std::uint32_t vf = (reg - REG_VGPU_VF0_FB_TABLE_ROOT_LO) / HW_VGPU_BANK_STRIDE;
+        if (vf < vfs_.size()) write_bank(vf, reg - vf * HW_VGPU_BANK_STRIDE, value);
+        return;
+    }
+    regs_[reg] = value;
+    if (reg == REG_VGPU_OP_COMMAND) start_bulk(value);
+    if (reg == REG_VGPU_LOG_SIZE) log_written_ = 0;
+}
+
+void FakeGpu::write_bank(std::uint32_t number, std::uint32_t reg, std::uint32_t value) {
+    Vf& vf = vfs_[number];
+    if (reg == REG_VGPU_VF0_RESET) {
+        if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vf.flr_pending = false;
+        if (HW_GET(VGPU_RESET, FLR, value) == 0) return;
+        set_bank(number, reg, 1);
+        if (!vf.flr_never_ends) at(now_ + 50 * kUs, [this, number] { reset_vf(number); });
+        return;
+    }
+    set_bank(number, reg, value);
+    if (reg == REG_VGPU_VF0_FB_TABLE_ROOT_HI) commit_table(number);
+}
+
+void FakeGpu::commit_table(std::uint32_t number) {
+    const std::uint32_t low = bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
+    if ((low & VF_PAGE_TABLE_VALID) == 0) return;
+    const std::uint64_t bytes = std::uint64_t{bank(number, REG_VGPU_VF0_FB_SIZE_MB)} << 20;
+    bool is_good = !refuse_tables && bytes != 0;
+    for (std::uint64_t offset = 0; is_good && offset < bytes; offset += 2ull << 20)
+        is_good = vf_to_device(number, offset) != kEndless;
+    if (!is_good)
+        set_bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_LO, low & ~std::uint32_t{VF_PAGE_TABLE_VALID});
+}
+
+std::uint64_t FakeGpu::vf_to_device(std::uint32_t number, std::uint64_t offset) {
+    const auto entry = [&](std::uint64_t table, std::uint64_t index) {
+        std::uint64_t value = 0;
+        for (unsigned i = 0; i < 8; ++i)
+            value |= std::uint64_t{peek(table + 8 * index + i)} << (8 * i);
+        return value;
+    };
+    const std::uint64_t root = (bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_LO) |
+                                std::uint64_t{bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_HI)} << 32);
+    const std::uint64_t table =
+        entry(root & VF_PAGE_TABLE_ADDR_MASK, offset >> VF_PAGE_TABLE_ROOT_SHIFT);
+    if ((table & VF_PAGE_TABLE_VALID) == 0) return kEndless;
+    const std::uint64_t leaf = entry(table & VF_PAGE_TABLE_ADDR_MASK,
+                                     (offset >> VF_PAGE_TABLE_LEAF_SHIFT) % VF_PAGE_TABLE_ENTRIES);
+    if ((leaf & VF_PAGE_TABLE_VALID) == 0) return kEndless;
+    const std::uint64_t device = (leaf & VF_PAGE_TABLE_ADDR_MASK) + offset % (2ull << 20);
+    return device < (std::uint64_t{options_.vram_mb} << 20) ? device : kEndless;
+}
+
+// --- bulk operations
+
+void FakeGpu::start_bulk(std::uint32_t command) {
+    if (op_busy_) return;
+    op_busy_ = true;
+    at(now_ + bulk_ns, [this, command] {
+        op_busy_ = false;
+        op_refused_ =
+            !do_bulk(HW_GET(VGPU_OP_COMMAND, OPCODE, command), HW_GET(VGPU_OP_COMMAND, VF, command));
+    });
+}
+
+bool FakeGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
+    const std::uint64_t src = pair(REG_VGPU_OP_SRC_LO);
+    const std::uint64_t dst = pair(REG_VGPU_OP_DST_LO);
+    const std::uint64_t bytes = pair(REG_VGPU_OP_SIZE_LO);
+    const auto memory = [&](std::uint64_t bus) -> std::uint8_t* {
+        auto block = dma_.upper_bound(bus);
+        if (block == dma_.begin()) return nullptr;
+        --block;
+        const std::uint64_t inside = bus - block->first;
+        if (inside + bytes > block->second->size() * 8 && opcode != VGPU_OP_SAVE_STATE)
+            return nullptr;
+        return static_cast<std::uint8_t*>(static_cast<void*>(block->second->data())) + inside;
+    };
+    const auto device = [&](std::uint64_t offset) {
+        return number == 0 ? offset : vf_to_device(number, offset);
+    };
+    switch (opcode) {
+        case VGPU_OP_SCRUB_VRAM:
+            for (std::uint64_t at = 0; at < bytes; at += kPage) vram_.erase(device(dst + at) / kPage);
+            return true;
+        case VGPU_OP_VERIFY_ZERO:
+            for (std::uint64_t at = 0; at < bytes; at += kPage) {
+                const auto page = vram_.find(device(src + at) / kPage);
+                if (page != vram_.end() &&
+                    std::ranges::any_of(page->second, [](std::uint8_t b) { return b != 0; }))
+                    return false;
+            }
+            return !verify_fails;
+        case VGPU_OP_SCRUB_STATE:
+            vfs_[number].work_ns = 0;
+            return true;
+        case VGPU_OP_SAVE_STATE: {
+            std::uint8_t* out = memory(dst);
+            if (out == nullptr || bytes < kStateBytes) return false;
+            std::memset(out, static_cast<int>(0x40 + number), kStateBytes);
+            regs_[REG_VGPU_OP_SIZE_LO] = kStateBytes;
+            regs_[REG_VGPU_OP_SIZE_HI] = 0;
+            return true;
+        }
+        case VGPU_OP_LOAD_STATE:
+            return memory(src) != nullptr && bytes == kStateBytes;
+        case VGPU_OP_DMA_OUT: {
+            std::uint8_t* out = memory(dst);
+            if (out == nullptr) return false;
+            for (std::uint64_t i = 0; i < bytes; i += kPage) {
+                const auto page = vram_.find(device(src + i) / kPage);
+                if (page == vram_.end())
+                    std::memset(out + i, 0, kPage);
+                else
+                    std::memcpy(out + i, page->second.data(), kPage);
+            }
+            return true;
+        }
+        case VGPU_OP_DMA_IN: {
+            const std::uint8_t* in = memory(src);
+            if (in == nullptr) return false;
+            for (std::uint64_t i = 0; i < bytes; ++i)
+                if (in[i] != 0 || peek(device(dst + i)) != 0) poke(device(dst + i), in[i]);
+            return true;
+        }
+        default:
+            return false;
+    }
+}
+
+// --- engine
+
+void FakeGpu::start_command(std::uint32_t dword) {
+    command_ = dword;
+    status_ = GPUIOV_STATUS_PENDING;
+    steps_.clear();
+    step_ = 0;
+    ++command_id_;
+    const auto command = static_cast<gpuiov_command>(dword & GPUIOV_CMD_MASK);
+    const std::uint32_t from = function_vf(dword >> 8 & 0xff);
+    const std::uint32_t to = function_vf(dword >> 16 & 0xff);
+    if (command == GPUIOV_CMD_CONTEXT_SWITCH) {
+        if (from != 0) steps_ = {{GPUIOV_CMD_IDLE, from}, {GPUIOV_CMD_SAVE, from}};
+        if (to != 0) {
+            steps_.emplace_back(GPUIOV_CMD_LOAD, to);
+            steps_.emplace_back(GPUIOV_CMD_RUN, to);
+        }
+    } else {
+        steps_ = {{command, from}};
+    }
+    next_step();
+}
+
+void FakeGpu::next_step() {
+    if (step_ == steps_.size()) return end_command(GPUIOV_STATUS_DONE);
+    const auto [step, vf] = steps_[step_];
+    static const std::map<gpuiov_command, gpuiov_status> kWhile = {
+        {GPUIOV_CMD_IDLE, GPUIOV_STATUS_IDLING},
+        {GPUIOV_CMD_SAVE, GPUIOV_STATUS_SAVING},
+        {GPUIOV_CMD_LOAD, GPUIOV_STATUS_LOADING},
+        {GPUIOV_CMD_RUN, GPUIOV_STATUS_ENABLING}};
+    status_ = kWhile.contains(step) ? kWhile.at(step) : GPUIOV_STATUS_PENDING;
+    std::uint64_t duration = step_ns;
+    const auto fault = std::ranges::find_if(
+        faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });
+    if (fault != faults.end()) {
+        const Fault planned = *fault;
+        faults.erase(fault);
+        if (planned.kind == FaultKind::Late) duration += planned.late_ns;
+        if (planned.kind != FaultKind::Late) {
+            if (step == GPUIOV_CMD_LOAD) loaded_ = vf;
+            is_stalled_ = true;
+        }
+        if (planned.kind == FaultKind::Lost) return;
+        if (planned.kind == FaultKind::Aborted) return end_command(GPUIOV_STATUS_ABORTED);
+    }
+    const std::uint64_t id = command_id_;
+    at(now_ + duration, [this, id, step, vf] {
+        if (id != command_id_) return;
+        if (!apply_step(step, vf)) return end_command(GPUIOV_STATUS_ABORTED);
+        ++step_;
+        next_step();
+    });
+}
+
+bool FakeGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
+    const bool is_mine = vf != 0 && loaded_ == vf && !is_stalled_;
+    switch (step) {
+        case GPUIOV_CMD_IDLE:
+            if (!is_mine) return false;
+            if (is_running_) park(VGPU_RUN_END_COMMAND, now_);
+            return true;
+        case GPUIOV_CMD_SAVE:
+            if (!is_mine || is_running_) return false;
+            loaded_ = 0;
+            return true;
+        case GPUIOV_CMD_LOAD:
+            if (loaded_ != 0 || vf == 0) return false;
+            loaded_ = vf;
+            ++switches_;
+            return true;
+        case GPUIOV_CMD_RUN:
+            if (!is_mine || is_running_) return false;
+            start_run(vf);
+            return true;
+        default:
+            return false;
+    }
+}
+
+void FakeGpu::end_command(gpuiov_status status) {
+    status_ = status;
+    command_ &= ~std::uint32_t{GPUIOV_CMD_EXECUTE};
+    ++command_id_;
+    interrupt(GPUIOV_INTR_GFX_CMD_COMPLETE);
+}
+
+void FakeGpu::start_run(std::uint32_t vf) {
+    is_running_ = true;
+    run_start_ = now_;
+    const std::uint64_t id = ++run_id_;
+    const std::uint64_t quantum = bank(vf, REG_VGPU_VF0_QUANTUM_US) * kUs;
+    const std::uint64_t work = vfs_[vf].work_ns;
+    if (work != kEndless && work != 0 && (quantum == 0 || work < quantum)) {
+        at(now_ + work, [this, id] {
+            if (id != run_id_ || !is_running_) return;
+            vfs_[loaded_].work_ns = 0;
+            interrupt(GPUIOV_INTR_GFX_VM_IDLE);
+        });
+    }
+    if (quantum == 0) return;
+    const std::uint64_t late = overrun ? overrun(vf) : 0;
+    at(now_ + quantum + late, [this, id] {
+        if (id != run_id_ || !is_running_) return;
+        park(VGPU_RUN_END_QUANTUM, now_);
+        interrupt(GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
+    });
+}
+
+void FakeGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
+    is_running_ = false;
+    ++run_id_;
+    Vf& vf = vfs_[loaded_];
+    const std::uint64_t ran = time - run_start_;
+    if (vf.work_ns != kEndless) vf.work_ns -= std::min(vf.work_ns, ran);
+    vgpu_hw_run_log_entry entry{};
+    entry.run_start_ns = run_start_;
+    entry.run_end_ns = time;
+    entry.vf = loaded_;
+    entry.reason = reason;
+    entry.wave_instructions = ran / 10;
+    append_log(entry);
+    if (on_run) on_run(entry);
+}
+
+void FakeGpu::append_log(const vgpu_hw_run_log_entry& entry) {
+    const std::uint64_t entries = regs_[REG_VGPU_LOG_SIZE];
+    const auto block = dma_.find(pair(REG_VGPU_LOG_BASE_LO));
+    if (entries == 0 || block == dma_.end()) return;
+    auto* ring = static_cast<vgpu_hw_run_log_entry*>(static_cast<void*>(block->second->data()));
+    ring[log_written_ % entries] = entry;
+    ring[log_written_ % entries].seq = log_written_ + 1;
+    ++log_written_;
+}
+
+void FakeGpu::reset_vf(std::uint32_t number) {
+    set_bank(number, REG_VGPU_VF0_RESET, 0);
+    set_bank(number, REG_VGPU_VF0_GATES, 0);
+    ++vfs_[number].generation;
+    vfs_[number].work_ns = 0;
+    if (loaded_ != number) return;
+    if (is_running_) park(VGPU_RUN_END_RESET, now_);
+    loaded_ = 0;
+    is_stalled_ = false;
+    if ((command_ & GPUIOV_CMD_EXECUTE) != 0) end_command(GPUIOV_STATUS_ABORTED);
+}
+
+void FakeGpu::power_cycle() {
+    regs_.clear();
+    vram_.clear();
+    events_.clear();
+    intr_status_ = intr_enable_ = mbox1_ = 0;
+    command_ = status_ = 0;
+    op_busy_ = op_refused_ = false;
+    loaded_ = 0;
+    is_running_ = is_stalled_ = false;
+    log_written_ = 0;
+    irq_ = false;
+    ++run_id_;
+    ++command_id_;
+    for (Vf& vf : vfs_) {
+        vf.work_ns = 0;
+        vf.flr_never_ends = false;
+    }
+}
+
+void FakeGpu::give_work(std::uint32_t number, std::uint64_t ns) {
+    Vf& vf = vfs_[number];
+    vf.work_ns = ns == kEndless || vf.work_ns == kEndless ? kEndless : vf.work_ns + ns;
+    const bool is_active = loaded_ == number && is_running_;
+    if (!is_active && (regs_[REG_VGPU_WAKE_ENABLE] >> (number - 1) & 1u) != 0)
+        interrupt(GPUIOV_INTR_GFX_VM_BUSY);
+    deliver();
+}
+
+// --- guests
+
+void FakeGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint32_t dw1,
+                          std::uint32_t dw2, std::uint32_t dw3) {
+    Vf& vf = vfs_[number];
+    const std::uint32_t message[4] = {event, dw1, dw2, dw3};
+    std::ranges::copy(message, vf.to_pf);
+    vf.to_pf_valid = true;
+    vf.to_pf_acked = false;
+    mbox1_ |= 1u << (2 * (number - 1));
+    interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
+    deliver();
+}
+
+void FakeGpu::guest_acknowledges(std::uint32_t number) {
+    vfs_[number].to_vf_valid = false;
+    vfs_[number].to_vf[0] = 0;
+    mbox1_ |= 2u << (2 * (number - 1));
+    interrupt(GPUIOV_INTR_HVVM_MBOX_ACK);
+    deliver();
+}
+
+void FakeGpu::guest_resets_function(std::uint32_t number) {
+    reset_vf(number);
+    vfs_[number].flr_pending = true;
+    interrupt(GPUIOV_INTR_VF_FLR);
+    deliver();
+}
+
+void FakeGpu::attach_client(std::uint32_t number, bool is_attached) {
+    if (vfs_[number].is_attached && !is_attached) {
+        reset_vf(number);
+        vfs_[number].flr_pending = true;
+    }
+    vfs_[number].is_attached = is_attached;
+    interrupt(GPUIOV_INTR_VF_FLR);
+    deliver();
+}
+
+// --- rig
+
+Rig::Rig(FakeGpu::Options options, std::function<void(vgpu_pf_params&)> adjust)
+    : gpu(options), adjust_(std::move(adjust)) {
+    start_core();
+}
+
+void Rig::start_core() {
+    ring.assign((4096 + 4096 * sizeof(vgpu_pf_event)) / 8, 0);
+    pf = std::make_unique<vgpu_pf>();
+    vgpu_pf_params params{};
+    params.boot_id = ++boots_;
+    params.time_scale = 1;
+    params.max_gap_ms = 0;
+    params.event_ring = ring.data();
+    params.event_ring_bytes = static_cast<std::uint32_t>(ring.size() * 8);
+    std::strcpy(params.name, "fake");
+    if (adjust_) adjust_(params);
+    vgpu_pf_init(pf.get(), gpu.os(), &params);
+    gpu.bind(pf.get());
+    vgpu_pf_attach(pf.get());
+    gpu.run_for(0);
+}
+
+void Rig::restart_core() {
+    gpu.bind(nullptr);
+    pf.reset();
+    gpu.run_for(0);
+    start_core();
+}
+
+int Rig::await(std::uint64_t token) {
+    for (int i = 0; i < 100000 && !gpu.is_done(token); ++i) gpu.run_for(100 * kUs);
+    if (!gpu.is_done(token)) return -ETIMEDOUT;
+    std::strncpy(pf->message, gpu.done[token].second.c_str(), sizeof(pf->message) - 1);
+    return gpu.done[token].first;
+}
+
+std::vector<vgpu_pf_event> Rig::events() const {
+    const void* memory = ring.data();
+    const void* entries = ring.data() + 4096 / sizeof(ring[0]);
+    const auto* head = static_cast<const vgpu_pf_event_ring_head*>(memory);
+    const auto* slots = static_cast<const vgpu_pf_event*>(entries);
+    const std::uint64_t count = std::min<std::uint64_t>(head->next_seq - 1, head->entries);
+    std::vector<vgpu_pf_event> out;
+    for (std::uint64_t seq = head->next_seq - count; seq < head->next_seq; ++seq)
+        out.push_back(slots[(seq - 1) % head->entries]);
+    return out;
+}
+
+std::vector<vgpu_pf_event> Rig::events(vgpu_pf_event_type type, std::uint32_t vf) const {
+    std::vector<vgpu_pf_event> out;
+    for (const vgpu_pf_event& event : events())
+        if (event.type == static_cast<std::uint32_t>(type) && (vf == 0 || event.vf == vf))
+            out.push_back(event);
+    return out;
+}
+
+int Rig::provision(std::uint32_t vf, std::uint64_t mib, std::uint32_t flags) {
+    vgpu_pf_provision request{};
+    request.size = sizeof(request);
+    request.vf = vf;
+    request.vram_bytes = mib << 20;
+    request.uuid[0] = static_cast<std::uint8_t>(vf);
+    request.flags = flags;
+    return this->request(VGPU_PF_OP_PROVISION, request);
+}
+
+int Rig::control(std::uint32_t vf, vgpu_pf_control_action action) {
+    vgpu_pf_control request{sizeof(request), vf, 0, static_cast<std::uint32_t>(action)};
+    return this->request(VGPU_PF_OP_CONTROL, request);
+}
+
+int Rig::release(std::uint32_t vf) {
+    vgpu_pf_vf_ref request{sizeof(request), vf, 0, 0};
+    return this->request(VGPU_PF_OP_RELEASE, request);
+}
+
+int Rig::durable(std::uint32_t vf) {
+    vgpu_pf_vf_ref request{sizeof(request), vf, 0, 0};
+    return this->request(VGPU_PF_OP_SCRUB_DURABLE, request);
+}
+
+int Rig::set_table(const std::vector<vgpu_pf_run_entry>& entries,
+                   const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags) {
+    auto table = std::make_unique<vgpu_pf_run_table>();
+    request(VGPU_PF_OP_GET_RUN_TABLE, *table);
+    const std::uint64_t generation = table->generation + 1;
+    *table = {};
+    table->size = sizeof(*table);
+    table->generation = generation;
+    table->flags = flags;
+    table->count = static_cast<std::uint32_t>(entries.size());
+    std::ranges::copy(entries, table->entries);
+    table->reserve_count = static_cast<std::uint32_t>(reserve.size());
+    std::ranges::copy(reserve, table->reserve);
+    return request(VGPU_PF_OP_SET_RUN_TABLE, *table);
+}
+
+vgpu_pf_vf Rig::get_vf(std::uint32_t vf) {
+    vgpu_pf_vf out{};
+    out.size = sizeof(out);
+    out.vf = vf;
+    request(VGPU_PF_OP_GET_VF, out);
+    return out;
+}
+
+vgpu_pf_info Rig::get_info() {
+    vgpu_pf_info out{};
+    request(VGPU_PF_OP_GET_INFO, out);
+    return out;
+}
+
+void Rig::load_driver(std::uint32_t vf) {
+    gpu.guest_sends(vf, MAILBOX_REQ_GPU_INIT_ACCESS);
+    gpu.run_for(kMs);
+    gpu.guest_acknowledges(vf);
+    gpu.guest_sends(vf, MAILBOX_REL_GPU_INIT_ACCESS);
+    gpu.run_for(kMs);
+}
+
+void Rig::make_busy(std::uint32_t vf) {
+    provision(vf);
+    load_driver(vf);
+    gpu.give_work(vf, kEndless);
+}
+
+}  // namespace vgpu::test

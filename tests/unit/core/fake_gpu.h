@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+//
+// FakeGpu: the smallest device that a PF core can drive, with a virtual clock. It is a home (the
+// services of core/os.h) and a device in one: PF registers, GPU-IOV capability, VRAM, run log,
+// mailbox, bulk operations; VFs are amounts of work. Time passes only in run_for() and run_until();
+// the core's timer, its interrupts and the engine's quantum ends happen in the order of the clock.
+//
+// Faults are planned per command: `faults` says how the next IDLE, SAVE, LOAD or RUN of a VF goes
+// wrong. `fail_after` makes the n-th access from now fail, to walk through all points of failure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pf-driver/core/parts.h"
+#include "pf-driver/hw/mailbox.h"
+
+namespace vgpu::test {
+
+inline constexpr std::uint64_t kUs = 1000;
+inline constexpr std::uint64_t kMs = 1000 * kUs;
+inline constexpr std::uint64_t kSecond = 1000 * kMs;
+inline constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
+
+enum class FaultKind { Lost, Aborted, Late };
+
+struct Fault {
+    gpuiov_command step;
+    std::uint32_t vf;
+    FaultKind kind;
+    std::uint64_t late_ns = 0;
+};
+
+class FakeGpu {
+public:
+    struct Options {
+        std::uint32_t total_vfs = 4;
+        std::uint32_t vram_mb = 512;
+        std::uint32_t aperture_mb = 256;
+        std::uint32_t cu_count = 8;
+    };
+    struct Vf {
+        std::uint64_t work_ns = 0;  ///< kEndless: never done
+        bool is_attached = false;
+        std::uint32_t generation = 0;  ///< FLRs done
+        bool flr_never_ends = false;
+        bool flr_pending = false;
+        std::uint32_t to_pf[4] = {};
+        std::uint32_t to_vf[4] = {};
+        bool to_pf_valid = false;
+        bool to_vf_valid = false;
+        bool to_pf_acked = false;
+        std::vector<std::uint32_t> received;  ///< events the PF sent, in order
+    };
+
+    FakeGpu() : FakeGpu(Options{}) {}
+    explicit FakeGpu(Options options);
+    FakeGpu(const FakeGpu&) = delete;
+    FakeGpu& operator=(const FakeGpu&) = delete;
+
+    // --- as a home
+    [[nodiscard]] vgpu_os* os() { return &handle_.os; }
+    void bind(vgpu_pf* core) { core_ = core; }
+    [[nodiscard]] std::uint64_t now() const { return now_; }
+    void run_until(std::uint64_t time);
+    void run_for(std::uint64_t ns) { run_until(now_ + ns); }
+    [[nodiscard]] bool is_done(std::uint64_t token) const { return done.contains(token); }
+
+    // --- as a device
+    [[nodiscard]] Vf& vf(std::uint32_t number) { return vfs_[number]; }
+    void give_work(std::uint32_t number, std::uint64_t ns);
+    [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
+    [[nodiscard]] bool is_running() const { return is_running_; }
+    [[nodiscard]] std::uint64_t total_switches() const { return switches_; }
+    [[nodiscard]] std::uint32_t bank(std::uint32_t vf, std::uint32_t reg) const;
+    void set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
+    void poke(std::uint64_t offset, std::uint8_t value) { byte(offset) = value; }
+    [[nodiscard]] std::uint8_t peek(std::uint64_t offset);
+    void interrupt(std::uint32_t bits);
+    /// Loses all state, as a restarted device has.
+    void power_cycle();
+
+    // --- as a guest
+    void guest_sends(std::uint32_t number, std::uint32_t event, std::uint32_t dw1 = 0,
+                     std::uint32_t dw2 = 0, std::uint32_t dw3 = 0);
+    void guest_acknowledges(std::uint32_t number);
+    void guest_resets_function(std::uint32_t number);
+    void attach_client(std::uint32_t number, bool is_attached);
+
+    // --- what is recorded and what can be bent
+    std::map<std::uint64_t, std::pair<int, std::string>> done;
+    std::vector<std::string> log_lines;
+    std::uint64_t notifications = 0;
+    std::deque<Fault> faults;
+    std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
+    std::function<void(const vgpu_hw_run_log_entry&)> on_run;
+    std::uint64_t step_ns = 2 * kUs;  ///< each of IDLE SAVE LOAD RUN
+    std::uint64_t bulk_ns = 20 * kUs;
+    bool refuse_tables = false;
+    bool lose_interrupts = false;
+    bool verify_fails = false;
+    bool is_gone = false;                     ///< every access fails with -ENODEV
+    std::optional<std::uint64_t> fail_after;  ///< accesses until one fails with -EIO
+    std::uint64_t accesses = 0;
+    std::vector<std::uint8_t> stream_out;
+    std::deque<std::uint8_t> stream_in;
+    std::optional<std::size_t> stream_room;  ///< bytes until -EAGAIN
+    std::uint32_t whole_resets = 0;
+    /// Set: these take the place of `done`, `notifications` and the stream members.
+    struct Forward {
+        std::function<void(std::uint64_t, int, const char*)> request_done;
+        std::function<void()> events;
+        std::function<std::int64_t(const void*, std::uint32_t)> stream_write;
+        std::function<std::int64_t(void*, std::uint32_t)> stream_read;
+    } forward;
+
+private:
+    struct Handle {
+        vgpu_os os;
+        FakeGpu* self;
+    };
+    struct Event {
+        std::function<void()> act;
+    };
+    using Pages = std::map<std::uint64_t, std::vector<std::uint8_t>>;
+
+    static FakeGpu& self(vgpu_os* os);
+    static const vgpu_os_ops kOps;
+
+    int access();
+    std::uint8_t& byte(std::uint64_t offset);
+    void at(std::uint64_t time, std::function<void()> act);
+    void deliver();
+
+    std::uint32_t read_config(std::uint32_t dword);
+    void write_config(std::uint32_t offset, std::uint32_t value);
+    std::uint32_t read_register(std::uint32_t reg);
+    void write_register(std::uint32_t reg, std::uint32_t value);
+    void write_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
+    void commit_table(std::uint32_t vf);
+    void start_bulk(std::uint32_t command);
+    bool do_bulk(std::uint32_t opcode, std::uint32_t vf);
+    std::uint64_t vf_to_device(std::uint32_t vf, std::uint64_t offset);
+    std::uint64_t pair(std::uint32_t reg_lo) const;
+
+    void start_command(std::uint32_t dword);
+    void next_step();
+    void end_command(gpuiov_status status);
+    bool apply_step(gpuiov_command step, std::uint32_t vf);
+    void start_run(std::uint32_t vf);
+    void park(vgpu_hw_run_end reason, std::uint64_t at_time);
+    void reset_vf(std::uint32_t vf);
+    std::uint32_t busy_mask() const;
+    void append_log(const vgpu_hw_run_log_entry& entry);
+
+    Options options_;
+    Handle handle_;
+    vgpu_pf* core_ = nullptr;
+    std::uint64_t now_ = kSecond;
+    std::uint64_t timer_ = 0;
+    std::multimap<std::uint64_t, Event> events_;
+    bool irq_ = false;
+
+    std::map<std::uint32_t, std::uint32_t> regs_;
+    Pages vram_;
+    std::uint32_t intr_status_ = 0, intr_enable_ = 0, mbox1_ = 0;
+    std::uint32_t command_ = 0, status_ = 0;
+    bool op_busy_ = false;
+    bool op_refused_ = false;
+    std::map<std::uint64_t, std::unique_ptr<std::vector<std::uint64_t>>> dma_;
+    std::uint64_t dma_next_ = 0x100000000ull;
+    std::uint64_t log_written_ = 0;
+
+    std::vector<Vf> vfs_;
+    std::uint32_t loaded_ = 0;
+    bool is_running_ = false;
+    bool is_stalled_ = false;
+    std::uint64_t run_start_ = 0;
+    std::uint64_t run_id_ = 0;
+    std::uint64_t command_id_ = 0;
+    std::uint64_t switches_ = 0;
+    std::vector<std::pair<gpuiov_command, std::uint32_t>> steps_;
+    std::size_t step_ = 0;
+};
+
+/// A core on a FakeGpu, attached, with the event ring in memory.
+class Rig {
+public:
+    explicit Rig(FakeGpu::Options options = {}, std::function<void(vgpu_pf_params&)> adjust = {});
+
+    FakeGpu gpu;
+    std::vector<std::uint64_t> ring;
+    std::unique_ptr<vgpu_pf> pf;
+
+    [[nodiscard]] vgpu_vf& vf(std::uint32_t number) { return pf->vfs[number]; }
+    [[nodiscard]] std::vector<vgpu_pf_event> events() const;
+    [[nodiscard]] std::vector<vgpu_pf_event> events(vgpu_pf_event_type type,
+                                                    std::uint32_t vf = 0) const;
+
+    /// A request to its end, time passing as needed.
+    template <typename T> int request(std::uint32_t op, T& payload) {
+        const std::uint64_t token = ++next_token_;
+        const int error = vgpu_pf_request_run(pf.get(), op, &payload, token);
+        return error == -EINPROGRESS ? await(token) : error;
+    }
+    int provision(std::uint32_t vf, std::uint64_t mib = 32, std::uint32_t flags = 0);
+    int control(std::uint32_t vf, vgpu_pf_control_action action);
+    int release(std::uint32_t vf);
+    int durable(std::uint32_t vf);
+    int set_table(const std::vector<vgpu_pf_run_entry>& entries,
+                  const std::vector<vgpu_pf_run_entry>& reserve = {}, std::uint32_t flags = 0);
+    [[nodiscard]] vgpu_pf_vf get_vf(std::uint32_t vf);
+    [[nodiscard]] vgpu_pf_info get_info();
+    /// The guest's driver loads: full access, and back; READY afterwards.
+    void load_driver(std::uint32_t vf);
+    /// Provisioned, driver loaded, endless work.
+    void make_busy(std::uint32_t vf);
+    /// A new core on the same device, as after a crash of the process.
+    void restart_core();
+    [[nodiscard]] std::string message() const { return pf->message; }
+
+private:
+    int await(std::uint64_t token);
+    void start_core();
+
+    std::function<void(vgpu_pf_params&)> adjust_;
+    std::uint64_t next_token_ = 0;
+    std::uint64_t boots_ = 0;
+};
+
+}  // namespace vgpu::test

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/pf2vf.h"
+#include "pf-driver/hw/regs.h"
+#include "tests/unit/core/fake_gpu.h"
+
+namespace vgpu::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+struct Message {
+    const char* name;
+    std::uint32_t number;
+    std::uint32_t answer;  ///< MAILBOX_VF_*, 0: only acknowledged
+};
+
+constexpr std::uint32_t MAILBOX_VF_NONE = 0;
+constexpr Message kMessages[] = {
+#define MAILBOX_TO_PF(name, number, answer, doc) {#name, number, MAILBOX_VF_##answer},
+#define MAILBOX_TO_VF(name, number, doc)
+#include "pf-driver/hw/mailbox.def"
+#undef MAILBOX_TO_PF
+#undef MAILBOX_TO_VF
+};
+
+class MailboxMessage : public testing::TestWithParam<Message> {};
+
+TEST_P(MailboxMessage, IsAcknowledgedAtOnceAndAnsweredAsTheTableSays) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    rig.gpu.guest_sends(1, GetParam().number, 11, 22, 33);
+    EXPECT_TRUE(rig.gpu.vf(1).to_pf_acked);
+    rig.gpu.run_for(3 * kSecond / 2);
+    if (GetParam().answer == MAILBOX_VF_NONE)
+        EXPECT_THAT(rig.gpu.vf(1).received, IsEmpty());
+    else
+        EXPECT_THAT(rig.gpu.vf(1).received, Contains(GetParam().answer));
+    EXPECT_EQ(rig.get_vf(1).mailbox_messages, 1u);
+    EXPECT_EQ(rig.get_vf(1).mailbox_unknown, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, MailboxMessage, testing::ValuesIn(kMessages),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Mailbox, EveryUnknownNumberIsAcknowledgedAndCounted) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    rig.vf(1).guard.limits[VGPU_GUARD_INTERRUPT] = UINT32_MAX;
+    std::uint64_t unknown = 0;
+    for (std::uint32_t number = 0; number < 1024; ++number) {
+        if (std::ranges::any_of(kMessages, [&](const Message& m) { return m.number == number; }))
+            continue;
+        rig.gpu.guest_sends(1, number, 1, 2, 3);
+        ASSERT_TRUE(rig.gpu.vf(1).to_pf_acked) << number;
+        ++unknown;
+    }
+    EXPECT_EQ(rig.get_vf(1).mailbox_unknown, unknown);
+    EXPECT_THAT(rig.gpu.vf(1).received, IsEmpty());
+}
+
+void reach(Rig& rig, std::uint32_t state) {
+    if (state == VGPU_PF_VF_ABSENT) return;
+    rig.provision(1);
+    if (state == VGPU_PF_VF_PROVISIONED) return;
+    rig.load_driver(1);
+    if (state == VGPU_PF_VF_RUNNING || state == VGPU_PF_VF_RESETTING)
+        rig.gpu.give_work(1, kEndless);
+    rig.gpu.run_for(kMs);
+    if (state == VGPU_PF_VF_PAUSED) rig.control(1, VGPU_PF_PAUSE);
+    if (state == VGPU_PF_VF_STOPPED) rig.control(1, VGPU_PF_STOP);
+    if (state == VGPU_PF_VF_RESETTING) rig.control(1, VGPU_PF_RESET);
+    if (state == VGPU_PF_VF_QUARANTINED)
+        vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_QUARANTINE,
+                             VGPU_PF_REASON_GUARD);
+    if (state == VGPU_PF_VF_SCRUBBING) rig.release(1);
+    if (state == VGPU_PF_VF_MISMATCH)
+        vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESET_DONE,
+                             VGPU_PF_REASON_NONE);
+    rig.gpu.run_for(kMs);
+    rig.gpu.guest_acknowledges(1);
+    rig.gpu.vf(1).received.clear();
+}
+
+TEST(Mailbox, RequestsInEveryStateGetAnAnswerWithinHalfTheGuestsLimit) {
+    for (std::uint32_t state = 0; state < VGPU_PF_VF_STATES; ++state) {
+        for (const std::uint32_t request :
+             {MAILBOX_REQ_GPU_INIT_ACCESS, MAILBOX_REQ_GPU_FINI_ACCESS, MAILBOX_REQ_GPU_INIT_DATA,
+              MAILBOX_REQ_GPU_RESET_ACCESS}) {
+            Rig rig;
+            reach(rig, state);
+            ASSERT_EQ(rig.vf(1).state, state);
+            rig.gpu.guest_sends(1, request);
+            EXPECT_TRUE(rig.gpu.vf(1).to_pf_acked);
+            rig.gpu.run_for(MAILBOX_GUEST_MSG_LIMIT_MS / 2 * kMs + kMs);
+            EXPECT_THAT(rig.gpu.vf(1).received, Not(IsEmpty()))
+                << vgpu_pf_control_state_name(state) << ", request " << request;
+        }
+    }
+}
+
+TEST(Mailbox, FullAccessOpensTheRegisterGateUntilItIsReleased) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES),
+              HW_FIELD_MASK(VGPU_GATES, FB_EN) | HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) |
+                  HW_FIELD_MASK(VGPU_GATES, REGWR_EN));
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+    rig.gpu.guest_sends(1, MAILBOX_REL_GPU_INIT_ACCESS);
+    EXPECT_EQ(HW_GET(VGPU_GATES, REGWR_EN, rig.gpu.bank(1, REG_VGPU_VF0_GATES)), 0u);
+    const auto access = rig.events(VGPU_PF_EVENT_FULL_ACCESS, 1);
+    ASSERT_EQ(access.size(), 2u);
+    EXPECT_EQ(access[0].arg, 1u);
+    EXPECT_EQ(access[1].arg, 0u);
+}
+
+TEST(Mailbox, FullAccessThatIsNotGivenBackEndsWithAReset) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(2990 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(rig.vf(1).last_error, VGPU_PF_REASON_FULL_ACCESS_TIMEOUT);
+    EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 1u);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u) << "one FLR";
+}
+
+TEST(Mailbox, TheTimeScaleStretchesWaitsForGuests) {
+    Rig rig({}, [](vgpu_pf_params& params) { params.time_scale = 20; });
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(59 * kSecond);
+    EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 0u);
+    rig.gpu.run_for(20 * kSecond);
+    EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 1u);
+}
+
+TEST(Mailbox, ARequestOfAPausedVfIsAnsweredWhenItResumes) {
+    Rig rig;
+    rig.provision(1);
+    rig.control(1, VGPU_PF_PAUSE);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(kSecond);
+    EXPECT_THAT(rig.gpu.vf(1).received, IsEmpty());
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+}
+
+TEST(Mailbox, AnAnswerTheGuestHasNotTakenIsNotOverwrittenByANotice) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    rig.gpu.guest_acknowledges(1);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU, MAILBOX_VF_FLR_NOTIFICATION));
+}
+
+TEST(Mailbox, GuestErrorsBecomeEvents) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_LOG_VF_ERROR, 0xaa, 0xbb, 0xcc);
+    const auto errors = rig.events(VGPU_PF_EVENT_GUEST_ERROR, 1);
+    ASSERT_EQ(errors.size(), 1u);
+    EXPECT_EQ(errors[0].arg, 0xaaull | 0xbbull << 32);
+    EXPECT_EQ(errors[0].arg2 & 0xffffffff, 0xccu);
+}
+
+TEST(Mailbox, WhatTheGuestSaysAboutItselfIsCheckedAndCleaned) {
+    Rig rig;
+    rig.provision(1);
+    rig.load_driver(1);
+    const std::uint64_t at = rig.get_vf(1).vram_first_offset + VF_VRAM_VF2PF_OFFSET;
+    std::vector<std::uint8_t> message(1024);
+    const auto put = [&](std::size_t offset, std::uint32_t value) {
+        for (std::size_t i = 0; i < 4; ++i)
+            message[offset + i] = static_cast<std::uint8_t>(value >> (8 * i));
+    };
+    put(VF2PF_SIZE, 1024);
+    put(VF2PF_VERSION_OFFSET, VF2PF_VERSION);
+    put(VF2PF_FB_USAGE_MB, 4000);
+    const std::string text = "6.12\x1b[31m";
+    std::ranges::copy(text, message.begin() + VF2PF_DRIVER_VERSION);
+    std::uint32_t sum = 0;
+    for (const std::uint8_t byte : message) sum += byte;
+    put(VF2PF_CHECKSUM, sum);
+    for (std::size_t i = 0; i < message.size(); ++i) rig.gpu.poke(at + i, message[i]);
+    EXPECT_STREQ(rig.get_vf(1).driver_version, "6.12?[31m");
+    EXPECT_EQ(rig.get_vf(1).guest_fb_usage_bytes, 32u << 20) << "no more than the VF has";
+    rig.gpu.poke(at + 500, 1);
+    EXPECT_STREQ(rig.get_vf(1).driver_version, "");
+}
+
+// --- resets
+
+TEST(Reset, OperatorResetTellsTheGuestWaitsForItAndConfirms) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+    EXPECT_EQ(rig.gpu.vf(1).generation, 0u) << "FLR only when the guest is ready";
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    ASSERT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1).size(), 1u);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1)[0].arg, VGPU_PF_REASON_OPERATOR);
+}
+
+TEST(Reset, AGuestThatDoesNotAnswerIsResetInTimeAndMayAnswerLate) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION))
+        << "the notice stays for a late guest";
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u) << "no second FLR";
+    EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 0u);
+}
+
+TEST(Reset, AGuestsRequestEndsInFullAccess) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_RESET_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+    EXPECT_EQ(rig.get_vf(1).guest_flrs, 1u);
+    EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 1u);
+}
+
+TEST(Reset, VbiosAndPf2vfAreThereAgainAfterwards) {
+    Rig rig;
+    rig.make_busy(1);
+    const std::uint64_t base = rig.get_vf(1).vram_first_offset;
+    rig.gpu.poke(base, 0xff);
+    rig.gpu.poke(base + VF_VRAM_PF2VF_OFFSET, 0xff);
+    rig.gpu.guest_resets_function(1);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.peek(base), 0x55);
+    EXPECT_EQ(rig.gpu.peek(base + VF_VRAM_PF2VF_OFFSET), 0x00);
+    EXPECT_EQ(rig.gpu.peek(base + VF_VRAM_PF2VF_OFFSET + 1), 0x04);
+}
+
+TEST(Reset, AnFlrThatNeverEndsResetsTheDeviceAndAllVfsStartOver) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    EXPECT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_EQ(rig.get_info().whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED);
+        EXPECT_EQ(rig.vf(vf).last_error, VGPU_PF_REASON_DEVICE_LOST);
+        EXPECT_EQ(rig.gpu.bank(vf, REG_VGPU_VF0_FB_SIZE_MB), 32u);
+    }
+    rig.load_driver(2);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(kMs);
+    EXPECT_EQ(rig.gpu.loaded(), 2u);
+}
+
+// --- guard
+
+TEST(Guard, LimitsAreGimsAndEventsLeaveTheWindow) {
+    Rig rig;
+    rig.provision(1);
+    for (int i = 0; i < 3; ++i) {
+        rig.load_driver(1);
+        rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_RESET_ACCESS);
+        rig.gpu.run_for(100 * kMs);
+    }
+    EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 3u);
+    EXPECT_EQ(rig.get_vf(1).guard_level, 0u);
+    rig.gpu.guest_sends(1, MAILBOX_REL_GPU_INIT_ACCESS);
+    rig.gpu.run_for(61 * kSecond);
+    EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 0u);
+}
+
+TEST(Guard, AFloodIsAnsweredStepByStepAndEndsInQuarantine) {
+    Rig rig;
+    rig.provision(1);
+    rig.load_driver(1);
+    for (int i = 0; i < 120 && rig.vf(1).state != VGPU_PF_VF_QUARANTINED; ++i) {
+        rig.gpu.guest_sends(1, 999);
+        rig.gpu.run_for(200 * kMs);
+        ASSERT_TRUE(rig.gpu.vf(1).to_pf_acked) << "acknowledged within the guest's limit";
+    }
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_QUARANTINED);
+    std::vector<std::uint64_t> levels;
+    for (const auto& event : rig.events(VGPU_PF_EVENT_GUARD, 1)) levels.push_back(event.arg2);
+    EXPECT_THAT(levels, ElementsAre(1, 2, 3, 4, 5));
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), 0u);
+    EXPECT_EQ(rig.control(1, VGPU_PF_CLEAR_QUARANTINE), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST(Guard, OperatorAndDetachResetsAreNotCounted) {
+    Rig rig;
+    rig.provision(1);
+    for (int i = 0; i < 8; ++i) {
+        rig.load_driver(1);
+        rig.gpu.attach_client(1, true);
+        rig.control(1, VGPU_PF_RESET);
+        rig.gpu.run_for(kSecond);
+        rig.gpu.attach_client(1, false);
+        rig.gpu.run_for(10 * kMs);
+    }
+    EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 0u);
+}
+
+TEST(Guard, APausedVfResumesWhenItsWindowHasPassed) {
+    Rig rig;
+    rig.provision(1);
+    rig.load_driver(1);
+    while (rig.vf(1).state != VGPU_PF_VF_PAUSED) {
+        rig.gpu.guest_sends(1, 999);
+        rig.gpu.run_for(200 * kMs);
+    }
+    rig.gpu.run_for(70 * kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+    EXPECT_EQ(rig.get_vf(1).guard_level, 0u);
+}
+
+TEST(Guard, NoLimitMeansNoLimit) {
+    Rig rig;
+    vgpu_pf_provision request{};
+    request.vf = 1;
+    request.vram_bytes = 16u << 20;
+    std::ranges::fill(request.guard_limits, UINT32_MAX);
+    ASSERT_EQ(rig.request(VGPU_PF_OP_PROVISION, request), 0);
+    for (int i = 0; i < 500; ++i) rig.gpu.guest_sends(1, 999);
+    EXPECT_EQ(rig.get_vf(1).guard_level, 0u);
+}
+
+}  // namespace
+}  // namespace vgpu::test

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/pf2vf.h"
+#include "pf-driver/hw/regs.h"
+#include "pf-driver/hw/vf_page_table.h"
+#include "tests/unit/core/fake_gpu.h"
+
+namespace vgpu::test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Provision, GivesAllResourcesAndAGeneration) {
+    Rig rig;
+    vgpu_pf_provision request{};
+    request.vf = 2;
+    request.vram_bytes = 48u << 20;
+    request.cu_mask = 0x0f;
+    request.doorbell_pages = 100;
+    ASSERT_EQ(rig.request(VGPU_PF_OP_PROVISION, request), 0);
+    EXPECT_EQ(request.generation, 1u);
+    EXPECT_EQ(rig.gpu.bank(2, REG_VGPU_VF0_FB_SIZE_MB), 48u);
+    EXPECT_EQ(rig.gpu.bank(2, REG_VGPU_VF0_CU_MASK_LO), 0x0fu);
+    EXPECT_EQ(HW_GET(VGPU_DOORBELLS, PAGES, rig.gpu.bank(2, REG_VGPU_VF0_DOORBELLS)), 100u);
+    EXPECT_TRUE(rig.gpu.bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_LO) & VF_PAGE_TABLE_VALID);
+    EXPECT_EQ(rig.gpu.bank(2, REG_VGPU_VF0_GATES), HW_FIELD_MASK(VGPU_GATES, FB_EN));
+    const vgpu_pf_vf vf = rig.get_vf(2);
+    EXPECT_EQ(vf.state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(vf.vram_bytes, 48u << 20);
+    EXPECT_EQ(vf.vram_first_offset, 16u << 20);
+}
+
+TEST(Provision, VfZeroMeansAnyAbsentVf) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    vgpu_pf_provision request{};
+    request.vram_bytes = 16u << 20;
+    ASSERT_EQ(rig.request(VGPU_PF_OP_PROVISION, request), 0);
+    EXPECT_EQ(request.vf, 2u);
+    EXPECT_EQ(rig.provision(3, 16), 0);
+    EXPECT_EQ(rig.provision(4, 16), 0);
+    request.vf = 0;
+    EXPECT_EQ(rig.request(VGPU_PF_OP_PROVISION, request), -ENOSPC);
+    EXPECT_EQ(rig.message(), "all 4 VFs have resources; release one");
+}
+
+TEST(Provision, RefusesWhatDoesNotExistAndSaysWhy) {
+    Rig rig;
+    vgpu_pf_provision request{};
+    request.vf = 1;
+    const auto refused = [&](int error, const char* text) {
+        vgpu_pf_provision copy = request;
+        EXPECT_EQ(rig.request(VGPU_PF_OP_PROVISION, copy), error) << text;
+        EXPECT_THAT(rig.message(), HasSubstr(text));
+    };
+    refused(-EINVAL, "not a multiple of 16 MiB");
+    request.vram_bytes = (16u << 20) + 1;
+    refused(-EINVAL, "not a multiple of 16 MiB");
+    request.vram_bytes = 272u << 20;
+    refused(-EINVAL, "exceeds the aperture of 256 MiB");
+    request.vram_bytes = 16u << 20;
+    request.cu_mask = 0x100;
+    refused(-EINVAL, "CU mask 0x100; the device has 0xff");
+    request.cu_mask = 0;
+    request.doorbell_pages = 513;
+    refused(-EINVAL, "513 doorbell pages; 1 to 512 exist");
+    request.doorbell_pages = 0;
+    request.flags = 0x80;
+    refused(-EINVAL, "unknown flags 0x80");
+    request.flags = 0;
+    request.guard_limits[2] = 65;
+    refused(-EINVAL, "guard_limits[2] is 65");
+    request.guard_limits[2] = 0;
+    request.vf = 5;
+    refused(-ENOENT, "there is no VF5; the device has 4");
+    EXPECT_EQ(rig.get_info().vram_free_bytes, 496u << 20);
+}
+
+TEST(Provision, OutOfVramNamesWhatIsFree) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1, 256), 0);
+    ASSERT_EQ(rig.provision(2, 224), 0);
+    EXPECT_EQ(rig.provision(3, 32), -ENOSPC);
+    EXPECT_EQ(rig.message(),
+              "VF3: VRAM of 32 MiB wanted, 16 MiB free; release or shrink a VF");
+    EXPECT_EQ(rig.provision(1, 16), -EBUSY);
+    EXPECT_THAT(rig.message(), HasSubstr("is PROVISIONED, not ABSENT"));
+}
+
+TEST(Provision, ScatteredVramIsOnePieceForTheVf) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) ASSERT_EQ(rig.provision(vf, 112), 0);
+    ASSERT_EQ(rig.release(1), 0);
+    ASSERT_EQ(rig.release(3), 0);
+    rig.gpu.run_for(100 * kMs);
+    ASSERT_EQ(rig.durable(1), 0);
+    ASSERT_EQ(rig.durable(3), 0);
+    ASSERT_EQ(rig.provision(1, 192), 0);  // 7 + 5 units from two holes
+    vgpu_range range{0, 0};
+    int runs = 0;
+    while (vgpu_pf_range_next(&rig.pf->vram, 1, &range)) ++runs;
+    EXPECT_EQ(runs, 2);
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_FB_SIZE_MB), 192u);
+}
+
+TEST(Provision, VramThatIsNotKnownCleanIsScrubbedBeforeItIsHandedOut) {
+    Rig rig;
+    for (std::uint64_t offset = 16u << 20; offset < 64u << 20; offset += 4096)
+        rig.gpu.poke(offset, 0xee);
+    ASSERT_EQ(rig.provision(1, 48), 0);
+    for (std::uint64_t offset = 17u << 20; offset < 64u << 20; offset += 4096)
+        ASSERT_EQ(rig.gpu.peek(offset), 0) << offset;
+}
+
+TEST(Provision, WritesVbiosAndPf2vfThatAGuestAccepts) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(3, 32), 0);
+    const std::uint64_t base = rig.get_vf(3).vram_first_offset;
+    EXPECT_EQ(rig.gpu.peek(base), 0x55);
+    EXPECT_EQ(rig.gpu.peek(base + 1), 0xaa);
+    std::string magic, version;
+    for (std::uint64_t i = 0; i < 10; ++i)
+        magic += static_cast<char>(rig.gpu.peek(base + 0x30 + i));
+    for (std::uint64_t i = 0; i < 15; ++i)
+        version += static_cast<char>(rig.gpu.peek(base + 0x80 + i));
+    EXPECT_EQ(magic, " 761295520");
+    EXPECT_EQ(version, "113-SOFTGPU-000");
+    std::uint32_t sum = 0, checksum = 0;
+    for (std::uint64_t i = 0; i < PF2VF_BYTES; ++i) {
+        const std::uint8_t byte = rig.gpu.peek(base + VF_VRAM_PF2VF_OFFSET + i);
+        if (i >= 16 && i < 20)
+            checksum |= std::uint32_t{byte} << (8 * (i - 16));
+        else
+            sum += byte;
+    }
+    EXPECT_EQ(sum, checksum);
+    EXPECT_EQ(rig.gpu.peek(base + VF_VRAM_PF2VF_OFFSET + offsetof(pf2vf_message, fcn_idx)), 3);
+}
+
+/// The bytes of the table in the documents, spot by spot.
+TEST(Vbios, PutsEveryTableWhereTheDriverLooks) {
+    std::vector<std::uint8_t> image(VGPU_PF_SCRATCH_BYTES, 0xcc);
+    vgpu_pf_vbios_build(image.data(), 512);
+    const auto u16 = [&](std::size_t at) { return image[at] | image[at + 1] << 8; };
+    const auto u32 = [&](std::size_t at) {
+        return static_cast<std::uint32_t>(u16(at)) | static_cast<std::uint32_t>(u16(at + 2)) << 16;
+    };
+    EXPECT_EQ(image[2], 128);
+    EXPECT_EQ(u16(0x48), 0x200);
+    EXPECT_EQ(u32(0x200), 0x02020028u);
+    EXPECT_EQ(std::string(image.begin() + 0x204, image.begin() + 0x208), "ATOM");
+    EXPECT_EQ(u16(0x21e), 0x300);
+    EXPECT_EQ(u16(0x220), 0x400);
+    EXPECT_EQ(u32(0x300), 0x010200a4u);
+    EXPECT_EQ(u32(0x400), 0x0102004au);
+    EXPECT_EQ(u16(0x40c), 0x600);
+    EXPECT_EQ(u16(0x414), 0x700);
+    EXPECT_EQ(u16(0x41a), 0x780);
+    EXPECT_EQ(u16(0x432), 0x800);
+    EXPECT_EQ(u16(0x434), 0x840);
+    EXPECT_EQ(u16(0x43c), 0x900);
+    EXPECT_EQ(u32(0x600), 0x01030048u);
+    EXPECT_EQ(u32(0x608), 85200u);
+    EXPECT_EQ(u32(0x60c), 16700u);
+    EXPECT_EQ(u32(0x610), 2u);
+    EXPECT_EQ(u32(0x618), 0x4cu);
+    EXPECT_EQ(u32(0x710), 2700u);
+    EXPECT_EQ(u32(0x784), 0x80000000u);
+    EXPECT_EQ(u16(0x788), 256);
+    EXPECT_NE(image[0x804], 1);
+    EXPECT_EQ(u32(0x900), 0x03020100u);
+    EXPECT_EQ(image[0x914], 1);
+    EXPECT_EQ(u32(0x918), 512u);
+    EXPECT_EQ(u32(0x91c), 0xffu);
+    EXPECT_EQ(u16(0x92c), 60);
+    EXPECT_EQ(image[0x92f], 0x60);
+    EXPECT_EQ(image[0x930], 16);
+    EXPECT_EQ(image[0x931], 7);
+    EXPECT_EQ(image[0xffff], 0);
+}
+
+TEST(Provision, RollsBackCompletelyAtEveryPointOfFailure) {
+    std::uint64_t point = 0;
+    int failures = 0;
+    for (;; ++point) {
+        Rig rig;
+        const std::uint64_t before = rig.get_info().vram_free_bytes;
+        rig.gpu.fail_after = point;
+        const int error = rig.provision(1, 48);
+        const std::string message = rig.message();
+        if (rig.gpu.fail_after) break;  // the whole request took fewer accesses
+        rig.gpu.run_for(kMs);
+        if (error == 0) continue;  // not an access the request depends on
+        ++failures;
+        EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_ABSENT) << point;
+        EXPECT_EQ(rig.get_info().vram_free_bytes, before) << point;
+        EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_FB_TABLE_ROOT_LO), 0u) << point;
+        EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_DOORBELLS), 0u) << point;
+        EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_CU_MASK_LO), 0u) << point;
+        EXPECT_FALSE(message.empty()) << point;
+        EXPECT_EQ(rig.provision(1, 48), 0) << "not usable after failure at " << point;
+    }
+    EXPECT_GE(failures, 15);
+}
+
+TEST(Provision, ATableThatTheDeviceRefusesIsRolledBack) {
+    Rig rig;
+    rig.gpu.refuse_tables = true;
+    EXPECT_EQ(rig.provision(1), -EIO);
+    EXPECT_THAT(rig.message(), HasSubstr("the device refused its page table"));
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_ABSENT);
+    rig.gpu.refuse_tables = false;
+    EXPECT_EQ(rig.provision(1), 0);
+}
+
+TEST(Scrub, AReleasedSliceIsNotHandedOutBeforeItIsRecordedDurable) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1, 256), 0);
+    ASSERT_EQ(rig.provision(2, 224), 0);
+    const std::uint64_t base = rig.get_vf(1).vram_first_offset;
+    rig.gpu.poke(base + (100u << 20), 0x5a);
+    ASSERT_EQ(rig.release(1), 0);
+    EXPECT_EQ(rig.durable(1), -EBUSY);
+    rig.gpu.run_for(100 * kMs);
+    ASSERT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 1).size(), 1u);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 1)[0].arg, 1u);
+    EXPECT_EQ(rig.gpu.peek(base + (100u << 20)), 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_SCRUBBING);
+    EXPECT_EQ(rig.provision(3, 256), -ENOSPC);
+    ASSERT_EQ(rig.durable(1), 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_ABSENT);
+    EXPECT_EQ(rig.provision(3, 256), 0);
+    EXPECT_EQ(rig.provision(1, 16), 0);
+    EXPECT_EQ(rig.get_vf(1).generation, 2u) << "a generation never comes back";
+}
+
+TEST(Scrub, ASliceThatDoesNotVerifyIsNeverHandedOut) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    rig.gpu.verify_fails = true;
+    ASSERT_EQ(rig.release(1), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_TRUE(rig.events(VGPU_PF_EVENT_SCRUBBED).empty());
+    EXPECT_EQ(rig.durable(1), -EBUSY);
+    vgpu_pf_vf_ref ref{sizeof(ref), 1, 0, 0};
+    EXPECT_EQ(rig.request(VGPU_PF_OP_VERIFY_ZERO, ref), -EUCLEAN);
+    rig.gpu.verify_fails = false;
+    EXPECT_EQ(rig.durable(1), -EBUSY);  // asking again tries again
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.request(VGPU_PF_OP_VERIFY_ZERO, ref), 0);
+    EXPECT_EQ(rig.durable(1), 0);
+}
+
+TEST(Scrub, ReleaseTakesEverythingFromTheVfAtOnce) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.release(1), 0);
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_FB_TABLE_ROOT_LO), 0u);
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_DOORBELLS), 0u);
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), 0u);
+    EXPECT_EQ(rig.gpu.loaded(), 0u);
+}
+
+TEST(Requests, AStaleGenerationIsRefused) {
+    Rig rig;
+    rig.provision(1);
+    vgpu_pf_control request{sizeof(request), 1, 7, VGPU_PF_PAUSE};
+    EXPECT_EQ(rig.request(VGPU_PF_OP_CONTROL, request), -ESTALE);
+    EXPECT_EQ(rig.message(), "VF1: generation 7 is over; it is 1 now");
+    request.generation = 1;
+    EXPECT_EQ(rig.request(VGPU_PF_OP_CONTROL, request), 0);
+}
+
+TEST(Requests, UnknownOperationsAndVfsAreRefused) {
+    Rig rig;
+    vgpu_pf_vf vf{};
+    EXPECT_EQ(rig.request(VGPU_PF_OP_GET_VF, vf), -ENOENT);
+    vf.vf = 17;
+    EXPECT_EQ(rig.request(VGPU_PF_OP_GET_VF, vf), -ENOENT);
+    EXPECT_EQ(rig.request(99, vf), -EOPNOTSUPP);
+    EXPECT_EQ(vgpu_pf_request_size(99), 0u);
+    EXPECT_EQ(vgpu_pf_request_size(VGPU_PF_OP_GET_VF), sizeof(vgpu_pf_vf));
+}
+
+}  // namespace
+}  // namespace vgpu::test

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+//
+// The executor on a virtual clock: shares and lag over many switches, debits, the reserve section,
+// idleness, table swaps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "pf-driver/hw/regs.h"
+#include "tests/unit/core/fake_gpu.h"
+
+namespace vgpu::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Service of each VF against a fluid server that splits the engine's busy time by weight.
+class Oracle {
+public:
+    Oracle(FakeGpu& gpu, std::vector<double> weights)
+        : weights_(std::move(weights)), got_(weights_.size()) {
+        for (const double w : weights_) sum_ += w;
+        gpu.on_run = [this](const vgpu_hw_run_log_entry& entry) { take(entry); };
+    }
+    double max_lag = 0;
+    std::uint64_t runs = 0;
+    [[nodiscard]] double share(std::uint32_t vf) const { return got_[vf - 1] / total_; }
+
+private:
+    void take(const vgpu_hw_run_log_entry& entry) {
+        const double ran = static_cast<double>(entry.run_end_ns - entry.run_start_ns);
+        ++runs;
+        // the worst moments are the ends of runs: of the one that ran, and of those that waited
+        got_[entry.vf - 1] += ran;
+        total_ += ran;
+        for (std::size_t i = 0; i < got_.size(); ++i)
+            max_lag = std::max(max_lag, std::abs(got_[i] - total_ * weights_[i] / sum_));
+    }
+    std::vector<double> weights_, got_;
+    double sum_ = 0, total_ = 0;
+};
+
+TEST(Executor, SharesFollowTheTableDespiteOverrunsAndLagStaysWithinOneQuantum) {
+    Rig rig;
+    std::mt19937_64 random(42);
+    std::exponential_distribution<double> late(1.0 / 500e3);
+    constexpr std::uint64_t kWorst = 2 * kMs;
+    rig.gpu.overrun = [&](std::uint32_t) -> std::uint64_t {
+        if (random() % 5 != 0) return 0;
+        return std::min<std::uint64_t>(static_cast<std::uint64_t>(late(random)), kWorst);
+    };
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
+    // 1:1:2:4 in quanta of 2 ms, spread over the cycle
+    const std::uint32_t q = 2000;
+    ASSERT_EQ(rig.set_table({{4, q}, {3, q}, {4, q}, {1, q}, {4, q}, {3, q}, {4, q}, {2, q}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.vf(vf).service.debit_ns = 0;
+    Oracle oracle(rig.gpu, {1, 1, 2, 4});
+    while (oracle.runs < 100000) rig.gpu.run_for(kSecond);
+    EXPECT_NEAR(oracle.share(1), 0.125, 0.000125);
+    EXPECT_NEAR(oracle.share(2), 0.125, 0.000125);
+    EXPECT_NEAR(oracle.share(3), 0.250, 0.00025);
+    EXPECT_NEAR(oracle.share(4), 0.500, 0.0005);
+    // a cycle of eight quanta: nobody is further off than a quantum and the worst overrun
+    EXPECT_LE(oracle.max_lag, static_cast<double>(2 * kMs + 2 * kWorst));
+    EXPECT_GE(rig.gpu.total_switches(), 80000u);
+}
+
+TEST(Executor, WithoutOverrunsLagIsBelowOneQuantumOfTheLargestEntry) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
+    ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}, {3, 2000}, {4, 4000}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    // start the oracle at the beginning of a cycle
+    while (rig.gpu.loaded() != 1) rig.gpu.run_for(100 * kUs);
+    Oracle oracle(rig.gpu, {1, 1, 2, 4});
+    while (oracle.runs < 20000) rig.gpu.run_for(kSecond);
+    EXPECT_LE(oracle.max_lag, 4.0e6);
+}
+
+TEST(Executor, ServiceComesFromTheRunLogOnly) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    std::uint64_t logged[3] = {};
+    rig.gpu.on_run = [&](const vgpu_hw_run_log_entry& entry) {
+        logged[entry.vf] += entry.run_end_ns - entry.run_start_ns;
+    };
+    const std::uint64_t before = rig.get_vf(1).service_ns;
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_vf(1).service_ns - before, logged[1]);
+    EXPECT_NEAR(static_cast<double>(logged[1]), 0.5e9, 0.02e9);
+}
+
+TEST(Executor, AnOverrunOfAWholeSliceCostsATurn) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}}), 0);
+    rig.gpu.run_for(10 * kMs);
+    bool once = false;
+    rig.gpu.overrun = [&](std::uint32_t vf) -> std::uint64_t {
+        if (vf != 1 || once) return 0;
+        once = true;
+        return 2500 * kUs;
+    };
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> runs;
+    rig.gpu.on_run = [&](const vgpu_hw_run_log_entry& entry) {
+        runs.emplace_back(entry.vf, (entry.run_end_ns - entry.run_start_ns) / kUs);
+    };
+    rig.gpu.run_for(20 * kMs);
+    const auto long_run = std::ranges::find_if(runs, [](auto run) { return run.second > 3000; });
+    ASSERT_NE(long_run, runs.end());
+    // two turns are lost, half of the third
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> after(long_run, long_run + 6);
+    EXPECT_THAT(after, testing::ElementsAre(testing::Pair(1, 3500), testing::Pair(2, 1000),
+                                            testing::Pair(2, 1000), testing::Pair(2, 1000),
+                                            testing::Pair(1, 500), testing::Pair(2, 1000)));
+    EXPECT_EQ(rig.get_vf(1).overruns, 1u);
+    EXPECT_EQ(rig.get_vf(1).overrun_max_ns, 2500 * kUs);
+    ASSERT_EQ(rig.events(VGPU_PF_EVENT_OVERRUN, 1).size(), 1u);
+}
+
+TEST(Executor, PassesOverVfsWithoutWork) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.load_driver(2);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_vf(2).switches, 0u);
+    EXPECT_GT(rig.get_vf(1).service_ns, kSecond * 9 / 10);
+}
+
+TEST(Executor, AStrictTableKeepsTheSlotsOfIdleVfs) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.load_driver(2);
+    ASSERT_EQ(rig.set_table({{1, 1000}, {2, 3000}}, {}, VGPU_PF_TABLE_STRICT), 0);
+    rig.gpu.run_for(10 * kMs);
+    const std::uint64_t before = rig.get_vf(1).service_ns;
+    rig.gpu.run_for(400 * kMs);
+    EXPECT_NEAR(static_cast<double>(rig.get_vf(1).service_ns - before), 100e6, 3e6);
+}
+
+TEST(Executor, ASoleVfRunsOnWithoutSwitches) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    const std::uint64_t switches = rig.gpu.total_switches();
+    rig.gpu.run_for(10 * kSecond);
+    EXPECT_EQ(rig.gpu.total_switches(), switches);
+    EXPECT_EQ(rig.gpu.loaded(), 1u);
+}
+
+TEST(Executor, AnIdleEngineIsNotPolled) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.vf(1).work_ns = 5 * kMs;
+    rig.gpu.run_for(2 * kSecond);
+    const std::uint64_t before = rig.gpu.accesses;
+    rig.gpu.run_for(10 * kSecond);
+    EXPECT_LE(rig.gpu.accesses - before, 20u) << "one look a second for lost interrupts";
+}
+
+TEST(Executor, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.load_driver(2);
+    ASSERT_EQ(rig.set_table({{1, 2000}, {2, 2000}}), 0);
+    rig.gpu.run_for(100 * kMs);
+    rig.gpu.give_work(2, kEndless);
+    const std::uint64_t woken = rig.gpu.now();
+    while (rig.gpu.loaded() != 2 && rig.gpu.now() < woken + kSecond) rig.gpu.run_for(10 * kUs);
+    EXPECT_LE(rig.gpu.now() - woken, 100 * kUs);
+    EXPECT_LE(rig.vf(1).service.debit_ns, std::int64_t{10 * kUs}) << "time nobody else wanted is not charged";
+}
+
+TEST(Executor, AFreshSoleVfKeepsItsQuantumWhenAnotherWakes) {
+    Rig rig;
+    rig.provision(1);
+    rig.load_driver(1);
+    rig.provision(2);
+    rig.load_driver(2);
+    ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.give_work(1, kEndless);
+    rig.gpu.run_for(kMs);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(3 * kMs);
+    EXPECT_EQ(rig.gpu.loaded(), 1u);
+    rig.gpu.run_for(2 * kMs);
+    EXPECT_EQ(rig.gpu.loaded(), 2u);
+}
+
+TEST(Executor, GivingUpASliceLetsTheNextOneIn) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    ASSERT_EQ(rig.set_table({{1, 10000}, {2, 10000}}), 0);
+    rig.gpu.run_for(30 * kMs);
+    while (rig.gpu.loaded() != 2) rig.gpu.run_for(100 * kUs);
+    rig.gpu.vf(1).work_ns = kMs;
+    while (rig.gpu.loaded() != 1) rig.gpu.run_for(100 * kUs);
+    rig.gpu.run_for(kMs + 200 * kUs);
+    EXPECT_EQ(rig.gpu.loaded(), 2u) << "VF1 gave up 9 of 10 ms";
+}
+
+TEST(Executor, TheReserveSectionPreemptsOnWakeWithinItsBudget) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.provision(3);
+    rig.load_driver(3);
+    ASSERT_EQ(rig.set_table({{1, 10000}, {2, 10000}, {3, 10000}}, {{3, 1000}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    while (rig.gpu.loaded() != 1) rig.gpu.run_for(100 * kUs);
+    while (rig.gpu.loaded() != 2) rig.gpu.run_for(100 * kUs);
+    const std::uint32_t victim = 2;  // near the beginning of its slice
+    std::uint64_t victim_ns = 0;
+    rig.gpu.on_run = [&](const vgpu_hw_run_log_entry& entry) {
+        if (entry.vf == victim) victim_ns += entry.run_end_ns - entry.run_start_ns;
+    };
+    rig.gpu.give_work(3, 500 * kUs);
+    rig.gpu.run_for(100 * kUs);
+    EXPECT_EQ(rig.gpu.loaded(), 3u);
+    rig.gpu.run_for(600 * kUs);
+    EXPECT_EQ(rig.gpu.loaded(), victim) << "the cut slice is resumed";
+    while (rig.gpu.loaded() == victim) rig.gpu.run_for(100 * kUs);
+    EXPECT_NEAR(static_cast<double>(victim_ns), 10e6, 0.01e6) << "and keeps its length";
+}
+
+TEST(Executor, TheReserveStopsWhenItsBudgetIsUsedUp) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    ASSERT_EQ(rig.set_table({{1, 9000}}, {{2, 1000}}), 0);
+    rig.gpu.run_for(100 * kMs);
+    const std::uint64_t one = rig.get_vf(1).service_ns, two = rig.get_vf(2).service_ns;
+    rig.gpu.run_for(2 * kSecond);
+    const double share = static_cast<double>(rig.get_vf(2).service_ns - two) /
+                         static_cast<double>(rig.get_vf(1).service_ns - one);
+    // one reserve budget and, having no entry, one default slice of 6 ms a cycle
+    EXPECT_NEAR(share, 7.0 / 9.0, 0.12);
+}
+
+TEST(Executor, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
+    Rig rig({}, [](vgpu_pf_params& params) { params.max_gap_ms = 20; });
+    rig.make_busy(1);
+    rig.make_busy(2);
+    ASSERT_EQ(rig.set_table({{1, 10000}, {1, 10000}, {1, 10000}, {1, 10000}, {1, 10000},
+                             {1, 10000}, {1, 10000}, {1, 10000}, {2, 10000}}),
+              0);
+    rig.gpu.run_for(kSecond);
+    std::uint64_t last = 0, gap = 0, runs[3] = {};
+    rig.gpu.on_run = [&](const vgpu_hw_run_log_entry& entry) {
+        runs[entry.vf] += entry.run_end_ns - entry.run_start_ns;
+        if (entry.vf != 2) return;
+        if (last != 0) gap = std::max(gap, entry.run_start_ns - last);
+        last = entry.run_end_ns;
+    };
+    rig.gpu.run_for(20 * kSecond);
+    EXPECT_LE(gap, 31 * kMs) << "the limit and one quantum";
+    EXPECT_NEAR(static_cast<double>(runs[2]) / static_cast<double>(runs[1] + runs[2]), 1.0 / 9,
+                0.003);
+}
+
+TEST(Executor, AnExclusiveVfStopsTheTableDuringFullAccess) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(kMs);
+    const std::uint64_t before = rig.get_vf(1).switches;
+    EXPECT_EQ(rig.gpu.loaded(), 2u);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_vf(1).switches, before);
+    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
+    rig.gpu.run_for(30 * kMs);
+    EXPECT_GT(rig.get_vf(1).switches, before);
+}
+
+TEST(Executor, FullAccessDoesNotStopTheNeighboursByDefault) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    const std::uint64_t before = rig.get_vf(1).service_ns;
+    for (int i = 0; i < 100; ++i) {
+        rig.gpu.give_work(2, 100 * kUs);
+        rig.gpu.run_for(10 * kMs);
+    }
+    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
+    rig.gpu.run_for(kSecond);
+    EXPECT_GT(rig.get_vf(1).service_ns - before, kSecond * 9 / 10);
+}
+
+TEST(RunTable, TakesOverAtTheNextDecisionAndIsAnnounced) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    ASSERT_EQ(rig.set_table({{1, 500}, {2, 500}}), 0);
+    EXPECT_TRUE(rig.events(VGPU_PF_EVENT_TABLE).empty()) << "not in the middle of a quantum";
+    rig.gpu.run_for(10 * kMs);
+    const auto tables = rig.events(VGPU_PF_EVENT_TABLE);
+    ASSERT_EQ(tables.size(), 1u);
+    EXPECT_EQ(tables[0].arg, 1u);
+    EXPECT_EQ(rig.get_info().table_generation, 1u);
+}
+
+TEST(RunTable, GenerationsMustFollowEachOther) {
+    Rig rig;
+    ASSERT_EQ(rig.set_table({{1, 500}}), 0);
+    vgpu_pf_run_table table{};
+    table.count = 1;
+    table.entries[0] = {1, 500};
+    table.generation = 1;
+    EXPECT_EQ(rig.request(VGPU_PF_OP_SET_RUN_TABLE, table), -ESTALE);
+    EXPECT_EQ(rig.message(), "run table: generation 1; 1 is in force, read it and send 2");
+    table.generation = 3;
+    EXPECT_EQ(rig.request(VGPU_PF_OP_SET_RUN_TABLE, table), -ESTALE);
+    table.generation = 2;
+    EXPECT_EQ(rig.request(VGPU_PF_OP_SET_RUN_TABLE, table), 0);
+}
+
+TEST(RunTable, NonsenseIsRefusedWithItsPlace) {
+    Rig rig;
+    EXPECT_EQ(rig.set_table({}), -EINVAL);
+    EXPECT_EQ(rig.set_table({{1, 500}, {5, 500}}), -EINVAL);
+    EXPECT_EQ(rig.message(), "run table: entry 1 names VF5; VFs are 1 to 4");
+    EXPECT_EQ(rig.set_table({{0, 500}}), -EINVAL);
+    EXPECT_EQ(rig.set_table({{1, 99}}), -EINVAL);
+    EXPECT_EQ(rig.message(), "run table: entry 0 has 99 us; 100 to 1000000");
+    EXPECT_EQ(rig.set_table({{1, 1000001}}), -EINVAL);
+    EXPECT_EQ(rig.set_table({{1, 500}}, {{9, 500}}), -EINVAL);
+    EXPECT_THAT(rig.message(), HasSubstr("reserve entry 0"));
+    EXPECT_EQ(rig.set_table({{1, 500}}, {}, 8), -EINVAL);
+    EXPECT_EQ(rig.get_info().table_generation, 0u);
+}
+
+TEST(RunTable, AVfWithoutAnEntryStillGetsATurn) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    ASSERT_EQ(rig.set_table({{1, 6000}}), 0);
+    rig.gpu.run_for(100 * kMs);
+    const std::uint64_t before = rig.get_vf(2).service_ns;
+    rig.gpu.run_for(kSecond);
+    EXPECT_NEAR(static_cast<double>(rig.get_vf(2).service_ns - before), 0.5e9, 0.02e9);
+}
+
+TEST(RunTable, ReadsBackAsSet) {
+    Rig rig;
+    ASSERT_EQ(rig.set_table({{1, 500}, {2, 700}}, {{2, 300}}, VGPU_PF_TABLE_STRICT), 0);
+    vgpu_pf_run_table table{};
+    ASSERT_EQ(rig.request(VGPU_PF_OP_GET_RUN_TABLE, table), 0);
+    EXPECT_EQ(table.generation, 1u);
+    EXPECT_EQ(table.count, 2u);
+    EXPECT_EQ(table.entries[1].quantum_us, 700u);
+    EXPECT_EQ(table.reserve_count, 1u);
+    EXPECT_EQ(table.reserve[0].vf, 2u);
+    EXPECT_EQ(table.flags, VGPU_PF_TABLE_STRICT);
+}
+
+TEST(RunTable, SwitchTimesAreInTheInfo) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(kSecond);
+    const vgpu_pf_info info = rig.get_info();
+    EXPECT_GE(info.switches, 100u);
+    EXPECT_GT(info.switch_p50_ns, 4 * kUs);
+    EXPECT_LE(info.switch_p50_ns, info.switch_p99_ns);
+    EXPECT_LE(info.switch_p99_ns, info.switch_max_ns);
+}
+
+}  // namespace
+}  // namespace vgpu::test

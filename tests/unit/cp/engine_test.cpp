@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+//
+// The engine's threads around one or two VFs: run, park, quantum, idleness, wake-ups.
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+
+#include "pf-driver/softgpu/cp/engine.h"
+#include "tests/support/kernel_oracle.h"
+#include "tests/unit/cp/cp_rig.h"
+
+namespace vgpu::test {
+namespace {
+
+using softgpu::VfId;
+using softgpu::cp::Context;
+using softgpu::cp::Engine;
+using softgpu::cp::RunReport;
+
+/// What the engine told, and a way to wait for it without sleeping.
+class Ear final : public Engine::Listener {
+public:
+    void quantum_expired(const RunReport& report) override {
+        const std::lock_guard lock(mutex_);
+        reports.push_back(report);
+        heard_.notify_all();
+    }
+    void out_of_work(VfId) override {
+        const std::lock_guard lock(mutex_);
+        ++dry;
+        heard_.notify_all();
+    }
+    template <typename Predicate> bool wait(Predicate predicate) {
+        std::unique_lock lock(mutex_);
+        return heard_.wait_for(lock, std::chrono::seconds(60), predicate);
+    }
+    std::vector<RunReport> reports;
+    unsigned dry = 0;
+
+private:
+    std::mutex mutex_;
+    std::condition_variable heard_;
+};
+
+/// A rig whose packets are executed by the engine.
+struct EngineVf {
+    explicit EngineVf(std::uint8_t number)
+        : rig({.workers = 4}), context{VfId{number}, lock, rig.cp, {}} {
+        rig.start_kiq();
+        rig.start_hiq();
+        queue = rig.make_aql_queue();
+    }
+    void attach(Engine& engine) {
+        rig.vf.on_work = [&engine] { engine.kick(); };
+    }
+    void endless() {
+        const KernelCode code = rig.load_kernel("endless");
+        progress = rig.memory.allocate(4096);
+        AqlKernel kernel;
+        kernel.object = code.descriptor;
+        kernel.arguments = rig.arguments(progress);
+        kernel.grid = {64 * 8, 1, 1};
+        rig.dispatch(queue, kernel);
+    }
+    void map() {
+        const std::lock_guard guard(lock);
+        rig.map(queue);
+    }
+    CpRig rig;
+    std::mutex lock;
+    Context context;
+    Ring queue;
+    std::uint64_t progress = 0;
+};
+
+class EngineThreads : public testing::TestWithParam<std::uint32_t> {
+protected:
+    EngineThreads() : engine({.threads = GetParam(), .group_budget = 4096}, clock, ear) {
+        vf.attach(engine);
+    }
+    softgpu::SteadyClock clock;
+    Ear ear;
+    EngineVf vf{1};
+    Engine engine;
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, EngineThreads, testing::Values(1u, 2u, 4u));
+
+TEST_P(EngineThreads, KernelsRunToTheirEndAndTheVfRunsDry) {
+    constexpr std::uint32_t kItems = 4096;
+    const KernelCode code = vf.rig.load_kernel("long_running");
+    const std::uint64_t result = vf.rig.memory.allocate(kItems * 4);
+    AqlKernel kernel;
+    kernel.object = code.descriptor;
+    kernel.arguments = vf.rig.arguments(result, vf.rig.memory.allocate(kItems * 4), 100u);
+    kernel.grid = {kItems, 1, 1};
+    kernel.signal = vf.rig.make_signal(1);
+    vf.rig.dispatch(vf.queue, kernel);
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    ASSERT_TRUE(ear.wait([&] { return ear.dry == 1; }));
+    const auto report = engine.park();
+    ASSERT_TRUE(report);
+    EXPECT_EQ(vf.rig.signal_value(kernel.signal), 0);
+    EXPECT_EQ(vf.rig.memory.download<std::uint32_t>(result, kItems),
+              oracle::long_running(kItems, 100));
+    EXPECT_EQ(report->instructions, vf.rig.cp.counters().wave_instructions);
+    CpRig single;
+    single.start_kiq();
+    single.start_hiq();
+    Ring queue = single.make_aql_queue();
+    const KernelCode again = single.load_kernel("long_running");
+    kernel.object = again.descriptor;
+    kernel.arguments = single.arguments(single.memory.allocate(kItems * 4),
+                                        single.memory.allocate(kItems * 4), 100u);
+    kernel.signal = 0;
+    single.dispatch(queue, kernel);
+    single.map(queue);
+    single.pump();
+    EXPECT_EQ(single.cp.counters().wave_instructions, report->instructions)
+        << "the count does not depend on threads";
+}
+
+TEST_P(EngineThreads, ParkStopsAnEndlessKernelAndRunContinuesIt) {
+    vf.endless();
+    vf.map();
+    std::uint64_t before = 0;
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+        const std::uint64_t seen = before;
+        while (true) {
+            const std::lock_guard guard(vf.lock);
+            if (vf.rig.cp.counters().wave_instructions != seen) break;
+        }
+        const auto report = engine.park();
+        ASSERT_TRUE(report);
+        EXPECT_FALSE(vf.rig.cp.has_loans());
+        EXPECT_EQ(report->instructions, vf.rig.cp.counters().wave_instructions - before);
+        before = vf.rig.cp.counters().wave_instructions;
+    }
+    EXPECT_EQ(ear.dry, 0u);
+}
+
+TEST_P(EngineThreads, QuantumEndsTheRunByItself) {
+    vf.endless();
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::chrono::milliseconds(2)));
+    ASSERT_TRUE(ear.wait([&] { return !ear.reports.empty(); }));
+    EXPECT_EQ(ear.reports[0].vf, VfId{1});
+    EXPECT_GE(ear.reports[0].end - ear.reports[0].start, std::chrono::milliseconds(2));
+    EXPECT_FALSE(engine.park()) << "reported once";
+    EXPECT_FALSE(engine.running());
+}
+
+TEST_P(EngineThreads, TwoVfsTakeTurnsAndBothProgress) {
+    EngineVf other(2);
+    other.attach(engine);
+    vf.endless();
+    other.endless();
+    vf.map();
+    other.map();
+    const auto have_both = [&] {
+        return vf.rig.cp.counters().wave_instructions > 0 &&
+               other.rig.cp.counters().wave_instructions > 0;
+    };
+    for (std::size_t i = 0; i < 10 || (i < 2000 && !have_both()); ++i) {
+        Context& context = i % 2 == 0 ? vf.context : other.context;
+        ASSERT_TRUE(engine.run(context, std::chrono::milliseconds(1)));
+        ASSERT_TRUE(ear.wait([&] { return ear.reports.size() == i + 1; }));
+    }
+    EXPECT_TRUE(have_both());
+}
+
+TEST_P(EngineThreads, OnlyOneVfIsOnTheEngine) {
+    EngineVf other(2);
+    other.attach(engine);
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    EXPECT_EQ(engine.running(), VfId{1});
+    EXPECT_FALSE(engine.run(other.context, std::nullopt));
+    EXPECT_TRUE(engine.park());
+    EXPECT_FALSE(engine.park()) << "it was parked already";
+    EXPECT_TRUE(engine.run(other.context, std::nullopt));
+    EXPECT_EQ(engine.running(), VfId{2});
+    (void)engine.park();
+}
+
+TEST_P(EngineThreads, DoorbellWakesTheSleepingEngine) {
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    ASSERT_TRUE(ear.wait([&] { return ear.dry == 1; }));
+    std::uint64_t signal = 0;
+    for (unsigned i = 0; i < 50; ++i) {
+        {
+            const std::lock_guard guard(vf.lock);
+            signal = vf.rig.make_signal(1);
+            vf.rig.barrier(vf.queue, AQL_TYPE_BARRIER_AND, {}, signal);
+            vf.rig.ring_doorbell(vf.queue);
+        }
+        ASSERT_TRUE(ear.wait([&] { return ear.dry >= i + 2; }));
+        const std::lock_guard guard(vf.lock);
+        ASSERT_EQ(vf.rig.signal_value(signal), 0);
+    }
+    (void)engine.park();
+}
+
+TEST_P(EngineThreads, MemoryWaitOfTheRunningVfIsPolled) {
+    const std::uint64_t gate = vf.rig.make_signal(1);
+    const std::uint64_t done = vf.rig.make_signal(1);
+    vf.rig.barrier(vf.queue, AQL_TYPE_BARRIER_AND, {gate}, done);
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    ASSERT_TRUE(ear.wait([&] { return ear.dry == 1; }));
+    {
+        const std::lock_guard guard(vf.lock);
+        vf.rig.memory.put(gate + offsetof(aql_signal, value), std::int64_t{0});
+    }
+    ASSERT_TRUE(ear.wait([&] { return ear.dry == 2; }));
+    (void)engine.park();
+    EXPECT_EQ(vf.rig.signal_value(done), 0);
+}
+
+TEST_P(EngineThreads, UnmapTakesWavesBackFromOtherThreads) {
+    vf.endless();
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    for (int i = 0; i < 10; ++i) {
+        std::uint64_t fence = 0;
+        {
+            const std::lock_guard guard(vf.lock);
+            fence = vf.rig.unmap_all();
+        }
+        while (true) {
+            const std::lock_guard guard(vf.lock);
+            if (vf.rig.memory.get<std::uint64_t>(fence) == CpRig::kFenceDone) break;
+        }
+        vf.map();
+    }
+    (void)engine.park();
+}
+
+TEST_P(EngineThreads, QuiesceReturnsWhileWavesRun) {
+    vf.endless();
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    for (int i = 0; i < 200; ++i) engine.quiesce();
+    (void)engine.park();
+    EXPECT_FALSE(vf.rig.cp.has_loans());
+}
+
+TEST_P(EngineThreads, RunsAndParksInQuickSuccession) {
+    vf.endless();
+    vf.map();
+    for (int i = 0; i < 300; ++i) {
+        ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+        ASSERT_TRUE(engine.park());
+    }
+}
+
+TEST(Engine, VirtualClockEndsTheQuantumWhenItIsTicked) {
+    softgpu::VirtualClock clock;
+    Ear ear;
+    EngineVf vf(1);
+    Engine engine({.threads = 1}, clock, ear);
+    ASSERT_TRUE(engine.run(vf.context, std::chrono::hours(1)));
+    clock.advance(std::chrono::hours(1));
+    engine.tick();
+    ASSERT_TRUE(ear.wait([&] { return !ear.reports.empty(); }));
+    EXPECT_EQ(ear.reports[0].end, std::chrono::hours(1));
+}
+
+}  // namespace
+}  // namespace vgpu::test

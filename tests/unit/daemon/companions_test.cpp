@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/companions.h"
+
+#include <gmock/gmock.h>
+#include <map>
+#include <set>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class FakeProcesses final : public ProcessPort {
+public:
+    Result<ProcessId> start(const ProcessSpec& spec) override {
+        if (fails) return fail(ErrorId::System, "cannot fork");
+        started.push_back(spec.label);
+        const ProcessId id{.pid = next_pid++, .start_time = 1};
+        notes[spec.label] = id;
+        alive.insert(id.pid);
+        return id;
+    }
+    std::optional<ProcessId> find(const ProcessSpec& spec) override {
+        const auto at = notes.find(spec.label);
+        if (at == notes.end() || !alive.contains(at->second.pid)) return {};
+        return at->second;
+    }
+    bool is_alive(const ProcessId& id) override { return alive.contains(id.pid); }
+    bool socket_exists(const std::string& path) override { return sockets.contains(path); }
+    void remove_stale(const std::string& path) override { sockets.erase(path); }
+
+    std::vector<std::string> started;
+    std::map<std::string, ProcessId> notes;
+    std::set<int> alive;
+    std::set<std::string> sockets;
+    int next_pid = 100;
+    bool fails = false;
+};
+
+class CompanionsTest : public ::testing::Test {
+protected:
+    CompanionsTest() {
+        config.run_dir = "/run";
+        gpu.id = "gpu0";
+        gpu.softgpu = SoftgpuConfig{};
+    }
+    Companions make(Supervision supervision) { return {config, gpu, processes, supervision}; }
+
+    Config config;
+    GpuConfig gpu;
+    FakeProcesses processes;
+};
+
+TEST_F(CompanionsTest, PfStartsOnceTheDeviceListens) {
+    Companions companions = make(Supervision::Off);
+    EXPECT_THAT(companions.step(0ms), HasSubstr("vgpu-pf waits for /run/gpu0/pf.sock"));
+    EXPECT_THAT(processes.started, ElementsAre("softgpu"));
+    processes.sockets.insert("/run/gpu0/pf.sock");
+    EXPECT_EQ(companions.step(20ms), "");
+    EXPECT_THAT(processes.started, ElementsAre("softgpu", "vgpu-pf"));
+    EXPECT_EQ(companions.pf_pid(), 101);
+}
+
+TEST_F(CompanionsTest, RunningOnesAreAdopted) {
+    Companions first = make(Supervision::Off);
+    first.step(0ms);
+    processes.sockets.insert("/run/gpu0/pf.sock");
+    first.step(20ms);
+    Companions second = make(Supervision::Off);
+    EXPECT_EQ(second.step(1s), "");
+    EXPECT_EQ(processes.started.size(), 2u);
+    EXPECT_EQ(second.softgpu_pid(), 100);
+}
+
+TEST_F(CompanionsTest, DeadOneStaysDeadWithoutSupervision) {
+    Companions companions = make(Supervision::Off);
+    companions.step(0ms);
+    processes.alive.clear();
+    EXPECT_THAT(companions.step(1s),
+                HasSubstr("softgpu (pid 100) ended; see /run/gpu0/softgpu.log"));
+    companions.step(10s);
+    EXPECT_THAT(processes.started, ElementsAre("softgpu"));
+    EXPECT_EQ(companions.softgpu_pid(), 0);
+}
+
+TEST_F(CompanionsTest, SupervisionRestartsWithGrowingDelay) {
+    Companions companions = make(Supervision::On);
+    int starts_in_a_minute = 0;
+    for (Nanoseconds now{0}; now < 60s; now += 20ms) {
+        companions.step(now);
+        processes.alive.clear();
+    }
+    starts_in_a_minute = static_cast<int>(processes.started.size());
+    EXPECT_GE(starts_in_a_minute, 10);
+    EXPECT_LE(starts_in_a_minute, 25);
+}
+
+TEST_F(CompanionsTest, FailureToStartIsReportedAndTriedAgain) {
+    Companions companions = make(Supervision::Off);
+    processes.fails = true;
+    EXPECT_EQ(companions.step(0ms), "cannot fork");
+    processes.fails = false;
+    companions.step(5s);
+    EXPECT_THAT(processes.started, ElementsAre("softgpu"));
+}
+
+TEST_F(CompanionsTest, StaleSocketDoesNotLetThePfStartEarly) {
+    processes.sockets.insert("/run/gpu0/pf.sock");
+    Companions companions = make(Supervision::Off);
+    companions.step(0ms);
+    EXPECT_THAT(processes.started, ElementsAre("softgpu"));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

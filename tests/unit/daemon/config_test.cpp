@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/config.h"
+
+#include "daemon/service/words.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Config, CommentsDefaultsAndBothKindsOfGpu) {
+    const auto config = parse_config(R"({
+        // two GPUs
+        "run_dir": "/tmp/r", "state_dir": "/tmp/s",
+        "programs": {"softgpu": "/x/softgpu"},
+        "gpus": [
+            {"id": "gpu0", "softgpu": {"vfs": 4, "true_copy": true, "args": ["--control"]}},
+            {"id": "gpu1", "max_gap_ms": 100, "attach": {"uapi": "/tmp/u.sock"}}
+        ]})",
+                                     "test");
+    ASSERT_TRUE(config) << config.error().cause;
+    EXPECT_EQ(config->softgpu_program, "/x/softgpu");
+    EXPECT_EQ(config->pf_program, "vgpu-pf");
+    EXPECT_EQ(config->gpus[0].softgpu->vfs, 4u);
+    EXPECT_EQ(config->gpus[0].softgpu->vram_mb, 2048u);
+    EXPECT_TRUE(config->gpus[0].softgpu->is_true_copy);
+    EXPECT_EQ(config->gpus[1].attach->uapi_socket, "/tmp/u.sock");
+    EXPECT_EQ(config->gpus[1].max_gap_ms, 100u);
+}
+
+struct BadConfig {
+    const char* text;
+    const char* cause;
+};
+
+class ConfigMistake : public ::testing::TestWithParam<BadConfig> {};
+
+TEST_P(ConfigMistake, IsNamedWithItsPath) {
+    const auto config = parse_config(GetParam().text, "c.json");
+    ASSERT_FALSE(config);
+    EXPECT_EQ(config.error().id, ErrorId::ConfigInvalid);
+    EXPECT_THAT(config.error().cause, HasSubstr(GetParam().cause));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Config, ConfigMistake,
+    ::testing::Values(
+        BadConfig{"{", "c.json: "}, BadConfig{"[]", "is no object"},
+        BadConfig{"{}", "/gpus wants a list of at least one GPU"},
+        BadConfig{R"({"gpus": []})", "at least one GPU"},
+        BadConfig{R"({"gpu": []})", "/gpu is not known; did you mean 'gpus'?"},
+        BadConfig{R"({"gpus": [{"id": "a"}]})", "/gpus/0 wants either 'softgpu' or 'attach'"},
+        BadConfig{R"({"gpus": [{"id": "a b", "softgpu": {}}]})", "/gpus/0/id"},
+        BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"vfs": 17}}]})",
+                  "/gpus/0/softgpu/vfs wants a whole number within 1..16, not 17"},
+        BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"vfs": "4"}}]})", "/softgpu/vfs wants"},
+        BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"doorbell_mode": "x"}}]})",
+                  "neither 'trap' nor 'poll'"},
+        BadConfig{R"({"gpus": [{"id": "a", "attach": {}}]})", "/gpus/0/attach/uapi is missing"},
+        BadConfig{R"({"gpus": [{"id": "a", "softgpu": {}}, {"id": "a", "softgpu": {}}]})",
+                  "'a' is used twice"}));
+
+TEST(Words, SizesReadWell) {
+    EXPECT_EQ(size_text(128u << 20), "128 MiB");
+    EXPECT_EQ(size_text(1ull << 30), "1 GiB");
+    EXPECT_EQ(size_text(5ull << 29), "2.5 GiB");
+    EXPECT_EQ(size_text(100), "100 bytes");
+}
+
+TEST(Words, UuidsGoThereAndBack) {
+    const Uuid made = make_uuid();
+    EXPECT_EQ(parse_uuid(uuid_text(made)), made);
+    EXPECT_FALSE(parse_uuid("00112233-4455-6677-8899-aabbccddeef"));
+    EXPECT_FALSE(parse_uuid("00112233-4455-6677-8899-aabbccddeeffx"));
+    EXPECT_FALSE(parse_uuid("0011223344556677-8899-aabbccddeeff-00"));
+    EXPECT_FALSE(parse_uuid(""));
+}
+
+TEST(Words, NamesThatCouldBeMistakenAreNoNames) {
+    EXPECT_TRUE(is_valid_name("train-a.1"));
+    EXPECT_FALSE(is_valid_name(""));
+    EXPECT_FALSE(is_valid_name("gpu0/vf1"));
+    EXPECT_FALSE(is_valid_name("1abc"));
+    EXPECT_FALSE(is_valid_name("a\n"));
+    EXPECT_FALSE(is_valid_name(std::string(64, 'a')));
+    EXPECT_FALSE(is_valid_name("aa112233-4455-6677-8899-aabbccddeeff"));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/gpu_schedule.h"
+
+#include "tests/unit/daemon/gps_oracle.h"
+
+#include <gmock/gmock.h>
+#include <set>
+
+namespace vgpu::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Dice;
+using testing::GpsOracle;
+
+/// An engine that carries tables out as the PF core does: from the first entry on, VFs without work
+/// passed over, overruns taken off the VF's next slices.
+class Engine {
+public:
+    explicit Engine(std::vector<GpuSchedule::Member> members, std::uint32_t max_gap_ms = 60'000)
+        : members_(std::move(members)) {
+        schedule_.set_members(members_, max_gap_ms, now_);
+        for (const auto& member : members_) {
+            oracle_.add(member.vf, member.weight);
+            awake_.insert(member.vf);
+            schedule_.on_wake(member.vf, now_);
+        }
+    }
+
+    void run_one(std::int64_t overrun_ns) {
+        plan_if_wanted();
+        const vgpu_pf_run_entry& entry = next_entry();
+        std::int64_t granted = std::int64_t{entry.quantum_us} * 1000;
+        std::int64_t& debit = debits_[entry.vf];
+        const std::int64_t taken = std::min(debit, granted);
+        debit -= taken;
+        granted -= taken;
+        if (granted == 0) return;
+        debit += overrun_ns;
+        now_ += Nanoseconds{granted + overrun_ns};
+        oracle_.serve(entry.vf, granted + overrun_ns);
+        schedule_.on_run(entry.vf, granted + overrun_ns, now_);
+        ++switches_;
+    }
+
+    [[nodiscard]] GpuSchedule& schedule() { return schedule_; }
+    [[nodiscard]] GpsOracle& oracle() { return oracle_; }
+    [[nodiscard]] int tables() const { return tables_; }
+    [[nodiscard]] int switches() const { return switches_; }
+
+private:
+    void plan_if_wanted() {
+        now_ += 1us;
+        if (!schedule_.wants_table(now_)) return;
+        const auto table =
+            schedule_.make_table(++generation_, {.running_vf = {}, .debits_ns = debits_}, now_);
+        ASSERT_TRUE(table);
+        table_ = *table;
+        position_ = 0;
+        schedule_.installed(now_);
+        ++tables_;
+    }
+    const vgpu_pf_run_entry& next_entry() {
+        for (;;) {
+            const auto& entry = table_.entries[position_++ % table_.count];
+            if (awake_.contains(entry.vf)) return entry;
+        }
+    }
+
+    std::vector<GpuSchedule::Member> members_;
+    GpuSchedule schedule_;
+    GpsOracle oracle_;
+    std::set<std::uint32_t> awake_;
+    std::map<std::uint32_t, std::int64_t> debits_;
+    vgpu_pf_run_table table_{};
+    std::size_t position_ = 0;
+    std::uint64_t generation_ = 0;
+    Nanoseconds now_ = 10s;
+    int tables_ = 0;
+    int switches_ = 0;
+};
+
+std::vector<GpuSchedule::Member> members_of(const std::vector<std::uint32_t>& weights) {
+    std::vector<GpuSchedule::Member> members;
+    for (std::uint32_t i = 0; i < weights.size(); ++i)
+        members.push_back({.vf = i + 1, .weight = weights[i]});
+    return members;
+}
+
+TEST(GpuSchedule, LagStaysWithinOneQuantumOverManySwitchesAndOneTableSuffices) {
+    Engine engine(members_of({1, 1, 2, 4}));
+    for (int i = 0; i < 100'000; ++i) engine.run_one(0);
+    EXPECT_LE(engine.oracle().worst_lag_ns(), 6e6L + 1);
+    EXPECT_EQ(engine.tables(), 1);
+}
+
+TEST(GpuSchedule, OverrunsCostAtMostOneQuantumAndTheWorstOverrun) {
+    Dice dice(23);
+    Engine engine(members_of({1, 1, 2, 4}));
+    constexpr std::int64_t kWorst = 2'000'000;
+    for (int i = 0; i < 100'000; ++i)
+        engine.run_one(dice() % 5 == 0 ? static_cast<std::int64_t>(dice() % kWorst) : 0);
+    EXPECT_LE(engine.oracle().worst_lag_ns(), 6e6L + 2 * kWorst);
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) EXPECT_LT(engine.oracle().share_error(vf), 1e-3);
+}
+
+TEST(GpuSchedule, LateWakerCompetesFromItsWakeOnly) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1}), 60, 1s);
+    schedule.on_wake(1, 1s);
+    schedule.on_wake(2, 1s + 9'990ms);
+    schedule.on_run(1, 10'000'000'000, 11s);  // alone for 9.99 s, contended for 10 ms
+    EXPECT_NEAR(static_cast<double>(schedule.fluid().lag_ns(2)), 5e6, 10.0);
+    EXPECT_NEAR(static_cast<double>(schedule.fluid().lag_ns(1)), -5e6, 10.0);
+}
+
+TEST(GpuSchedule, IdleVfSleepsFromTheEndOfItsRun) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1}), 60, 1s);
+    schedule.on_wake(1, 1s);
+    schedule.on_wake(2, 1s);
+    schedule.on_run(1, 1'000'000, 1s + 1ms);
+    schedule.on_idle(2, 1s + 2ms);
+    schedule.on_run(2, 1'000'000, 1s + 2ms);
+    EXPECT_FALSE(schedule.fluid().is_awake(2));
+    EXPECT_TRUE(schedule.fluid().is_awake(1));
+}
+
+TEST(GpuSchedule, SleeperGetsATableOfItsOwnKindAndAWakerAnotherOne) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1, 1}), 60, 1s);
+    for (std::uint32_t vf = 1; vf <= 3; ++vf) schedule.on_wake(vf, 1s);
+    ASSERT_TRUE(schedule.make_table(1, {}, 1s));
+    schedule.installed(1s);
+    EXPECT_FALSE(schedule.wants_table(1s + 20ms));
+    schedule.on_idle(3, 1s + 20ms);
+    EXPECT_FALSE(schedule.wants_table(1s + 50ms));
+    EXPECT_TRUE(schedule.wants_table(1s + 150ms));
+    const auto table = schedule.make_table(2, {}, 1s + 150ms);
+    ASSERT_TRUE(table);
+    std::set<std::uint32_t> vfs;
+    for (std::uint32_t i = 0; i < table->count; ++i) vfs.insert(table->entries[i].vf);
+    EXPECT_EQ(vfs.size(), 3u) << "every VF stays in the table";
+    schedule.installed(1s + 150ms);
+    EXPECT_FALSE(schedule.wants_table(1s + 200ms));
+    schedule.on_wake(3, 1s + 200ms);
+    EXPECT_TRUE(schedule.wants_table(1s + 200ms));
+}
+
+TEST(GpuSchedule, RefusedTableIsTriedAgainButNotAtOnce) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1}), 60, 1s);
+    ASSERT_TRUE(schedule.make_table(1, {}, 1s));
+    schedule.refused(1s);
+    EXPECT_FALSE(schedule.wants_table(1s + 5ms));
+    EXPECT_TRUE(schedule.wants_table(1s + 10ms));
+}
+
+TEST(ServiceAccount, WindowForgetsAndTotalsDoNot) {
+    ServiceAccount account;
+    account.add(1, 1000, 0);
+    account.add(2, 3000, 1'000'000'000);
+    EXPECT_DOUBLE_EQ(account.share_window(1), 0.25);
+    account.add(2, 1000, 10'500'000'000);
+    EXPECT_DOUBLE_EQ(account.share_window(1), 0.0);
+    EXPECT_DOUBLE_EQ(account.share_total(1), 0.2);
+    account.restart_window();
+    account.add(1, 5, 0);
+    EXPECT_DOUBLE_EQ(account.share_window(1), 1.0);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

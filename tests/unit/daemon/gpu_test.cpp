@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#include "tests/unit/daemon/gps_oracle.h"
+#include "tests/unit/daemon/world.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakePf;
+using ::testing::HasSubstr;
+using testing::World;
+using namespace std::chrono_literals;
+
+std::map<std::uint32_t, std::uint64_t> totals_of(const vgpu_pf_run_table& table) {
+    std::map<std::uint32_t, std::uint64_t> totals;
+    for (std::uint32_t i = 0; i < table.count; ++i)
+        totals[table.entries[i].vf] += table.entries[i].quantum_us;
+    return totals;
+}
+
+bool has_notice(World& world, std::string_view kind) {
+    const auto notices = world.manager->take_notices();
+    return std::any_of(notices.begin(), notices.end(),
+                       [kind](const Notice& notice) { return notice.kind == kind; });
+}
+
+TEST(Gpu, CreateIsDurableBeforeItIsDone) {
+    World world;
+    const auto made = world.create({{"name", std::string("train")}});
+    ASSERT_TRUE(made) << made.error().cause;
+    EXPECT_EQ(*made, (Target{"gpu0", 1}));
+    EXPECT_EQ(world.pf().log.front(), "provision 1");
+    EXPECT_THAT(*world.state.document, HasSubstr("train"));
+    EXPECT_EQ(world.gpu().view(1).record.name, "train");
+    EXPECT_EQ(world.gpu().view(1).socket, "/run/v/vf1.sock");
+}
+
+TEST(Gpu, TableFollowsTheWeights) {
+    World world;
+    for (const std::uint64_t weight : {1, 1, 2, 4}) ASSERT_TRUE(world.create({{"weight", weight}}));
+    world.pass(20ms);
+    const auto totals = totals_of(world.pf().table);
+    ASSERT_EQ(totals.size(), 4u);
+    EXPECT_EQ(totals.at(1), totals.at(2));
+    EXPECT_EQ(totals.at(3), 2 * totals.at(1));
+    EXPECT_EQ(totals.at(4), 4 * totals.at(1));
+    ASSERT_TRUE(world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{4}}}));
+    world.pass(20ms);
+    const auto after = totals_of(world.pf().table);
+    EXPECT_EQ(after.at(1), after.at(4));
+}
+
+TEST(Gpu, PausedVfLeavesTheTableAndComesBack) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    ASSERT_TRUE(world.create({}));
+    ASSERT_TRUE(world.manager->control({"gpu0", 1}, VGPU_PF_PAUSE, {}));
+    world.pass(20ms);
+    EXPECT_FALSE(totals_of(world.pf().table).contains(1));
+    ASSERT_TRUE(world.manager->control({"gpu0", 1}, VGPU_PF_RESUME, {}));
+    world.pass(20ms);
+    EXPECT_TRUE(totals_of(world.pf().table).contains(1));
+}
+
+TEST(Gpu, PausingAnAttachedVfWantsForce) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    world.pf().vfs.at(1).attached = 1;
+    const auto refused = world.manager->control({"gpu0", 1}, VGPU_PF_PAUSE, {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::WrongState);
+    EXPECT_TRUE(world.manager->control({"gpu0", 1}, VGPU_PF_PAUSE, {{"force", true}}));
+}
+
+TEST(Gpu, ScrubIsRecordedBeforeThePfMayHandTheVramOut) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    ASSERT_TRUE(world.manager->destroy({"gpu0", 1}));
+    world.pf().finish_scrub(1);
+    world.state.is_full = true;
+    world.pass(20ms);
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("scrub_durable 1")));
+    EXPECT_TRUE(has_notice(world, "scrub-not-recorded"));
+    world.state.is_full = false;
+    world.pass(2s);
+    EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
+    world.pass(2s);
+    EXPECT_FALSE(world.gpu().has_vf(1));
+    EXPECT_EQ(decode_records(*world.state.document)->gpus.at("gpu0").scrubs.at(1), 1u);
+}
+
+TEST(Gpu, RefusedProvisionLeavesNoRecord) {
+    World world;
+    world.pf().refuse = "provision";
+    const auto made = world.create({});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, ErrorId::PfRefused);
+    EXPECT_THAT(made.error().cause, HasSubstr("gpu0/vf1: create refused: as the test wants"));
+    EXPECT_TRUE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.empty());
+}
+
+TEST(Gpu, FullDiskChangesNothing) {
+    World world;
+    world.state.is_full = true;
+    const auto made = world.create({});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, ErrorId::StateNotWritten);
+    EXPECT_TRUE(world.pf().log.empty());
+}
+
+TEST(Gpu, OverCapacityNamesResourceShortageAndWhatFits) {
+    World world;
+    world.pf().info.vram_free_bytes = world.pf().info.vram_largest_free_bytes = 96 * FakePf::kMiB;
+    const auto made = world.create({{"vram_bytes", std::uint64_t{128 * FakePf::kMiB}}});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, ErrorId::NoVram);
+    EXPECT_EQ(made.error().cause,
+              "VRAM: 128 MiB wanted, 96 MiB free on gpu0, short by 32 MiB; a VF of up to 96 MiB "
+              "would fit");
+}
+
+TEST(Gpu, SeventeenthVfIsRefused) {
+    World world;
+    for (int i = 0; i < 16; ++i)
+        ASSERT_TRUE(world.create({{"vram_bytes", std::uint64_t{16 * FakePf::kMiB}}}));
+    const auto made = world.create({});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, ErrorId::NoFreeVf);
+}
+
+TEST(Gpu, WithoutAWishAVfGetsAFairPart) {
+    World world;
+    const auto made = world.manager->create("gpu0", {});
+    ASSERT_TRUE(made);
+    EXPECT_EQ(world.gpu().view(1).record.vram_bytes, 112 * FakePf::kMiB);
+}
+
+TEST(Gpu, KilledDaemonAdoptsEverythingAndLeavesAFairTableAlone) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}, {"weight", std::uint64_t{1}}}));
+    ASSERT_TRUE(world.create({{"name", std::string("b")}, {"weight", std::uint64_t{3}}}));
+    world.pf().give_work(1);
+    world.pf().give_work(2);
+    world.pass(20ms);
+    const auto uuid = world.gpu().view(2).record.uuid;
+    const auto generation = world.pf().table.generation;
+    world.pf().log.clear();
+    world.start();
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok);
+    EXPECT_EQ(world.gpu().view(2).record.name, "b");
+    EXPECT_EQ(world.gpu().view(2).record.uuid, uuid);
+    EXPECT_TRUE(world.pf().log.empty());
+    world.pass(50ms);
+    EXPECT_EQ(world.pf().table.generation, generation);
+}
+
+TEST(Gpu, KilledInTheMiddleOfADestroyTheNextDaemonFinishesIt) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    world.pf().refuse = "";
+    ASSERT_TRUE(world.manager->destroy({"gpu0", 1}));
+    world.pf().is_scrubbed.insert(1);  // its event was for the dead daemon
+    world.start();
+    world.pass(20ms);
+    EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
+    EXPECT_TRUE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.empty());
+}
+
+TEST(Gpu, KilledBetweenRecordAndReleaseTheNextDaemonReleases) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    Records records = *decode_records(*world.state.document);
+    records.gpus.at("gpu0").vfs.at(1).is_releasing = true;
+    world.state.document = encode_records(records);
+    world.start();
+    EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
+}
+
+TEST(Gpu, RestartedPfGetsItsVfsBack) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.pf().is_there = false;
+    world.pass(2s);
+    EXPECT_EQ(world.gpu().state(), GpuState::PfLost);
+    const auto refused = world.create({});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::PfLost);
+    EXPECT_THAT(refused.error().cause, HasSubstr("gpu0: "));
+    world.pf().restart();
+    world.pf().is_there = true;
+    world.pass(5s);
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok);
+    EXPECT_EQ(world.gpu().view(1).record.name, "a");
+    EXPECT_TRUE(world.pf().vfs.contains(1));
+}
+
+TEST(Gpu, LostDeviceIsNamedAndRefusesChangesUntilItIsBack) {
+    World world;
+    world.pf().info.device_lost = 1;
+    world.pf().push(VGPU_PF_EVENT_DEVICE_LOST);
+    world.pass(10ms);
+    EXPECT_EQ(world.gpu().state(), GpuState::DeviceLost);
+    EXPECT_EQ(world.create({}).error().id, ErrorId::DeviceLost);
+    world.pf().info.device_lost = 0;
+    world.pf().push(VGPU_PF_EVENT_DEVICE_BACK);
+    world.pass(10ms);
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok);
+}
+
+TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.state.document.reset();
+    world.start();
+    EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
+    EXPECT_TRUE(has_notice(world, "found"));
+}
+
+TEST(Gpu, CorruptStateStartsReadOnlyAndTouchesNothing) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    const std::string damaged = world.state.document->substr(0, 200);
+    world.state.document = damaged;
+    world.pf().log.clear();
+    world.start();
+    world.pass(5s);
+    EXPECT_TRUE(world.gpu().has_vf(1));
+    EXPECT_EQ(world.create({}).error().id, ErrorId::StateReadOnly);
+    EXPECT_EQ(world.manager->destroy({"gpu0", 1}).error().id, ErrorId::StateReadOnly);
+    EXPECT_TRUE(world.pf().log.empty());
+    EXPECT_EQ(*world.state.document, damaged);
+}
+
+TEST(Gpu, LostEventsAreReconciledFromThePfsOwnCounter) {
+    World world;
+    world.pf().ring_entries = 8;
+    ASSERT_TRUE(world.create({}));
+    ASSERT_TRUE(world.create({}));
+    world.pass(20ms);
+    for (int i = 0; i < 100; ++i) world.pf().run(1 + static_cast<std::uint32_t>(i) % 2, 6'000'000);
+    world.manager->step();
+    EXPECT_GT(world.gpu().view().events_lost, 0u);
+    EXPECT_EQ(world.gpu().view(1).service_ns, 300'000'000u);
+    EXPECT_EQ(world.gpu().view(2).service_ns, 300'000'000u);
+    EXPECT_NEAR(world.gpu().view(1).share_total, 0.5, 0.01);
+}
+
+TEST(Gpu, GpuWithoutRoomIsPassedOver) {
+    World world({"gpu0", "gpu1"});
+    world.pf("gpu0").info.vram_free_bytes = 0;
+    world.pass(2s);
+    const auto made = world.manager->create("", {});
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->gpu, "gpu1");
+}
+
+/// The whole loop: events in, tables out, a PF that runs the table and loses some slices' ends.
+TEST(Gpu, SharesAndLagsHoldThroughTheWholeLoop) {
+    World world;
+    testing::GpsOracle oracle;
+    const std::vector<std::uint32_t> weights{1, 1, 2, 4};
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        ASSERT_TRUE(world.create({{"weight", std::uint64_t{weights[i]}}}));
+        oracle.add(i + 1, weights[i]);
+    }
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) world.pf().give_work(vf);
+    world.pass(20ms);
+    std::size_t position = 0;
+    std::uint64_t generation = world.pf().table.generation;
+    for (int i = 0; i < 20'000; ++i) {
+        if (std::exchange(generation, world.pf().table.generation) != world.pf().table.generation)
+            position = 0;
+        const auto& entry = world.pf().table.entries[position++ % world.pf().table.count];
+        world.pf().run(entry.vf, std::int64_t{entry.quantum_us} * 1000);
+        oracle.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
+        world.manager->step();
+    }
+    EXPECT_LE(oracle.worst_lag_ns(), 6e6L + 1);
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) {
+        EXPECT_LT(oracle.share_error(vf), 1e-3);
+        EXPECT_LE(world.gpu().view(vf).worst_lag_quanta, 1.001);
+        EXPECT_NEAR(world.gpu().view(vf).share_window, weights[vf - 1] / 8.0, 0.01);
+        EXPECT_EQ(world.gpu().view(vf).service_ns, world.pf().vfs.at(vf).service_ns);
+    }
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

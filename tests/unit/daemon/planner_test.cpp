@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/scheduler/planner.h"
+
+#include "daemon/service/scheduler/fluid.h"
+#include "tests/unit/daemon/gps_oracle.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon::scheduler {
+namespace {
+
+using daemon::testing::GpsOracle;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kSwitches = 100'000;
+constexpr Limits kNoGapLimit{.max_gap_us = 100'000'000};
+/// Rounding of the oracle's own floating point.
+constexpr long double kSlackNs = 1.0L;
+
+std::vector<Claim> claims_of(const std::vector<std::uint32_t>& weights) {
+    std::vector<Claim> claims;
+    for (std::uint32_t i = 0; i < weights.size(); ++i)
+        claims.push_back({.vf = i + 1, .weight = weights[i]});
+    return claims;
+}
+
+std::vector<Claim> random_claims(daemon::testing::Dice& random, std::uint32_t most_vfs,
+                                 std::uint32_t most_weight) {
+    std::vector<std::uint32_t> weights(1 + random() % most_vfs);
+    for (std::uint32_t& weight : weights) weight = 1 + random() % most_weight;
+    return claims_of(weights);
+}
+
+GpsOracle oracle_of(const std::vector<Claim>& claims) {
+    GpsOracle oracle;
+    for (const Claim& claim : claims) oracle.add(claim.vf, claim.weight);
+    return oracle;
+}
+
+/// The table repeated without anybody planning again.
+void run_cyclic(GpsOracle& oracle, const Plan& plan, int switches) {
+    for (int i = 0; i < switches; ++i) {
+        const Entry& entry = plan.entries[static_cast<std::size_t>(i) % plan.entries.size()];
+        oracle.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
+    }
+}
+
+long double quantum_ns(const Plan& plan) {
+    return static_cast<long double>(plan.quantum_us) * 1000;
+}
+
+std::string words(const std::vector<Claim>& claims) {
+    std::string text;
+    for (const Claim& claim : claims) text += std::to_string(claim.weight) + " ";
+    return text;
+}
+
+TEST(Planner, WeightsOneOneTwoFourMakeOneHyperperiodOfWholeQuanta) {
+    const auto made = plan(claims_of({1, 1, 2, 4}), {});
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->entries.size(), 8u);
+    EXPECT_EQ(made->cycle_us, 48'000u);
+    EXPECT_TRUE(made->is_exact);
+    EXPECT_LE(made->worst_gap_us, 60'000u);
+    for (const Entry& entry : made->entries) EXPECT_EQ(entry.quantum_us, 6000u);
+}
+
+TEST(Planner, CyclicTableAloneKeepsLagWithinOneQuantum) {
+    const auto claims = claims_of({1, 1, 2, 4});
+    const auto made = plan(claims, {});
+    ASSERT_TRUE(made);
+    GpsOracle oracle = oracle_of(claims);
+    run_cyclic(oracle, *made, kSwitches);
+    EXPECT_LE(oracle.worst_lag_ns(), quantum_ns(*made) + kSlackNs);
+    for (const Claim& claim : claims) EXPECT_LT(oracle.share_error(claim.vf), 1e-4);
+}
+
+TEST(Planner, CyclicTableOfRandomWeightsKeepsLagWithinOneQuantum) {
+    daemon::testing::Dice random(7);
+    for (int round = 0; round < 40; ++round) {
+        const auto claims = random_claims(random, 16, 100);
+        const auto made = plan(claims, kNoGapLimit);
+        ASSERT_TRUE(made) << words(claims);
+        EXPECT_TRUE(made->is_exact) << words(claims);
+        EXPECT_TRUE(is_fair_table(made->entries, claims)) << words(claims);
+        GpsOracle oracle = oracle_of(claims);
+        run_cyclic(oracle, *made, kSwitches);
+        EXPECT_LE(oracle.worst_lag_ns(), quantum_ns(*made) + kSlackNs) << words(claims);
+    }
+}
+
+TEST(Planner, DefaultGapLimitHoldsForEveryPlanItAdmits) {
+    daemon::testing::Dice random(11);
+    int admitted = 0;
+    for (int round = 0; round < 300; ++round) {
+        const auto claims = random_claims(random, 16, round % 2 == 0 ? 40 : 10'000);
+        const auto made = plan(claims, {});
+        if (!made) continue;
+        ++admitted;
+        EXPECT_LE(made->worst_gap_us, 60'000u) << words(claims);
+        EXPECT_LE(made->entries.size(), 1024u) << words(claims);
+        EXPECT_LE(made->worst_lag_ns, std::int64_t{made->quantum_us} * 1000) << words(claims);
+    }
+    EXPECT_GT(admitted, 150);
+}
+
+TEST(Planner, ExtremeWeightsStillMakeATableThatFits) {
+    daemon::testing::Dice random(13);
+    for (int round = 0; round < 100; ++round) {
+        const auto claims = random_claims(random, 16, kMaxWeight);
+        const auto made = plan(claims, kNoGapLimit);
+        ASSERT_TRUE(made) << words(claims);
+        EXPECT_LE(made->entries.size(), 1024u);
+        EXPECT_LE(made->worst_lag_ns, std::int64_t{made->quantum_us} * 1000) << words(claims);
+        for (const Entry& entry : made->entries) EXPECT_GE(entry.quantum_us, kMinQuantumUs);
+    }
+}
+
+TEST(Planner, SixteenEqualVfsGetShorterQuantaToKeepTheGap) {
+    const auto made = plan(claims_of(std::vector<std::uint32_t>(16, 100)), {});
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->entries.size(), 16u);
+    EXPECT_LE(made->worst_gap_us, 60'000u);
+    EXPECT_GE(made->quantum_us, 3900u);
+}
+
+TEST(Planner, WeightTooSmallForTheGapIsRefusedWithTheWeightThatFits) {
+    const auto made = plan(claims_of({1, 10'000}), {});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, ErrorId::NoSchedule);
+    EXPECT_THAT(made.error().cause, HasSubstr("VF 1 with weight 1 of 10001"));
+    EXPECT_THAT(made.error().cause, HasSubstr("weight 17 or max_gap_ms 1000 would fit"));
+    EXPECT_TRUE(plan(claims_of({17, 10'000}), {}));
+    EXPECT_TRUE(plan(claims_of({1, 10'000}), {.max_gap_us = 1'000'000}));
+}
+
+TEST(Planner, OwnQuantumIsKept) {
+    auto claims = claims_of({1, 1});
+    claims[0].quantum_us = 2000;
+    const auto made = plan(claims, {});
+    ASSERT_TRUE(made);
+    EXPECT_TRUE(is_fair_table(made->entries, claims));
+    for (const Entry& entry : made->entries)
+        EXPECT_LE(entry.quantum_us, entry.vf == 1 ? 2000u : kDefaultQuantumUs);
+}
+
+TEST(Planner, OneVfIsOneEntry) {
+    const auto made = plan(claims_of({5}), {});
+    ASSERT_TRUE(made);
+    EXPECT_THAT(made->entries, ElementsAre(Entry{1, kDefaultQuantumUs}));
+    EXPECT_EQ(plan({}, {})->entries.size(), 0u);
+}
+
+TEST(Planner, LagsWithinAQuantumAreCarriedByATableThatStaysFair) {
+    auto claims = claims_of({1, 1, 2, 4});
+    claims[0].lag_ns = 5'000'000;
+    claims[3].lag_ns = -5'000'000;
+    const auto made = plan(claims, {});
+    ASSERT_TRUE(made);
+    EXPECT_FALSE(made->corrects);
+    EXPECT_TRUE(is_fair_table(made->entries, claims));
+    EXPECT_LE(made->worst_lag_ns, 6'000'000);
+}
+
+TEST(Planner, LagBeyondAQuantumIsPaidBackByOneQuantumPerTable) {
+    auto claims = claims_of({1, 1, 2, 4});
+    claims[0].lag_ns = 9'000'000;
+    claims[3].lag_ns = -9'000'000;
+    const auto made = plan(claims, {.max_gap_us = 200'000});
+    ASSERT_TRUE(made);
+    EXPECT_TRUE(made->corrects);
+    EXPECT_FALSE(made->is_exact);
+    Fluid fluid;
+    for (const Claim& claim : claims) fluid.join(claim.vf, claim.weight);
+    for (const Entry& entry : made->entries)
+        fluid.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
+    EXPECT_NEAR(static_cast<double>(fluid.lag_ns(1)), -6e6, 2e3);
+    EXPECT_NEAR(static_cast<double>(fluid.lag_ns(4)), 6e6, 2e3);
+}
+
+/// A product-like loop: measured lags go into a new table every so often, each table is cut off
+/// anywhere. The bound must hold all the same.
+TEST(Planner, ReplanningAnywhereFromMeasuredLagKeepsLagWithinOneQuantum) {
+    daemon::testing::Dice random(17);
+    for (int round = 0; round < 20; ++round) {
+        auto claims = round == 0 ? claims_of({1, 1, 2, 4}) : random_claims(random, 16, 16);
+        GpsOracle oracle = oracle_of(claims);
+        Fluid fluid;
+        for (const Claim& claim : claims) fluid.join(claim.vf, claim.weight);
+        long double quantum = 0;
+        for (int done = 0; done < kSwitches;) {
+            for (Claim& claim : claims) claim.lag_ns = fluid.lag_ns(claim.vf);
+            const auto made = plan(claims, kNoGapLimit);
+            ASSERT_TRUE(made);
+            quantum = std::max(quantum, quantum_ns(*made));
+            const std::size_t run = 1 + random() % (2 * made->entries.size());
+            for (std::size_t i = 0; i < run; ++i, ++done) {
+                const Entry& entry = made->entries[i % made->entries.size()];
+                oracle.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
+                fluid.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
+            }
+        }
+        EXPECT_LE(oracle.worst_lag_ns(), quantum + kSlackNs) << words(claims);
+        for (const Claim& claim : claims) EXPECT_LT(oracle.share_error(claim.vf), 1e-3);
+    }
+}
+
+TEST(Planner, FairTableIsToldFromAnUnfairOne) {
+    const auto claims = claims_of({1, 2});
+    const std::vector<Entry> fair{{1, 3000}, {2, 6000}}, unfair{{1, 6000}, {2, 6000}},
+        foreign{{1, 3000}, {3, 6000}};
+    EXPECT_TRUE(is_fair_table(fair, claims));
+    EXPECT_FALSE(is_fair_table(unfair, claims));
+    EXPECT_FALSE(is_fair_table(foreign, claims));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon::scheduler

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "pf-driver/hw/doorbell.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/mailbox.h"
+#include "pf-driver/hw/vf_page_table.h"
+#include "tests/unit/gpu/gpu_rig.h"
+
+namespace vgpu::softgpu::test {
+namespace {
+
+constexpr std::uint64_t kVf1Vram = 32u << 20;
+constexpr std::uint64_t kVf2Vram = 64u << 20;
+constexpr std::uint32_t kMegabytes = 16;
+
+class GpuTest : public GpuRig {};
+
+TEST_F(GpuTest, ThePfDescribesItselfAndItsVfs) {
+    const auto driver = pf();
+    EXPECT_EQ(driver->config<std::uint16_t>(0), VGPU_PCI_VENDOR_ATI);
+    EXPECT_EQ(driver->config<std::uint16_t>(2), VGPU_PCI_DEVICE_PF);
+    EXPECT_EQ(driver->vsec<std::uint16_t>(4), GPUIOV_VSEC_ID);
+    EXPECT_EQ(driver->reg(REG_VGPU_TOTAL_VFS), 4u);
+    EXPECT_EQ(driver->reg(REG_VGPU_VRAM_SIZE_MB), 128u);
+}
+
+TEST_F(GpuTest, AVfIsRecognisedByTheStockDriversProbe) {
+    const auto guest = vf(1);
+    EXPECT_EQ(guest->config<std::uint16_t>(2), VGPU_PCI_DEVICE_VF);
+    EXPECT_EQ(guest->reg(REG_NBIO_RCC_IOV_FUNC_IDENTIFIER), 0x80000001u);
+    EXPECT_EQ(guest->reg(REG_NBIO_RCC_CONFIG_MEMSIZE), 0u);
+    EXPECT_EQ(guest->reg(REG_VGPU_ID), 0u);
+}
+
+TEST_F(GpuTest, ProvisionedVramIsTheVfsAndNobodyElses) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    const auto neighbour = vf(2);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    driver->provision(2, kVf2Vram, kMegabytes);
+    EXPECT_EQ(guest->reg(REG_NBIO_RCC_CONFIG_MEMSIZE), kMegabytes);
+    guest->set_vram<std::uint64_t>(0x1230, 0x1122334455667788ull);
+    EXPECT_EQ(guest->vram<std::uint64_t>(0x1230), 0x1122334455667788ull);
+    EXPECT_EQ(neighbour->vram<std::uint64_t>(0x1230), 0u);
+    EXPECT_EQ(driver->get<std::uint64_t>(VGPU_BAR_VRAM, kVf1Vram + 0x1230), 0x1122334455667788ull);
+    EXPECT_EQ(guest->vram<std::uint32_t>(kMegabytes << 20), ~0u);  // aperture beyond the slice
+}
+
+TEST_F(GpuTest, ATableThatNamesANeighboursPageIsRefused) {
+    const auto driver = pf();
+    const auto guest = vf(2);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    driver->provision(2, kVf1Vram + (8u << 20), kMegabytes);
+    EXPECT_EQ(driver->bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_LO) & VF_PAGE_TABLE_VALID, 0u);
+    EXPECT_EQ(guest->reg(REG_NBIO_RCC_CONFIG_MEMSIZE), 0u);
+}
+
+TEST_F(GpuTest, ASliceLargerThanTheApertureIsRefused) {
+    const auto driver = pf();
+    driver->provision(1, kVf1Vram, 64);
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_FB_TABLE_ROOT_LO) & VF_PAGE_TABLE_VALID, 0u);
+}
+
+TEST_F(GpuTest, MappedVramIsTheSameMemory) {
+    const auto driver = pf();
+    driver->provision(1, kVf1Vram, kMegabytes);
+    const auto guest = vf(1);
+    const OwnedFd fd = guest->bar_memory(VGPU_BAR_VRAM);
+    ASSERT_TRUE(fd);
+    void* bar = mmap(nullptr, kMegabytes << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    ASSERT_NE(bar, MAP_FAILED);
+    std::memset(bar, 0x5a, 4096);
+    EXPECT_EQ(guest->vram<std::uint32_t>(0), 0x5a5a5a5au);
+    munmap(bar, kMegabytes << 20);
+}
+
+TEST_F(GpuTest, AnOldClientsMappingSeesNothingOfTheNextOwner) {
+    const auto driver = pf();
+    driver->provision(1, kVf1Vram, kMegabytes);
+    auto guest = vf(1);
+    const OwnedFd fd = guest->bar_memory(VGPU_BAR_VRAM);
+    ASSERT_TRUE(fd);
+    void* old = mmap(nullptr, kMegabytes << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    ASSERT_NE(old, MAP_FAILED);
+    guest->close();
+    driver->release(1);
+    driver->provision(2, kVf1Vram, kMegabytes);
+    const auto next = vf(2);
+    EXPECT_EQ(next->vram<std::uint64_t>(0), 0u);
+    next->set_vram<std::uint64_t>(0, 0xdeadbeefull);
+    EXPECT_EQ(load<std::uint64_t>(std::span(static_cast<std::byte*>(old), 8)), 0u);
+    std::memset(old, 0xff, 4096);
+    EXPECT_EQ(next->vram<std::uint64_t>(0), 0xdeadbeefull);
+    munmap(old, kMegabytes << 20);
+}
+
+TEST_F(GpuTest, AShutFramebufferGateReadsAllOnesAndOffersNoMapping) {
+    const auto driver = pf();
+    driver->provision(1, kVf1Vram, kMegabytes);
+    driver->set_bank(1, REG_VGPU_VF0_GATES, 0);
+    const auto guest = vf(1);
+    EXPECT_FALSE(guest->bar_memory(VGPU_BAR_VRAM));
+    guest->set_vram<std::uint32_t>(0, 1);
+    EXPECT_EQ(guest->vram<std::uint32_t>(0), ~0u);
+    EXPECT_EQ(driver->get<std::uint32_t>(VGPU_BAR_VRAM, kVf1Vram), 0u);
+    EXPECT_GE(driver->bank(1, REG_VGPU_VF0_BAD_ACCESSES), 2u);
+}
+
+TEST_F(GpuTest, TheRegisterGateGuardsFullAccessRegistersAndTheRlcg) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    guest->set_reg(REG_GC_CP_DEVICE_ID, 5);
+    EXPECT_EQ(guest->reg(REG_GC_CP_DEVICE_ID), 0u);
+    guest->set_reg(REG_GC_SCRATCH_REG1,
+                   HW_PREP(SCRATCH_REG1, RLCG_COMMAND, 8) |
+                       HW_PREP(SCRATCH_REG1, RLCG_OFFSET, REG_GC_CP_DEVICE_ID));
+    guest->set_reg(REG_GC_RLC_SPARE_INT, 1);
+    EXPECT_EQ(HW_GET(SCRATCH_REG1, RLCG_ERROR, guest->reg(REG_GC_SCRATCH_REG1)), 4u);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    guest->set_reg(REG_GC_CP_DEVICE_ID, 5);
+    EXPECT_EQ(guest->reg(REG_GC_CP_DEVICE_ID), 5u);
+    EXPECT_NE(HW_GET(VGPU_STATUS, IN_FULL_ACCESS, driver->bank(1, REG_VGPU_VF0_STATUS)), 0u);
+}
+
+TEST_F(GpuTest, AMailboxRequestReachesThePfAndOnlyThePfAnswersIt) {
+    const auto driver = pf();
+    const auto guest = vf(3);
+    driver->enable_interrupts(GPUIOV_INTR_HVVM_MBOX_VALID);
+    guest->set_reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0, MAILBOX_REQ_GPU_INIT_ACCESS);
+    guest->put<std::uint8_t>(VGPU_BAR_REGISTERS, REG_NBIO_MAILBOX_CONTROL * 4ull, 1);
+    ASSERT_TRUE(driver->mailbox_event.wait());
+    EXPECT_EQ(driver->take_interrupts(), GPUIOV_INTR_HVVM_MBOX_VALID);
+    EXPECT_EQ(driver->vsec<std::uint32_t>(GPUIOV_HVVM_MBOX1), 1u << 4);
+    EXPECT_EQ(guest->reg(REG_NBIO_MAILBOX_CONTROL), 1u);  // neither acknowledged nor answered
+    EXPECT_EQ(guest->reg(REG_NBIO_MAILBOX_MSGBUF_RCV_DW0), 0u);
+
+    driver->set_reg(REG_NBIO_MAILBOX_INDEX, 3);
+    EXPECT_EQ(driver->reg(REG_NBIO_MAILBOX_MSGBUF_RCV_DW0), MAILBOX_REQ_GPU_INIT_ACCESS);
+    driver->set_reg(REG_NBIO_MAILBOX_CONTROL, HW_PREP(MAILBOX_CONTROL, RCV_ACK, 1));
+    EXPECT_EQ(HW_GET(MAILBOX_CONTROL, TRN_ACK, guest->reg(REG_NBIO_MAILBOX_CONTROL)), 1u);
+    driver->set_reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0, MAILBOX_VF_READY_TO_ACCESS_GPU);
+    driver->set_reg(REG_NBIO_MAILBOX_CONTROL, HW_PREP(MAILBOX_CONTROL, TRN_VALID, 1));
+    EXPECT_EQ(guest->reg(REG_NBIO_MAILBOX_MSGBUF_RCV_DW0), MAILBOX_VF_READY_TO_ACCESS_GPU);
+    EXPECT_EQ(driver->vsec<std::uint32_t>(GPUIOV_HVVM_MBOX1), 0u);
+}
+
+TEST_F(GpuTest, AnFlrResetsTheBanksAndKeepsWhatTheGuestNeedsAcrossIt) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    const std::uint32_t top = guest->reg(REG_GC_MC_VM_FB_LOCATION_TOP);
+    guest->set_vram<std::uint32_t>(0x100, 0x1234);
+    guest->set_reg(REG_GC_CP_DEVICE_ID, 5);
+    guest->set_reg(REG_OSSSYS_IH_RB_RPTR, 0x40);
+    guest->set_reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0, MAILBOX_READY_TO_RESET);
+    guest->set_reg(REG_NBIO_MAILBOX_INT_CNTL, 3);
+    driver->flr(1);
+    EXPECT_EQ(guest->reg(REG_GC_CP_DEVICE_ID), 0u);
+    EXPECT_EQ(guest->reg(REG_OSSSYS_IH_RB_RPTR), 0u);
+    EXPECT_EQ(guest->reg(REG_NBIO_RCC_CONFIG_MEMSIZE), kMegabytes);
+    EXPECT_EQ(guest->reg(REG_GC_MC_VM_FB_LOCATION_TOP), top);
+    EXPECT_EQ(guest->reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0), MAILBOX_READY_TO_RESET);
+    EXPECT_EQ(guest->reg(REG_NBIO_MAILBOX_INT_CNTL), 3u);
+    EXPECT_EQ(guest->reg(REG_MP0_MP0_SMN_C2PMSG_81), 0x0df40b31u);
+    EXPECT_EQ(guest->vram<std::uint32_t>(0x100), 0x1234u);
+}
+
+TEST_F(GpuTest, AClientsResetShutsTheGatesUntilThePfAcknowledges) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    driver->enable_interrupts(GPUIOV_INTR_VF_FLR);
+    (void)driver->take_interrupts();
+    (void)driver->mailbox_event.is_signalled();
+    guest->device_reset();
+    ASSERT_TRUE(driver->mailbox_event.wait());
+    EXPECT_EQ(HW_GET(VGPU_RESET, FLR_PENDING, driver->bank(1, REG_VGPU_VF0_RESET)), 1u);
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_GATES), HW_PREP(VGPU_GATES, FB_EN, 1));
+    driver->set_bank(1, REG_VGPU_VF0_RESET, HW_PREP(VGPU_RESET, FLR_PENDING, 1));
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_RESET), 0u);
+}
+
+TEST_F(GpuTest, AttachAndDetachAreSeenByThePf) {
+    const auto driver = pf();
+    driver->enable_interrupts(GPUIOV_INTR_VF_FLR);
+    auto guest = vf(2);
+    ASSERT_TRUE(driver->mailbox_event.wait());
+    EXPECT_EQ(HW_GET(VGPU_STATUS, ATTACHED, driver->bank(2, REG_VGPU_VF0_STATUS)), 1u);
+    guest->set_reg(REG_GC_SCRATCH_REG0, 7);
+    guest->close();
+    EXPECT_TRUE(eventually(
+        [&] { return HW_GET(VGPU_STATUS, ATTACHED, driver->bank(2, REG_VGPU_VF0_STATUS)) == 0; }));
+    EXPECT_EQ(HW_GET(VGPU_RESET, FLR_PENDING, driver->bank(2, REG_VGPU_VF0_RESET)), 1u);
+    guest = vf(2);
+    EXPECT_EQ(guest->reg(REG_GC_SCRATCH_REG0), 0u);  // nothing of the last client is left
+}
+
+TEST_F(GpuTest, ThePfMayComeAndGoWithoutTouchingAVf) {
+    auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    guest->set_vram<std::uint32_t>(0, 0x77);
+    driver->close();
+    EXPECT_EQ(guest->vram<std::uint32_t>(0), 0x77u);
+    driver.reset();
+    driver = pf();
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_FB_SIZE_MB), kMegabytes);
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_GATES), 7u);
+}
+
+TEST_F(GpuTest, ReleasedVramIsZeroAndScrubbedStateIsGone) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    guest->set_vram<std::uint32_t>(0x1000, 0x77);
+    guest->set_reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0, 0x99);
+    EXPECT_EQ(driver->operation(VGPU_OP_VERIFY_ZERO, 0, kVf1Vram, 0, kMegabytes << 20),
+              static_cast<std::uint32_t>(VGPU_OP_REFUSED));
+    driver->release(1);
+    EXPECT_EQ(driver->operation(VGPU_OP_VERIFY_ZERO, 0, kVf1Vram, 0, kMegabytes << 20),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    EXPECT_EQ(driver->operation(VGPU_OP_SCRUB_STATE, 1, 0, 0, 0),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    EXPECT_EQ(guest->reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0), 0u);
+}
+
+TEST_F(GpuTest, DoorbellsOfAnInactiveVfAreLatchedAndWakeThePf) {
+    const auto driver = pf();
+    const auto guest = vf(2);
+    driver->provision(2, kVf2Vram, kMegabytes);
+    driver->enable_interrupts(GPUIOV_INTR_GFX_VM_BUSY);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1u << 1);
+    guest->ring(DOORBELL_PROCESS_FIRST, 1);
+    ASSERT_TRUE(driver->switch_event.wait());
+    EXPECT_NE(driver->vsec<std::uint32_t>(GPUIOV_GFX_SCH0 + GPUIOV_SCH_VM_BUSY_STATUS) & 2u, 0u);
+    EXPECT_EQ(driver->bank(2, REG_VGPU_VF0_DOORBELLS_LATCHED), 1u);
+    EXPECT_EQ(HW_GET(VGPU_STATUS, HAS_WORK, driver->bank(2, REG_VGPU_VF0_STATUS)), 1u);
+    driver->set_bank(2, REG_VGPU_VF0_GATES, 0);
+    guest->ring(DOORBELL_PROCESS_FIRST, 2);
+    EXPECT_EQ(driver->bank(2, REG_VGPU_VF0_DOORBELLS_LATCHED), 1u);
+}
+
+TEST(GpuSpec, WrongOptionsAreNamed) {
+    const SteadyClock clock;
+    Gpu::Spec spec;
+    spec.vfs = 17;
+    EXPECT_NE(Gpu::create(spec, clock).error().message.find("--vfs"), std::string::npos);
+    spec = {};
+    spec.aperture = 48_MiB;
+    EXPECT_NE(Gpu::create(spec, clock).error().message.find("--aperture-mb"), std::string::npos);
+    spec = {};
+    spec.vram = 40_MiB;
+    EXPECT_NE(Gpu::create(spec, clock).error().message.find("--vram-mb"), std::string::npos);
+    spec = {};
+    spec.threads = 0;
+    EXPECT_NE(Gpu::create(spec, clock).error().message.find("--threads"), std::string::npos);
+    spec = {};
+    spec.compute_units = 65;
+    EXPECT_NE(Gpu::create(spec, clock).error().message.find("--cus"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace vgpu::softgpu::test

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+//
+// Work on a real engine across world switches: a chain of SDMA copies in VF VRAM, each of which
+// needs the one before, so that the last words are right only if nothing was lost, repeated or
+// reordered.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "pf-driver/hw/doorbell.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/gpuvm.h"
+#include "pf-driver/hw/sdma.h"
+#include "tests/unit/gpu/gpu_rig.h"
+
+namespace vgpu::softgpu::test {
+namespace {
+
+constexpr std::uint32_t kMegabytes = 16;
+constexpr std::uint64_t kFirstVram = 32u << 20;
+constexpr std::uint64_t kRing = 1u << 20;  // VF VRAM offsets
+constexpr std::uint64_t kRptr = 2u << 20;
+constexpr std::uint64_t kData = 4u << 20;
+constexpr std::uint32_t kRingLog2 = 14;  // dwords
+constexpr std::uint32_t kCopyBytes = 4096;
+constexpr std::uint32_t kCopyDwords = 7;
+constexpr std::uint64_t kMcBase = std::uint64_t{GPUVM_FB_LOCATION_BASE} << GPUVM_FB_LOCATION_SHIFT;
+
+/// The kernel ring of SDMA0 as a driver sets it up during full access.
+class SdmaGuest {
+public:
+    explicit SdmaGuest(VfClient& vf) : vf_(vf) {
+        const std::uint64_t ring = (kMcBase + kRing) >> 8;
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_RB_BASE, low32(ring));
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_RB_BASE_HI, high32(ring));
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_LO, low32(kMcBase + kRptr));
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_HI, high32(kMcBase + kRptr));
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_DOORBELL_OFFSET,
+                    HW_PREP(SDMA_DOORBELL_OFFSET, OFFSET, DOORBELL_SDMA0));
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_DOORBELL, HW_PREP(SDMA_DOORBELL, ENABLE, 1));
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_IB_CNTL, 1);
+        vf_.set_reg(REG_SDMA0_SDMA0_GFX_RB_CNTL,
+                    HW_PREP(SDMA_RB_CNTL, RB_ENABLE, 1) |
+                        HW_PREP(SDMA_RB_CNTL, RB_SIZE, kRingLog2) |
+                        HW_PREP(SDMA_RB_CNTL, RPTR_WRITEBACK_ENABLE, 1));
+    }
+
+    /// Copies block i to block i + 1, for i in [0, count).
+    void submit_chain(std::uint32_t count) {
+        std::vector<std::uint32_t> packets;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const std::uint64_t from = kMcBase + kData + std::uint64_t{i} * kCopyBytes;
+            const std::uint64_t to = from + kCopyBytes;
+            for (const std::uint32_t dword : {std::uint32_t{SDMA_OP_COPY_LINEAR}, kCopyBytes - 1,
+                                              0u, low32(from), high32(from), low32(to), high32(to)})
+                packets.push_back(dword);
+        }
+        vf_.write(VGPU_BAR_VRAM, kRing, std::as_bytes(std::span(packets)));
+        end_ = packets.size() * sizeof(std::uint32_t);
+        vf_.ring(DOORBELL_SDMA0, end_);
+    }
+    [[nodiscard]] bool is_done() { return vf_.vram<std::uint64_t>(kRptr) == end_; }
+    std::uint32_t word(std::uint32_t block, std::uint32_t offset) {
+        return vf_.vram<std::uint32_t>(kData + std::uint64_t{block} * kCopyBytes + offset);
+    }
+    void fill_first_block(std::uint32_t seed) {
+        std::vector<std::uint32_t> words(kCopyBytes / 4);
+        for (std::uint32_t& word : words) word = seed = seed * 1664525u + 1013904223u;
+        vf_.write(VGPU_BAR_VRAM, kData, std::as_bytes(std::span(words)));
+        first_ = words;
+    }
+    void expect_block(std::uint32_t block) {
+        std::vector<std::uint32_t> words(kCopyBytes / 4);
+        vf_.read(VGPU_BAR_VRAM, kData + std::uint64_t{block} * kCopyBytes,
+                 std::as_writable_bytes(std::span(words)));
+        EXPECT_EQ(words, first_);
+    }
+
+private:
+    VfClient& vf_;
+    std::uint64_t end_ = 0;
+    std::vector<std::uint32_t> first_;
+};
+
+class GpuWorkTest : public GpuRig, public ::testing::WithParamInterface<iov::SwitchMode> {
+protected:
+    GpuWorkTest() : GpuRig(GetParam()) {}
+};
+
+TEST_P(GpuWorkTest, NothingRunsUntilThePfRunsTheVf) {
+    const auto driver = pf();
+    driver->provision(1, kFirstVram, kMegabytes);
+    const auto guest = vf(1);
+    driver->set_bank(1, REG_VGPU_VF0_GATES, 7);
+    SdmaGuest sdma(*guest);
+    sdma.fill_first_block(1);
+    sdma.submit_chain(4);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_LOAD, 1), GPUIOV_STATUS_DONE);
+    EXPECT_EQ(sdma.word(1, 0), 0u);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_RUN, 1), GPUIOV_STATUS_DONE);
+    EXPECT_TRUE(eventually([&] { return sdma.is_done(); }));
+    sdma.expect_block(4);
+}
+
+TEST_P(GpuWorkTest, AChainCutIntoManyQuantaIsBitExactForEveryVf) {
+    constexpr std::uint32_t kCopies = 1000;
+    constexpr unsigned kVfs = 3;
+    const auto driver = pf();
+    std::vector<std::unique_ptr<VfClient>> guests;
+    std::vector<SdmaGuest> rings;
+    for (unsigned n = 1; n <= kVfs; ++n) {
+        guests.push_back(vf(n));
+        driver->provision(n, kFirstVram + (n - 1) * (std::uint64_t{kMegabytes} << 20), kMegabytes);
+        rings.emplace_back(*guests.back()).fill_first_block(n);
+    }
+    for (SdmaGuest& ring : rings) ring.submit_chain(kCopies);
+    unsigned current = 0;
+    unsigned switches = 0;
+    const bool is_finished = eventually([&] {
+        const unsigned next = current % kVfs + 1;
+        EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, current, next), GPUIOV_STATUS_DONE);
+        current = next;
+        ++switches;
+        return std::ranges::all_of(rings, [](SdmaGuest& ring) { return ring.is_done(); });
+    });
+    EXPECT_TRUE(is_finished);
+    EXPECT_GE(switches, kVfs);
+    for (SdmaGuest& ring : rings) ring.expect_block(kCopies);
+    for (unsigned n = 1; n <= kVfs; ++n) EXPECT_GE(driver->bank(n, REG_VGPU_VF0_SWITCHES), 1u);
+}
+
+TEST_P(GpuWorkTest, TheQuantumParksTheVfAndIsLogged) {
+    constexpr std::uint64_t kLogAddress = 0x100000;
+    constexpr std::uint64_t kLogBytes = 1u << 16;
+    const OwnedFd memory(memfd_create("log", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    ASSERT_EQ(ftruncate(memory.get(), kLogBytes), 0);
+    ASSERT_EQ(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    const auto driver = pf();
+    driver->map_dma(kLogAddress, kLogBytes, memory.get());
+    driver->set_reg(REG_VGPU_LOG_BASE_LO, kLogAddress);
+    driver->set_reg(REG_VGPU_LOG_SIZE, 64);
+    driver->provision(1, kFirstVram, kMegabytes);
+    driver->enable_interrupts(GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
+    driver->set_bank(1, REG_VGPU_VF0_QUANTUM_US, 2000);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    ASSERT_TRUE(driver->switch_event.wait());
+    EXPECT_NE(driver->take_interrupts() & GPUIOV_INTR_GFX_QUANTUM_EXPIRED, 0u);
+    EXPECT_EQ(driver->reg(REG_VGPU_LOG_WPTR), 1u);
+    vgpu_hw_run_log_entry entry{};
+    ASSERT_EQ(pread(memory.get(), &entry, sizeof(entry), 0), ssize_t{sizeof(entry)});
+    EXPECT_EQ(entry.seq, 1u);
+    EXPECT_EQ(entry.vf, 1u);
+    EXPECT_EQ(entry.reason, static_cast<std::uint32_t>(VGPU_RUN_END_QUANTUM));
+    EXPECT_GE(entry.run_end_ns - entry.run_start_ns, 2'000'000u);
+    const std::uint64_t run_ns = driver->bank(1, REG_VGPU_VF0_RUN_NS_LO);
+    EXPECT_EQ(run_ns, entry.run_end_ns - entry.run_start_ns);
+}
+
+TEST_P(GpuWorkTest, AVfWithoutWorkSaysSo) {
+    const auto driver = pf();
+    driver->provision(1, kFirstVram, kMegabytes);
+    driver->enable_interrupts(GPUIOV_INTR_GFX_VM_IDLE);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    EXPECT_TRUE(driver->switch_event.wait());
+}
+
+TEST_P(GpuWorkTest, AnFlrOfTheRunningVfDropsItsWorkAndFreesTheEngine) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    SdmaGuest sdma(*guest);
+    sdma.submit_chain(500);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    driver->flr(1);
+    EXPECT_EQ(guest->reg(REG_SDMA0_SDMA0_GFX_RB_CNTL), 0u);
+    EXPECT_EQ(HW_GET(VGPU_STATUS, HAS_WORK, driver->bank(1, REG_VGPU_VF0_STATUS)), 0u);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 2), GPUIOV_STATUS_DONE);
+}
+
+TEST_P(GpuWorkTest, AStuckCopyEngineHangsOnlyItsVfUntilTheFlr) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    ASSERT_TRUE(gpu->faults().add({VfId{1}, iov::FaultPoint::Sdma, iov::FaultEffect::Lost}));
+    SdmaGuest sdma(*guest);
+    sdma.submit_chain(4);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    ASSERT_TRUE(eventually([&] { return gpu->faults().injected() == 1; }));
+    driver->set_vsec(GPUIOV_GFX_SCH0 + GPUIOV_SCH_CMD_CONTROL,
+                     GPUIOV_COMMAND(GPUIOV_CMD_IDLE, GPUIOV_FCN_VF, 0));
+    ASSERT_TRUE(eventually([&] {
+        return driver->vsec<std::uint8_t>(GPUIOV_GFX_SCH0 + GPUIOV_SCH_ACTIVE_FUNCTION_STATUS) ==
+               GPUIOV_FUNCTION_STALLED;
+    }));
+    EXPECT_NE(
+        driver->vsec<std::uint8_t>(GPUIOV_GFX_SCH0 + GPUIOV_SCH_CMD_CONTROL) & GPUIOV_CMD_EXECUTE,
+        0u);
+    driver->flr(1);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 2), GPUIOV_STATUS_DONE);
+}
+
+TEST_P(GpuWorkTest, SavedStateContinuesAfterALoad) {
+    constexpr std::uint64_t kAddress = 0x1000000;
+    constexpr std::uint64_t kBytes = 16u << 20;
+    constexpr std::uint32_t kCopies = 200;
+    const OwnedFd memory(memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    ASSERT_EQ(ftruncate(memory.get(), kBytes), 0);
+    ASSERT_EQ(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    const auto driver = pf();
+    driver->map_dma(kAddress, kBytes, memory.get());
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    SdmaGuest sdma(*guest);
+    sdma.fill_first_block(9);
+    sdma.submit_chain(kCopies);  // latched: part of the state
+    EXPECT_EQ(driver->operation(VGPU_OP_SAVE_STATE, 1, 0, kAddress, kBytes),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    const std::uint64_t bytes = driver->reg(REG_VGPU_OP_SIZE_LO);
+    EXPECT_GT(bytes, HW_REG_BAR_BYTES);
+    EXPECT_EQ(driver->operation(VGPU_OP_SCRUB_STATE, 1, 0, 0, 0),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    EXPECT_EQ(guest->reg(REG_SDMA0_SDMA0_GFX_RB_CNTL), 0u);
+    EXPECT_EQ(driver->operation(VGPU_OP_LOAD_STATE, 1, kAddress, 0, bytes - 8),
+              static_cast<std::uint32_t>(VGPU_OP_REFUSED));
+    EXPECT_EQ(driver->operation(VGPU_OP_LOAD_STATE, 1, kAddress, 0, bytes),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    EXPECT_EQ(driver->operation(VGPU_OP_SAVE_STATE, 1, 0, kAddress, kBytes),
+              static_cast<std::uint32_t>(VGPU_OP_REFUSED));  // it runs
+    EXPECT_TRUE(eventually([&] { return sdma.is_done(); }));
+    sdma.expect_block(kCopies);
+}
+
+std::string mode_name(const ::testing::TestParamInfo<iov::SwitchMode>& mode) {
+    return mode.param == iov::SwitchMode::TrueCopy ? "TrueCopy" : "Pointer";
+}
+INSTANTIATE_TEST_SUITE_P(Modes, GpuWorkTest,
+                         ::testing::Values(iov::SwitchMode::Pointer, iov::SwitchMode::TrueCopy),
+                         mode_name);
+
+class PolledDoorbellsTest : public GpuRig {
+protected:
+    PolledDoorbellsTest() : GpuRig(iov::SwitchMode::Pointer, iov::DoorbellMode::Poll) {}
+};
+
+TEST_F(PolledDoorbellsTest, ARingInMappedPagesReachesTheEngineAndWakesAnInactiveVf) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    const OwnedFd fd = guest->bar_memory(VGPU_BAR_DOORBELL);
+    ASSERT_TRUE(fd);
+    void* bar = mmap(nullptr, DOORBELL_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    ASSERT_NE(bar, MAP_FAILED);
+    SdmaGuest sdma(*guest);
+    sdma.fill_first_block(3);
+    driver->enable_interrupts(GPUIOV_INTR_GFX_VM_BUSY);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
+    sdma.submit_chain(8);  // by message; the mapped page rings the same doorbell again
+    const std::span<std::byte> doorbells(static_cast<std::byte*>(bar), DOORBELL_BAR_BYTES);
+    store(doorbells, DOORBELL_SDMA0 * 4, std::uint64_t{8 * kCopyDwords * 4});
+    EXPECT_TRUE(driver->switch_event.wait());
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    EXPECT_TRUE(eventually([&] { return sdma.is_done(); }));
+    sdma.expect_block(8);
+    munmap(bar, DOORBELL_BAR_BYTES);
+}
+
+}  // namespace
+}  // namespace vgpu::softgpu::test

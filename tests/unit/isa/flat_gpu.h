@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// The smallest world in which a kernel runs: one arena of memory with a flat mapping at kBase, a
+// virtual clock, and a loop over the work-groups of a dispatch. No packets, no page tables.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pf-driver/softgpu/isa/dispatch.h"
+#include "pf-driver/softgpu/isa/execute.h"
+#include "tests/support/code_object.h"
+
+namespace vgpu::test {
+
+/// Memory [kBase, kBase + size) readable, writable and executable; nothing anywhere else. Pages
+/// named in make_indirect() have no host address.
+class FlatPort final : public softgpu::mem::Port {
+public:
+    static constexpr std::uint64_t kBase = 0x7f00'0000'0000;
+
+    FlatPort(const std::atomic<std::uint64_t>& epoch, std::size_t bytes)
+        : Port(epoch), arena_(bytes) {}
+
+    [[nodiscard]] std::span<std::byte> bytes(std::uint64_t va, std::size_t size) {
+        return std::span(arena_).subspan(va - kBase, size);
+    }
+    void make_indirect(std::uint64_t va) { indirect_.push_back(va / kPageBytes); }
+    [[nodiscard]] std::size_t size() const { return arena_.size(); }
+
+protected:
+    Translation walk(softgpu::GpuVa va, softgpu::mem::Access access) override;
+    bool read_indirect(softgpu::GpuVa va, std::span<std::byte> out) override;
+    bool write_indirect(softgpu::GpuVa va, std::span<const std::byte> data) override;
+
+private:
+    [[nodiscard]] bool is_inside(std::uint64_t va, std::size_t size) const {
+        return va >= kBase && va - kBase + size <= arena_.size();
+    }
+    std::vector<std::byte> arena_;
+    std::vector<std::uint64_t> indirect_;
+};
+
+/// Keeps what kernels send.
+class MessageLog final : public softgpu::isa::MessageSink {
+public:
+    void interrupt(std::uint32_t payload) override {
+        payloads.push_back(payload);
+        if (on_interrupt) on_interrupt(payload);
+    }
+    std::vector<std::uint32_t> payloads;
+    std::function<void(std::uint32_t)> on_interrupt;
+};
+
+/// How a dispatch is laid out.
+struct Grid {
+    std::array<std::uint32_t, 3> group{64, 1, 1};
+    std::array<std::uint32_t, 3> items{64, 1, 1};
+};
+
+class FlatGpu {
+public:
+    explicit FlatGpu(std::size_t bytes = 16u << 20);
+    FlatGpu(std::size_t bytes, softgpu::isa::Variant variant);
+
+    /// Takes memory, 256-byte aligned, zeroed; it is never given back.
+    std::uint64_t allocate(std::size_t bytes);
+    template <typename T> std::uint64_t upload(const std::vector<T>& values) {
+        const std::uint64_t va = allocate(values.size() * sizeof(T));
+        const auto from = std::as_bytes(std::span(values));
+        std::copy(from.begin(), from.end(), port.bytes(va, from.size()).begin());
+        return va;
+    }
+    template <typename T>
+    [[nodiscard]] std::vector<T> download(std::uint64_t va, std::size_t count) {
+        std::vector<T> out(count);
+        const auto from = port.bytes(va, count * sizeof(T));
+        std::copy(from.begin(), from.end(), std::as_writable_bytes(std::span(out)).begin());
+        return out;
+    }
+
+    /// Loads `<name>.O<level>.co` and fills a spec for its kernel `name`.
+    void load_kernel(const std::string& name, int level);
+    /// Machine words instead of a compiled kernel; `vgprs` and 16 user SGPRs are there.
+    void load_words(const std::vector<std::uint32_t>& words, std::uint32_t vgprs = 16);
+
+    /// Kernel arguments, each aligned to its size.
+    template <typename... Args> void set_arguments(Args... args) {
+        arguments_.clear();
+        (append(&args, sizeof args), ...);
+    }
+    void set_grid(const Grid& grid);
+    [[nodiscard]] softgpu::isa::RunContext context(std::uint64_t budget = 1u << 30);
+    /// All groups, one after the other; stops at the first that does not end well.
+    softgpu::isa::RunResult dispatch();
+    void start(softgpu::isa::Workgroup& group, std::array<std::uint32_t, 3> id);
+
+    std::atomic<std::uint64_t> epoch{1};
+    FlatPort port;
+    softgpu::isa::DecodeCache cache;
+    softgpu::VirtualClock clock;
+    MessageLog messages;
+    std::atomic<bool> stop{false};
+    softgpu::isa::DispatchSpec spec;
+
+private:
+    void append(const void* value, std::size_t size);
+    void place_arguments();
+    std::uint64_t next_ = FlatPort::kBase + 4096;  // address 0 of the arena stays free
+    std::vector<std::byte> arguments_;
+};
+
+}  // namespace vgpu::test
