@@ -81,9 +81,9 @@ Result<> make_directories(const Config& config) {
 /// Kinds of notices that need somebody to act, or at least to know soon.
 void log(const Notice& notice) {
     static const std::set<std::string_view> kWarnings{
-        "pf-lost",      "device-lost", "version-mismatch",   "hang",          "guard",
-        "whole-reset",  "events-lost", "scrub-not-recorded", "table-refused", "no-table",
-        "not-restored", "record-left", "replaced",           "guest-error"};
+        "pf-lost",     "device-lost", "version-mismatch",   "hang",          "guard",
+        "whole-reset", "events-lost", "scrub-not-recorded", "table-refused", "not-restored",
+        "record-left", "replaced",    "guest-error"};
     const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
     const std::string target =
         notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The product's Clock: CLOCK_MONOTONIC. Made once in main.cpp; callable from any thread.
+// SystemClock: the product's Clock, CLOCK_MONOTONIC, so that time stamps of the PF core's events
+// can be compared with it. Made once in main.cpp; callable from any thread.
 #pragma once
 
 #include "daemon/ports/clock.h"

@@ -97,7 +97,13 @@ std::uint64_t ManagerObject::StateGeneration() {
 
 Objects::Objects(sdbus::IConnection& bus, Manager& manager, Authority& authority,
                  const Clock& clock)
-    : context_{bus, manager, authority, waiters_, clock, [this] { refresh(); }}, manager_(context_) {
+    : context_{.bus = bus,
+               .manager = manager,
+               .authority = authority,
+               .waiters = waiters_,
+               .clock = clock,
+               .refresh_objects = [this] { refresh(); }},
+      manager_(context_) {
     for (const auto& gpu : manager.gpus())
         gpus_.push_back(std::make_unique<GpuObject>(context_, gpu->id()));
 }

@@ -25,9 +25,8 @@ void GpuModel::step() {
 
 Nanoseconds GpuModel::wake_at() const {
     const Nanoseconds now = ports_.clock.now();
-    Nanoseconds at = ports_.pf->is_connected()
-                         ? std::min(refreshed_at_ + kRefresh, schedule_.next_check(now))
-                         : retry_at_;
+    Nanoseconds at = ports_.pf->is_connected() ? refreshed_at_ + kRefresh : retry_at_;
+    if (may_plan()) at = std::min(at, schedule_.next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
     return at;
 }

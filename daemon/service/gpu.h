@@ -127,7 +127,10 @@ private:
     void refresh(std::uint32_t vf);
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
+    [[nodiscard]] bool may_plan() const;
     void install_table(Nanoseconds now);
+    void note_table_trouble(std::string trouble);
+    void ask_again();
     [[nodiscard]] EngineNow engine_now() const;
 
     // requests (gpu_requests.cpp)
@@ -160,6 +163,7 @@ private:
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
     std::unique_ptr<EventPort> events_;
     std::uint64_t events_lost_ = 0;
+    std::string table_trouble_;
     std::map<std::uint32_t, vgpu_pf_vf> live_;  ///< VFs that are not ABSENT
     std::map<std::uint32_t, VfRecord> shown_;   ///< record of each live VF, made up if read-only
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;

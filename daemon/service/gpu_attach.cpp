@@ -185,8 +185,7 @@ void GpuModel::notice_device_state() {
 }
 
 void GpuModel::become(GpuState state, std::string message) {
-    if (state != state_)
-        say(0, name_of(state), message.empty() ? std::string(name_of(state)) : message);
+    if (state != state_) say(0, name_of(state), message.empty() ? "in service" : message);
     state_ = state;
     message_ = std::move(message);
 }

@@ -153,6 +153,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     TRY_VOID(ports_.pf->scrub_durable(vf, generation));
     say(vf, "released", fmt::format("VF {} is scrubbed and free", vf));
     dirty_.insert(vf);
+    ask_again();
     return {};
 }
 
@@ -188,6 +189,11 @@ void GpuModel::freshen() {
     read_events(now);
 }
 
+/// What is known of GPU and VFs is out of date.
+void GpuModel::ask_again() {
+    refreshed_at_ = ports_.clock.now() - kRefresh;
+}
+
 /// Tells the schedule who competes now.
 void GpuModel::refresh_members(Nanoseconds now) {
     const GpuRecord record = ports_.store.gpu(id_);
@@ -207,25 +213,33 @@ EngineNow GpuModel::engine_now() const {
     return engine;
 }
 
+bool GpuModel::may_plan() const {
+    return ports_.pf->is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
+}
+
 void GpuModel::install_table(Nanoseconds now) {
-    if (!ports_.pf->is_connected() || ports_.store.is_read_only() || state_ != GpuState::Ok ||
-        !schedule_.has_members() || !schedule_.wants_table(now))
-        return;
+    if (!may_plan() || !schedule_.wants_table(now)) return;
     const auto live = live_;
     for (const auto& [vf, state] : live) refresh(vf);
     auto in_force = ports_.pf->get_run_table();
     watch_loss(in_force);
     if (!in_force) return;
     auto table = schedule_.make_table(in_force->generation + 1, engine_now(), now);
-    if (!table) {
-        schedule_.refused(now);
-        return say(0, "no-table", table.error().cause);
-    }
-    const auto set = ports_.pf->set_run_table(*table);
+    const auto set =
+        table ? ports_.pf->set_run_table(*table) : Result<>(tl::make_unexpected(table.error()));
     watch_loss(set);
-    if (set) return schedule_.installed(now);
-    schedule_.refused(now);
-    say(0, "table-refused", set.error().cause);
+    if (set)
+        schedule_.installed(now);
+    else
+        schedule_.refused(now);
+    note_table_trouble(set ? "" : set.error().cause);
+}
+
+/// Said once, however often the same table is refused.
+void GpuModel::note_table_trouble(std::string trouble) {
+    if (trouble == table_trouble_) return;
+    table_trouble_ = std::move(trouble);
+    if (!table_trouble_.empty()) say(0, "table-refused", table_trouble_);
 }
 
 }  // namespace vgpu::daemon

@@ -162,6 +162,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
             in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
     }
     refresh_members(ports_.clock.now());
+    ask_again();
     step();
     return vf;
 }

@@ -138,7 +138,7 @@ bool GpuSchedule::lag_left_bound() const {
 }
 
 bool GpuSchedule::wants_table(Nanoseconds now) const {
-    if (now - installed_at_ < kMinInterval) return false;
+    if (members_.empty() || now - installed_at_ < interval_) return false;
     if (is_stale_ || sleepers_changed(now)) return true;
     const Nanoseconds cycle{static_cast<std::int64_t>(plan_.cycle_us) * 1000};
     if (plan_.corrects && now - installed_at_ >= cycle) return true;
@@ -146,8 +146,8 @@ bool GpuSchedule::wants_table(Nanoseconds now) const {
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
-    return wants_table(installed_at_ + kMinInterval) ? std::max(now, installed_at_ + kMinInterval)
-                                                     : now + kCheckInterval;
+    const Nanoseconds earliest = installed_at_ + interval_;
+    return wants_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
 
 void GpuSchedule::apply_wakes(scheduler::Fluid& fluid) const {
@@ -195,12 +195,14 @@ void GpuSchedule::installed(Nanoseconds now) {
     installed_at_ = now;
     now_ = now;
     is_stale_ = false;
+    interval_ = kMinInterval;
     lag_bound_quanta_ = kLagBound;
 }
 
 void GpuSchedule::refused(Nanoseconds now) {
     made_.reset();
     installed_at_ = now;
+    interval_ = std::min(interval_ * 2, kMaxInterval);
     is_stale_ = true;
 }
 

@@ -31,6 +31,7 @@ struct EngineNow {
 class GpuSchedule {
 public:
     static constexpr Nanoseconds kMinInterval = std::chrono::milliseconds(10);
+    static constexpr Nanoseconds kMaxInterval = std::chrono::seconds(1);
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
     static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
 
@@ -63,7 +64,6 @@ public:
     /// Service can no longer be followed (device or PF core started anew): lags begin at zero.
     void restart();
 
-    [[nodiscard]] bool has_members() const { return !members_.empty(); }
     [[nodiscard]] bool wants_table(Nanoseconds now) const;
     /// When to ask wants_table() again without an event.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
@@ -73,7 +73,7 @@ public:
                                          Nanoseconds now);
     /// The PF core took the table made last.
     void installed(Nanoseconds now);
-    /// The PF core refused it; another is wanted after kMinInterval.
+    /// The PF core refused it; another is wanted after a while (longer each time).
     void refused(Nanoseconds now);
     /// The PF core has `table` in force; kept if it is fair for the members as they are.
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
@@ -107,6 +107,7 @@ private:
     std::map<std::uint32_t, double> worst_quanta_;
     Nanoseconds now_{0};
     Nanoseconds installed_at_{0};
+    Nanoseconds interval_ = kMinInterval;  ///< until the next table; grows while they are refused
     double lag_bound_quanta_ = kLagBound;
     bool is_stale_ = true;  ///< members changed since the table in force was made
 };

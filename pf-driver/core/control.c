@@ -134,7 +134,9 @@ static void enter_scrubbing(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 }
 
 #define ROW(from, event, to, enter)                                                                \
-	{ VGPU_PF_VF_##from, VGPU_VF_EVENT_##event, VGPU_PF_VF_##to, enter }
+	{                                                                                          \
+		VGPU_PF_VF_##from, VGPU_VF_EVENT_##event, VGPU_PF_VF_##to, enter                   \
+	}
 
 static const struct vgpu_control_row control_table[] = {
 	ROW(ABSENT, PROVISION, PROVISIONED, enter_provisioned),
@@ -205,9 +207,10 @@ static const char *const state_names[VGPU_PF_VF_STATES] = {
 };
 
 static const char *const event_names[VGPU_VF_EVENTS] = {
-	"NONE",	   "PROVISION",	   "GRANT", "LOADED", "UNLOADED", "DRIVER_GONE", "PAUSE",
-	"RESUME",  "RESUME_FRESH", "STOP",  "RESET",  "HANG",	  "RESET_DONE",	 "QUARANTINE",
-	"CLEAR_QUARANTINE", "RELEASE", "SCRUB_DURABLE", "DEVICE_LOST", "DEVICE_BACK",
+	"NONE",	       "PROVISION",	"GRANT",       "LOADED",       "UNLOADED",
+	"DRIVER_GONE", "PAUSE",		"RESUME",      "RESUME_FRESH", "STOP",
+	"RESET",       "HANG",		"RESET_DONE",  "QUARANTINE",   "CLEAR_QUARANTINE",
+	"RELEASE",     "SCRUB_DURABLE", "DEVICE_LOST", "DEVICE_BACK",
 };
 
 /* which gates stand open in a state; the register write gate opens with full access */
@@ -216,7 +219,9 @@ static const uint8_t state_has_vram[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_PAUSED] = 1,      [VGPU_PF_VF_RESETTING] = 1,
 };
 static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
-	[VGPU_PF_VF_READY] = 1, [VGPU_PF_VF_RUNNING] = 1, [VGPU_PF_VF_PAUSED] = 1,
+	[VGPU_PF_VF_READY] = 1,
+	[VGPU_PF_VF_RUNNING] = 1,
+	[VGPU_PF_VF_PAUSED] = 1,
 };
 
 /* when several events wait for the VF to leave the engine, the weightier one wins */
@@ -380,8 +385,8 @@ static void keep_back(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			 enum vgpu_pf_reason reason)
 {
-	bool is_kept = event_weights[event] && vgpu_pf_run_table_holds(pf, vf) &&
-		       !is_immediate(vf, event);
+	bool is_kept =
+		event_weights[event] && vgpu_pf_run_table_holds(pf, vf) && !is_immediate(vf, event);
 
 	if (is_kept && vgpu_pf_control_allows(vf, event)) {
 		keep_back(pf, vf, event, reason);

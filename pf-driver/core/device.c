@@ -131,7 +131,8 @@ static uint32_t find_vsec(struct vgpu_pf *pf)
 		if (header == 0 || header == UINT32_MAX)
 			return 0;
 		if (VGPU_PCI_ECAP_ID(header) == VGPU_PCI_ECAP_VENDOR &&
-		    VGPU_PCI_VSEC_ID(read_config(pf, offset + VGPU_PCI_VSEC_HEADER)) == GPUIOV_VSEC_ID)
+		    VGPU_PCI_VSEC_ID(read_config(pf, offset + VGPU_PCI_VSEC_HEADER)) ==
+			    GPUIOV_VSEC_ID)
 			return offset;
 		offset = VGPU_PCI_ECAP_NEXT(header);
 		if (offset < VGPU_PCI_ECAP_FIRST)
@@ -155,14 +156,16 @@ static int check_shape(struct vgpu_pf *pf)
 	struct vgpu_pf_device *device = &pf->device;
 
 	if (device->total_vfs == 0 || device->total_vfs > VGPU_PF_MAX_VFS)
-		return vgpu_pf_text_fail(pf, -ENODEV, "device reports %u VFs; 1 to %u are supported",
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "device reports %u VFs; 1 to %u are supported",
 					 device->total_vfs, VGPU_PF_MAX_VFS);
 	if (device->vram_bytes < 2 * VGPU_VRAM_UNIT_BYTES ||
 	    device->vram_bytes > VGPU_RANGE_UNITS * VGPU_VRAM_UNIT_BYTES)
 		return vgpu_pf_text_fail(pf, -ENODEV, "device reports %llu MiB of VRAM",
 					 (unsigned long long)(device->vram_bytes >> 20));
 	if (device->cu_count == 0 || device->cu_count > 64)
-		return vgpu_pf_text_fail(pf, -ENODEV, "device reports %u CUs; 1 to 64 are supported",
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "device reports %u CUs; 1 to 64 are supported",
 					 device->cu_count);
 	return 0;
 }
@@ -179,8 +182,9 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf)
 
 	if (vgpu_pf_device_read(pf, REG_VGPU_ID) != VGPU_ID_MAGIC ||
 	    vgpu_pf_device_read(pf, REG_VGPU_VERSION) != VGPU_REGISTERS_VERSION)
-		return vgpu_pf_text_fail(pf, -ENODEV, "not a vgpu device: no VGPU registers of "
-						      "version 1 in BAR5");
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "not a vgpu device: no VGPU registers of "
+					 "version 1 in BAR5");
 	device->vsec = find_vsec(pf);
 	if (device->vsec == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "no GPU-IOV capability in config space");

@@ -39,8 +39,9 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	put(dump, "table: generation %llu, %u entries, cursor %u, pending %u\n",
 	    LLU(executor->tables[executor->active].generation),
 	    executor->tables[executor->active].count, executor->cursor, executor->is_pending);
-	put(dump, "executor: state %u, in the engine VF%u (kind %u, granted %llu ns), next VF%u, "
-		  "busy 0x%04x, exclusive VF%u\n",
+	put(dump,
+	    "executor: state %u, in the engine VF%u (kind %u, granted %llu ns), next VF%u, "
+	    "busy 0x%04x, exclusive VF%u\n",
 	    executor->state, executor->run.vf, executor->run.kind, LLU(executor->run.granted_ns),
 	    executor->next.vf, executor->busy, executor->exclusive_vf);
 	put(dump, "switch: busy %u, %u -> %u, step %u of %u, status 0x%x\n", pf->sw.is_busy,
@@ -55,8 +56,9 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 
 static void put_vf(struct dump_text *dump, const struct vgpu_vf *vf)
 {
-	put(dump, "VF%u: %s, generation %u, VRAM %llu MiB, CUs 0x%llx, attached %u, driver %u, "
-		  "full access %u, gates 0x%x\n",
+	put(dump,
+	    "VF%u: %s, generation %u, VRAM %llu MiB, CUs 0x%llx, attached %u, driver %u, "
+	    "full access %u, gates 0x%x\n",
 	    vf->number, vgpu_pf_control_state_name(vf->state), vf->generation,
 	    LLU(vf->config.vram_bytes >> 20), LLU(vf->config.cu_mask), vf->attached,
 	    vf->control.driver_loaded, vf->access.granted, vf->control.gates);
@@ -64,8 +66,8 @@ static void put_vf(struct dump_text *dump, const struct vgpu_vf *vf)
 	    LLU(vf->service.ns), LLU(vf->service.switches), (long long)vf->service.debit_ns,
 	    LLU(vf->service.overruns), LLU(vf->service.overrun_max_ns));
 	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n",
-	    vgpu_pf_control_event_name(vf->control.pending), vf->control.mismatches,
-	    vf->last_error, vf->guard.level);
+	    vgpu_pf_control_event_name(vf->control.pending), vf->control.mismatches, vf->last_error,
+	    vf->guard.level);
 	put(dump, "  resets %llu (guest %llu, hang %llu), stage %u; scrub stage %u, failures %u\n",
 	    LLU(vf->reset.count), LLU(vf->reset.guest_count), LLU(vf->reset.hang_count),
 	    vf->reset.stage, vf->scrub.stage, vf->scrub.failures);
@@ -82,8 +84,7 @@ static void put_trace(struct dump_text *dump, const struct vgpu_pf *pf)
 		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
 
 		put(dump, "  %llu ns VF%u: %s --%s--> %s\n", LLU(line->time_ns), line->vf,
-		    vgpu_pf_control_state_name(line->from),
-		    vgpu_pf_control_event_name(line->event),
+		    vgpu_pf_control_state_name(line->from), vgpu_pf_control_event_name(line->event),
 		    vgpu_pf_control_state_name(line->to));
 	}
 }
@@ -98,7 +99,7 @@ static void put_trace(struct dump_text *dump, const struct vgpu_pf *pf)
  */
 uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
-	struct dump_text dump = { text, bytes, 0 };
+	struct dump_text dump = {text, bytes, 0};
 	struct vgpu_vf *vf;
 
 	put(&dump, "vgpu PF core '%s', boot %llx\n", pf->params.name, LLU(pf->params.boot_id));

@@ -82,7 +82,7 @@ void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint32_t vf,
 			  uint64_t arg, uint64_t arg2)
 {
-	struct vgpu_pf_event event = { .type = type, .vf = vf, .arg = arg, .arg2 = arg2 };
+	struct vgpu_pf_event event = {.type = type, .vf = vf, .arg = arg, .arg2 = arg2};
 
 	vgpu_pf_event_push(pf, &event);
 }

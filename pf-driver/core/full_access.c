@@ -47,8 +47,8 @@ int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t r
 	if (!vf->access.granted) {
 		vf->access.granted = true;
 		vf->access.count++;
-		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number,
-				     FULL_ACCESS_GRANTED, 0);
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_GRANTED,
+				     0);
 	}
 	vf->access.finishing = request == MAILBOX_REQ_GPU_FINI_ACCESS;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));

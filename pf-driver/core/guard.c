@@ -24,10 +24,10 @@ struct guard_window {
 };
 
 static const struct guard_window windows[VGPU_GUARD_KINDS] = {
-	[VGPU_GUARD_FLR] = { 3, 60 },
-	[VGPU_GUARD_EXCLUSIVE] = { 9, 60 },
-	[VGPU_GUARD_EXCLUSIVE_TIMEOUT] = { 2, 500 },
-	[VGPU_GUARD_INTERRUPT] = { 56, 60 },
+	[VGPU_GUARD_FLR] = {3, 60},
+	[VGPU_GUARD_EXCLUSIVE] = {9, 60},
+	[VGPU_GUARD_EXCLUSIVE_TIMEOUT] = {2, 500},
+	[VGPU_GUARD_INTERRUPT] = {56, 60},
 };
 
 /* what the life cycle is told at a level */
@@ -46,9 +46,10 @@ int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KIN
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
 		if (limits[kind] > VGPU_GUARD_LIMIT_MAX && limits[kind] != UINT32_MAX)
-			return vgpu_pf_text_fail(pf, -EINVAL, "guard_limits[%u] is %u; at most %u, "
-						 "or 0xffffffff for none", kind, limits[kind],
-						 VGPU_GUARD_LIMIT_MAX);
+			return vgpu_pf_text_fail(pf, -EINVAL,
+						 "guard_limits[%u] is %u; at most %u, "
+						 "or 0xffffffff for none",
+						 kind, limits[kind], VGPU_GUARD_LIMIT_MAX);
 	return 0;
 }
 
@@ -147,8 +148,8 @@ static bool is_over(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	enum vgpu_vf_event event = vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME :
-							       VGPU_VF_EVENT_RESUME_FRESH;
+	enum vgpu_vf_event event =
+		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
 
 	vf->guard.level = GUARD_LEVEL_NONE;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUARD, vf->number, VGPU_GUARD_KINDS, 0);

@@ -16,7 +16,7 @@ struct journal_head {
 	uint32_t version;
 	uint64_t seq;
 	uint32_t bytes; /* of what follows */
-	uint32_t crc; /* of what follows, continued over seq */
+	uint32_t crc;	/* of what follows, continued over seq */
 };
 
 /* one VF; kept stable: it is read by later cores */
@@ -187,7 +187,7 @@ static bool read_copy(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
 static uint64_t read_record(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
 {
 	struct journal_head *head = (void *)pf->scratch;
-	uint64_t seq[2] = { 0, 0 };
+	uint64_t seq[2] = {0, 0};
 	uint32_t newer;
 
 	for (uint32_t copy = 0; copy < 2; copy++)

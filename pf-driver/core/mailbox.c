@@ -4,8 +4,8 @@
  * answer, answered. What cannot be granted now (VF paused or in reset) is held, but no longer than
  * half of what the driver waits; then it gets FAIL. Unknown messages are acknowledged and counted.
  *
- * Sending: drivers do not acknowledge FLR notices, so the box is simply written; only a message that
- * drivers do acknowledge is left there until they have, or half their limit has passed.
+ * Sending: drivers do not acknowledge FLR notices, so the box is simply written; only a message
+ * that drivers do acknowledge is left there until they have, or half their limit has passed.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -166,15 +166,15 @@ struct message_row {
 };
 
 static const struct message_row message_table[] = {
-	{ MAILBOX_REQ_GPU_INIT_ACCESS, take_init },
-	{ MAILBOX_REL_GPU_INIT_ACCESS, take_init_release },
-	{ MAILBOX_REQ_GPU_FINI_ACCESS, take_fini },
-	{ MAILBOX_REL_GPU_FINI_ACCESS, take_fini_release },
-	{ MAILBOX_REQ_GPU_RESET_ACCESS, take_reset },
-	{ MAILBOX_REQ_GPU_INIT_DATA, take_init_data },
-	{ MAILBOX_LOG_VF_ERROR, take_error },
-	{ MAILBOX_READY_TO_RESET, take_ready_to_reset },
-	{ MAILBOX_RAS_POISON, take_error },
+	{MAILBOX_REQ_GPU_INIT_ACCESS, take_init},
+	{MAILBOX_REL_GPU_INIT_ACCESS, take_init_release},
+	{MAILBOX_REQ_GPU_FINI_ACCESS, take_fini},
+	{MAILBOX_REL_GPU_FINI_ACCESS, take_fini_release},
+	{MAILBOX_REQ_GPU_RESET_ACCESS, take_reset},
+	{MAILBOX_REQ_GPU_INIT_DATA, take_init_data},
+	{MAILBOX_LOG_VF_ERROR, take_error},
+	{MAILBOX_READY_TO_RESET, take_ready_to_reset},
+	{MAILBOX_RAS_POISON, take_error},
 };
 
 /* every MAILBOX_TO_PF row has a handler */
@@ -212,8 +212,7 @@ static void receive(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	for (uint32_t i = 0; i < MAILBOX_DWORDS; i++)
 		message[i] = vgpu_pf_device_read(pf, REG_NBIO_MAILBOX_MSGBUF_RCV_DW0 + i);
-	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_CONTROL,
-			     HW_FIELD_MASK(MAILBOX_CONTROL, RCV_ACK));
+	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_CONTROL, HW_FIELD_MASK(MAILBOX_CONTROL, RCV_ACK));
 	take_message(pf, vf, message);
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_INTERRUPT);
 }
@@ -271,7 +270,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
  */
 void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t message[MAILBOX_DWORDS] = { vf->mailbox.held_request };
+	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.held_request};
 
 	if (vf->mailbox.held_request == 0)
 		return;

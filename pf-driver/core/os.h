@@ -52,7 +52,8 @@ struct vgpu_os_ops {
 	/* the event ring has new entries: wake pollers */
 	void (*events_notify)(struct vgpu_os *os);
 	void (*log)(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text);
-	/* bytes moved, 0 at the end of input, -EAGAIN: the home calls vgpu_pf_stream_ready() later */
+	/* bytes moved, 0 at the end of input, -EAGAIN: the home calls vgpu_pf_stream_ready() later
+	 */
 	int64_t (*stream_write)(struct vgpu_os *os, const void *data, uint32_t bytes);
 	int64_t (*stream_read)(struct vgpu_os *os, void *data, uint32_t bytes);
 	/* a request that returned -EINPROGRESS is finished; its payload is filled in */

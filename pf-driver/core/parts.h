@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the core offer to each other, grouped by file. Homes include pf.h only.
+ * What the files of the core offer to each other, grouped by file; each is documented where it is
+ * defined. A file calls down its own concern and asks the others through these; nobody reaches into
+ * another file's part of struct vgpu_vf. Homes include pf.h only; unit tests may include this.
  */
 #ifndef VGPU_CORE_PARTS_H
 #define VGPU_CORE_PARTS_H
@@ -98,8 +100,7 @@ uint64_t vgpu_pf_compute_unit_get(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb);
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf,
-			      struct vgpu_pf_vf *out);
+void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out);
 
 /* provision.c */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request,
@@ -123,7 +124,7 @@ const char *vgpu_pf_control_event_name(uint32_t event);
 
 /* the life cycle table, for the test that walks it */
 struct vgpu_control_row {
-	uint8_t from; /* enum vgpu_pf_vf_state */
+	uint8_t from;  /* enum vgpu_pf_vf_state */
 	uint8_t event; /* enum vgpu_vf_event */
 	uint8_t to;
 	void (*enter)(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
@@ -210,8 +211,8 @@ int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
 /* vf_state.c, dump.c */
 int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
 			  uint64_t token);
-int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf,
-			     struct vgpu_pf_stream *payload, uint64_t token);
+int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
+			     uint64_t token);
 int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
 			   struct vgpu_pf_stream *payload, uint64_t token);
 void vgpu_pf_vf_state_advance(struct vgpu_pf *pf);

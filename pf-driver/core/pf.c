@@ -29,8 +29,7 @@
  */
 int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params)
 {
-	if (!params->event_ring ||
-	    params->event_ring_bytes < 4096 + sizeof(struct vgpu_pf_event) ||
+	if (!params->event_ring || params->event_ring_bytes < 4096 + sizeof(struct vgpu_pf_event) ||
 	    params->time_scale == 0)
 		return -EINVAL;
 	memset(pf, 0, sizeof(*pf));
@@ -82,13 +81,13 @@ struct interrupt_row {
 
 /* in this order: what ended, then what is new */
 static const struct interrupt_row interrupt_table[] = {
-	{ GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_world_switch_poll },
-	{ GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_table_expired },
-	{ GPUIOV_INTR_GFX_HANG_NEED_FLR, hang_reported },
-	{ GPUIOV_INTR_VF_FLR, vgpu_pf_reset_function_event },
-	{ GPUIOV_INTR_HVVM_MBOX_VALID | GPUIOV_INTR_HVVM_MBOX_ACK, vgpu_pf_mailbox_service },
-	{ GPUIOV_INTR_GFX_VM_IDLE, vgpu_pf_run_table_idle },
-	{ GPUIOV_INTR_GFX_VM_BUSY, vgpu_pf_run_table_wake },
+	{GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_world_switch_poll},
+	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_table_expired},
+	{GPUIOV_INTR_GFX_HANG_NEED_FLR, hang_reported},
+	{GPUIOV_INTR_VF_FLR, vgpu_pf_reset_function_event},
+	{GPUIOV_INTR_HVVM_MBOX_VALID | GPUIOV_INTR_HVVM_MBOX_ACK, vgpu_pf_mailbox_service},
+	{GPUIOV_INTR_GFX_VM_IDLE, vgpu_pf_run_table_idle},
+	{GPUIOV_INTR_GFX_VM_BUSY, vgpu_pf_run_table_wake},
 };
 
 static void service_interrupts(struct vgpu_pf *pf)
@@ -234,8 +233,10 @@ static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.gates = UINT32_MAX;
 	vf->state = VGPU_PF_VF_ABSENT;
 	if (vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO)) {
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING, "VF%u: in service but not in the "
-				 "journal; its resources are taken back", vf->number);
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING,
+				 "VF%u: in service but not in the "
+				 "journal; its resources are taken back",
+				 vf->number);
 		vgpu_pf_vf_page_table_clear(pf, vf);
 		vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
 					  HW_FIELD_MASK(VGPU_RESET, FLR));
@@ -319,8 +320,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	}
 	if (vf->control.lost)
-		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DEVICE_BACK,
-				     VGPU_PF_REASON_DEVICE_LOST);
+		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_DEVICE_LOST);
 	vgpu_pf_control_set_gates(pf, vf);
 }
 

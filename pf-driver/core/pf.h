@@ -29,10 +29,10 @@ enum vgpu_pf_home {
 struct vgpu_pf_params {
 	uint64_t boot_id; /* a value no core before had */
 	enum vgpu_pf_home home;
-	uint32_t time_scale; /* factor on waits for guests and the device; 1: silicon */
-	uint32_t max_gap_ms; /* a VF with work is off the engine no longer than about this */
-	bool is_stepwise; /* IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH */
-	void *event_ring; /* zeroed memory shared with readers */
+	uint32_t time_scale;	   /* factor on waits for guests and the device; 1: silicon */
+	uint32_t max_gap_ms;	   /* a VF with work is off the engine no longer than about this */
+	bool is_stepwise;	   /* IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH */
+	void *event_ring;	   /* zeroed memory shared with readers */
 	uint32_t event_ring_bytes; /* one page and room for at least one event */
 	char name[VGPU_PF_NAME_BYTES];
 };
@@ -45,17 +45,17 @@ struct vgpu_pf_device {
 	uint64_t aperture_bytes;
 	uint32_t doorbell_pages;
 	uint32_t cu_count;
-	uint32_t vsec; /* config offset of the GPU-IOV capability */
+	uint32_t vsec;	    /* config offset of the GPU-IOV capability */
 	uint32_t scheduler; /* config offset of the GFX scheduler block */
 };
 
 /* timers of the whole PF; those of a VF are in vf.h */
 enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_SWITCH = 0, /* look at a command that may have finished */
-	VGPU_PF_TIMER_SLICE, /* the running slice must end */
-	VGPU_PF_TIMER_BULK, /* look at a bulk operation */
-	VGPU_PF_TIMER_WATCHDOG, /* an interrupt may have been lost */
-	VGPU_PF_TIMER_RECOVER, /* the engine after a failed command, or the whole reset */
+	VGPU_PF_TIMER_SLICE,	  /* the running slice must end */
+	VGPU_PF_TIMER_BULK,	  /* look at a bulk operation */
+	VGPU_PF_TIMER_WATCHDOG,	  /* an interrupt may have been lost */
+	VGPU_PF_TIMER_RECOVER,	  /* the engine after a failed command, or the whole reset */
 	VGPU_PF_TIMERS,
 };
 
@@ -63,11 +63,11 @@ enum vgpu_pf_timer_id {
 struct vgpu_pf_switch {
 	bool is_busy;
 	uint32_t from, to; /* VF numbers; 0: none */
-	uint8_t steps[4]; /* enum gpuiov_command */
+	uint8_t steps[4];  /* enum gpuiov_command */
 	uint32_t step_count, step;
-	uint32_t status; /* last CMD_STATUS seen */
+	uint32_t status;     /* last CMD_STATUS seen */
 	uint64_t command_ns; /* when the command in execution was written */
-	uint64_t status_ns; /* when its status last changed */
+	uint64_t status_ns;  /* when its status last changed */
 	uint64_t poll_delay_ns;
 };
 
@@ -75,7 +75,7 @@ struct vgpu_run_slots {
 	uint64_t generation;
 	uint32_t flags;
 	uint32_t count;
-	uint32_t listed; /* bit per VF that has an entry */
+	uint32_t listed;   /* bit per VF that has an entry */
 	uint64_t cycle_ns; /* sum of the quanta */
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number */
@@ -85,7 +85,7 @@ struct vgpu_run_slots {
 
 enum vgpu_executor_state {
 	VGPU_EXECUTOR_OFF = 0, /* no device */
-	VGPU_EXECUTOR_EMPTY, /* no VF is in the engine */
+	VGPU_EXECUTOR_EMPTY,   /* no VF is in the engine */
 	VGPU_EXECUTOR_SWITCHING,
 	VGPU_EXECUTOR_RUNNING,
 	VGPU_EXECUTOR_PARKED, /* a VF is in the engine, its quantum is over */
@@ -94,20 +94,20 @@ enum vgpu_executor_state {
 
 enum vgpu_run_kind {
 	VGPU_RUN_SLICE = 0, /* an entry of the table */
-	VGPU_RUN_SOLE, /* nobody else has work: runs on until somebody wakes */
-	VGPU_RUN_REST, /* nobody has work: stays in the engine */
-	VGPU_RUN_RESCUE, /* off the engine for too long: a short turn, charged as debit */
-	VGPU_RUN_RESERVE, /* pre-empted the table from its reserve section */
+	VGPU_RUN_SOLE,	    /* nobody else has work: runs on until somebody wakes */
+	VGPU_RUN_REST,	    /* nobody has work: stays in the engine */
+	VGPU_RUN_RESCUE,    /* off the engine for too long: a short turn, charged as debit */
+	VGPU_RUN_RESERVE,   /* pre-empted the table from its reserve section */
 };
 
 struct vgpu_run {
 	uint32_t vf; /* 0: none */
 	enum vgpu_run_kind kind;
-	bool is_cut; /* pre-empted for the reserve: the rest of the slice is resumed */
-	bool is_accounted; /* its run log entry has been read */
-	uint64_t granted_ns; /* 0: not bounded */
-	uint64_t quantum_ns; /* of its entry */
-	uint64_t started_ns; /* our clock */
+	bool is_cut;	       /* pre-empted for the reserve: the rest of the slice is resumed */
+	bool is_accounted;     /* its run log entry has been read */
+	uint64_t granted_ns;   /* 0: not bounded */
+	uint64_t quantum_ns;   /* of its entry */
+	uint64_t started_ns;   /* our clock */
 	uint64_t contended_ns; /* our clock; when somebody else began to wait; 0: nobody */
 };
 
@@ -131,9 +131,9 @@ struct vgpu_pf_executor {
 	uint32_t busy; /* bit per VF with work, as last read */
 	bool wants_decision;
 	enum vgpu_preemption preemption;
-	bool is_idle; /* the VF in the engine has no work */
+	bool is_idle;	       /* the VF in the engine has no work */
 	uint32_t exclusive_vf; /* stops the table; 0: none */
-	uint32_t resume_vf; /* cut slice to be continued */
+	uint32_t resume_vf;    /* cut slice to be continued */
 	uint64_t resume_ns;
 	struct vgpu_run run, next, last;
 	uint64_t decided_ns;
@@ -150,8 +150,8 @@ struct vgpu_pf_executor {
 struct vgpu_pf;
 struct vgpu_bulk_op {
 	uint32_t opcode; /* enum vgpu_hw_op */
-	uint32_t vf; /* whose VRAM src or dst counts; 0: device VRAM */
-	uint32_t owner; /* handed to done */
+	uint32_t vf;	 /* whose VRAM src or dst counts; 0: device VRAM */
+	uint32_t owner;	 /* handed to done */
 	uint32_t pattern;
 	uint64_t src, dst, bytes;
 	void (*done)(struct vgpu_pf *pf, uint32_t owner, int error);
@@ -182,10 +182,10 @@ struct vgpu_pf_stream_job {
 	uint32_t vf;
 	uint64_t token;
 	struct vgpu_pf_stream *payload; /* of the request; bytes is filled in */
-	uint32_t step; /* of the kind's own steps */
-	uint64_t vram_offset; /* next byte of VRAM */
-	uint32_t first, filled; /* part of the buffer that is to be moved */
-	uint64_t bytes; /* through the stream so far */
+	uint32_t step;			/* of the kind's own steps */
+	uint64_t vram_offset;		/* next byte of VRAM */
+	uint32_t first, filled;		/* part of the buffer that is to be moved */
+	uint64_t bytes;			/* through the stream so far */
 	bool is_waiting_device;
 	bool is_changed; /* RESTORE has written to the VF */
 	struct vgpu_os_dma buffer;
@@ -211,8 +211,8 @@ struct vgpu_finished_request {
 };
 
 #define VGPU_PF_SCRATCH_BYTES 0x10000u
-#define VGPU_PF_FINISHED 64u
-#define VGPU_PF_TRACE	 64u
+#define VGPU_PF_FINISHED      64u
+#define VGPU_PF_TRACE	      64u
 
 struct vgpu_trace_line {
 	uint64_t time_ns;

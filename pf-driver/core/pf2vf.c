@@ -79,8 +79,7 @@ static char printable(uint8_t c)
  * @vf: whose; its driver is loaded
  * @out: driver_version and guest_fb_usage_bytes are set if the guest's message is valid
  */
-void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf,
-			      struct vgpu_pf_vf *out)
+void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
 {
 	uint8_t message[PF2VF_BYTES];
 	uint32_t usage_mb;

@@ -14,11 +14,11 @@
 #include "pf-driver/core/types.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-#define PF_VRAM_JOURNAL	      0u
-#define PF_VRAM_JOURNAL_BYTES 0x1000u
-#define PF_VRAM_TABLE	      0x4000u
-#define PF_VRAM_TABLE_BYTES   0x4000u
-#define PF_VRAM_PAGE_TABLES   0x100000u
+#define PF_VRAM_JOURNAL		   0u
+#define PF_VRAM_JOURNAL_BYTES	   0x1000u
+#define PF_VRAM_TABLE		   0x4000u
+#define PF_VRAM_TABLE_BYTES	   0x4000u
+#define PF_VRAM_PAGE_TABLES	   0x100000u
 #define PF_VRAM_PAGE_TABLES_STRIDE 0x80000u
 
 static inline uint64_t pf_vram_root(uint32_t vf)

@@ -58,12 +58,12 @@ static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 static const struct provision_step steps[] = {
-	{ "VF page table", vgpu_pf_vf_page_table_write, undo_nothing },
-	{ "VRAM", vgpu_pf_vf_page_table_commit, vgpu_pf_vf_page_table_clear },
-	{ "doorbells", apply_doorbells, undo_doorbells },
-	{ "compute units", apply_compute_units, undo_compute_units },
-	{ "VBIOS", apply_vbios, undo_nothing },
-	{ "PF2VF", apply_pf2vf, undo_nothing },
+	{"VF page table", vgpu_pf_vf_page_table_write, undo_nothing},
+	{"VRAM", vgpu_pf_vf_page_table_commit, vgpu_pf_vf_page_table_clear},
+	{"doorbells", apply_doorbells, undo_doorbells},
+	{"compute units", apply_compute_units, undo_compute_units},
+	{"VBIOS", apply_vbios, undo_nothing},
+	{"PF2VF", apply_pf2vf, undo_nothing},
 };
 
 static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -148,8 +148,8 @@ static void take_config(struct vgpu_pf *pf, struct vgpu_vf *vf,
 {
 	vf->config.vram_bytes = request->vram_bytes;
 	vf->config.cu_mask = request->cu_mask ? request->cu_mask : vgpu_pf_compute_unit_all(pf);
-	vf->config.doorbell_pages = request->doorbell_pages ? request->doorbell_pages :
-							      pf->device.doorbell_pages;
+	vf->config.doorbell_pages =
+		request->doorbell_pages ? request->doorbell_pages : pf->device.doorbell_pages;
 	vf->config.preempt_timeout_us = request->preempt_timeout_us;
 	vf->config.full_access_timeout_ms = request->full_access_timeout_ms;
 	vf->config.flags = request->flags;
@@ -186,8 +186,7 @@ static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
  * Return: 0, -EINPROGRESS while VRAM is scrubbed first, or an error with a message; then nothing
  * has changed.
  */
-int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request,
-			      uint64_t token)
+int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request, uint64_t token)
 {
 	struct vgpu_vf *vf = choose_vf(pf, request);
 	int error;

@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-#define VGPU_RANGE_UNITS     4096u
-#define VGPU_RANGE_OWNER_PF  0xffu
-#define VGPU_RANGE_FREE	     0u
+#define VGPU_RANGE_UNITS    4096u
+#define VGPU_RANGE_OWNER_PF 0xffu
+#define VGPU_RANGE_FREE	    0u
 
 struct vgpu_range_map {
 	uint32_t count; /* units that exist */

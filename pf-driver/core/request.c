@@ -10,7 +10,7 @@
 
 enum request_vf {
 	REQUEST_NO_VF = 0,
-	REQUEST_VF, /* second member is a VF number */
+	REQUEST_VF,	       /* second member is a VF number */
 	REQUEST_VF_GENERATION, /* ... and the third a generation, 0 for any */
 };
 
@@ -218,26 +218,25 @@ static int answered_by_home(struct vgpu_pf *pf, void *payload, uint64_t token)
 }
 
 static const struct request_row request_table[] = {
-	{ VGPU_PF_OP_GET_INFO, sizeof(struct vgpu_pf_info), REQUEST_NO_VF, false, get_info },
-	{ VGPU_PF_OP_GET_VF, sizeof(struct vgpu_pf_vf), REQUEST_VF, false, get_vf },
-	{ VGPU_PF_OP_PROVISION, sizeof(struct vgpu_pf_provision), REQUEST_NO_VF, true, provision },
-	{ VGPU_PF_OP_RELEASE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true, release },
-	{ VGPU_PF_OP_SCRUB_DURABLE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true,
-	  scrub_durable },
-	{ VGPU_PF_OP_CONTROL, sizeof(struct vgpu_pf_control), REQUEST_VF_GENERATION, true,
-	  control },
-	{ VGPU_PF_OP_SET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, true,
-	  set_run_table },
-	{ VGPU_PF_OP_GET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, false,
-	  get_run_table },
-	{ VGPU_PF_OP_GET_EVENT_RING, sizeof(struct vgpu_pf_event_ring_info), REQUEST_NO_VF, false,
-	  answered_by_home },
-	{ VGPU_PF_OP_SAVE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, save },
-	{ VGPU_PF_OP_RESTORE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, restore },
-	{ VGPU_PF_OP_LEASE, sizeof(struct vgpu_pf_lease), REQUEST_NO_VF, false, answered_by_home },
-	{ VGPU_PF_OP_VERIFY_ZERO, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true,
-	  verify_zero },
-	{ VGPU_PF_OP_DUMP, sizeof(struct vgpu_pf_stream), REQUEST_NO_VF, false, dump },
+	{VGPU_PF_OP_GET_INFO, sizeof(struct vgpu_pf_info), REQUEST_NO_VF, false, get_info},
+	{VGPU_PF_OP_GET_VF, sizeof(struct vgpu_pf_vf), REQUEST_VF, false, get_vf},
+	{VGPU_PF_OP_PROVISION, sizeof(struct vgpu_pf_provision), REQUEST_NO_VF, true, provision},
+	{VGPU_PF_OP_RELEASE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true, release},
+	{VGPU_PF_OP_SCRUB_DURABLE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true,
+	 scrub_durable},
+	{VGPU_PF_OP_CONTROL, sizeof(struct vgpu_pf_control), REQUEST_VF_GENERATION, true, control},
+	{VGPU_PF_OP_SET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, true,
+	 set_run_table},
+	{VGPU_PF_OP_GET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, false,
+	 get_run_table},
+	{VGPU_PF_OP_GET_EVENT_RING, sizeof(struct vgpu_pf_event_ring_info), REQUEST_NO_VF, false,
+	 answered_by_home},
+	{VGPU_PF_OP_SAVE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, save},
+	{VGPU_PF_OP_RESTORE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, restore},
+	{VGPU_PF_OP_LEASE, sizeof(struct vgpu_pf_lease), REQUEST_NO_VF, false, answered_by_home},
+	{VGPU_PF_OP_VERIFY_ZERO, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true,
+	 verify_zero},
+	{VGPU_PF_OP_DUMP, sizeof(struct vgpu_pf_stream), REQUEST_NO_VF, false, dump},
 };
 
 static const struct request_row *find_row(uint32_t op)

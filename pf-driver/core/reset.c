@@ -23,9 +23,9 @@
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
-#define RESET_GUEST_MS	   500u
-#define RESET_FLR_MS	   500u
-#define RESET_WHOLE_MS	   2000u
+#define RESET_GUEST_MS	    500u
+#define RESET_FLR_MS	    500u
+#define RESET_WHOLE_MS	    2000u
 #define RESET_POLL_FIRST_NS (100 * VGPU_NS_PER_US)
 #define RESET_POLL_LAST_NS  (10 * VGPU_NS_PER_MS)
 
@@ -74,8 +74,8 @@ static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer
 static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t answer = vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
-	struct vgpu_pf_event done = { .type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number,
-				      .arg = vf->reset.reason };
+	struct vgpu_pf_event done = {
+		.type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number, .arg = vf->reset.reason};
 
 	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
 	vf->reset.told_unanswered = vf->reset.guest_told && !vf->reset.guest_ready;
@@ -114,9 +114,9 @@ static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	}
 	if (now < vf->reset.deadline_ns) {
-		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
-				     vgpu_min_u64(RESET_POLL_FIRST_NS + elapsed / 4,
-						  RESET_POLL_LAST_NS));
+		vgpu_pf_timer_set_vf(
+			pf, vf, VGPU_VF_TIMER_RESET,
+			vgpu_min_u64(RESET_POLL_FIRST_NS + elapsed / 4, RESET_POLL_LAST_NS));
 		return;
 	}
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: FLR did not finish in %u ms (ETIMEDOUT)",
@@ -156,8 +156,8 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 		vgpu_pf_mailbox_forget(vf);
 		/* completed by the timer: RESETTING must be entered before it is left */
 		vf->reset.stage = VGPU_VF_RESET_WAIT_FLR;
-		vf->reset.deadline_ns = vgpu_pf_timer_now(pf) +
-					vgpu_pf_timer_scaled_ms(pf, RESET_FLR_MS);
+		vf->reset.deadline_ns =
+			vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_FLR_MS);
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, 0);
 		return;
 	}
@@ -278,8 +278,9 @@ static void look_at_function(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_ATTACH, vf->number, is_attached, 0);
 	}
 	if (HW_GET(VGPU_RESET, FLR_PENDING, reset))
-		function_was_reset(pf, vf, was_attached && is_attached ? VGPU_PF_REASON_GUEST_FLR :
-									  VGPU_PF_REASON_DETACH);
+		function_was_reset(pf, vf,
+				   was_attached && is_attached ? VGPU_PF_REASON_GUEST_FLR
+							       : VGPU_PF_REASON_DETACH);
 	else if (was_attached && !is_attached && vf->control.driver_loaded)
 		function_was_reset(pf, vf, VGPU_PF_REASON_DETACH);
 }
@@ -334,7 +335,8 @@ void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RESET_POLL_LAST_NS);
 			return;
 		}
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "whole reset did not finish; the device "
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+				 "whole reset did not finish; the device "
 				 "is left alone until it is attached again");
 		pf->device.is_attached = false;
 		pf->is_whole_reset = false;

@@ -28,7 +28,8 @@ void vgpu_pf_run_log_start(struct vgpu_pf *pf)
 	if (pf->os->ops->dma_alloc(pf->os, LOG_ENTRIES * sizeof(struct vgpu_hw_run_log_entry),
 				   log)) {
 		log->cpu = NULL;
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "no memory for the run log: service of "
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+				 "no memory for the run log: service of "
 				 "VFs is not accounted");
 		return;
 	}
@@ -78,8 +79,8 @@ static uint64_t allowed_ns(const struct vgpu_run *run)
 static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			  uint64_t over)
 {
-	struct vgpu_pf_event event = { .type = VGPU_PF_EVENT_OVERRUN, .vf = vf->number,
-				       .duration_ns = over };
+	struct vgpu_pf_event event = {
+		.type = VGPU_PF_EVENT_OVERRUN, .vf = vf->number, .duration_ns = over};
 
 	if (run->kind == VGPU_RUN_RESCUE || over <= OVERRUN_NOTABLE_NS)
 		return;
@@ -109,9 +110,12 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 	uint64_t ran = entry->run_end_ns - entry->run_start_ns;
-	struct vgpu_pf_event event = { .type = VGPU_PF_EVENT_RUN, .vf = entry->vf,
-				       .time_ns = entry->run_end_ns, .duration_ns = ran,
-				       .arg = entry->reason, .arg2 = entry->park_ns };
+	struct vgpu_pf_event event = {.type = VGPU_PF_EVENT_RUN,
+				      .vf = entry->vf,
+				      .time_ns = entry->run_end_ns,
+				      .duration_ns = ran,
+				      .arg = entry->reason,
+				      .arg2 = entry->park_ns};
 	struct vgpu_vf *vf = &pf->vfs[entry->vf];
 	struct vgpu_run *run = find_run(executor, entry->vf);
 

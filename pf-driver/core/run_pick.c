@@ -36,7 +36,8 @@ uint32_t vgpu_pf_run_pick_competing(struct vgpu_pf *pf)
 {
 	uint32_t mask = runnable_mask(pf);
 
-	return vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT ? mask : mask & pf->executor.busy;
+	return vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT ? mask
+									: mask & pf->executor.busy;
 }
 
 /**
@@ -58,8 +59,8 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 			us = ACCESS_RESERVE_US;
 		full = (int64_t)(us * VGPU_NS_PER_US);
 		/* a budget that was exceeded is paid back first, one that is left over is lost */
-		vf->service.budget_ns = vf->service.budget_ns < 0 ? vf->service.budget_ns + full :
-								    full;
+		vf->service.budget_ns =
+			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
 	}
 }
 
@@ -77,7 +78,7 @@ static void advance_cursor(struct vgpu_pf *pf)
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf)
 {
 	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
-	struct vgpu_pf_run_entry entry = { 0, QUANTUM_DEFAULT_US };
+	struct vgpu_pf_run_entry entry = {0, QUANTUM_DEFAULT_US};
 	uint32_t vf;
 
 	if (pf->executor.cursor < table->count)
@@ -112,7 +113,7 @@ uint64_t vgpu_pf_run_pick_quantum(struct vgpu_pf *pf, uint32_t vf)
  * @quantum_ns: of its entry
  */
 void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
-		    uint64_t granted_ns, uint64_t quantum_ns)
+			  uint64_t granted_ns, uint64_t quantum_ns)
 {
 	memset(run, 0, sizeof(*run));
 	run->vf = vf;
@@ -127,7 +128,8 @@ static bool pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_r
 
 	if (vf == 0 || !vgpu_has_bit(competing, vf))
 		return false;
-	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US, vgpu_pf_run_pick_quantum(pf, vf));
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+			     vgpu_pf_run_pick_quantum(pf, vf));
 	return true;
 }
 
@@ -153,7 +155,7 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 		    budget < (int64_t)SLICE_MIN_NS)
 			continue;
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
-			vgpu_pf_run_pick_quantum(pf, vf->number));
+				     vgpu_pf_run_pick_quantum(pf, vf->number));
 		return true;
 	}
 	return false;
@@ -174,7 +176,8 @@ static bool pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run 
 		if (!vgpu_has_bit(competing, vf->number) || since == 0 || now - since < longest)
 			continue;
 		longest = now - since;
-		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESCUE, RESCUE_NS, vgpu_pf_run_pick_quantum(pf, vf->number));
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESCUE, RESCUE_NS,
+				     vgpu_pf_run_pick_quantum(pf, vf->number));
 	}
 	return limit != 0 && run->vf != 0;
 }
@@ -191,7 +194,8 @@ static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run
 		pf->vfs[vf].service.debit_ns -= (int64_t)pf->executor.resume_ns;
 		return false;
 	}
-	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns, vgpu_pf_run_pick_quantum(pf, vf));
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns,
+			     vgpu_pf_run_pick_quantum(pf, vf));
 	return true;
 }
 
@@ -210,8 +214,9 @@ static bool pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *r
 			continue;
 		/* nobody suffers from its debit, so it pays none */
 		vf->service.debit_ns = 0;
-		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
-			vgpu_pf_run_pick_quantum(pf, vf->number));
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_SOLE,
+				     QUANTUM_SOLE_US * VGPU_NS_PER_US,
+				     vgpu_pf_run_pick_quantum(pf, vf->number));
 		return true;
 	}
 	return false;
@@ -238,9 +243,10 @@ static bool take_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry,
 static bool pick_entry(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
-	struct vgpu_pf_run_entry entry = { 0, 0 };
+	struct vgpu_pf_run_entry entry = {0, 0};
 
-	/* a pass in which all turns are lost to debits is followed by another: never idle with work */
+	/* a pass in which all turns are lost to debits is followed by another: never idle with work
+	 */
 	for (uint32_t i = 0; i < positions * DEBIT_PASSES; i++) {
 		entry = entry_at_cursor(pf);
 		advance_cursor(pf);
@@ -264,8 +270,8 @@ static bool pick_forgiven(struct vgpu_pf *pf, uint32_t competing, struct vgpu_ru
 }
 
 static bool (*const picks[])(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run) = {
-	pick_exclusive, vgpu_pf_run_pick_reserve, pick_rescue, pick_resumed,
-	pick_sole,	pick_entry,   pick_forgiven,
+	pick_exclusive, vgpu_pf_run_pick_reserve, pick_rescue, pick_resumed, pick_sole, pick_entry,
+	pick_forgiven,
 };
 
 /**

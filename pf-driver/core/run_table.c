@@ -23,10 +23,10 @@
 #include "pf-driver/core/run_table.h"
 #include "pf-driver/hw/regs.h"
 
-#define SLICE_NET_NS	    (20 * VGPU_NS_PER_MS)
-#define ABORTS_MAX	    2u
-#define RECOVER_MS	    1000u
-#define RECOVER_POLL_NS	    VGPU_NS_PER_MS
+#define SLICE_NET_NS	(20 * VGPU_NS_PER_MS)
+#define ABORTS_MAX	2u
+#define RECOVER_MS	1000u
+#define RECOVER_POLL_NS VGPU_NS_PER_MS
 
 static void read_busy(struct vgpu_pf *pf)
 {
@@ -43,140 +43,6 @@ static void read_busy(struct vgpu_pf *pf)
 		else if (vf->service.waiting_since_ns == 0)
 			vf->service.waiting_since_ns = now;
 	}
-}
-
-/* ---- table ---- */
-
-static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_table *table)
-{
-	memset(slots, 0, sizeof(*slots));
-	slots->generation = table->generation;
-	slots->flags = table->flags;
-	slots->count = table->count;
-	memcpy(slots->entries, table->entries, table->count * sizeof(table->entries[0]));
-	slots->reserve_count = table->reserve_count;
-	memcpy(slots->reserve, table->reserve, sizeof(slots->reserve));
-	for (uint32_t i = 0; i < table->count; i++) {
-		slots->listed |= 1u << (table->entries[i].vf - 1);
-		slots->cycle_ns += table->entries[i].quantum_us * VGPU_NS_PER_US;
-	}
-	for (uint32_t i = 0; i < table->reserve_count; i++)
-		slots->reserve_us[table->reserve[i].vf] = table->reserve[i].quantum_us;
-}
-
-/* until somebody sets one: every VF has an equal turn */
-static void fill_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
-{
-	memset(slots, 0, sizeof(*slots));
-	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
-		slots->entries[slots->count].vf = vf;
-		slots->entries[slots->count++].quantum_us = QUANTUM_DEFAULT_US;
-		slots->listed |= 1u << (vf - 1);
-		slots->cycle_ns += QUANTUM_DEFAULT_US * VGPU_NS_PER_US;
-	}
-}
-
-static int check_entry(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry, uint32_t index,
-		       const char *where)
-{
-	if (entry->vf == 0 || entry->vf > pf->device.total_vfs)
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %s %u names VF%u; VFs are 1 to %u",
-					 where, index, entry->vf, pf->device.total_vfs);
-	if (entry->quantum_us < QUANTUM_MIN_US || entry->quantum_us > QUANTUM_MAX_US)
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %s %u has %u us; %u to %u", where,
-					 index, entry->quantum_us, QUANTUM_MIN_US, QUANTUM_MAX_US);
-	return 0;
-}
-
-static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
-{
-	int error = 0;
-
-	if (table->count == 0 || table->count > VGPU_PF_TABLE_ENTRIES)
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u entries; 1 to %u",
-					 table->count, VGPU_PF_TABLE_ENTRIES);
-	if (table->reserve_count > VGPU_PF_MAX_VFS)
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u reserve entries; at most %u",
-					 table->reserve_count, VGPU_PF_MAX_VFS);
-	if (table->flags & ~(uint32_t)VGPU_PF_TABLE_STRICT)
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: unknown flags 0x%x",
-					 table->flags);
-	for (uint32_t i = 0; !error && i < table->count; i++)
-		error = check_entry(pf, &table->entries[i], i, "entry");
-	for (uint32_t i = 0; !error && i < table->reserve_count; i++)
-		error = check_entry(pf, &table->reserve[i], i, "reserve entry");
-	return error;
-}
-
-static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
-{
-	struct vgpu_pf_executor *executor = &pf->executor;
-
-	return &executor->tables[executor->is_pending ? !executor->active : executor->active];
-}
-
-/**
- * vgpu_pf_run_table_set() - hand over a new table
- * @pf: the PF
- * @table: copied; takes over at the next decision
- *
- * Return: 0, -ESTALE if its generation is not the one in force + 1, -EINVAL; with a message.
- */
-int vgpu_pf_run_table_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
-{
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint64_t generation = newest_table(pf)->generation;
-	int error = check_table(pf, table);
-
-	if (error)
-		return error;
-	if (table->generation != generation + 1)
-		return vgpu_pf_text_fail(pf, -ESTALE, "run table: generation %llu; %llu is in "
-					 "force, read it and send %llu",
-					 (unsigned long long)table->generation,
-					 (unsigned long long)generation,
-					 (unsigned long long)generation + 1);
-	fill_slots(&executor->tables[!executor->active], table);
-	executor->is_pending = true;
-	/* a VF that runs alone has no quantum whose end could be waited for */
-	if (executor->state == VGPU_EXECUTOR_RUNNING &&
-	    (executor->run.kind == VGPU_RUN_SOLE || executor->run.kind == VGPU_RUN_REST))
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	vgpu_pf_journal_mark_table(pf);
-	return 0;
-}
-
-/**
- * vgpu_pf_run_table_get() - the table in force, or about to be
- * @pf: the PF
- * @table: filled in
- */
-void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
-{
-	const struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t newest = executor->is_pending ? !executor->active : executor->active;
-	const struct vgpu_run_slots *slots = &executor->tables[newest];
-
-	memset(table, 0, sizeof(*table));
-	table->size = sizeof(*table);
-	table->count = slots->count;
-	table->generation = slots->generation;
-	table->flags = slots->flags;
-	table->reserve_count = slots->reserve_count;
-	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
-	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
-}
-
-/**
- * vgpu_pf_run_table_load() - put the journal's table into force
- * @pf: the PF; its executor is off
- * @table: from the journal; ignored if it makes no sense
- */
-void vgpu_pf_run_table_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
-{
-	if (check_table(pf, table))
-		return;
-	fill_slots(vgpu_pf_run_pick_table(pf), table);
 }
 
 static void take_pending_table(struct vgpu_pf *pf)
@@ -253,7 +119,8 @@ static void rest(struct vgpu_pf *pf)
 		return;
 	}
 	/* so that its next doorbell is served at once */
-	vgpu_pf_run_pick_set(&run, executor->run.vf, VGPU_RUN_REST, 0, vgpu_pf_run_pick_quantum(pf, executor->run.vf));
+	vgpu_pf_run_pick_set(&run, executor->run.vf, VGPU_RUN_REST, 0,
+			     vgpu_pf_run_pick_quantum(pf, executor->run.vf));
 	begin(pf, &run);
 }
 
@@ -296,9 +163,9 @@ void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
 	vgpu_pf_run_log_drain(pf);
 	if (executor->state == VGPU_EXECUTOR_SWITCHING || executor->state == VGPU_EXECUTOR_BROKEN)
 		return;
-	is_due = executor->state == VGPU_EXECUTOR_RUNNING ?
-			 executor->preemption != VGPU_PREEMPT_NONE || must_leave(pf) :
-			 executor->wants_decision || must_leave(pf);
+	is_due = executor->state == VGPU_EXECUTOR_RUNNING
+			 ? executor->preemption != VGPU_PREEMPT_NONE || must_leave(pf)
+			 : executor->wants_decision || must_leave(pf);
 	if (is_due)
 		decide(pf);
 }
@@ -335,8 +202,7 @@ void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
 		}
 	}
 	if (executor->run.granted_ns)
-		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
-				  executor->run.granted_ns + SLICE_NET_NS);
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, executor->run.granted_ns + SLICE_NET_NS);
 }
 
 /**
@@ -630,7 +496,7 @@ void vgpu_pf_run_table_start(struct vgpu_pf *pf)
 	executor->preemption = VGPU_PREEMPT_NONE;
 	executor->last.vf = 0;
 	if (vgpu_pf_run_pick_table(pf)->count == 0)
-		fill_fallback(pf, vgpu_pf_run_pick_table(pf));
+		vgpu_pf_run_slots_fallback(pf, vgpu_pf_run_pick_table(pf));
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_world_switch_is_engine_free(pf)) {
 		/* a command of the core before: let it end */

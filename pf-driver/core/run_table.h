@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Shared by the two files of the run table executor: run_table.c (table, engine, failure) and
- * run_pick.c (who is next). Nobody else includes it.
+ * Shared by the files of the run table executor: run_table.c (engine, failure), run_pick.c (who is
+ * next) and run_slots.c (the tables themselves). Nobody else includes it.
  */
 #ifndef VGPU_CORE_RUN_TABLE_H
 #define VGPU_CORE_RUN_TABLE_H
@@ -19,6 +19,7 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 	return (mask >> (vf - 1)) & 1;
 }
 
+void vgpu_pf_run_slots_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots);
 struct vgpu_run_slots *vgpu_pf_run_pick_table(struct vgpu_pf *pf);
 uint32_t vgpu_pf_run_pick_competing(struct vgpu_pf *pf);
 void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf);

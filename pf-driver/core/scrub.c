@@ -34,7 +34,7 @@ static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 static void scrub_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	struct vgpu_vf *vf = &pf->vfs[owner];
-	struct vgpu_range range = { vf->scrub.next_unit, 0 };
+	struct vgpu_range range = {vf->scrub.next_unit, 0};
 
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		return;
@@ -63,9 +63,8 @@ static void submit(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_bul
 /* the next run of the VF's units, or false if this stage is through */
 static bool submit_run(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
 {
-	struct vgpu_range range = { vf->scrub.next_unit, 0 };
-	struct vgpu_bulk_op op = { .opcode = opcode, .owner = vf->number,
-				   .done = scrub_step_done };
+	struct vgpu_range range = {vf->scrub.next_unit, 0};
+	struct vgpu_bulk_op op = {.opcode = opcode, .owner = vf->number, .done = scrub_step_done};
 
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range))
 		return false;
@@ -87,8 +86,10 @@ static void scrub_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	struct vgpu_bulk_op state = { .opcode = VGPU_OP_SCRUB_STATE, .vf = vf->number,
-				      .owner = vf->number, .done = scrub_step_done };
+	struct vgpu_bulk_op state = {.opcode = VGPU_OP_SCRUB_STATE,
+				     .vf = vf->number,
+				     .owner = vf->number,
+				     .done = scrub_step_done};
 
 	if (vf->scrub.stage == VGPU_VF_SCRUB_NONE) {
 		vf->scrub.stage = VGPU_VF_SCRUB_STATE;
@@ -142,8 +143,10 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		scrub_advance(pf, vf);
 	}
 	if (vf->scrub.stage != VGPU_VF_SCRUB_DONE)
-		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: scrub is not finished; wait for event "
-					 "SCRUBBED", vf->number);
+		return vgpu_pf_text_fail(pf, -EBUSY,
+					 "VF%u: scrub is not finished; wait for event "
+					 "SCRUBBED",
+					 vf->number);
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 	vgpu_pf_vram_release(pf, vf);
 	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_SCRUB_DURABLE, VGPU_PF_REASON_NONE);
@@ -156,14 +159,14 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
  */
 bool vgpu_pf_scrub_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	struct vgpu_range range = { 0, 0 };
+	struct vgpu_range range = {0, 0};
 
 	return !vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range);
 }
 
 static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
-	struct vgpu_range range = { 0, 0 };
+	struct vgpu_range range = {0, 0};
 
 	if (!error && vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)owner, &range))
 		vgpu_pf_range_set_clean(&pf->vram, range);
@@ -180,9 +183,9 @@ static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
  */
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	struct vgpu_range range = { 0, 0 };
-	struct vgpu_bulk_op op = { .opcode = VGPU_OP_SCRUB_VRAM, .owner = vf->number,
-				   .done = provision_step_done };
+	struct vgpu_range range = {0, 0};
+	struct vgpu_bulk_op op = {
+		.opcode = VGPU_OP_SCRUB_VRAM, .owner = vf->number, .done = provision_step_done};
 
 	if (!vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range))
 		return -ENOENT;
@@ -210,8 +213,8 @@ static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 
 static int submit_verify(struct vgpu_pf *pf)
 {
-	struct vgpu_bulk_op op = { .opcode = VGPU_OP_VERIFY_ZERO, .owner = pf->verify.vf,
-				   .done = verify_step_done };
+	struct vgpu_bulk_op op = {
+		.opcode = VGPU_OP_VERIFY_ZERO, .owner = pf->verify.vf, .done = verify_step_done};
 	int error;
 
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)pf->verify.vf, &pf->verify.range))
@@ -232,7 +235,7 @@ static int submit_verify(struct vgpu_pf *pf)
  */
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
 {
-	struct vgpu_range none = { 0, 0 };
+	struct vgpu_range none = {0, 0};
 	int error;
 
 	if (vf->state != VGPU_PF_VF_SCRUBBING && vf->state != VGPU_PF_VF_ABSENT)

@@ -80,7 +80,7 @@ static const char *parse_conversion(const char *format, struct conversion *conve
  */
 uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_list args)
 {
-	struct text_out text = { out, bytes, 0 };
+	struct text_out text = {out, bytes, 0};
 	struct conversion conversion;
 
 	while (*format) {
@@ -99,15 +99,18 @@ uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_
 			put_char(&text, (char)va_arg(args, int));
 			break;
 		case 'd':
-			put_signed(&text, conversion.longs == 2 ? va_arg(args, long long) :
-				   conversion.longs == 1 ? va_arg(args, long) : va_arg(args, int),
+			put_signed(&text,
+				   conversion.longs == 2   ? va_arg(args, long long)
+				   : conversion.longs == 1 ? va_arg(args, long)
+							   : va_arg(args, int),
 				   conversion.width);
 			break;
 		case 'u':
 		case 'x':
-			put_number(&text, conversion.longs == 2 ? va_arg(args, unsigned long long) :
-				   conversion.longs == 1 ? va_arg(args, unsigned long) :
-				   va_arg(args, unsigned int),
+			put_number(&text,
+				   conversion.longs == 2   ? va_arg(args, unsigned long long)
+				   : conversion.longs == 1 ? va_arg(args, unsigned long)
+							   : va_arg(args, unsigned int),
 				   conversion.kind == 'x' ? 16 : 10, conversion.width);
 			break;
 		default:

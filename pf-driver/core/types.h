@@ -30,25 +30,25 @@ int memcmp(const void *a, const void *b, size_t bytes);
 
 /* the values of Linux; -errno is part of the uapi */
 #ifndef EPERM
-#define EPERM 1
-#define ENOENT 2
-#define EIO 5
-#define E2BIG 7
-#define EAGAIN 11
-#define ENOMEM 12
-#define EBUSY 16
-#define ENODEV 19
-#define EINVAL 22
-#define ENOSPC 28
-#define ERANGE 34
-#define EBADMSG 74
-#define EOPNOTSUPP 95
-#define ETIMEDOUT 110
-#define EALREADY 114
+#define EPERM	    1
+#define ENOENT	    2
+#define EIO	    5
+#define E2BIG	    7
+#define EAGAIN	    11
+#define ENOMEM	    12
+#define EBUSY	    16
+#define ENODEV	    19
+#define EINVAL	    22
+#define ENOSPC	    28
+#define ERANGE	    34
+#define EBADMSG	    74
+#define EOPNOTSUPP  95
+#define ETIMEDOUT   110
+#define EALREADY    114
 #define EINPROGRESS 115
-#define ESTALE 116
-#define EUCLEAN 117
-#define ECANCELED 125
+#define ESTALE	    116
+#define EUCLEAN	    117
+#define ECANCELED   125
 #endif
 
 #endif /* !__KERNEL__ */

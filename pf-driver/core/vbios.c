@@ -39,10 +39,10 @@ enum vbios_data {
 	VBIOS_DATA_ENTRIES = 35,
 };
 
-#define VBIOS_HEADER_BYTES 4u
+#define VBIOS_HEADER_BYTES  4u
 #define VBIOS_DATA_ENTRY(n) (VBIOS_DATA_TABLE + VBIOS_HEADER_BYTES + 2 * (n))
 /* size | format revision << 16 | content revision << 24 */
-#define TABLE_HEADER(size, format, content)                                                       \
+#define TABLE_HEADER(size, format, content)                                                        \
 	((uint32_t)(size) | (uint32_t)(format) << 16 | (uint32_t)(content) << 24)
 
 struct placed_value {
@@ -52,40 +52,40 @@ struct placed_value {
 };
 
 static const struct placed_value image_values[] = {
-	{ VBIOS_SIGNATURE, 2, 0xaa55 },
-	{ VBIOS_LENGTH, 1, VF_VRAM_VBIOS_BYTES / 512 },
-	{ VBIOS_ROM_HEADER_POINTER, 2, VBIOS_ROM_HEADER },
-	{ VBIOS_ROM_HEADER, 4, TABLE_HEADER(40, 2, 2) },
-	{ VBIOS_ROM_HEADER + 0x1e, 2, VBIOS_COMMAND_TABLE },
-	{ VBIOS_ROM_HEADER + 0x20, 2, VBIOS_DATA_TABLE },
-	{ VBIOS_COMMAND_TABLE, 4, TABLE_HEADER(0xa4, 2, 1) },
-	{ VBIOS_DATA_TABLE, 4, TABLE_HEADER(VBIOS_HEADER_BYTES + 2 * VBIOS_DATA_ENTRIES, 2, 1) },
-	{ VBIOS_DATA_ENTRY(VBIOS_DATA_FIRMWARE_INFO), 2, VBIOS_FIRMWARE_INFO },
-	{ VBIOS_DATA_ENTRY(VBIOS_DATA_SMU_INFO), 2, VBIOS_SMU_INFO },
-	{ VBIOS_DATA_ENTRY(VBIOS_DATA_VRAM_USAGE), 2, VBIOS_VRAM_USAGE },
-	{ VBIOS_DATA_ENTRY(VBIOS_DATA_INDIRECT_IO), 2, VBIOS_INDIRECT_IO },
-	{ VBIOS_DATA_ENTRY(VBIOS_DATA_UMC_INFO), 2, VBIOS_UMC_INFO },
-	{ VBIOS_DATA_ENTRY(VBIOS_DATA_VRAM_INFO), 2, VBIOS_VRAM_INFO },
-	{ VBIOS_FIRMWARE_INFO, 4, TABLE_HEADER(72, 3, 1) },
-	{ VBIOS_FIRMWARE_INFO + 0x04, 4, 0x01000000 }, /* firmware revision */
-	{ VBIOS_FIRMWARE_INFO + 0x08, 4, 85200 }, /* engine clock, 10 kHz */
-	{ VBIOS_FIRMWARE_INFO + 0x0c, 4, 16700 }, /* memory clock, 10 kHz */
-	{ VBIOS_FIRMWARE_INFO + 0x10, 4, 2 }, /* capability: GPU_VIRTUALIZATION */
-	{ VBIOS_FIRMWARE_INFO + 0x18, 4, 0x4c }, /* first BIOS scratch register */
-	{ VBIOS_SMU_INFO, 4, TABLE_HEADER(64, 3, 1) },
-	{ VBIOS_SMU_INFO + 0x10, 4, 2700 }, /* core_refclk_10khz */
-	{ VBIOS_VRAM_USAGE, 4, TABLE_HEADER(12, 2, 1) },
-	{ VBIOS_VRAM_USAGE + 0x04, 4, 0x80000000 }, /* SR-IOV message share, at 0 */
-	{ VBIOS_VRAM_USAGE + 0x08, 2, VF_VRAM_RESERVED_BYTES / 1024 },
-	{ VBIOS_INDIRECT_IO, 4, TABLE_HEADER(8, 1, 1) },
-	{ VBIOS_UMC_INFO, 4, TABLE_HEADER(64, 3, 1) },
-	{ VBIOS_VRAM_INFO, 4, TABLE_HEADER(0x100, 2, 3) },
-	{ VBIOS_VRAM_INFO + 0x14, 1, 1 }, /* modules */
-	{ VBIOS_VRAM_INFO + 0x1c, 4, 0xff }, /* channel enable */
-	{ VBIOS_VRAM_INFO + 0x2c, 2, 60 }, /* module size */
-	{ VBIOS_VRAM_INFO + 0x2f, 1, 0x60 }, /* HBM2 */
-	{ VBIOS_VRAM_INFO + 0x30, 1, 16 }, /* channels */
-	{ VBIOS_VRAM_INFO + 0x31, 1, 7 }, /* 128 bits each */
+	{VBIOS_SIGNATURE, 2, 0xaa55},
+	{VBIOS_LENGTH, 1, VF_VRAM_VBIOS_BYTES / 512},
+	{VBIOS_ROM_HEADER_POINTER, 2, VBIOS_ROM_HEADER},
+	{VBIOS_ROM_HEADER, 4, TABLE_HEADER(40, 2, 2)},
+	{VBIOS_ROM_HEADER + 0x1e, 2, VBIOS_COMMAND_TABLE},
+	{VBIOS_ROM_HEADER + 0x20, 2, VBIOS_DATA_TABLE},
+	{VBIOS_COMMAND_TABLE, 4, TABLE_HEADER(0xa4, 2, 1)},
+	{VBIOS_DATA_TABLE, 4, TABLE_HEADER(VBIOS_HEADER_BYTES + 2 * VBIOS_DATA_ENTRIES, 2, 1)},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_FIRMWARE_INFO), 2, VBIOS_FIRMWARE_INFO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_SMU_INFO), 2, VBIOS_SMU_INFO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_VRAM_USAGE), 2, VBIOS_VRAM_USAGE},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_INDIRECT_IO), 2, VBIOS_INDIRECT_IO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_UMC_INFO), 2, VBIOS_UMC_INFO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_VRAM_INFO), 2, VBIOS_VRAM_INFO},
+	{VBIOS_FIRMWARE_INFO, 4, TABLE_HEADER(72, 3, 1)},
+	{VBIOS_FIRMWARE_INFO + 0x04, 4, 0x01000000}, /* firmware revision */
+	{VBIOS_FIRMWARE_INFO + 0x08, 4, 85200},	     /* engine clock, 10 kHz */
+	{VBIOS_FIRMWARE_INFO + 0x0c, 4, 16700},	     /* memory clock, 10 kHz */
+	{VBIOS_FIRMWARE_INFO + 0x10, 4, 2},	     /* capability: GPU_VIRTUALIZATION */
+	{VBIOS_FIRMWARE_INFO + 0x18, 4, 0x4c},	     /* first BIOS scratch register */
+	{VBIOS_SMU_INFO, 4, TABLE_HEADER(64, 3, 1)},
+	{VBIOS_SMU_INFO + 0x10, 4, 2700}, /* core_refclk_10khz */
+	{VBIOS_VRAM_USAGE, 4, TABLE_HEADER(12, 2, 1)},
+	{VBIOS_VRAM_USAGE + 0x04, 4, 0x80000000}, /* SR-IOV message share, at 0 */
+	{VBIOS_VRAM_USAGE + 0x08, 2, VF_VRAM_RESERVED_BYTES / 1024},
+	{VBIOS_INDIRECT_IO, 4, TABLE_HEADER(8, 1, 1)},
+	{VBIOS_UMC_INFO, 4, TABLE_HEADER(64, 3, 1)},
+	{VBIOS_VRAM_INFO, 4, TABLE_HEADER(0x100, 2, 3)},
+	{VBIOS_VRAM_INFO + 0x14, 1, 1},	   /* modules */
+	{VBIOS_VRAM_INFO + 0x1c, 4, 0xff}, /* channel enable */
+	{VBIOS_VRAM_INFO + 0x2c, 2, 60},   /* module size */
+	{VBIOS_VRAM_INFO + 0x2f, 1, 0x60}, /* HBM2 */
+	{VBIOS_VRAM_INFO + 0x30, 1, 16},   /* channels */
+	{VBIOS_VRAM_INFO + 0x31, 1, 7},	   /* 128 bits each */
 };
 
 #define VBIOS_MODULE_SIZE_MB (VBIOS_VRAM_INFO + 0x18)
@@ -96,10 +96,10 @@ struct placed_text {
 };
 
 static const struct placed_text image_texts[] = {
-	{ VBIOS_MAGIC, " 761295520" },
-	{ VBIOS_DATE, "01/01/26 00:00" },
-	{ VBIOS_VERSION, "113-SOFTGPU-000" },
-	{ VBIOS_ROM_HEADER + 4, "ATOM" },
+	{VBIOS_MAGIC, " 761295520"},
+	{VBIOS_DATE, "01/01/26 00:00"},
+	{VBIOS_VERSION, "113-SOFTGPU-000"},
+	{VBIOS_ROM_HEADER + 4, "ATOM"},
 };
 
 static void place(uint8_t *image, uint32_t offset, uint32_t bytes, uint32_t value)

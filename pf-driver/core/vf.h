@@ -14,12 +14,12 @@
 enum vgpu_vf_event {
 	VGPU_VF_EVENT_NONE = 0,
 	VGPU_VF_EVENT_PROVISION,
-	VGPU_VF_EVENT_GRANT, /* full access granted to the guest's driver */
+	VGPU_VF_EVENT_GRANT,  /* full access granted to the guest's driver */
 	VGPU_VF_EVENT_LOADED, /* world switch put it into the engine */
 	VGPU_VF_EVENT_UNLOADED,
 	VGPU_VF_EVENT_DRIVER_GONE,
 	VGPU_VF_EVENT_PAUSE,
-	VGPU_VF_EVENT_RESUME, /* the guest's driver is still there */
+	VGPU_VF_EVENT_RESUME,	    /* the guest's driver is still there */
 	VGPU_VF_EVENT_RESUME_FRESH, /* it is not */
 	VGPU_VF_EVENT_STOP,
 	VGPU_VF_EVENT_RESET,
@@ -39,7 +39,7 @@ struct vgpu_vf_control {
 	enum vgpu_pf_reason pending_reason;
 	uint64_t token; /* request to complete when pending is done; 0: none */
 	bool driver_loaded;
-	bool lost; /* STOPPED because the device went away */
+	bool lost;	/* STOPPED because the device went away */
 	uint32_t gates; /* last written to VGPU_VF0_GATES */
 	uint32_t mismatches;
 };
@@ -58,14 +58,14 @@ struct vgpu_vf_config {
 struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* waits until the guest has taken the message before */
 	bool out_pending;
-	bool ack_expected; /* the message in the box is one that guests acknowledge */
-	uint32_t held_request; /* enum mailbox_to_pf waiting for RESUME or the end of a reset */
+	bool ack_expected;	/* the message in the box is one that guests acknowledge */
+	uint32_t held_request;	/* enum mailbox_to_pf waiting for RESUME or the end of a reset */
 	uint64_t not_before_ns; /* throttled: its messages are not looked at earlier */
 	uint64_t messages, unknown;
 };
 
 struct vgpu_vf_access {
-	bool granted; /* register write gate is open */
+	bool granted;	/* register write gate is open */
 	bool finishing; /* REQ_FINI: driver unload */
 	uint64_t count, timeouts;
 };
@@ -73,7 +73,7 @@ struct vgpu_vf_access {
 enum vgpu_vf_reset_stage {
 	VGPU_VF_RESET_NONE = 0,
 	VGPU_VF_RESET_WAIT_GUEST, /* told the guest, waiting for READY_TO_RESET */
-	VGPU_VF_RESET_WAIT_FLR, /* the device is at it */
+	VGPU_VF_RESET_WAIT_FLR,	  /* the device is at it */
 };
 
 struct vgpu_vf_reset {
@@ -82,7 +82,7 @@ struct vgpu_vf_reset {
 	bool flr_done; /* the device state is already reset */
 	bool guest_told, guest_ready;
 	bool told_unanswered; /* a late READY_TO_RESET is not the guest's own idea */
-	uint32_t answer; /* mailbox request to answer when done; 0: none */
+	uint32_t answer;      /* mailbox request to answer when done; 0: none */
 	uint64_t deadline_ns;
 	uint64_t started_ns;
 	uint64_t count, guest_count, hang_count;
@@ -108,10 +108,10 @@ struct vgpu_vf_service {
 	uint64_t wave_instructions;
 	uint64_t switches;
 	uint64_t overruns, overrun_max_ns;
-	int64_t debit_ns; /* service received beyond the table's quanta */
-	int64_t budget_ns; /* reserve section: left in this cycle */
+	int64_t debit_ns;	   /* service received beyond the table's quanta */
+	int64_t budget_ns;	   /* reserve section: left in this cycle */
 	uint64_t waiting_since_ns; /* has work and is off the engine; 0: not waiting */
-	uint32_t quantum_us; /* last written to VGPU_VF0_QUANTUM_US */
+	uint32_t quantum_us;	   /* last written to VGPU_VF0_QUANTUM_US */
 };
 
 /* guard.c: GIM's sliding windows, in the order of the uapi's guard_events[] */
@@ -123,7 +123,7 @@ enum vgpu_guard_kind {
 	VGPU_GUARD_KINDS,
 };
 
-#define VGPU_GUARD_RECORDS 128u
+#define VGPU_GUARD_RECORDS   128u
 #define VGPU_GUARD_LIMIT_MAX 64u
 
 struct vgpu_vf_guard {

@@ -7,9 +7,9 @@
 #include "pf-driver/core/pf_vram.h"
 #include "pf-driver/hw/regs.h"
 
-#define LEAVES_PER_UNIT	 (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
-#define UNITS_PER_TABLE	 (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
-#define TABLES_PER_VF	 (PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
+#define LEAVES_PER_UNIT (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
+#define UNITS_PER_TABLE (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
+#define TABLES_PER_VF	(PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
 
 /**
  * vgpu_pf_vf_page_table_limit() - most VRAM a VF page table of this layout can map
@@ -145,15 +145,14 @@ bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /* units of one leaf table that the core before gave to this VF */
-static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t leaf,
-			    uint32_t units)
+static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t leaf, uint32_t units)
 {
 	int error = pf->os->ops->vram_read(pf->os, pf_vram_leaf(vf->number, leaf), pf->scratch,
 					   VF_PAGE_TABLE_BYTES);
 
 	for (uint32_t i = 0; !error && i < units; i++) {
 		uint64_t entry = get_entry(pf->scratch, i * LEAVES_PER_UNIT);
-		struct vgpu_range unit = { 0, 1 };
+		struct vgpu_range unit = {0, 1};
 
 		if (!(entry & VF_PAGE_TABLE_VALID) ||
 		    (entry & VF_PAGE_TABLE_ADDR_MASK) % VGPU_VRAM_UNIT_BYTES)

@@ -8,8 +8,8 @@
  *   END
  *
  * Head and sections carry CRC-32C; sections come in order, their ranges are checked against the VF.
- * A stream is untrusted input. A RESTORE that fails half way stops the VF, which then needs a reset.
- * Data pass through one DMA buffer: section head and payload stand next to each other in it.
+ * A stream is untrusted input. A RESTORE that fails half way stops the VF, which then needs a
+ * reset. Data pass through one DMA buffer: section head and payload stand next to each other in it.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/regs.h"
@@ -69,8 +69,9 @@ static struct section_head *section(struct vgpu_pf *pf)
 
 static uint32_t section_crc(struct vgpu_pf *pf, const struct section_head *head)
 {
-	uint32_t bytes = head->kind == SECTION_STATE || head->kind == SECTION_VRAM ?
-				 (uint32_t)head->bytes : 0;
+	uint32_t bytes = head->kind == SECTION_STATE || head->kind == SECTION_VRAM
+				 ? (uint32_t)head->bytes
+				 : 0;
 	uint32_t crc = vgpu_pf_text_crc32c(0, buffer_at(pf, PAYLOAD_OFFSET), bytes);
 
 	crc = vgpu_pf_text_crc32c(crc, &head->kind, sizeof(head->kind));
@@ -126,8 +127,7 @@ static void ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 
 /* ---- save ---- */
 
-static void put_section(struct vgpu_pf *pf, enum section_kind kind, uint64_t offset,
-			uint64_t bytes)
+static void put_section(struct vgpu_pf *pf, enum section_kind kind, uint64_t offset, uint64_t bytes)
 {
 	struct section_head *head = section(pf);
 	bool has_payload = kind == SECTION_STATE || kind == SECTION_VRAM;
@@ -161,7 +161,7 @@ static void save_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 static void ask_state(struct vgpu_pf *pf)
 {
-	struct vgpu_bulk_op op = { .opcode = VGPU_OP_SAVE_STATE, .vf = pf->stream.vf };
+	struct vgpu_bulk_op op = {.opcode = VGPU_OP_SAVE_STATE, .vf = pf->stream.vf};
 
 	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
 	op.bytes = VGPU_STREAM_BUFFER - PAYLOAD_OFFSET;
@@ -187,7 +187,7 @@ static uint64_t chunk_bytes(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 static void ask_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	struct vgpu_bulk_op op = { .opcode = VGPU_OP_DMA_OUT, .vf = vf->number };
+	struct vgpu_bulk_op op = {.opcode = VGPU_OP_DMA_OUT, .vf = vf->number};
 
 	op.src = pf->stream.vram_offset;
 	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
@@ -209,8 +209,8 @@ static bool is_zero(const uint8_t *data, uint64_t bytes)
 static void put_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t bytes = chunk_bytes(pf, vf);
-	enum section_kind kind = is_zero(buffer_at(pf, PAYLOAD_OFFSET), bytes) ? SECTION_ZERO :
-										 SECTION_VRAM;
+	enum section_kind kind =
+		is_zero(buffer_at(pf, PAYLOAD_OFFSET), bytes) ? SECTION_ZERO : SECTION_VRAM;
 
 	put_section(pf, kind, pf->stream.vram_offset, bytes);
 	pf->stream.vram_offset += bytes;
@@ -328,7 +328,7 @@ static const uint32_t section_ops[] = {
 static void apply_section(struct vgpu_pf *pf)
 {
 	const struct section_head *head = section(pf);
-	struct vgpu_bulk_op op = { .vf = pf->stream.vf, .bytes = head->bytes };
+	struct vgpu_bulk_op op = {.vf = pf->stream.vf, .bytes = head->bytes};
 
 	if (head->crc != section_crc(pf, head)) {
 		fail(pf, -EBADMSG, "a section is damaged");
@@ -373,9 +373,10 @@ static bool move_data(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
 	uint32_t bytes = job->filled - job->first;
-	int64_t moved = job->kind == VGPU_STREAM_RESTORE ?
-				pf->os->ops->stream_read(pf->os, buffer_at(pf, job->first), bytes) :
-				pf->os->ops->stream_write(pf->os, buffer_at(pf, job->first), bytes);
+	int64_t moved =
+		job->kind == VGPU_STREAM_RESTORE
+			? pf->os->ops->stream_read(pf->os, buffer_at(pf, job->first), bytes)
+			: pf->os->ops->stream_write(pf->os, buffer_at(pf, job->first), bytes);
 
 	if (moved == -EAGAIN)
 		return false;
@@ -499,8 +500,8 @@ int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf
  * @payload: of the request; bytes is filled in
  * @token: of the request
  */
-int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf,
-			     struct vgpu_pf_stream *payload, uint64_t token)
+int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
+			     uint64_t token)
 {
 	return begin_vf(pf, VGPU_STREAM_RESTORE, vf, payload, token);
 }

@@ -9,7 +9,7 @@
  */
 void vgpu_pf_vram_init(struct vgpu_pf *pf)
 {
-	struct vgpu_range pf_unit = { 0, 1 };
+	struct vgpu_range pf_unit = {0, 1};
 
 	vgpu_pf_range_init(&pf->vram, (uint32_t)(pf->device.vram_bytes >> VGPU_VRAM_UNIT_SHIFT));
 	vgpu_pf_range_reserve(&pf->vram, pf_unit, VGPU_RANGE_OWNER_PF);
@@ -26,22 +26,25 @@ void vgpu_pf_vram_init(struct vgpu_pf *pf)
 int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
 {
 	uint64_t limit = vgpu_min_u64(pf->device.aperture_bytes, vgpu_pf_vf_page_table_limit(pf));
-	uint64_t free_bytes = (uint64_t)vgpu_pf_range_free_units(&pf->vram)
-			      << VGPU_VRAM_UNIT_SHIFT;
+	uint64_t free_bytes = (uint64_t)vgpu_pf_range_free_units(&pf->vram) << VGPU_VRAM_UNIT_SHIFT;
 
 	if (bytes == 0 || bytes % VGPU_VRAM_UNIT_BYTES)
-		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: VRAM of %llu bytes is not a multiple "
-					 "of %llu MiB; round it up", vf->number,
-					 (unsigned long long)bytes, VGPU_VRAM_UNIT_BYTES >> 20);
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "VF%u: VRAM of %llu bytes is not a multiple "
+					 "of %llu MiB; round it up",
+					 vf->number, (unsigned long long)bytes,
+					 VGPU_VRAM_UNIT_BYTES >> 20);
 	if (bytes > limit)
-		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: VRAM of %llu MiB exceeds the aperture "
-					 "of %llu MiB; ask for less", vf->number,
-					 (unsigned long long)(bytes >> 20),
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "VF%u: VRAM of %llu MiB exceeds the aperture "
+					 "of %llu MiB; ask for less",
+					 vf->number, (unsigned long long)(bytes >> 20),
 					 (unsigned long long)(limit >> 20));
 	if (bytes > free_bytes)
-		return vgpu_pf_text_fail(pf, -ENOSPC, "VF%u: VRAM of %llu MiB wanted, %llu MiB "
-					 "free; release or shrink a VF", vf->number,
-					 (unsigned long long)(bytes >> 20),
+		return vgpu_pf_text_fail(pf, -ENOSPC,
+					 "VF%u: VRAM of %llu MiB wanted, %llu MiB "
+					 "free; release or shrink a VF",
+					 vf->number, (unsigned long long)(bytes >> 20),
 					 (unsigned long long)(free_bytes >> 20));
 	return vgpu_pf_range_claim(&pf->vram, (uint32_t)(bytes >> VGPU_VRAM_UNIT_SHIFT),
 				   (uint8_t)vf->number);
@@ -67,7 +70,7 @@ void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf)
  */
 bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset)
 {
-	struct vgpu_range range = { 0, 0 };
+	struct vgpu_range range = {0, 0};
 
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range))
 		return false;

@@ -104,20 +104,20 @@ struct culprit_row {
 };
 
 static const struct culprit_row status_culprits[] = {
-	{ GPUIOV_STATUS_IDLING, true, VGPU_PF_REASON_IDLE_TIMEOUT },
-	{ GPUIOV_STATUS_SAVING, true, VGPU_PF_REASON_SAVE_TIMEOUT },
-	{ GPUIOV_STATUS_LOADING, false, VGPU_PF_REASON_LOAD_TIMEOUT },
-	{ GPUIOV_STATUS_INITIALISING, false, VGPU_PF_REASON_LOAD_TIMEOUT },
-	{ GPUIOV_STATUS_ENABLING, false, VGPU_PF_REASON_RUN_TIMEOUT },
+	{GPUIOV_STATUS_IDLING, true, VGPU_PF_REASON_IDLE_TIMEOUT},
+	{GPUIOV_STATUS_SAVING, true, VGPU_PF_REASON_SAVE_TIMEOUT},
+	{GPUIOV_STATUS_LOADING, false, VGPU_PF_REASON_LOAD_TIMEOUT},
+	{GPUIOV_STATUS_INITIALISING, false, VGPU_PF_REASON_LOAD_TIMEOUT},
+	{GPUIOV_STATUS_ENABLING, false, VGPU_PF_REASON_RUN_TIMEOUT},
 };
 
 static const struct culprit_row command_culprits[] = {
-	{ GPUIOV_CMD_IDLE, true, VGPU_PF_REASON_IDLE_TIMEOUT },
-	{ GPUIOV_CMD_SAVE, true, VGPU_PF_REASON_SAVE_TIMEOUT },
-	{ GPUIOV_CMD_LOAD, false, VGPU_PF_REASON_LOAD_TIMEOUT },
-	{ GPUIOV_CMD_RUN, false, VGPU_PF_REASON_RUN_TIMEOUT },
+	{GPUIOV_CMD_IDLE, true, VGPU_PF_REASON_IDLE_TIMEOUT},
+	{GPUIOV_CMD_SAVE, true, VGPU_PF_REASON_SAVE_TIMEOUT},
+	{GPUIOV_CMD_LOAD, false, VGPU_PF_REASON_LOAD_TIMEOUT},
+	{GPUIOV_CMD_RUN, false, VGPU_PF_REASON_RUN_TIMEOUT},
 	/* its status says nothing: the outgoing VF had the engine */
-	{ GPUIOV_CMD_CONTEXT_SWITCH, true, VGPU_PF_REASON_IDLE_TIMEOUT },
+	{GPUIOV_CMD_CONTEXT_SWITCH, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 };
 
 static const struct culprit_row *find_culprit(const struct culprit_row *rows, uint32_t count,
@@ -132,8 +132,8 @@ static const struct culprit_row *find_culprit(const struct culprit_row *rows, ui
 static void fail(struct vgpu_pf *pf, bool is_bad_status)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
-	const struct culprit_row *row = find_culprit(
-		status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
+	const struct culprit_row *row =
+		find_culprit(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
 	uint32_t culprit;
 
 	if (!row)

@@ -108,6 +108,7 @@ GpuPf::Device Gpu::device_of_pf() {
         .quiesce = [this] { engine_->quiesce(); },
         .busy_vfs = [this] { return busy_vfs(); },
         .reset_device = [this] { reset_device(); },
+        .is_resetting = [this] { return is_resetting(); },
         .set_wake_mask = [this](std::uint32_t mask) { set_wake_mask(mask); },
         .mailbox_read = [this](VfId v, RegisterIndex i) { return vf(v).mailbox_read(i); },
         .mailbox_write = [this](VfId v, RegisterIndex i,
@@ -297,6 +298,7 @@ std::uint64_t Gpu::run(VfId id) {
         run_began_ = clock_.now();
     }
     active_ = id;
+    busy_ &= ~iov::vf_bit(id);  // of a VF on the engine, only the engine knows
     vf(id).activate();
     const std::uint32_t quantum_us = quantum_us_[raw(id)];
     std::optional<Nanoseconds> quantum;
@@ -345,8 +347,7 @@ void Gpu::quantum_expired(const cp::RunReport& report) {
 }
 
 void Gpu::out_of_work(VfId id) {
-    busy_ &= ~iov::vf_bit(id);
-    interrupt(GPUIOV_INTR_GFX_VM_IDLE);
+    if (active_ == id) interrupt(GPUIOV_INTR_GFX_VM_IDLE);
 }
 
 // --- events of VFs
@@ -389,6 +390,12 @@ void Gpu::client_reset(VfId id) {
 void Gpu::reset_device() {
     spdlog::warn("PF: whole device reset");
     for (const auto& each : vfs_) request_flr(each->vf());
+}
+
+/// Until every VF has been through its reset.
+bool Gpu::is_resetting() const {
+    return std::ranges::any_of(reset_flags_,
+                               [](const ResetFlags& of) { return of.is_running.load(); });
 }
 
 // --- threads

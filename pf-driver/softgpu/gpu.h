@@ -114,6 +114,7 @@ private:
     void client_reset(VfId vf);
     void set_wake_mask(std::uint32_t mask);
     void reset_device();
+    [[nodiscard]] bool is_resetting() const;
     [[nodiscard]] std::uint32_t busy_vfs();
 
     void left_engine(VfId vf);
@@ -141,8 +142,8 @@ private:
     std::atomic<iov::SwitchMode> switch_mode_;
     std::array<std::atomic<std::uint32_t>, GPUIOV_MAX_VFS + 1> quantum_us_{};
     std::array<ResetFlags, GPUIOV_MAX_VFS + 1> reset_flags_;
-    std::atomic<VfId> active_{kPf};  // on the engine, kPf: none
-    std::atomic<std::uint32_t> busy_{0};
+    std::atomic<VfId> active_{kPf};       // on the engine, kPf: none
+    std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};
 
     std::mutex run_mutex_;  // leaf

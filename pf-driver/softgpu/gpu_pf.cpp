@@ -59,7 +59,7 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
                     {device_.set_wake_mask, device_.mailbox_read, device_.mailbox_write}),
       vsec_({spec.vfs, spec.vram}, scheduler,
             {[this](gpuiov_vector vector) { raise(vector); }, device_.busy_vfs,
-             device_.reset_device}),
+             device_.reset_device, device_.is_resetting}),
       vram_bar_(std::make_unique<Vram>(*this)),
       register_bar_(std::make_unique<Registers>(registers_)),
       function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(spec.vfs), spec.aperture),

@@ -36,6 +36,7 @@ public:
         std::function<void()> quiesce;
         std::function<std::uint32_t()> busy_vfs;
         std::function<void()> reset_device;
+        std::function<bool()> is_resetting;
         std::function<void(std::uint32_t)> set_wake_mask;
         std::function<std::uint32_t(VfId, RegisterIndex)> mailbox_read;
         std::function<void(VfId, RegisterIndex, std::uint32_t)> mailbox_write;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vgpu-pf: the PF core as a process. Drives one GPU through its vfio-user socket and serves the uapi
- * on a socket of its own. May be killed and started again at any time: VFs in service go on, the new
- * process adopts them. A device that goes away is waited for.
+ * vgpu-pf: the PF core as a process. Drives one GPU through its vfio-user socket and serves the
+ * uapi on a socket of its own. May be killed and started again at any time: VFs in service go on,
+ * the new process adopts them. A device that goes away is waited for.
  *
  * One thread, one poll loop: timer, interrupts, device, uapi.
  */
@@ -66,14 +66,15 @@ static const char usage_text[] =
 	"  --socket PATH       where to serve the uapi\n"
 	"  --name NAME         name of the GPU in GET_INFO (default gpu0)\n"
 	"  --time-scale N      factor on waits for guests, 1 to 1000 (default 1)\n"
-	"  --max-gap-ms N      longest time a VF with work is off the engine (default 60, 0: none)\n"
+	"  --max-gap-ms N      longest time a VF with work is off the engine (default 60, 0: "
+	"none)\n"
 	"  --stepwise          switch worlds with IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH\n"
 	"  --log-level LEVEL   error, warning, info or debug (default info)\n"
 	"  --help, --version\n"
 	"\n"
 	"Prints 'ready' on stdout when the uapi is served and the device is attached.\n";
 
-static const char *const level_names[] = { "error", "warning", "info", "debug" };
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
 static int fail_usage(const char *what, const char *value)
 {
@@ -119,16 +120,16 @@ enum option_key {
 };
 
 static const struct option long_options[] = {
-	{ "device", required_argument, NULL, OPTION_DEVICE },
-	{ "socket", required_argument, NULL, OPTION_SOCKET },
-	{ "name", required_argument, NULL, OPTION_NAME },
-	{ "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
-	{ "max-gap-ms", required_argument, NULL, OPTION_MAX_GAP },
-	{ "stepwise", no_argument, NULL, OPTION_STEPWISE },
-	{ "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ NULL, 0, NULL, 0 },
+	{"device", required_argument, NULL, OPTION_DEVICE},
+	{"socket", required_argument, NULL, OPTION_SOCKET},
+	{"name", required_argument, NULL, OPTION_NAME},
+	{"time-scale", required_argument, NULL, OPTION_TIME_SCALE},
+	{"max-gap-ms", required_argument, NULL, OPTION_MAX_GAP},
+	{"stepwise", no_argument, NULL, OPTION_STEPWISE},
+	{"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+	{"help", no_argument, NULL, OPTION_HELP},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{NULL, 0, NULL, 0},
 };
 
 static int take_option(struct options *options, int key)
@@ -142,8 +143,8 @@ static int take_option(struct options *options, int key)
 		return 0;
 	case OPTION_NAME:
 		options->name = optarg;
-		return strlen(optarg) < VGPU_PF_NAME_BYTES ? 0 : fail_usage("name is too long",
-									    optarg);
+		return strlen(optarg) < VGPU_PF_NAME_BYTES ? 0
+							   : fail_usage("name is too long", optarg);
 	case OPTION_TIME_SCALE:
 		return parse_number(optarg, TIME_SCALE_MAX, &options->time_scale);
 	case OPTION_MAX_GAP:
@@ -168,9 +169,10 @@ static int parse_options(struct options *options, int argc, char **argv)
 {
 	int key;
 
-	*options = (struct options){ .name = "gpu0", .time_scale = 1,
-				     .max_gap_ms = MAX_GAP_DEFAULT_MS,
-				     .log_level = VGPU_OS_LOG_INFO };
+	*options = (struct options){.name = "gpu0",
+				    .time_scale = 1,
+				    .max_gap_ms = MAX_GAP_DEFAULT_MS,
+				    .log_level = VGPU_OS_LOG_INFO};
 	while ((key = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		if (take_option(options, key))
 			return -EINVAL;
@@ -223,12 +225,12 @@ static int open_signals(struct home *home)
 
 static int init_core(struct home *home)
 {
-	struct vgpu_pf_params params = { .home = VGPU_PF_HOME_PROCESS,
-					 .time_scale = home->options.time_scale,
-					 .max_gap_ms = home->options.max_gap_ms,
-					 .is_stepwise = home->options.is_stepwise,
-					 .event_ring = home->server.ring,
-					 .event_ring_bytes = home->server.ring_bytes };
+	struct vgpu_pf_params params = {.home = VGPU_PF_HOME_PROCESS,
+					.time_scale = home->options.time_scale,
+					.max_gap_ms = home->options.max_gap_ms,
+					.is_stepwise = home->options.is_stepwise,
+					.event_ring = home->server.ring,
+					.event_ring_bytes = home->server.ring_bytes};
 
 	if (getrandom(&params.boot_id, sizeof(params.boot_id), 0) != sizeof(params.boot_id))
 		return -errno;
@@ -275,13 +277,13 @@ static int try_attach(struct home *home)
 
 static uint32_t list_fds(struct home *home, struct pollfd *fds)
 {
-	fds[SLOT_SIGNAL] = (struct pollfd){ .fd = home->signal_fd, .events = POLLIN };
-	fds[SLOT_TIMER] = (struct pollfd){ .fd = home->os.timer_fd, .events = POLLIN };
+	fds[SLOT_SIGNAL] = (struct pollfd){.fd = home->signal_fd, .events = POLLIN};
+	fds[SLOT_TIMER] = (struct pollfd){.fd = home->os.timer_fd, .events = POLLIN};
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		fds[SLOT_VECTOR + i] =
-			(struct pollfd){ .fd = home->os.vector_fds[i], .events = POLLIN };
+			(struct pollfd){.fd = home->os.vector_fds[i], .events = POLLIN};
 	/* negative while not connected: poll() skips it */
-	fds[SLOT_DEVICE] = (struct pollfd){ .fd = home->os.device.fd, .events = POLLIN };
+	fds[SLOT_DEVICE] = (struct pollfd){.fd = home->os.device.fd, .events = POLLIN};
 	return SLOT_SERVER + vgpu_user_server_poll_fds(&home->server, fds + SLOT_SERVER);
 }
 

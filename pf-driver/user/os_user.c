@@ -34,8 +34,8 @@ static int config_read(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint
 
 static int config_write(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint32_t value)
 {
-	return vgpu_user_client_write(&os_of(os)->device, VFIO_USER_REGION_CONFIG, offset, &value,
-				      bytes);
+	return vgpu_user_client_post(&os_of(os)->device, VFIO_USER_REGION_CONFIG, offset, &value,
+				     bytes);
 }
 
 static int mmio_read(struct vgpu_os *os, uint32_t reg, uint32_t *value)
@@ -46,8 +46,8 @@ static int mmio_read(struct vgpu_os *os, uint32_t reg, uint32_t *value)
 
 static int mmio_write(struct vgpu_os *os, uint32_t reg, uint32_t value)
 {
-	return vgpu_user_client_write(&os_of(os)->device, VFIO_USER_REGION_BAR5,
-				      (uint64_t)reg * sizeof(value), &value, sizeof(value));
+	return vgpu_user_client_post(&os_of(os)->device, VFIO_USER_REGION_BAR5,
+				     (uint64_t)reg * sizeof(value), &value, sizeof(value));
 }
 
 static int vram_read(struct vgpu_os *os, uint64_t offset, void *data, uint32_t bytes)
@@ -92,8 +92,8 @@ static int dma_alloc(struct vgpu_os *core_os, uint32_t bytes, struct vgpu_os_dma
 	if (!block || !find_gap(os, rounded, &block->offset))
 		return -ENOMEM;
 	/* returns the pages, so the next use reads zeroes */
-	if (fallocate(os->dma_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		      (off_t)block->offset, rounded))
+	if (fallocate(os->dma_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)block->offset,
+		      rounded))
 		return -errno;
 	block->bytes = rounded;
 	dma->cpu = (char *)os->dma_memory + block->offset;
@@ -123,8 +123,8 @@ static uint64_t now_ns(struct vgpu_os *os)
 
 static void timer_arm(struct vgpu_os *os, uint64_t deadline_ns)
 {
-	struct itimerspec when = { .it_value = { (time_t)(deadline_ns / VGPU_NS_PER_S),
-						 (long)(deadline_ns % VGPU_NS_PER_S) } };
+	struct itimerspec when = {.it_value = {(time_t)(deadline_ns / VGPU_NS_PER_S),
+					       (long)(deadline_ns % VGPU_NS_PER_S)}};
 
 	timerfd_settime(os_of(os)->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
@@ -159,7 +159,7 @@ static void request_done(struct vgpu_os *os, uint64_t token, int error, const ch
 		hooks->request_done(hooks->context, token, error, message);
 }
 
-static const char *const level_names[] = { "error", "warning", "info", "debug" };
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
 /**
  * vgpu_user_os_log() - write one line to stderr
@@ -253,7 +253,7 @@ void vgpu_user_os_fini(struct os_user *os)
  */
 int vgpu_user_os_connect(struct os_user *os, const char *path)
 {
-	struct vfio_user_dma dma = { .fd = os->dma_fd, .bus = DMA_BUS_BASE, .bytes = DMA_BYTES };
+	struct vfio_user_dma dma = {.fd = os->dma_fd, .bus = DMA_BUS_BASE, .bytes = DMA_BYTES};
 	int error = vgpu_user_client_connect(&os->device, path);
 
 	if (!error)

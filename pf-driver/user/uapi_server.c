@@ -10,11 +10,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#define RING_HEAD_BYTES 4096u
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
 
@@ -40,10 +37,10 @@ static void drop_client(struct uapi_server *server, struct uapi_client *client);
 static void send_reply(struct uapi_server *server, struct uapi_client *client,
 		       const struct outgoing *reply)
 {
-	struct iovec parts[2] = { { (void *)(uintptr_t)&reply->head, sizeof(reply->head) },
-				  { (void *)(uintptr_t)reply->body, reply->head.size } };
-	struct msghdr message = { .msg_iov = parts, .msg_iovlen = reply->head.size ? 2 : 1 };
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_REPLY_FDS * sizeof(int))] = { 0 };
+	struct iovec parts[2] = {{(void *)(uintptr_t)&reply->head, sizeof(reply->head)},
+				 {(void *)(uintptr_t)reply->body, reply->head.size}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = reply->head.size ? 2 : 1};
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_REPLY_FDS * sizeof(int))] = {0};
 	struct cmsghdr *header;
 
 	if (reply->fd_count) {
@@ -63,8 +60,10 @@ static void send_reply(struct uapi_server *server, struct uapi_client *client,
 static void reply_plain(struct uapi_server *server, struct uapi_client *client,
 			const struct incoming *in, int error, const char *text)
 {
-	struct outgoing reply = { .head = { .magic = VGPU_PF_UAPI_MAGIC, .error = error,
-					    .op = in->head.op, .cookie = in->head.cookie } };
+	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
+					  .error = error,
+					  .op = in->head.op,
+					  .cookie = in->head.cookie}};
 
 	snprintf(reply.head.message, sizeof(reply.head.message), "%s", text);
 	send_reply(server, client, &reply);
@@ -75,9 +74,11 @@ static void reply_with_struct(struct uapi_server *server, struct uapi_client *cl
 			      const struct uapi_pending *pending, int error, const char *text)
 {
 	uint32_t full = vgpu_pf_request_size(pending->op);
-	struct outgoing reply = { .head = { .magic = VGPU_PF_UAPI_MAGIC, .error = error,
-					    .op = pending->op, .cookie = pending->cookie },
-				  .body = pending->payload };
+	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
+					  .error = error,
+					  .op = pending->op,
+					  .cookie = pending->cookie},
+				 .body = pending->payload};
 
 	reply.head.size = pending->client_bytes < full ? pending->client_bytes : full;
 	snprintf(reply.head.message, sizeof(reply.head.message), "%s", error ? text : "");
@@ -184,13 +185,16 @@ static int64_t on_stream_read(void *context, void *data, uint32_t bytes)
 static void get_event_ring(struct uapi_server *server, struct uapi_client *client,
 			   const struct incoming *in)
 {
-	struct vgpu_pf_event_ring_info info = { .size = sizeof(info),
-						.entries = UAPI_RING_ENTRIES,
-						.bytes = server->ring_bytes,
-						.events_offset = RING_HEAD_BYTES };
-	struct outgoing reply = { .head = { .magic = VGPU_PF_UAPI_MAGIC, .op = in->head.op,
-					    .cookie = in->head.cookie, .size = sizeof(info) },
-				  .body = &info, .fd_count = 2 };
+	struct vgpu_pf_event_ring_info info = {.size = sizeof(info),
+					       .entries = UAPI_RING_ENTRIES,
+					       .bytes = server->ring_bytes,
+					       .events_offset = UAPI_RING_HEAD_BYTES};
+	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
+					  .op = in->head.op,
+					  .cookie = in->head.cookie,
+					  .size = sizeof(info)},
+				 .body = &info,
+				 .fd_count = 2};
 
 	if (client->event_fd < 0)
 		client->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -217,7 +221,7 @@ static bool is_lease_elsewhere(const struct uapi_server *server, const struct ua
 static void take_lease(struct uapi_server *server, struct uapi_client *client,
 		       const struct incoming *in)
 {
-	struct vgpu_pf_lease lease = { 0 };
+	struct vgpu_pf_lease lease = {0};
 
 	memcpy(&lease, in->body, in->body_bytes < sizeof(lease) ? in->body_bytes : sizeof(lease));
 	if (lease.acquire > 1) {
@@ -300,8 +304,8 @@ static void open_stream(struct uapi_server *server, struct incoming *in, uint64_
 	in->fd = -1;
 }
 
-static void run_request(struct uapi_server *server, struct uapi_client *client,
-			struct incoming *in, struct uapi_pending *pending)
+static void run_request(struct uapi_server *server, struct uapi_client *client, struct incoming *in,
+			struct uapi_pending *pending)
 {
 	uint32_t known = vgpu_pf_request_size(in->head.op);
 	uint64_t token = ++server->next_token;
@@ -385,11 +389,13 @@ static const char *check_message(const struct uapi_server *server, struct incomi
 
 static void read_client(struct uapi_server *server, struct uapi_client *client)
 {
-	struct iovec part = { server->message, sizeof(server->message) };
+	struct iovec part = {server->message, sizeof(server->message)};
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_REQUEST_FDS * sizeof(int))];
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-				  .msg_controllen = sizeof(control) };
-	struct incoming in = { .fd = -1 };
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control)};
+	struct incoming in = {.fd = -1};
 	ssize_t bytes = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	const char *wrong;
 
@@ -412,7 +418,7 @@ static void read_client(struct uapi_server *server, struct uapi_client *client)
 static void accept_client(struct uapi_server *server)
 {
 	int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred peer = { .uid = (uid_t)-1 };
+	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t bytes = sizeof(peer);
 
 	if (fd < 0)
@@ -459,14 +465,14 @@ uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,
 	uint32_t count = 0;
 
 	if (server->listen_fd >= 0)
-		fds[count++] = (struct pollfd){ .fd = server->listen_fd, .events = POLLIN };
+		fds[count++] = (struct pollfd){.fd = server->listen_fd, .events = POLLIN};
 	if (server->is_stream_blocked)
-		fds[count++] = (struct pollfd){ .fd = server->stream_fd,
-						.events = server->stream_events };
+		fds[count++] =
+			(struct pollfd){.fd = server->stream_fd, .events = server->stream_events};
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
 		if (server->clients[i].fd >= 0)
-			fds[count++] = (struct pollfd){ .fd = server->clients[i].fd,
-							.events = POLLIN };
+			fds[count++] =
+				(struct pollfd){.fd = server->clients[i].fd, .events = POLLIN};
 	return count;
 }
 
@@ -501,24 +507,6 @@ void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fd
 
 /* ---- start and end ---- */
 
-/* clients get a ring that they can only read: writable maps end with ours */
-static int make_ring(struct uapi_server *server)
-{
-	server->ring_bytes =
-		RING_HEAD_BYTES + UAPI_RING_ENTRIES * (uint32_t)sizeof(struct vgpu_pf_event);
-	server->ring_fd = memfd_create("vgpu-pf-events", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (server->ring_fd < 0 || ftruncate(server->ring_fd, server->ring_bytes))
-		return -errno;
-	server->ring = mmap(NULL, server->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    server->ring_fd, 0);
-	if (server->ring == MAP_FAILED)
-		return -errno;
-	if (fcntl(server->ring_fd, F_ADD_SEALS,
-		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
-		return -errno;
-	return 0;
-}
-
 /**
  * vgpu_user_server_init() - make a server that does not listen yet
  * @server: filled in; its ring is for vgpu_pf_init()
@@ -543,50 +531,7 @@ int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 	hooks->events_notify = on_events;
 	hooks->stream_write = on_stream_write;
 	hooks->stream_read = on_stream_read;
-	return make_ring(server);
-}
-
-static bool answers(const struct sockaddr_un *address)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool is_there = fd >= 0 && connect(fd, (const struct sockaddr *)address,
-					   sizeof(*address)) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return is_there;
-}
-
-/**
- * vgpu_user_server_listen() - bind the socket; a stale one is replaced
- * @server: the server
- * @path: where
- *
- * Return: 0, -EADDRINUSE if somebody answers there, -EEXIST if it is not a socket, or an errno.
- */
-int vgpu_user_server_listen(struct uapi_server *server, const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct stat there;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	if (lstat(path, &there) == 0) {
-		if (!S_ISSOCK(there.st_mode))
-			return -EEXIST;
-		if (answers(&address))
-			return -EADDRINUSE;
-		unlink(path);
-	}
-	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (server->listen_fd < 0)
-		return -errno;
-	if (fchmod(server->listen_fd, S_IRUSR | S_IWUSR) ||
-	    bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    listen(server->listen_fd, (int)UAPI_CLIENTS))
-		return -errno;
-	return 0;
+	return vgpu_user_server_make_ring(server);
 }
 
 /**

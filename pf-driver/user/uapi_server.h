@@ -26,6 +26,7 @@ extern "C" {
 #define UAPI_CLIENT_REQUESTS 4u
 #define UAPI_MESSAGE_BYTES   0x8000u
 #define UAPI_RING_ENTRIES    16384u
+#define UAPI_RING_HEAD_BYTES 4096u
 #define UAPI_POLL_FDS	     (2u + UAPI_CLIENTS)
 
 /* a request that the core has not finished yet; its payload is the core's until then */
@@ -38,7 +39,7 @@ struct uapi_pending {
 };
 
 struct uapi_client {
-	int fd; /* -1: free */
+	int fd;	      /* -1: free */
 	int event_fd; /* -1: has not asked for the ring */
 	bool may_write;
 	bool holds_lease;
@@ -48,7 +49,7 @@ struct uapi_client {
 struct uapi_server {
 	struct vgpu_pf *pf;
 	struct os_user_hooks *hooks; /* of the home's os */
-	int listen_fd; /* -1: none (tests hand clients in) */
+	int listen_fd;		     /* -1: none (tests hand clients in) */
 	int ring_fd;
 	void *ring;
 	uint32_t ring_bytes;
@@ -64,6 +65,7 @@ struct uapi_server {
 
 int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 			  struct os_user_hooks *hooks);
+int vgpu_user_server_make_ring(struct uapi_server *server);
 int vgpu_user_server_listen(struct uapi_server *server, const char *path);
 void vgpu_user_server_fini(struct uapi_server *server);
 int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user);

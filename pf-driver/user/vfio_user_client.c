@@ -48,15 +48,15 @@ struct irq_set {
 	uint32_t argsz, flags, index, start, count;
 };
 
-#define DMA_READ_WRITE	     0x3u
-#define IRQ_DATA_EVENTFD     (1u << 2)
-#define IRQ_ACTION_TRIGGER   (1u << 5)
-#define MAX_FDS		     8u
-#define MAX_TRANSFER	     0x100000u
-#define MIN_TRANSFER	     4096u
-#define MAX_REPLY_EXTRA	     4096u
-#define PROTOCOL_MAJOR	     0
-#define PROTOCOL_MINOR	     0
+#define DMA_READ_WRITE	   0x3u
+#define IRQ_DATA_EVENTFD   (1u << 2)
+#define IRQ_ACTION_TRIGGER (1u << 5)
+#define MAX_FDS		   8u
+#define MAX_TRANSFER	   0x100000u
+#define MIN_TRANSFER	   4096u
+#define MAX_REPLY_EXTRA	   4096u
+#define PROTOCOL_MAJOR	   0
+#define PROTOCOL_MINOR	   0
 static const char capabilities[] =
 	"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":1048576,\"pgsizes\":4096}}";
 
@@ -70,7 +70,7 @@ struct request {
 	size_t data_bytes;
 	const int *fds;
 	uint32_t fd_count;
-	void *reply; /* receives what follows the reply's header */
+	void *reply;	    /* receives what follows the reply's header */
 	size_t reply_bytes; /* room; the reply must not be longer */
 	size_t reply_got;
 };
@@ -132,12 +132,12 @@ static void consume(struct msghdr *message, size_t sent)
 
 static int send_request(struct vfio_user_client *client, const struct request *request)
 {
-	struct message_header header = { .id = client->next_id, .command = request->command,
-					 .flags = request->flags };
-	struct iovec parts[3] = { { &header, sizeof(header) },
-				  { (void *)(uintptr_t)request->body, request->body_bytes },
-				  { (void *)(uintptr_t)request->data, request->data_bytes } };
-	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 3 };
+	struct message_header header = {
+		.id = client->next_id, .command = request->command, .flags = request->flags};
+	struct iovec parts[3] = {{&header, sizeof(header)},
+				 {(void *)(uintptr_t)request->body, request->body_bytes},
+				 {(void *)(uintptr_t)request->data, request->data_bytes}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_FDS * sizeof(int))];
 
 	header.size = (uint32_t)(sizeof(header) + request->body_bytes + request->data_bytes);
@@ -177,9 +177,11 @@ static int receive_all(struct vfio_user_client *client, void *data, size_t bytes
 static int refuse_server_request(struct vfio_user_client *client,
 				 const struct message_header *asked)
 {
-	struct message_header reply = { .id = asked->id, .command = asked->command,
-					.size = sizeof(reply), .flags = FLAG_REPLY | FLAG_ERROR,
-					.error = ENOTSUP };
+	struct message_header reply = {.id = asked->id,
+				       .command = asked->command,
+				       .size = sizeof(reply),
+				       .flags = FLAG_REPLY | FLAG_ERROR,
+				       .error = ENOTSUP};
 	char skipped[256];
 	size_t rest = asked->size - sizeof(*asked);
 
@@ -194,9 +196,9 @@ static int refuse_server_request(struct vfio_user_client *client,
 	}
 	if (asked->flags & FLAG_NO_REPLY)
 		return 0;
-	return send(client->fd, &reply, sizeof(reply), MSG_NOSIGNAL) == (ssize_t)sizeof(reply) ?
-		       0 :
-		       -ENODEV;
+	return send(client->fd, &reply, sizeof(reply), MSG_NOSIGNAL) == (ssize_t)sizeof(reply)
+		       ? 0
+		       : -ENODEV;
 }
 
 static int receive_header(struct vfio_user_client *client, struct message_header *header)
@@ -256,12 +258,15 @@ static uint32_t offered_transfer(const char *json)
 
 static int negotiate(struct vfio_user_client *client)
 {
-	uint16_t version[2] = { PROTOCOL_MAJOR, PROTOCOL_MINOR };
+	uint16_t version[2] = {PROTOCOL_MAJOR, PROTOCOL_MINOR};
 	char reply[MAX_REPLY_EXTRA + 1];
-	struct request request = { .command = COMMAND_VERSION, .body = version,
-				   .body_bytes = sizeof(version), .data = capabilities,
-				   .data_bytes = sizeof(capabilities), .reply = reply,
-				   .reply_bytes = MAX_REPLY_EXTRA };
+	struct request request = {.command = COMMAND_VERSION,
+				  .body = version,
+				  .body_bytes = sizeof(version),
+				  .data = capabilities,
+				  .data_bytes = sizeof(capabilities),
+				  .reply = reply,
+				  .reply_bytes = MAX_REPLY_EXTRA};
 	int error = transact(client, &request);
 
 	if (error)
@@ -285,8 +290,8 @@ static int negotiate(struct vfio_user_client *client)
  */
 int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct timeval limit = { .tv_sec = VFIO_USER_REPLY_TIMEOUT_MS / 1000 };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval limit = {.tv_sec = VFIO_USER_REPLY_TIMEOUT_MS / 1000};
 	int error;
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -312,9 +317,11 @@ static int read_part(struct vfio_user_client *client, struct region_access acces
 {
 	/* the reply repeats the access before the data */
 	char *reply = malloc(sizeof(access) + access.count);
-	struct request request = { .command = COMMAND_REGION_READ, .body = &access,
-				   .body_bytes = sizeof(access), .reply = reply,
-				   .reply_bytes = sizeof(access) + access.count };
+	struct request request = {.command = COMMAND_REGION_READ,
+				  .body = &access,
+				  .body_bytes = sizeof(access),
+				  .reply = reply,
+				  .reply_bytes = sizeof(access) + access.count};
 	int error;
 
 	if (!reply)
@@ -332,9 +339,11 @@ static int read_part(struct vfio_user_client *client, struct region_access acces
 static int read_small(struct vfio_user_client *client, struct region_access access, void *data)
 {
 	char reply[sizeof(access) + 8];
-	struct request request = { .command = COMMAND_REGION_READ, .body = &access,
-				   .body_bytes = sizeof(access), .reply = reply,
-				   .reply_bytes = sizeof(access) + access.count };
+	struct request request = {.command = COMMAND_REGION_READ,
+				  .body = &access,
+				  .body_bytes = sizeof(access),
+				  .reply = reply,
+				  .reply_bytes = sizeof(access) + access.count};
 	int error = transact(client, &request);
 
 	if (!error && request.reply_got != request.reply_bytes)
@@ -360,7 +369,7 @@ int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint
 
 	while (bytes && !error) {
 		uint32_t part = bytes < client->max_transfer ? bytes : client->max_transfer;
-		struct region_access access = { offset, region, part };
+		struct region_access access = {offset, region, part};
 
 		error = part <= 8 ? read_small(client, access, at) : read_part(client, access, at);
 		at += part;
@@ -386,12 +395,15 @@ int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uin
 
 	while (bytes && !error) {
 		uint32_t part = bytes < client->max_transfer ? bytes : client->max_transfer;
-		struct region_access access = { offset, region, part };
+		struct region_access access = {offset, region, part};
 		struct region_access echo;
-		struct request request = { .command = COMMAND_REGION_WRITE, .body = &access,
-					   .body_bytes = sizeof(access), .data = at,
-					   .data_bytes = part, .reply = &echo,
-					   .reply_bytes = sizeof(echo) };
+		struct request request = {.command = COMMAND_REGION_WRITE,
+					  .body = &access,
+					  .body_bytes = sizeof(access),
+					  .data = at,
+					  .data_bytes = part,
+					  .reply = &echo,
+					  .reply_bytes = sizeof(echo)};
 
 		error = transact(client, &request);
 		at += part;
@@ -399,6 +411,28 @@ int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uin
 		bytes -= part;
 	}
 	return error;
+}
+
+/**
+ * vgpu_user_client_post() - write to a region without waiting for it to be done
+ * @client: the client
+ * @region: VFIO_USER_REGION_*
+ * @offset: in the region
+ * @data: the bytes
+ * @bytes: 1 to 8
+ */
+int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint64_t offset,
+			  const void *data, uint32_t bytes)
+{
+	struct region_access access = {offset, region, bytes};
+	struct request request = {.command = COMMAND_REGION_WRITE,
+				  .flags = FLAG_NO_REPLY,
+				  .body = &access,
+				  .body_bytes = sizeof(access),
+				  .data = data,
+				  .data_bytes = bytes};
+
+	return transact(client, &request);
 }
 
 /**
@@ -411,12 +445,19 @@ int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uin
 int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, const int *fds,
 			      uint32_t count)
 {
-	struct irq_set set = { .argsz = sizeof(set), .flags = IRQ_DATA_EVENTFD | IRQ_ACTION_TRIGGER,
-			       .index = index, .start = 0, .count = count };
+	struct irq_set set = {.argsz = sizeof(set),
+			      .flags = IRQ_DATA_EVENTFD | IRQ_ACTION_TRIGGER,
+			      .index = index,
+			      .start = 0,
+			      .count = count};
 	char reply[64];
-	struct request request = { .command = COMMAND_DEVICE_SET_IRQS, .body = &set,
-				   .body_bytes = sizeof(set), .fds = fds, .fd_count = count,
-				   .reply = reply, .reply_bytes = sizeof(reply) };
+	struct request request = {.command = COMMAND_DEVICE_SET_IRQS,
+				  .body = &set,
+				  .body_bytes = sizeof(set),
+				  .fds = fds,
+				  .fd_count = count,
+				  .reply = reply,
+				  .reply_bytes = sizeof(reply)};
 
 	if (count > MAX_FDS)
 		return -EINVAL;
@@ -430,12 +471,19 @@ int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, c
  */
 int vgpu_user_client_map_dma(struct vfio_user_client *client, const struct vfio_user_dma *dma)
 {
-	struct dma_map map = { .argsz = sizeof(map), .flags = DMA_READ_WRITE,
-			       .offset = dma->offset, .address = dma->bus, .size = dma->bytes };
+	struct dma_map map = {.argsz = sizeof(map),
+			      .flags = DMA_READ_WRITE,
+			      .offset = dma->offset,
+			      .address = dma->bus,
+			      .size = dma->bytes};
 	char reply[64];
-	struct request request = { .command = COMMAND_DMA_MAP, .body = &map,
-				   .body_bytes = sizeof(map), .fds = &dma->fd, .fd_count = 1,
-				   .reply = reply, .reply_bytes = sizeof(reply) };
+	struct request request = {.command = COMMAND_DMA_MAP,
+				  .body = &map,
+				  .body_bytes = sizeof(map),
+				  .fds = &dma->fd,
+				  .fd_count = 1,
+				  .reply = reply,
+				  .reply_bytes = sizeof(reply)};
 
 	return transact(client, &request);
 }

@@ -2,9 +2,10 @@
 /*
  * Client side of vfio-user (QEMU docs/interop/vfio-user.rst, protocol 0.0) over a stream socket, as
  * far as a PF driver needs it: region access, interrupts by eventfd, memory for DMA by memfd.
- * Requests are answered one at a time within VFIO_USER_REPLY_TIMEOUT_MS; any breach of protocol or
- * time closes the connection, after which every call returns -ENODEV until the next connect.
- * Single-threaded. Used by os_user.c.
+ * Requests are answered one at a time within VFIO_USER_REPLY_TIMEOUT_MS; small writes may be
+ * posted, as on PCI: they keep their order, and a read after them sees their effect. Any breach of
+ * protocol or time closes the connection, after which every call returns -ENODEV until the next
+ * connect. Single-threaded. Used by os_user.c.
  */
 #ifndef VGPU_USER_VFIO_USER_CLIENT_H
 #define VGPU_USER_VFIO_USER_CLIENT_H
@@ -45,6 +46,8 @@ int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint
 			  void *data, uint32_t bytes);
 int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			   const void *data, uint32_t bytes);
+int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint64_t offset,
+			  const void *data, uint32_t bytes);
 int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, const int *fds,
 			      uint32_t count);
 int vgpu_user_client_map_dma(struct vfio_user_client *client, const struct vfio_user_dma *dma);

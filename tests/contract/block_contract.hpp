@@ -83,7 +83,7 @@ TYPED_TEST_P(BlockContract, ATruncatedStreamIsAnErrorAndLeavesTheResetState) {
         TypeParam target;
         target.disturb(1);
         target.block().drain();
-        Reader in(std::span(stream).first(size));
+        Reader in(std::span<const std::byte>(stream).first(size));
         EXPECT_FALSE(target.block().load(in)) << size << " of " << stream.size();
         EXPECT_EQ(saved(target.block()), power_on) << size << " of " << stream.size();
     }

@@ -53,7 +53,7 @@ public:
 
     [[nodiscard]] Result<> bytes(std::span<std::byte> out) {
         if (out.size() > in_.size()) return fail(EPROTO, "state stream is truncated");
-        std::memcpy(out.data(), in_.data(), out.size());
+        if (!out.empty()) std::memcpy(out.data(), in_.data(), out.size());
         in_ = in_.subspan(out.size());
         return {};
     }

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint32_t kDwordBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kOffsetUnit = 16;  // of GFX_SCH_OFFSET
-constexpr std::uint32_t kResetDevice = 1;  // RESET_CONTROL
 constexpr std::uint32_t kValidBit = 1u << 31;
 
 constexpr std::uint32_t kMailboxIntrs =
@@ -87,6 +86,8 @@ std::uint32_t Vsec::read_dword(std::uint32_t offset) const {
             return enable_;
         case GPUIOV_INTR_STATUS:
             return status_;
+        case GPUIOV_RESET_CONTROL:
+            return hooks_.is_resetting() ? GPUIOV_RESET_WHOLE : 0u;
         case GPUIOV_HVVM_MBOX1:
             return mailbox_;
         case GPUIOV_TOTAL_FB_AVAILABLE:
@@ -118,7 +119,7 @@ void Vsec::write_dword(std::uint32_t offset, std::uint32_t value, std::uint32_t 
             status_.fetch_and(~(value & mask));
             return;
         case GPUIOV_RESET_CONTROL:
-            if ((value & mask & kResetDevice) != 0) hooks_.reset_device();
+            if ((value & mask & GPUIOV_RESET_WHOLE) != 0) hooks_.reset_device();
             return;
         case GPUIOV_HVVM_MBOX1:
             mailbox_.fetch_and(~(value & mask & kAckBits));

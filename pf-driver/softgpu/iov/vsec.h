@@ -41,7 +41,8 @@ public:
     struct Hooks {
         std::function<void(gpuiov_vector)> raise;
         std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
-        std::function<void()> reset_device;       ///< RESET_CONTROL bit 0 was written
+        std::function<void()> reset_device;       ///< GPUIOV_RESET_WHOLE was written
+        std::function<bool()> is_resetting;       ///< shown by it until the reset is done
     };
 
     Vsec(const Spec& spec, WorldSwitch& scheduler, Hooks hooks);

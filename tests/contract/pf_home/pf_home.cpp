@@ -52,17 +52,16 @@ private:
         params.event_ring_bytes = server_.ring_bytes;
         std::strcpy(params.name, "gpu0");
         vgpu_pf_init(pf_.get(), gpu_.os(), &params);
-        gpu_.forward = {
-            [this](std::uint64_t token, int error, const char* text) {
-                hooks_.request_done(hooks_.context, token, error, text);
-            },
-            [this] { hooks_.events_notify(hooks_.context); },
-            [this](const void* data, std::uint32_t bytes) {
-                return hooks_.stream_write(hooks_.context, data, bytes);
-            },
-            [this](void* data, std::uint32_t bytes) {
-                return hooks_.stream_read(hooks_.context, data, bytes);
-            }};
+        gpu_.forward = {[this](std::uint64_t token, int error, const char* text) {
+                            hooks_.request_done(hooks_.context, token, error, text);
+                        },
+                        [this] { hooks_.events_notify(hooks_.context); },
+                        [this](const void* data, std::uint32_t bytes) {
+                            return hooks_.stream_write(hooks_.context, data, bytes);
+                        },
+                        [this](void* data, std::uint32_t bytes) {
+                            return hooks_.stream_read(hooks_.context, data, bytes);
+                        }};
         gpu_.bind(pf_.get());
         vgpu_pf_attach(pf_.get());
     }
@@ -84,11 +83,11 @@ private:
 class ProcessHome final : public PfHome {
 public:
     ProcessHome() {
-        gpu_.emplace(ChildProcess::Spec{"softgpu",
-                                        {program("softgpu"), "--name", "gpu0", "--vfs", "4",
-                                         "--vram-mb", "512", "--aperture-mb", "256", "--cus", "8",
-                                         "--threads", "1", "--socket-dir", dir_.path()},
-                                        dir_.file("softgpu.log")});
+        gpu_.emplace(ChildProcess::Spec{
+            "softgpu",
+            {program("softgpu"), "--name", "gpu0", "--vfs", "4", "--vram-mb", "512",
+             "--aperture-mb", "256", "--cus", "8", "--threads", "1", "--socket-dir", dir_.path()},
+            dir_.file("softgpu.log")});
         gpu_->wait_for_output("ready");
         start();
     }

@@ -334,8 +334,7 @@ TEST_P(PfHomeContract, ADumpIsText) {
     vgpu_pf_stream dump{sizeof(dump), 0, 0, 0, 0};
     ASSERT_EQ(client->request(VGPU_PF_OP_DUMP, dump, file.get()), 0) << client->message();
     std::string text(dump.bytes, ' ');
-    ASSERT_EQ(pread(file.get(), text.data(), text.size(), 0),
-              static_cast<ssize_t>(text.size()));
+    ASSERT_EQ(pread(file.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
     EXPECT_THAT(text, HasSubstr("VF1: PROVISIONED, generation 1"));
 }
 

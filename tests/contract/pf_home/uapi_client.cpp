@@ -11,8 +11,8 @@ namespace vgpu::test {
 
 namespace {
 
-constexpr int kTurns = 2000;     // of the pump, until a reply is given up
-constexpr int kWaitMs = 20000;   // for a home that runs by itself
+constexpr int kTurns = 2000;    // of the pump, until a reply is given up
+constexpr int kWaitMs = 20000;  // for a home that runs by itself
 constexpr std::size_t kMaxReply = 65536;
 constexpr std::size_t kMaxFds = 2;
 

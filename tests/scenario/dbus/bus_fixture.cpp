@@ -30,7 +30,11 @@ constexpr std::string_view kBusConfig = R"(<!DOCTYPE busconfig PUBLIC
     <allow receive_type="signal"/>
     <allow send_destination="org.freedesktop.DBus"/>
   </policy>
-  <policy user="{}"><allow own="org.vgpu1"/></policy>
+  <policy user="{}">
+    <allow own="org.vgpu1"/>
+    <allow own="org.freedesktop.PolicyKit1"/>
+    <allow send_destination="org.freedesktop.PolicyKit1"/>
+  </policy>
   <include>{}</include>
 </busconfig>
 )";
@@ -49,7 +53,7 @@ BusFixture::BusFixture()
     write_files();
     bus.emplace(test::ChildProcess::Spec{
         "dbus-daemon",
-        {"dbus-daemon", "--nofork", "--nopidfile", "--nosyslog", "--print-address=1",
+        {"/usr/bin/dbus-daemon", "--nofork", "--nopidfile", "--nosyslog", "--print-address=1",
          "--config-file=" + directory.file("bus.conf")},
         directory.file("bus.log")});
     bus->wait_for_output("unix:path=");
@@ -63,14 +67,17 @@ void BusFixture::write_files() const {
         << fmt::format(kDaemonConfig, directory.path().string());
 }
 
-std::vector<std::string> BusFixture::daemon_command() const {
-    return {test::program("vgpud"),       "--bus",       address,       "--config",
-            directory.file("vgpud.json"), "--no-polkit", "--log-level", "debug"};
+std::vector<std::string> BusFixture::daemon_command(Authority authority) const {
+    std::vector<std::string> command{
+        test::program("vgpud"),       "--bus",       address, "--config",
+        directory.file("vgpud.json"), "--log-level", "debug"};
+    if (authority == Authority::Owner) command.emplace_back("--no-polkit");
+    return command;
 }
 
-void BusFixture::start_daemon() {
+void BusFixture::start_daemon(Authority authority) {
     vgpud.reset();
-    vgpud.emplace(test::ChildProcess::Spec{"vgpud", daemon_command(),
+    vgpud.emplace(test::ChildProcess::Spec{"vgpud", daemon_command(authority),
                                            directory.file(fmt::format("vgpud{}.log", ++starts_))});
     vgpud->wait_for_output("vgpud: ready");
 }
@@ -89,8 +96,8 @@ nlohmann::json BusFixture::ctl_json(std::vector<std::string> arguments) const {
 
 test::Completed BusFixture::ctl_as_nobody(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(),
-                     {"setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
-                      test::program("vgpuctl"), "--bus", address});
+                     {"/usr/bin/setpriv", "--reuid", "nobody", "--regid", "nogroup",
+                      "--clear-groups", test::program("vgpuctl"), "--bus", address});
     return test::run(arguments);
 }
 

@@ -23,9 +23,12 @@ class BusFixture : public ::testing::Test {
 protected:
     BusFixture();
 
-    void start_daemon();
+    enum class Authority { Owner, Polkit };
+
+    void start_daemon(Authority authority = Authority::Owner);
     /// The arguments of vgpud.
-    [[nodiscard]] std::vector<std::string> daemon_command() const;
+    [[nodiscard]] std::vector<std::string> daemon_command(
+        Authority authority = Authority::Owner) const;
 
     /// vgpuctl ARGUMENTS, both streams in `out`.
     [[nodiscard]] test::Completed ctl(std::vector<std::string> arguments) const;

@@ -13,6 +13,7 @@
 #include "tests/scenario/demo/guest_report.h"
 #include "tests/scenario/demo/host.h"
 #include "tests/scenario/demo/measurement.h"
+#include "tests/support/stack/gpu_stack.h"
 
 namespace vgpu::demo {
 

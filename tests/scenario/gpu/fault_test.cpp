@@ -93,12 +93,14 @@ TEST(Faults, ResetByTheGuestsOwnVmmIsItsOwnAffair) {
     Guest one(stack, 1);
     Guest two(stack, 2);
     wait_progress(start_endless(one));
-    one.client.device().connection().reset();
+    one.client.device().reset();
     EXPECT_EQ(two.run_all(), "");
+    EXPECT_EQ(stack.pf().vf(2).flrs, 0u);
     // the same guest may start over
-    VfClient& vf = one.client;
-    vf.device().map_vram();
-    vf.boot();
+    one.client.forget();
+    one.client.boot();
+    auto& process = one.client.create_process();
+    EXPECT_EQ(run_programs(process, process.create_queue(), {"array_increment"}), "");
 }
 
 TEST(Faults, PausedVfGetsNoServiceAndResumes) {

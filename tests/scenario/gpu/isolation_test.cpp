@@ -143,7 +143,7 @@ TEST_F(Isolation, UnmappedAddressStopsTheProcessAndNobodyElse) {
     attacker->queue->dispatch(kernel, {.grid = {64, 1, 1}, .group = {64, 1, 1}},
                               args(out.address, kNowhere));
     const auto fault = attacker->process->wait_fault();
-    EXPECT_EQ(fault.source_data[0], kNowhere >> GPUVM_PAGE_SHIFT);
+    EXPECT_EQ(fault.source_data[0], static_cast<std::uint32_t>(kNowhere >> GPUVM_PAGE_SHIFT));
     EXPECT_EQ(fault.source_data[1] & IH_FAULT_DATA1_VA_HI_MASK, kNowhere >> 44);
     EXPECT_NE(fault.source_data[1] & IH_FAULT_DATA1_WRITE, 0u);
     EXPECT_EQ(run_programs(other, other_queue, {"array_increment"}), "");

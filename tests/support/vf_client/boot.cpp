@@ -517,8 +517,7 @@ void VfClient::unload() {
     stop_kiq();
     ih_->stop(*psp_);
     psp_->destroy();
-    compute_.clear();
-    sdma_.clear();
+    forget();
     if (!mailbox_.send(MAILBOX_REL_GPU_FINI_ACCESS))
         throw VfError("mailbox: the PF did not acknowledge REL_GPU_FINI_ACCESS");
 }

@@ -57,6 +57,12 @@ void VfDevice::enable_pci() {
     connection_.write(wire::kRegionConfig, kPciCommand, bytes_of(kPciMemoryAndBusMaster));
 }
 
+void VfDevice::reset() {
+    connection_.reset();
+    enable_pci();
+    map_vram();
+}
+
 void VfDevice::map_vram() {
     auto region = connection_.region(VGPU_BAR_VRAM);
     aperture_bytes_ = region.size;

@@ -42,6 +42,9 @@ public:
     void doorbell(std::uint32_t index, std::uint64_t value);
     void doorbell32(std::uint32_t index, std::uint32_t value);
 
+    /// DEVICE_RESET, then what a VMM does after it: configuration space, interrupts, BAR0.
+    void reset();
+
     /// (Re-)maps BAR0: after the PF has given the VF its VRAM.
     void map_vram();
     /// VRAM as mapped; empty before map_vram() or when the device offers no mapping.

@@ -49,7 +49,7 @@ Buffer Gart::allocate(std::uint64_t bytes) {
 }
 
 void Gart::free(const Buffer& buffer) {
-    write_entries(buffer.address, 0, buffer.size(), 0);
+    if (!device_.vram().empty()) write_entries(buffer.address, 0, buffer.size(), 0);
     addresses_.free(buffer.address);
     device_.ram().free(buffer.backing);
 }

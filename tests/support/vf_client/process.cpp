@@ -38,6 +38,7 @@ Process::Process(VfClient& client, std::uint16_t pasid, unsigned doorbell_page)
 }
 
 Process::~Process() {
+    is_dying_ = true;
     drop_queues();
     while (!buffers_.empty()) free(Buffer(buffers_.back()));
 }
@@ -73,7 +74,7 @@ void Process::free(const Buffer& buffer) {
     if (found == buffers_.end()) throw VfError("free: not a buffer of this process");
     const auto freed = *found;
     buffers_.erase(found);
-    tables_->unmap(freed.address, freed.size());
+    if (!is_dying_) tables_->unmap(freed.address, freed.size());
     addresses_.free(freed.address);
     if (freed.place == Place::Vram)
         client_.vram().free(freed);
@@ -157,8 +158,10 @@ Kernel Process::load(const std::string& path, const std::string& name) {
 }
 
 bool Process::is_fault(const IvEntry& entry) const {
-    return entry.client_id == IH_CLIENT_UTCL2 && entry.source_id == IH_SOURCE_VM_FAULT &&
-           entry.pasid == pasid_;
+    // UTCL2 reports for the GFX hub, VMC for MMHUB, which SDMA uses
+    const bool is_hub =
+        entry.client_id == IH_CLIENT_UTCL2 || entry.client_id == IH_CLIENT_VMC;
+    return is_hub && entry.source_id == IH_SOURCE_VM_FAULT && entry.pasid == pasid_;
 }
 
 void Process::check_for_trouble() {

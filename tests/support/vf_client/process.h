@@ -79,6 +79,7 @@ private:
     Buffer signals_;
     std::uint32_t next_event_ = 1;
     std::uint64_t code_generation_ = 0;
+    bool is_dying_ = false;  // its page tables go as a whole, whatever is left of them
     std::vector<std::unique_ptr<AqlQueue>> queues_;
     std::vector<std::unique_ptr<SdmaQueue>> sdma_queues_;
 };

@@ -48,6 +48,14 @@ void VfClient::destroy_process(Process& process) {
     processes_.erase(found);
 }
 
+void VfClient::forget() {
+    processes_.clear();
+    compute_.clear();
+    sdma_.clear();
+    ih_.reset();
+    psp_.reset();
+}
+
 bool VfClient::preempt_queues(milliseconds limit) {
     fence_.store<std::uint64_t>(0, kFenceInit);
     auto packets = pm4::unmap_queues(PM4_UNMAP_ALL_NON_STATIC, PM4_UNMAP_PREEMPT);

@@ -40,8 +40,7 @@ TEST(LifeCycleTable, NamesEveryStateAndEvent) {
     std::set<std::string> names;
     for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s)
         names.insert(vgpu_pf_control_state_name(s));
-    for (std::uint32_t e = 0; e < VGPU_VF_EVENTS; ++e)
-        names.insert(vgpu_pf_control_event_name(e));
+    for (std::uint32_t e = 0; e < VGPU_VF_EVENTS; ++e) names.insert(vgpu_pf_control_event_name(e));
     EXPECT_EQ(names.size(), std::size_t{VGPU_PF_VF_STATES} + std::size_t{VGPU_VF_EVENTS});
     EXPECT_STREQ(vgpu_pf_control_state_name(99), "?");
     EXPECT_STREQ(vgpu_pf_control_event_name(99), "?");
@@ -57,10 +56,9 @@ TEST(LifeCycleTable, EveryStateIsReachedAndSurvivesTheLossOfTheDevice) {
 
 TEST(LifeCycleTable, EveryStateWithResourcesCanBeReleasedOrLeavesByItself) {
     for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s) {
-        const bool is_exempt = s == VGPU_PF_VF_ABSENT || s == VGPU_PF_VF_RUNNING ||
-                               s == VGPU_PF_VF_SCRUBBING;
-        EXPECT_EQ(has_cell(s, VGPU_VF_EVENT_RELEASE), !is_exempt)
-            << vgpu_pf_control_state_name(s);
+        const bool is_exempt =
+            s == VGPU_PF_VF_ABSENT || s == VGPU_PF_VF_RUNNING || s == VGPU_PF_VF_SCRUBBING;
+        EXPECT_EQ(has_cell(s, VGPU_VF_EVENT_RELEASE), !is_exempt) << vgpu_pf_control_state_name(s);
     }
 }
 

@@ -411,8 +411,8 @@ void FakeGpu::start_bulk(std::uint32_t command) {
     op_busy_ = true;
     at(now_ + bulk_ns, [this, command] {
         op_busy_ = false;
-        op_refused_ =
-            !do_bulk(HW_GET(VGPU_OP_COMMAND, OPCODE, command), HW_GET(VGPU_OP_COMMAND, VF, command));
+        op_refused_ = !do_bulk(HW_GET(VGPU_OP_COMMAND, OPCODE, command),
+                               HW_GET(VGPU_OP_COMMAND, VF, command));
     });
 }
 
@@ -434,7 +434,8 @@ bool FakeGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
     };
     switch (opcode) {
         case VGPU_OP_SCRUB_VRAM:
-            for (std::uint64_t at = 0; at < bytes; at += kPage) vram_.erase(device(dst + at) / kPage);
+            for (std::uint64_t at = 0; at < bytes; at += kPage)
+                vram_.erase(device(dst + at) / kPage);
             return true;
         case VGPU_OP_VERIFY_ZERO:
             for (std::uint64_t at = 0; at < bytes; at += kPage) {
@@ -514,8 +515,8 @@ void FakeGpu::next_step() {
         {GPUIOV_CMD_RUN, GPUIOV_STATUS_ENABLING}};
     status_ = kWhile.contains(step) ? kWhile.at(step) : GPUIOV_STATUS_PENDING;
     std::uint64_t duration = step_ns;
-    const auto fault = std::ranges::find_if(
-        faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });
+    const auto fault =
+        std::ranges::find_if(faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });
     if (fault != faults.end()) {
         const Fault planned = *fault;
         faults.erase(fault);

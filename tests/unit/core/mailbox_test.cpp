@@ -109,9 +109,9 @@ TEST(Mailbox, FullAccessOpensTheRegisterGateUntilItIsReleased) {
     Rig rig;
     rig.provision(1);
     rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
-    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES),
-              HW_FIELD_MASK(VGPU_GATES, FB_EN) | HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) |
-                  HW_FIELD_MASK(VGPU_GATES, REGWR_EN));
+    EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), HW_FIELD_MASK(VGPU_GATES, FB_EN) |
+                                                       HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) |
+                                                       HW_FIELD_MASK(VGPU_GATES, REGWR_EN));
     EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
     rig.gpu.guest_sends(1, MAILBOX_REL_GPU_INIT_ACCESS);
     EXPECT_EQ(HW_GET(VGPU_GATES, REGWR_EN, rig.gpu.bank(1, REG_VGPU_VF0_GATES)), 0u);

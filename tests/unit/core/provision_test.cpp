@@ -84,8 +84,7 @@ TEST(Provision, OutOfVramNamesWhatIsFree) {
     ASSERT_EQ(rig.provision(1, 256), 0);
     ASSERT_EQ(rig.provision(2, 224), 0);
     EXPECT_EQ(rig.provision(3, 32), -ENOSPC);
-    EXPECT_EQ(rig.message(),
-              "VF3: VRAM of 32 MiB wanted, 16 MiB free; release or shrink a VF");
+    EXPECT_EQ(rig.message(), "VF3: VRAM of 32 MiB wanted, 16 MiB free; release or shrink a VF");
     EXPECT_EQ(rig.provision(1, 16), -EBUSY);
     EXPECT_THAT(rig.message(), HasSubstr("is PROVISIONED, not ABSENT"));
 }

@@ -176,7 +176,8 @@ TEST(Executor, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
     const std::uint64_t woken = rig.gpu.now();
     while (rig.gpu.loaded() != 2 && rig.gpu.now() < woken + kSecond) rig.gpu.run_for(10 * kUs);
     EXPECT_LE(rig.gpu.now() - woken, 100 * kUs);
-    EXPECT_LE(rig.vf(1).service.debit_ns, std::int64_t{10 * kUs}) << "time nobody else wanted is not charged";
+    EXPECT_LE(rig.vf(1).service.debit_ns, std::int64_t{10 * kUs})
+        << "time nobody else wanted is not charged";
 }
 
 TEST(Executor, AFreshSoleVfKeepsItsQuantumWhenAnotherWakes) {
@@ -251,8 +252,15 @@ TEST(Executor, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
     Rig rig({}, [](vgpu_pf_params& params) { params.max_gap_ms = 20; });
     rig.make_busy(1);
     rig.make_busy(2);
-    ASSERT_EQ(rig.set_table({{1, 10000}, {1, 10000}, {1, 10000}, {1, 10000}, {1, 10000},
-                             {1, 10000}, {1, 10000}, {1, 10000}, {2, 10000}}),
+    ASSERT_EQ(rig.set_table({{1, 10000},
+                             {1, 10000},
+                             {1, 10000},
+                             {1, 10000},
+                             {1, 10000},
+                             {1, 10000},
+                             {1, 10000},
+                             {1, 10000},
+                             {2, 10000}}),
               0);
     rig.gpu.run_for(kSecond);
     std::uint64_t last = 0, gap = 0, runs[3] = {};

@@ -153,7 +153,8 @@ TEST(GpuSchedule, RefusedTableIsTriedAgainButNotAtOnce) {
     ASSERT_TRUE(schedule.make_table(1, {}, 1s));
     schedule.refused(1s);
     EXPECT_FALSE(schedule.wants_table(1s + 5ms));
-    EXPECT_TRUE(schedule.wants_table(1s + 10ms));
+    EXPECT_FALSE(schedule.wants_table(1s + 15ms));
+    EXPECT_TRUE(schedule.wants_table(1s + 20ms));
 }
 
 TEST(ServiceAccount, WindowForgetsAndTotalsDoNot) {

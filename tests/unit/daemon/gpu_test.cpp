@@ -247,6 +247,38 @@ TEST(Gpu, LostEventsAreReconciledFromThePfsOwnCounter) {
     EXPECT_NEAR(world.gpu().view(1).share_total, 0.5, 0.01);
 }
 
+TEST(Gpu, NothingToDoMeansSleeping) {
+    const auto idle = [](World& world) {
+        world.pass(20ms);
+        world.pass(20ms);
+        return world.gpu().wake_at() - world.clock.now();
+    };
+    World world;
+    EXPECT_GE(idle(world), 200ms) << "no VF";
+    ASSERT_TRUE(world.create({}));
+    EXPECT_GE(idle(world), 200ms) << "one VF";
+    world.pf().refuse = "set_run_table";
+    ASSERT_TRUE(world.create({}));
+    for (int i = 0; i < 100; ++i) world.pass(20ms);
+    EXPECT_GE(idle(world), 200ms) << "a PF core that takes no table";
+    world.pf().refuse = "";
+    world.pf().info.device_lost = 1;
+    world.pass(2s);
+    EXPECT_GE(idle(world), 200ms) << "no device";
+}
+
+TEST(Gpu, RefusedTableIsSaidOnce) {
+    World world;
+    world.pf().refuse = "set_run_table";
+    ASSERT_TRUE(world.create({}));
+    world.manager->take_notices();
+    for (int i = 0; i < 100; ++i) world.pass(20ms);
+    EXPECT_FALSE(has_notice(world, "table-refused"));
+    world.pf().refuse = "";
+    world.pass(2s);
+    EXPECT_EQ(totals_of(world.pf().table).size(), 1u);
+}
+
 TEST(Gpu, GpuWithoutRoomIsPassedOver) {
     World world({"gpu0", "gpu1"});
     world.pf("gpu0").info.vram_free_bytes = 0;

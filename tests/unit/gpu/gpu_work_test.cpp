@@ -53,8 +53,8 @@ public:
         for (std::uint32_t i = 0; i < count; ++i) {
             const std::uint64_t from = kMcBase + kData + std::uint64_t{i} * kCopyBytes;
             const std::uint64_t to = from + kCopyBytes;
-            for (const std::uint32_t dword : {std::uint32_t{SDMA_OP_COPY_LINEAR}, kCopyBytes - 1,
-                                              0u, low32(from), high32(from), low32(to), high32(to)})
+            for (const std::uint32_t dword : {std::uint32_t{SDMA_OP_COPY}, kCopyBytes - 1, 0u,
+                                              low32(from), high32(from), low32(to), high32(to)})
                 packets.push_back(dword);
         }
         vf_.write(VGPU_BAR_VRAM, kRing, std::as_bytes(std::span(packets)));

@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/base/owned_fd.h"
 #include "tests/unit/iov/fake_panel.h"
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "pf-driver/hw/doorbell.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/vf_page_table.h"
 #include "tests/unit/iov/fake_panel.h"

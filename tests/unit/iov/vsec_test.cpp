@@ -26,13 +26,14 @@ protected:
     int switch_vector = 0;
     int mailbox_vector = 0;
     int resets = 0;
+    bool is_resetting = false;
     std::uint32_t busy = 0;
     Vsec vsec{{4, 512_MiB},
               rig.machine,
               {[this](gpuiov_vector v) {
                    ++(v == GPUIOV_VECTOR_SWITCH ? switch_vector : mailbox_vector);
                },
-               [this] { return busy; }, [this] { ++resets; }}};
+               [this] { return busy; }, [this] { ++resets; }, [this] { return is_resetting; }}};
 };
 
 TEST_F(VsecTest, PointsToItsSchedulerBlock) {
@@ -142,8 +143,12 @@ TEST_F(VsecTest, FramebufferSlicesAreStorage) {
 TEST_F(VsecTest, ResetControlResetsTheDevice) {
     write<std::uint8_t>(GPUIOV_RESET_CONTROL, 0);
     EXPECT_EQ(resets, 0);
-    write<std::uint8_t>(GPUIOV_RESET_CONTROL, 1);
+    write<std::uint8_t>(GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
     EXPECT_EQ(resets, 1);
+    is_resetting = true;
+    EXPECT_EQ(read<std::uint32_t>(GPUIOV_RESET_CONTROL), GPUIOV_RESET_WHOLE);
+    is_resetting = false;
+    EXPECT_EQ(read<std::uint32_t>(GPUIOV_RESET_CONTROL), 0u);
 }
 
 TEST_F(VsecTest, AccessesBeyondTheCapabilityDoNothing) {

@@ -89,7 +89,7 @@ TEST(VfioUserDmaMap, NumberOfMapsIsBounded) {
 TEST(VfioUserDmaUnmap, RemovesEveryMapInsideTheRange) {
     Served served;
     TestClient client = served.connect();
-    for (const std::uint64_t page : {1, 2, 5})
+    for (const std::uint64_t page : {1ull, 2ull, 5ull})
         EXPECT_EQ(client.error_of(Command::DmaMap, map_of(page * kPage, kPage)), 0);
     const auto reply = client.call(Command::DmaUnmap, unmap_of(0, 4 * kPage));
     EXPECT_EQ(reply.body, unmap_of(0, 4 * kPage));

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What the uapi server owns for its whole life: the event ring's memory and the listening socket.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "pf-driver/user/uapi_server.h"
+
+/**
+ * vgpu_user_server_make_ring() - memory for the event ring
+ * @server: ring, ring_fd and ring_bytes are set
+ *
+ * Clients get a ring that they can only read: writable maps end with ours.
+ */
+int vgpu_user_server_make_ring(struct uapi_server *server)
+{
+	server->ring_bytes =
+		UAPI_RING_HEAD_BYTES + UAPI_RING_ENTRIES * (uint32_t)sizeof(struct vgpu_pf_event);
+	server->ring_fd = memfd_create("vgpu-pf-events", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (server->ring_fd < 0 || ftruncate(server->ring_fd, server->ring_bytes))
+		return -errno;
+	server->ring = mmap(NULL, server->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    server->ring_fd, 0);
+	if (server->ring == MAP_FAILED)
+		return -errno;
+	if (fcntl(server->ring_fd, F_ADD_SEALS,
+		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		return -errno;
+	return 0;
+}
+
+static bool answers(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool is_there =
+		fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is_there;
+}
+
+/**
+ * vgpu_user_server_listen() - bind the socket; a stale one is replaced
+ * @server: the server
+ * @path: where
+ *
+ * Return: 0, -EADDRINUSE if somebody answers there, -EEXIST if it is not a socket, or an errno.
+ */
+int vgpu_user_server_listen(struct uapi_server *server, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat there;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	if (lstat(path, &there) == 0) {
+		if (!S_ISSOCK(there.st_mode))
+			return -EEXIST;
+		if (answers(&address))
+			return -EADDRINUSE;
+		unlink(path);
+	}
+	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server->listen_fd < 0)
+		return -errno;
+	if (fchmod(server->listen_fd, S_IRUSR | S_IWUSR) ||
+	    bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(server->listen_fd, (int)UAPI_CLIENTS))
+		return -errno;
+	return 0;
+}
