@@ -6,18 +6,6 @@
 function(vgpu_tests level area)
     cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
     set(objects tests_${level}_${area})
-    #TEMPORARY
-    set(kept)
-    foreach(src ${ARG_UNPARSED_ARGUMENTS})
-        if(IS_ABSOLUTE ${src} OR EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${src} OR src MATCHES "TARGET_OBJECTS")
-            list(APPEND kept ${src})
-        endif()
-    endforeach()
-    if(NOT kept)
-        return()
-    endif()
-    set(ARG_UNPARSED_ARGUMENTS ${kept})
-    #TEMPORARY END
     add_library(${objects} OBJECT ${ARG_UNPARSED_ARGUMENTS})
     vgpu_options(${objects})
     target_link_libraries(${objects} PUBLIC GTest::gmock ${ARG_LINK})

@@ -115,7 +115,7 @@ enum gpuiov_vector {
 #define GPUIOV_RESET_WHOLE 0x1u
 
 /* reset value of VGPU_ID and VGPU_VERSION (ours) */
-#define VGPU_ID_MAGIC	     0x55504756u
+#define VGPU_ID_MAGIC	       0x55504756u
 #define VGPU_REGISTERS_VERSION 1u
 
 /* VGPU_OP_COMMAND: bulk operations of the device, commanded by the PF (ours) */

@@ -19,9 +19,10 @@
 #define MQD_DWORD_OF(reg) (MQD_HQD_FIRST + (uint32_t)(reg) - (uint32_t)REG_GC_CP_MQD_BASE_ADDR)
 
 /* MQD dwords 1..127 are the queue's COMPUTE_* registers, from COMPUTE_DISPATCH_INITIATOR on */
-#define MQD_SH_FIRST	     1u
-#define MQD_SH_COUNT	     127u
-#define MQD_SH_DWORD_OF(reg) (MQD_SH_FIRST + (uint32_t)(reg) - (uint32_t)REG_GC_COMPUTE_DISPATCH_INITIATOR)
+#define MQD_SH_FIRST 1u
+#define MQD_SH_COUNT 127u
+#define MQD_SH_DWORD_OF(reg)                                                                       \
+	(MQD_SH_FIRST + (uint32_t)(reg) - (uint32_t)REG_GC_COMPUTE_DISPATCH_INITIATOR)
 /* control stack of a user queue: this far behind its MQD */
 #define MQD_CONTROL_STACK_OFFSET 4096u
 

@@ -41,10 +41,10 @@ enum vgpu_pci_cap {
 /* extended capability header, PCIe Base Specification */
 #define VGPU_PCI_ECAP_FIRST	   0x100u
 #define VGPU_PCI_ECAP_VENDOR	   0x000bu
-#define VGPU_PCI_ECAP_ID(header)   ((header) & 0xffffu)
+#define VGPU_PCI_ECAP_ID(header)   ((header)&0xffffu)
 #define VGPU_PCI_ECAP_NEXT(header) (((header) >> 20) & 0xffcu)
 #define VGPU_PCI_VSEC_HEADER	   0x04u /* id [15:0] of a vendor-specific capability */
-#define VGPU_PCI_VSEC_ID(header)   ((header) & 0xffffu)
+#define VGPU_PCI_VSEC_ID(header)   ((header)&0xffffu)
 /* MSI-X table and PBA of the PF, in BAR5 behind the registers the driver knows */
 #define VGPU_MSIX_TABLE_OFFSET 0x7e000u
 #define VGPU_MSIX_PBA_OFFSET   0x7f000u

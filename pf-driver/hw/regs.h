@@ -48,9 +48,9 @@ enum hw_reg_access {
 #define HW_REG_BASE_CONTEXT 0xa000u
 #define HW_REG_BASE_UCONFIG 0xc000u
 /* first dword behind what SET_*_REG packets reach */
-#define HW_REG_END_CONFIG   0x2c00u
-#define HW_REG_END_SH	    0x3000u
-#define HW_REG_END_CONTEXT  0xa400u
-#define HW_REG_END_UCONFIG  0xc400u
+#define HW_REG_END_CONFIG  0x2c00u
+#define HW_REG_END_SH	   0x3000u
+#define HW_REG_END_CONTEXT 0xa400u
+#define HW_REG_END_UCONFIG 0xc400u
 
 #endif

@@ -108,8 +108,7 @@ double mmio(Bench& bench, const std::string& load) {
     PingPong ping;
     auto& device = bench.one->client.device();
     const auto raw = spread(kTrips, [&] { ping.trip(); });
-    const auto read =
-        spread(kTrips, [&] { (void)device.read(REG_NBIO_RCC_IOV_FUNC_IDENTIFIER); });
+    const auto read = spread(kTrips, [&] { (void)device.read(REG_NBIO_RCC_IOV_FUNC_IDENTIFIER); });
     row("unix-socket ping-pong, " + load, fmt::format("p50 {:.1f} p99 {:.1f} us", raw.p50, raw.p99),
         "");
     row("MMIO read round trip, " + load,
@@ -184,9 +183,8 @@ void aql(Bench& bench) {
 
 void instructions(Bench& bench) {
     const auto before = bench.stack.pf().vf(1);
-    wait_for("1 s of service", milliseconds(60000), [&] {
-        return bench.stack.pf().vf(1).service_ns - before.service_ns > 1'000'000'000;
-    });
+    wait_for("1 s of service", milliseconds(60000),
+             [&] { return bench.stack.pf().vf(1).service_ns - before.service_ns > 1'000'000'000; });
     const auto after = bench.stack.pf().vf(1);
     const auto rate = static_cast<double>(after.wave_instructions - before.wave_instructions) /
                       (static_cast<double>(after.service_ns - before.service_ns) / 1e9);

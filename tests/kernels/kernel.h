@@ -21,12 +21,24 @@ static inline uint grid_size_x(void) {
     dispatch_packet_t packet = (dispatch_packet_t)__builtin_amdgcn_dispatch_ptr();
     return *(__constant const uint*)(packet + kPacketGridSizeX);
 }
-static inline uint local_x(void) { return __builtin_amdgcn_workitem_id_x(); }
-static inline uint local_y(void) { return __builtin_amdgcn_workitem_id_y(); }
-static inline uint group_x(void) { return __builtin_amdgcn_workgroup_id_x(); }
-static inline uint group_y(void) { return __builtin_amdgcn_workgroup_id_y(); }
-static inline uint global_x(void) { return group_x() * group_size_x() + local_x(); }
-static inline uint global_y(void) { return group_y() * group_size_y() + local_y(); }
+static inline uint local_x(void) {
+    return __builtin_amdgcn_workitem_id_x();
+}
+static inline uint local_y(void) {
+    return __builtin_amdgcn_workitem_id_y();
+}
+static inline uint group_x(void) {
+    return __builtin_amdgcn_workgroup_id_x();
+}
+static inline uint group_y(void) {
+    return __builtin_amdgcn_workgroup_id_y();
+}
+static inline uint global_x(void) {
+    return group_x() * group_size_x() + local_x();
+}
+static inline uint global_y(void) {
+    return group_y() * group_size_y() + local_y();
+}
 
 static inline void group_barrier(void) {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/cp/command_processor.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 
 #include "pf-driver/hw/aql.h"
@@ -87,6 +90,13 @@ void resume_wave(isa::Workgroup& group, std::uint32_t wave) {
     if (wave < group.waves.size()) group.waves[wave].state.phase = isa::WavePhase::Running;
 }
 
+/// A guest can repeat this as fast as it likes: the 1st, 2nd, 4th, 8th … time is logged.
+void log_illegal_instruction(const Core& core, const isa::RunResult& result) {
+    if (!std::has_single_bit(core.counters.illegal_instructions)) return;
+    spdlog::warn("VF{}: illegal instruction {:#010x} {:#010x} at {:#x}, wave {}: kernel dropped",
+                 raw(core.spec.vf), result.words[0], result.words[1], result.pc, result.wave);
+}
+
 void settle_wave_error(Core& core, Dispatch& kernel, const isa::RunResult& result) {
     switch (result.reason) {
         case isa::StopReason::Fault:
@@ -94,6 +104,7 @@ void settle_wave_error(Core& core, Dispatch& kernel, const isa::RunResult& resul
             break;
         case isa::StopReason::IllegalInstruction:
             ++core.counters.illegal_instructions;
+            log_illegal_instruction(core, result);
             fail_kernel(core, kernel, AQL_QUEUE_ERROR_ILLEGAL_INSTRUCTION);
             break;
         case isa::StopReason::Trap:

@@ -257,8 +257,9 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     if (inside_ == 0) parked_.notify_all();
     const bool is_kicked = kicks_.load() != seen_kicks;
     if (inside_ == 0 && !is_kicked && phase_ == Phase::Running && !is_dry_.exchange(true)) {
+        const VfId vf = context.vf;  // a park may end the context's life once the lock is free
         lock.unlock();
-        listener_.out_of_work(context.vf);
+        listener_.out_of_work(vf);
         lock.lock();
     }
     const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };

@@ -10,6 +10,7 @@
 //     Empty --Load--> Loading          Empty --Init--> Loading        Empty --Clear--> Empty
 //     Loading --Done--> Held           Loading --Lost--> Stalled
 //     Held --Run--> Starting           Held --Save--> Saving          Held --Idle--> Held
+//     Held --Lost--> Stalled
 //     Starting --Done--> Running       Starting --Lost--> Stalled
 //     Running --Run--> Starting        Running --Idle--> Idling       Running --QuantumEnd--> Held
 //     Idling --Done--> Held            Idling --Lost--> Stalled
@@ -89,6 +90,7 @@ const WorldSwitch::Cell& WorldSwitch::cell(SwitchState state, SwitchEvent event)
         Row{S::Held, E::Run, {S::Starting}},
         Row{S::Held, E::Save, {S::Saving}},
         Row{S::Held, E::Idle, {S::Held}},
+        Row{S::Held, E::Lost, {S::Stalled}},
         Row{S::Starting, E::Done, {S::Running, &W::exit_starting}},
         Row{S::Starting, E::Lost, {S::Stalled}},
         Row{S::Running, E::Run, {S::Starting}},
@@ -387,10 +389,12 @@ bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
     target_ = function;
     is_step_open_ = true;
     step(event);
-    if (!is_transient(state_)) return true;
+    // A VF that parked itself at the end of its quantum is idled too: a planned fault of IDLE hits
+    // it there as well.
+    if (!is_transient(state_) && event != E::Idle) return true;
 
     std::optional<PlannedFault> fault = faults_.take(function, kFaultPoints[at(event)]);
-    if (!fault && state_ == S::Idling && port_.is_stuck(function)) fault.emplace();
+    if (!fault && event == E::Idle && port_.is_stuck(function)) fault.emplace();
     if (!fault) return true;
     if (fault->effect == FaultEffect::Late) {
         due_ = clock_.now() + fault->delay;

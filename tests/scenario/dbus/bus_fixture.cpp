@@ -30,11 +30,7 @@ constexpr std::string_view kBusConfig = R"(<!DOCTYPE busconfig PUBLIC
     <allow receive_type="signal"/>
     <allow send_destination="org.freedesktop.DBus"/>
   </policy>
-  <policy user="{}">
-    <allow own="org.vgpu1"/>
-    <allow own="org.freedesktop.PolicyKit1"/>
-    <allow send_destination="org.freedesktop.PolicyKit1"/>
-  </policy>
+  <policy user="{}"><allow own="org.vgpu1"/></policy>
   <include>{}</include>
 </busconfig>
 )";
@@ -67,17 +63,14 @@ void BusFixture::write_files() const {
         << fmt::format(kDaemonConfig, directory.path().string());
 }
 
-std::vector<std::string> BusFixture::daemon_command(Authority authority) const {
-    std::vector<std::string> command{
-        test::program("vgpud"),       "--bus",       address, "--config",
-        directory.file("vgpud.json"), "--log-level", "debug"};
-    if (authority == Authority::Owner) command.emplace_back("--no-polkit");
-    return command;
+std::vector<std::string> BusFixture::daemon_command() const {
+    return {test::program("vgpud"),       "--bus",       address,       "--config",
+            directory.file("vgpud.json"), "--no-polkit", "--log-level", "debug"};
 }
 
-void BusFixture::start_daemon(Authority authority) {
+void BusFixture::start_daemon() {
     vgpud.reset();
-    vgpud.emplace(test::ChildProcess::Spec{"vgpud", daemon_command(authority),
+    vgpud.emplace(test::ChildProcess::Spec{"vgpud", daemon_command(),
                                            directory.file(fmt::format("vgpud{}.log", ++starts_))});
     vgpud->wait_for_output("vgpud: ready");
 }

@@ -23,12 +23,9 @@ class BusFixture : public ::testing::Test {
 protected:
     BusFixture();
 
-    enum class Authority { Owner, Polkit };
-
-    void start_daemon(Authority authority = Authority::Owner);
+    void start_daemon();
     /// The arguments of vgpud.
-    [[nodiscard]] std::vector<std::string> daemon_command(
-        Authority authority = Authority::Owner) const;
+    [[nodiscard]] std::vector<std::string> daemon_command() const;
 
     /// vgpuctl ARGUMENTS, both streams in `out`.
     [[nodiscard]] test::Completed ctl(std::vector<std::string> arguments) const;

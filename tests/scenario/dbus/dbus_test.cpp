@@ -171,62 +171,6 @@ TEST_F(DBus, OthersMayLookButNotTouch) {
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.empty(); }));
 }
 
-/// A polkit that gives one answer to everybody and remembers what it was asked.
-class PolkitDouble {
-public:
-    PolkitDouble(std::unique_ptr<sdbus::IConnection> connection, bool answer)
-        : connection_(std::move(connection)),
-          object_(sdbus::createObject(*connection_, "/org/freedesktop/PolicyKit1/Authority")) {
-        using Subject = sdbus::Struct<std::string, Dict>;
-        using Details = std::map<std::string, std::string>;
-        object_->registerMethod("CheckAuthorization")
-            .onInterface("org.freedesktop.PolicyKit1.Authority")
-            .implementedAs([this, answer](const Subject& subject, const std::string& action,
-                                          const Details&, const std::uint32_t&,
-                                          const std::string&) {
-                asked_kind = std::get<0>(subject);
-                asked_action = action;
-                return sdbus::Struct<bool, bool, Details>{answer, false, Details{}};
-            });
-        object_->finishRegistration();
-        connection_->requestName("org.freedesktop.PolicyKit1");
-        connection_->enterEventLoopAsync();
-    }
-    ~PolkitDouble() { connection_->leaveEventLoop(); }
-    PolkitDouble(const PolkitDouble&) = delete;
-    PolkitDouble& operator=(const PolkitDouble&) = delete;
-
-    std::string asked_kind, asked_action;
-
-private:
-    std::unique_ptr<sdbus::IConnection> connection_;
-    std::unique_ptr<sdbus::IObject> object_;
-};
-
-TEST_F(DBus, PolkitIsAskedAboutTheCallersNameAndObeyed) {
-    start_daemon(Authority::Polkit);
-    {
-        const PolkitDouble polkit(connect(), false);
-        const auto refused = ctl({"create", "--vram", "64M"});
-        EXPECT_EQ(refused.status, 4);
-        EXPECT_THAT(refused.out, HasSubstr("org.vgpu1.provision: polkit says no"));
-        EXPECT_EQ(polkit.asked_kind, "system-bus-name");
-    }
-    const PolkitDouble polkit(connect(), true);
-    EXPECT_EQ(ctl({"create", "--vram", "64M", "--name", "a"}).status, 0);
-    EXPECT_EQ(polkit.asked_action, "org.vgpu1.provision");
-    EXPECT_EQ(ctl({"pause", "a"}).status, 0);
-    EXPECT_EQ(polkit.asked_action, "org.vgpu1.control");
-}
-
-TEST_F(DBus, WithoutAnAnswerFromPolkitNothingMayBeChanged) {
-    start_daemon(Authority::Polkit);
-    const auto refused = ctl({"create", "--vram", "64M"});
-    EXPECT_EQ(refused.status, 4);
-    EXPECT_THAT(refused.out, HasSubstr("polkit does not answer"));
-    EXPECT_EQ(ctl({"list"}).status, 0);
-}
-
 /// What ObjectManager and Properties say while things change.
 class Watcher final : public sdbus::ProxyInterfaces<sdbus::ObjectManager_proxy> {
 public:

@@ -37,8 +37,6 @@ public:
     [[nodiscard]] std::string uapi_socket() const { return gpu_dir() + "/uapi.sock"; }
     [[nodiscard]] std::string control_socket() const { return gpu_dir() + "/control.sock"; }
     [[nodiscard]] std::string vf_socket(std::uint32_t vf) const;
-    [[nodiscard]] pid_t softgpu_pid() const { return orphans_.find("softgpu"); }
-    [[nodiscard]] pid_t pf_pid() const { return orphans_.find("vgpu-pf"); }
     [[nodiscard]] std::string file(const std::string& name) const { return dir_.file(name); }
     /// Log of "softgpu" or "vgpu-pf".
     [[nodiscard]] std::string log_of(const std::string& helper) const;

@@ -24,14 +24,15 @@ int main(int argc, char** argv) {
     app.add_option("--quantum-us", options.host.quantum_us, "time slice");
     app.add_option("--threads", options.host.threads, "worker threads of the GPU");
     app.add_option("--timeline", options.timeline, "SVG file to write");
+    app.add_option("--runs", options.runs, "CSV file to write: every run of the measured time");
     app.add_option("--guest", guest_socket)->group("");
     app.add_option("--report", report)->group("");
     CLI11_PARSE(app, argc, argv);
     if (!guest_socket.empty()) return run_guest(guest_socket, SharedReport(report));
     try {
         const auto failed = Show(options).run();
-        fmt::print("\n{}\n", failed == 0 ? "everything held"
-                                         : fmt::format("{} claims did not hold", failed));
+        fmt::print("\n{}\n",
+                   failed == 0 ? "everything held" : fmt::format("{} claims did not hold", failed));
         return failed == 0 ? 0 : 1;
     } catch (const std::exception& error) {
         fmt::print(stderr, "\nthe demo broke off: {}\n", error.what());

@@ -102,6 +102,14 @@ Figures Measurement::finish() {
     return figures;
 }
 
+std::string Measurement::runs_csv() const {
+    std::string text = "vf,start_ns,end_ns\n";
+    for (const auto& mark : marks_) text += fmt::format("# {} {}\n", mark.time_ns, mark.text);
+    for (const auto& run : runs_)
+        text += fmt::format("{},{},{}\n", run.vf, run.start_ns, run.end_ns);
+    return text;
+}
+
 Timeline Measurement::timeline(const std::string& title, std::int64_t around_ns,
                                std::int64_t before_ns, std::int64_t after_ns) const {
     Timeline picture;

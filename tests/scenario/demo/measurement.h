@@ -37,7 +37,7 @@ struct Figures {
     std::uint64_t switches = 0;
     std::uint64_t switch_p50_ns = 0, switch_p99_ns = 0;
     std::uint64_t events_lost = 0;
-    std::uint64_t idles = 0;         ///< a backlogged VF reported no work
+    std::uint64_t idles = 0;  ///< a backlogged VF reported no work
     std::int64_t longest_run_ns = 0;
     double seconds = 0;
 };
@@ -51,11 +51,11 @@ public:
     /// then.
     void follow(const std::string& what, const std::function<bool()>& enough,
                 test::milliseconds limit);
-    [[nodiscard]] std::uint64_t quanta(std::uint32_t vf) const {
-        return oracle_.account(vf).runs;
-    }
+    [[nodiscard]] std::uint64_t quanta(std::uint32_t vf) const { return oracle_.account(vf).runs; }
     void mark(const std::string& text);
     [[nodiscard]] Figures finish();
+    /// vf,start_ns,end_ns of every run; marks as lines that start with '#'.
+    [[nodiscard]] std::string runs_csv() const;
     [[nodiscard]] test::Timeline timeline(const std::string& title, std::int64_t around_ns,
                                           std::int64_t before_ns, std::int64_t after_ns) const;
 

@@ -35,12 +35,13 @@ void print_table(const Figures& figures) {
     std::uint64_t weights = 0;
     for (const auto& one : figures.vfs) weights += one.weight;
     for (const auto& one : figures.vfs)
-        fmt::print("  VF{:<3} {:>6} {:>8.2f}% {:>8.2f}% {:>8.2f}% {:>8.2f} {:>8} {:>9.2f}% "
-                   "{:>9.2f}% {:>8}\n",
-                   one.vf, one.weight,
-                   100.0 * static_cast<double>(one.weight) / static_cast<double>(weights),
-                   100 * one.share, 100 * one.share_error, one.lag_quanta, one.quanta,
-                   100 * one.instructions_share, 100 * one.progress_share, one.rounds);
+        fmt::print(
+            "  VF{:<3} {:>6} {:>8.2f}% {:>8.2f}% {:>8.2f}% {:>8.2f} {:>8} {:>9.2f}% "
+            "{:>9.2f}% {:>8}\n",
+            one.vf, one.weight,
+            100.0 * static_cast<double>(one.weight) / static_cast<double>(weights), 100 * one.share,
+            100 * one.share_error, one.lag_quanta, one.quanta, 100 * one.instructions_share,
+            100 * one.progress_share, one.rounds);
     fmt::print("\n  {} world switches in {:.1f} s; p50 {:.1f} us, p99 {:.1f} us\n\n",
                figures.switches, figures.seconds, us(figures.switch_p50_ns),
                us(figures.switch_p99_ns));
@@ -69,9 +70,9 @@ void Show::create_vfs() {
         auto& guest = guests_[vf];
         guest.weight = kWeights.at(vf - 1);
         guest.name = fmt::format("demo{}", vf);
-        const auto made = host_.ctl_json({"create", "--gpu", "gpu0", "--name", guest.name, "--vram",
-                                          fmt::format("{}M", kVramMb), "--weight",
-                                          std::to_string(guest.weight)});
+        const auto made =
+            host_.ctl_json({"create", "--gpu", "gpu0", "--name", guest.name, "--vram",
+                            fmt::format("{}M", kVramMb), "--weight", std::to_string(guest.weight)});
         if (made.at("vf").at("index") != vf)
             throw VfError(fmt::format("VF{} expected, not {}", vf, made.dump()));
     }
@@ -81,11 +82,10 @@ void Show::create_vfs() {
 void Show::start_guests() {
     headline("four guest processes load their driver and compute real gfx900 programs");
     for (auto& [vf, guest] : guests_)
-        guest.process.emplace(ChildProcess::Spec{
-            guest.name,
-            {options_.self, "--guest", host_.vf_socket(vf), "--report",
-             std::to_string(guest.report.fd())},
-            host_.file(guest.name + ".log")});
+        guest.process.emplace(ChildProcess::Spec{guest.name,
+                                                 {options_.self, "--guest", host_.vf_socket(vf),
+                                                  "--report", std::to_string(guest.report.fd())},
+                                                 host_.file(guest.name + ".log")});
     for (const auto& [vf, guest] : guests_)
         wait_for(fmt::format("VF{} to compute", vf), kActLimit, [&] {
             check_guests_alive();
@@ -107,14 +107,16 @@ void Show::share_the_gpu() {
         check_guests_alive();
         return std::min(measurement.quanta(1), measurement.quanta(2));
     };
-    measurement.follow("half of the quanta", [&] { return smallest() >= options_.quanta / 2; },
-                       kActLimit);
+    measurement.follow(
+        "half of the quanta", [&] { return smallest() >= options_.quanta / 2; }, kActLimit);
     const auto killed = monotonic_ns();
     lose_vgpud(measurement);
-    measurement.follow("all quanta", [&] { return smallest() >= options_.quanta; }, kActLimit);
+    measurement.follow(
+        "all quanta", [&] { return smallest() >= options_.quanta; }, kActLimit);
     const auto figures = measurement.finish();
     print_table(figures);
     judge(figures);
+    if (!options_.runs.empty()) std::ofstream(options_.runs) << measurement.runs_csv();
     std::ofstream(options_.timeline) << to_svg(measurement.timeline(
         "who ran when: weights 1:1:2:4, vgpud killed in the middle", killed, 200 * kMs, 400 * kMs));
     fmt::print("  timeline: {}\n", options_.timeline);
@@ -122,8 +124,6 @@ void Show::share_the_gpu() {
 
 void Show::lose_vgpud(Measurement& measurement) {
     const auto before = host_.ctl_json({"list"});
-    const auto boot = pf_.info().boot_id;
-    const auto softgpu = host_.softgpu_pid();
     const auto count = rounds();
     measurement.mark("kill -9 vgpud");
     host_.kill_vgpud();
@@ -146,8 +146,12 @@ void Show::lose_vgpud(Measurement& measurement) {
     };
     checks_.claim(names(before) == names(after) && names(after).size() == guests_.size(),
                   "a restarted vgpud adopted all of them", fmt::format("{}", names(after).size()));
-    const bool same = pf_.info().boot_id == boot && host_.softgpu_pid() == softgpu;
-    checks_.claim(same, "softgpu and vgpu-pf were not restarted", "");
+    const auto pids = [](const nlohmann::json& list) {
+        const auto& gpu = list.at("gpus").at(0);
+        return fmt::format("{} and {}", gpu.at("softgpu_pid").dump(), gpu.at("pf_pid").dump());
+    };
+    checks_.claim(pids(before) == pids(after), "softgpu and vgpu-pf were not restarted",
+                  "pids " + pids(after));
 }
 
 void Show::judge(const Figures& figures) {
@@ -158,9 +162,9 @@ void Show::judge(const Figures& figures) {
         worst_cross = std::max({worst_cross, std::abs(one.instructions_share / one.share - 1),
                                 std::abs(one.progress_share / one.share - 1)});
     }
-    checks_.claim(worst_lag <= 1.0, "every VF within one quantum of its ideal service, always",
-                  fmt::format("worst {:.2f} quanta (fluid model over the device's run log)",
-                              worst_lag));
+    checks_.claim(
+        worst_lag <= 1.0, "every VF within one quantum of its ideal service, always",
+        fmt::format("worst {:.2f} quanta (fluid model over the device's run log)", worst_lag));
     checks_.claim(worst_error <= kShareTolerance, "shares within 1 %",
                   fmt::format("worst {:.2f} %", 100 * worst_error));
     checks_.claim(worst_cross <= kCrossCheckTolerance,
@@ -228,14 +232,12 @@ void Show::hang_one() {
     std::uint64_t others = 0;
     for (const auto& [vf, guest] : guests_) others += vf == kHanging ? 0 : pf_.vf(vf).flrs;
     auto events = pf_.events();
-    control_request(host_.control_socket(), {{"inject",
-                                              {{"vf", kHanging},
-                                               {"point", "idle"},
-                                               {"effect", "lost"},
-                                               {"count", 1}}}});
-    events.wait([](const auto& event) {
-        return event.type == VGPU_PF_EVENT_HANG && event.vf == kHanging;
-    }, kActLimit);
+    control_request(
+        host_.control_socket(),
+        {{"inject", {{"vf", kHanging}, {"point", "save"}, {"effect", "lost"}, {"count", 1}}}});
+    events.wait(
+        [](const auto& event) { return event.type == VGPU_PF_EVENT_HANG && event.vf == kHanging; },
+        kActLimit);
     wait_for("VF3 to be reset", kActLimit, [&] { return pf_.vf(kHanging).flrs >= 1; });
     guests_.at(kHanging).process.reset();
     guests_.at(kHanging).report->state = GuestState::Done;
@@ -256,7 +258,6 @@ void Show::release_one() {
     auto& guest = guests_.at(kReleased);
     guest.report->order = GuestOrder::Finish;
     guest.process->wait_exit(kActLimit);
-    checks_.claim(!pf_.is_zero(kReleased), "its VRAM holds the guest's data", "");
     host_.ctl({"destroy", "gpu0/vf4"});
     checks_.claim(pf_.is_zero(kReleased), "after the release every byte of it reads zero",
                   "verified by the device");
@@ -282,9 +283,8 @@ void Show::wait_rounds(const std::string& what, const std::vector<std::uint32_t>
     const auto before = rounds();
     wait_for(what, kActLimit, [&] {
         check_guests_alive();
-        return std::ranges::all_of(vfs, [&](auto vf) {
-            return guests_.at(vf).report->rounds >= before.at(vf) + 2;
-        });
+        return std::ranges::all_of(
+            vfs, [&](auto vf) { return guests_.at(vf).report->rounds >= before.at(vf) + 2; });
     });
 }
 

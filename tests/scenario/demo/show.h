@@ -21,6 +21,7 @@ struct ShowOptions {
     HostOptions host;
     std::uint64_t quanta = 200;  ///< of the smallest VF, before shares are judged
     std::string timeline = "timeline.svg";
+    std::string runs;  ///< CSV file with every run, if wanted
     std::string self;  ///< this program, to be started as guests
 };
 

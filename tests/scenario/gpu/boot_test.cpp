@@ -29,9 +29,8 @@ TEST(Boot, OrderCheckNoticesASwappedAndAMissingStep) {
     const std::vector<TraceEvent> detect_only{
         {TraceKind::Read, REG_NBIO_RCC_IOV_FUNC_IDENTIFIER, 1}};
     EXPECT_EQ(check_order(detect_only, milestones), "\"ask for init data\" was not seen");
-    const std::vector<TraceEvent> swapped{
-        {TraceKind::MailboxSend, MAILBOX_REQ_GPU_INIT_DATA, 0},
-        {TraceKind::Read, REG_NBIO_RCC_IOV_FUNC_IDENTIFIER, 1}};
+    const std::vector<TraceEvent> swapped{{TraceKind::MailboxSend, MAILBOX_REQ_GPU_INIT_DATA, 0},
+                                          {TraceKind::Read, REG_NBIO_RCC_IOV_FUNC_IDENTIFIER, 1}};
     EXPECT_EQ(check_order(swapped, milestones), "\"ask for init data\" came only before its place");
 }
 

@@ -38,15 +38,13 @@ TEST(Faults, InjectedHangResetsTheCulpritAloneAndNeighboursFinish) {
     Program program(*second.process, "long_running", Load::Heavy);
     const auto done = second.process->create_signal();
     program.start(*second.queue, done);
-    stack.inject(1, "idle", "lost");
-    events.wait(
-        [](const auto& event) { return event.type == VGPU_PF_EVENT_HANG && event.vf == 1; },
-        milliseconds(10000));
+    stack.inject(1, "save", "lost");
+    events.wait([](const auto& event) { return event.type == VGPU_PF_EVENT_HANG && event.vf == 1; },
+                milliseconds(10000));
     second.process->wait(done);
     EXPECT_TRUE(program.is_exact()) << program.difference();
     EXPECT_EQ(third.run_all(), "");
-    wait_for("VF1 to be reset", milliseconds(10000),
-             [&] { return stack.pf().vf(1).flrs >= 1; });
+    wait_for("VF1 to be reset", milliseconds(10000), [&] { return stack.pf().vf(1).flrs >= 1; });
     EXPECT_EQ(stack.pf().vf(1).hangs, 1u);
     EXPECT_EQ(stack.pf().vf(2).flrs + stack.pf().vf(3).flrs, 0u);
     EXPECT_EQ(stack.pf().info().whole_resets, 0u);

@@ -156,8 +156,8 @@ TEST(Sdma, AndKernelsOrderThemselvesBySignals) {
     guest.queue->barrier_and(std::array{gate}, {});
     program.start(*guest.queue, computed);
     auto packets = sdma::wait_memory(computed.address() + offsetof(aql_signal, value), 0, ~0u);
-    packets += sdma::copy(to.address, program.output().address,
-                          static_cast<std::uint32_t>(to.size()));
+    packets +=
+        sdma::copy(to.address, program.output().address, static_cast<std::uint32_t>(to.size()));
     sdma.push(packets, copied);
     EXPECT_EQ(computed.value(), 1);
     gate.set(0);

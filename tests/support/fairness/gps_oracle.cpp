@@ -19,7 +19,8 @@ void GpsOracle::run(std::uint32_t vf, std::int64_t duration_ns) {
     auto& served = accounts_.at(vf);
     served.is_backlogged = true;
     std::uint64_t weights = 0;
-    for (const auto& [id, account] : accounts_) weights += account.is_backlogged ? account.weight : 0;
+    for (const auto& [id, account] : accounts_)
+        weights += account.is_backlogged ? account.weight : 0;
     for (auto& [id, account] : accounts_) {
         if (!account.is_backlogged) continue;
         const auto due = static_cast<__int128>(duration_ns) * kUnit *
@@ -44,9 +45,9 @@ void GpsOracle::set_backlogged(std::uint32_t vf, bool has_work) {
 }
 
 double GpsOracle::share(std::uint32_t vf) const {
-    return total_ns_ == 0 ? 0
-                          : static_cast<double>(accounts_.at(vf).received_ns) /
-                                static_cast<double>(total_ns_);
+    return total_ns_ == 0
+               ? 0
+               : static_cast<double>(accounts_.at(vf).received_ns) / static_cast<double>(total_ns_);
 }
 
 double GpsOracle::share_error(std::uint32_t vf) const {

@@ -44,8 +44,7 @@ struct Builder {
 
 std::vector<float> floats(std::uint32_t count, float step) {
     std::vector<float> values(count);
-    for (std::uint32_t i = 0; i < count; ++i)
-        values[i] = static_cast<float>(i % 251) * step - 3.0f;
+    for (std::uint32_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 251) * step - 3.0f;
     return values;
 }
 
@@ -209,8 +208,8 @@ bool Program::is_exact() const {
 }
 
 std::string Program::difference() const {
-    const auto [ours, theirs] = std::mismatch(expected_.begin(), expected_.end(),
-                                              output_.cpu.begin());
+    const auto [ours, theirs] =
+        std::mismatch(expected_.begin(), expected_.end(), output_.cpu.begin());
     if (ours == expected_.end()) return {};
     return fmt::format("{}: byte {} is {:#x}, not {:#x}", name_, ours - expected_.begin(),
                        std::to_integer<unsigned>(*theirs), std::to_integer<unsigned>(*ours));
@@ -222,7 +221,11 @@ std::string run_programs(Process& process, AqlQueue& queue, const std::vector<st
     for (const auto& name : names) {
         Program program(process, name, Load::Small, level);
         program.start(queue, done);
-        process.wait(done);
+        try {
+            process.wait(done);
+        } catch (const VfError& error) {
+            return name + ": " + error.what();
+        }
         if (!program.is_exact()) return program.difference();
     }
     return {};

@@ -181,14 +181,4 @@ Orphans::~Orphans() {
     }
 }
 
-pid_t Orphans::find(const std::string& name, const std::string& argument) const {
-    for (const auto pid : children()) {
-        const auto line = read_file(fmt::format("/proc/{}/cmdline", pid));
-        const auto first = line.substr(0, line.find('\0'));
-        const bool is_it = fs::path(first).filename() == name;
-        if (is_it && line.find(argument) != std::string::npos) return pid;
-    }
-    return 0;
-}
-
 }  // namespace vgpu::test

@@ -28,7 +28,7 @@ public:
     struct Spec {
         std::string name;  ///< for messages and the log file's name
         std::vector<std::string> argv;
-        std::string log;  ///< file for stdout and stderr
+        std::string log;                         ///< file for stdout and stderr
         std::vector<std::string> environment{};  ///< NAME=value, added
     };
 
@@ -75,10 +75,6 @@ public:
     ~Orphans();
     Orphans(const Orphans&) = delete;
     Orphans& operator=(const Orphans&) = delete;
-
-    /// Pid of the child (adopted or own) whose program is `name` and whose command line contains
-    /// `argument`; 0: none.
-    [[nodiscard]] pid_t find(const std::string& name, const std::string& argument = {}) const;
 };
 
 }  // namespace vgpu::test

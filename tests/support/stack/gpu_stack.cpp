@@ -19,8 +19,8 @@ UniqueFd connect_stream(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::copy(path.begin(), path.end(), address.sun_path);
-    // NOLINTNEXTLINE: the socket API's own idiom
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (::connect(fd.get(), static_cast<const sockaddr*>(static_cast<const void*>(&address)),
+                  sizeof address) != 0)
         throw VfError("connect to " + path, errno);
     return fd;
 }
@@ -113,8 +113,7 @@ nlohmann::json GpuStack::control(const nlohmann::json& request) const {
     return control_request(dir_.file("control.sock"), request);
 }
 
-void GpuStack::inject(std::uint32_t vf, const std::string& point,
-                      const std::string& effect) const {
+void GpuStack::inject(std::uint32_t vf, const std::string& point, const std::string& effect) const {
     control({{"inject", {{"vf", vf}, {"point", point}, {"effect", effect}, {"count", 1}}}});
 }
 

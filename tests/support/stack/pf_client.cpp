@@ -29,8 +29,8 @@ UniqueFd connect_seqpacket(const std::string& path) {
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) throw VfError("socket path too long: " + path);
     std::copy(path.begin(), path.end(), address.sun_path);
-    // NOLINTNEXTLINE: the socket API's own idiom
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (::connect(fd.get(), static_cast<const sockaddr*>(static_cast<const void*>(&address)),
+                  sizeof address) != 0)
         throw VfError(fmt::format("connect to {}: {}", path, std::strerror(errno)), errno);
     return fd;
 }
@@ -105,8 +105,7 @@ PfReply PfClient::call(std::uint32_t op, std::span<const std::byte> body, int fd
 PfReply PfClient::checked(std::uint32_t op, std::span<const std::byte> body, const char* what) {
     auto reply = call(op, body);
     if (reply.error != 0)
-        throw VfError(fmt::format("{}: {} ({})", what, reply.message,
-                                  std::strerror(-reply.error)),
+        throw VfError(fmt::format("{}: {} ({})", what, reply.message, std::strerror(-reply.error)),
                       -reply.error);
     return reply;
 }
@@ -132,8 +131,7 @@ vgpu_pf_provision PfClient::provision(std::uint32_t vf, std::uint64_t vram_bytes
     ask.vram_bytes = vram_bytes;
     ask.uuid[15] = static_cast<std::uint8_t>(vf);
     if (adjust) adjust(ask);
-    return as<vgpu_pf_provision>(
-        checked(VGPU_PF_OP_PROVISION, bytes_of(ask), "PROVISION").body);
+    return as<vgpu_pf_provision>(checked(VGPU_PF_OP_PROVISION, bytes_of(ask), "PROVISION").body);
 }
 
 void PfClient::release(std::uint32_t vf) {
@@ -176,8 +174,7 @@ EventReader PfClient::events() {
     auto reply = checked(VGPU_PF_OP_GET_EVENT_RING, bytes_of(ask), "GET_EVENT_RING");
     if (reply.fds.size() != 2) throw VfError("GET_EVENT_RING: two fds expected");
     const auto info = as<vgpu_pf_event_ring_info>(reply.body);
-    void* const start =
-        ::mmap(nullptr, info.bytes, PROT_READ, MAP_SHARED, reply.fds[0].get(), 0);
+    void* const start = ::mmap(nullptr, info.bytes, PROT_READ, MAP_SHARED, reply.fds[0].get(), 0);
     if (start == MAP_FAILED) throw VfError("event ring: mmap failed", errno);
     return {Mapping(start, info.bytes), info, std::move(reply.fds[1])};
 }

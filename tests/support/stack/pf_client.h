@@ -31,8 +31,7 @@ public:
     /// Events since the last call, in order; skips what was overwritten and counts it.
     [[nodiscard]] std::vector<vgpu_pf_event> take();
     /// Waits on the eventfd until an event with `wanted` comes; events before it are dropped.
-    vgpu_pf_event wait(const std::function<bool(const vgpu_pf_event&)>& wanted,
-                       milliseconds limit);
+    vgpu_pf_event wait(const std::function<bool(const vgpu_pf_event&)>& wanted, milliseconds limit);
     /// Blocks until the ring moves or `deadline`.
     void wait_any(const Deadline& deadline);
     [[nodiscard]] std::uint64_t lost() const { return lost_; }

@@ -206,8 +206,8 @@ void AqlQueue::give_scratch(std::uint32_t bytes_per_lane) {
     scratch_ = process_.allocate(std::uint64_t{waves} * wave_bytes);
     // buffer descriptor: swizzled, 4-byte elements, stride of 64 lanes, lane id added
     constexpr std::uint32_t kSwizzle = 1u << 31;
-    constexpr std::uint32_t kScratchWord3 = 4 | 5 << 3 | 6 << 6 | 7 << 9 | 4 << 12 | 4 << 15 |
-                                            1 << 19 | 3 << 21 | 1 << 23;
+    constexpr std::uint32_t kScratchWord3 =
+        4 | 5 << 3 | 6 << 6 | 7 << 9 | 4 << 12 | 4 << 15 | 1 << 19 | 3 << 21 | 1 << 23;
     const std::array<std::uint32_t, 4> descriptor{
         softgpu::low32(scratch_->address), softgpu::high32(scratch_->address) | kSwizzle,
         static_cast<std::uint32_t>(scratch_->size()), kScratchWord3};

@@ -28,8 +28,8 @@ using softgpu::high32;
 using softgpu::low32;
 
 // values of the stock driver
-constexpr std::uint32_t kVmContextCntl = 0x00555407;       // depth 3, default pages, no interrupt
-constexpr std::uint32_t kVmContextCntlIrq = 0x007ffe07;    // and interrupts
+constexpr std::uint32_t kVmContextCntl = 0x00555407;     // depth 3, default pages, no interrupt
+constexpr std::uint32_t kVmContextCntlIrq = 0x007ffe07;  // and interrupts
 constexpr std::uint32_t kVmContext0CntlIrq = 0x002aaa01;
 constexpr std::uint32_t kMxL1TlbCntl = 0x3859;
 constexpr std::uint32_t kFaultCntl2 = 0x40000;
@@ -52,19 +52,22 @@ struct Hub {
         start_hi, end_lo, end_hi, agp_top, agp_bottom, agp_base, aperture_low, aperture_high,
         l1_tlb;
 };
-#define VGPU_TEST_HUB(block)                                                                       \
-    {REG_##block##_VM_CONTEXT0_CNTL, REG_##block##_VM_INVALIDATE_ENG0_REQ,                         \
-     REG_##block##_VM_INVALIDATE_ENG0_ACK, REG_##block##_VM_INVALIDATE_ENG0_ADDR_RANGE_LO32,       \
-     REG_##block##_VM_INVALIDATE_ENG0_ADDR_RANGE_HI32,                                             \
-     REG_##block##_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32,                                          \
-     REG_##block##_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_HI32,                                          \
-     REG_##block##_VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32,                                         \
-     REG_##block##_VM_CONTEXT0_PAGE_TABLE_START_ADDR_HI32,                                         \
-     REG_##block##_VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32,                                           \
-     REG_##block##_VM_CONTEXT0_PAGE_TABLE_END_ADDR_HI32, REG_##block##_MC_VM_AGP_TOP,              \
-     REG_##block##_MC_VM_AGP_BOT, REG_##block##_MC_VM_AGP_BASE,                                    \
-     REG_##block##_MC_VM_SYSTEM_APERTURE_LOW_ADDR, REG_##block##_MC_VM_SYSTEM_APERTURE_HIGH_ADDR,  \
-     REG_##block##_MC_VM_MX_L1_TLB_CNTL}
+#define VGPU_TEST_HUB(block)                                                                  \
+    {                                                                                         \
+        REG_##block##_VM_CONTEXT0_CNTL, REG_##block##_VM_INVALIDATE_ENG0_REQ,                 \
+            REG_##block##_VM_INVALIDATE_ENG0_ACK,                                             \
+            REG_##block##_VM_INVALIDATE_ENG0_ADDR_RANGE_LO32,                                 \
+            REG_##block##_VM_INVALIDATE_ENG0_ADDR_RANGE_HI32,                                 \
+            REG_##block##_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32,                              \
+            REG_##block##_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_HI32,                              \
+            REG_##block##_VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32,                             \
+            REG_##block##_VM_CONTEXT0_PAGE_TABLE_START_ADDR_HI32,                             \
+            REG_##block##_VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32,                               \
+            REG_##block##_VM_CONTEXT0_PAGE_TABLE_END_ADDR_HI32, REG_##block##_MC_VM_AGP_TOP,  \
+            REG_##block##_MC_VM_AGP_BOT, REG_##block##_MC_VM_AGP_BASE,                        \
+            REG_##block##_MC_VM_SYSTEM_APERTURE_LOW_ADDR,                                     \
+            REG_##block##_MC_VM_SYSTEM_APERTURE_HIGH_ADDR, REG_##block##_MC_VM_MX_L1_TLB_CNTL \
+    }
 constexpr Hub kGfxHub = VGPU_TEST_HUB(GC);
 constexpr Hub kMmHub = VGPU_TEST_HUB(MMHUB);
 #undef VGPU_TEST_HUB
@@ -246,8 +249,7 @@ void VfClient::init_psp() {
     const auto tmr = vram_->at(VramHeap::kTmr, VramHeap::kTmrBytes);
     psp_->setup_vmr(tmr.address, static_cast<std::uint32_t>(VramHeap::kTmrBytes));
     const auto firmware = vram_->allocate(kFirmwareBytes);
-    for (const auto type : kFirmware)
-        psp_->load_firmware(firmware.address, kFirmwareBytes, type);
+    for (const auto type : kFirmware) psp_->load_firmware(firmware.address, kFirmwareBytes, type);
     vram_->free(firmware);
     ih_ = std::make_unique<IhRing>(device_);
 }
@@ -255,8 +257,8 @@ void VfClient::init_psp() {
 void VfClient::count_cus() {
     cu_count_ = 0;
     for (unsigned engine = 0; engine < kShaderEngines; ++engine) {
-        const auto index = HW_PREP(GRBM_GFX_INDEX, SE, engine) |
-                           HW_PREP(GRBM_GFX_INDEX, INSTANCE_BROADCAST, 1);
+        const auto index =
+            HW_PREP(GRBM_GFX_INDEX, SE, engine) | HW_PREP(GRBM_GFX_INDEX, INSTANCE_BROADCAST, 1);
         device_.write(REG_GC_SCRATCH_REG3, index);
         device_.write(REG_GC_GRBM_GFX_INDEX, index);
         (void)device_.read(REG_GC_CC_RB_BACKEND_DISABLE);
@@ -315,17 +317,25 @@ void VfClient::init_kiq() {
     device_.write(REG_GC_CP_MEC_DOORBELL_RANGE_UPPER, 0x450);
     device_.select(kKiq);
     // every banked register the MQD holds; ACTIVE comes last
-    constexpr std::array kRegisters{
-        REG_GC_CP_HQD_EOP_BASE_ADDR,       REG_GC_CP_HQD_EOP_BASE_ADDR_HI,
-        REG_GC_CP_HQD_EOP_CONTROL,         REG_GC_CP_HQD_PQ_DOORBELL_CONTROL,
-        REG_GC_CP_MQD_BASE_ADDR,           REG_GC_CP_MQD_BASE_ADDR_HI,
-        REG_GC_CP_MQD_CONTROL,             REG_GC_CP_HQD_PQ_BASE,
-        REG_GC_CP_HQD_PQ_BASE_HI,          REG_GC_CP_HQD_PQ_CONTROL,
-        REG_GC_CP_HQD_PQ_RPTR_REPORT_ADDR, REG_GC_CP_HQD_PQ_RPTR_REPORT_ADDR_HI,
-        REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR,   REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR_HI,
-        REG_GC_CP_HQD_PQ_WPTR_LO,          REG_GC_CP_HQD_PQ_WPTR_HI,
-        REG_GC_CP_HQD_VMID,                REG_GC_CP_HQD_PERSISTENT_STATE,
-        REG_GC_CP_HQD_ACTIVE};
+    constexpr std::array kRegisters{REG_GC_CP_HQD_EOP_BASE_ADDR,
+                                    REG_GC_CP_HQD_EOP_BASE_ADDR_HI,
+                                    REG_GC_CP_HQD_EOP_CONTROL,
+                                    REG_GC_CP_HQD_PQ_DOORBELL_CONTROL,
+                                    REG_GC_CP_MQD_BASE_ADDR,
+                                    REG_GC_CP_MQD_BASE_ADDR_HI,
+                                    REG_GC_CP_MQD_CONTROL,
+                                    REG_GC_CP_HQD_PQ_BASE,
+                                    REG_GC_CP_HQD_PQ_BASE_HI,
+                                    REG_GC_CP_HQD_PQ_CONTROL,
+                                    REG_GC_CP_HQD_PQ_RPTR_REPORT_ADDR,
+                                    REG_GC_CP_HQD_PQ_RPTR_REPORT_ADDR_HI,
+                                    REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR,
+                                    REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR_HI,
+                                    REG_GC_CP_HQD_PQ_WPTR_LO,
+                                    REG_GC_CP_HQD_PQ_WPTR_HI,
+                                    REG_GC_CP_HQD_VMID,
+                                    REG_GC_CP_HQD_PERSISTENT_STATE,
+                                    REG_GC_CP_HQD_ACTIVE};
     for (const auto reg : kRegisters)
         device_.rlcg_write(reg, mqd.load<std::uint32_t>(std::uint64_t{MQD_DWORD_OF(reg)} * 4));
     device_.select({});
@@ -334,9 +344,9 @@ void VfClient::init_kiq() {
 }
 
 void VfClient::init_gfx_ring() {
-    gfx_ = std::make_unique<Ring>(device_, *gart_,
-                                  RingSpec{"gfx", 2048, DOORBELL_GFX_RING0, RingUnit::CountsDwords,
-                                           FenceStyle::ReleaseMem});
+    gfx_ = std::make_unique<Ring>(
+        device_, *gart_,
+        RingSpec{"gfx", 2048, DOORBELL_GFX_RING0, RingUnit::CountsDwords, FenceStyle::ReleaseMem});
     device_.write(REG_GC_CP_RB_WPTR_DELAY, 0);
     device_.write(REG_GC_CP_RB_VMID, 0);
     device_.write(REG_GC_CP_RB0_CNTL, 0x80a);
@@ -399,8 +409,8 @@ void VfClient::init_sdma_engine(unsigned engine) {
         return of_engine0 + engine * kSdmaStride;
     };
     device_.write(reg(REG_SDMA0_SDMA0_SEM_WAIT_FAIL_TIMER_CNTL), 0);
-    const auto control = HW_PREP(SDMA_RB_CNTL, RB_SIZE, 11) |
-                         HW_PREP(SDMA_RB_CNTL, RPTR_WRITEBACK_ENABLE, 1);
+    const auto control =
+        HW_PREP(SDMA_RB_CNTL, RB_SIZE, 11) | HW_PREP(SDMA_RB_CNTL, RPTR_WRITEBACK_ENABLE, 1);
     device_.write(reg(REG_SDMA0_SDMA0_GFX_RB_CNTL), control);
     device_.write(reg(REG_SDMA0_SDMA0_GFX_RB_RPTR), 0);
     device_.write(reg(REG_SDMA0_SDMA0_GFX_RB_RPTR_HI), 0);
@@ -419,8 +429,7 @@ void VfClient::init_sdma_engine(unsigned engine) {
     device_.write(reg(REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_ADDR_HI), high32(ring.wptr_address()));
     device_.write(reg(REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_CNTL),
                   HW_PREP(SDMA_WPTR_POLL_CNTL, F32_POLL, 1));
-    device_.write(reg(REG_SDMA0_SDMA0_GFX_RB_CNTL),
-                  HW_SET(SDMA_RB_CNTL, RB_ENABLE, control, 1));
+    device_.write(reg(REG_SDMA0_SDMA0_GFX_RB_CNTL), HW_SET(SDMA_RB_CNTL, RB_ENABLE, control, 1));
     device_.write(reg(REG_SDMA0_SDMA0_GFX_IB_CNTL), 1);
     device_.write(reg(REG_SDMA0_SDMA0_CNTL), kSdmaCntl);
     device_.write(reg(REG_SDMA0_SDMA0_F32_CNTL), 0);
@@ -484,8 +493,8 @@ void VfClient::ib_test(Ring& ring) {
 void VfClient::flush_tlb(std::uint32_t vmid_mask) {
     Dwords packets;
     for (const auto* hub : {&kGfxHub, &kMmHub})
-        packets += pm4::write_and_wait_register(hub->request, hub->ack,
-                                                kInvalidateAll | vmid_mask, vmid_mask);
+        packets += pm4::write_and_wait_register(hub->request, hub->ack, kInvalidateAll | vmid_mask,
+                                                vmid_mask);
     kiq_->sync(packets);
 }
 
@@ -495,10 +504,10 @@ void VfClient::stop_kiq() {
     wait_for("KIQ to stop", milliseconds(1000), [&] {
         return HW_GET(CP_HQD_ACTIVE, ACTIVE, device_.read(REG_GC_CP_HQD_ACTIVE)) == 0;
     });
-    for (const auto reg : {REG_GC_CP_HQD_DEQUEUE_REQUEST, REG_GC_CP_HQD_IQ_TIMER,
-                           REG_GC_CP_HQD_IB_CONTROL, REG_GC_CP_HQD_PERSISTENT_STATE,
-                           REG_GC_CP_HQD_PQ_DOORBELL_CONTROL, REG_GC_CP_HQD_PQ_RPTR,
-                           REG_GC_CP_HQD_PQ_WPTR_HI, REG_GC_CP_HQD_PQ_WPTR_LO})
+    for (const auto reg :
+         {REG_GC_CP_HQD_DEQUEUE_REQUEST, REG_GC_CP_HQD_IQ_TIMER, REG_GC_CP_HQD_IB_CONTROL,
+          REG_GC_CP_HQD_PERSISTENT_STATE, REG_GC_CP_HQD_PQ_DOORBELL_CONTROL, REG_GC_CP_HQD_PQ_RPTR,
+          REG_GC_CP_HQD_PQ_WPTR_HI, REG_GC_CP_HQD_PQ_WPTR_LO})
         device_.rlcg_write(reg, 0);
     device_.select({});
 }

@@ -30,8 +30,8 @@ UniqueFd connect_to(const std::string& path) {
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) throw VfError("socket path too long: " + path);
     std::copy(path.begin(), path.end(), address.sun_path);
-    // NOLINTNEXTLINE: the socket API's own idiom
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (::connect(fd.get(), static_cast<const sockaddr*>(static_cast<const void*>(&address)),
+                  sizeof address) != 0)
         throw VfError(fmt::format("connect to {}: {}", path, std::strerror(errno)), errno);
     return fd;
 }
@@ -51,8 +51,7 @@ std::vector<std::byte> with_data(const T& head, std::span<const std::byte> data)
 
 }  // namespace
 
-Connection::Connection(const std::string& socket_path)
-    : Connection(socket_path, Unnegotiated{}) {
+Connection::Connection(const std::string& socket_path) : Connection(socket_path, Unnegotiated{}) {
     negotiate();
 }
 
@@ -160,8 +159,7 @@ void Connection::reset() {
     call(Command::Reset, {});
 }
 
-Reply Connection::call(Command command, std::span<const std::byte> body,
-                       std::span<const int> fds) {
+Reply Connection::call(Command command, std::span<const std::byte> body, std::span<const int> fds) {
     auto reply = transact(command, body, fds);
     if (reply.error != 0)
         throw VfError(fmt::format("vfio-user command {}: {}", static_cast<unsigned>(command),
@@ -300,8 +298,7 @@ void Connection::serve_dma(DmaHandler handler) {
 
 void Connection::serve_loop() {
     while (!stop_) {
-        std::array<pollfd, 2> fds{pollfd{socket_.get(), POLLIN, 0},
-                                  pollfd{wake_.get(), POLLIN, 0}};
+        std::array<pollfd, 2> fds{pollfd{socket_.get(), POLLIN, 0}, pollfd{wake_.get(), POLLIN, 0}};
         ::poll(fds.data(), fds.size(), -1);
         if (stop_ || (fds[0].revents & (POLLHUP | POLLERR)) != 0) return;
         const std::scoped_lock lock(mutex_);

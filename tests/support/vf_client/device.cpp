@@ -140,10 +140,9 @@ void VfDevice::rlcg_write(std::uint32_t reg, std::uint32_t value) {
 }
 
 void VfDevice::select(HqdSelect bank) {
-    const auto value = HW_PREP(GRBM_GFX_CNTL, ME, bank.me) |
-                       HW_PREP(GRBM_GFX_CNTL, PIPE, bank.pipe) |
-                       HW_PREP(GRBM_GFX_CNTL, QUEUE, bank.queue) |
-                       HW_PREP(GRBM_GFX_CNTL, VMID, bank.vmid);
+    const auto value =
+        HW_PREP(GRBM_GFX_CNTL, ME, bank.me) | HW_PREP(GRBM_GFX_CNTL, PIPE, bank.pipe) |
+        HW_PREP(GRBM_GFX_CNTL, QUEUE, bank.queue) | HW_PREP(GRBM_GFX_CNTL, VMID, bank.vmid);
     write(REG_GC_SCRATCH_REG2, value);
     write(REG_GC_GRBM_GFX_CNTL, value);
 }

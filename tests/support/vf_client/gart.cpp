@@ -9,10 +9,9 @@ namespace vgpu::test {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kGartFlags = GPUVM_PTE_VALID | GPUVM_PTE_SYSTEM | GPUVM_PTE_SNOOPED |
-                                     GPUVM_PTE_EXECUTABLE | GPUVM_PTE_READABLE |
-                                     GPUVM_PTE_WRITEABLE |
-                                     (GPUVM_MTYPE_UC << GPUVM_PTE_MTYPE_SHIFT);
+constexpr std::uint64_t kGartFlags =
+    GPUVM_PTE_VALID | GPUVM_PTE_SYSTEM | GPUVM_PTE_SNOOPED | GPUVM_PTE_EXECUTABLE |
+    GPUVM_PTE_READABLE | GPUVM_PTE_WRITEABLE | (GPUVM_MTYPE_UC << GPUVM_PTE_MTYPE_SHIFT);
 
 std::uint64_t round_up(std::uint64_t bytes) {
     return (bytes + kPage - 1) & ~(kPage - 1);

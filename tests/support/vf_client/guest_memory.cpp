@@ -54,8 +54,7 @@ std::span<std::byte> GuestMemory::at(std::uint64_t iova, std::uint64_t bytes) co
 
 bool GuestMemory::read_file(std::uint64_t iova, std::span<std::byte> out) const {
     if (iova < kIova) return false;
-    const auto got =
-        ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(iova - kIova));
+    const auto got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(iova - kIova));
     return got == static_cast<ssize_t>(out.size());
 }
 

@@ -18,8 +18,8 @@ constexpr std::uint8_t kAck = 2;
 }  // namespace
 
 bool Mailbox::send(std::uint32_t event, std::array<std::uint32_t, 3> data) {
-    wait_for("mailbox: ACK of the last message to clear",
-             milliseconds(MAILBOX_GUEST_ACK_LIMIT_MS), [&] {
+    wait_for("mailbox: ACK of the last message to clear", milliseconds(MAILBOX_GUEST_ACK_LIMIT_MS),
+             [&] {
                  device_.write_byte(REG_NBIO_MAILBOX_CONTROL, kTransmit, 0);
                  return (device_.read_byte(REG_NBIO_MAILBOX_CONTROL, kTransmit) & kAck) == 0;
              });

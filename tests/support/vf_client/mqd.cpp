@@ -16,7 +16,7 @@ using softgpu::high32;
 using softgpu::low32;
 
 constexpr std::uint32_t kPreloadSize = 0x53;
-constexpr std::uint32_t kKernelEopControl = 9;  // 4096 bytes
+constexpr std::uint32_t kKernelEopControl = 9;                 // 4096 bytes
 constexpr std::uint32_t kIbControl = (3u << 20) | (1u << 23);  // MIN_IB_AVAIL, IB_EXE_DISABLE
 constexpr std::uint32_t kDispatchPointerByCp = 1u << 14;       // CP_HQD_HQ_STATUS0
 
@@ -67,8 +67,7 @@ void write_kernel_mqd(const Buffer& mqd, const KernelMqd& queue) {
         HW_PREP(CP_HQD_PQ_DOORBELL_CONTROL, OFFSET, queue.doorbell) |
             HW_PREP(CP_HQD_PQ_DOORBELL_CONTROL, EN, 1));
     put(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_PQ_CONTROL),
-        queue.pq_control |
-            HW_PREP(CP_HQD_PQ_CONTROL, QUEUE_SIZE, size_code(queue.ring_dwords)));
+        queue.pq_control | HW_PREP(CP_HQD_PQ_CONTROL, QUEUE_SIZE, size_code(queue.ring_dwords)));
     put(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_IB_CONTROL), 3u << 20);
     put64(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_EOP_BASE_ADDR), queue.eop >> 8);
     put(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_EOP_CONTROL), kKernelEopControl);
@@ -85,9 +84,9 @@ void write_aql_mqd(const Buffer& mqd, const AqlMqd& queue) {
         HW_PREP(CP_HQD_PERSISTENT_STATE, PRELOAD_REQ, 1) |
             HW_PREP(CP_HQD_PERSISTENT_STATE, PRELOAD_SIZE, kPreloadSize) |
             HW_PREP(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE, 1));
-    put(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_QUANTUM), HW_PREP(CP_HQD_QUANTUM, EN, 1) |
-                                                      HW_PREP(CP_HQD_QUANTUM, SCALE, 1) |
-                                                      HW_PREP(CP_HQD_QUANTUM, DURATION, 1));
+    put(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_QUANTUM),
+        HW_PREP(CP_HQD_QUANTUM, EN, 1) | HW_PREP(CP_HQD_QUANTUM, SCALE, 1) |
+            HW_PREP(CP_HQD_QUANTUM, DURATION, 1));
     put64(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_PQ_BASE), queue.ring >> 8);
     put64(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_PQ_RPTR_REPORT_ADDR), queue.read_dispatch_id);
     put64(mqd, MQD_DWORD_OF(REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR), queue.write_dispatch_id);

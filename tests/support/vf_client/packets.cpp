@@ -49,13 +49,11 @@ Dwords packet(std::uint32_t opcode, std::span<const std::uint32_t> body) {
     return out;
 }
 
-Dwords set_resources(std::uint32_t vmid_mask, std::uint64_t queue_mask,
-                     std::uint32_t queue_type) {
+Dwords set_resources(std::uint32_t vmid_mask, std::uint64_t queue_mask, std::uint32_t queue_type) {
     const auto control = HW_PREP(SET_RESOURCES_1, VMID_MASK, vmid_mask) |
                          HW_PREP(SET_RESOURCES_1, UNMAP_LATENCY, kUnmapLatency) |
                          HW_PREP(SET_RESOURCES_1, QUEUE_TYPE, queue_type);
-    return of(PM4_OP_SET_RESOURCES,
-              {control, low32(queue_mask), high32(queue_mask), 0, 0, 0, 0});
+    return of(PM4_OP_SET_RESOURCES, {control, low32(queue_mask), high32(queue_mask), 0, 0, 0, 0});
 }
 
 Dwords map_process(const MapProcess& process) {
@@ -82,12 +80,10 @@ Dwords map_queue_anywhere(const MapQueue& queue) {
     return map_queue(map_queue_common(queue) | HW_PREP(MAP_QUEUES_1, QUEUE_SEL, 1), queue);
 }
 
-Dwords unmap_queues(std::uint32_t select, std::uint32_t action,
-                    std::uint32_t pasid_or_doorbell) {
-    const auto control = HW_PREP(UNMAP_QUEUES_1, ACTION, action) |
-                         HW_PREP(UNMAP_QUEUES_1, QUEUE_SEL, select) |
-                         HW_PREP(UNMAP_QUEUES_1, NUM_QUEUES,
-                                 select == PM4_UNMAP_BY_DOORBELL ? 1 : 0);
+Dwords unmap_queues(std::uint32_t select, std::uint32_t action, std::uint32_t pasid_or_doorbell) {
+    const auto control =
+        HW_PREP(UNMAP_QUEUES_1, ACTION, action) | HW_PREP(UNMAP_QUEUES_1, QUEUE_SEL, select) |
+        HW_PREP(UNMAP_QUEUES_1, NUM_QUEUES, select == PM4_UNMAP_BY_DOORBELL ? 1 : 0);
     const auto which = select == PM4_UNMAP_BY_DOORBELL
                            ? HW_PREP(UNMAP_QUEUES_2, DOORBELL_OFFSET, pasid_or_doorbell)
                            : HW_PREP(UNMAP_QUEUES_2, PASID, pasid_or_doorbell);
@@ -95,9 +91,8 @@ Dwords unmap_queues(std::uint32_t select, std::uint32_t action,
 }
 
 Dwords query_status(std::uint64_t fence, std::uint64_t value) {
-    return of(PM4_OP_QUERY_STATUS,
-              {HW_PREP(QUERY_STATUS_1, COMMAND, kFenceAfterWriteAck), 0, low32(fence),
-               high32(fence), low32(value), high32(value)});
+    return of(PM4_OP_QUERY_STATUS, {HW_PREP(QUERY_STATUS_1, COMMAND, kFenceAfterWriteAck), 0,
+                                    low32(fence), high32(fence), low32(value), high32(value)});
 }
 
 Dwords run_list(std::uint64_t address, std::uint32_t dwords) {
@@ -107,9 +102,9 @@ Dwords run_list(std::uint64_t address, std::uint32_t dwords) {
 }
 
 Dwords invalidate_tlbs(std::uint32_t pasid) {
-    return of(PM4_OP_INVALIDATE_TLBS, {HW_PREP(INVALIDATE_TLBS_1, DST_SEL, 1) |
-                                       HW_PREP(INVALIDATE_TLBS_1, ALL_HUB, 1) |
-                                       HW_PREP(INVALIDATE_TLBS_1, PASID, pasid)});
+    return of(PM4_OP_INVALIDATE_TLBS,
+              {HW_PREP(INVALIDATE_TLBS_1, DST_SEL, 1) | HW_PREP(INVALIDATE_TLBS_1, ALL_HUB, 1) |
+               HW_PREP(INVALIDATE_TLBS_1, PASID, pasid)});
 }
 
 Dwords nop(std::uint32_t body_dwords) {
@@ -118,9 +113,9 @@ Dwords nop(std::uint32_t body_dwords) {
 }
 
 Dwords write_memory(std::uint64_t address, std::span<const std::uint32_t> data) {
-    Dwords body{HW_PREP(WRITE_DATA_1, DST_SEL, PM4_COPY_DST_MEMORY) |
-                    HW_PREP(WRITE_DATA_1, WR_CONFIRM, 1),
-                low32(address), high32(address)};
+    Dwords body{
+        HW_PREP(WRITE_DATA_1, DST_SEL, PM4_COPY_DST_MEMORY) | HW_PREP(WRITE_DATA_1, WR_CONFIRM, 1),
+        low32(address), high32(address)};
     body.insert(body.end(), data.begin(), data.end());
     return packet(PM4_OP_WRITE_DATA, body);
 }
@@ -164,19 +159,18 @@ Dwords wait_memory(std::uint64_t address, std::uint32_t reference, std::uint32_t
                low32(address), high32(address), reference, mask, kPollInterval});
 }
 
-Dwords write_and_wait_register(std::uint32_t reg_a, std::uint32_t reg_b,
-                               std::uint32_t reference, std::uint32_t mask) {
-    return of(PM4_OP_WAIT_REG_MEM,
-              {HW_PREP(WAIT_REG_MEM_1, FUNCTION, PM4_COMPARE_EQUAL) |
-                   HW_PREP(WAIT_REG_MEM_1, OPERATION, 1),
-               reg_a, reg_b, reference, mask, kPollInterval});
+Dwords write_and_wait_register(std::uint32_t reg_a, std::uint32_t reg_b, std::uint32_t reference,
+                               std::uint32_t mask) {
+    return of(PM4_OP_WAIT_REG_MEM, {HW_PREP(WAIT_REG_MEM_1, FUNCTION, PM4_COMPARE_EQUAL) |
+                                        HW_PREP(WAIT_REG_MEM_1, OPERATION, 1),
+                                    reg_a, reg_b, reference, mask, kPollInterval});
 }
 
 Dwords indirect_buffer(std::uint64_t address, std::uint32_t dwords, std::uint32_t vmid) {
     return of(PM4_OP_INDIRECT_BUFFER,
               {low32(address), high32(address),
-               HW_PREP(INDIRECT_BUFFER_3, IB_SIZE, dwords) |
-                   HW_PREP(INDIRECT_BUFFER_3, VALID, 1) | HW_PREP(INDIRECT_BUFFER_3, VMID, vmid)});
+               HW_PREP(INDIRECT_BUFFER_3, IB_SIZE, dwords) | HW_PREP(INDIRECT_BUFFER_3, VALID, 1) |
+                   HW_PREP(INDIRECT_BUFFER_3, VMID, vmid)});
 }
 
 }  // namespace pm4

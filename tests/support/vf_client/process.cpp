@@ -66,6 +66,9 @@ Buffer Process::allocate(std::uint64_t bytes, Place place) {
                      place == Place::Vram ? PageTable::kVramFlags : PageTable::kSystemFlags);
     }
     buffers_.push_back(buffer);
+    // an address that was in use before may live on in a TLB
+    if (has_stale_translations_) flush_tlb();
+    has_stale_translations_ = false;
     return buffer;
 }
 
@@ -75,6 +78,7 @@ void Process::free(const Buffer& buffer) {
     const auto freed = *found;
     buffers_.erase(found);
     if (!is_dying_) tables_->unmap(freed.address, freed.size());
+    has_stale_translations_ = true;
     addresses_.free(freed.address);
     if (freed.place == Place::Vram)
         client_.vram().free(freed);
@@ -159,8 +163,7 @@ Kernel Process::load(const std::string& path, const std::string& name) {
 
 bool Process::is_fault(const IvEntry& entry) const {
     // UTCL2 reports for the GFX hub, VMC for MMHUB, which SDMA uses
-    const bool is_hub =
-        entry.client_id == IH_CLIENT_UTCL2 || entry.client_id == IH_CLIENT_VMC;
+    const bool is_hub = entry.client_id == IH_CLIENT_UTCL2 || entry.client_id == IH_CLIENT_VMC;
     return is_hub && entry.source_id == IH_SOURCE_VM_FAULT && entry.pasid == pasid_;
 }
 
@@ -168,8 +171,7 @@ void Process::check_for_trouble() {
     for (const auto& entry : client_.ih().entries())
         if (is_fault(entry)) {
             const auto page = std::uint64_t{entry.source_data[0]} |
-                              std::uint64_t{entry.source_data[1] & IH_FAULT_DATA1_VA_HI_MASK}
-                                  << 32;
+                              std::uint64_t{entry.source_data[1] & IH_FAULT_DATA1_VA_HI_MASK} << 32;
             throw VfError(fmt::format("memory fault at {:#x} (vmid {})", page << GPUVM_PAGE_SHIFT,
                                       entry.vmid & 0xf));
         }

@@ -27,6 +27,8 @@ public:
 
     /// Zeroed pages; VRAM of 2 MiB and more is mapped by huge pages.
     [[nodiscard]] Buffer allocate(std::uint64_t bytes, Place place = Place::System);
+    /// Unmaps; the TLB flush comes before the next allocate() returns, so that nothing reuses an
+    /// address or a page that the device still translates the old way.
     void free(const Buffer& buffer);
 
     [[nodiscard]] AqlQueue& create_queue(AqlQueueOptions options = {});
@@ -79,6 +81,7 @@ private:
     Buffer signals_;
     std::uint32_t next_event_ = 1;
     std::uint64_t code_generation_ = 0;
+    bool has_stale_translations_ = false;
     bool is_dying_ = false;  // its page tables go as a whole, whatever is left of them
     std::vector<std::unique_ptr<AqlQueue>> queues_;
     std::vector<std::unique_ptr<SdmaQueue>> sdma_queues_;

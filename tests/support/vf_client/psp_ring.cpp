@@ -61,8 +61,8 @@ void PspRing::destroy() {
 }
 
 void PspRing::setup_vmr(std::uint64_t address, std::uint32_t bytes) {
-    submit_checked(PSP_CMD_SETUP_VMR, {low32(address), high32(address), bytes,
-                                       kVirtualAndPhysical, low32(address)});
+    submit_checked(PSP_CMD_SETUP_VMR,
+                   {low32(address), high32(address), bytes, kVirtualAndPhysical, low32(address)});
 }
 
 void PspRing::load_firmware(std::uint64_t address, std::uint32_t bytes, std::uint32_t type) {

@@ -58,9 +58,12 @@ Dwords Ring::fence_packet(std::uint64_t value) const {
     const auto address = words_.address + kFence;
     const std::array data{softgpu::low32(value), softgpu::high32(value)};
     switch (spec_.fence) {
-        case FenceStyle::WriteData: return pm4::write_memory(address, data);
-        case FenceStyle::ReleaseMem: return pm4::release_mem(address, value, 0);
-        case FenceStyle::SdmaFence: return sdma::fence(address, data[0]);
+        case FenceStyle::WriteData:
+            return pm4::write_memory(address, data);
+        case FenceStyle::ReleaseMem:
+            return pm4::release_mem(address, value, 0);
+        case FenceStyle::SdmaFence:
+            return sdma::fence(address, data[0]);
     }
     return {};
 }

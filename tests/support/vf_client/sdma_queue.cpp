@@ -38,11 +38,10 @@ SdmaQueue::~SdmaQueue() {
 }
 
 Dwords SdmaQueue::map_packet() const {
-    return pm4::map_queue_anywhere(
-        {.doorbell = doorbell_,
-         .mqd = mqd_.address,
-         .wptr = words_.address + kWptr,
-         .engine = engine_ == 0 ? PM4_ENGINE_SDMA0 : PM4_ENGINE_SDMA1});
+    return pm4::map_queue_anywhere({.doorbell = doorbell_,
+                                    .mqd = mqd_.address,
+                                    .wptr = words_.address + kWptr,
+                                    .engine = engine_ == 0 ? PM4_ENGINE_SDMA0 : PM4_ENGINE_SDMA1});
 }
 
 std::uint64_t SdmaQueue::read_pointer() const {
@@ -53,9 +52,8 @@ void SdmaQueue::push(const Dwords& packets) {
     auto stream = packets;
     const auto pad = (kSubmitBytes - stream.size() * 4 % kSubmitBytes) % kSubmitBytes;
     if (pad != 0) stream += sdma::nop(static_cast<std::uint32_t>(pad / 4 - 1));
-    wait_for("SDMA queue: room", milliseconds(20000), [&] {
-        return wptr_ - read_pointer() + stream.size() * 4 <= kRingBytes;
-    });
+    wait_for("SDMA queue: room", milliseconds(20000),
+             [&] { return wptr_ - read_pointer() + stream.size() * 4 <= kRingBytes; });
     for (const auto dword : stream) {
         ring_.store(wptr_ % kRingBytes, dword);
         wptr_ += 4;

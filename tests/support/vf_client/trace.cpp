@@ -8,9 +8,8 @@
 namespace vgpu::test {
 
 std::string to_string(const TraceEvent& event) {
-    static constexpr std::array<const char*, 9> kNames{"read",      "write",    "rlcg",
-                                                       "mail to",   "mail from", "vram",
-                                                       "psp",       "packet",   "doorbell"};
+    static constexpr std::array<const char*, 9> kNames{
+        "read", "write", "rlcg", "mail to", "mail from", "vram", "psp", "packet", "doorbell"};
     return fmt::format("{:<9} {:#07x} {:#x}", kNames.at(static_cast<std::size_t>(event.kind)),
                        event.number, event.value);
 }
