@@ -30,3 +30,11 @@ function(vgpu_program name)
     vgpu_options(${name})
     target_link_libraries(${name} PRIVATE ${ARG_LINK})
 endfunction()
+
+# gcc 12 takes the inside of std::regex for uninitialised when it builds with sanitizers: a false
+# positive that only the targets which use <regex> need to silence.
+function(vgpu_uses_regex target)
+    if(VGPU_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    endif()
+endfunction()

@@ -53,7 +53,7 @@ isa::DispatchSpec spec_of(std::uint8_t choice) {
     spec.entry = kBase;
     spec.pgm_rsrc1 = (choice & 0x3f) | (0xf0u << 12) | (1u << 23);
     spec.pgm_rsrc2 = 16u << 1;
-    spec.has_user_data = true;
+    spec.has_user_data = 1;
     for (std::uint32_t& word : spec.user_data)
         word = static_cast<std::uint32_t>(kBase) + choice * 16u;
     spec.group_size = {96, 1, 1};

@@ -176,7 +176,7 @@ Outcome handle_dispatch_direct(Packet& packet) {
     spec.group_size = {threads(queue, REG_GC_COMPUTE_NUM_THREAD_X),
                        threads(queue, REG_GC_COMPUTE_NUM_THREAD_Y),
                        threads(queue, REG_GC_COMPUTE_NUM_THREAD_Z)};
-    spec.has_user_data = true;
+    spec.has_user_data = 1;
     std::copy_n(queue.state.sh.begin() + Queue::sh_slot(REG_GC_COMPUTE_USER_DATA_0),
                 spec.user_data.size(), spec.user_data.begin());
     const bool is_enabled =

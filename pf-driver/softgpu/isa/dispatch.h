@@ -37,7 +37,7 @@ struct DispatchSpec {
     std::uint64_t scratch_base = 0;                     ///< flat scratch init
     std::uint32_t scratch_wave_bytes = 0;               ///< scratch of one wave (WAVESIZE)
     // PM4 dispatches: COMPUTE_USER_DATA registers instead of code_properties
-    bool has_user_data = false;
+    std::uint8_t has_user_data = 0;  ///< 0 or 1; not a bool, since a saved state may be damaged
     std::array<std::uint32_t, 16> user_data{};
 };
 

@@ -381,11 +381,17 @@ TEST(WorldSwitch, RandomCommandsNeverConfuseTheMachine) {
         const unsigned what = next(10);
         if (what == 0 && rig.engine.is_running) rig.machine.quantum_expired(rig.engine.end_run());
         if (what == 1) rig.machine.reset(VfId{static_cast<std::uint8_t>(1 + next(4))}, [] {});
-        if (what == 2)
+        if (what == 2 && next(20) == 0)
             (void)rig.faults.add({VfId{static_cast<std::uint8_t>(1 + next(4))},
                                   static_cast<FaultPoint>(next(4)),
                                   static_cast<FaultEffect>(next(3)), 1, Nanoseconds{next(50)}});
-        if (what > 2)
+        // mostly switches away from the function in the engine, else anything at all
+        const auto held = rig.machine.view().function;
+        const unsigned from = held ? GPUIOV_FCN_VF + raw(*held) - 1u : GPUIOV_FCN_PF;
+        if (what > 5)
+            rig.machine.command(
+                GPUIOV_COMMAND(GPUIOV_CMD_CONTEXT_SWITCH, from, GPUIOV_FCN_VF + next(4)));
+        if (what > 2 && what <= 5)
             rig.machine.command(
                 GPUIOV_COMMAND(next(16), next(2) * 0x80 + next(6), next(2) * 0x80 + next(6)));
         rig.machine.process();

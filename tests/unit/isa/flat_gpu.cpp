@@ -86,7 +86,7 @@ void FlatGpu::load_words(const std::vector<std::uint32_t>& words, std::uint32_t 
     spec.entry = upload(words);
     spec.pgm_rsrc1 = (vgprs / 4 - 1) | (float_mode << 12) | (1u << 21) | (1u << 23);
     spec.pgm_rsrc2 = user_sgprs << 1;
-    spec.has_user_data = true;
+    spec.has_user_data = 1;
 }
 
 void FlatGpu::append(const void* value, std::size_t size) {
