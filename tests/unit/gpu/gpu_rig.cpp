@@ -222,12 +222,13 @@ void PfClient::release(unsigned vf) {
 
 std::uint32_t PfClient::command(gpuiov_command code, unsigned vf, unsigned next) {
     const auto fcn = [](unsigned n) { return n == 0 ? GPUIOV_FCN_PF : GPUIOV_FCN_VF | (n - 1); };
-    set_vsec(GPUIOV_GFX_SCH0 + GPUIOV_SCH_CMD_CONTROL, GPUIOV_COMMAND(code, fcn(vf), fcn(next)));
+    set_vsec(unsigned{GPUIOV_GFX_SCH0} + GPUIOV_SCH_CMD_CONTROL,
+             GPUIOV_COMMAND(code, fcn(vf), fcn(next)));
     EXPECT_TRUE(eventually([this] {
-        return (vsec<std::uint8_t>(GPUIOV_GFX_SCH0 + GPUIOV_SCH_CMD_CONTROL) &
+        return (vsec<std::uint8_t>(unsigned{GPUIOV_GFX_SCH0} + GPUIOV_SCH_CMD_CONTROL) &
                 GPUIOV_CMD_EXECUTE) == 0;
     }));
-    return vsec<std::uint8_t>(GPUIOV_GFX_SCH0 + GPUIOV_SCH_CMD_STATUS);
+    return vsec<std::uint8_t>(unsigned{GPUIOV_GFX_SCH0} + GPUIOV_SCH_CMD_STATUS);
 }
 
 std::uint32_t PfClient::take_interrupts() {

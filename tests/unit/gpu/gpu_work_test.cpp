@@ -188,15 +188,16 @@ TEST_P(GpuWorkTest, AStuckCopyEngineHangsOnlyItsVfUntilTheFlr) {
     sdma.submit_chain(4);
     EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
     ASSERT_TRUE(eventually([&] { return gpu->faults().injected() == 1; }));
-    driver->set_vsec(GPUIOV_GFX_SCH0 + GPUIOV_SCH_CMD_CONTROL,
+    driver->set_vsec(unsigned{GPUIOV_GFX_SCH0} + GPUIOV_SCH_CMD_CONTROL,
                      GPUIOV_COMMAND(GPUIOV_CMD_IDLE, GPUIOV_FCN_VF, 0));
     ASSERT_TRUE(eventually([&] {
-        return driver->vsec<std::uint8_t>(GPUIOV_GFX_SCH0 + GPUIOV_SCH_ACTIVE_FUNCTION_STATUS) ==
+        return driver->vsec<std::uint8_t>(unsigned{GPUIOV_GFX_SCH0} +
+                                          GPUIOV_SCH_ACTIVE_FUNCTION_STATUS) ==
                GPUIOV_FUNCTION_STALLED;
     }));
-    EXPECT_NE(
-        driver->vsec<std::uint8_t>(GPUIOV_GFX_SCH0 + GPUIOV_SCH_CMD_CONTROL) & GPUIOV_CMD_EXECUTE,
-        0u);
+    EXPECT_NE(driver->vsec<std::uint8_t>(unsigned{GPUIOV_GFX_SCH0} + GPUIOV_SCH_CMD_CONTROL) &
+                  GPUIOV_CMD_EXECUTE,
+              0u);
     driver->flr(1);
     EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 2), GPUIOV_STATUS_DONE);
 }
