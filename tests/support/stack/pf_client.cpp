@@ -141,7 +141,12 @@ void PfClient::release(std::uint32_t vf) {
 
 void PfClient::scrub_durable(std::uint32_t vf) {
     const vgpu_pf_vf_ref ask{sizeof ask, vf, 0, 0};
-    checked(VGPU_PF_OP_SCRUB_DURABLE, bytes_of(ask), "SCRUB_DURABLE");
+    int error = -EBUSY;  // until VRAM is zero and the device state is cleared
+    wait_for("the scrub to be finished", milliseconds(10000), [&] {
+        error = call(VGPU_PF_OP_SCRUB_DURABLE, bytes_of(ask)).error;
+        return error != -EBUSY;
+    });
+    if (error != 0) throw VfError("SCRUB_DURABLE", -error);
 }
 
 bool PfClient::is_zero(std::uint32_t vf) {

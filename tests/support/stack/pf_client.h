@@ -57,6 +57,7 @@ public:
     vgpu_pf_provision provision(std::uint32_t vf, std::uint64_t vram_bytes,
                                 std::function<void(vgpu_pf_provision&)> adjust = {});
     void release(std::uint32_t vf);
+    /// Waits for the scrub to be finished (bounded), then says that it is recorded.
     void scrub_durable(std::uint32_t vf);
     [[nodiscard]] bool is_zero(std::uint32_t vf);
     void control(std::uint32_t vf, vgpu_pf_control_action action);
