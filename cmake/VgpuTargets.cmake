@@ -8,6 +8,9 @@ function(vgpu_options target)
     if(VGPU_WERROR)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
+    if(VGPU_FUZZ)  # coverage for libFuzzer in every library
+        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
     if(VGPU_SANITIZE)
         target_compile_options(${target} PRIVATE -fsanitize=${VGPU_SANITIZE} -fno-omit-frame-pointer
                                -fno-sanitize-recover=all)
