@@ -131,7 +131,6 @@ private:
     void install_table(Nanoseconds now);
     void note_table_trouble(std::string trouble);
     void ask_again();
-    [[nodiscard]] EngineNow engine_now() const;
 
     // requests (gpu_requests.cpp)
     [[nodiscard]] Result<> usable() const;

@@ -68,7 +68,10 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             wake(event, now);
             return;
         case VGPU_PF_EVENT_IDLE:
-            schedule_.on_idle(event.vf, Nanoseconds{event.time_ns});
+            if (event.arg == VGPU_PF_IDLE_PARKED)
+                schedule_.on_parked_idle(event.vf, Nanoseconds{event.time_ns});
+            else
+                schedule_.on_idle(event.vf, Nanoseconds{event.time_ns});
             return;
         case VGPU_PF_EVENT_STATE:
             if (is_mere_switch(event) && live_.contains(event.vf)) {
@@ -204,27 +207,16 @@ void GpuModel::refresh_members(Nanoseconds now) {
     schedule_.set_members(members_of(competing), record.max_gap_ms, now);
 }
 
-EngineNow GpuModel::engine_now() const {
-    EngineNow engine;
-    for (const auto& [vf, live] : live_) {
-        if (live.state == VGPU_PF_VF_RUNNING) engine.running_vf = vf;
-        engine.debits_ns[vf] = live.debit_ns;
-    }
-    return engine;
-}
-
 bool GpuModel::may_plan() const {
     return ports_.pf->is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
 }
 
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan() || !schedule_.wants_table(now)) return;
-    const auto live = live_;
-    for (const auto& [vf, state] : live) refresh(vf);
     auto in_force = ports_.pf->get_run_table();
     watch_loss(in_force);
     if (!in_force) return;
-    auto table = schedule_.make_table(in_force->generation + 1, engine_now(), now);
+    auto table = schedule_.make_table(in_force->generation + 1, counted_service_ns_, now);
     const auto set =
         table ? ports_.pf->set_run_table(*table) : Result<>(tl::make_unexpected(table.error()));
     watch_loss(set);

@@ -103,6 +103,11 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
     asleep_since_.try_emplace(vf, at);
 }
 
+void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
+    on_idle(vf, at);
+    fluid_.sleep(vf);
+}
+
 void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns) {
     if (!fluid_.has(vf) || ns <= 0) return;
     fluid_.serve(vf, ns);
@@ -154,32 +159,31 @@ void GpuSchedule::apply_wakes(scheduler::Fluid& fluid) const {
     for (const auto& [vf, at] : woken_) fluid.wake(vf);
 }
 
-/// Lags as they will be when the table starts, the PF core's own debits left out.
-std::vector<scheduler::Claim> GpuSchedule::claims(const EngineNow& engine) const {
-    scheduler::Fluid at_start = fluid_;
-    apply_wakes(at_start);
-    if (engine.running_vf && at_start.has(*engine.running_vf))
-        at_start.serve(*engine.running_vf, slice_ns_of(*engine.running_vf));
+std::vector<scheduler::Claim> GpuSchedule::claims() const {
+    scheduler::Fluid fluid = fluid_;
+    apply_wakes(fluid);
     std::vector<scheduler::Claim> result;
     for (const Member& member : members_) {
         scheduler::Claim claim = claim_of(member);
-        const auto debit = engine.debits_ns.find(member.vf);
         claim.is_asleep = is_asleep(member.vf, now_);
-        claim.lag_ns = claim.is_asleep ? 0 : at_start.lag_ns(member.vf);
-        if (debit != engine.debits_ns.end() && !claim.is_asleep) claim.lag_ns += debit->second;
+        claim.lag_ns = claim.is_asleep ? 0 : fluid.lag_ns(member.vf);
         result.push_back(claim);
     }
     return result;
 }
 
-Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, const EngineNow& engine,
-                                                  Nanoseconds now) {
+Result<vgpu_pf_run_table> GpuSchedule::make_table(
+    std::uint64_t generation, const std::map<std::uint32_t, std::uint64_t>& service_ns,
+    Nanoseconds now) {
     now_ = now;
-    const std::vector<scheduler::Claim> wanted = claims(engine);
+    const std::vector<scheduler::Claim> wanted = claims();
     TRY(scheduler::Plan plan, scheduler::plan(wanted, limits_));
     vgpu_pf_run_table table{};
     table.size = sizeof table;
     table.generation = generation;
+    table.flags = VGPU_PF_TABLE_BASED;
+    for (const auto& [vf, ns] : service_ns)
+        if (vf >= 1 && vf <= VGPU_PF_MAX_VFS) table.planned_service_ns[vf - 1] = ns;
     table.count = static_cast<std::uint32_t>(plan.entries.size());
     for (std::size_t i = 0; i < plan.entries.size(); ++i)
         table.entries[i] = {.vf = plan.entries[i].vf, .quantum_us = plan.entries[i].quantum_us};
@@ -196,7 +200,7 @@ void GpuSchedule::installed(Nanoseconds now) {
     now_ = now;
     is_stale_ = false;
     interval_ = kMinInterval;
-    lag_bound_quanta_ = kLagBound;
+    lag_bound_quanta_ = static_cast<double>(plan_.worst_lag_ns) / quantum_ns() + kLagSlack;
 }
 
 void GpuSchedule::refused(Nanoseconds now) {
@@ -220,13 +224,6 @@ void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
     planned_asleep_.clear();
     installed(now);
     lag_bound_quanta_ = kAdoptedLagBound;
-}
-
-std::int64_t GpuSchedule::slice_ns_of(std::uint32_t vf) const {
-    std::int64_t slice_us = 0;
-    for (const scheduler::Entry& entry : plan_.entries)
-        if (entry.vf == vf) slice_us = std::max(slice_us, std::int64_t{entry.quantum_us});
-    return slice_us * 1000;
 }
 
 double GpuSchedule::quantum_ns() const {

@@ -5,9 +5,8 @@
 // their weights change, when a VF that slept wakes or falls asleep for good, when a lag leaves its
 // bound, and when a table that pays lags back has done so; at most one every kMinInterval.
 //
-// The lag a table starts from is that at the end of the slice running now, and the PF core's own
-// debits (overruns it takes back by itself) are left out of it. Time is injected. One thread; owned
-// by GpuModel.
+// A table says what each VF had received when it was planned, so that the PF core can settle what
+// is received until the table takes over. Time is injected. One thread; owned by GpuModel.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -22,12 +21,6 @@
 
 namespace vgpu::daemon {
 
-/// What the PF core knows at the moment a table is made.
-struct EngineNow {
-    std::optional<std::uint32_t> running_vf;
-    std::map<std::uint32_t, std::int64_t> debits_ns;
-};
-
 class GpuSchedule {
 public:
     static constexpr Nanoseconds kMinInterval = std::chrono::milliseconds(10);
@@ -35,9 +28,9 @@ public:
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
     static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
 
-    /// Lag that asks for a table of its own. Where an adopted table stands in its cycle is not
-    /// known, so lags counted from there may be off by a quantum.
-    static constexpr double kLagBound = 1.0;
+    /// Quanta beyond the lags of the table in force that ask for another one. Where an adopted
+    /// table stands in its cycle is not known, so lags counted from there may be off by a quantum.
+    static constexpr double kLagSlack = 0.25;
     static constexpr double kAdoptedLagBound = 2.0;
 
     struct Member {
@@ -59,6 +52,8 @@ public:
     void on_wake(std::uint32_t vf, Nanoseconds at);
     /// The VF in the engine has run out of work; its run is still to be reported.
     void on_idle(std::uint32_t vf, Nanoseconds at);
+    /// A VF off the engine has no work (any more).
+    void on_parked_idle(std::uint32_t vf, Nanoseconds at);
     /// Events were lost in which `vf` received `ns`.
     void on_missed(std::uint32_t vf, std::int64_t ns);
     /// Service can no longer be followed (device or PF core started anew): lags begin at zero.
@@ -68,8 +63,10 @@ public:
     /// When to ask wants_table() again without an event.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
-    /// The table to install as `generation`.
-    Result<vgpu_pf_run_table> make_table(std::uint64_t generation, const EngineNow& engine,
+    /// The table to install as `generation`. `service_ns`: by VF, as the PF core counts it, of all
+    /// runs reported so far.
+    Result<vgpu_pf_run_table> make_table(std::uint64_t generation,
+                                         const std::map<std::uint32_t, std::uint64_t>& service_ns,
                                          Nanoseconds now);
     /// The PF core took the table made last.
     void installed(Nanoseconds now);
@@ -89,10 +86,9 @@ private:
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
-    [[nodiscard]] std::vector<scheduler::Claim> claims(const EngineNow& engine) const;
+    [[nodiscard]] std::vector<scheduler::Claim> claims() const;
     void apply_wakes(scheduler::Fluid& fluid) const;
     void note_lags();
-    [[nodiscard]] std::int64_t slice_ns_of(std::uint32_t vf) const;
     [[nodiscard]] double quantum_ns() const;
 
     std::vector<Member> members_;
@@ -108,7 +104,7 @@ private:
     Nanoseconds now_{0};
     Nanoseconds installed_at_{0};
     Nanoseconds interval_ = kMinInterval;  ///< until the next table; grows while they are refused
-    double lag_bound_quanta_ = kLagBound;
+    double lag_bound_quanta_ = kLagSlack;
     bool is_stale_ = true;  ///< members changed since the table in force was made
 };
 

@@ -78,7 +78,9 @@ struct vgpu_run_slots {
 	uint32_t listed;   /* bit per VF that has an entry */
 	uint64_t cycle_ns; /* sum of the quanta */
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
+	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* of its entries, by VF number */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number */
+	uint64_t planned_service_ns[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	uint32_t reserve_count;
 };
@@ -128,7 +130,8 @@ struct vgpu_pf_executor {
 	bool is_pending; /* the other table takes over at the next decision */
 	uint32_t cursor; /* next position: entries, then VFs without an entry */
 	uint64_t cycle_started_ns;
-	uint32_t busy; /* bit per VF with work, as last read */
+	uint32_t busy;	    /* bit per VF with work, as last read */
+	uint32_t announced; /* bit per VF with work, as the events told so far */
 	bool wants_decision;
 	enum vgpu_preemption preemption;
 	bool is_idle;	       /* the VF in the engine has no work */

@@ -89,6 +89,17 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct v
 	vgpu_pf_event_push(pf, &event);
 }
 
+/* service that nobody else was due a part of */
+static void note_alone(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t ran)
+{
+	if (run->kind != VGPU_RUN_SOLE && run->kind != VGPU_RUN_REST)
+		return;
+	vf->service.alone_from_ns = vf->service.ns - ran;
+	vf->service.alone_ns = ran;
+	if (run->contended_ns)
+		vf->service.alone_ns = vgpu_min_u64(ran, run->contended_ns - run->started_ns);
+}
+
 static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran)
 {
 	uint64_t allowed = allowed_ns(run);
@@ -124,6 +135,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	vgpu_pf_event_push(pf, &event);
 	if (!run)
 		return;
+	note_alone(vf, run, ran);
 	charge(pf, vf, run, ran);
 	if (run != &executor->run || executor->state != VGPU_EXECUTOR_RUNNING)
 		return;

@@ -5,6 +5,7 @@
 #define RESCUE_NS	  VGPU_NS_PER_MS
 #define ACCESS_RESERVE_US 2000u
 #define DEBIT_PASSES	  64u
+#define CREDIT_PART	  4
 
 /**
  * vgpu_pf_run_pick_table() - the table in force
@@ -234,6 +235,9 @@ static bool take_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry,
 		vf->service.debit_ns -= quantum;
 		return false;
 	}
+	/* a credit is paid in parts: the others must not wait for all of it at once */
+	if (slice > quantum + quantum / CREDIT_PART)
+		slice = quantum + quantum / CREDIT_PART;
 	slice = (int64_t)vgpu_min_u64((uint64_t)slice, QUANTUM_MAX_US * VGPU_NS_PER_US);
 	vf->service.debit_ns -= quantum - slice;
 	vgpu_pf_run_pick_set(run, entry->vf, VGPU_RUN_SLICE, (uint64_t)slice, (uint64_t)quantum);

@@ -17,7 +17,10 @@ static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_ta
 	for (uint32_t i = 0; i < table->count; i++) {
 		slots->listed |= 1u << (table->entries[i].vf - 1);
 		slots->cycle_ns += table->entries[i].quantum_us * VGPU_NS_PER_US;
+		slots->total_us[table->entries[i].vf] += table->entries[i].quantum_us;
 	}
+	memcpy(slots->planned_service_ns, table->planned_service_ns,
+	       sizeof(slots->planned_service_ns));
 	for (uint32_t i = 0; i < table->reserve_count; i++)
 		slots->reserve_us[table->reserve[i].vf] = table->reserve[i].quantum_us;
 }
@@ -61,7 +64,7 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 	if (table->reserve_count > VGPU_PF_MAX_VFS)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u reserve entries; at most %u",
 					 table->reserve_count, VGPU_PF_MAX_VFS);
-	if (table->flags & ~(uint32_t)VGPU_PF_TABLE_STRICT)
+	if (table->flags & ~(uint32_t)(VGPU_PF_TABLE_STRICT | VGPU_PF_TABLE_BASED))
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: unknown flags 0x%x",
 					 table->flags);
 	for (uint32_t i = 0; !error && i < table->count; i++)
@@ -127,6 +130,8 @@ void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *t
 	table->generation = slots->generation;
 	table->flags = slots->flags;
 	table->reserve_count = slots->reserve_count;
+	memcpy(table->planned_service_ns, slots->planned_service_ns,
+	       sizeof(table->planned_service_ns));
 	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
 	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
 }

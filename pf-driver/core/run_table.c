@@ -27,6 +27,41 @@
 #define ABORTS_MAX	2u
 #define RECOVER_MS	1000u
 #define RECOVER_POLL_NS VGPU_NS_PER_MS
+#define REBASE_MAX_NS	(1000 * VGPU_NS_PER_MS)
+
+/* its run is not over, or not in the log yet: only the engine knows whether it has work */
+static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
+{
+	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf)
+		return true;
+	return executor->run.vf == vf && (executor->state == VGPU_EXECUTOR_RUNNING ||
+					  executor->state == VGPU_EXECUTOR_SWITCHING);
+}
+
+/* tells who has work now that had none, and the other way round */
+static void announce(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t woken = 0;
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		uint32_t bit = VGPU_VF_BIT(vf);
+
+		if (!((executor->announced ^ executor->busy) & bit) ||
+		    is_in_engine(executor, vf->number))
+			continue;
+		executor->announced ^= bit;
+		if (executor->busy & bit)
+			woken |= bit;
+		else
+			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
+					     VGPU_PF_IDLE_PARKED, 0);
+	}
+	if (woken)
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, (uint32_t)__builtin_ctz(woken) + 1,
+				     woken, 0);
+}
 
 static void read_busy(struct vgpu_pf *pf)
 {
@@ -43,6 +78,47 @@ static void read_busy(struct vgpu_pf *pf)
 		else if (vf->service.waiting_since_ns == 0)
 			vf->service.waiting_since_ns = now;
 	}
+	announce(pf);
+}
+
+/*
+ * What a VF received since the table was planned while others had work too; 0 if that makes no
+ * sense (counters started anew).
+ */
+static int64_t received_since_plan(const struct vgpu_run_slots *table, const struct vgpu_vf *vf)
+{
+	uint64_t planned = table->planned_service_ns[vf->number - 1];
+	int64_t received = (int64_t)(vf->service.ns - planned);
+
+	if (planned <= vf->service.alone_from_ns)
+		received -= (int64_t)vf->service.alone_ns;
+	return received < 0 || received > (int64_t)REBASE_MAX_NS ? 0 : received;
+}
+
+/*
+ * The plan starts from what everybody had received when it was made. Who received more than its
+ * part of what was received since then owes it, the others are owed it, as long as they have work.
+ */
+static void rebase_debits(struct vgpu_pf *pf)
+{
+	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
+	uint32_t busy = pf->executor.busy;
+	int64_t received = 0, total_us = 0;
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		received += received_since_plan(table, vf);
+		if (vgpu_has_bit(busy, vf->number))
+			total_us += (int64_t)table->total_us[vf->number];
+	}
+	vgpu_for_each_vf(pf, vf) {
+		int64_t part_us = (int64_t)table->total_us[vf->number];
+
+		vf->service.debit_ns = received_since_plan(table, vf);
+		if (total_us && vgpu_has_bit(busy, vf->number))
+			vf->service.debit_ns -= received / (int64_t)VGPU_NS_PER_US * part_us /
+						total_us * (int64_t)VGPU_NS_PER_US;
+	}
 }
 
 static void take_pending_table(struct vgpu_pf *pf)
@@ -58,6 +134,8 @@ static void take_pending_table(struct vgpu_pf *pf)
 	executor->active = !executor->active;
 	executor->is_pending = false;
 	executor->cursor = 0;
+	if (vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_BASED)
+		rebase_debits(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_pick_table(pf)->generation, 0);
 	vgpu_pf_run_pick_start_cycle(pf);
 }
@@ -190,6 +268,9 @@ void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
 	executor->is_idle = false;
 	executor->state = to ? VGPU_EXECUTOR_RUNNING : VGPU_EXECUTOR_EMPTY;
 	executor->wants_decision = to == 0;
+	/* running proves work, unless it only rests there */
+	if (to && executor->run.kind != VGPU_RUN_REST)
+		executor->announced |= 1u << (to - 1);
 	if (from != to) {
 		vgpu_pf_run_log_count_switch(pf, now - executor->decided_ns);
 		if (from)
@@ -217,14 +298,14 @@ void vgpu_pf_run_table_wake(struct vgpu_pf *pf)
 	uint64_t now, end;
 
 	executor->wants_decision = true;
-	if (executor->state != VGPU_EXECUTOR_RUNNING)
+	if (!pf->device.is_attached)
 		return;
 	read_busy(pf);
+	if (executor->state != VGPU_EXECUTOR_RUNNING)
+		return;
 	others = vgpu_pf_run_pick_competing(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
 	if (others == 0)
 		return;
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, (uint32_t)__builtin_ctz(others) + 1, others,
-			     0);
 	if (executor->is_idle || !vgpu_has_bit(executor->busy, executor->run.vf)) {
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 		return;
@@ -258,7 +339,8 @@ void vgpu_pf_run_table_idle(struct vgpu_pf *pf)
 	if (executor->state != VGPU_EXECUTOR_RUNNING ||
 	    (vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT))
 		return;
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, 0, 0);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, VGPU_PF_IDLE_RUNNING, 0);
+	executor->announced &= ~(1u << (executor->run.vf - 1));
 	executor->is_idle = true;
 	executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }

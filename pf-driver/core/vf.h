@@ -105,6 +105,8 @@ struct vgpu_vf_scrub {
 /* run_table.c */
 struct vgpu_vf_service {
 	uint64_t ns;
+	uint64_t alone_from_ns,
+		alone_ns; /* the last time nobody else had work: ns then, how long */
 	uint64_t wave_instructions;
 	uint64_t switches;
 	uint64_t overruns, overrun_max_ns;

@@ -95,11 +95,12 @@ void notify_ready() {
         spdlog::warn("cannot tell the service manager that softgpu is ready");
 }
 
-/// Quanta end on time only if the threads that watch them are scheduled; best effort.
+/// Worlds switch fast only if the threads that do it are scheduled; best effort.
 void raise_priority() {
     constexpr int kNice = -10;
     if (::setpriority(PRIO_PROCESS, 0, kNice) != 0)
-        spdlog::debug("running at normal priority: quanta may end late on a busy host");
+        spdlog::debug(
+            "running at normal priority (no CAP_SYS_NICE): quanta may end late on a busy host");
 }
 
 /// Termination signals as a descriptor; blocked before any thread starts.

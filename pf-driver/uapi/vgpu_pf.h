@@ -192,12 +192,19 @@ struct vgpu_pf_run_table {
 	uint64_t generation;
 	uint32_t reserve_count;
 	uint32_t flags; /* enum vgpu_pf_table_flags */
+	/* with VGPU_PF_TABLE_BASED: service_ns of VF index + 1 when the table was planned */
+	uint64_t planned_service_ns[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
 };
 
 enum vgpu_pf_table_flags {
 	VGPU_PF_TABLE_STRICT = 1u << 0, /* idle VFs keep their slots */
+	/*
+	 * The table was planned from what each VF had received until then, overruns included:
+	 * debits start at zero, but for what was received between plan and take-over.
+	 */
+	VGPU_PF_TABLE_BASED = 1u << 1,
 };
 
 /*
@@ -209,8 +216,8 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_NONE = 0,
 	VGPU_PF_EVENT_RUN = 1,	   /* VF ran duration_ns until time_ns; arg: enum vgpu_hw_run_end */
 	VGPU_PF_EVENT_STATE = 2,   /* arg: new enum vgpu_pf_vf_state; arg2: old */
-	VGPU_PF_EVENT_WAKE = 3,	   /* an inactive VF has work */
-	VGPU_PF_EVENT_IDLE = 4,	   /* VF gave up its slice */
+	VGPU_PF_EVENT_WAKE = 3,	   /* inactive VFs have work, vf is the first; arg: bit per VF */
+	VGPU_PF_EVENT_IDLE = 4,	   /* VF has no more work; arg: enum vgpu_pf_idle */
 	VGPU_PF_EVENT_OVERRUN = 5, /* duration_ns beyond its quantum */
 	VGPU_PF_EVENT_HANG = 6,	   /* arg: enum vgpu_pf_reason; VF will be reset */
 	VGPU_PF_EVENT_RESET_DONE = 7,	/* arg: enum vgpu_pf_reason */
@@ -224,6 +231,11 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
 	VGPU_PF_EVENT_DEVICE_BACK = 16,
 	VGPU_PF_EVENT_WHOLE_RESET = 17,
+};
+
+enum vgpu_pf_idle {
+	VGPU_PF_IDLE_RUNNING = 0, /* from the end of its run on, which is still to be reported */
+	VGPU_PF_IDLE_PARKED = 1,  /* it is off the engine already */
 };
 
 struct vgpu_pf_event {

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,10 +239,19 @@ static int init_core(struct home *home)
 	return vgpu_pf_init(&home->pf, &home->os.os, &params);
 }
 
+/* between two quanta the engine waits for this process; best effort, see docs/decisions/0004 */
+static void become_real_time(void)
+{
+	const struct sched_param parameters = {.sched_priority = 1};
+
+	(void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameters);
+}
+
 static int start(struct home *home)
 {
 	int error = vgpu_user_os_init(&home->os, home->options.log_level);
 
+	become_real_time();
 	if (!error)
 		error = open_signals(home);
 	if (!error)

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <map>
 #include <numeric>
+#include <optional>
 
 namespace vgpu::daemon::scheduler {
 
@@ -16,6 +17,9 @@ using Wide = __int128;
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint64_t kSettledEntries = 256;  ///< length aimed at when lags have to be carried
 constexpr int kShrinkRounds = 24;
+/// Lag bounds that are tried for the order, in parts of the longest slice; see Unroller.
+constexpr std::int64_t kBoundParts = 8;
+constexpr std::int64_t kTightestBound = 4;
 
 std::int64_t magnitude(std::int64_t value) {
     return value < 0 ? -value : value;
@@ -126,13 +130,17 @@ bool add_corrections(std::vector<Part>& parts) {
     return true;
 }
 
-/// The EEVDF order of the parts' slices. Virtual time is kept as exact fractions: a VF's virtual
-/// received time is (served - lag) / weight.
+/// Orders the parts' slices. Without a bound: EEVDF, a part is eligible when it is owed service,
+/// and of the eligible the one with the earliest virtual deadline is next. With a bound B: a part
+/// is eligible when its slice does not put it more than B ahead, and of the eligible the one that
+/// would be B behind first is next; B = 1/2 slice centres every slice on its ideal time, but not
+/// every set of weights allows it. Lags are exact: multiplied by the sum of weights.
 class Unroller {
 public:
-    explicit Unroller(std::vector<Part> parts)
+    explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
         : parts_(std::move(parts)), weights_(static_cast<std::int64_t>(weight_sum(parts_))) {
         for (const Part& part : parts_) lag_sum_ns_ += part.claim.lag_ns;
+        if (bound_ns) bound_ = static_cast<Wide>(*bound_ns) * weights_;
     }
 
     Plan run() {
@@ -158,25 +166,33 @@ private:
         return ideal - static_cast<Wide>(part.served_ns - part.claim.lag_ns) * weights_;
     }
 
-    /// a's virtual deadline (or, for equal ones, number) comes before b's.
-    static bool is_earlier(const Part& a, const Part& b) {
-        const Wide left = static_cast<Wide>(a.served_ns - a.claim.lag_ns + a.next_ns()) *
-                          static_cast<Wide>(b.weight);
-        const Wide right = static_cast<Wide>(b.served_ns - b.claim.lag_ns + b.next_ns()) *
-                           static_cast<Wide>(a.weight);
+    [[nodiscard]] bool is_eligible(const Part& part) const {
+        const Wide others = weights_ - static_cast<Wide>(part.weight);
+        return bound_ ? scaled_lag(part) - part.next_ns() * others >= -*bound_
+                      : scaled_lag(part) >= 0;
+    }
+
+    /// Room until the deadline, times the weight: how far the part may still fall behind.
+    [[nodiscard]] Wide room(const Part& part) const {
+        return (bound_ ? *bound_ : part.next_ns() * weights_) - scaled_lag(part);
+    }
+
+    /// a's deadline (or, for equal ones, number) comes before b's.
+    [[nodiscard]] bool is_earlier(const Part& a, const Part& b) const {
+        const Wide left = room(a) * static_cast<Wide>(b.weight);
+        const Wide right = room(b) * static_cast<Wide>(a.weight);
         return left != right ? left < right : a.claim.vf < b.claim.vf;
     }
 
-    /// The eligible part with the earliest deadline; when only parts ahead of their share have
-    /// slices left, the one least ahead.
+    /// The eligible part with the earliest deadline; when none is eligible, the one least ahead.
     Part* pick() {
         Part* best = nullptr;
         Part* least_ahead = nullptr;
         for (Part& part : parts_) {
             if (!part.has_slices()) continue;
-            const Wide lag = scaled_lag(part);
-            if (lag >= 0 && (best == nullptr || is_earlier(part, *best))) best = &part;
-            if (least_ahead == nullptr || lag > scaled_lag(*least_ahead)) least_ahead = &part;
+            if (is_eligible(part) && (best == nullptr || is_earlier(part, *best))) best = &part;
+            if (least_ahead == nullptr || scaled_lag(part) > scaled_lag(*least_ahead))
+                least_ahead = &part;
         }
         return best != nullptr ? best : least_ahead;
     }
@@ -190,6 +206,7 @@ private:
 
     std::vector<Part> parts_;
     std::int64_t weights_;
+    std::optional<Wide> bound_;  ///< of the lag, times the sum of weights
     std::int64_t lag_sum_ns_ = 0;
     std::int64_t elapsed_ns_ = 0;
     Plan plan_;
@@ -232,12 +249,12 @@ void merge(Plan& plan, const std::vector<Part>& sleepers) {
     plan.entries = std::move(merged);
 }
 
-/// The EEVDF order of those with work, the others spread over it.
-Plan order(const std::vector<Part>& parts) {
+/// The order of those with work, the others spread over it.
+Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns) {
     std::vector<Part> awake, asleep;
     for (const Part& part : parts) (part.claim.is_asleep ? asleep : awake).push_back(part);
-    if (awake.empty()) return Unroller(parts).run();
-    Plan plan = Unroller(std::move(awake)).run();
+    if (awake.empty()) return Unroller(parts, bound_ns).run();
+    Plan plan = Unroller(std::move(awake), bound_ns).run();
     merge(plan, asleep);
     return plan;
 }
@@ -265,28 +282,43 @@ bool has_lag(const std::vector<Part>& parts) {
                        [](const Part& part) { return part.claim.lag_ns != 0; });
 }
 
-bool wants_correction(const std::vector<Part>& parts, std::uint32_t quantum_us) {
-    const std::int64_t bound = static_cast<std::int64_t>(quantum_us) * kNsPerUs;
-    return std::any_of(parts.begin(), parts.end(),
-                       [bound](const Part& part) { return magnitude(part.claim.lag_ns) > bound; });
-}
+enum class Lags : std::uint8_t { Carry, PayBack };
 
 /// One cycle for the requests as they are. Lags make it several hyperperiods long, so that most of
 /// the table runs with the lags paid.
-Plan unroll(std::vector<Part> parts, const Limits& limits, bool is_correcting) {
+Plan unroll(std::vector<Part> parts, const Limits& limits, Lags lags,
+            std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
     if (has_lag(parts)) {
         const std::uint64_t aim = std::min<std::uint64_t>(limits.max_entries / 2, kSettledEntries);
         cycle_us *= std::max<std::uint64_t>(1, aim / entries_for(parts, cycle_us));
     }
     const bool is_exact = set_totals(parts, cycle_us);
-    const bool corrects = is_correcting && add_corrections(parts);
-    Plan plan = order(parts);
+    const bool corrects = lags == Lags::PayBack && add_corrections(parts);
+    Plan plan = order(parts, bound_ns);
     plan.is_exact = is_exact && !corrects;
     plan.corrects = corrects;
     for (const auto& [vf, gap] : gaps_of(plan))
         plan.worst_gap_us = std::max(plan.worst_gap_us, gap);
     return plan;
+}
+
+/// Of the orders that keep the gap limit, the one with the smallest lags; if none keeps it, EEVDF.
+Plan best(const std::vector<Part>& parts, const Limits& limits, Lags lags) {
+    Plan chosen = unroll(parts, limits, lags);
+    const std::int64_t slice_ns = std::int64_t{chosen.quantum_us} * kNsPerUs;
+    for (std::int64_t eighths = kTightestBound; eighths <= kBoundParts; ++eighths) {
+        Plan plan = unroll(parts, limits, lags, slice_ns * eighths / kBoundParts);
+        if (plan.worst_gap_us > std::max<std::uint64_t>(limits.max_gap_us, chosen.worst_gap_us))
+            continue;
+        if (plan.worst_lag_ns < chosen.worst_lag_ns) chosen = std::move(plan);
+    }
+    return chosen;
+}
+
+std::vector<Part> without_lags(std::vector<Part> parts) {
+    for (Part& part : parts) part.claim.lag_ns = 0;
+    return parts;
 }
 
 /// Shortens the requests of the VFs that wait too long; false if none can be shortened.
@@ -309,7 +341,7 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
 /// Requests that keep the gap limit: first the waiting VFs' own slices shrink, then everybody's.
 /// The plan that results carries no lags.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
-    for (Part& part : parts) part.claim.lag_ns = 0;
+    parts = without_lags(std::move(parts));
     std::uint64_t cap = 0;
     for (const Part& part : parts) cap = std::max(cap, part.request_us);
     std::uint64_t best_gap = UINT64_MAX;
@@ -317,7 +349,7 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
         std::vector<Part> attempt = parts;
         for (Part& part : attempt) part.request_us = std::min(part.request_us, cap);
         for (int round = 0; round < kShrinkRounds; ++round) {
-            const Plan plan = unroll(attempt, limits, false);
+            const Plan plan = unroll(attempt, limits, Lags::Carry);
             best_gap = std::min(best_gap, plan.worst_gap_us);
             if (plan.worst_gap_us <= limits.max_gap_us) return attempt;
             if (!shrink(attempt, plan, limits)) break;
@@ -364,9 +396,11 @@ Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
     TRY_VOID(admit(parts, limits));
     TRY(std::vector<Part> fitting, fit_gap(parts, limits));
     for (std::size_t i = 0; i < parts.size(); ++i) fitting[i].claim.lag_ns = claims[i].lag_ns;
-    Plan fair = unroll(fitting, limits, false);
-    if (!wants_correction(fitting, fair.quantum_us)) return fair;
-    Plan correcting = unroll(fitting, limits, true);
+    Plan fair = best(fitting, limits, Lags::Carry);
+    const std::int64_t slack_ns = std::int64_t{fair.quantum_us} * kNsPerUs / kBoundParts;
+    const Plan settled = best(without_lags(fitting), limits, Lags::Carry);
+    if (fair.worst_lag_ns <= settled.worst_lag_ns + slack_ns) return fair;
+    Plan correcting = best(fitting, limits, Lags::PayBack);
     return correcting.worst_gap_us <= limits.max_gap_us ? correcting : fair;
 }
 

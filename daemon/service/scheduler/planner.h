@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Planner: weights in, run table out. An EEVDF schedule (earliest eligible virtual deadline first)
-// over one cycle, unrolled into at most 1024 (VF, quantum) entries that the PF core repeats for
-// ever, so the table must be fair by itself: one cycle gives every VF exactly its part of the
-// cycle, in whole microseconds, and the schedule starts from the lag each VF has now and ends at
-// that same lag, which keeps it within the bound however often and wherever tables are replaced.
-// Only a lag beyond one quantum (overruns, losses) is paid back, at most a quantum per table
-// (Plan:: corrects); the owner of such a table replaces it after one cycle.
+// Planner: weights in, run table out. A deadline schedule over one cycle, unrolled into at most
+// 1024 (VF, quantum) entries that the PF core repeats for ever, so the table must be fair by
+// itself: one cycle gives every VF exactly its part of the cycle, in whole microseconds, and the
+// schedule starts from the lag each VF has now and ends at that same lag, which keeps it within the
+// bound however often and wherever tables are replaced. The order is EEVDF (earliest eligible
+// virtual deadline first), which bounds every lag by one quantum, or one that keeps the lags
+// smaller still where the weights allow it: 1:1:2:4 within half a quantum, which leaves the rest
+// for overruns. If the lags there are make that impossible they are paid back, at most a quantum
+// per table (Plan::corrects); the owner of such a table replaces it after one cycle.
 //
 // Pure: no clock, no I/O. All arithmetic is exact (integer microseconds and nanoseconds, 128 bits
 // where products meet). Called by GpuSchedule; tested against a GPS fluid oracle of its own.

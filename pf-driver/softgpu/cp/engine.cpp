@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
+
+#include "pf-driver/softgpu/base/priority.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -13,6 +16,9 @@ struct Engine::Worker final : isa::MessageSink {
     std::uint32_t index = 0;
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> run_sequence{0};
+    bool is_inside = false;    // mutex_; may touch the VF
+    bool is_hastened = false;  // mutex_; real time until it is out
+    pthread_t thread{};        // mutex_; its own, set before it is first inside
     std::chrono::microseconds pause{};
     Messages messages;
 
@@ -69,11 +75,25 @@ void Engine::request_park() {
     phase_ = Phase::Parking;
     park_requested_ = clock_.now();
     stopping_.store(true);
-    for (const auto& worker : workers_) worker->stop.store(true);
+    for (const auto& worker : workers_) {
+        worker->stop.store(true);
+        // A worker that the host has put aside would not see the request until its turn comes.
+        if (worker->is_inside) worker->is_hastened = make_real_time(worker->thread, kRealTime);
+    }
     changed_.notify_all();
 }
 
-void Engine::await_park(std::unique_lock<std::mutex>& lock) {
+void Engine::enter(Worker& worker) {
+    worker.is_inside = true;
+    ++inside_;
+}
+
+void Engine::leave(Worker& worker) {
+    worker.is_inside = false;
+    --inside_;
+}
+
+void Engine::await_park(std::unique_lock<PiMutex>& lock) {
     parked_.wait(lock, [&] { return inside_ == 0; });
 }
 
@@ -113,6 +133,7 @@ void Engine::govern() {
     constexpr Nanoseconds kLongest = std::chrono::seconds(1);
     // The default slack of 50 us would be added to every quantum.
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+    (void)make_real_time(pthread_self(), kRealTimeWatch);
     std::unique_lock lock(mutex_);
     while (!shutdown_) {
         if (phase_ != Phase::Running || !deadline_) {
@@ -162,6 +183,7 @@ void Engine::quiesce() {
 
 void Engine::work(Worker& worker) {
     std::unique_lock lock(mutex_);
+    worker.thread = pthread_self();
     std::uint64_t served = 0;
     while (true) {
         changed_.wait(lock,
@@ -169,7 +191,7 @@ void Engine::work(Worker& worker) {
         if (shutdown_) return;
         served = runs_;
         Context& context = *context_;
-        ++inside_;
+        enter(worker);
         lock.unlock();
         serve(worker, context);
         lock.lock();
@@ -252,11 +274,17 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     }
     std::unique_lock lock(mutex_);
     const std::uint64_t run = runs_;
-    --inside_;
+    leave(worker);
     asleep_.fetch_add(1);
     if (inside_ == 0) parked_.notify_all();
+    if (std::exchange(worker.is_hastened, false)) {
+        lock.unlock();  // the host may put it aside at once: not while others need the lock
+        make_normal(worker.thread);
+        lock.lock();
+    }
     const bool is_kicked = kicks_.load() != seen_kicks;
-    if (inside_ == 0 && !is_kicked && phase_ == Phase::Running && !is_dry_.exchange(true)) {
+    if (inside_ == 0 && !is_kicked && phase_ == Phase::Running && runs_ == run &&
+        !is_dry_.exchange(true)) {
         const VfId vf = context.vf;  // a park may end the context's life once the lock is free
         lock.unlock();
         listener_.out_of_work(vf);
@@ -271,7 +299,7 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);
     if (is_over()) return false;
-    ++inside_;
+    enter(worker);
     return true;
 }
 

@@ -10,7 +10,8 @@
 //
 // A VF with a quantum parks itself at its end and quantum_expired() tells the listener. Every stay
 // is reported exactly once: by park(), or by quantum_expired() if the deadline came first; then a
-// park() that was waiting returns nothing.
+// park() that was waiting returns nothing. Where the host allows it, who ends quanta runs in real
+// time, and so does a worker from the moment it is asked to leave until it has left.
 //
 // Threads: any thread may call; park() without the VF lock, the others with or without it. The
 // listener is called by the engine's own threads without any lock held; it may call run() and
@@ -19,7 +20,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -30,6 +30,7 @@
 
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/cp/command_processor.h"
 
 namespace vgpu::softgpu::cp {
@@ -104,18 +105,20 @@ private:
     [[nodiscard]] isa::RunResult run_group(Worker& worker, const GroupLoan& loan);
     [[nodiscard]] bool sleep(Worker& worker, Context& context, std::uint64_t seen_kicks);
     void arm(Worker& worker) const;
+    void enter(Worker& worker);
+    void leave(Worker& worker);
     void request_park();
-    void await_park(std::unique_lock<std::mutex>& lock);
+    void await_park(std::unique_lock<PiMutex>& lock);
     [[nodiscard]] RunReport close_run();
 
     const Spec spec_;
     const Clock& clock_;
     Listener& listener_;
 
-    mutable std::mutex mutex_;         // leaf: taken with a VF lock held, never the other way round
-    std::condition_variable changed_;  // run, kick, park, shutdown: workers
-    std::condition_variable governed_;  // deadline, shutdown: governor
-    std::condition_variable parked_;    // last worker out, run closed
+    mutable PiMutex mutex_;  // leaf: taken with a VF lock held, never the other way round
+    PiCondition changed_;    // run, kick, park, shutdown: workers
+    PiCondition governed_;   // deadline, shutdown: governor
+    PiCondition parked_;     // last worker out, run closed
     Phase phase_ = Phase::Parked;
     Context* context_ = nullptr;
     std::uint32_t inside_ = 0;  ///< workers that may touch the VF

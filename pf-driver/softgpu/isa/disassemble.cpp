@@ -81,8 +81,8 @@ std::string plain(const Operand& operand) {
 }
 
 std::string with_signs(const Operand& operand) {
-    const std::string text = operand.absolute ? "|" + plain(operand) + "|" : plain(operand);
-    return operand.negate ? "-" + text : text;
+    const std::string_view bar = operand.absolute ? "|" : "";
+    return fmt::format("{}{}{}{}", operand.negate ? "-" : "", bar, plain(operand), bar);
 }
 
 bool has_scalar_result(const OpInfo& row) {
@@ -106,7 +106,7 @@ std::string disassemble(const Instruction& i) {
     std::string out = row.name;
     const char* separator = " ";
     const auto add = [&](const std::string& text) {
-        out += separator + text;
+        out.append(separator).append(text);
         separator = ", ";
     };
     if (i.dst_regs != 0) add(registers("v", i.dst, i.dst_regs));

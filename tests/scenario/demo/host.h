@@ -21,7 +21,7 @@ struct HostOptions {
     unsigned aperture_mb = 64;
     unsigned cus = 8;
     unsigned threads = 1;
-    std::uint32_t quantum_us = 6000;
+    std::uint32_t quantum_us = 8000;
 };
 
 class Host {

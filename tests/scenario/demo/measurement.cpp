@@ -23,10 +23,7 @@ Measurement::Measurement(PfClient& pf, std::map<std::uint32_t, std::uint64_t> we
       guests_(std::move(guests)),
       quantum_ns_(quantum_us * 1e3),
       oracle_(weights_),
-      events_(pf.events()),
-      at_start_(counters()),
-      switches_at_start_(pf.info().switches),
-      started_(std::chrono::steady_clock::now()) {}
+      events_(pf.events()) {}
 
 std::map<std::uint32_t, Measurement::Counters> Measurement::counters() {
     std::map<std::uint32_t, Counters> out;
@@ -38,15 +35,21 @@ std::map<std::uint32_t, Measurement::Counters> Measurement::counters() {
 void Measurement::take() {
     for (const auto& event : events_.take()) {
         if (!weights_.contains(event.vf)) continue;
+        const auto time = static_cast<std::int64_t>(event.time_ns);
         if (event.type == VGPU_PF_EVENT_IDLE) {
             ++idles_;
-            oracle_.set_backlogged(event.vf, false);
+            if (event.arg == VGPU_PF_IDLE_PARKED)
+                oracle_.idle_parked(event.vf);
+            else
+                oracle_.idle(event.vf);
         }
-        if (event.type == VGPU_PF_EVENT_WAKE) oracle_.set_backlogged(event.vf, true);
+        if (event.type == VGPU_PF_EVENT_WAKE)
+            for (const auto& [vf, weight] : weights_)
+                if ((event.arg >> (vf - 1) & 1) != 0) oracle_.wake(vf, time);
         if (event.type != VGPU_PF_EVENT_RUN) continue;
-        const auto end = static_cast<std::int64_t>(event.time_ns);
+        const auto end = time;
         const auto duration = static_cast<std::int64_t>(event.duration_ns);
-        oracle_.run(event.vf, duration);
+        oracle_.run(event.vf, duration, end);
         runs_.push_back({event.vf, end - duration, end});
     }
 }
@@ -62,6 +65,16 @@ void Measurement::follow(const std::string& what, const std::function<bool()>& e
 
 void Measurement::mark(const std::string& text) {
     marks_.push_back({monotonic_ns(), text});
+}
+
+void Measurement::begin() {
+    take();
+    oracle_.judge();
+    idles_ = 0;
+    runs_.clear();
+    at_start_ = counters();
+    switches_at_start_ = pf_.info().switches;
+    started_ = std::chrono::steady_clock::now();
 }
 
 Figures Measurement::finish() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Measurement: follows the PF's event ring while the guests compute. Feeds every RUN to the GPS
-// oracle, keeps a window of runs for the picture, and takes counters of the PF and of the guests at
-// both ends, so that shares by time, by retired instructions and by the guests' own progress can be
-// held against each other.
+// Measurement: follows the PF's event ring. Feeds every RUN since the first guest started to the
+// GPS oracle; between begin() and finish(), while all guests compute, it keeps the runs for the
+// picture and takes counters of the PF and of the guests at both ends, so that shares by time, by
+// retired instructions and by the guests' own progress can be held against each other.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,12 @@ struct Figures {
 
 class Measurement {
 public:
+    /// Follows from now on: before any guest has started.
     Measurement(test::PfClient& pf, std::map<std::uint32_t, std::uint64_t> weights,
                 std::map<std::uint32_t, const SharedReport*> guests, std::uint32_t quantum_us);
 
+    /// All guests compute: what is judged starts here.
+    void begin();
     /// Follows the ring until `enough` (asked after each batch) or `limit` (scaled) passes; throws
     /// then.
     void follow(const std::string& what, const std::function<bool()>& enough,
@@ -74,7 +77,7 @@ private:
     test::GpsOracle oracle_;
     test::EventReader events_;
     std::map<std::uint32_t, Counters> at_start_;
-    std::uint64_t switches_at_start_;
+    std::uint64_t switches_at_start_ = 0;
     std::chrono::steady_clock::time_point started_;
     std::vector<test::TimelineRun> runs_;
     std::vector<test::TimelineMark> marks_;

@@ -81,28 +81,37 @@ void Show::create_vfs() {
 
 void Show::start_guests() {
     headline("four guest processes load their driver and compute real gfx900 programs");
+    follow_from_now();
     for (auto& [vf, guest] : guests_)
         guest.process.emplace(ChildProcess::Spec{guest.name,
                                                  {options_.self, "--guest", host_.vf_socket(vf),
                                                   "--report", std::to_string(guest.report.fd())},
                                                  host_.file(guest.name + ".log")});
-    for (const auto& [vf, guest] : guests_)
-        wait_for(fmt::format("VF{} to compute", vf), kActLimit, [&] {
+    measurement_->follow(
+        "every VF to compute",
+        [&] {
             check_guests_alive();
-            return guest.report->rounds > 0;
-        });
+            return std::ranges::all_of(
+                guests_, [](const auto& each) { return each.second.report->rounds > 0; });
+        },
+        kActLimit);
     fmt::print("  all four have booted and finished a first round\n");
 }
 
-void Show::share_the_gpu() {
-    headline(fmt::format("shares, until the smallest VF has had {} quanta", options_.quanta));
+void Show::follow_from_now() {
     std::map<std::uint32_t, std::uint64_t> weights;
     std::map<std::uint32_t, const SharedReport*> reports;
     for (const auto& [vf, guest] : guests_) {
         weights[vf] = guest.weight;
         reports[vf] = &guest.report;
     }
-    Measurement measurement(pf_, weights, reports, options_.host.quantum_us);
+    measurement_.emplace(pf_, weights, reports, options_.host.quantum_us);
+}
+
+void Show::share_the_gpu() {
+    headline(fmt::format("shares, until the smallest VF has had {} quanta", options_.quanta));
+    auto& measurement = *measurement_;
+    measurement.begin();
     const auto smallest = [&] {
         check_guests_alive();
         return std::min(measurement.quanta(1), measurement.quanta(2));
@@ -110,7 +119,7 @@ void Show::share_the_gpu() {
     measurement.follow(
         "half of the quanta", [&] { return smallest() >= options_.quanta / 2; }, kActLimit);
     const auto killed = monotonic_ns();
-    lose_vgpud(measurement);
+    lose_vgpud();
     measurement.follow(
         "all quanta", [&] { return smallest() >= options_.quanta; }, kActLimit);
     const auto figures = measurement.finish();
@@ -120,9 +129,11 @@ void Show::share_the_gpu() {
     std::ofstream(options_.timeline) << to_svg(measurement.timeline(
         "who ran when: weights 1:1:2:4, vgpud killed in the middle", killed, 200 * kMs, 400 * kMs));
     fmt::print("  timeline: {}\n", options_.timeline);
+    measurement_.reset();
 }
 
-void Show::lose_vgpud(Measurement& measurement) {
+void Show::lose_vgpud() {
+    auto& measurement = *measurement_;
     const auto before = host_.ctl_json({"list"});
     const auto count = rounds();
     measurement.mark("kill -9 vgpud");

@@ -43,7 +43,8 @@ private:
     void create_vfs();
     void start_guests();
     void share_the_gpu();
-    void lose_vgpud(Measurement& measurement);
+    void follow_from_now();
+    void lose_vgpud();
     void judge(const Figures& figures);
     void attack_neighbours();
     void run_endless_kernel();
@@ -61,6 +62,7 @@ private:
     Host host_;
     test::PfClient pf_;
     std::map<std::uint32_t, Guest> guests_;
+    std::optional<Measurement> measurement_;
 };
 
 }  // namespace vgpu::demo

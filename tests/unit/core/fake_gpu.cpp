@@ -781,6 +781,17 @@ int Rig::durable(std::uint32_t vf) {
 
 int Rig::set_table(const std::vector<vgpu_pf_run_entry>& entries,
                    const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags) {
+    return send_table(entries, reserve, flags, {});
+}
+
+int Rig::set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
+                         const std::vector<std::uint64_t>& planned_service_ns) {
+    return send_table(entries, {}, VGPU_PF_TABLE_BASED, planned_service_ns);
+}
+
+int Rig::send_table(const std::vector<vgpu_pf_run_entry>& entries,
+                    const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
+                    const std::vector<std::uint64_t>& planned_service_ns) {
     auto table = std::make_unique<vgpu_pf_run_table>();
     request(VGPU_PF_OP_GET_RUN_TABLE, *table);
     const std::uint64_t generation = table->generation + 1;
@@ -792,6 +803,7 @@ int Rig::set_table(const std::vector<vgpu_pf_run_entry>& entries,
     std::ranges::copy(entries, table->entries);
     table->reserve_count = static_cast<std::uint32_t>(reserve.size());
     std::ranges::copy(reserve, table->reserve);
+    std::ranges::copy(planned_service_ns, table->planned_service_ns);
     return request(VGPU_PF_OP_SET_RUN_TABLE, *table);
 }
 

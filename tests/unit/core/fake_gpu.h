@@ -216,6 +216,8 @@ public:
     int durable(std::uint32_t vf);
     int set_table(const std::vector<vgpu_pf_run_entry>& entries,
                   const std::vector<vgpu_pf_run_entry>& reserve = {}, std::uint32_t flags = 0);
+    int set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
+                        const std::vector<std::uint64_t>& planned_service_ns);
     [[nodiscard]] vgpu_pf_vf get_vf(std::uint32_t vf);
     [[nodiscard]] vgpu_pf_info get_info();
     /// The guest's driver loads: full access, and back; READY afterwards.
@@ -228,6 +230,9 @@ public:
 
 private:
     int await(std::uint64_t token);
+    int send_table(const std::vector<vgpu_pf_run_entry>& entries,
+                   const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
+                   const std::vector<std::uint64_t>& planned_service_ns);
     void start_core();
 
     std::function<void(vgpu_pf_params&)> adjust_;

@@ -133,6 +133,60 @@ TEST(Executor, PassesOverVfsWithoutWork) {
     EXPECT_GT(rig.get_vf(1).service_ns, kSecond * 9 / 10);
 }
 
+TEST(Executor, TellsWhoRunsOutOfWorkAndWhoHasItAgainWhereverTheyAre) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.load_driver(2);
+    ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    const auto idles = rig.events(VGPU_PF_EVENT_IDLE, 2).size();
+    const auto wakes = rig.events(VGPU_PF_EVENT_WAKE, 2).size();
+    rig.gpu.give_work(2, 1000 * kUs);  // gone exactly when its quantum ends
+    rig.gpu.run_for(50 * kMs);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_IDLE, 2).size(), idles + 1);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_WAKE, 2).size(), wakes + 1);
+    rig.gpu.give_work(2, 300 * kUs);  // gone in the middle of it
+    rig.gpu.run_for(50 * kMs);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_IDLE, 2).size(), idles + 2);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_WAKE, 2).size(), wakes + 2);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_IDLE, 1).size(), 0u);
+}
+
+TEST(Executor, SettlesWhatIsReceivedBetweenPlanAndTakeOver) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(2).service_ns};
+    rig.gpu.run_for(20 * kMs);  // half and half, but the plan is three to one
+    ASSERT_EQ(rig.set_based_table({{1, 3000}, {2, 1000}}, {before[0], before[1]}), 0);
+    rig.gpu.run_for(200 * kMs);
+    const double first = static_cast<double>(rig.get_vf(1).service_ns - before[0]);
+    const double second = static_cast<double>(rig.get_vf(2).service_ns - before[1]);
+    EXPECT_NEAR(first, 3 * second, 4.0e6);
+}
+
+TEST(Executor, SettlesNothingThatAVfReceivedAlone) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.load_driver(2);
+    ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(2).service_ns};
+    rig.gpu.run_for(300 * kMs);
+    rig.gpu.give_work(2, kEndless);
+    ASSERT_EQ(rig.set_based_table({{1, 1000}, {2, 1000}}, {before[0], before[1]}), 0);
+    rig.gpu.run_for(5 * kMs);
+    const std::uint64_t then[] = {rig.get_vf(1).service_ns, rig.get_vf(2).service_ns};
+    rig.gpu.run_for(100 * kMs);
+    const double first = static_cast<double>(rig.get_vf(1).service_ns - then[0]);
+    const double second = static_cast<double>(rig.get_vf(2).service_ns - then[1]);
+    EXPECT_NEAR(first, second, 2.1e6);
+}
+
 TEST(Executor, AStrictTableKeepsTheSlotsOfIdleVfs) {
     Rig rig;
     rig.make_busy(1);

@@ -39,6 +39,7 @@ public:
         debit += overrun_ns;
         now_ += Nanoseconds{granted + overrun_ns};
         oracle_.serve(entry.vf, granted + overrun_ns);
+        service_[entry.vf] += static_cast<std::uint64_t>(granted + overrun_ns);
         schedule_.on_run(entry.vf, granted + overrun_ns, now_);
         ++switches_;
     }
@@ -52,9 +53,10 @@ private:
     void plan_if_wanted() {
         now_ += 1us;
         if (!schedule_.wants_table(now_)) return;
-        const auto table =
-            schedule_.make_table(++generation_, {.running_vf = {}, .debits_ns = debits_}, now_);
+        const auto table = schedule_.make_table(++generation_, service_, now_);
         ASSERT_TRUE(table);
+        for (const auto& [vf, ns] : service_) EXPECT_EQ(table->planned_service_ns[vf - 1], ns);
+        debits_.clear();  // the plan starts from all that was received
         table_ = *table;
         position_ = 0;
         schedule_.installed(now_);
@@ -72,6 +74,7 @@ private:
     GpsOracle oracle_;
     std::set<std::uint32_t> awake_;
     std::map<std::uint32_t, std::int64_t> debits_;
+    std::map<std::uint32_t, std::uint64_t> service_;
     vgpu_pf_run_table table_{};
     std::size_t position_ = 0;
     std::uint64_t generation_ = 0;
@@ -124,6 +127,20 @@ TEST(GpuSchedule, IdleVfSleepsFromTheEndOfItsRun) {
     schedule.on_run(2, 1'000'000, 1s + 2ms);
     EXPECT_FALSE(schedule.fluid().is_awake(2));
     EXPECT_TRUE(schedule.fluid().is_awake(1));
+}
+
+TEST(GpuSchedule, VfFoundWithoutWorkAfterItsRunIsOwedNothingFromThenOn) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1}), 60, 1s);
+    schedule.on_wake(1, 1s);
+    schedule.on_wake(2, 1s);
+    schedule.on_run(2, 1'000'000, 1s + 1ms);
+    schedule.on_parked_idle(2, 1s + 1ms);
+    EXPECT_FALSE(schedule.fluid().is_awake(2));
+    for (int i = 2; i < 50; ++i) schedule.on_run(1, 1'000'000, 1s + i * 1ms);
+    schedule.on_wake(2, 1s + 50ms);
+    schedule.on_run(1, 1'000'000, 1s + 51ms);
+    EXPECT_NEAR(static_cast<double>(schedule.fluid().lag_ns(2)), 0.5e6, 10.0);
 }
 
 TEST(GpuSchedule, SleeperGetsATableOfItsOwnKindAndAWakerAnotherOne) {

@@ -10,25 +10,32 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
+GpsOracle all_busy(const std::map<std::uint32_t, std::uint64_t>& weights) {
+    GpsOracle oracle(weights);
+    for (const auto& [vf, weight] : weights) oracle.wake(vf, 0);
+    return oracle;
+}
+
 TEST(GpsOracle, RoundRobinOfEqualWeightsStaysWithinOneQuantum) {
-    GpsOracle oracle({{1, 1}, {2, 1}});
-    for (int i = 0; i < 1000; ++i) oracle.run(1 + static_cast<std::uint32_t>(i % 2), kMs);
+    auto oracle = all_busy({{1, 1}, {2, 1}});
+    for (int i = 0; i < 1000; ++i)
+        oracle.run(1 + static_cast<std::uint32_t>(i % 2), kMs, (i + 1) * kMs);
     EXPECT_EQ(oracle.worst_lag_ns(), kMs / 2);
     EXPECT_DOUBLE_EQ(oracle.share(1), 0.5);
     EXPECT_DOUBLE_EQ(oracle.share_error(2), 0.0);
 }
 
 TEST(GpsOracle, SeesAVfThatIsStarved) {
-    GpsOracle oracle({{1, 1}, {2, 1}});
-    for (int i = 0; i < 10; ++i) oracle.run(1, kMs);
+    auto oracle = all_busy({{1, 1}, {2, 1}});
+    for (int i = 0; i < 10; ++i) oracle.run(1, kMs, (i + 1) * kMs);
     EXPECT_EQ(oracle.account(2).lag_max_ns, 5 * kMs);
     EXPECT_EQ(oracle.account(1).lag_min_ns, -5 * kMs);
     EXPECT_DOUBLE_EQ(oracle.share_error(1), 1.0);
 }
 
 TEST(GpsOracle, SeesABlockScheduleOfTheRightSharesAsUnfairInBetween) {
-    GpsOracle oracle({{1, 1}, {2, 3}});
-    for (int i = 0; i < 10; ++i) oracle.run(1, kMs);
+    auto oracle = all_busy({{1, 1}, {2, 3}});
+    for (int i = 0; i < 10; ++i) oracle.run(1, kMs, (i + 1) * kMs);
     for (int i = 0; i < 30; ++i) oracle.run(2, kMs);
     EXPECT_DOUBLE_EQ(oracle.share_error(1), 0.0);
     EXPECT_EQ(oracle.worst_lag_ns(), 15 * kMs / 2);
@@ -36,17 +43,51 @@ TEST(GpsOracle, SeesABlockScheduleOfTheRightSharesAsUnfairInBetween) {
 
 TEST(GpsOracle, IdleVfIsDueNothingAndForfeitsWhatItWasOwed) {
     GpsOracle oracle({{1, 1}, {2, 1}});
-    oracle.run(1, kMs);
-    oracle.set_backlogged(2, false);
-    for (int i = 0; i < 10; ++i) oracle.run(1, kMs);
-    EXPECT_EQ(oracle.account(2).lag, 0);
+    oracle.wake(2, 0);
+    oracle.run(1, kMs, kMs);
     EXPECT_EQ(oracle.account(2).lag_max_ns, kMs / 2);
+    oracle.idle(2);
+    oracle.run(2, kMs / 10, kMs + kMs / 10);
+    for (int i = 0; i < 10; ++i) oracle.run(1, kMs, (i + 1) * kMs);
+    EXPECT_EQ(oracle.account(2).lag, 0);
     oracle.run(2, kMs);
     EXPECT_LT(oracle.account(2).lag, 0);
 }
 
+TEST(GpsOracle, WhatAnIdleVfHadTooMuchIsPaidForByTheOthersService) {
+    GpsOracle oracle({{1, 1}, {2, 1}});
+    oracle.wake(2, 0);
+    oracle.idle(1);
+    oracle.run(1, 4 * kMs, 4 * kMs);  // 2 ms too much
+    const auto owed = oracle.account(1).lag;
+    EXPECT_LT(owed, 0);
+    oracle.run(2, kMs);
+    EXPECT_GT(oracle.account(1).lag, owed);
+    for (int i = 0; i < 10; ++i) oracle.run(2, kMs);
+    EXPECT_EQ(oracle.account(1).lag, 0);
+}
+
+TEST(GpsOracle, VfThatWakesInTheMiddleOfARunCompetesFromThen) {
+    GpsOracle oracle({{1, 1}, {2, 1}});
+    oracle.wake(2, 3 * kMs);
+    oracle.run(1, 4 * kMs, 4 * kMs);
+    EXPECT_EQ(oracle.account(2).lag_max_ns, kMs / 2);
+    EXPECT_EQ(oracle.account(1).lag_min_ns, -kMs / 2);
+}
+
+TEST(GpsOracle, WhatIsJudgedStartsWithTheLagThereIs) {
+    GpsOracle oracle({{1, 1}, {2, 1}});
+    oracle.wake(2, 0);
+    oracle.run(1, 2 * kMs, 2 * kMs);
+    oracle.judge();
+    EXPECT_EQ(oracle.account(1).received_ns, 0);
+    EXPECT_EQ(oracle.account(2).lag_max_ns, kMs);
+    oracle.run(2, 2 * kMs);
+    EXPECT_EQ(oracle.account(2).lag, 0);
+}
+
 TEST(GpsOracle, LagsOfAllBackloggedVfsSumToZero) {
-    GpsOracle oracle({{1, 1}, {2, 1}, {3, 2}, {4, 4}});
+    auto oracle = all_busy({{1, 1}, {2, 1}, {3, 2}, {4, 4}});
     std::uint32_t random = 1;
     for (int i = 0; i < 10000; ++i) {
         random = random * 1664525 + 1013904223;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// Priority of threads. A thread that must act on time runs under SCHED_FIFO, before every normal
+// thread of the host (docs/decisions/0004). Best effort: without CAP_SYS_NICE nothing changes and
+// the calls return false.
+#pragma once
+
+#include <pthread.h>
+#include <sched.h>
+
+namespace vgpu::softgpu {
+
+/// Lowest real-time priority: before all normal threads, behind everybody else's real-time ones.
+inline constexpr int kRealTime = 1;
+/// Of a thread that takes others off the CPU.
+inline constexpr int kRealTimeWatch = 2;
+
+inline bool make_real_time(pthread_t thread, int priority) {
+    const sched_param parameters{.sched_priority = priority};
+    return pthread_setschedparam(thread, SCHED_FIFO, &parameters) == 0;
+}
+
+/// Back among the normal threads, with the nice value it had.
+inline void make_normal(pthread_t thread) {
+    const sched_param parameters{.sched_priority = 0};
+    (void)pthread_setschedparam(thread, SCHED_OTHER, &parameters);
+}
+
+}  // namespace vgpu::softgpu
