@@ -47,6 +47,7 @@ int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t r
 	if (!vf->access.granted) {
 		vf->access.granted = true;
 		vf->access.count++;
+		vgpu_pf_journal_mark(pf);
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_GRANTED,
 				     0);
 	}
@@ -71,6 +72,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vf->access.granted)
 		return;
 	vf->access.granted = false;
+	vgpu_pf_journal_mark(pf);
 	vf->access.finishing = false;
 	if (pf->executor.exclusive_vf == vf->number)
 		vgpu_pf_run_table_set_exclusive(pf, NULL);

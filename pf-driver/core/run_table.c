@@ -298,7 +298,7 @@ void vgpu_pf_run_table_wake(struct vgpu_pf *pf)
 	uint64_t now, end;
 
 	executor->wants_decision = true;
-	if (!pf->device.is_attached)
+	if (executor->state == VGPU_EXECUTOR_OFF)
 		return;
 	read_busy(pf);
 	if (executor->state != VGPU_EXECUTOR_RUNNING)

@@ -68,7 +68,7 @@ using Return = Dispatcher::Return;
 
 constexpr std::array<Return, 7> kReturns = {
     Return::Again,   // Budget
-    Return::First,   // Stopped
+    Return::Again,   // Stopped: quanta may be shorter than turns
     Return::Ended,   // AllWavesEnded
     Return::Again,   // Fault: dropped with its kernel
     Return::Again,   // IllegalInstruction: the same
@@ -254,6 +254,7 @@ const Counters& CommandProcessor::counters() const {
 
 void CommandProcessor::reset() {
     Core& core = *core_;
+    core.counters = {};
     core.dispatcher.reset();
     for (Queue& queue : core.queues) {
         queue.state = {};

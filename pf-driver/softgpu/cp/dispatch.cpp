@@ -184,9 +184,6 @@ Dispatch* Dispatcher::take_back(ResidentGroup* group, Return how) {
         case Return::Again:
             dispatch.ready.push_back(std::move(owned));
             break;
-        case Return::First:
-            dispatch.ready.push_front(std::move(owned));
-            break;
         case Return::Halted:
             dispatch.halted.push_back(std::move(owned));
             break;

@@ -104,7 +104,7 @@ public:
     [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop);
     /// Takes a group back; `Ended` groups leave. Returns the dispatch if this completed it; the
     /// caller finishes it with retire(). A group of a dropped kernel is discarded.
-    enum class Return : std::uint8_t { Again, First, Halted, Ended };
+    enum class Return : std::uint8_t { Again, Halted, Ended };
     [[nodiscard]] Dispatch* take_back(ResidentGroup* group, Return how);
     void retire(Dispatch* dispatch);
 

@@ -84,6 +84,23 @@ TEST(Faults, ResetByTheOperatorLetsTheNeighboursRun) {
     EXPECT_EQ(stack.pf().vf(2).flrs, 0u);
 }
 
+TEST(Faults, InstructionsBeforeAResetAreCountedOnceAndLikeInTheRunLog) {
+    GpuStack stack;
+    stack.provision(1);
+    Guest one(stack, 1);
+    wait_progress(start_endless(one));
+    stack.pf().control(1, VGPU_PF_RESET);
+    wait_for("VF1 to be reset", milliseconds(10000), [&] { return stack.pf().vf(1).flrs >= 1; });
+    const auto logged = stack.pf().vf(1).wave_instructions;
+    const auto counted = stack.control({{"stats", nlohmann::json::object()}})
+                             .at("vfs")
+                             .at(0)
+                             .at("wave_instructions")
+                             .get<std::uint64_t>();
+    EXPECT_GT(logged, 0u);
+    EXPECT_EQ(counted, logged);
+}
+
 TEST(Faults, ResetByTheGuestsOwnVmmIsItsOwnAffair) {
     GpuStack stack;
     stack.provision(1);

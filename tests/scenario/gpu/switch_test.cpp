@@ -8,7 +8,11 @@
 namespace vgpu::test {
 namespace {
 
-class WorldSwitch : public ::testing::TestWithParam<SwitchMode> {};
+class WorldSwitch : public ::testing::TestWithParam<SwitchMode> {
+protected:
+    /// Short against a kernel, long enough that copies of the state leave time for it.
+    static std::uint32_t quantum_us() { return GetParam() == SwitchMode::Pointer ? 200 : 1000; }
+};
 
 TEST_P(WorldSwitch, KernelSpanningFiftyQuantaIsBitExact) {
     GpuStack stack({.mode = GetParam()});
@@ -37,7 +41,7 @@ TEST_P(WorldSwitch, KernelSpanningFiftyQuantaIsBitExact) {
 
 TEST_P(WorldSwitch, BarriersLdsAndScratchSurviveIt) {
     GpuStack stack({.mode = GetParam()});
-    stack.set_quantum(200);
+    stack.set_quantum(quantum_us());
     stack.provision(1);
     stack.provision(2);
     Guest one(stack, 1);
@@ -55,7 +59,7 @@ TEST_P(WorldSwitch, BarriersLdsAndScratchSurviveIt) {
 
 TEST_P(WorldSwitch, CopiesInFlightSurviveIt) {
     GpuStack stack({.mode = GetParam()});
-    stack.set_quantum(200);
+    stack.set_quantum(quantum_us());
     stack.provision(1);
     stack.provision(2);
     Guest one(stack, 1);

@@ -281,6 +281,23 @@ TEST(DeviceLoss, EveryAccessMayBeTheOneThatFails) {
 
 // --- adoption
 
+TEST(Adoption, FullAccessThatWasGivenBackInTheEngineIsNotTakenForOpen) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.give_work(1, kEndless);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    ASSERT_EQ(rig.get_vf(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_RUNNING));
+    rig.gpu.guest_acknowledges(1);
+    rig.gpu.guest_sends(1, MAILBOX_REL_GPU_INIT_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    ASSERT_EQ(rig.get_vf(1).in_full_access, 0u);
+    rig.restart_core();
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 0u);
+    rig.gpu.run_for(10 * kSecond);
+    EXPECT_EQ(rig.get_vf(1).flrs, 0u);
+}
+
 TEST(Adoption, ANewCoreTakesOverVfsInServiceWithoutResettingThem) {
     Rig rig;
     rig.make_busy(1);

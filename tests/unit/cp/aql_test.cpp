@@ -3,7 +3,9 @@
 // AQL queues: kernels, barriers, signals, errors.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
+#include <set>
 
 #include "tests/support/kernel_oracle.h"
 #include "tests/unit/cp/cp_rig.h"
@@ -179,6 +181,28 @@ TEST_F(Aql, KernelsWithoutBarrierBitRunAtTheSameTime) {
     EXPECT_EQ(rig.signal_value(signal), 0);
     EXPECT_EQ(read_index(), 0u) << "the packet in front has not completed";
     EXPECT_NE(header(1), AQL_TYPE_INVALID);
+}
+
+TEST_F(Aql, WorkGroupsTakeTurnsThoughEachTurnIsCutShort) {
+    const KernelCode code = rig.load_kernel("endless");
+    AqlKernel endless;
+    endless.object = code.descriptor;
+    endless.arguments = rig.arguments(rig.memory.allocate(64));
+    endless.grid = {256, 1, 1};
+    rig.dispatch(queue, endless);
+    rig.map(queue);
+    rig.pump_turns(10, 1000);
+    std::atomic<bool> stop{false};
+    softgpu::isa::RunResult stopped;
+    stopped.reason = softgpu::isa::StopReason::Stopped;
+    std::set<const void*> groups;
+    for (int turn = 0; turn < 4; ++turn) {
+        const auto loan = rig.cp.take_group(0, stop);
+        ASSERT_TRUE(loan);
+        groups.insert(loan->group);
+        rig.cp.give_back(*loan, stopped, {});
+    }
+    EXPECT_EQ(groups.size(), 4u);
 }
 
 TEST_F(Aql, VendorIbInvalidatesCodeAndCompletes) {

@@ -143,6 +143,7 @@ TEST(CpState, ResetForgetsQueuesAndKernels) {
     rig.submit(rig.kiq, write_data(cell, 1));
     rig.pump();
     EXPECT_EQ(rig.memory.get<std::uint32_t>(cell), 1u);
+    EXPECT_EQ(rig.cp.counters().wave_instructions, 0u) << "its owner adds up what was before";
 }
 
 TEST(CpState, RegistersAndLdsStartAsZeroInEveryGroup) {
