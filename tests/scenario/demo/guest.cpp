@@ -18,7 +18,7 @@ namespace {
 
 using namespace test;
 
-constexpr std::size_t kRoundsInFlight = 8;  // longer than the VF is ever off the engine
+constexpr std::size_t kRoundsInFlight = 24;  // longer than the VF is ever off the engine
 constexpr std::uint64_t kMiB = 1u << 20;
 constexpr milliseconds kRoundLimit{60000};
 

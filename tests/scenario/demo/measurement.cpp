@@ -75,6 +75,7 @@ void Measurement::begin() {
     at_start_ = counters();
     switches_at_start_ = pf_.info().switches;
     started_ = std::chrono::steady_clock::now();
+    stalls_.emplace();
 }
 
 Figures Measurement::finish() {
@@ -87,6 +88,8 @@ Figures Measurement::finish() {
     figures.switch_p99_ns = info.switch_p99_ns;
     figures.events_lost = events_.lost();
     figures.idles = idles_;
+    figures.host_stall_ns = stalls_->longest_ns();
+    stalls_.reset();
     figures.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
     double instructions = 0, rounds = 0;

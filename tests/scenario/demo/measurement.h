@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/scenario/demo/guest_report.h"
 #include "tests/support/fairness/gps_oracle.h"
+#include "tests/support/fairness/host_stalls.h"
 #include "tests/support/fairness/timeline.h"
 #include "tests/support/stack/pf_client.h"
 
@@ -39,6 +41,7 @@ struct Figures {
     std::uint64_t events_lost = 0;
     std::uint64_t idles = 0;  ///< a backlogged VF reported no work
     std::int64_t longest_run_ns = 0;
+    std::int64_t host_stall_ns = 0;  ///< longest time the machine itself stood still
     double seconds = 0;
 };
 
@@ -82,6 +85,7 @@ private:
     std::vector<test::TimelineRun> runs_;
     std::vector<test::TimelineMark> marks_;
     std::uint64_t idles_ = 0;
+    std::optional<test::HostStalls> stalls_;
 };
 
 /// CLOCK_MONOTONIC, which is also the device's clock on the same machine.

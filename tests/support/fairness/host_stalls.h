@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// HostStalls: how long the machine under the test stood still. On each CPU a real-time thread
+// sleeps for a millisecond at a time; what it oversleeps is time in which that CPU ran nobody (a
+// hypervisor took it away), so no schedule can be kept in it. Without the right to real-time
+// threads nothing is measured: the longest stall is then 0, and nothing is excused.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace vgpu::test {
+
+class HostStalls {
+public:
+    HostStalls();
+    ~HostStalls();
+    HostStalls(const HostStalls&) = delete;
+    HostStalls& operator=(const HostStalls&) = delete;
+
+    /// Since the start, on any CPU.
+    [[nodiscard]] std::int64_t longest_ns() const { return longest_ns_; }
+
+private:
+    void watch(unsigned cpu);
+
+    std::atomic<bool> is_over_{false};
+    std::atomic<std::int64_t> longest_ns_{0};
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace vgpu::test
