@@ -58,7 +58,10 @@ public:
             throw VfError("socketpair", errno);
         ours_ = UniqueFd(pair[0]);
         child_ = ::fork();
-        if (child_ == 0) serve(pair[1]);
+        if (child_ == 0) {
+            ours_.reset();  // else its own copy would keep it from seeing the end
+            serve(pair[1]);
+        }
         ::close(pair[1]);
     }
     ~PingPong() {
