@@ -2,119 +2,174 @@
 #include "pf-driver/softgpu/vfio_user/channel.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
 
-#include <algorithm>
-#include <cstring>
-
-#include "pf-driver/softgpu/base/bits.h"
+#include <cerrno>
+#include <ctime>
+#include <utility>
 
 namespace vgpu::softgpu::vfio_user {
 namespace {
 
-bool is_possible(const Header& header) {
-    return header.size >= sizeof(Header) && header.size <= kMaxMessage;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// poll() up to a point in time; what has happened.
+short poll_until(int fd, short events, std::chrono::steady_clock::time_point deadline) {
+    const nanoseconds left = deadline - std::chrono::steady_clock::now();
+    if (left <= nanoseconds::zero()) return 0;
+    const auto whole = std::chrono::duration_cast<seconds>(left);
+    const timespec limit{.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
+    pollfd one{.fd = fd, .events = events, .revents = 0};
+    return ::ppoll(&one, 1, &limit, nullptr) > 0 ? one.revents : short{0};
+}
+
+bool is_reply(const Message& message) {
+    return (message.header.flags & kTypeMask) == kTypeReply;
 }
 
 }  // namespace
 
-Channel::Channel(OwnedFd socket)
-    : socket_(std::move(socket)),
-      buffer_(std::make_unique_for_overwrite<std::byte[]>(kTurnBytes)) {}
+// --- input ---
 
-std::optional<Header> Channel::header_at(std::size_t offset) const {
-    if (end_ - offset < sizeof(Header)) return std::nullopt;
-    return load<Header>({buffer_.get() + offset, sizeof(Header)});
+MessageBuffer::Input Channel::fill() {
+    const std::lock_guard lock(input_mutex_);
+    return read_by_ == ReadBy::IoThread ? buffer_.fill(fd()) : Input::Nothing;
 }
 
-// Rest of the incomplete message, or as much as one turn allows.
-std::size_t Channel::wanted() const {
-    const std::size_t have = end_ - begin_;
-    if (have == 0) return kTurnBytes;
-    const auto header = header_at(begin_);
-    const std::size_t size = header ? header->size : sizeof(Header);
-    return size > have ? size - have : 0;
+std::optional<Message> Channel::next(ReplySink& replies) {
+    const std::lock_guard lock(input_mutex_);
+    buffer_.unpin();
+    served_.fds.clear();
+    if (queue_.empty()) return next_in_place(replies);
+    served_ = std::move(queue_.front());
+    queue_.pop_front();
+    queued_bytes_ -= sizeof(Queued) + served_.body.size();
+    queued_fds_ -= served_.fds.count();
+    return Message{.header = served_.header, .body = served_.body, .fds = &served_.fds};
 }
 
-void Channel::make_room(std::size_t bytes) {
-    if (end_ + bytes <= capacity_) return;
-    auto larger = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
-    std::memcpy(larger.get(), buffer_.get(), end_);
-    buffer_ = std::move(larger);
-    capacity_ = kMaxMessage;
-}
-
-std::size_t Channel::last_start(std::size_t from) const {
-    std::size_t start = from;
-    for (auto header = header_at(start); header && is_possible(*header);
-         header = header_at(start)) {
-        if (header->size >= end_ - start) break;
-        start += header->size;
+std::optional<Message> Channel::next_in_place(ReplySink& replies) {
+    auto message = buffer_.next(served_.fds);
+    while (message && is_reply(*message)) {
+        replies.take_reply(*message);
+        served_.fds.clear();
+        message = buffer_.next(served_.fds);
     }
-    return start;
-}
-
-Channel::Input Channel::fill() {
-    consume();
-    if (begin_ != 0) {  // at most one incomplete message is left
-        std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
-        fds_owner_ -= std::min(fds_owner_, begin_);
-        end_ -= begin_;
-        begin_ = 0;
-    }
-    const std::size_t bytes = wanted();
-    make_room(bytes);
-    const std::size_t before = fds_.count();
-    const Transfer got = receive(fd(), {buffer_.get() + end_, bytes}, fds_);
-    if (got.error == std::errc::operation_would_block) return Input::Nothing;
-    if (got.error != std::errc{} || got.bytes == 0) return Input::Closed;
-    end_ += got.bytes;
-    if (fds_.count() != before || fds_.is_truncated()) fds_owner_ = last_start(0);
-    return Input::Data;
-}
-
-void Channel::consume() {
-    if (consumed_ == 0) return;
-    if (fds_owner_ == begin_) fds_.clear();
-    begin_ += consumed_;
-    consumed_ = 0;
-}
-
-std::optional<Message> Channel::next() {
-    consume();
-    const auto header = header_at(begin_);
-    if (!header || !is_possible(*header) || end_ - begin_ < header->size) return std::nullopt;
-    consumed_ = header->size;
-    return Message{.header = *header,
-                   .body = {buffer_.get() + begin_ + sizeof(Header), header->size - sizeof(Header)},
-                   .fds = fds_owner_ == begin_ ? &fds_ : &no_fds_};
+    if (message) buffer_.pin();
+    return message;
 }
 
 bool Channel::is_broken() const {
-    const auto header = header_at(begin_);
-    return header && !is_possible(*header);
+    const std::lock_guard lock(input_mutex_);
+    return queue_.empty() && buffer_.is_broken();
 }
 
 Header Channel::broken_header() const {
-    return header_at(begin_).value_or(Header{});
+    const std::lock_guard lock(input_mutex_);
+    return buffer_.broken_header();
 }
 
-std::errc Channel::enqueue(std::span<const std::byte> rest, int fd) {
+void Channel::hand_reading_to(ReadBy reader) {
+    const std::scoped_lock lock(input_mutex_, send_mutex_);
+    read_by_ = reader;
+    update_interest();
+}
+
+bool Channel::is_queue_full() const {
+    return queued_bytes_ >= kMaxQueuedBytes || queued_fds_ >= kMaxQueuedFds;
+}
+
+void Channel::enqueue(const Message& message) {
+    queued_bytes_ += sizeof(Queued) + message.body.size();
+    queued_fds_ += message.fds->count();
+    queue_.push_back({.header = message.header,
+                      .body = {message.body.begin(), message.body.end()},
+                      .fds = std::move(*message.fds)});
+    if (queue_.size() == 1) call_io_thread();
+}
+
+void Channel::call_io_thread() {
+    const std::lock_guard lock(send_mutex_);
+    if (loop_.serve) loop_.serve();
+}
+
+Channel::Reader::Sorted Channel::Reader::sort(ReplySink& replies) {
+    while (!channel_.is_queue_full()) {
+        ReceivedFds fds;
+        const auto message = channel_.buffer_.next(fds);
+        if (!message) return Sorted::All;
+        if (is_reply(*message))
+            replies.take_reply(*message);
+        else
+            channel_.enqueue(*message);
+    }
+    return Sorted::UntilFull;
+}
+
+Channel::Reader::Outcome Channel::Reader::read(ReplySink& replies) {
+    const std::lock_guard lock(channel_.input_mutex_);
+    if (sort(replies) == Sorted::UntilFull) return Outcome::Full;
+    if (channel_.buffer_.is_broken()) {
+        channel_.call_io_thread();
+        return Outcome::Closed;
+    }
+    const Input got = channel_.buffer_.fill(channel_.fd());
+    if (got == Input::Closed) return Outcome::Closed;
+    if (got == Input::Nothing) return Outcome::Nothing;
+    return sort(replies) == Sorted::UntilFull ? Outcome::Full : Outcome::Data;
+}
+
+void Channel::Reader::wait_until(std::chrono::steady_clock::time_point deadline) {
+    const bool had_backlog = channel_.has_backlog();
+    const short events = had_backlog ? POLLIN | POLLOUT : POLLIN;
+    const short happened = poll_until(channel_.fd(), events, deadline);
+    if ((happened & POLLOUT) == 0 || channel_.flush() != std::errc{}) return;
+    // The io thread serves nothing while there is a backlog.
+    if (had_backlog && !channel_.has_backlog()) channel_.call_io_thread();
+}
+
+// --- output ---
+
+void Channel::set_loop(Loop loop) {
+    const std::lock_guard lock(send_mutex_);
+    loop_ = std::move(loop);
+}
+
+void Channel::shut_down() {
+    ::shutdown(fd(), SHUT_RDWR);
+}
+
+void Channel::update_interest() {
+    if (!loop_.watch) return;
+    if (has_backlog_) return loop_.watch(Interest::Output);
+    loop_.watch(read_by_ == ReadBy::IoThread ? Interest::Input : Interest::Nothing);
+}
+
+void Channel::backlog_changed() {
+    if (has_backlog_ == !unsent_.empty()) return;
+    has_backlog_ = !unsent_.empty();
+    update_interest();
+}
+
+std::errc Channel::put_off(std::span<const std::byte> rest, int fd) {
     if (unsent_bytes_ + rest.size() > kMaxBacklogBytes) return std::errc::no_buffer_space;
     OwnedFd copy(fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
     if (fd >= 0 && !copy) return static_cast<std::errc>(errno);
     unsent_.push_back({{rest.begin(), rest.end()}, std::move(copy)});
     unsent_bytes_ += rest.size();
-    if (unsent_.size() == 1 && backlog_changed_) backlog_changed_(Backlog::Waiting);
+    backlog_changed();
     return {};
 }
 
 std::errc Channel::send(std::span<const std::byte> message, int fd) {
     const std::lock_guard lock(send_mutex_);
-    if (!unsent_.empty()) return enqueue(message, fd);
+    if (!unsent_.empty()) return put_off(message, fd);
     const Transfer put = vfio_user::send(socket_.get(), message, fd);
     if (put.bytes == message.size()) return {};
     if (put.error != std::errc{} && put.error != std::errc::operation_would_block) return put.error;
-    return enqueue(message.subspan(put.bytes), put.bytes == 0 ? fd : -1);
+    return put_off(message.subspan(put.bytes), put.bytes == 0 ? fd : -1);
 }
 
 std::errc Channel::flush() {
@@ -130,13 +185,8 @@ std::errc Channel::flush() {
                           first.bytes.begin() + static_cast<std::ptrdiff_t>(put.bytes));
         if (first.bytes.empty()) unsent_.pop_front();
     }
-    if (backlog_changed_) backlog_changed_(Backlog::Empty);
+    backlog_changed();
     return {};
-}
-
-bool Channel::has_backlog() const {
-    const std::lock_guard lock(send_mutex_);
-    return !unsent_.empty();
 }
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -1,54 +1,72 @@
 // SPDX-License-Identifier: MIT
 //
-// Channel: a connected client as a stream of messages. Reading takes what one recvmsg brings, often
-// several posted writes at once, and cuts it into messages; descriptors belong to the message whose
-// first byte they arrived with. Writing sends each message whole; what the socket does not take at
-// once waits in a bounded backlog.
+// Channel: a connected client as a stream of messages, shared by the io thread, which serves the
+// client's requests, and by threads that sent the client a request themselves and wait for the
+// reply (ClientMemory). Such a thread may hold a lock that the io thread waits for, so it reads the
+// socket itself:
 //
-// How descriptors find their message: the kernel ends a recvmsg after the piece of the stream that
-// carried descriptors, and a client sends a message and its descriptors together, so they belong to
-// the last message that starts in what was received. While a message is incomplete only its rest
-// is asked for, so at most one message has descriptors waiting.
+//   nobody waits     socket --> io thread, which serves requests in place
+//   somebody waits   socket --> Reader --> replies to their calls
+//                                     \--> requests, copied, in order --> queue --> io thread
 //
-// fill() and next() are called on the io thread, send() and flush() on any.
+// While a Reader exists the io thread gets nothing from the socket and its loop does not watch it
+// for input. The queue is bounded: when it is full the Reader has to leave reading to the io
+// thread.
+//
+// Writing sends each message whole; what the socket does not take at once waits in a bounded
+// backlog.
+//
+// fill() and next() are called on the io thread, everything else on any.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "pf-driver/softgpu/vfio_user/socket.h"
+#include "pf-driver/softgpu/vfio_user/message_buffer.h"
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Valid until the next call of next() or fill().
-struct Message {
-    Header header;
-    std::span<const std::byte> body;
-    ReceivedFds* fds = nullptr;  ///< never null
-};
-
 class Channel {
 public:
-    enum class Input : std::uint8_t { Data, Nothing, Closed };
-    enum class Backlog : std::uint8_t { Empty, Waiting };
+    using Input = MessageBuffer::Input;
+    /// What the socket shall be watched for.
+    enum class Interest : std::uint8_t { Nothing, Input, Output };
+    /// How to reach the loop that watches the socket. Called on any thread, with the send lock
+    /// held.
+    struct Loop {
+        std::function<void(Interest)> watch;
+        std::function<void()> serve;  ///< messages wait for the io thread, not in the socket
+    };
+    /// Where replies go, whoever reads them. Called on any thread, with the input lock held: when a
+    /// Reader finds nothing more to read, nothing that was read before is on its way.
+    class ReplySink {
+    public:
+        virtual ~ReplySink() = default;
+        virtual void take_reply(const Message& reply) = 0;
+    };
+    class Reader;
 
-    explicit Channel(OwnedFd socket);
+    explicit Channel(OwnedFd socket) : socket_(std::move(socket)) {}
 
-    /// Called with the send lock held whenever the backlog starts or ends.
-    void on_backlog(std::function<void(Backlog)> changed) { backlog_changed_ = std::move(changed); }
+    /// The former one is not called any more when this returns.
+    void set_loop(Loop loop);
+    /// Both directions end: for the client, and for whoever waits for something to read.
+    void shut_down();
 
     [[nodiscard]] int fd() const { return socket_.get(); }
 
-    /// One recvmsg.
+    /// One recvmsg; nothing while somebody else reads.
     [[nodiscard]] Input fill();
-    /// The next whole message; nothing: fill() again, or the stream is broken.
-    [[nodiscard]] std::optional<Message> next();
+    /// The next whole message that is no reply, valid until the next call; nothing: fill() again,
+    /// or the stream is broken.
+    [[nodiscard]] std::optional<Message> next(ReplySink& replies);
     /// The next message's header says it is no message: its size is impossible.
     [[nodiscard]] bool is_broken() const;
     [[nodiscard]] Header broken_header() const;
@@ -57,37 +75,78 @@ public:
     /// anything else: the client is gone.
     [[nodiscard]] std::errc send(std::span<const std::byte> message, int fd = -1);
     [[nodiscard]] std::errc flush();
-    [[nodiscard]] bool has_backlog() const;
+    [[nodiscard]] bool has_backlog() const { return has_backlog_; }
 
 private:
     struct Unsent {
         std::vector<std::byte> bytes;
         OwnedFd fd;
     };
-    static constexpr std::size_t kTurnBytes = 64 * 1024;
-    static constexpr std::size_t kMaxBacklogBytes = 4 * kMaxMessage;
+    /// A message that is not for the one who read it.
+    struct Queued {
+        Header header;
+        std::vector<std::byte> body;
+        ReceivedFds fds;
+    };
+    enum class ReadBy : std::uint8_t { IoThread, Reader };
 
-    [[nodiscard]] std::size_t wanted() const;
-    void make_room(std::size_t bytes);
-    [[nodiscard]] std::optional<Header> header_at(std::size_t offset) const;
-    [[nodiscard]] std::size_t last_start(std::size_t from) const;
-    void consume();
-    [[nodiscard]] std::errc enqueue(std::span<const std::byte> rest, int fd);
+    static constexpr std::size_t kMaxBacklogBytes = 4 * kMaxMessage;
+    static constexpr std::size_t kMaxQueuedBytes = 4 * kMaxMessage;
+    static constexpr std::size_t kMaxQueuedFds = 4 * kMaxFds;
+
+    void hand_reading_to(ReadBy reader);
+    [[nodiscard]] std::optional<Message> next_in_place(ReplySink& replies);
+    [[nodiscard]] bool is_queue_full() const;
+    void enqueue(const Message& message);
+    void call_io_thread();
+    [[nodiscard]] std::errc put_off(std::span<const std::byte> rest, int fd);
+    void backlog_changed();
+    void update_interest();
 
     const OwnedFd socket_;
-    std::unique_ptr<std::byte[]> buffer_;
-    std::size_t capacity_ = kTurnBytes;  // kMaxMessage once a client has sent a long message
-    std::size_t begin_ = 0;              // first byte of the next message
-    std::size_t end_ = 0;                // one behind the last byte received
-    std::size_t consumed_ = 0;           // size of the message next() gave out
-    ReceivedFds fds_;
-    std::size_t fds_owner_ = 0;  // start of the message fds_ belong to
-    ReceivedFds no_fds_;
 
-    mutable std::mutex send_mutex_;  // guards what follows
+    mutable std::mutex input_mutex_;  // guards what follows; taken before send_mutex_
+    MessageBuffer buffer_;
+    std::deque<Queued> queue_;
+    std::size_t queued_bytes_ = 0;
+    std::size_t queued_fds_ = 0;
+    Queued served_;  // what next() gave out; of a message in place only the descriptors
+
+    std::mutex send_mutex_;  // guards what follows
     std::deque<Unsent> unsent_;
     std::size_t unsent_bytes_ = 0;
-    std::function<void(Backlog)> backlog_changed_;
+    std::atomic<bool> has_backlog_{false};
+    Loop loop_;
+    ReadBy read_by_ = ReadBy::IoThread;  // changed with both locks held
+};
+
+/// Reading in place of the io thread, as long as this exists; one at a time. Any thread, also the
+/// io thread inside a device call: the message it serves stays valid.
+class Channel::Reader {
+public:
+    enum class Outcome : std::uint8_t {
+        Data,     ///< something came; there may be more
+        Nothing,  ///< wait()
+        Full,     ///< the io thread has to serve requests before more can be read
+        Closed,   ///< no further reply will come
+    };
+    explicit Reader(Channel& channel) : channel_(channel) {
+        channel_.hand_reading_to(ReadBy::Reader);
+    }
+    ~Reader() { channel_.hand_reading_to(ReadBy::IoThread); }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+    /// Deals with all that has come and does one recvmsg; what is no reply waits for the io thread.
+    [[nodiscard]] Outcome read(ReplySink& replies);
+    /// Until there is something to read. Sends the backlog meanwhile.
+    void wait_until(std::chrono::steady_clock::time_point deadline);
+
+private:
+    enum class Sorted : std::uint8_t { All, UntilFull };
+    [[nodiscard]] Sorted sort(ReplySink& replies);
+
+    Channel& channel_;
 };
 
 }  // namespace vgpu::softgpu::vfio_user

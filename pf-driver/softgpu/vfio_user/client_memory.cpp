@@ -9,8 +9,6 @@
 namespace vgpu::softgpu::vfio_user {
 namespace {
 
-using SteadyTime = std::chrono::steady_clock;
-
 std::vector<std::byte> request(std::uint16_t id, Command command, const DmaAccess& access,
                                std::span<const std::byte> data) {
     const std::size_t size = sizeof(Header) + sizeof(DmaAccess) + data.size();
@@ -27,12 +25,12 @@ std::vector<std::byte> request(std::uint16_t id, Command command, const DmaAcces
 
 }  // namespace
 
-ClientMemory::ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<const IoThread> io,
-                           std::shared_ptr<Counters> counters, DmaLimits limits)
+ClientMemory::ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
+                           DmaLimits limits)
     : channel_(std::move(channel)),
-      io_(std::move(io)),
       counters_(std::move(counters)),
-      limits_(limits) {}
+      limits_(limits),
+      budget_(limits.stalls, StallBudget::Clock::now()) {}
 
 void ClientMemory::set_max_transfer(std::uint32_t bytes) {
     max_transfer_ = std::min(bytes, kMaxTransfer);
@@ -70,15 +68,23 @@ std::uint16_t ClientMemory::free_id() {
     return next_id_;
 }
 
-std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::byte> out,
-                                 std::span<const std::byte> data) {
-    if (io_->is_current()) return std::errc::resource_deadlock_would_occur;
-    const DmaAccess access{.address = raw(address), .count = out.size() + data.size()};
-    Call call{.command = command, .count = access.count, .out = out};
-    std::unique_lock lock(mutex_);
+std::errc ClientMemory::begin(Call& call) {
     if (is_closed_) return std::errc::not_connected;
+    if (budget_.is_spent(StallBudget::Clock::now())) {
+        counters_->dma_failures++;
+        return std::errc::timed_out;
+    }
     call.id = free_id();
     calls_.push_back(&call);
+    return {};
+}
+
+std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::byte> out,
+                                 std::span<const std::byte> data) {
+    const DmaAccess access{.address = raw(address), .count = out.size() + data.size()};
+    Call call{.command = command, .count = access.count, .out = out};
+    Lock lock(mutex_);
+    if (const std::errc refused = begin(call); refused != std::errc{}) return refused;
     lock.unlock();
 
     counters_->dma_messages++;
@@ -90,22 +96,58 @@ std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::b
     return result;
 }
 
-std::errc ClientMemory::await(Call& call, std::unique_lock<std::mutex>& lock) {
-    const auto deadline = SteadyTime::now() + limits_.answer;
-    constexpr std::uint64_t kIdle = 0;  // turns are odd during a device call
-    std::uint64_t stalled_turn = kIdle;
+std::errc ClientMemory::await(Call& call, Lock& lock) {
+    const Time start = StallBudget::Clock::now();
+    Time deadline = start + limits_.stalls.grace;
+    bool is_charged = false;
     while (call.state == State::Waiting) {
-        const auto now = SteadyTime::now();
-        if (now >= deadline) return std::errc::timed_out;
-        const auto slice = std::min<SteadyTime::time_point>(deadline, now + limits_.stall);
-        if (answered_.wait_until(lock, slice) == std::cv_status::no_timeout) continue;
-        if (call.state == State::Done) break;
-        const std::uint64_t turn = io_->turn();
-        const bool is_in_call = turn % 2 != 0;
-        if (is_in_call && turn == stalled_turn) return std::errc::resource_deadlock_would_occur;
-        stalled_turn = is_in_call ? turn : kIdle;
+        const Time now = StallBudget::Clock::now();
+        if (now < deadline) {
+            wait_until(deadline, call, lock);
+        } else if (!is_charged) {
+            deadline = std::min<Time>(start + limits_.answer, budget_.begin(now));
+            is_charged = true;
+        } else {
+            call.result = std::errc::timed_out;
+            break;
+        }
     }
+    if (is_charged) budget_.end(StallBudget::Clock::now());
     return call.result;
+}
+
+void ClientMemory::wait_until(Time deadline, Call& call, Lock& lock) {
+    if (has_reader_ || call.leaves_reading) {
+        changed_.wait_until(lock, deadline);
+        return;
+    }
+    has_reader_ = true;
+    lock.unlock();
+    const auto outcome = read_until(deadline, call);
+    if (outcome == Channel::Reader::Outcome::Closed) close();
+    lock.lock();
+    has_reader_ = false;
+    call.leaves_reading = outcome == Channel::Reader::Outcome::Full;
+    changed_.notify_all();  // the next one may read
+}
+
+Channel::Reader::Outcome ClientMemory::read_until(Time deadline, const Call& call) {
+    using Outcome = Channel::Reader::Outcome;
+    Channel::Reader reader(*channel_);
+    auto outcome = Outcome::Nothing;
+    while (StallBudget::Clock::now() < deadline) {
+        outcome = reader.read(*this);
+        if (outcome == Outcome::Closed || outcome == Outcome::Full) break;
+        // After reading: another thread may have been about to deliver the reply.
+        if (!is_waiting(call)) break;
+        if (outcome == Outcome::Nothing) reader.wait_until(deadline);
+    }
+    return outcome;
+}
+
+bool ClientMemory::is_waiting(const Call& call) {
+    const std::lock_guard lock(mutex_);
+    return call.state == State::Waiting;
 }
 
 std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
@@ -122,19 +164,22 @@ std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
     return {};
 }
 
-bool ClientMemory::take_reply(const Message& reply) {
+void ClientMemory::take_reply(const Message& reply) {
+    counters_->messages++;
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(calls_.begin(), calls_.end(), [&](const Call* call) {
         return call->id == reply.header.id && call->state == State::Waiting;
     });
-    if (found == calls_.end()) return false;
+    if (found == calls_.end()) {
+        counters_->unexpected_replies++;
+        return;
+    }
     Call& call = **found;
     call.result = outcome(call, reply);
     if (call.result == std::errc{} && !call.out.empty())
         std::memcpy(call.out.data(), reply.body.data() + sizeof(DmaAccess), call.out.size());
     call.state = State::Done;
-    answered_.notify_all();
-    return true;
+    changed_.notify_all();
 }
 
 void ClientMemory::close() {
@@ -145,7 +190,7 @@ void ClientMemory::close() {
         call->result = std::errc::not_connected;
         call->state = State::Done;
     }
-    answered_.notify_all();
+    changed_.notify_all();
 }
 
 }  // namespace vgpu::softgpu::vfio_user

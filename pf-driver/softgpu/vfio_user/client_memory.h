@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientMemory: DMA_READ and DMA_WRITE towards one client. Engine threads call dma_read() and
-// dma_write() and sleep until the io thread hands them the reply with their message id. A client
-// that refuses, answers nonsense, does not answer in time or goes away makes the transfer fail;
-// nothing waits longer than DmaLimits::answer per message.
+// ClientMemory: DMA_READ and DMA_WRITE towards one client, from any thread, also the io thread
+// inside a device call. Of the threads that wait for replies one reads the channel
+// (Channel::Reader) and hands every reply to the call with its message id; the others sleep. So a
+// reply arrives whatever the io thread waits for, be it a lock of the caller.
 //
-// A client such as QEMU cannot answer while one of its own requests is unanswered. If the caller
-// holds a lock that request needs, both would wait: the transfer is given up after one or two
-// DmaLimits::stall once the io thread makes no progress.
+// A client that refuses, answers nonsense, does not answer in time or goes away makes the transfer
+// fail. How long its slowness may hold up callers is limited per message and for all of them
+// together (StallBudget); when that is used up, transfers fail at once for a while.
+//
+// A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
+// needs a lock of the caller, the transfer ends when the budget does.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -21,26 +23,28 @@
 #include "pf-driver/softgpu/vfio_user/channel.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
-#include "pf-driver/softgpu/vfio_user/io_thread.h"
+#include "pf-driver/softgpu/vfio_user/stall_budget.h"
 
 namespace vgpu::softgpu::vfio_user {
 
-class ClientMemory final : public Peer {
+class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
-    ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<const IoThread> io,
-                 std::shared_ptr<Counters> counters, DmaLimits limits);
+    ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
+                 DmaLimits limits);
 
     std::errc dma_read(Iova address, std::span<std::byte> out) override;
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
 
-    // Called on the io thread.
     void set_max_transfer(std::uint32_t bytes);
-    /// False if nobody waits for this reply.
-    [[nodiscard]] bool take_reply(const Message& reply);
+    /// Counts a reply nobody waits for.
+    void take_reply(const Message& reply) override;
     /// The client has gone: every call fails from now on.
     void close();
 
 private:
+    using Time = StallBudget::Time;
+    using Lock = std::unique_lock<std::mutex>;
+
     enum class State : std::uint8_t { Waiting, Done };
     struct Call {
         std::uint16_t id = 0;
@@ -49,25 +53,31 @@ private:
         std::span<std::byte> out;  // empty for a write
         State state = State::Waiting;
         std::errc result{};
+        bool leaves_reading = false;  // to the io thread, which has too much to serve
     };
 
     [[nodiscard]] std::errc transfer(Command command, Iova address, std::span<std::byte> out,
                                      std::span<const std::byte> data);
-    [[nodiscard]] std::errc await(Call& call, std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] std::errc begin(Call& call);
+    [[nodiscard]] std::errc await(Call& call, Lock& lock);
+    void wait_until(Time deadline, Call& call, Lock& lock);
+    [[nodiscard]] Channel::Reader::Outcome read_until(Time deadline, const Call& call);
+    [[nodiscard]] bool is_waiting(const Call& call);
     [[nodiscard]] static std::errc outcome(const Call& call, const Message& reply);
     [[nodiscard]] std::uint16_t free_id();
 
     const std::shared_ptr<Channel> channel_;
-    const std::shared_ptr<const IoThread> io_;
     const std::shared_ptr<Counters> counters_;
     const DmaLimits limits_;
 
     std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};
-    std::mutex mutex_;  // guards what follows
-    std::condition_variable answered_;
+    std::mutex mutex_;  // guards what follows; never held while the channel is read
+    std::condition_variable changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;
+    bool has_reader_ = false;
     bool is_closed_ = false;
+    StallBudget budget_;
 };
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the server has seen, for statistics and tests. Written on the io thread (DMA counters: on
-// any thread), read from anywhere.
+// What the server has seen, for statistics and tests. Written on the io thread (what replies to
+// DMA change: on any thread), read from anywhere.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,9 @@ struct Counters {
     std::atomic<std::uint64_t> refused_clients{0};     ///< clients beyond the one per socket
     std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies nobody waited for
     std::atomic<std::uint64_t> dma_messages{0};        ///< DMA_READ and DMA_WRITE sent
-    std::atomic<std::uint64_t> dma_failures{0};        ///< of these: refused, late or client gone
+    /// Transfers the client refused, was too slow for or went away from; also those not sent
+    /// because it had been too slow before.
+    std::atomic<std::uint64_t> dma_failures{0};
 };
 
 }  // namespace vgpu::softgpu::vfio_user

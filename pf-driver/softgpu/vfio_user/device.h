@@ -23,13 +23,16 @@
 #include "pf-driver/softgpu/base/owned_fd.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/vfio_user/protocol.h"
+#include "pf-driver/softgpu/vfio_user/stall_budget.h"
 
 namespace vgpu::softgpu::vfio_user {
 
 /// Access to client memory by message, for ranges that came without a usable descriptor. Blocks
-/// until the client has answered, one second at most. Not on the io thread (EDEADLK at once) and
-/// not while holding a lock the io thread may want: a request of a client that stalls on such a
-/// lock makes the transfer fail with EDEADLK after 20 to 40 ms.
+/// until the client has answered. Any thread, also inside a Device method, and with any lock held:
+/// the client's reply is read by the caller if need be. What the client's slowness may cost is
+/// limited (DmaLimits); a transfer that takes longer, or comes when nothing is left, ends with
+/// ETIMEDOUT. Some clients (QEMU) answer nothing while a request of their own is unanswered: a
+/// transfer that the answer to such a request waits for ends that way.
 class Peer {
 public:
     virtual ~Peer() = default;
@@ -40,7 +43,7 @@ public:
 /// How long message DMA may take (Peer).
 struct DmaLimits {
     std::chrono::milliseconds answer{1000};  ///< per message
-    std::chrono::milliseconds stall{20};     ///< io thread without progress, looked at twice
+    StallBudget::Spec stalls{};              ///< all messages of a client together
 };
 
 struct RegionDescription {

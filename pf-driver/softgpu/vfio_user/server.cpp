@@ -85,6 +85,8 @@ private:
     Result<SourceId> add(int fd, std::function<void()> readable);
     void dispatch(const epoll_event& event);
     void serve(SourceId id, std::uint32_t events);
+    void drop(SourceId id);
+    [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
     void accept_from(Listener& listener);
     void make_room_for_fds(int listener);
     void add_client(Listener& listener, OwnedFd socket);
@@ -152,14 +154,12 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
 }
 
 void EpollServer::run() {
-    context_.io->enter();
     std::array<epoll_event, 64> events{};
     while (!is_stopping_) {
         const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), -1);
         for (int i = 0; i < count; i++) dispatch(events[static_cast<std::size_t>(i)]);
         run_posted();
     }
-    context_.io->leave();
 }
 
 void EpollServer::stop() {
@@ -181,10 +181,7 @@ void EpollServer::run_posted() {
         const std::lock_guard lock(posted_mutex_);
         work.swap(posted_);
     }
-    for (auto& one : work) {
-        const IoThread::DeviceCall call(*context_.io);
-        one();
-    }
+    for (auto& one : work) one();
 }
 
 void EpollServer::dispatch(const epoll_event& event) {
@@ -202,7 +199,14 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     Session& session = *found->second.session;
     if ((events & EPOLLOUT) != 0) session.on_writable();
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) session.on_readable();
-    if (session.state() == Session::State::Closed) clients_.erase(id);
+    if (session.state() == Session::State::Closed) drop(id);
+}
+
+// The device may keep the session's channel, and with it the socket, for a while.
+void EpollServer::drop(SourceId id) {
+    const auto found = clients_.find(id);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.session->channel().fd(), nullptr);
+    clients_.erase(found);
 }
 
 void EpollServer::accept_from(Listener& listener) {
@@ -232,7 +236,18 @@ void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     }
     if (count < kMaxNegotiating) return;
     context_.counters->refused_clients++;
-    clients_.erase(oldest);
+    drop(oldest);
+}
+
+Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
+    const auto watch = [epoll = epoll_.get(), fd, id](Channel::Interest interest) {
+        epoll_event event{};
+        if (interest == Channel::Interest::Input) event.events = EPOLLIN;
+        if (interest == Channel::Interest::Output) event.events = EPOLLOUT;
+        event.data.u64 = id;
+        ::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+    };
+    return {.watch = watch, .serve = [this, id] { post([this, id] { serve(id, EPOLLIN); }); }};
 }
 
 void EpollServer::add_client(Listener& listener, OwnedFd socket) {
@@ -240,16 +255,11 @@ void EpollServer::add_client(Listener& listener, OwnedFd socket) {
     const SourceId id = next_id_++;
     auto session = std::make_unique<Session>(std::move(socket), listener.port, context_);
     const int fd = session->channel().fd();
-    session->channel().on_backlog([epoll = epoll_.get(), fd, id](Channel::Backlog backlog) {
-        epoll_event event{};
-        event.events = backlog == Channel::Backlog::Waiting ? EPOLLOUT : EPOLLIN;
-        event.data.u64 = id;
-        ::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
-    });
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = id;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return;
+    session->channel().set_loop(loop_of(id, fd));
     clients_.emplace(id, Client{&listener, std::move(session)});
 }
 

@@ -49,8 +49,7 @@ Session::Session(OwnedFd socket, Port& port, SessionContext& context)
     : port_(port),
       context_(context),
       channel_(std::make_shared<Channel>(std::move(socket))),
-      memory_(std::make_shared<ClientMemory>(channel_, context.io, context.counters,
-                                             context.dma_limits)) {}
+      memory_(std::make_shared<ClientMemory>(channel_, context.counters, context.dma_limits)) {}
 
 Session::~Session() {
     close();
@@ -59,11 +58,11 @@ Session::~Session() {
 void Session::close() {
     if (state_ == State::Closed) return;
     state_ = State::Closed;
+    channel_->set_loop({});
     memory_->close();
-    channel_->on_backlog({});
+    channel_->shut_down();
     if (port_.attached != this) return;
     port_.attached = nullptr;
-    const IoThread::DeviceCall call(*context_.io);
     port_.device.dma_unmap_all();
     port_.device.detach();
     spdlog::info("{}: client detached", port_.device.name());
@@ -77,8 +76,9 @@ void Session::close_broken(const char* what) {
 
 void Session::on_readable() {
     if (state_ == State::Closed) return;
-    if (channel_->fill() == Channel::Input::Closed) return close();
+    const auto got = channel_->fill();
     serve_received();
+    if (got == Channel::Input::Closed) close();
 }
 
 void Session::on_writable() {
@@ -90,7 +90,7 @@ void Session::on_writable() {
 void Session::serve_received() {
     // A client that does not read its replies is not served until it does.
     while (state_ != State::Closed && !channel_->has_backlog()) {
-        const auto message = channel_->next();
+        const auto message = channel_->next(*memory_);
         if (!message) break;
         serve(*message);
     }
@@ -101,13 +101,8 @@ void Session::serve_received() {
 
 void Session::serve(const Message& message) {
     context_.counters->messages++;
-    const std::uint32_t type = message.header.flags & kTypeMask;
-    if (type == kTypeRequest) return serve_request(message);
-    if (type != kTypeReply) return close_broken("a message that is neither request nor reply");
-    if (!memory_->take_reply(message)) context_.counters->unexpected_replies++;
-}
-
-void Session::serve_request(const Message& message) {
+    if ((message.header.flags & kTypeMask) != kTypeRequest)
+        return close_broken("a message that is neither request nor reply");
     answer(message.header, handle(message));
     if (closes_after_reply_) close();
 }
@@ -125,7 +120,6 @@ Session::Reply Session::handle(const Message& request) {
     if (request.body.size() < row.body_bytes) return {.error = std::errc::invalid_argument};
     if (request.fds->count() > row.max_fds || request.fds->is_truncated())
         return {.error = std::errc::invalid_argument};
-    const IoThread::DeviceCall call(*context_.io);
     return (this->*row.handler)(request);
 }
 

@@ -25,7 +25,6 @@
 #include "pf-driver/softgpu/vfio_user/client_memory.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
-#include "pf-driver/softgpu/vfio_user/io_thread.h"
 
 namespace vgpu::softgpu::vfio_user {
 
@@ -40,7 +39,6 @@ struct Port {
 /// What all sessions of a server share.
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
-    std::shared_ptr<IoThread> io = std::make_shared<IoThread>();
     /// Where replies are built: kMaxMessage bytes.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;
@@ -58,7 +56,7 @@ public:
     [[nodiscard]] Channel& channel() { return *channel_; }
     [[nodiscard]] State state() const { return state_; }
 
-    /// Receives once and serves every whole message.
+    /// Serves what other threads have read, receives once and serves every whole message.
     void on_readable();
     /// Sends what was waiting, then serves what had been received before.
     void on_writable();
@@ -83,7 +81,6 @@ private:
 
     void serve_received();
     void serve(const Message& message);
-    void serve_request(const Message& message);
     [[nodiscard]] Reply handle(const Message& request);
     void answer(const Header& request, Reply reply);
     void close_broken(const char* what);

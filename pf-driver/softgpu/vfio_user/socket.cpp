@@ -87,7 +87,7 @@ void ReceivedFds::add(OwnedFd fd) {
     fds_[count_++] = std::move(fd);
 }
 
-void ReceivedFds::clear() {
+void ReceivedFds::close_all() {
     for (OwnedFd& fd : all()) fd.reset();
     count_ = 0;
     is_truncated_ = false;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "pf-driver/softgpu/base/owned_fd.h"
 #include "pf-driver/softgpu/base/result.h"
@@ -20,15 +21,32 @@ namespace vgpu::softgpu::vfio_user {
 /// Descriptors that came with a message; closed unless somebody moves them out.
 class ReceivedFds {
 public:
+    ReceivedFds() = default;
+    ReceivedFds(ReceivedFds&& other) noexcept
+        : fds_(std::move(other.fds_)),
+          count_(std::exchange(other.count_, 0)),
+          is_truncated_(std::exchange(other.is_truncated_, false)) {}
+    ReceivedFds& operator=(ReceivedFds&& other) noexcept {
+        fds_ = std::move(other.fds_);
+        count_ = std::exchange(other.count_, 0);
+        is_truncated_ = std::exchange(other.is_truncated_, false);
+        return *this;
+    }
+
     [[nodiscard]] std::span<OwnedFd> all() { return {fds_.data(), count_}; }
     [[nodiscard]] std::size_t count() const { return count_; }
+    [[nodiscard]] bool is_empty() const { return count_ == 0 && !is_truncated_; }
     /// More were sent than a message may carry; the excess is closed already.
     [[nodiscard]] bool is_truncated() const { return is_truncated_; }
     void add(OwnedFd fd);
     void mark_truncated() { is_truncated_ = true; }
-    void clear();
+    void clear() {
+        if (!is_empty()) close_all();
+    }
 
 private:
+    void close_all();
+
     std::array<OwnedFd, kMaxFds> fds_;
     std::size_t count_ = 0;
     bool is_truncated_ = false;

@@ -2,33 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <latch>
 
 #include "tests/unit/vfio_user/fake_device.h"
+#include "tests/unit/vfio_user/message_dma.h"
 
 namespace vgpu::softgpu::vfio_user::test {
 namespace {
 
 using std::chrono::milliseconds;
-
-Bytes numbers(std::size_t size) {
-    Bytes bytes(size);
-    for (std::size_t i = 0; i < size; i++) bytes[i] = static_cast<std::byte>(i % 253);
-    return bytes;
-}
-
-std::future<std::errc> read_later(std::shared_ptr<Peer> peer, std::uint64_t address,
-                                  std::span<std::byte> out) {
-    return std::async(std::launch::async, [peer = std::move(peer), address, out] {
-        return peer->dma_read(Iova{address}, out);
-    });
-}
-
-/// What QEMU 11.1 answers to DMA_READ: address, 64-bit count, data.
-void answer_read(TestClient& client, const Incoming& request, const Bytes& data) {
-    const auto access = request.as<DmaAccess>();
-    client.reply(request.header, join(as_bytes(access), data));
-}
 
 TEST(VfioUserClientMemory, IsReadByMessage) {
     Served served;
@@ -183,43 +164,6 @@ TEST(VfioUserClientMemory, PeerMayOutliveTheServer) {
     }
     Bytes out(8);
     EXPECT_EQ(peer->dma_read(Iova{0}, out), std::errc::not_connected);
-}
-
-TEST(VfioUserClientMemory, IoThreadIsRefusedAtOnce) {
-    Served served;
-    TestClient client = served.connect();
-    std::promise<std::errc> result;
-    served.server->post([&] {
-        Bytes out(8);
-        result.set_value(served.device.peer()->dma_read(Iova{0}, out));
-    });
-    EXPECT_EQ(result.get_future().get(), std::errc::resource_deadlock_would_occur);
-    client.sync();
-}
-
-TEST(VfioUserClientMemory, ALockTheIoThreadWantsEndsTheTransferInsteadOfTheService) {
-    Served served;
-    TestClient client = served.connect();
-    std::mutex vf_lock;
-    served.device.during_read = [&] { const std::lock_guard lock(vf_lock); };
-    std::latch has_lock(1);
-    auto result = std::async(std::launch::async, [&, peer = served.device.peer()] {
-        const std::lock_guard lock(vf_lock);
-        has_lock.count_down();
-        Bytes out(8);
-        return peer->dma_read(Iova{0}, out);
-    });
-    has_lock.wait();
-    // As QEMU: does not answer a request while its own read is unanswered.
-    const std::uint16_t id =
-        client.send(Command::RegionRead, as_bytes(RegionAccess{0, FakeDevice::kSmall, 4}));
-    const auto first = client.receive();
-    const auto second = client.receive();
-    ASSERT_TRUE(first && second);
-    EXPECT_EQ(first->header.command, std::uint16_t(Command::DmaRead));
-    EXPECT_EQ(second->header.id, id);
-    EXPECT_FALSE(second->is_error());
-    EXPECT_EQ(result.get(), std::errc::resource_deadlock_would_occur);
 }
 
 TEST(VfioUserClientMemory, ManyThreadsShareOneClient) {

@@ -91,6 +91,7 @@ IrqDescription FakeDevice::irq(Irq index) {
 }
 
 Result<> FakeDevice::set_irqs(const IrqRequest& request) {
+    if (during_call) during_call();
     std::string line = fmt::format("{} {} {}+{}", kActionNames.at(std::size_t(request.action)),
                                    std::uint32_t(request.index), request.start, request.count);
     if (request.is_assignment) line += " fds";
@@ -122,7 +123,7 @@ void FakeDevice::dma_unmap_all() {
 }
 
 std::errc FakeDevice::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> out) {
-    if (during_read) during_read();
+    if (during_call) during_call();
     const auto& memory = region == kMemory ? memory_ : small_;
     EXPECT_LE(offset + out.size(), memory.size());
     std::memcpy(out.data(), memory.data() + offset, out.size());
@@ -131,6 +132,7 @@ std::errc FakeDevice::read(std::uint32_t region, std::uint64_t offset, std::span
 
 std::errc FakeDevice::write(std::uint32_t region, std::uint64_t offset,
                             std::span<const std::byte> data) {
+    if (during_call) during_call();
     auto& memory = region == kMemory ? memory_ : small_;
     EXPECT_LE(offset + data.size(), memory.size());
     std::memcpy(memory.data() + offset, data.data(), data.size());

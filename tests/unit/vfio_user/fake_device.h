@@ -44,8 +44,8 @@ public:
     // Behaviour, set before the server runs or between synchronised messages.
     Error attach_error{0, ""};
     Error map_error{0, ""};
-    std::vector<MmapArea> areas;  ///< of the memory region; empty: not mappable
-    std::function<void()> during_read;
+    std::vector<MmapArea> areas;        ///< of the memory region; empty: not mappable
+    std::function<void()> during_call;  ///< of read(), write() and set_irqs(), before their work
 
     std::string name() const override { return "fake"; }
     Result<> attach(std::shared_ptr<Peer> peer) override;
@@ -86,9 +86,14 @@ private:
     std::string folder_;
 };
 
+/// A test's client is as slow as the machine; limits are for tests that are about them.
+inline constexpr ServerOptions kPatient{
+    .dma_limits = {.answer = std::chrono::seconds(10),
+                   .stalls = {.capacity = std::chrono::seconds(10)}}};
+
 class Served {
 public:
-    explicit Served(ServerOptions options = {});
+    explicit Served(ServerOptions options = kPatient);
     ~Served();
 
     [[nodiscard]] TestClient connect();  ///< to device, VERSION agreed

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// MessageBuffer: cuts what a client sends into messages. fill() takes what one recvmsg brings,
+// often several posted writes at once; next() gives out one message after the other, in place.
+// Descriptors belong to the message whose first byte they arrived with.
+//
+// How descriptors find their message: the kernel ends a recvmsg after the piece of the stream that
+// carried descriptors, and a client sends a message and its descriptors together, so they belong to
+// the last message that starts in what was received. While a message is incomplete only its rest
+// is asked for, so at most one message has descriptors waiting.
+//
+// Not locked; used by Channel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "pf-driver/softgpu/vfio_user/socket.h"
+
+namespace vgpu::softgpu::vfio_user {
+
+struct Message {
+    Header header;
+    std::span<const std::byte> body;
+    ReceivedFds* fds = nullptr;  ///< never null
+};
+
+class MessageBuffer {
+public:
+    enum class Input : std::uint8_t { Data, Nothing, Closed };
+
+    MessageBuffer() : storage_(kTurnBytes) {}
+
+    /// One recvmsg, unless something is there already that has to be taken first.
+    [[nodiscard]] Input fill(int socket);
+    /// The next whole message, its descriptors in `fds` (empty before). Nothing: fill() again, or
+    /// the stream is broken. Its body is valid until the next fill().
+    [[nodiscard]] std::optional<Message> next(ReceivedFds& fds);
+    /// The next message's header says it is no message: its size is impossible.
+    [[nodiscard]] bool is_broken() const;
+    [[nodiscard]] Header broken_header() const;
+
+    /// The body of the message given out last stays valid until unpin(). One pin at a time.
+    void pin() { is_pinned_ = true; }
+    void unpin() { is_pinned_ = false; }
+
+private:
+    struct Storage {
+        Storage() = default;
+        explicit Storage(std::size_t bytes)
+            : data(std::make_unique_for_overwrite<std::byte[]>(bytes)), size(bytes) {}
+        std::unique_ptr<std::byte[]> data;
+        std::size_t size = 0;
+    };
+    static constexpr std::size_t kTurnBytes = 64 * 1024;
+
+    [[nodiscard]] std::size_t wanted() const;
+    void make_room(std::size_t bytes);
+    [[nodiscard]] std::optional<Header> header_at(std::size_t offset) const;
+    [[nodiscard]] std::size_t last_start() const;
+
+    Storage storage_;         // kMaxMessage once a client has sent a long message
+    Storage kept_;            // what a pin has kept; without one, room to be used again
+    std::size_t begin_ = 0;   // first byte of the next message
+    std::size_t end_ = 0;     // one behind the last byte received
+    bool is_pinned_ = false;  // in storage_
+    ReceivedFds fds_;
+    std::size_t fds_owner_ = 0;  // start of the message fds_ belong to
+};
+
+}  // namespace vgpu::softgpu::vfio_user

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// StallBudget: how long one client's slowness may hold up the device, as a bucket of time. A thread
+// that waits for the client longer than a moment takes from the bucket while it waits; several at
+// the same time take once, because they hold the device up once. Time in which nobody waits refills
+// it, by a few per cent of that time. An empty bucket is spent until a reserve has come together,
+// so that a client that never answers costs one long wait now and then and not a short one every
+// time.
+//
+// Time points are passed in: nothing here looks at a clock. The caller locks (ClientMemory).
+#pragma once
+
+#include <chrono>
+
+namespace vgpu::softgpu::vfio_user {
+
+class StallBudget {
+public:
+    using Clock = std::chrono::steady_clock;
+    using Time = Clock::time_point;
+
+    struct Spec {
+        std::chrono::milliseconds grace{1};       ///< of each wait, free of charge
+        std::chrono::milliseconds capacity{300};  ///< full bucket, as at the start
+        std::chrono::milliseconds reserve{20};    ///< a spent bucket is good again with this much
+        unsigned refill_percent = 5;              ///< of the time nobody waits
+    };
+
+    StallBudget(Spec spec, Time now);
+
+    /// Nobody shall wait for this client now.
+    [[nodiscard]] bool is_spent(Time now);
+    /// A wait has outlasted its grace. Returns when it has to be over; end() must follow.
+    [[nodiscard]] Time begin(Time now);
+    void end(Time now);
+
+private:
+    void settle(Time now);
+
+    const Spec spec_;
+    Clock::duration left_;
+    Time settled_;  // left_ is of this time
+    unsigned waits_ = 0;
+    bool is_spent_ = false;
+};
+
+}  // namespace vgpu::softgpu::vfio_user
