@@ -172,7 +172,7 @@ std::string table_text(const std::vector<Column>& columns,
 nlohmann::ordered_json json_of(const Properties& properties) {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
     for (const auto& [name, value] : properties)
-        std::visit([&json, &name](const auto& one) { json[snake_case(name)] = one; }, value);
+        std::visit([&json, key = snake_case(name)](const auto& one) { json[key] = one; }, value);
     return json;
 }
 

@@ -26,6 +26,7 @@ using namespace softgpu;
 inline constexpr std::size_t kArena = 256 * 1024;
 inline constexpr std::uint64_t kRing = 64 * 1024;
 inline constexpr std::uint32_t kRingDwords = 4096;
+inline constexpr std::uint32_t kInstructions = 64;  // of a group, each time a worker takes it
 
 class RepeatingPort final : public mem::Port {
 public:
@@ -54,10 +55,12 @@ private:
 
 class CpHarness final : public cp::Services, isa::MessageSink {
 public:
-    explicit CpHarness(std::span<const std::uint8_t> input) {
-        const std::size_t in_ring = std::min<std::size_t>(input.size(), kRingDwords * 4);
-        std::memcpy(arena_.data(), input.data(), std::min<std::size_t>(input.size(), kRing));
-        std::memcpy(arena_.data() + kRing, input.data(), in_ring);
+    /// `memory` is copied to address 0, `packets` into the ring; both are cut where the next
+    /// begins.
+    CpHarness(std::span<const std::uint8_t> memory, std::span<const std::uint8_t> packets) {
+        const std::size_t in_ring = std::min<std::size_t>(packets.size(), kRingDwords * 4);
+        std::memcpy(arena_.data(), memory.data(), std::min<std::size_t>(memory.size(), kRing));
+        std::memcpy(arena_.data() + kRing, packets.data(), in_ring);
         dwords_ = in_ring / 4;
     }
 
@@ -107,7 +110,8 @@ private:
         const auto loan = cp_.take_group(0, stop_);
         if (!loan) return false;
         const isa::RunResult result = isa::run(
-            *loan->group, {*loan->port, *loan->cache, clock_, *this, stop_, 300, loan->apertures});
+            *loan->group,
+            {*loan->port, *loan->cache, clock_, *this, stop_, kInstructions, loan->apertures});
         cp_.give_back(*loan, result, messages_);
         messages_.clear();
         return true;

@@ -68,7 +68,7 @@ struct Box {
             guest_byte(kControlByte + 1, value);
             model.guest_byte1(value);
         } else if (what < 192) {
-            const std::uint32_t control = value & 1u | (value & 2u) << 8;
+            const std::uint32_t control = (value & 1u) | (value & 2u) << 8;
             mailbox.pf_write(kControl, control);
             model.pf_control(control);
         } else if (dword != kControl && what < 224) {

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
 // Requests of the uapi from an unknown client: any sequence of messages, with and without a good
-// head, on a device that works. The input is cut into messages; time passes between them. Whatever
-// comes, the server must answer or drop the client, and no VF may end in MISMATCH.
+// head, on a device that works, and what guests do meanwhile. The input is cut into messages; time
+// passes between them. Whatever comes, the server must answer or drop the client, and no VF may end
+// in MISMATCH. Input whose first byte has bit 7 set finds VF1 in the run table, with work to do.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "pf-driver/core/pf.h"
+#include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/user/uapi_server.h"
 #include "tests/unit/core/fake_gpu.h"
 
@@ -54,6 +58,7 @@ public:
     Target& operator=(const Target&) = delete;
 
     void send(std::span<const std::uint8_t> message, bool has_fd) {
+        if (message.empty()) return;
         std::vector<std::uint8_t> copy(message.begin(), message.end());
         iovec part{copy.data(), copy.size()};
         msghdr out{};
@@ -72,6 +77,32 @@ public:
         }
         (void)sendmsg(socket_, &out, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (fd >= 0) close(fd);
+        pump();
+    }
+
+    /// What a VF's guest can do meanwhile; without it no VF would ever be ready to run.
+    void act_as_guest(std::uint8_t event, std::span<const std::uint8_t> body) {
+        constexpr std::uint64_t kWork = 5 * vgpu::test::kMs;
+        const std::uint32_t vf = 1u + (body.empty() ? 0 : body[0] % 2u);
+        switch (body.size() < 2 ? 0 : body[1] % 4u) {
+            case 0:
+                gpu_.guest_sends(vf, event);
+                break;
+            case 1:
+                gpu_.guest_acknowledges(vf);
+                break;
+            case 2:
+                gpu_.give_work(vf, kWork);
+                break;
+            default:
+                gpu_.guest_resets_function(vf);
+        }
+        pump();
+    }
+
+    /// Long enough for scrubs and quanta, and for a timeout when it comes often.
+    void wait() {
+        gpu_.run_for(50 * vgpu::test::kMs);
         pump();
     }
 
@@ -106,13 +137,110 @@ private:
     int socket_ = -1;
 };
 
+constexpr std::uint32_t kOperations = 20;  // a few more than there are
+
+/// How a message is made of the input's bytes.
+constexpr std::uint8_t kHasHead = 1 << 0;
+constexpr std::uint8_t kHasFd = 1 << 1;
+constexpr std::uint8_t kIsWellFormed = 1 << 2;
+constexpr std::uint8_t kTakesLong = 1 << 3;
+constexpr std::uint8_t kFindsVf = 1 << 7;      // in the first byte only
+constexpr std::uint8_t kIsFromGuest = 1 << 4;  // no message: the operation is a mailbox event
+
+/// Changes `body`, an operation's struct, into one that a client of this device could send.
+template <typename Struct> void change(std::span<std::uint8_t> body, void (*how)(Struct&)) {
+    Struct request;
+    std::memcpy(&request, body.data(), sizeof(request));
+    how(request);
+    std::memcpy(body.data(), &request, sizeof(request));
+}
+
+void fit_provision(vgpu_pf_provision& request) {
+    request.vram_bytes = request.vram_bytes % 4 * VGPU_VRAM_UNIT_BYTES;
+    request.cu_mask %= 16;
+    request.flags %= 2;
+    request.reserved = 0;
+}
+
+/// Also of the references to a VF, which have the same beginning.
+void fit_control(vgpu_pf_control& request) {
+    request.generation %= 2;
+    request.action %= 8;
+}
+
+void fit_run_table(vgpu_pf_run_table& table) {
+    constexpr std::uint32_t kQuantumUs = 1000;
+    table.generation %= 8;
+    table.reserve_count %= 2;
+    table.flags %= 4;
+    table.reserve[0] = {1, kQuantumUs};
+    for (std::uint32_t i = 0; i < table.count; ++i) table.entries[i] = {1 + i % 2, kQuantumUs};
+}
+
+/// The struct of `op` in its exact size; its second dword, most often a VF, is one that exists.
+std::vector<std::uint8_t> well_formed(std::uint32_t op, std::span<const std::uint8_t> body) {
+    std::vector<std::uint8_t> out(body.begin(), body.end());
+    out.resize(vgpu_pf_request_size(op));
+    if (out.size() < sizeof(vgpu_pf_lease)) return out;
+    change<vgpu_pf_lease>(out, [](vgpu_pf_lease& head) { head.acquire %= 3; });
+    const auto bytes = static_cast<std::uint32_t>(out.size());
+    std::memcpy(out.data(), &bytes, sizeof(bytes));
+    if (op == VGPU_PF_OP_PROVISION) change(std::span(out), fit_provision);
+    if (bytes >= sizeof(vgpu_pf_control) && bytes <= sizeof(vgpu_pf_stream))
+        change(std::span(out), fit_control);
+    if (op == VGPU_PF_OP_SET_RUN_TABLE) change(std::span(out), fit_run_table);
+    return out;
+}
+
+std::vector<std::uint8_t> message_of(std::uint8_t how, std::uint32_t op,
+                                     std::span<const std::uint8_t> rest) {
+    std::vector<std::uint8_t> body(rest.begin(), rest.end());
+    if ((how & kIsWellFormed) != 0) body = well_formed(op, rest);
+    if ((how & kHasHead) == 0) return body;
+    const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, op,
+                               static_cast<std::uint32_t>(body.size()), 1};
+    std::vector<std::uint8_t> message(sizeof(head));
+    std::memcpy(message.data(), &head, sizeof(head));
+    message.insert(message.end(), body.begin(), body.end());
+    return message;
+}
+
+template <typename Struct> void request(Target& target, std::uint32_t op, const Struct& wanted) {
+    std::array<std::uint8_t, sizeof(Struct)> body;
+    std::memcpy(body.data(), &wanted, body.size());
+    target.send(message_of(kHasHead | kIsWellFormed, op, body), false);
+    target.wait();
+}
+
+/// VF1 with a unit of VRAM, its guest's driver loaded, work, and a run table that names it.
+void prepare(Target& target) {
+    constexpr std::array<std::uint8_t, 2> kSays = {0, 0};
+    constexpr std::array<std::uint8_t, 2> kAcknowledges = {0, 1};
+    constexpr std::array<std::uint8_t, 2> kWorks = {0, 2};
+    request(target, VGPU_PF_OP_LEASE, vgpu_pf_lease{.size = 0, .acquire = 1});
+    vgpu_pf_provision wanted{};
+    wanted.vf = 1;
+    wanted.vram_bytes = 1;  // units
+    request(target, VGPU_PF_OP_PROVISION, wanted);
+    for (const std::uint8_t event : {MAILBOX_REQ_GPU_INIT_ACCESS, MAILBOX_REL_GPU_INIT_ACCESS}) {
+        target.act_as_guest(event, kSays);
+        target.wait();
+        target.act_as_guest(event, kAcknowledges);
+    }
+    target.act_as_guest(0, kWorks);
+    const auto table = std::make_unique<vgpu_pf_run_table>();
+    table->count = 1;
+    table->generation = 1;
+    request(target, VGPU_PF_OP_SET_RUN_TABLE, *table);
+}
+
 }  // namespace
 
-/// Each message: a byte of how, two of length, then its bytes. How: bit 0 with a correct head whose
-/// operation is the next byte, bit 1 with an fd.
+/// Each message: a byte of how, two of length, one of operation, then its bytes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Target target;
     std::span<const std::uint8_t> rest(data, size);
+    if (size > 0 && (data[0] & kFindsVf) != 0) prepare(target);
     for (int messages = 0; messages < 16 && rest.size() >= 4; ++messages) {
         const std::uint8_t how = rest[0];
         const std::size_t wanted = rest[1] | std::size_t{rest[2]} << 8;
@@ -120,16 +248,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         rest = rest.subspan(4);
         const auto body = rest.first(std::min(wanted, rest.size()));
         rest = rest.subspan(body.size());
-        std::vector<std::uint8_t> message;
-        if ((how & 1) != 0) {
-            const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION,
-                                       static_cast<std::uint32_t>(op % 20),
-                                       static_cast<std::uint32_t>(body.size()), 1};
-            message.resize(sizeof(head));
-            std::memcpy(message.data(), &head, sizeof(head));
-        }
-        message.insert(message.end(), body.begin(), body.end());
-        if (!message.empty()) target.send(message, (how & 2) != 0);
+        if ((how & kIsFromGuest) != 0)
+            target.act_as_guest(op, body);
+        else
+            target.send(message_of(how, op % kOperations, body), (how & kHasFd) != 0);
+        if ((how & kTakesLong) != 0) target.wait();
     }
     target.check();
     return 0;

@@ -507,7 +507,8 @@ void FakeGpu::start_command(std::uint32_t dword) {
 
 void FakeGpu::next_step() {
     if (step_ == steps_.size()) return end_command(GPUIOV_STATUS_DONE);
-    const auto [step, vf] = steps_[step_];
+    const gpuiov_command step = steps_[step_].first;
+    const std::uint32_t vf = steps_[step_].second;
     static const std::map<gpuiov_command, gpuiov_status> kWhile = {
         {GPUIOV_CMD_IDLE, GPUIOV_STATUS_IDLING},
         {GPUIOV_CMD_SAVE, GPUIOV_STATUS_SAVING},

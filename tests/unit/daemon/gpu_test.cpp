@@ -39,7 +39,8 @@ TEST(Gpu, CreateIsDurableBeforeItIsDone) {
 
 TEST(Gpu, TableFollowsTheWeights) {
     World world;
-    for (const std::uint64_t weight : {1, 1, 2, 4}) ASSERT_TRUE(world.create({{"weight", weight}}));
+    for (const std::uint64_t weight : {1u, 1u, 2u, 4u})
+        ASSERT_TRUE(world.create({{"weight", weight}}));
     world.pass(20ms);
     const auto totals = totals_of(world.pf().table);
     ASSERT_EQ(totals.size(), 4u);

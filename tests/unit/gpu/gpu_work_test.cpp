@@ -188,6 +188,9 @@ TEST_P(GpuWorkTest, AStuckCopyEngineHangsOnlyItsVfUntilTheFlr) {
     sdma.submit_chain(4);
     EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
     ASSERT_TRUE(eventually([&] { return gpu->faults().injected() == 1; }));
+    // The fault is counted before the engine has stopped; then the VF has nothing it could do.
+    ASSERT_TRUE(eventually(
+        [&] { return HW_GET(VGPU_STATUS, HAS_WORK, driver->bank(1, REG_VGPU_VF0_STATUS)) == 0; }));
     driver->set_vsec(unsigned{GPUIOV_GFX_SCH0} + GPUIOV_SCH_CMD_CONTROL,
                      GPUIOV_COMMAND(GPUIOV_CMD_IDLE, GPUIOV_FCN_VF, 0));
     ASSERT_TRUE(eventually([&] {
