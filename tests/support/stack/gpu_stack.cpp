@@ -67,11 +67,17 @@ void GpuStack::start_pf() {
     pf_process_.reset();
     const auto log = dir_.file("vgpu-pf.log");
     ::unlink(log.c_str());
-    pf_process_.emplace(ChildProcess::Spec{
-        "vgpu-pf",
-        {program("vgpu-pf"), "--device", pf_socket(), "--socket", dir_.file("uapi.sock"), "--name",
-         "gpu0", "--time-scale", fmt::format("{}", static_cast<int>(time_scale()))},
-        log});
+    std::vector<std::string> argv{program("vgpu-pf"),
+                                  "--device",
+                                  pf_socket(),
+                                  "--socket",
+                                  dir_.file("uapi.sock"),
+                                  "--name",
+                                  "gpu0",
+                                  "--time-scale",
+                                  fmt::format("{}", static_cast<int>(time_scale()))};
+    if (options_.is_stepwise) argv.emplace_back("--stepwise");
+    pf_process_.emplace(ChildProcess::Spec{"vgpu-pf", argv, log});
     pf_process_->wait_for_output("ready");
     pf_.emplace(dir_.file("uapi.sock"));
 }

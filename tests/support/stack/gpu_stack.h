@@ -24,6 +24,7 @@ struct GpuOptions {
     unsigned cus = 8;
     unsigned threads = 2;
     SwitchMode mode = SwitchMode::Pointer;
+    bool is_stepwise = false;  ///< vgpu-pf switches with IDLE SAVE LOAD RUN
 };
 
 /// One JSON line to a control socket of softgpu; throws if the answer is an error.
