@@ -19,6 +19,8 @@ namespace {
 constexpr const char* kService = "org.vgpu1";
 /// Destroying waits for a scrub, polkit may ask a person.
 constexpr std::chrono::seconds kTimeout{150};
+/// A self-test may be given 300 s, and polkit may ask a person.
+constexpr std::chrono::seconds kAgentTimeout{450};
 
 using Dict = std::map<std::string, sdbus::Variant>;
 
@@ -62,9 +64,15 @@ template <typename... Types> Value value_of(const sdbus::Variant& variant) {
 
 Properties properties_of(const Dict& dict) {
     Properties properties;
-    for (const auto& [name, variant] : dict)
+    for (const auto& [name, variant] : dict) {
+        if (variant.containsValueOfType<Dict>()) {
+            for (auto& [member, value] : properties_of(variant.get<Dict>()))
+                properties[name + "." + member] = std::move(value);
+            continue;
+        }
         properties[name] = value_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double,
-                                    std::string, sdbus::ObjectPath>(variant);
+                                    std::string, sdbus::ObjectPath, Words>(variant);
+    }
     return properties;
 }
 
@@ -144,6 +152,18 @@ public:
         guarded([&] {
             Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
             (vf.*kMethods.at(action))(dict_of(options));
+        });
+    }
+    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
+        using Method = Dict (org::vgpu1::Vf_proxy::*)(const Dict&);
+        static const std::map<AgentAct, Method> kMethods{
+            {AgentAct::SelfTest, &org::vgpu1::Vf_proxy::SelfTest},
+            {AgentAct::Quiesce, &org::vgpu1::Vf_proxy::Quiesce},
+            {AgentAct::Thaw, &org::vgpu1::Vf_proxy::Thaw}};
+        bus_->setMethodCallTimeout(kAgentTimeout);
+        return guarded([&] {
+            Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
+            return properties_of((vf.*kMethods.at(act))(dict_of(options)));
         });
     }
 

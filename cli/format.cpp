@@ -76,14 +76,17 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string text_of(const Properties& properties, const std::string& name) {
     const Value* value = find(properties, name);
     if (value == nullptr) return "-";
-    struct Words {
+    struct InWords {
         std::string operator()(bool flag) const { return flag ? "yes" : "no"; }
         std::string operator()(const std::string& text) const { return text.empty() ? "-" : text; }
+        std::string operator()(const Words& words) const {
+            return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
+        }
         std::string operator()(double real) const { return fmt::format("{:.3f}", real); }
         std::string operator()(std::int64_t number) const { return std::to_string(number); }
         std::string operator()(std::uint64_t number) const { return std::to_string(number); }
     };
-    return std::visit(Words{}, *value);
+    return std::visit(InWords{}, *value);
 }
 
 std::uint64_t number_of(const Properties& properties, const std::string& name) {
@@ -171,8 +174,13 @@ std::string table_text(const std::vector<Column>& columns,
 
 nlohmann::ordered_json json_of(const Properties& properties) {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : properties)
-        std::visit([&json, key = snake_case(name)](const auto& one) { json[key] = one; }, value);
+    for (const auto& [name, value] : properties) {
+        const std::size_t dot = name.find('.');
+        auto& place = dot == std::string::npos
+                          ? json[snake_case(name)]
+                          : json[snake_case(name.substr(0, dot))][snake_case(name.substr(dot + 1))];
+        std::visit([&place](const auto& one) { place = one; }, value);
+    }
     return json;
 }
 

@@ -15,7 +15,9 @@
 
 namespace vgpu::cli {
 
-using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
+using Words = std::vector<std::string>;
+using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string, Words>;
+/// A property that has members of its own is here as "Agent.Connected" and so on.
 using Properties = std::map<std::string, Value>;
 using Options = std::map<std::string, Value>;
 
@@ -46,6 +48,8 @@ private:
 
 /// What can be done to a VF without options of its own.
 enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
+/// What the agent in a VF's guest can be asked for.
+enum class AgentAct { SelfTest, Quiesce, Thaw };
 
 class Service {
 public:
@@ -62,6 +66,8 @@ public:
     virtual void set_vf(const std::string& path, const Options& options) = 0;
     virtual void destroy_vf(const std::string& path, const Options& options) = 0;
     virtual void act(const std::string& path, VfAction action, const Options& options) = 0;
+    /// The report: ok, text, duration_ms.
+    virtual Properties ask_agent(const std::string& path, AgentAct act, const Options& options) = 0;
 };
 
 /// Connects to "system", "session" or a D-Bus address.

@@ -15,6 +15,7 @@ public:
     }
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        command.add_flag("--force", force_, "even if a client has it open");
         command.add_flag("--no-wait", no_wait_, "do not wait until the VRAM is scrubbed");
     }
 
@@ -22,6 +23,7 @@ public:
         const std::string path = resolve_vf(invocation.service, target_, name());
         Options options;
         if (no_wait_) options["no_wait"] = true;
+        if (force_) options["force"] = true;
         invocation.service.destroy_vf(path, options);
         print_done(invocation, target_, no_wait_ ? "being scrubbed" : "destroyed");
         return ExitCode::Ok;
@@ -29,6 +31,7 @@ public:
 
 private:
     std::string target_;
+    bool force_ = false;
     bool no_wait_ = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <array>
+#include <sstream>
 
 namespace vgpu::cli {
 
@@ -30,6 +31,9 @@ std::string duration(const Properties& from, const std::string& name) {
 std::string microseconds(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
+}
+std::string ago(const Properties& from, const std::string& name) {
+    return fmt::format("{} ms ago", number_of(from, name));
 }
 std::string mask(const Properties& from, const std::string& name) {
     const std::uint64_t bits = number_of(from, name);
@@ -76,6 +80,26 @@ constexpr std::array kVfLines{
     Line{"Guard level", "GuardLevel", plain},
 };
 
+/// Of the agent in the guest, if one was ever seen.
+constexpr std::array kAgentLines{
+    Line{"Agent", "Agent.Version", plain},
+    Line{"Agent connected", "Agent.Connected", plain},
+    Line{"Agent seen", "Agent.LastSeenMs", ago},
+    Line{"Guest kernel", "Agent.Kernel", plain},
+    Line{"Guest's driver", "Agent.Driver", plain},
+    Line{"Guest's ROCr", "Agent.Rocr", plain},
+    Line{"Guest's address", "Agent.PciAddress", plain},
+    Line{"Unique id", "Agent.UniqueId", plain},
+    Line{"Health", "Agent.Health", plain},
+    Line{"Guest's resets", "Agent.Resets", plain},
+    Line{"Guest's errors", "Agent.Errors", plain},
+    Line{"Guest's VRAM", "Agent.VramTotalBytes", size},
+    Line{"Guest's VRAM used", "Agent.VramUsedBytes", size},
+    Line{"Processes", "Agent.Processes", plain},
+    Line{"Quiesced", "Agent.Quiesced", plain},
+    Line{"Misbehaved", "Agent.Misbehaved", plain},
+};
+
 constexpr std::array kGpuLines{
     Line{"GPU", "Id", plain},
     Line{"State", "State", plain},
@@ -111,6 +135,30 @@ void print(std::ostream& out, const std::array<Line, N>& lines, const Properties
                            line.format(properties, line.property));
 }
 
+/// "PID VRAM-BYTES QUEUES COMM" as a line.
+std::string process_line(const std::string& process) {
+    std::istringstream words(process);
+    std::uint64_t vram_bytes = 0;
+    std::string pid, queues, comm;
+    words >> pid >> vram_bytes >> queues;
+    std::getline(words >> std::ws, comm);
+    return fmt::format("  pid {}: {}, {}, {} queues\n", pid, comm.substr(0, 16),
+                       size_text(vram_bytes), queues);
+}
+
+void print_vf(std::ostream& out, const Properties& vf) {
+    print(out, kVfLines, vf);
+    if (text_of(vf, "Agent.Version") == "-") {
+        out << "Agent:             none seen\n";
+        return;
+    }
+    print(out, kAgentLines, vf);
+    const auto list = vf.find("Agent.ProcessList");
+    if (list == vf.end()) return;
+    if (const auto* processes = std::get_if<Words>(&list->second))
+        for (const std::string& process : *processes) out << process_line(process);
+}
+
 class ShowVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "show"; }
@@ -128,7 +176,7 @@ public:
             invocation.out << document_text("vgpuctl-show-1",
                                             {{is_vf ? "vf" : "gpu", json_of(one)}});
         else if (is_vf)
-            print(invocation.out, kVfLines, one);
+            print_vf(invocation.out, one);
         else
             print(invocation.out, kGpuLines, one);
         return ExitCode::Ok;

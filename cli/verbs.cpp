@@ -17,6 +17,9 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
     verbs.push_back(make_pause_verb());
     verbs.push_back(make_resume_verb());
     verbs.push_back(make_stop_verb());
+    verbs.push_back(make_self_test_verb());
+    verbs.push_back(make_quiesce_verb());
+    verbs.push_back(make_thaw_verb());
     verbs.push_back(make_version_verb());
     return verbs;
 }
@@ -37,6 +40,24 @@ std::string resolve_vf(Service& service, const std::string& target, const std::s
     throw ServiceError(
         "org.vgpu1.Error.NoSuchVf",
         fmt::format("{} is a GPU; {} wants a VF, such as {}/vf1", target, verb, target));
+}
+
+ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
+                   AgentAct act, const Options& options) {
+    const std::string path = resolve_vf(invocation.service, target, verb);
+    const Properties report = invocation.service.ask_agent(path, act, options);
+    const bool is_ok = flag_of(report, "ok");
+    const std::uint64_t ms = number_of(report, "duration_ms");
+    if (invocation.output == Output::Json)
+        invocation.out << document_text("vgpuctl-agent-1", {{"target", target},
+                                                            {"act", verb},
+                                                            {"ok", is_ok},
+                                                            {"text", text_of(report, "text")},
+                                                            {"duration_ms", ms}});
+    else
+        invocation.out << fmt::format("{}: {} {}: {} ({} ms)\n", target, verb,
+                                      is_ok ? "passed" : "failed", text_of(report, "text"), ms);
+    return is_ok ? ExitCode::Ok : ExitCode::Failed;
 }
 
 void print_done(Invocation& invocation, const std::string& target, const std::string& done) {

@@ -44,6 +44,9 @@ std::unique_ptr<Verb> make_reset_verb();
 std::unique_ptr<Verb> make_pause_verb();
 std::unique_ptr<Verb> make_resume_verb();
 std::unique_ptr<Verb> make_stop_verb();
+std::unique_ptr<Verb> make_self_test_verb();
+std::unique_ptr<Verb> make_quiesce_verb();
+std::unique_ptr<Verb> make_thaw_verb();
 std::unique_ptr<Verb> make_version_verb();
 
 std::vector<std::unique_ptr<Verb>> all_verbs();
@@ -56,6 +59,11 @@ bool is_vf_path(const std::string& path);
 
 /// Resolves `target` and refuses GPUs, naming `verb`.
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
+
+/// Asks the agent of the VF `target`, for verb `verb`, and prints its report:
+/// "gpu0/vf3: self-test: TEXT (1.2 s)" or {"schema": …, "target": …, "act": …, "ok": …, …}
+ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
+                   AgentAct act, const Options& options);
 
 /// "gpu0/vf3: paused" or {"schema": …, "target": …, "done": …}
 void print_done(Invocation& invocation, const std::string& target, const std::string& done);

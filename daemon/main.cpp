@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud: options, wiring, and the one loop. Everything it decides is in service/, everything it
-// touches in adapters/ and dbus/.
+// vgpud: options, wiring, and the main loop, which serves the bus; each GPU has a thread of its own
+// (service/gpu_host.h). Everything it decides is in service/, everything it touches in adapters/
+// and dbus/.
+#include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/event_loop.h"
 #include "daemon/adapters/file_state.h"
+#include "daemon/adapters/gpu_thread.h"
 #include "daemon/adapters/process_launcher.h"
 #include "daemon/adapters/run_lock.h"
 #include "daemon/adapters/system_clock.h"
 #include "daemon/adapters/uapi_client.h"
 #include "daemon/dbus/objects.h"
+#include "daemon/service/agents.h"
 #include "daemon/service/config.h"
 #include "daemon/service/manager.h"
 
@@ -81,9 +85,10 @@ Result<> make_directories(const Config& config) {
 /// Kinds of notices that need somebody to act, or at least to know soon.
 void log(const Notice& notice) {
     static const std::set<std::string_view> kWarnings{
-        "pf-lost",     "device-lost", "version-mismatch",   "hang",          "guard",
-        "whole-reset", "events-lost", "scrub-not-recorded", "table-refused", "not-restored",
-        "record-left", "replaced",    "guest-error"};
+        "pf-lost",       "device-lost",      "version-mismatch", "hang",
+        "guard",         "whole-reset",      "events-lost",      "scrub-not-recorded",
+        "table-refused", "not-restored",     "record-left",      "replaced",
+        "guest-error",   "agent-misbehaved", "no-agent-socket"};
     const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
     const std::string target =
         notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
@@ -113,7 +118,7 @@ Result<adapters::UniqueFd> catch_signals() {
 class Daemon {
 public:
     Daemon(const Config& config, const CommandLine& line)
-        : line_(line), state_(config.state_dir, "vgpud.state.json"), manager_(state_) {
+        : line_(line), state_(config.state_dir, "vgpud.state.json"), manager_(state_, clock_) {
         const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;
         for (const GpuConfig& gpu : config.gpus) {
             GpuPaths paths = paths_of(config, gpu);
@@ -134,9 +139,10 @@ public:
             spdlog::error("{}; nothing can be changed until it is mended",
                           manager_.store().message());
         const auto bus = connect_bus(line_);
+        const EndGpus end_before_bus{manager_, agents_};
         const auto authority = make_authority(*bus);
-        manager_.step();
-        dbus::Objects objects(*bus, manager_, *authority, clock_);
+        start_gpus();
+        dbus::Objects objects(*bus, manager_, agents_, *authority, clock_);
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
         std::puts("vgpud: ready");
         std::fflush(stdout);
@@ -147,6 +153,28 @@ public:
     }
 
 private:
+    /// Answers that are still owed hold messages of the bus.
+    struct EndGpus {
+        Manager& manager;
+        Agents& agents;
+        ~EndGpus() {
+            agents.end();
+            manager.end();
+        }
+    };
+
+    /// GPUs that answer at once are in service when the name is owned.
+    void start_gpus() {
+        constexpr Nanoseconds kFirstLook = std::chrono::milliseconds(300);
+        for (const auto& gpu : manager_.gpus())
+            gpu->start(std::make_unique<adapters::GpuThread>(clock_), [this] { news_.raise(); });
+        for (const auto& gpu : manager_.gpus()) gpu->wait_for_first(kFirstLook);
+    }
+
+    void take_news(dbus::Objects& objects) {
+        if (news_.clear()) objects.note_news();
+    }
+
     [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(sdbus::IConnection& bus) const {
         if (line_.is_without_polkit) return std::make_unique<dbus::OwnerAuthority>(bus);
         return std::make_unique<dbus::PolkitAuthority>(bus);
@@ -156,14 +184,18 @@ private:
         for (;;) {
             while (bus.processPendingRequest()) {
             }
-            manager_.step();
-            const std::vector<Notice> notices = manager_.take_notices();
+            manager_.finish();
+            agents_.step();
+            std::vector<Notice> notices = manager_.take_notices();
+            for (Notice& notice : agents_.take_notices()) notices.push_back(std::move(notice));
             for (const Notice& notice : notices) log(notice);
             objects.step(notices);
             adapters::Wanted wanted = wanted_by(bus, objects);
             wanted.watch(signals, POLLIN);
             adapters::wait_for(wanted, clock_);
             if ((wanted.fds.back().revents & POLLIN) != 0) return;
+            agent_sockets_.look(wanted);
+            take_news(objects);
         }
     }
 
@@ -173,11 +205,10 @@ private:
         wanted.watch(poll_data.fd, poll_data.events);
         if (poll_data.timeout_usec != UINT64_MAX)
             wanted.wake_by(std::chrono::microseconds(poll_data.timeout_usec));
-        for (const auto& gpu : manager_.gpus()) {
-            for (const int fd : gpu->wait_fds()) wanted.watch(fd, POLLIN);
-            wanted.wake_by(gpu->wake_at());
-        }
-        if (objects.has_waiters()) wanted.wake_by(objects.next_step());
+        wanted.watch(news_.fd(), POLLIN);
+        if (objects.wants_step()) wanted.wake_by(objects.next_step());
+        agent_sockets_.watch(wanted);
+        if (const auto at = agents_.next_step()) wanted.wake_by(*at);
         return wanted;
     }
 
@@ -185,7 +216,10 @@ private:
     adapters::SystemClock clock_;
     adapters::ProcessLauncher processes_;
     adapters::FileState state_;
+    adapters::Wakeup news_;
+    adapters::AgentSockets agent_sockets_;
     Manager manager_;
+    Agents agents_{manager_, agent_sockets_, clock_};
 };
 
 Result<> start(const CommandLine& line) {

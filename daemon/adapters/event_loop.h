@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The event loop: vgpud's one thread. Before each wait it asks for the fds to watch and the time of
-// the next thing to do; after it, everything is given a turn. Nothing is registered, so nothing can
-// be stale: a connection that is gone is simply not asked for. Used by main.cpp only.
+// The event loop of the main thread and of each GPU's. Before each wait it asks for the fds to
+// watch and the time of the next thing to do; after it, everything is given a turn. Nothing is
+// registered, so nothing can be stale: a connection that is gone is simply not asked for. Used by
+// main.cpp and GpuThread.
 #pragma once
 
 #include "daemon/ports/clock.h"

@@ -114,9 +114,12 @@ Result<> UapiClient::wait_readable() {
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
             deadline - std::chrono::steady_clock::now());
-        pollfd waited{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-        const int ready =
-            ::poll(&waited, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+        std::array<pollfd, 2> waited{
+            pollfd{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+            pollfd{.fd = interrupted_.fd(), .events = POLLIN, .revents = 0}};
+        const int ready = ::poll(waited.data(), waited.size(),
+                                 static_cast<int>(std::max<std::int64_t>(0, left.count())));
+        if (ready > 0 && waited[1].revents != 0) return lost("vgpud is ending", ECANCELED);
         if (ready > 0) return {};
         if (ready < 0 && errno == EINTR) continue;
         return lost("no answer from vgpu-pf", ready == 0 ? ETIMEDOUT : errno);
@@ -164,7 +167,8 @@ Result<UapiClient::Reply> UapiClient::exchange(vgpu_pf_op op, std::span<const st
 template <typename T> Result<T> UapiClient::call(vgpu_pf_op op, T body, int fd_to_send) {
     body.size = sizeof body;
     TRY(const Reply reply, exchange(op, bytes_of(body), fd_to_send));
-    std::memcpy(&body, reply.body.data(), std::min(sizeof body, reply.body.size()));
+    std::copy_n(reply.body.begin(), std::min(sizeof body, reply.body.size()),
+                std::as_writable_bytes(std::span<T, 1>(&body, 1)).begin());
     return body;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
+#include "daemon/adapters/wakeup.h"
 #include "daemon/ports/pf_port.h"
 
 #include <chrono>
@@ -44,6 +45,7 @@ public:
     Result<> acquire_lease() override;
     Result<> dump(int fd) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
+    void interrupt() override { interrupted_.raise(); }
 
 private:
     struct Reply {
@@ -62,6 +64,7 @@ private:
 
     std::string path_;
     UniqueFd socket_;
+    Wakeup interrupted_;
     std::uint64_t cookie_ = 0;
     std::chrono::milliseconds time_limit_ = kTimeout;
 };

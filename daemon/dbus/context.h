@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// What every D-Bus object needs, and the one way a changing method runs: ask the Authority, do the
-// work in the service, reply with its result or its error from the table. Replies that have to wait
-// (a scrub) are kept in Waiters and looked at after every turn of the main loop. One thread.
+// What every D-Bus object needs, and the one way a changing method runs: ask the Authority, have
+// the work done by the service, reply with its result or its error from the table. Replies that
+// have to wait for more (a scrub) are kept in Waiters and looked at in every turn of the main loop.
+// One thread.
 #pragma once
 
 #include "daemon/dbus/authority.h"
 #include "daemon/dbus/properties.h"
 #include "daemon/ports/clock.h"
+#include "daemon/service/agents.h"
 
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 namespace vgpu::daemon::dbus {
@@ -40,26 +43,30 @@ private:
 struct Context {
     sdbus::IConnection& bus;
     Manager& manager;
+    Agents& agents;
     Authority& authority;
     Waiters& waiters;
     const Clock& clock;
     std::function<void()> refresh_objects;  ///< objects on the bus follow the service at once
 };
 
-/// Runs `work` if `sender` may do `action`; replies with what it returns.
-template <typename... Replied, typename Work>
+/// Starts `work` if `sender` may do `action`; replies with what it hands to its `done`.
+template <typename T = void, typename... Replied>
 void authorized(Context& context, const std::string& sender, const std::string& action,
-                sdbus::Result<Replied...>&& result, Work work) {
+                sdbus::Result<Replied...>&& result,
+                std::type_identity_t<std::function<void(Done<T>)>> work) {
     auto reply = std::make_shared<sdbus::Result<Replied...>>(std::move(result));
-    context.authority.check(sender, action, [&context, reply, work](Result<> allowed) {
-        if (!allowed) return reply->returnError(to_dbus(allowed.error()));
-        auto done = work();
+    const Done<T> done = [&context, reply](const Result<T>& answer) {
         context.refresh_objects();
-        if (!done) return reply->returnError(to_dbus(done.error()));
-        if constexpr (sizeof...(Replied) == 0)
+        if (!answer) return reply->returnError(to_dbus(answer.error()));
+        if constexpr (std::is_void_v<T>)
             reply->returnResults();
         else
-            reply->returnResults(*done);
+            reply->returnResults(*answer);
+    };
+    context.authority.check(sender, action, [done, work = std::move(work)](Result<> allowed) {
+        if (!allowed) return done(tl::make_unexpected(allowed.error()));
+        work(done);
     });
 }
 

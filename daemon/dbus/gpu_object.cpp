@@ -11,8 +11,7 @@ namespace {
 const InterfaceName kInterface{org::vgpu1::Gpu_adaptor::INTERFACE_NAME};
 
 /// The PF core's report in a memfd, ready to be read from its start.
-Result<sdbus::UnixFd> dump_of(GpuModel& gpu, const Options& options) {
-    TRY_VOID(OptionReader(options).only({}));
+Result<sdbus::UnixFd> dump_of(GpuModel& gpu) {
     sdbus::UnixFd memory{::memfd_create("vgpu-dump", MFD_CLOEXEC), sdbus::adopt_fd};
     if (!memory.isValid()) return fail_errno(ErrorId::System, errno, "cannot make a memfd");
     TRY_VOID(gpu.dump(memory.get()));
@@ -27,7 +26,7 @@ GpuObject::GpuObject(Context& context, std::string id)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{gpu_path(id)}),
       context_(context),
       id_(std::move(id)) {
-    shown_ = fingerprint_of(gpu().view());
+    shown_ = fingerprint_of(gpu().look()->gpu);
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
 }
@@ -37,12 +36,12 @@ GpuObject::~GpuObject() {
     unregisterAdaptor();
 }
 
-GpuModel& GpuObject::gpu() {
+GpuHost& GpuObject::gpu() {
     return *context_.manager.find_gpu(id_);
 }
 
 void GpuObject::refresh() {
-    Fingerprint now = fingerprint_of(gpu().view());
+    Fingerprint now = fingerprint_of(gpu().look()->gpu);
     const std::vector<PropertyName> changed = changes(shown_, now);
     shown_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);
@@ -50,22 +49,28 @@ void GpuObject::refresh() {
 
 void GpuObject::Set(sdbus::Result<>&& result, SentOptions options) {
     authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
-               [&manager = context_.manager, id = id_, values = options_of(options)] {
-                   return manager.set_gpu({.gpu = id}, values);
-               });
+               [&manager = context_.manager, id = id_, values = options_of(options)](
+                   const Done<>& done) { manager.set_gpu({.gpu = id}, values, done); });
 }
 
 void GpuObject::Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) {
-    authorized(context_, current_sender(getObject()), kControlAction, std::move(result),
-               [this, values = options_of(options)] { return dump_of(gpu(), values); });
+    authorized<sdbus::UnixFd>(
+        context_, current_sender(getObject()), kControlAction, std::move(result),
+        [this, values = options_of(options)](const Done<sdbus::UnixFd>& done) {
+            if (const auto known = OptionReader(values).only({}); !known)
+                return done(tl::make_unexpected(known.error()));
+            gpu().ask<sdbus::UnixFd>(dump_of, done);
+        });
 }
 
 std::tuple<GpuObject::SentEntries, std::uint64_t> GpuObject::GetRunTable(
     const SentOptions& options) {
     const Options values = options_of(options);
     if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
-    const auto table = gpu().run_table();
-    if (!table) throw to_dbus(table.error());
+    const auto seen = gpu().look();
+    const auto& table = seen->table;
+    if (!seen->is_connected || table == nullptr)
+        throw to_dbus({ErrorId::PfLost, id_ + ": " + seen->gpu.message});
     SentEntries entries;
     for (std::uint32_t i = 0; i < table->count; ++i)
         entries.emplace_back(table->entries[i].vf, table->entries[i].quantum_us);
@@ -74,7 +79,7 @@ std::tuple<GpuObject::SentEntries, std::uint64_t> GpuObject::GetRunTable(
 
 #define GPU_PROPERTY(name, type, signalled, value) \
     type GpuObject::name() {                       \
-        const GpuView v = gpu().view();            \
+        const GpuView v = gpu().look()->gpu;       \
         return type{value};                        \
     }
 #include "daemon/dbus/gpu_properties.def"

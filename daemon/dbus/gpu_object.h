@@ -32,7 +32,7 @@ private:
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 
-    GpuModel& gpu();
+    GpuHost& gpu();
 
     Context& context_;
     std::string id_;

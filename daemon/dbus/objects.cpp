@@ -10,6 +10,8 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
+/// A list waits that long for fresh counters of a GPU; one that is late once is not waited for.
+constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
 
 /// Which GPU a ListVfs is about; "": all.
 Result<std::string> listed_gpu(const Manager& manager, const Options& options) {
@@ -35,12 +37,15 @@ ManagerObject::~ManagerObject() {
 
 void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                              SentOptions options) {
-    authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
-               [&manager = context_.manager, gpu,
-                values = options_of(options)]() -> Result<sdbus::ObjectPath> {
-                   TRY(const Target made, manager.create(gpu, values));
-                   return sdbus::ObjectPath{vf_path(made.gpu, made.vf)};
-               });
+    authorized<sdbus::ObjectPath>(
+        context_, current_sender(getObject()), kProvisionAction, std::move(result),
+        [&manager = context_.manager, gpu,
+         values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
+            manager.create(gpu, values, [done](const Result<Target>& made) {
+                if (!made) return done(tl::make_unexpected(made.error()));
+                done(sdbus::ObjectPath{vf_path(made->gpu, made->vf)});
+            });
+        });
 }
 
 std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
@@ -49,8 +54,13 @@ std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
     std::vector<Dict> all;
     for (const auto& gpu : context_.manager.gpus()) {
         if (!wanted->empty() && gpu->id() != *wanted) continue;
-        gpu->freshen();
-        for (const std::uint32_t vf : gpu->vfs()) all.push_back(properties_of(gpu->view(vf)));
+        gpu->freshen(kFreshenLimit);
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs) {
+            VfView shown = view;
+            shown.agent = context_.agents.view({.gpu = gpu->id(), .vf = vf});
+            all.push_back(properties_of(shown));
+        }
     }
     return all;
 }
@@ -60,8 +70,8 @@ std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
     if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
     std::vector<Dict> all;
     for (const auto& gpu : context_.manager.gpus()) {
-        gpu->freshen();
-        all.push_back(properties_of(gpu->view()));
+        gpu->freshen(kFreshenLimit);
+        all.push_back(properties_of(gpu->look()->gpu));
     }
     return all;
 }
@@ -95,10 +105,11 @@ std::uint64_t ManagerObject::StateGeneration() {
     return context_.manager.store().records().generation;
 }
 
-Objects::Objects(sdbus::IConnection& bus, Manager& manager, Authority& authority,
+Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Authority& authority,
                  const Clock& clock)
     : context_{.bus = bus,
                .manager = manager,
+               .agents = agents,
                .authority = authority,
                .waiters = waiters_,
                .clock = clock,
@@ -110,13 +121,14 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Authority& authority
 
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
-    if (!notices.empty() || !waiters_.is_empty() || now >= next_step()) refresh();
+    if (!notices.empty() || !waiters_.is_empty() || (has_news_ && now >= next_step())) refresh();
     for (const Notice& notice : notices) manager_.signal(notice);
     waiters_.step(now);
 }
 
 void Objects::refresh() {
     refreshed_at_ = context_.clock.now();
+    has_news_ = false;
     follow_vfs();
     for (const auto& gpu : gpus_) gpu->refresh();
     for (const auto& [target, object] : vfs_) object->refresh();
@@ -125,16 +137,18 @@ void Objects::refresh() {
 /// One object per VF in service; a VF that was destroyed and made anew is another object.
 void Objects::follow_vfs() {
     for (auto at = vfs_.begin(); at != vfs_.end();) {
-        GpuModel* gpu = context_.manager.find_gpu(at->first.gpu);
-        const bool stays =
-            gpu->has_vf(at->first.vf) && gpu->record(at->first.vf).uuid == at->second->made_for();
+        const auto seen = context_.manager.find_gpu(at->first.gpu)->look();
+        const bool stays = seen->has_vf(at->first.vf) &&
+                           seen->vfs.at(at->first.vf).record.uuid == at->second->made_for();
         at = stays ? std::next(at) : vfs_.erase(at);
     }
-    for (const auto& gpu : context_.manager.gpus())
-        for (const std::uint32_t vf : gpu->vfs()) {
+    for (const auto& gpu : context_.manager.gpus()) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu->id(), .vf = vf};
             if (!vfs_.contains(target)) vfs_[target] = std::make_unique<VfObject>(context_, target);
         }
+    }
 }
 
 }  // namespace vgpu::daemon::dbus

@@ -45,13 +45,16 @@ class Objects {
 public:
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
-    Objects(sdbus::IConnection& bus, Manager& manager, Authority& authority, const Clock& clock);
+    Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Authority& authority,
+            const Clock& clock);
 
+    /// Some GPU has a new snapshot.
+    void note_news() { has_news_ = true; }
     /// Signals what happened, answers who waits; at most every kInterval looks at all properties.
     void step(const std::vector<Notice>& notices);
-    /// When step() wants to look again.
+    /// When step() wants to look again, if wants_step().
     [[nodiscard]] Nanoseconds next_step() const { return refreshed_at_ + kInterval; }
-    [[nodiscard]] bool has_waiters() const { return !waiters_.is_empty(); }
+    [[nodiscard]] bool wants_step() const { return has_news_ || !waiters_.is_empty(); }
 
 private:
     void refresh();
@@ -63,6 +66,7 @@ private:
     std::vector<std::unique_ptr<GpuObject>> gpus_;
     std::map<Target, std::unique_ptr<VfObject>> vfs_;
     Nanoseconds refreshed_at_{0};
+    bool has_news_ = false;
 };
 
 }  // namespace vgpu::daemon::dbus

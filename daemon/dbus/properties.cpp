@@ -60,6 +60,34 @@ std::string printable(std::string_view text) {
     return clean;
 }
 
+Dict dict_of(const AgentView& agent) {
+    return {{"Socket", sdbus::Variant{agent.socket}},
+            {"Connected", sdbus::Variant{agent.is_connected}},
+            {"Misbehaved", sdbus::Variant{agent.misbehaved}},
+            {"Version", sdbus::Variant{agent.version}},
+            {"Kernel", sdbus::Variant{agent.kernel}},
+            {"Driver", sdbus::Variant{agent.driver}},
+            {"Rocr", sdbus::Variant{agent.rocr}},
+            {"PciAddress", sdbus::Variant{agent.pci_address}},
+            {"UniqueId", sdbus::Variant{agent.unique_id}},
+            {"LastSeenMs", sdbus::Variant{agent.last_seen_ms}},
+            {"Health", sdbus::Variant{agent.health}},
+            {"LastError", sdbus::Variant{agent.last_error}},
+            {"Resets", sdbus::Variant{agent.resets}},
+            {"Errors", sdbus::Variant{agent.errors}},
+            {"VramTotalBytes", sdbus::Variant{agent.vram_total_bytes}},
+            {"VramUsedBytes", sdbus::Variant{agent.vram_used_bytes}},
+            {"Processes", sdbus::Variant{agent.processes}},
+            {"ProcessList", sdbus::Variant{agent.process_list}},
+            {"Quiesced", sdbus::Variant{agent.is_quiesced}}};
+}
+
+Dict dict_of(const AgentReport& report) {
+    return {{"ok", sdbus::Variant{report.is_ok}},
+            {"text", sdbus::Variant{report.text}},
+            {"duration_ms", sdbus::Variant{report.duration_ms}}};
+}
+
 #define SIGNALLED(...) __VA_ARGS__
 #define SILENT(...)
 

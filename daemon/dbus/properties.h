@@ -25,6 +25,8 @@ std::string vf_path(const std::string& gpu, std::uint32_t vf);
 /// `text` with everything that is not printable ASCII replaced: guests choose it.
 std::string printable(std::string_view text);
 
+Dict dict_of(const AgentView& agent);
+Dict dict_of(const AgentReport& report);
 Dict properties_of(const GpuView& view);
 Dict properties_of(const VfView& view);
 Fingerprint fingerprint_of(const GpuView& view);

@@ -10,29 +10,95 @@ namespace {
 
 constexpr Nanoseconds kScrubTimeout = std::chrono::seconds(60);
 constexpr Nanoseconds kResetTimeout = std::chrono::seconds(30);
+constexpr Nanoseconds kIdleTimeout = std::chrono::seconds(30);
 
 const InterfaceName kInterface{org::vgpu1::Vf_adaptor::INTERFACE_NAME};
 
-/// Destroys now; replies at once or when the VF is gone.
-void destroy(Context& context, const Target& target, const Options& options,
-             const Waiters::Reply& reply) {
-    constexpr std::array<std::string_view, 1> kKnown{"no_wait"};
-    const OptionReader reader(options);
-    if (const auto known = reader.only(kKnown); !known) return reply(known);
-    const auto no_wait = reader.flag("no_wait");
-    if (!no_wait) return reply(tl::make_unexpected(no_wait.error()));
-    const auto generation = context.manager.destroy(target);
-    context.refresh_objects();
-    if (!generation) return reply(tl::make_unexpected(generation.error()));
-    if (*no_wait) return reply({});
-    const auto is_gone = [&context, target, was = *generation] {
-        GpuModel* gpu = context.manager.find_gpu(target.gpu);
-        return gpu == nullptr || !gpu->has_vf(target.vf) ||
-               gpu->view(target.vf).live.generation != was;
+/// Replies when the VF is gone.
+void await_scrub(Context& context, const Target& target, std::uint32_t generation,
+                 const Done<>& reply) {
+    const auto is_gone = [&context, target, generation] {
+        const auto seen = context.manager.find_gpu(target.gpu)->look();
+        return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.generation != generation;
     };
     context.waiters.add(is_gone, context.clock.now() + kScrubTimeout,
                         fmt::format("{}/vf{} is still being scrubbed", target.gpu, target.vf),
                         reply);
+}
+
+/// Replies when the VF is out of its reset.
+void await_reset(Context& context, const Target& target, const Done<>& reply) {
+    const auto is_over = [&context, target] {
+        const auto seen = context.manager.find_gpu(target.gpu)->look();
+        return seen->vf_state(target.vf) != VGPU_PF_VF_RESETTING;
+    };
+    context.waiters.add(is_over, context.clock.now() + kResetTimeout,
+                        fmt::format("{}/vf{} is still resetting", target.gpu, target.vf), reply);
+}
+
+/// Replies when the VF has no work left; if that does not come, what was stopped goes on.
+void await_idle(Context& context, const Target& target, const AgentReport& report,
+                const Done<Dict>& reply) {
+    const auto is_idle = [&context, target] {
+        GpuHost& gpu = *context.manager.find_gpu(target.gpu);
+        gpu.freshen(Nanoseconds{0});  // for the next look
+        const auto seen = gpu.look();
+        return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.has_work == 0;
+    };
+    const auto done = [&context, target, report, reply](const Result<>& idle) {
+        if (!context.agents.view(target).is_connected)
+            return reply(fail(ErrorId::NoAgent,
+                              fmt::format("{}/vf{}: its agent is gone, its processes go on",
+                                          target.gpu, target.vf)));
+        if (idle) return reply(dict_of(report));
+        context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
+        reply(tl::make_unexpected(idle.error()));
+    };
+    context.waiters.add(
+        is_idle, context.clock.now() + kIdleTimeout,
+        fmt::format("{}/vf{} still has work; its processes go on", target.gpu, target.vf), done);
+}
+
+/// What was known of the VF from before its processes stopped does not count.
+void look_then_await_idle(Context& context, const Target& target, const AgentReport& report,
+                          const Done<Dict>& reply) {
+    context.manager.find_gpu(target.gpu)
+        ->ask<void>(
+            [](GpuModel& model) {
+                model.freshen();
+                return Result<>{};
+            },
+            [&context, target, report, reply](const Result<>&) {
+                await_idle(context, target, report, reply);
+            });
+}
+
+/// Has the agent do something; Quiesce also waits for the device.
+void ask_agent(Context& context, const Target& target, AgentAct act, const Options& options,
+               const Done<Dict>& reply) {
+    context.agents.ask(target, act, options,
+                       [&context, target, act, reply](const Result<AgentReport>& report) {
+                           if (!report) return reply(tl::make_unexpected(report.error()));
+                           if (act == AgentAct::Quiesce && report->is_ok)
+                               return look_then_await_idle(context, target, *report, reply);
+                           reply(dict_of(*report));
+                       });
+}
+
+/// Destroys; replies at once or when the VF is gone.
+void destroy(Context& context, const Target& target, const Options& options, const Done<>& reply) {
+    constexpr std::array<std::string_view, 2> kKnown{"no_wait", "force"};
+    const OptionReader reader(options);
+    if (const auto known = reader.only(kKnown); !known) return reply(known);
+    const auto no_wait = reader.flag("no_wait");
+    if (!no_wait) return reply(tl::make_unexpected(no_wait.error()));
+    context.manager.destroy(
+        target, options,
+        [&context, target, reply, no_wait = *no_wait](const Result<std::uint32_t>& generation) {
+            if (!generation) return reply(tl::make_unexpected(generation.error()));
+            if (no_wait) return reply({});
+            await_scrub(context, target, *generation, reply);
+        });
 }
 
 }  // namespace
@@ -52,8 +118,9 @@ VfObject::~VfObject() {
 }
 
 const VfView& VfObject::view() {
-    GpuModel* gpu = context_.manager.find_gpu(target_.gpu);
-    if (gpu != nullptr && gpu->has_vf(target_.vf)) view_ = gpu->view(target_.vf);
+    const auto seen = context_.manager.find_gpu(target_.gpu)->look();
+    if (seen->has_vf(target_.vf)) view_ = seen->vfs.at(target_.vf);
+    view_.agent = context_.agents.view(target_);
     return view_;
 }
 
@@ -66,57 +133,34 @@ void VfObject::refresh() {
 
 void VfObject::Set(sdbus::Result<>&& result, SentOptions options) {
     authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
-               [&manager = context_.manager, target = target_, values = options_of(options)] {
-                   return manager.set_vf(target, values);
-               });
+               [&manager = context_.manager, target = target_, values = options_of(options)](
+                   const Done<>& done) { manager.set_vf(target, values, done); });
 }
 
 void VfObject::Destroy(sdbus::Result<>&& result, SentOptions options) {
-    auto reply = std::make_shared<sdbus::Result<>>(std::move(result));
-    const Waiters::Reply done = [reply](const Result<>& destroyed) {
-        if (destroyed)
-            reply->returnResults();
-        else
-            reply->returnError(to_dbus(destroyed.error()));
-    };
-    context_.authority.check(current_sender(getObject()), kProvisionAction,
-                             [&context = context_, target = target_, values = options_of(options),
-                              done](const Result<>& allowed) {
-                                 if (!allowed) return done(allowed);
-                                 destroy(context, target, values, done);
-                             });
+    authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
+               [&context = context_, target = target_, values = options_of(options)](
+                   const Done<>& done) { destroy(context, target, values, done); });
 }
 
 void VfObject::Reset(sdbus::Result<>&& result, SentOptions options) {
-    auto reply = std::make_shared<sdbus::Result<>>(std::move(result));
-    const Waiters::Reply done = [reply](const Result<>& reset) {
-        if (reset)
-            reply->returnResults();
-        else
-            reply->returnError(to_dbus(reset.error()));
-    };
-    context_.authority.check(
-        current_sender(getObject()), kControlAction,
-        [&context = context_, target = target_, values = options_of(options),
-         done](const Result<>& allowed) {
-            if (!allowed) return done(allowed);
-            const auto started = context.manager.control(target, VGPU_PF_RESET, values);
-            if (!started) return done(started);
-            const auto is_over = [&context, target] {
-                const GpuModel* gpu = context.manager.find_gpu(target.gpu);
-                return gpu == nullptr || gpu->vf_state(target.vf) != VGPU_PF_VF_RESETTING;
-            };
-            context.waiters.add(is_over, context.clock.now() + kResetTimeout,
-                                fmt::format("{}/vf{} is still resetting", target.gpu, target.vf),
-                                done);
+    authorized(
+        context_, current_sender(getObject()), kControlAction, std::move(result),
+        [&context = context_, target = target_, values = options_of(options)](const Done<>& done) {
+            context.manager.control(target, VGPU_PF_RESET, values,
+                                    [&context, target, done](const Result<>& started) {
+                                        if (!started) return done(started);
+                                        await_reset(context, target, done);
+                                    });
         });
 }
 
 void VfObject::control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                        const SentOptions& options) {
-    authorized(context_, current_sender(getObject()), kControlAction, std::move(result),
-               [&manager = context_.manager, target = target_, action,
-                values = options_of(options)] { return manager.control(target, action, values); });
+    authorized(
+        context_, current_sender(getObject()), kControlAction, std::move(result),
+        [&manager = context_.manager, target = target_, action, values = options_of(options)](
+            const Done<>& done) { manager.control(target, action, values, done); });
 }
 
 void VfObject::Pause(sdbus::Result<>&& result, SentOptions options) {
@@ -133,6 +177,25 @@ void VfObject::Stop(sdbus::Result<>&& result, SentOptions options) {
 
 void VfObject::ClearQuarantine(sdbus::Result<>&& result, SentOptions options) {
     control(VGPU_PF_CLEAR_QUARANTINE, std::move(result), options);
+}
+
+void VfObject::ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options) {
+    authorized<Dict>(
+        context_, current_sender(getObject()), kControlAction, std::move(result),
+        [&context = context_, target = target_, act, values = options_of(options)](
+            const Done<Dict>& done) { ask_agent(context, target, act, values, done); });
+}
+
+void VfObject::SelfTest(sdbus::Result<Dict>&& result, SentOptions options) {
+    ask(AgentAct::SelfTest, std::move(result), options);
+}
+
+void VfObject::Quiesce(sdbus::Result<Dict>&& result, SentOptions options) {
+    ask(AgentAct::Quiesce, std::move(result), options);
+}
+
+void VfObject::Thaw(sdbus::Result<Dict>&& result, SentOptions options) {
+    ask(AgentAct::Thaw, std::move(result), options);
 }
 
 #define VF_PROPERTY(name, type, signalled, value) \

@@ -31,8 +31,12 @@ private:
     void Resume(sdbus::Result<>&& result, SentOptions options) override;
     void Stop(sdbus::Result<>&& result, SentOptions options) override;
     void ClearQuarantine(sdbus::Result<>&& result, SentOptions options) override;
+    void SelfTest(sdbus::Result<Dict>&& result, SentOptions options) override;
+    void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
+    void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;
     void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                  const SentOptions& options);
+    void ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options);
 
 #define VF_PROPERTY(name, type, signalled, value) type name() override;
 #include "daemon/dbus/vf_properties.def"

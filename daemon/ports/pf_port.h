@@ -3,8 +3,8 @@
 // The PF core of one GPU as vgpud uses it: each method is one operation of the uapi
 // (pf-driver/uapi/vgpu_pf.h), bounded in time. Errors are PfLost (no answer; the connection is
 // closed and connect() must be called again), VersionMismatch or PfRefused (an errno and the core's
-// words). Not thread-safe: one thread owns a port. Implemented by adapters/uapi_client; tests
-// implement it in memory.
+// words). One thread owns a port; only interrupt() may be called from others. Implemented by
+// adapters/uapi_client; tests implement it in memory.
 #pragma once
 
 #include "daemon/ports/event_port.h"
@@ -41,6 +41,8 @@ public:
     /// Writes the core's bug report into `fd`, which the caller keeps.
     virtual Result<> dump(int fd) = 0;
     virtual Result<std::unique_ptr<EventPort>> open_events() = 0;
+    /// Any thread: the operation under way, and all that follow, fail at once.
+    virtual void interrupt() = 0;
 };
 
 }  // namespace vgpu::daemon

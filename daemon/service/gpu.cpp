@@ -42,11 +42,6 @@ std::vector<std::uint32_t> GpuModel::vfs() const {
     return numbers;
 }
 
-std::uint32_t GpuModel::vf_state(std::uint32_t vf) const {
-    const auto live = live_.find(vf);
-    return live == live_.end() ? static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT) : live->second.state;
-}
-
 VfView GpuModel::view(std::uint32_t vf) {
     VfView view{.gpu = id_, .record = shown_.at(vf), .live = live_.at(vf), .socket = ""};
     if (!paths_.vf_socket_dir.empty())

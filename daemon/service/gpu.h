@@ -8,7 +8,7 @@
 // Order of a create: record durable, PROVISION, table. Of a destroy: record durable, RELEASE, scrub
 // seen, scrub durable, SCRUB_DURABLE. At every point in between a new vgpud finds its way.
 //
-// Never blocks longer than one uapi request. One thread; owned by Manager.
+// Blocks as long as its PF core takes to answer. One thread: that of its GpuHost.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -77,12 +77,11 @@ public:
     [[nodiscard]] GpuState state() const { return state_; }
 
     Result<std::uint32_t> create(const CreateRequest& request);
-    Result<> destroy(std::uint32_t vf);
+    Result<> destroy(std::uint32_t vf, Force force);
     Result<> change(std::uint32_t vf, const VfChange& change);
     Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force);
     Result<> change_gpu(const GpuChange& change);
     Result<> dump(int fd);
-    Result<vgpu_pf_run_table> run_table();
 
     /// Asks the PF core again if what is known is older than kFreshEnough.
     void freshen();
@@ -90,15 +89,22 @@ public:
     /// Numbers of the VFs that have resources or a record.
     [[nodiscard]] std::vector<std::uint32_t> vfs() const;
     [[nodiscard]] bool has_vf(std::uint32_t vf) const { return live_.contains(vf); }
-    [[nodiscard]] const VfRecord& record(std::uint32_t vf) const { return shown_.at(vf); }
-    [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
+    [[nodiscard]] bool has_record(std::uint32_t vf) const { return shown_.contains(vf); }
     [[nodiscard]] VfView view(std::uint32_t vf);
     [[nodiscard]] GpuView view();
 
     /// VRAM a new VF could get now.
     [[nodiscard]] std::uint64_t vram_available() const;
 
+    /// The newest table the PF core is known to have; null if none was read yet.
+    [[nodiscard]] std::shared_ptr<const vgpu_pf_run_table> table() const { return table_; }
+    [[nodiscard]] bool is_connected() const { return ports_.pf->is_connected(); }
+
+    [[nodiscard]] bool has_notices() const { return !notices_.empty(); }
     std::vector<Notice> take_notices();
+
+    /// Any thread: ends the wait for the PF core that is under way.
+    void interrupt() { ports_.pf->interrupt(); }
 
 private:
     // attaching and losing (gpu_attach.cpp)
@@ -135,6 +141,9 @@ private:
     // requests (gpu_requests.cpp)
     [[nodiscard]] Result<> usable() const;
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
+    [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
+                                          Force force) const;
+    void undo_create(const VfRecord& wanted, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf() const;
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
     [[nodiscard]] Result<> check_engine(const CreateRequest& request) const;
@@ -170,6 +179,7 @@ private:
     Nanoseconds scrub_retry_at_{0};
     std::set<std::uint32_t> dirty_;  ///< VFs to ask about again
     GpuSchedule schedule_;
+    std::shared_ptr<const vgpu_pf_run_table> table_;
     std::vector<Notice> notices_;
 };
 

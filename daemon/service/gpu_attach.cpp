@@ -62,6 +62,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
         if (live.has_work != 0) schedule_.on_wake(vf, now);
     TRY(const vgpu_pf_run_table table, ports_.pf->get_run_table());
     schedule_.adopt(table, now);
+    table_ = std::make_shared<const vgpu_pf_run_table>(table);
     refreshed_at_ = now;
     notice_device_state();
     say(0, "attached", fmt::format("{} VFs in service", live_.size()));

@@ -220,10 +220,12 @@ void GpuModel::install_table(Nanoseconds now) {
     const auto set =
         table ? ports_.pf->set_run_table(*table) : Result<>(tl::make_unexpected(table.error()));
     watch_loss(set);
-    if (set)
+    if (set) {
         schedule_.installed(now);
-    else
+        table_ = std::make_shared<const vgpu_pf_run_table>(*table);
+    } else {
         schedule_.refused(now);
+    }
     note_table_trouble(set ? "" : set.error().cause);
 }
 

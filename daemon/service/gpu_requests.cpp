@@ -156,8 +156,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(ports_.store.commit(id_, after));
     if (auto made = provision(wanted); !made) {
         watch_loss(made);
-        if (const auto undone = ports_.store.commit(id_, before); !undone)
-            say(vf, "record-left", undone.error().cause);
+        undo_create(wanted, before);
         return tl::make_unexpected(
             in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
     }
@@ -167,11 +166,38 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     return vf;
 }
 
-Result<> GpuModel::destroy(std::uint32_t vf) {
+/// A PF core that was lost may still make the VF: the record stays, to be released when it is back.
+void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
+    GpuRecord after = before;
+    if (!ports_.pf->is_connected()) {
+        after.vfs[wanted.vf] = wanted;
+        after.vfs[wanted.vf].is_releasing = true;
+    }
+    if (const auto undone = ports_.store.commit(id_, after); !undone)
+        say(wanted.vf, "record-left", undone.error().cause);
+}
+
+/// A client that has the VF open would lose it under its driver.
+Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
+    if (live_.at(vf).attached == 0 || force == Force::Yes) return {};
+    const std::string socket = paths_.vf_socket_dir.empty()
+                                   ? ""
+                                   : fmt::format(" ({}/vf{}.sock)", paths_.vf_socket_dir, vf);
+    return fail(ErrorId::WrongState,
+                fmt::format("{}/vf{} ('{}') is attached: a client has it open{}, and its driver "
+                            "would lose it; shut down or suspend that VM first, or {} it with "
+                            "option 'force'",
+                            id_, vf, shown_.at(vf).name, socket, verb));
+}
+
+Result<> GpuModel::destroy(std::uint32_t vf, Force force) {
     TRY_VOID(usable());
+    TRY_VOID(known(vf));
+    refresh(vf);
     TRY_VOID(known(vf));
     const vgpu_pf_vf live = live_.at(vf);
     if (live.state == VGPU_PF_VF_SCRUBBING) return {};
+    TRY_VOID(check_attached(vf, "destroy", force));
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
     if (after.vfs.contains(vf)) after.vfs[vf].is_releasing = true;
@@ -226,11 +252,7 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
     const vgpu_pf_vf live = live_.at(vf);
     const ActionRow& row = row_of_action(action);
     const std::string target = fmt::format("{}/vf{}", id_, vf);
-    if (row.takes_engine && live.attached != 0 && force == Force::No)
-        return fail(ErrorId::WrongState,
-                    fmt::format("{}: a client has it open and its driver may time out; suspend "
-                                "the VM first or pass option 'force'",
-                                target));
+    if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
     if (const auto done = ports_.pf->control(vf, live.generation, action); !done) {
         watch_loss(done);
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
@@ -244,12 +266,6 @@ Result<> GpuModel::dump(int fd) {
     if (!ports_.pf->is_connected())
         return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
     return ports_.pf->dump(fd);
-}
-
-Result<vgpu_pf_run_table> GpuModel::run_table() {
-    if (!ports_.pf->is_connected())
-        return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
-    return ports_.pf->get_run_table();
 }
 
 void GpuModel::forget(std::uint32_t vf) {

@@ -167,6 +167,8 @@ std::vector<scheduler::Claim> GpuSchedule::claims() const {
         scheduler::Claim claim = claim_of(member);
         claim.is_asleep = is_asleep(member.vf, now_);
         claim.lag_ns = claim.is_asleep ? 0 : fluid.lag_ns(member.vf);
+        claim.may_wake = asleep_since_.contains(member.vf);
+        claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
         result.push_back(claim);
     }
     return result;
@@ -187,6 +189,8 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(
     table.count = static_cast<std::uint32_t>(plan.entries.size());
     for (std::size_t i = 0; i < plan.entries.size(); ++i)
         table.entries[i] = {.vf = plan.entries[i].vf, .quantum_us = plan.entries[i].quantum_us};
+    for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
+        table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
     planned_asleep_.clear();
     for (const scheduler::Claim& claim : wanted) planned_asleep_[claim.vf] = claim.is_asleep;
     made_ = std::move(plan);

@@ -65,33 +65,34 @@ Result<CreateRequest> create_request(const Options& options) {
 
 }  // namespace
 
-GpuModel* Manager::find_gpu(const std::string& id) const {
+GpuHost* Manager::find_gpu(const std::string& id) const {
     const auto at = std::find_if(gpus_.begin(), gpus_.end(),
                                  [&id](const auto& gpu) { return gpu->id() == id; });
     return at == gpus_.end() ? nullptr : at->get();
 }
 
-void Manager::step() {
-    for (const auto& gpu : gpus_) gpu->step();
+void Manager::finish() {
+    for (const auto& gpu : gpus_) gpu->finish();
 }
 
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
     if (slash != std::string::npos) {
-        const GpuModel* gpu = find_gpu(text.substr(0, slash));
+        const GpuHost* gpu = find_gpu(text.substr(0, slash));
         const auto vf = number_of(std::string_view(text).substr(slash + 3));
-        if (gpu != nullptr && vf && gpu->has_vf(*vf)) return Target{.gpu = gpu->id(), .vf = *vf};
+        if (gpu != nullptr && vf && gpu->look()->has_vf(*vf))
+            return Target{.gpu = gpu->id(), .vf = *vf};
     }
     const auto uuid = parse_uuid(text);
     std::vector<std::string> names;
     for (const auto& gpu : gpus_) {
         names.push_back(gpu->id());
-        for (const std::uint32_t vf : gpu->vfs()) {
-            const VfRecord& record = gpu->record(vf);
-            if (record.name == text || (uuid && record.uuid == *uuid))
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs) {
+            if (view.record.name == text || (uuid && view.record.uuid == *uuid))
                 return Target{.gpu = gpu->id(), .vf = vf};
-            names.push_back(record.name);
+            names.push_back(view.record.name);
             names.push_back(fmt::format("{}/vf{}", gpu->id(), vf));
         }
     }
@@ -101,8 +102,8 @@ Result<Target> Manager::resolve(const std::string& text) const {
                 fmt::format("there is no GPU or VF '{}'{}", shown, did_you_mean(shown, known)));
 }
 
-Result<GpuModel*> Manager::gpu_of(const Target& target) const {
-    GpuModel* gpu = find_gpu(target.gpu);
+Result<GpuHost*> Manager::gpu_of(const Target& target) const {
+    GpuHost* gpu = find_gpu(target.gpu);
     if (gpu == nullptr)
         return fail(ErrorId::NoSuchGpu,
                     fmt::format("there is no GPU '{}'", target.gpu.substr(0, 64)));
@@ -120,67 +121,129 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
                 return fail(ErrorId::NameTaken,
                             fmt::format("'{}' is the name of {}/vf{}", name, gpu->id(), vf));
     }
+    if (names_asked_for_.contains(name))
+        return fail(ErrorId::NameTaken,
+                    fmt::format("'{}' is being given by another request", name));
     return {};
 }
 
+/// `name` is nobody else's until `done` has been called.
+template <typename T> Done<T> Manager::while_reserved(const std::string& name, Done<T> done) {
+    if (name.empty()) return done;
+    names_asked_for_.insert(name);
+    return [this, name, done = std::move(done)](Result<T> result) {
+        names_asked_for_.erase(name);
+        done(std::move(result));
+    };
+}
+
 /// The GPU named, or the one with the most VRAM left for a VF.
-Result<GpuModel*> Manager::gpu_for(const std::string& gpu) const {
+Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of({.gpu = gpu});
-    GpuModel* best = nullptr;
+    GpuHost* best = nullptr;
+    std::uint64_t most = 0;
     for (const auto& one : gpus_) {
-        if (one->state() != GpuState::Ok) continue;
-        if (best == nullptr || one->vram_available() > best->vram_available()) best = one.get();
+        const auto seen = one->look();
+        if (seen->gpu.state != GpuState::Ok) continue;
+        if (best != nullptr && seen->vram_available <= most) continue;
+        best = one.get();
+        most = seen->vram_available;
     }
     if (best != nullptr) return best;
     return fail(ErrorId::PfLost, "no GPU is in service now");
 }
 
-Result<Target> Manager::create(const std::string& gpu, const Options& options) {
+Result<> Manager::start_create(const std::string& gpu, const Options& options,
+                               const Done<Target>& done) {
     TRY(const CreateRequest request, create_request(options));
-    TRY(GpuModel * chosen, gpu_for(gpu));
+    TRY(GpuHost * chosen, gpu_for(gpu));
     if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
-    TRY(const std::uint32_t vf, chosen->create(request));
-    return Target{.gpu = chosen->id(), .vf = vf};
+    chosen->ask<Target>(
+        [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
+            TRY(const std::uint32_t vf, model.create(request));
+            return Target{.gpu = id, .vf = vf};
+        },
+        while_reserved(request.name, done));
+    return {};
 }
 
-Result<> Manager::set_vf(const Target& target, const Options& options) {
+Result<> Manager::start_set_vf(const Target& target, const Options& options, const Done<>& done) {
     constexpr std::array<std::string_view, 3> kKnown{"name", "weight", "quantum_us"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto name, name_option(reader));
     TRY(const auto weight, number32(reader, "weight", kWeights));
     TRY(const auto quantum_us, vf_quantum(reader));
-    TRY(GpuModel * gpu, gpu_of(target));
+    TRY(GpuHost * gpu, gpu_of(target));
     if (name) TRY_VOID(name_is_free(*name, target));
-    return gpu->change(target.vf, {.name = name, .weight = weight, .quantum_us = quantum_us});
+    const VfChange change{.name = name, .weight = weight, .quantum_us = quantum_us};
+    gpu->ask<void>([change, vf = target.vf](GpuModel& model) { return model.change(vf, change); },
+                   while_reserved(name.value_or(""), done));
+    return {};
 }
 
-Result<> Manager::set_gpu(const Target& target, const Options& options) {
+Result<> Manager::start_set_gpu(const Target& target, const Options& options, const Done<>& done) {
     constexpr std::array<std::string_view, 2> kKnown{"quantum_us", "max_gap_ms"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto quantum_us, number32(reader, "quantum_us", kQuanta));
     TRY(const auto max_gap_ms, number32(reader, "max_gap_ms", kGaps));
-    TRY(GpuModel * gpu, gpu_of(target));
-    return gpu->change_gpu({.quantum_us = quantum_us, .max_gap_ms = max_gap_ms});
+    TRY(GpuHost * gpu, gpu_of(target));
+    const GpuChange change{.quantum_us = quantum_us, .max_gap_ms = max_gap_ms};
+    gpu->ask<void>([change](GpuModel& model) { return model.change_gpu(change); }, done);
+    return {};
 }
 
-Result<std::uint32_t> Manager::destroy(const Target& target) {
-    TRY(GpuModel * gpu, gpu_of(target));
-    const std::uint32_t generation =
-        gpu->has_vf(target.vf) ? gpu->view(target.vf).live.generation : 0;
-    TRY_VOID(gpu->destroy(target.vf));
-    return generation;
+Result<> Manager::start_destroy(const Target& target, const Options& options,
+                                const Done<std::uint32_t>& done) {
+    TRY(const bool force, OptionReader(options).flag("force"));
+    TRY(GpuHost * gpu, gpu_of(target));
+    gpu->ask<std::uint32_t>(
+        [vf = target.vf,
+         force = force ? Force::Yes : Force::No](GpuModel& model) -> Result<std::uint32_t> {
+            const std::uint32_t generation = model.has_vf(vf) ? model.view(vf).live.generation : 0;
+            TRY_VOID(model.destroy(vf, force));
+            return generation;
+        },
+        done);
+    return {};
 }
 
-Result<> Manager::control(const Target& target, vgpu_pf_control_action action,
-                          const Options& options) {
+Result<> Manager::start_control(const Target& target, vgpu_pf_control_action action,
+                                const Options& options, const Done<>& done) {
     constexpr std::array<std::string_view, 1> kKnown{"force"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
-    TRY(const bool force, reader.flag("force"));
-    TRY(GpuModel * gpu, gpu_of(target));
-    return gpu->control(target.vf, action, force ? Force::Yes : Force::No);
+    TRY(const bool is_forced, reader.flag("force"));
+    TRY(GpuHost * gpu, gpu_of(target));
+    const Force force = is_forced ? Force::Yes : Force::No;
+    gpu->ask<void>([vf = target.vf, action,
+                    force](GpuModel& model) { return model.control(vf, action, force); },
+                   done);
+    return {};
+}
+
+void Manager::create(const std::string& gpu, const Options& options, Done<Target> done) {
+    if (const auto started = start_create(gpu, options, done); !started)
+        done(tl::make_unexpected(started.error()));
+}
+
+void Manager::set_vf(const Target& target, const Options& options, Done<> done) {
+    if (const auto started = start_set_vf(target, options, done); !started) done(started);
+}
+
+void Manager::set_gpu(const Target& target, const Options& options, Done<> done) {
+    if (const auto started = start_set_gpu(target, options, done); !started) done(started);
+}
+
+void Manager::destroy(const Target& target, const Options& options, Done<std::uint32_t> done) {
+    if (const auto started = start_destroy(target, options, done); !started)
+        done(tl::make_unexpected(started.error()));
+}
+
+void Manager::control(const Target& target, vgpu_pf_control_action action, const Options& options,
+                      Done<> done) {
+    if (const auto started = start_control(target, action, options, done); !started) done(started);
 }
 
 std::vector<Notice> Manager::take_notices() {

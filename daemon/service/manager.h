@@ -2,14 +2,16 @@
 //
 // Manager: all GPUs of one vgpud. Finds targets (gpu0, gpu0/vf3, a VF's name, its UUID), chooses a
 // GPU for a new VF, keeps names unique, and turns checked options into requests of GpuModel. Owns
-// the GPUs and the state store. One thread: the main loop calls step(), the D-Bus layer the rest.
+// the GPUs and the state store. Runs in the main loop and never waits for a PF core: what is to be
+// done is asked of a GpuHost, `done` is called from finish() (or at once, if it is refused here).
 #pragma once
 
-#include "daemon/service/gpu.h"
+#include "daemon/service/gpu_host.h"
 #include "daemon/service/options.h"
 #include "daemon/service/state_store.h"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,33 +28,49 @@ struct Target {
 
 class Manager {
 public:
-    explicit Manager(StatePort& port) : store_(port) { store_.load(); }
+    Manager(StatePort& port, const Clock& clock) : store_(port), clock_(clock) { store_.load(); }
 
     [[nodiscard]] StateStore& store() { return store_; }
-    void add(std::unique_ptr<GpuModel> gpu) { gpus_.push_back(std::move(gpu)); }
-    [[nodiscard]] const std::vector<std::unique_ptr<GpuModel>>& gpus() const { return gpus_; }
+    void add(std::unique_ptr<GpuModel> gpu) {
+        gpus_.push_back(std::make_unique<GpuHost>(std::move(gpu), clock_));
+    }
+    [[nodiscard]] const std::vector<std::unique_ptr<GpuHost>>& gpus() const { return gpus_; }
     /// Null if there is none.
-    [[nodiscard]] GpuModel* find_gpu(const std::string& id) const;
+    [[nodiscard]] GpuHost* find_gpu(const std::string& id) const;
 
-    void step();
+    /// Calls back for everything that was done.
+    void finish();
+    /// Ends the GPUs' threads; what was asked for and is not done gets no answer.
+    void end() { gpus_.clear(); }
 
     Result<Target> resolve(const std::string& text) const;
-    Result<Target> create(const std::string& gpu, const Options& options);
-    Result<> set_vf(const Target& target, const Options& options);
-    Result<> set_gpu(const Target& target, const Options& options);
-    /// Returns the generation that is being released.
-    Result<std::uint32_t> destroy(const Target& target);
-    Result<> control(const Target& target, vgpu_pf_control_action action, const Options& options);
+    void create(const std::string& gpu, const Options& options, Done<Target> done);
+    void set_vf(const Target& target, const Options& options, Done<> done);
+    void set_gpu(const Target& target, const Options& options, Done<> done);
+    /// The generation that is being released.
+    void destroy(const Target& target, const Options& options, Done<std::uint32_t> done);
+    void control(const Target& target, vgpu_pf_control_action action, const Options& options,
+                 Done<> done);
 
     std::vector<Notice> take_notices();
 
 private:
-    [[nodiscard]] Result<GpuModel*> gpu_of(const Target& target) const;
+    [[nodiscard]] Result<GpuHost*> gpu_of(const Target& target) const;
+    Result<> start_create(const std::string& gpu, const Options& options, const Done<Target>& done);
+    Result<> start_set_vf(const Target& target, const Options& options, const Done<>& done);
+    Result<> start_set_gpu(const Target& target, const Options& options, const Done<>& done);
+    Result<> start_destroy(const Target& target, const Options& options,
+                           const Done<std::uint32_t>& done);
+    Result<> start_control(const Target& target, vgpu_pf_control_action action,
+                           const Options& options, const Done<>& done);
+    template <typename T> Done<T> while_reserved(const std::string& name, Done<T> done);
     [[nodiscard]] Result<> name_is_free(const std::string& name, const Target& but) const;
-    [[nodiscard]] Result<GpuModel*> gpu_for(const std::string& gpu) const;
+    [[nodiscard]] Result<GpuHost*> gpu_for(const std::string& gpu) const;
 
     StateStore store_;
-    std::vector<std::unique_ptr<GpuModel>> gpus_;
+    const Clock& clock_;
+    std::set<std::string> names_asked_for_;  ///< in requests that are not done yet
+    std::vector<std::unique_ptr<GpuHost>> gpus_;
 };
 
 }  // namespace vgpu::daemon

@@ -130,18 +130,26 @@ void StateStore::load() {
                                records.error().cause);
 }
 
+Records StateStore::records() const {
+    const std::scoped_lock lock(records_mutex_);
+    return records_;
+}
+
 GpuRecord StateStore::gpu(const std::string& id) const {
+    const std::scoped_lock lock(records_mutex_);
     const auto at = records_.gpus.find(id);
     return at == records_.gpus.end() ? GpuRecord{} : at->second;
 }
 
 Result<> StateStore::commit(const std::string& gpu_id, const GpuRecord& record) {
     if (is_read_only()) return fail(ErrorId::StateReadOnly, message_);
-    if (gpu(gpu_id) == record && records_.gpus.contains(gpu_id)) return {};
-    Records next = records_;
+    const std::scoped_lock commit_lock(commit_mutex_);
+    Records next = records();
+    if (next.gpus.contains(gpu_id) && next.gpus.at(gpu_id) == record) return {};
     next.gpus[gpu_id] = record;
     ++next.generation;
     TRY_VOID(port_.store(encode_records(next)));
+    const std::scoped_lock lock(records_mutex_);
     records_ = std::move(next);
     return {};
 }

@@ -3,12 +3,14 @@
 // StateStore: Records on disk (StatePort) and in memory, never different: commit() changes what
 // records() returns only after the new document is durable. The document is JSON with a checksum
 // over its content (schemas/vgpud-state.schema.json). A document that is damaged, or of a newer
-// version, makes the store read-only with a message; it is never reset silently. One thread.
+// version, makes the store read-only with a message; it is never reset silently. After load() any
+// thread may call it: readers never wait for the disk.
 #pragma once
 
 #include "daemon/ports/state_port.h"
 #include "daemon/service/records.h"
 
+#include <mutex>
 #include <string>
 
 namespace vgpu::daemon {
@@ -20,7 +22,7 @@ public:
     /// Reads the document; afterwards either records() are its content or is_read_only().
     void load();
 
-    [[nodiscard]] const Records& records() const { return records_; }
+    [[nodiscard]] Records records() const;
     /// The record of one GPU; a new one has defaults.
     [[nodiscard]] GpuRecord gpu(const std::string& id) const;
     [[nodiscard]] bool is_read_only() const { return !message_.empty(); }
@@ -32,6 +34,8 @@ public:
 
 private:
     StatePort& port_;
+    std::mutex commit_mutex_;           ///< one commit at a time
+    mutable std::mutex records_mutex_;  ///< of records_
     Records records_;
     std::string message_;
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vgpu::daemon {
 
@@ -39,6 +40,30 @@ struct GpuView {
     std::uint64_t events_lost = 0;
 };
 
+/// What the agent in the VF's guest says: nothing of it can be relied on.
+struct AgentView {
+    std::string socket;  ///< for QEMU; empty if there is none
+    bool is_connected = false;
+    std::uint64_t misbehaved = 0;  ///< times it was disconnected
+    // kept from the last one seen
+    std::string version, kernel, driver, rocr, pci_address, unique_id;
+    std::uint64_t last_seen_ms = 0;
+    // only while it is connected
+    std::string health, last_error;
+    std::uint64_t resets = 0, errors = 0;
+    std::uint64_t vram_total_bytes = 0, vram_used_bytes = 0;
+    std::uint32_t processes = 0;
+    std::vector<std::string> process_list;  ///< "PID VRAM-BYTES QUEUES COMM"
+    bool is_quiesced = false;
+};
+
+/// How something an agent was asked for ended.
+struct AgentReport {
+    bool is_ok = false;
+    std::string text;
+    std::uint64_t duration_ms = 0;
+};
+
 struct VfView {
     std::string gpu;
     VfRecord record;
@@ -48,6 +73,7 @@ struct VfView {
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
     double lag_quanta = 0, worst_lag_quanta = 0;
+    AgentView agent{};  ///< filled in by the main loop
 };
 
 /// Something an administrator may want to know; becomes the signal Manager.Event.

@@ -143,6 +143,7 @@ void vgpu_pf_run_table_stop(struct vgpu_pf *pf);
 void vgpu_pf_run_table_settle(struct vgpu_pf *pf);
 void vgpu_pf_run_table_switched(struct vgpu_pf *pf);
 void vgpu_pf_run_table_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason);
+void vgpu_pf_run_table_watch(struct vgpu_pf *pf);
 void vgpu_pf_run_table_wake(struct vgpu_pf *pf);
 void vgpu_pf_run_table_idle(struct vgpu_pf *pf);
 void vgpu_pf_run_table_expired(struct vgpu_pf *pf);

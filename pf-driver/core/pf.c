@@ -113,6 +113,9 @@ static void service_interrupts(struct vgpu_pf *pf)
  */
 void vgpu_pf_interrupt(struct vgpu_pf *pf)
 {
+	/* the run log is in our memory: a quantum that ended is followed by the next one at once,
+	 * before the device is asked what else there is */
+	vgpu_pf_run_table_settle(pf);
 	if (pf->device.is_attached)
 		service_interrupts(pf);
 	vgpu_pf_settle(pf);
@@ -138,6 +141,7 @@ void vgpu_pf_watchdog(struct vgpu_pf *pf)
 	if (!pf->device.is_attached)
 		return;
 	service_interrupts(pf);
+	vgpu_pf_run_table_watch(pf);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 

@@ -107,10 +107,12 @@ struct vgpu_run {
 	enum vgpu_run_kind kind;
 	bool is_cut;	       /* pre-empted for the reserve: the rest of the slice is resumed */
 	bool is_accounted;     /* its run log entry has been read */
+	bool is_advance;       /* from the reserve, on the VF's own entries */
 	uint64_t granted_ns;   /* 0: not bounded */
 	uint64_t quantum_ns;   /* of its entry */
 	uint64_t started_ns;   /* our clock */
 	uint64_t contended_ns; /* our clock; when somebody else began to wait; 0: nobody */
+	uint64_t worked_ns;    /* until it ran out of work; 0: it did not */
 };
 
 /* histogram of end-to-end switch times: four buckets per octave of ns */
@@ -131,6 +133,7 @@ struct vgpu_pf_executor {
 	uint32_t cursor; /* next position: entries, then VFs without an entry */
 	uint64_t cycle_started_ns;
 	uint32_t busy;	    /* bit per VF with work, as last read */
+	bool is_busy_fresh; /* read since the run in the engine began */
 	uint32_t announced; /* bit per VF with work, as the events told so far */
 	bool wants_decision;
 	enum vgpu_preemption preemption;

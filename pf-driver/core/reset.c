@@ -7,10 +7,10 @@
  *   tell guest (2), WAIT_GUEST                      |                            |
  *        | READY_TO_RESET (201) or time-out         |                            |
  *        v                                          v                            |
- *     FLR, WAIT_FLR <-------------------------------+                            |
+ *     FLR, WAIT_FLR <---------------- tell guest (2)+                            |
  *        | done               | not done in time                                 |
- *        |                    +--> reset of the whole device                     |
- *        | after a hang: tell guest (2), WAIT_GUEST (the engine is free already) |
+ *        |                    +--> tell all guests, reset of the whole device    |
+ *        | after a hang: WAIT_GUEST (the engine is free already)                 |
  *        v                                                                       |
  *     VBIOS, PF2VF anew, gates, FLR_PENDING acknowledged <-----------------------+
  *        |
@@ -48,8 +48,12 @@ static bool should_tell(const struct vgpu_vf *vf)
 static void tell_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.guest_told = true;
-	vf->reset.stage = VGPU_VF_RESET_WAIT_GUEST;
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
+}
+
+static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->reset.stage = VGPU_VF_RESET_WAIT_GUEST;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
 			     vgpu_pf_timer_scaled_ms(pf, RESET_GUEST_MS));
 }
@@ -97,8 +101,8 @@ static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void flr_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.flr_done = true;
-	if (should_tell(vf))
-		tell_guest(pf, vf);
+	if (is_hang(vf->reset.reason) && vf->reset.guest_told && !vf->reset.guest_ready)
+		wait_for_guest(pf, vf);
 	else
 		complete(pf, vf);
 }
@@ -161,8 +165,10 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, 0);
 		return;
 	}
-	if (should_tell(vf) && !is_hang(reason))
+	if (should_tell(vf))
 		tell_guest(pf, vf);
+	if (vf->reset.guest_told && !is_hang(reason))
+		wait_for_guest(pf, vf);
 	else
 		start_flr(pf, vf);
 }
@@ -297,14 +303,27 @@ void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
 		look_at_function(pf, vf);
 }
 
+/* a device that is reset takes everybody with it; drivers say later that they are ready */
+static void lose_all(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		bool is_told = vf->control.driver_loaded;
+
+		if (is_told && !vf->reset.guest_told)
+			tell_guest(pf, vf);
+		vgpu_pf_lose_vf(pf, vf);
+		vf->reset.told_unanswered = is_told;
+	}
+}
+
 /**
  * vgpu_pf_reset_whole() - reset the whole device: a VF's own reset did not help
  * @pf: the PF; every VF loses its state and is provisioned anew
  */
 void vgpu_pf_reset_whole(struct vgpu_pf *pf)
 {
-	struct vgpu_vf *vf;
-
 	if (pf->is_whole_reset)
 		return;
 	pf->is_whole_reset = true;
@@ -314,8 +333,7 @@ void vgpu_pf_reset_whole(struct vgpu_pf *pf)
 	vgpu_pf_run_table_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
 	vgpu_pf_vf_state_abort(pf, -EIO);
-	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_lose_vf(pf, vf);
+	lose_all(pf);
 	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
 	pf->executor.recover_deadline_ns =
 		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_WHOLE_MS);

@@ -7,7 +7,7 @@
  *   SLICE     beyond the grant (a slice cut for the reserve is resumed, its rest kept exactly)
  *   SOLE REST beyond its quantum, counted from when somebody else began to wait
  *   RESCUE    all of it: the turn was not in the table
- *   RESERVE   off the budget of this cycle
+ *   RESERVE   off the budget of this cycle, and all of it if it is an advance on the VF's entries
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/regs.h"
@@ -100,6 +100,16 @@ static void note_alone(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t 
 		vf->service.alone_ns = vgpu_min_u64(ran, run->contended_ns - run->started_ns);
 }
 
+/* once out of work it only rested in the engine, because nobody else wanted it */
+static void charge_reserve(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t ran)
+{
+	uint64_t used = run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
+
+	vf->service.budget_ns -= (int64_t)used;
+	if (run->is_advance)
+		vf->service.debit_ns += (int64_t)used;
+}
+
 static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran)
 {
 	uint64_t allowed = allowed_ns(run);
@@ -107,7 +117,7 @@ static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run,
 
 	run->is_accounted = true;
 	if (run->kind == VGPU_RUN_RESERVE)
-		vf->service.budget_ns -= (int64_t)ran;
+		charge_reserve(vf, run, ran);
 	else
 		vf->service.debit_ns += (int64_t)over;
 	count_overrun(pf, vf, run, over);
@@ -133,6 +143,8 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	vf->service.ns += ran;
 	vf->service.wave_instructions += entry->wave_instructions;
 	vgpu_pf_event_push(pf, &event);
+	if (entry->reason == VGPU_RUN_END_NO_WORK)
+		executor->is_busy_fresh = false;
 	if (!run)
 		return;
 	note_alone(vf, run, ran);

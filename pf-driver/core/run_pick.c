@@ -134,6 +134,26 @@ static bool pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_r
 	return true;
 }
 
+/* its reserve is an advance on its entries; without entries, or in full access, it is an extra */
+static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
+
+	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
+}
+
+/* an advance never puts it more than its quantum ahead */
+static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	int64_t budget = vf->service.budget_ns;
+	int64_t room;
+
+	if (!is_advance(pf, vf))
+		return budget;
+	room = (int64_t)vgpu_pf_run_pick_quantum(pf, vf->number) - vf->service.debit_ns;
+	return budget < room ? budget : room;
+}
+
 /**
  * vgpu_pf_run_pick_reserve() - a VF of the reserve section that has work and budget
  * @pf: the PF
@@ -150,13 +170,14 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	if (vgpu_pf_timer_now(pf) - pf->executor.cycle_started_ns >= cycle)
 		vgpu_pf_run_pick_start_cycle(pf);
 	vgpu_for_each_vf(pf, vf) {
-		int64_t budget = vf->service.budget_ns;
+		int64_t budget = reserve_left(pf, vf);
 
 		if (!vgpu_has_bit(competing & pf->executor.busy, vf->number) ||
 		    budget < (int64_t)SLICE_MIN_NS)
 			continue;
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
 				     vgpu_pf_run_pick_quantum(pf, vf->number));
+		run->is_advance = is_advance(pf, vf);
 		return true;
 	}
 	return false;
@@ -244,17 +265,34 @@ static bool take_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry,
 	return true;
 }
 
+/* a turn that a VF does not need pays what it owes: the others get it */
+static void pass_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry)
+{
+	struct vgpu_vf *vf = &pf->vfs[entry->vf];
+	int64_t quantum = (int64_t)(entry->quantum_us * VGPU_NS_PER_US);
+
+	if (vf->service.debit_ns > 0)
+		vf->service.debit_ns -=
+			quantum < vf->service.debit_ns ? quantum : vf->service.debit_ns;
+}
+
 static bool pick_entry(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
 	struct vgpu_pf_run_entry entry = {0, 0};
+	/* the VF in the engine is no sleeper */
+	uint32_t all = vgpu_pf_run_pick_competing(pf);
 
 	/* a pass in which all turns are lost to debits is followed by another: never idle with work
 	 */
 	for (uint32_t i = 0; i < positions * DEBIT_PASSES; i++) {
 		entry = entry_at_cursor(pf);
 		advance_cursor(pf);
-		if (entry.vf == 0 || !vgpu_has_bit(competing, entry.vf))
+		if (entry.vf == 0)
+			continue;
+		if (!vgpu_has_bit(all, entry.vf))
+			pass_turn(pf, &entry);
+		if (!vgpu_has_bit(competing, entry.vf))
 			continue;
 		if (take_turn(pf, &entry, run))
 			return true;

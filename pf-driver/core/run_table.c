@@ -11,11 +11,12 @@
  *
  * A decision takes the first of
  *   1. the VF that stops the table (exclusive full access)
- *   2. a VF of the reserve section with work and budget
+ *   2. a VF of the reserve section with work and budget; what it uses is taken off its own turns
  *   3. a VF with work that has been off the engine for longer than max_gap (short, charged)
  *   4. a slice that was cut for the reserve, its rest
  *   5. the next entry whose VF has work; a debit is taken off the slice, a debit of a whole slice
- *      costs the turn; VFs without an entry come after the last entry
+ *      costs the turn; VFs without an entry come after the last entry; the turn of a VF without
+ *      work pays its debit
  *   6. nobody: the VF in the engine stays there, unbounded
  * Quanta end in the device (VGPU_VF0_QUANTUM_US); the timer here is only a net. Alone with work, a
  * VF runs on until another one wakes. Nothing is polled while the engine is idle.
@@ -167,6 +168,7 @@ static void begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 	executor->state = VGPU_EXECUTOR_SWITCHING;
 	executor->decided_ns = vgpu_pf_timer_now(pf);
 	executor->preemption = VGPU_PREEMPT_NONE;
+	executor->is_busy_fresh = false;
 	executor->run.is_cut = executor->run.kind == VGPU_RUN_SLICE &&
 			       !executor->run.is_accounted && run->kind == VGPU_RUN_RESERVE;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
@@ -175,7 +177,15 @@ static void begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 	vgpu_pf_world_switch_start(pf, executor->run.vf, run->vf);
 }
 
-/* nobody has work */
+/* VFs with work that wait for the one in the engine, as last read */
+static uint32_t waiting_mask(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	return vgpu_pf_run_pick_competing(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
+}
+
+/* nobody has work, or nobody may take the engine */
 static void rest(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -189,6 +199,8 @@ static void rest(struct vgpu_pf *pf)
 		return;
 	}
 	if (executor->state != VGPU_EXECUTOR_PARKED) {
+		if (waiting_mask(pf) && executor->exclusive_vf != executor->run.vf)
+			return;
 		/* whoever it was to be left for has gone; its quantum goes on */
 		executor->run.contended_ns = 0;
 		if (executor->run.granted_ns)
@@ -202,17 +214,88 @@ static void rest(struct vgpu_pf *pf)
 	begin(pf, &run);
 }
 
+/* VFs without work keep their slots */
+static bool is_strict(struct vgpu_pf *pf)
+{
+	return vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT;
+}
+
+/* VFs outside the engine have work, as last read: does the one in the engine have to leave it? */
+static void consider_waiting(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_run run;
+	uint32_t others;
+	uint64_t now, end;
+
+	if (executor->state != VGPU_EXECUTOR_RUNNING ||
+	    executor->preemption == VGPU_PREEMPT_FOR_ANYONE)
+		return;
+	others = waiting_mask(pf);
+	if (others == 0)
+		return;
+	if (!is_strict(pf) &&
+	    (executor->is_idle || !vgpu_has_bit(executor->busy, executor->run.vf))) {
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+		return;
+	}
+	if (executor->run.kind != VGPU_RUN_RESERVE && vgpu_pf_run_pick_reserve(pf, others, &run)) {
+		executor->preemption = VGPU_PREEMPT_FOR_RESERVE;
+		return;
+	}
+	if (executor->run.kind != VGPU_RUN_SOLE && executor->run.kind != VGPU_RUN_REST)
+		return;
+	if (executor->exclusive_vf == executor->run.vf || executor->run.contended_ns)
+		return;
+	/* it was alone until now; it may finish a quantum that began when it did */
+	now = vgpu_pf_timer_now(pf);
+	executor->run.contended_ns = now;
+	end = executor->run.started_ns + executor->run.quantum_ns;
+	if (end <= now)
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	else
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
+}
+
+/* who is next; a reserve that went with its table leaves its VF waiting like any other */
+static bool pick(struct vgpu_pf *pf, struct vgpu_run *run)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (vgpu_pf_run_pick_next(pf, run))
+		return true;
+	if (executor->preemption != VGPU_PREEMPT_FOR_RESERVE)
+		return false;
+	executor->preemption = VGPU_PREEMPT_NONE;
+	consider_waiting(pf);
+	return executor->preemption != VGPU_PREEMPT_NONE && vgpu_pf_run_pick_next(pf, run);
+}
+
+/*
+ * A quantum has ended, and nothing else has happened: the bits were read when it began, wakes since
+ * then have been told, and the run log says whether the VF that ran still has work. The next VF
+ * need not wait for another look; that comes when it runs. If nobody else seems to have work,
+ * nobody is in a hurry, and the look is worth its time.
+ */
+static bool knows_busy(const struct vgpu_pf_executor *executor)
+{
+	return executor->state == VGPU_EXECUTOR_PARKED && executor->run.is_accounted &&
+	       executor->preemption == VGPU_PREEMPT_NONE && executor->is_busy_fresh &&
+	       (executor->busy & ~(1u << (executor->run.vf - 1)));
+}
+
 static void decide(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 	struct vgpu_run run;
 
 	executor->wants_decision = false;
-	read_busy(pf);
+	if (!knows_busy(executor))
+		read_busy(pf);
 	if (!pf->device.is_attached)
 		return;
 	take_pending_table(pf);
-	if (vgpu_pf_run_pick_next(pf, &run)) {
+	if (pick(pf, &run)) {
 		begin(pf, &run);
 		return;
 	}
@@ -246,6 +329,12 @@ void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
 			 : executor->wants_decision || must_leave(pf);
 	if (is_due)
 		decide(pf);
+}
+
+/* a VF that runs alone has no quantum whose end could be waited for */
+static bool has_no_end(const struct vgpu_run *run)
+{
+	return run->vf && (run->kind == VGPU_RUN_SOLE || run->kind == VGPU_RUN_REST);
 }
 
 /**
@@ -284,6 +373,14 @@ void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
 	}
 	if (executor->run.granted_ns)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, executor->run.granted_ns + SLICE_NET_NS);
+	/* the VF that has just left may have got work on its way out, and nobody says so */
+	if (to) {
+		read_busy(pf);
+		executor->is_busy_fresh = true;
+		consider_waiting(pf);
+	}
+	if (executor->is_pending && has_no_end(&executor->run))
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /**
@@ -292,40 +389,23 @@ void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
  */
 void vgpu_pf_run_table_wake(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	struct vgpu_run run;
-	uint32_t others;
-	uint64_t now, end;
-
-	executor->wants_decision = true;
-	if (executor->state == VGPU_EXECUTOR_OFF)
+	pf->executor.wants_decision = true;
+	if (pf->executor.state == VGPU_EXECUTOR_OFF)
 		return;
 	read_busy(pf);
-	if (executor->state != VGPU_EXECUTOR_RUNNING)
-		return;
-	others = vgpu_pf_run_pick_competing(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
-	if (others == 0)
-		return;
-	if (executor->is_idle || !vgpu_has_bit(executor->busy, executor->run.vf)) {
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
-		return;
-	}
-	if (executor->run.kind != VGPU_RUN_RESERVE && vgpu_pf_run_pick_reserve(pf, others, &run)) {
-		executor->preemption = VGPU_PREEMPT_FOR_RESERVE;
-		return;
-	}
-	if (executor->run.kind != VGPU_RUN_SOLE && executor->run.kind != VGPU_RUN_REST)
-		return;
-	if (executor->exclusive_vf == executor->run.vf || executor->run.contended_ns)
-		return;
-	/* it was alone until now; it may finish a quantum that began when it did */
-	now = vgpu_pf_timer_now(pf);
-	executor->run.contended_ns = now;
-	end = executor->run.started_ns + executor->run.quantum_ns;
-	if (end <= now)
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	else
-		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
+	consider_waiting(pf);
+}
+
+/**
+ * vgpu_pf_run_table_watch() - a wake may have been lost
+ * @pf: the PF
+ *
+ * Who waits for a VF without an end of its own would wait for ever.
+ */
+void vgpu_pf_run_table_watch(struct vgpu_pf *pf)
+{
+	if (pf->executor.state == VGPU_EXECUTOR_RUNNING && has_no_end(&pf->executor.run))
+		vgpu_pf_run_table_wake(pf);
 }
 
 /**
@@ -336,12 +416,13 @@ void vgpu_pf_run_table_idle(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
-	if (executor->state != VGPU_EXECUTOR_RUNNING ||
-	    (vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT))
+	if (executor->state != VGPU_EXECUTOR_RUNNING || is_strict(pf))
 		return;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, VGPU_PF_IDLE_RUNNING, 0);
 	executor->announced &= ~(1u << (executor->run.vf - 1));
 	executor->is_idle = true;
+	if (executor->run.worked_ns == 0)
+		executor->run.worked_ns = vgpu_pf_timer_now(pf) - executor->run.started_ns;
 	executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 

@@ -77,9 +77,14 @@ static bool submit_run(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
 
 static void scrub_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
+	struct vgpu_pf_event event = {
+		.type = VGPU_PF_EVENT_SCRUBBED, .vf = vf->number, .arg = vf->generation};
+
 	vf->scrub.stage = VGPU_VF_SCRUB_DONE;
 	vf->scrub.failures = 0;
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_SCRUBBED, vf->number, vf->generation, 0);
+	event.duration_ns = vf->scrub.verify_started_ns - vf->scrub.started_ns;
+	event.arg2 = vgpu_pf_timer_now(pf) - vf->scrub.verify_started_ns;
+	vgpu_pf_event_push(pf, &event);
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: scrubbed, generation %u", vf->number,
 			 vf->generation);
 }
@@ -99,12 +104,14 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->scrub.stage == VGPU_VF_SCRUB_STATE) {
 		vf->scrub.stage = VGPU_VF_SCRUB_VRAM;
 		vf->scrub.next_unit = 0;
+		vf->scrub.started_ns = vgpu_pf_timer_now(pf);
 	}
 	if (vf->scrub.stage == VGPU_VF_SCRUB_VRAM) {
 		if (submit_run(pf, vf, VGPU_OP_SCRUB_VRAM))
 			return;
 		vf->scrub.stage = VGPU_VF_SCRUB_VERIFY;
 		vf->scrub.next_unit = 0;
+		vf->scrub.verify_started_ns = vgpu_pf_timer_now(pf);
 	}
 	if (!submit_run(pf, vf, VGPU_OP_VERIFY_ZERO))
 		scrub_finished(pf, vf);

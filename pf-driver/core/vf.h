@@ -100,6 +100,7 @@ struct vgpu_vf_scrub {
 	enum vgpu_vf_scrub_stage stage;
 	uint32_t next_unit;
 	uint32_t failures;
+	uint64_t started_ns, verify_started_ns; /* of the VRAM's part */
 };
 
 /* run_table.c */

@@ -32,6 +32,8 @@ enum ih_client {
 	IH_CLIENT_SDMA0 = 8,
 	IH_CLIENT_SDMA1 = 9,
 	IH_CLIENT_SE0SH = 10,
+	IH_CLIENT_UVD = 0x10,
+	IH_CLIENT_VCE0 = 0x11,
 	IH_CLIENT_VMC = 0x12,
 	IH_CLIENT_GRBM_CP = 20,
 	IH_CLIENT_UTCL2 = 27,
@@ -39,8 +41,10 @@ enum ih_client {
 
 enum ih_source {
 	IH_SOURCE_VM_FAULT = 0,
+	IH_SOURCE_UVD_ENC = 119, /* general purpose encoder ring */
 	IH_SOURCE_MAILBOX_MSG = 135,
 	IH_SOURCE_MAILBOX_ACK = 138,
+	IH_SOURCE_VCE_TRAP = 167, /* source data 0: ring */
 	IH_SOURCE_CPC = 178,
 	IH_SOURCE_CP_EOP = 181,
 	IH_SOURCE_CP_BAD_OPCODE = 183,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/gpu.h"
+#include "pf-driver/softgpu/base/priority.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -22,7 +23,7 @@ struct StateHeader {
     std::uint64_t bytes = 0;  ///< that follow
 };
 constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
-constexpr std::uint32_t kStateVersion = 1;
+constexpr std::uint32_t kStateVersion = 2;
 
 /// How often the waits of inactive VFs are looked at: soon after something happened, then less.
 constexpr std::chrono::microseconds kPollFirst{250};
@@ -409,7 +410,9 @@ void Gpu::wake_device() {
     device_wake_.notify_one();
 }
 
+/// Real time: while a command lasts nobody computes.
 void Gpu::device_loop() {
+    (void)make_real_time(pthread_self(), kRealTime);
     while (!is_stopping_) {
         std::vector<VfId> resets;
         {

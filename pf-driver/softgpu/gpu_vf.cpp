@@ -95,6 +95,23 @@ private:
     sdma::Engine& engine_;
 };
 
+/// The encoder rings as a source of packets.
+class GpuVf::VideoSource final : public cp::PacketSource {
+public:
+    explicit VideoSource(video::Engine& engine) : engine_(engine) {}
+
+    cp::StepResult step() override { return kResults[static_cast<std::size_t>(engine_.step())]; }
+    bool has_work() override { return engine_.has_work(); }
+    bool waits_for_memory() const override { return engine_.waits(); }
+
+private:
+    /// Indexed by video::StepResult.
+    static constexpr std::array kResults{cp::StepResult::Progress, cp::StepResult::Blocked,
+                                         cp::StepResult::Idle};
+
+    video::Engine& engine_;
+};
+
 class GpuVf::Messages final : public mem::MessageDma {
 public:
     explicit Messages(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}
@@ -130,7 +147,7 @@ GpuVf::GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::F
       gpuvm_(registers_, vram_, system_),
       kernel_gfx_(gpuvm_.make_port(Vmid{0}, mem::Hub::Gfx)),
       kernel_mm_(gpuvm_.make_port(Vmid{0}, mem::Hub::Mm)),
-      sdma_ports_(gpuvm_, mem::Hub::Mm),
+      mm_ports_(gpuvm_, mem::Hub::Mm),
       rlcg_(registers_, [this] { return register_gate(); }),
       interrupts_(registers_, system_, *kernel_gfx_, clock, [this] { raise_msi(); }),
       psp_(registers_, *kernel_mm_,
@@ -138,6 +155,10 @@ GpuVf::GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::F
             [this](unsigned ring, std::uint32_t value) {
                 interrupts_.program_control(ring, value);
             }}),
+      video_(registers_, {[this](const ih_iv_entry& entry) { interrupts_.raise(entry); },
+                          [this](const mem::VmFault& fault) { on_video_fault(fault); },
+                          [this](Vmid vmid) -> mem::Port& { return mm_ports_(vmid); },
+                          [this] { return register_gate() == regs::Gate::Open; }}),
       cp_({.vf = spec.vf, .compute_units = spec.compute_units, .workers = spec.workers}, registers_,
           *this, clock),
       mailbox_(registers_, {[this] { device_.mailbox_valid(vf()); },
@@ -156,11 +177,12 @@ void GpuVf::wire() {
     for (unsigned i = 0; i < SDMA_ENGINES; ++i) {
         sdma::Engine::Hooks hooks{[this](const ih_iv_entry& entry) { interrupts_.raise(entry); },
                                   [this](const mem::VmFault& fault) { on_sdma_fault(fault); },
-                                  [this](Vmid vmid) -> mem::Port& { return sdma_ports_(vmid); }};
+                                  [this](Vmid vmid) -> mem::Port& { return mm_ports_(vmid); }};
         sdma_[i] = std::make_unique<sdma::Engine>(i, registers_, clock_, std::move(hooks));
-        sources_[i] = std::make_unique<SdmaSource>(*this, *sdma_[i]);
-        context_.sources.push_back(sources_[i].get());
+        sources_.push_back(std::make_unique<SdmaSource>(*this, *sdma_[i]));
     }
+    sources_.push_back(std::make_unique<VideoSource>(video_));
+    for (const auto& source : sources_) context_.sources.push_back(source.get());
     const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); }, device_.quiesce};
     system_.set_revocation(revocation);
     vram_.set_revocation(revocation);
@@ -259,6 +281,7 @@ iov::VfStatistics GpuVf::statistics_locked() const {
     now.illegal_instructions += counters.illegal_instructions;
     now.bad_packets += counters.bad_packets;
     for (const auto& engine : sdma_) now.bad_packets += engine->state().bad_packets;
+    now.bad_packets += video_.state().bad_packets;
     now.faults += gpuvm_.state().faults;
     now.doorbells_latched = doorbells_.counters().latched;
     now.bad_accesses =
@@ -273,6 +296,7 @@ void GpuVf::keep_counters() {
     past_.illegal_instructions += counters.illegal_instructions;
     past_.bad_packets += counters.bad_packets;
     for (const auto& engine : sdma_) past_.bad_packets += engine->state().bad_packets;
+    past_.bad_packets += video_.state().bad_packets;
     past_.faults += gpuvm_.state().faults;
 }
 
@@ -320,6 +344,7 @@ void GpuVf::save_and_poison_locked() {
 void GpuVf::poison_locked() {
     cp_.poison();
     for (const auto& engine : sdma_) engine->reset();
+    video_.reset();
     psp_.reset();
     bus_.reset();
     interrupts_.reset();
@@ -348,6 +373,7 @@ void GpuVf::save_engine(Writer& out) const {
     interrupts_.save(out);
     psp_.save(out);
     for (const auto& engine : sdma_) engine->save(out);
+    video_.save(out);
     cp_.save(out);
 }
 
@@ -358,6 +384,7 @@ Result<> GpuVf::load_engine(Reader& in) {
     TRY_VOID(interrupts_.load(in));
     TRY_VOID(psp_.load(in));
     for (const auto& engine : sdma_) TRY_VOID(engine->load(in));
+    TRY_VOID(video_.load(in));
     return cp_.load(in);
 }
 
@@ -375,6 +402,7 @@ void GpuVf::reset_locked(ResetScope scope) {
     registers_.reset();
     cp_.reset();
     for (const auto& engine : sdma_) engine->reset();
+    video_.reset();
     gpuvm_.reset();
     bus_.reset();
     psp_.reset();
@@ -518,6 +546,10 @@ void GpuVf::ring(const iov::Ring& ring) {
         work_arrived();
         return;
     }
+    if (video_.doorbell(ring.index, ring.value)) {
+        work_arrived();
+        return;
+    }
     const bool is_wide = ring.width == iov::Ring::Width::Qword;
     cp_.doorbell(ring.index, ring.value,
                  is_wide ? cp::DoorbellWidth::Qword : cp::DoorbellWidth::Dword);
@@ -552,6 +584,11 @@ void GpuVf::report_fault(Vmid vmid, const mem::Fault& fault) {
 }
 
 void GpuVf::on_sdma_fault(const mem::VmFault& fault) {
+    interrupts_.raise(gpuvm_.record_fault(fault));
+}
+
+void GpuVf::on_video_fault(mem::VmFault fault) {
+    fault.pasid = gpuvm_.pasid_of(fault.vmid);
     interrupts_.raise(gpuvm_.record_fault(fault));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuVf: one VF, its blocks wired together: PCI function, register bank, VRAM slice, GPUVM,
-// interrupt rings, PSP, copy engines, command processor, mailbox, doorbells. Part of the
-// composition root (gpu.h): it decides nothing, it connects.
+// interrupt rings, PSP, copy engines, video blocks, command processor, mailbox, doorbells. Part of
+// the composition root (gpu.h): it decides nothing, it connects.
 //
 // One lock per VF ("VF lock") is held for every register, doorbell, packet and mailbox action, by
 // the io thread and the engine's workers alike. Locks come in this order: world switch (action),
@@ -39,6 +39,7 @@
 #include "pf-driver/softgpu/regs/rlcg.h"
 #include "pf-driver/softgpu/regs/shader_arrays.h"
 #include "pf-driver/softgpu/sdma/engine.h"
+#include "pf-driver/softgpu/video/engine.h"
 
 namespace vgpu::softgpu {
 
@@ -141,6 +142,7 @@ private:
     /// A BAR as a pair of member functions.
     class Bar;
     class SdmaSource;
+    class VideoSource;
     class Messages;
 
     GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::FaultPlan& faults,
@@ -186,6 +188,7 @@ private:
     void raise_msi();
     void interrupt_mailbox(ih_source source);
     void on_sdma_fault(const mem::VmFault& fault);
+    void on_video_fault(mem::VmFault fault);
     void finish_bank_reset();
     void keep_counters();
     [[nodiscard]] iov::VfStatistics statistics_locked() const;
@@ -209,17 +212,18 @@ private:
     mem::GpuVm gpuvm_;
     std::unique_ptr<mem::Port> kernel_gfx_;
     std::unique_ptr<mem::Port> kernel_mm_;
-    mem::PortSet sdma_ports_;
+    mem::PortSet mm_ports_;
     regs::BusRegisters bus_{registers_};
     regs::Rlcg rlcg_;
     regs::ShaderArrays shader_arrays_{registers_};
     ih::InterruptHandler interrupts_;
     psp::Psp psp_;
     std::array<std::unique_ptr<sdma::Engine>, SDMA_ENGINES> sdma_;
+    video::Engine video_;
     cp::CommandProcessor cp_;
     iov::Mailbox mailbox_;
     iov::Doorbells doorbells_{*this};
-    std::array<std::unique_ptr<SdmaSource>, SDMA_ENGINES> sources_;
+    std::vector<std::unique_ptr<cp::PacketSource>> sources_;
     std::vector<std::unique_ptr<Bar>> bars_;
     pci::Function function_;
     cp::Context context_;

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "pf-driver/softgpu/base/priority.h"
 #include "pf-driver/softgpu/gpu.h"
 #include "pf-driver/softgpu/gpu_control.h"
 
@@ -146,6 +147,7 @@ int main(int argc, char** argv) {
     spdlog::set_default_logger(spdlog::stderr_logger_mt("softgpu"));
     spdlog::set_pattern("%H:%M:%S.%e %l " + options.gpu.name + ": %v");
     spdlog::set_level(spdlog::level::from_str(options.log_level));
+    (void)lock_memory();
     const Result<> served = serve(options);
     if (served) return EXIT_SUCCESS;
     fmt::print(stderr, "softgpu: {}\n", served.error().message);

@@ -177,7 +177,9 @@ struct vgpu_pf_control {
 /*
  * Run table: the executor cycles through entries[0 .. count) and gives each VF its quantum; a VF
  * without work is passed over. reserve[] lists VFs that may pre-empt a running quantum when they
- * wake, each with a budget per cycle. generation must be the one in force + 1 (else -ESTALE).
+ * wake, each with a budget per cycle. For a VF that also has entries this is an advance: it is
+ * taken off its next turns, and never exceeds the quantum of its first entry. generation must be
+ * the one in force + 1 (else -ESTALE).
  */
 #define VGPU_PF_TABLE_ENTRIES 1024u
 
@@ -220,8 +222,10 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_IDLE = 4,	   /* VF has no more work; arg: enum vgpu_pf_idle */
 	VGPU_PF_EVENT_OVERRUN = 5, /* duration_ns beyond its quantum */
 	VGPU_PF_EVENT_HANG = 6,	   /* arg: enum vgpu_pf_reason; VF will be reset */
-	VGPU_PF_EVENT_RESET_DONE = 7,	/* arg: enum vgpu_pf_reason */
-	VGPU_PF_EVENT_SCRUBBED = 8,	/* arg: generation; wants SCRUB_DURABLE */
+	VGPU_PF_EVENT_RESET_DONE = 7, /* arg: enum vgpu_pf_reason */
+	/* VRAM was zeroed in duration_ns, verified in arg2 ns; arg: generation; wants SCRUB_DURABLE
+	 */
+	VGPU_PF_EVENT_SCRUBBED = 8,
 	VGPU_PF_EVENT_GUARD = 9,	/* arg: which limit; arg2: level */
 	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
 	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// SDMA fed with the packets of a hostile process. The engine comes to rest or makes bounded steps,
-// what it saves it also loads, and the neighbour's VRAM, the PF's VRAM and the registers of the VF
-// stay what they were.
+// SDMA fed with the packets of a hostile process, or of a hostile kernel. The engine comes to rest
+// or makes bounded steps, what it saves it also loads, and the neighbour's VRAM and the PF's VRAM
+// stay what they were; so do the registers of the VF, which only its kernel may write.
 //
-// Input: the first byte sets the budget, the rest is put into the user queue's ring and into the
-// page that IBs may name.
+// Input: the first byte sets the budget and who submits: a user queue, or with bit 4 the kernel's
+// ring in VMID 0 (SRBM_WRITE, register polls, HDP flushes and VMIDs of its choice are its own). The
+// rest is put into the ring and into the page that IBs may name. What a packet waits for changes
+// while it waits: time passes, and the input's dwords appear one after the other at VRAM offset 0
+// and in a register that polls can name.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -30,6 +34,9 @@ constexpr std::uint32_t kRingLog2 = 12;
 constexpr std::uint64_t kRingBytes = 4ull << kRingLog2;
 constexpr Vmid kVmid{8};
 constexpr int kMaxSteps = 64;
+constexpr DoorbellIndex kDoorbell{2};
+constexpr std::uint32_t kPolledRegister = REG_GC_SCRATCH_REG0;
+constexpr std::uint8_t kIsKernel = 1 << 4;
 
 void require(bool claim) {
     if (!claim) std::abort();
@@ -94,51 +101,118 @@ struct World {
         put(kFirst + 3 * kPage + 8 * 256, kVfBytes | kFlags);
         gpuvm->invalidate_all();
     }
-    void map_queue() {
+    void start_kernel_ring() {
+        const std::uint32_t control = HW_PREP(SDMA_RB_CNTL, RB_SIZE, kRingLog2) |
+                                      HW_PREP(SDMA_RB_CNTL, RPTR_WRITEBACK_ENABLE, 1);
+        constexpr std::uint64_t kBase = mem::kFbBase + kRing;
+        constexpr std::uint64_t kReport = mem::kFbBase + kMqd;
+        set(REG_SDMA0_SDMA0_GFX_RB_CNTL, control);
+        set(REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_HI, high32(kReport));
+        set(REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_LO, low32(kReport));
+        set(REG_SDMA0_SDMA0_GFX_RB_BASE, low32(kBase >> 8));
+        set(REG_SDMA0_SDMA0_GFX_RB_BASE_HI, high32(kBase >> 8));
+        set(REG_SDMA0_SDMA0_GFX_DOORBELL, HW_PREP(SDMA_DOORBELL, ENABLE, 1));
+        set(REG_SDMA0_SDMA0_GFX_DOORBELL_OFFSET,
+            HW_PREP(SDMA_DOORBELL_OFFSET, OFFSET, raw(kDoorbell)));
+        set(REG_SDMA0_SDMA0_CNTL, HW_PREP(SDMA_CNTL, TRAP_ENABLE, 1));
+        set(REG_SDMA0_SDMA0_GFX_RB_CNTL, control | HW_PREP(SDMA_RB_CNTL, RB_ENABLE, 1));
+    }
+    [[nodiscard]] bool map_queue() {
+        return engine->map({GpuVa{mem::kFbBase + kMqd}, kDoorbell, GpuVa{0}, kVmid, 1});
+    }
+    void make_queue() {
         put(kMqd + 4 * SDMA_MQD_RB_CNTL, HW_PREP(SDMA_RB_CNTL, RB_SIZE, kRingLog2));
         put(kMqd + 4 * SDMA_MQD_RB_BASE, low32(kRing >> 8));
-        require(engine->map({GpuVa{mem::kFbBase + kMqd}, DoorbellIndex{2}, GpuVa{0}, kVmid, 1}));
+        require(map_queue());
+    }
+    /// What waits look at is not what it was.
+    void go_on(std::uint32_t value) {
+        clock.advance(std::chrono::microseconds(1));
+        put(0, value);
+        set(kPolledRegister, value);
+    }
+    void check_isolation() {
+        require(device->verify_zero(DeviceOffset{kUnit + kVfBytes}, 64_KiB).has_value());
+        require(device->verify_zero(DeviceOffset{4 * kPage}, 64_KiB).has_value());
+    }
+    void check_stream() {
+        std::vector<std::byte> stream;
+        Writer out(stream);
+        engine->save(out);
+        Reader in(stream);
+        require(engine->load(in).has_value());
     }
 
 private:
     std::vector<std::byte> registers_;
 };
 
-}  // namespace
+using Packets = std::span<const std::byte>;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void submit(World& world, Packets packets) {
+    require(world.vram->write(VfOffset{kRing}, packets));
+    require(world.vram->write(VfOffset{0}, packets));
+    world.engine->doorbell(kDoorbell, packets.size() / 4 * 4);
+}
+
+/// Steps until nothing is left, a waiting queue included; a user queue is taken off and put back
+/// now and then.
+void run(World& world, std::uint32_t budget, Packets packets, bool is_kernel) {
+    for (int i = 0; i < kMaxSteps; ++i) {
+        const auto result = world.engine->step({budget, 4});
+        if (result == sdma::StepResult::Idle) break;
+        if (result == sdma::StepResult::Blocked) {
+            std::uint32_t value = 0;
+            const std::size_t at = static_cast<std::size_t>(i) * sizeof(value);
+            if (at + sizeof(value) <= packets.size())
+                std::memcpy(&value, packets.data() + at, sizeof(value));
+            world.go_on(value);
+            (void)world.engine->waits_for_memory();
+            (void)world.engine->has_work();
+        }
+        if (is_kernel || i % 8 != 7) continue;
+        world.engine->unmap({});
+        // False if the packets have destroyed the MQD: then there is nothing left to run.
+        if (!world.map_queue()) break;
+    }
+}
+
+/// The kernel may write every register, so nothing of its world is used again.
+void run_kernel(std::uint32_t budget, Packets packets) {
+    World world;
+    world.build_tables();
+    world.start_kernel_ring();
+    submit(world, packets);
+    run(world, budget, packets, true);
+    world.check_stream();
+    world.check_isolation();
+}
+
+void run_user(std::uint32_t budget, Packets packets) {
     static World world;
-    if (size < 5) return 0;
-    const std::uint32_t budget = 64u << (data[0] % 11);
-    const auto packets =
-        std::as_bytes(std::span(data + 1, std::min<std::size_t>(size - 1, kRingBytes - 4)));
     require(world.device->scrub(DeviceOffset{kUnit}, Bytes{kVfBytes}).has_value());
     world.build_tables();
     world.engine->reset();
-    world.map_queue();
-    require(world.vram->write(VfOffset{kRing}, packets));
-    require(world.vram->write(VfOffset{0}, packets));
+    world.set(kPolledRegister, 0);
+    world.make_queue();
     static const std::vector<std::byte> registers = world.saved_registers();
-
-    world.engine->doorbell(DoorbellIndex{2}, packets.size() / 4 * 4);
-    for (int i = 0; i < kMaxSteps; ++i) {
-        if (world.engine->step({budget, 4}) != sdma::StepResult::Progress) break;
-        if (i % 8 != 7) continue;
-        world.engine->unmap({});
-        // False if the packets have destroyed the MQD: then there is nothing left to run.
-        if (!world.engine->map({GpuVa{mem::kFbBase + kMqd}, DoorbellIndex{2}, GpuVa{0}, kVmid, 1}))
-            break;
-    }
-    std::vector<std::byte> stream;
-    Writer out(stream);
-    world.engine->save(out);
-    Reader in(stream);
-    require(world.engine->load(in).has_value());
-
+    submit(world, packets);
+    run(world, budget, packets, false);
+    world.check_stream();
     // Half a megabyte: too much for every input, and nothing ever puts a changed register back.
     static unsigned runs = 0;
+    world.set(kPolledRegister, 0);
     if (++runs % 64 == 0) require(world.saved_registers() == registers);
-    require(world.device->verify_zero(DeviceOffset{kUnit + kVfBytes}, 64_KiB).has_value());
-    require(world.device->verify_zero(DeviceOffset{4 * kPage}, 64_KiB).has_value());
+    world.check_isolation();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size < 5) return 0;
+    const std::uint32_t budget = 64u << (data[0] % 16 % 11);
+    const auto packets =
+        std::as_bytes(std::span(data + 1, std::min<std::size_t>(size - 1, kRingBytes - 4)));
+    ((data[0] & kIsKernel) != 0 ? run_kernel : run_user)(budget, packets);
     return 0;
 }

@@ -4,6 +4,9 @@
 // head, on a device that works, and what guests do meanwhile. The input is cut into messages; time
 // passes between them. Whatever comes, the server must answer or drop the client, and no VF may end
 // in MISMATCH. Input whose first byte has bit 7 set finds VF1 in the run table, with work to do.
+// What happens to the device is part of the input too: it hangs a world switch of a VF (answered by
+// an FLR, or by the reset of the whole device if that does not end), it goes away and comes back
+// with or without its state, and clients attach to VFs and leave them.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -100,6 +103,44 @@ public:
         pump();
     }
 
+    /// What can become of the device and of its clients.
+    void act_as_device(std::uint8_t what, std::span<const std::uint8_t> body) {
+        using vgpu::test::Fault;
+        using vgpu::test::FaultKind;
+        constexpr std::array kSteps{GPUIOV_CMD_IDLE, GPUIOV_CMD_SAVE, GPUIOV_CMD_LOAD,
+                                    GPUIOV_CMD_RUN};
+        constexpr std::array kKinds{FaultKind::Lost, FaultKind::Aborted, FaultKind::Late};
+        const std::uint32_t vf = 1u + (body.empty() ? 0 : body[0] % 2u);
+        const std::uint8_t how = body.size() < 2 ? 0 : body[1];
+        switch (what % 6u) {
+            case 0:
+                gpu_.faults.push_back(Fault{kSteps[how % 4u], vf, kKinds[how / 4u % 3u], kLate});
+                break;
+            case 1:
+                gpu_.vf(vf).flr_never_ends = how % 2u != 0;
+                break;
+            case 2:
+                gpu_.is_gone = true;
+                vgpu_pf_detach(pf_.get());
+                break;
+            case 3:
+                come_back(how % 2u != 0);
+                break;
+            case 4:
+                gpu_.attach_client(vf, how % 2u != 0);
+                break;
+            default:
+                gpu_.lose_interrupts = how % 2u != 0;
+        }
+        pump();
+    }
+
+    /// Until hangs have been noticed and resets have run out of time.
+    void wait_long() {
+        gpu_.run_for(1500 * vgpu::test::kMs);
+        pump();
+    }
+
     /// Long enough for scrubs and quanta, and for a timeout when it comes often.
     void wait() {
         gpu_.run_for(50 * vgpu::test::kMs);
@@ -113,6 +154,14 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t kLate = 200 * vgpu::test::kMs;
+
+    void come_back(bool has_forgotten) {
+        if (!gpu_.is_gone) return;
+        gpu_.is_gone = false;
+        if (has_forgotten) gpu_.power_cycle();
+        (void)vgpu_pf_attach(pf_.get());
+    }
     void connect() {
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
@@ -146,6 +195,8 @@ constexpr std::uint8_t kIsWellFormed = 1 << 2;
 constexpr std::uint8_t kTakesLong = 1 << 3;
 constexpr std::uint8_t kFindsVf = 1 << 7;      // in the first byte only
 constexpr std::uint8_t kIsFromGuest = 1 << 4;  // no message: the operation is a mailbox event
+constexpr std::uint8_t kIsOfDevice = 1 << 5;   // no message: the operation is a mishap
+constexpr std::uint8_t kTakesVeryLong = 1 << 6;
 
 /// Changes `body`, an operation's struct, into one that a client of this device could send.
 template <typename Struct> void change(std::span<std::uint8_t> body, void (*how)(Struct&)) {
@@ -248,11 +299,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         rest = rest.subspan(4);
         const auto body = rest.first(std::min(wanted, rest.size()));
         rest = rest.subspan(body.size());
-        if ((how & kIsFromGuest) != 0)
+        if ((how & kIsOfDevice) != 0)
+            target.act_as_device(op, body);
+        else if ((how & kIsFromGuest) != 0)
             target.act_as_guest(op, body);
         else
             target.send(message_of(how, op % kOperations, body), (how & kHasFd) != 0);
         if ((how & kTakesLong) != 0) target.wait();
+        if ((how & kTakesVeryLong) != 0) target.wait_long();
     }
     target.check();
     return 0;

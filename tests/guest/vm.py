@@ -30,13 +30,18 @@ class Answer:
 
 
 class Vm:
-    def __init__(self, sockets, log_dir, name='guest', memory='2G', cpus=1, share=None):
+    def __init__(self, sockets, log_dir, name='guest', memory='2G', cpus=1, share=None, kernel='6.12',
+                 agent_socket=None, agent_share=None):
         self.sockets = [os.path.abspath(s) for s in sockets]
         self.log_dir = os.path.abspath(log_dir)
         self.name = name
         self.memory = memory
         self.cpus = cpus
+        self.kernel = kernel
         self.share = share or os.path.join(GUEST, 'programs')
+        # vgpud's socket for the guest's agent, and a directory that the guest may mount as 'agent'
+        self.agent_socket = agent_socket
+        self.agent_share = agent_share
         self.process = None
         self.channel = None
         self.pending = b''
@@ -55,17 +60,23 @@ class Vm:
                    '-accel', 'tcg,thread=multi', '-machine', 'q35,memory-backend=mem0',
                    '-cpu', 'max', '-m', self.memory, '-smp', str(self.cpus),
                    '-object', f'memory-backend-memfd,id=mem0,size={self.memory},share=on',
-                   '-nodefaults', '-display', 'none', '-no-reboot',
-                   '-kernel', os.path.join(GUEST, 'vmlinuz'),
-                   '-initrd', os.path.join(GUEST, 'initrd.gz'),
+                   '-nodefaults', '-display', 'none',
+                   '-kernel', os.path.join(GUEST, self.kernel, 'vmlinuz'),
+                   '-initrd', os.path.join(GUEST, self.kernel, 'initrd.gz'),
                    '-append', 'console=ttyS0 panic=-1 loglevel=7 mitigations=off',
                    '-serial', f'file:{self.path("console.log")}',
                    '-chardev', f'socket,id=ch,path={self.path("ch")},server=on,wait=off',
                    '-serial', 'chardev:ch']
-        for tag, directory in (('system', os.path.join(GUEST, 'system', 'root')),
-                               ('tests', self.share)):
+        shares = [('system', os.path.join(GUEST, 'system', 'root')), ('tests', self.share)]
+        if self.agent_share:
+            shares.append(('agent', self.agent_share))
+        for tag, directory in shares:
             command += ['-virtfs', f'local,path={directory},mount_tag={tag},security_model=none,'
                         'readonly=on,multidevs=remap']
+        if self.agent_socket:
+            command += ['-chardev', f'socket,id=agent,path={self.agent_socket},reconnect-ms=1000',
+                        '-device', 'virtio-serial-pci',
+                        '-device', 'virtserialport,chardev=agent,name=org.vgpu.agent.0']
         for number, path in enumerate(self.sockets):
             device = {'driver': 'vfio-user-pci', 'id': f'vf{number}',
                       'socket': {'type': 'unix', 'path': path}}
@@ -128,9 +139,21 @@ class Vm:
 
     def run(self, command, timeout=60):
         """Runs one shell command in the guest's init; Answer(status, text)."""
+        self.start(command)
+        return self.finish(timeout)
+
+    def start(self, command):
+        """Starts a command whose answer `finish` takes; one at a time."""
         self.channel.sendall(command.encode() + b'\n')
+
+    def finish(self, timeout):
         text, status = self.wait_for(b'#rc', timeout)
         return Answer(int(status or -1), text)
+
+    def reboot(self):
+        """Reboots the guest; returns when it takes commands again."""
+        self.start('reboot -f')
+        self.wait_for(b'#ready', 180)
 
     def dmesg(self):
         with open(self.path('console.log'), errors='replace') as log:

@@ -36,6 +36,7 @@ LAYERS = {
 BLOCKS = {
     'vfio_user': [], 'pci': ['vfio_user'], 'regs': [], 'mem': ['regs'], 'isa': ['mem'],
     'ih': ['mem', 'regs'], 'psp': ['mem', 'regs', 'ih'], 'sdma': ['mem', 'regs', 'ih'],
+    'video': ['mem', 'regs', 'ih'],
     'cp': ['mem', 'regs', 'isa', 'ih', 'sdma'], 'iov': ['regs', 'mem', 'pci', 'cp', 'ih'],
 }
 
@@ -126,6 +127,7 @@ DEF_RULES = {
     'pf-driver/hw/fields.def': {'FIELD': ((0, 1), None)},
     'pf-driver/hw/pm4.def': {'PM4': ((0,), 1)},
     'pf-driver/hw/sdma.def': {'SDMA': ((0,), 1)},
+    'pf-driver/hw/mmsch.def': {'MMSCH': ((0,), 1)}, 'pf-driver/hw/video.def': {'VIDEO': ((0,), 1)},
     'pf-driver/hw/mailbox.def': {'MAILBOX_TO_PF': ((0,), 1), 'MAILBOX_TO_VF': ((0,), 1)},
 }
 

@@ -404,6 +404,48 @@ Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
     return correcting.worst_gap_us <= limits.max_gap_us ? correcting : fair;
 }
 
+namespace {
+
+/// The longest slice of `vf`, less what it owes.
+std::int64_t advance_us(const Plan& plan, const Claim& claim) {
+    std::int64_t longest_us = 0;
+    for (const Entry& entry : plan.entries)
+        if (entry.vf == claim.vf) longest_us = std::max<std::int64_t>(longest_us, entry.quantum_us);
+    return std::max<std::int64_t>(0, longest_us - claim.debt_ns / kNsPerUs);
+}
+
+/// Part of `sum_us` of advances, in 1/1024, that keeps `claim` within half a slice.
+std::int64_t bearable_1024ths(const Plan& plan, const Claim& claim, std::int64_t sum_us,
+                              std::int64_t weights) {
+    const std::int64_t behind = sum_us * claim.weight;  // times the sum of weights
+    const std::int64_t bound = std::int64_t{plan.quantum_us} * weights / 2;
+    return behind <= bound ? 1024 : 1024 * bound / behind;
+}
+
+}  // namespace
+
+std::vector<Entry> reserve_of(const Plan& plan, std::span<const Claim> claims) {
+    if (claims.size() < 2) return {};
+    std::int64_t weights = 0, sum_us = 0;
+    std::map<std::uint32_t, std::int64_t> advances_us;
+    for (const Claim& claim : claims) {
+        weights += claim.weight;
+        if (!claim.may_wake) continue;
+        sum_us += advances_us[claim.vf] = advance_us(plan, claim);
+    }
+    std::int64_t part = 1024;
+    for (const Claim& claim : claims) {
+        const auto own = advances_us.find(claim.vf);
+        const std::int64_t others_us = sum_us - (own == advances_us.end() ? 0 : own->second);
+        part = std::min(part, bearable_1024ths(plan, claim, others_us, weights));
+    }
+    std::vector<Entry> reserve;
+    for (const auto& [vf, us] : advances_us)
+        if (us * part / 1024 >= kMinQuantumUs)
+            reserve.push_back({vf, static_cast<std::uint32_t>(us * part / 1024)});
+    return reserve;
+}
+
 bool is_fair_table(std::span<const Entry> entries, std::span<const Claim> claims) {
     std::map<std::uint32_t, std::uint64_t> totals;
     std::uint64_t sum_us = 0, weights = 0;

@@ -8,7 +8,8 @@
 // virtual deadline first), which bounds every lag by one quantum, or one that keeps the lags
 // smaller still where the weights allow it: 1:1:2:4 within half a quantum, which leaves the rest
 // for overruns. If the lags there are make that impossible they are paid back, at most a quantum
-// per table (Plan::corrects); the owner of such a table replaces it after one cycle.
+// per table (Plan::corrects); the owner of such a table replaces it after one cycle. Beside the
+// table goes its reserve: advances for VFs that may wake while it is in force.
 //
 // Pure: no clock, no I/O. All arithmetic is exact (integer microseconds and nanoseconds, 128 bits
 // where products meet). Called by GpuSchedule; tested against a GPS fluid oracle of its own.
@@ -35,8 +36,10 @@ struct Claim {
     std::uint32_t vf = 0;
     std::uint32_t weight = kDefaultWeight;
     std::uint32_t quantum_us = kDefaultQuantumUs;  ///< longest slice it wants
-    std::int64_t lag_ns = 0;  ///< > 0: it is owed; of all claims about 0 in sum
-    bool is_asleep = false;   ///< no work lately: spread evenly over the order of the others
+    std::int64_t lag_ns = 0;   ///< > 0: it is owed; of all claims about 0 in sum
+    bool is_asleep = false;    ///< no work lately: spread evenly over the order of the others
+    bool may_wake = false;     ///< no work now: gets a place in the reserve
+    std::int64_t debt_ns = 0;  ///< with may_wake: what it still owes, off its place there
 };
 
 struct Limits {
@@ -64,6 +67,11 @@ struct Plan {
 /// The table for `claims` (at most 16, distinct VFs, weights and quanta in range). NoSchedule, with
 /// the numbers that would work, if the gap limit cannot be kept.
 Result<Plan> plan(std::span<const Claim> claims, const Limits& limits);
+
+/// Who may pre-empt a running slice on waking while `plan` is in force, and for how long: as long
+/// as its longest slice, less its debt; all of them so that nobody else falls behind by more than
+/// half a slice, even if all wake at once. What is too short to run is left out.
+std::vector<Entry> reserve_of(const Plan& plan, std::span<const Claim> claims);
 
 /// True if `entries` give each claim's VF its exact part and hold no other VF.
 bool is_fair_table(std::span<const Entry> entries, std::span<const Claim> claims);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Priority of threads. A thread that must act on time runs under SCHED_FIFO, before every normal
-// thread of the host (docs/decisions/0004). Best effort: without CAP_SYS_NICE nothing changes and
-// the calls return false.
+// thread of the host (docs/decisions/0004), and does not wait for the host to read its pages back.
+// Best effort: without CAP_SYS_NICE and CAP_IPC_LOCK nothing changes and the calls return false.
 #pragma once
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 namespace vgpu::softgpu {
 
@@ -24,6 +25,11 @@ inline bool make_real_time(pthread_t thread, int priority) {
 inline void make_normal(pthread_t thread) {
     const sched_param parameters{.sched_priority = 0};
     (void)pthread_setschedparam(thread, SCHED_OTHER, &parameters);
+}
+
+/// What this process has touched once stays in memory; the rest is not brought in.
+inline bool lock_memory() {
+    return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }
 
 }  // namespace vgpu::softgpu

@@ -163,12 +163,15 @@ std::uint32_t set_scratch(const aql_queue& owner, DispatchState& state) {
     return 0;
 }
 
-void describe(const aql_kernel_dispatch& packet, const aql_kernel_descriptor& kernel,
-              isa::DispatchSpec& spec) {
+void describe(const Queue& queue, const aql_kernel_dispatch& packet,
+              const aql_kernel_descriptor& kernel, isa::DispatchSpec& spec) {
     spec.entry =
         packet.kernel_object + static_cast<std::uint64_t>(kernel.kernel_code_entry_byte_offset);
     spec.pgm_rsrc1 = kernel.compute_pgm_rsrc1;
-    spec.pgm_rsrc2 = kernel.compute_pgm_rsrc2;
+    // whether there is a trap handler is the driver's to say (MQD), not the program's
+    const std::uint32_t has_trap =
+        HW_GET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, queue.sh(REG_GC_COMPUTE_PGM_RSRC2));
+    spec.pgm_rsrc2 = HW_SET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, kernel.compute_pgm_rsrc2, has_trap);
     spec.code_properties = kernel.kernel_code_properties;
     spec.group_size = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
     spec.grid_size = {packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
@@ -194,7 +197,7 @@ Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
         !core.memory.read(queue.vmid(), queue_address(queue), bytes_of(owner)))
         return stop_with_fault(core, queue);
     DispatchState state;
-    describe(packet, kernel, state.spec);
+    describe(queue, packet, kernel, state.spec);
     state.spec.packet_address = raw(packet_address(queue, queue.state.next));
     state.spec.queue_address = raw(queue_address(queue));
     state.spec.dispatch_id = queue.state.next;
@@ -350,6 +353,25 @@ std::uint64_t completion_signal_of(const Bytes64& bytes) {
     return load<std::uint64_t>(bytes, offsetof(aql_kernel_dispatch, completion_signal));
 }
 
+/// Where the time stamps of the packet at `next` begin: null unless it has a signal and the queue
+/// is profiled. Barriers and vendor packets are stamped like kernels; runtimes time events with
+/// them.
+const std::uint64_t* profiled_since(Core& core, const Queue& queue, std::uint64_t signal) {
+    if (signal == 0) return nullptr;
+    const auto properties = core.memory.load32(
+        queue.vmid(), offset(queue_address(queue), offsetof(aql_queue, queue_properties)));
+    const bool is_profiled = properties && (*properties & AQL_QUEUE_ENABLE_PROFILING) != 0;
+    return is_profiled ? &queue.state.packet_ticks : nullptr;
+}
+
+/// The packet at `next` is done.
+bool finish_next(Core& core, Queue& queue, std::uint64_t signal) {
+    const std::uint64_t index = queue.state.next++;
+    finish_packet(core, queue, index, signal, profiled_since(core, queue, signal));
+    queue.state.packet_ticks = 0;
+    return queue.state.halt == Halt::None;
+}
+
 /// Looks at the packet at `next`; true if the queue may go on at once.
 bool run_one(Core& core, Queue& queue) {
     QueueState& state = queue.state;
@@ -374,14 +396,13 @@ bool run_one(Core& core, Queue& queue) {
         core.fault(queue);
         return false;
     }
+    if (state.packet_ticks == 0) state.packet_ticks = core.ticks();
     switch (execute(core, queue, bytes, *header)) {
-        case Verdict::Finished: {
-            const std::uint64_t index = state.next++;
-            finish_packet(core, queue, index, completion_signal_of(bytes), nullptr);
-            return state.halt == Halt::None;
-        }
+        case Verdict::Finished:
+            return finish_next(core, queue, completion_signal_of(bytes));
         case Verdict::Launched:
             ++state.next;
+            state.packet_ticks = 0;
             return true;
         case Verdict::Entered:
             return true;
@@ -398,9 +419,7 @@ bool run_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
     result = run_pm4(core, queue, budget);
     if (state.frame_count != 0 || state.halt != Halt::None) return false;
     state.in_aql_ib = 0;
-    const std::uint64_t index = state.next++;
-    finish_packet(core, queue, index, state.aql_signal, nullptr);
-    return state.halt == Halt::None;
+    return finish_next(core, queue, state.aql_signal);
 }
 
 bool wakes_up(Core& core, Queue& queue) {

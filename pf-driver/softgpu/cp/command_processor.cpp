@@ -100,10 +100,15 @@ void log_illegal_instruction(const Core& core, const isa::RunResult& result) {
 void settle_wave_error(Core& core, Dispatch& kernel, const isa::RunResult& result) {
     switch (result.reason) {
         case isa::StopReason::Fault:
+            if (result.is_handled) {
+                core.count_fault(kernel.state.vmid, result.fault);
+                break;
+            }
             core.fault(core.queue(kernel.state.queue), kernel.state.vmid, result.fault);
             break;
         case isa::StopReason::IllegalInstruction:
             ++core.counters.illegal_instructions;
+            if (result.is_handled) break;
             log_illegal_instruction(core, result);
             fail_kernel(core, kernel, AQL_QUEUE_ERROR_ILLEGAL_INSTRUCTION);
             break;
@@ -213,7 +218,12 @@ std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
     std::unique_ptr<isa::DecodeCache>& cache = lane.caches[raw(vmid)];
     if (!cache) cache = std::make_unique<isa::DecodeCache>(core.code_epoch[raw(vmid)]);
     port->clear_fault();
-    return GroupLoan{resident, &resident->group, port.get(), cache.get(), core.apertures(vmid)};
+    return GroupLoan{resident,
+                     &resident->group,
+                     port.get(),
+                     cache.get(),
+                     core.apertures(vmid),
+                     core.trap_handler(core.queue(resident->owner->state.queue), vmid)};
 }
 
 void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& result,
@@ -224,7 +234,7 @@ void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& re
     const bool is_dropped = kernel.is_dropped;
     const QueueId queue = kernel.state.queue;
     if (!is_dropped)
-        for (const std::uint32_t payload : messages) core.raise_message(kernel.state.vmid, payload);
+        for (const Message& message : messages) core.raise_message(kernel.state.vmid, message);
     if (result.reason == isa::StopReason::Trap) resume_wave(*loan.group, result.wave);
     const Return how = kReturns[static_cast<std::size_t>(result.reason)];
     core.counters.workgroups += how == Return::Ended ? 1 : 0;

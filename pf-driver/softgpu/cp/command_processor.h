@@ -53,10 +53,21 @@ struct GroupLoan {
     mem::Port* port = nullptr;
     isa::DecodeCache* cache = nullptr;
     isa::Apertures apertures;
+    isa::TrapHandler trap;
 };
 
-/// Payloads of s_sendmsg(MSG_INTERRUPT) that a group sent while it was on loan.
-using Messages = std::vector<std::uint32_t>;
+/// s_sendmsg(MSG_INTERRUPT) of a wave; a number alone is a message of nowhere in particular.
+struct Message {
+    std::uint32_t payload = 0;
+    std::uint32_t hw_id = 0;     ///< HW_ID of the wave
+    bool is_privileged = false;  ///< its trap handler sent it
+
+    Message(std::uint32_t data) : payload(data) {}
+    Message(const isa::WaveState& sender, std::uint32_t data)
+        : payload(data), hw_id(sender.hw_id), is_privileged(sender.is_privileged != 0) {}
+};
+/// What a group sent while it was on loan.
+using Messages = std::vector<Message>;
 
 class CommandProcessor final : public PacketSource {
 public:

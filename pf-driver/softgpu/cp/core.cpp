@@ -19,7 +19,7 @@ Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, 
       services(services_),
       clock(clock_),
       memory(services_),
-      dispatcher(spec_.compute_units),
+      dispatcher(spec_.compute_units, queues),
       lanes(spec_.workers) {
     for (unsigned i = 0; i < kQueues; ++i) queues[i].id = QueueId{static_cast<std::uint8_t>(i)};
 }
@@ -40,6 +40,14 @@ isa::Apertures Core::apertures(Vmid vmid) const {
     return apertures;
 }
 
+isa::TrapHandler Core::trap_handler(const Queue& queue, Vmid vmid) const {
+    // KFD numbers a process's doorbells in 8-byte units from the start of its page
+    constexpr unsigned kDoorbellIdShift = 1;
+    return {.base = scheduler.trap_base[raw(vmid)],
+            .memory = scheduler.trap_memory[raw(vmid)],
+            .doorbell_id = raw(queue.doorbell()) >> kDoorbellIdShift};
+}
+
 void Core::raise(const Queue& queue, ih_source source, std::uint32_t data0) {
     ih_iv_entry entry{};
     entry.client_id = IH_CLIENT_GRBM_CP;
@@ -55,7 +63,9 @@ void Core::raise_eop(const Queue& queue, std::uint32_t context_id) {
     raise(queue, IH_SOURCE_CP_EOP, context_id);
 }
 
-void Core::raise_message(Vmid vmid, std::uint32_t payload) {
+void Core::raise_message(Vmid vmid, const Message& message) {
+    const std::uint32_t payload = message.payload;
+    const std::uint32_t hw_id = message.hw_id;
     constexpr unsigned kHiShift = SQ_INTERRUPT_0__DATA__WIDTH;
     constexpr unsigned kTopShift = kHiShift + SQ_INTERRUPT_0__DATA_HI__WIDTH;
     ih_iv_entry entry{};
@@ -64,6 +74,12 @@ void Core::raise_message(Vmid vmid, std::uint32_t payload) {
     entry.vmid = raw(vmid);
     entry.pasid = services.pasid_of(vmid);
     entry.source_data[0] = HW_PREP(SQ_INTERRUPT_0, DATA, payload) |
+                           HW_PREP(SQ_INTERRUPT_0, SH_ID, HW_GET(SQ_WAVE_HW_ID, SH_ID, hw_id)) |
+                           HW_PREP(SQ_INTERRUPT_0, PRIV, message.is_privileged ? 1u : 0u) |
+                           HW_PREP(SQ_INTERRUPT_0, WAVE_ID, HW_GET(SQ_WAVE_HW_ID, WAVE_ID, hw_id)) |
+                           HW_PREP(SQ_INTERRUPT_0, SIMD_ID, HW_GET(SQ_WAVE_HW_ID, SIMD_ID, hw_id)) |
+                           HW_PREP(SQ_INTERRUPT_0, CU_ID, HW_GET(SQ_WAVE_HW_ID, CU_ID, hw_id)) |
+                           HW_PREP(SQ_INTERRUPT_0, SE_ID, HW_GET(SQ_WAVE_HW_ID, SE_ID, hw_id)) |
                            HW_PREP(SQ_INTERRUPT_0, ENCODING, IH_SQ_ENCODING_WAVE) |
                            HW_PREP(SQ_INTERRUPT_0, DATA_HI, payload >> kHiShift);
     entry.source_data[1] = HW_PREP(SQ_INTERRUPT_1, DATA, payload >> kTopShift);
@@ -81,10 +97,14 @@ void Core::fault(Queue& queue) {
 }
 
 void Core::fault(Queue& queue, Vmid vmid, const mem::Fault& what) {
-    ++counters.faults;
-    services.report_fault(vmid, what);
+    count_fault(vmid, what);
     halt(queue, Halt::Fault);
     dispatcher.drop(queue.id);
+}
+
+void Core::count_fault(Vmid vmid, const mem::Fault& what) {
+    ++counters.faults;
+    services.report_fault(vmid, what);
 }
 
 void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {

@@ -66,17 +66,20 @@ struct Core {
         return static_cast<std::uint64_t>(clock.now().count());
     }
     [[nodiscard]] isa::Apertures apertures(Vmid vmid) const;
+    [[nodiscard]] isa::TrapHandler trap_handler(const Queue& queue, Vmid vmid) const;
     Queue& queue(QueueId id) { return queues[raw(id)]; }
 
     /// End-of-pipe interrupt with a context id.
     void raise_eop(const Queue& queue, std::uint32_t context_id);
     void raise(const Queue& queue, ih_source source, std::uint32_t data0);
     /// s_sendmsg(MSG_INTERRUPT) of a wave.
-    void raise_message(Vmid vmid, std::uint32_t payload);
+    void raise_message(Vmid vmid, const Message& message);
 
     /// The last access of `memory` failed on behalf of the queue: report, count, halt, drop.
     void fault(Queue& queue);
     void fault(Queue& queue, Vmid vmid, const mem::Fault& what);
+    /// Reports and counts a fault that the wave's own trap handler deals with.
+    void count_fault(Vmid vmid, const mem::Fault& what);
     void halt(Queue& queue, Halt why);
     void refuse(Queue& queue, ih_source source, std::uint32_t header);
     void invalidate_code(std::uint16_t vmids);

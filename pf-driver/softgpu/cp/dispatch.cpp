@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "pf-driver/hw/fields.h"
+
 namespace vgpu::softgpu::cp {
 
 namespace {
@@ -12,7 +14,6 @@ constexpr std::size_t kSpareGroups = 64;
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
 /// Groups of one kernel in a stream: what all CUs hold at one wave each, and the one in excess.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
-constexpr unsigned kHwIdCuShift = 8;
 
 using Groups = std::vector<std::unique_ptr<ResidentGroup>>;
 
@@ -92,7 +93,7 @@ bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
     if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
     if (!may_start(dispatch)) return false;
-    return dispatch.resident() == 0 || occupancy_.can_take(dispatch.footprint);
+    return dispatch.resident() == 0 || occupancy_.can_take(dispatch.footprint, cu_mask(dispatch));
 }
 
 bool Dispatcher::has_runnable() const {
@@ -124,10 +125,24 @@ void Dispatcher::advance(DispatchState& state) {
     state.is_launched = 1;
 }
 
+CuMask Dispatcher::cu_mask(const Dispatch& dispatch) const {
+    return queues_[raw(dispatch.state.queue)].cu_mask();
+}
+
+std::uint32_t Dispatcher::hw_id(const DispatchState& state, std::uint32_t cu) const {
+    const CuPlace place = occupancy_.place(cu);
+    const QueuePlace queue = queues_[raw(state.queue)].place();
+    return HW_PREP(SQ_WAVE_HW_ID, CU_ID, place.cu) | HW_PREP(SQ_WAVE_HW_ID, SE_ID, place.engine) |
+           HW_PREP(SQ_WAVE_HW_ID, VM_ID, raw(state.vmid)) |
+           HW_PREP(SQ_WAVE_HW_ID, ME_ID, queue.me) | HW_PREP(SQ_WAVE_HW_ID, PIPE_ID, queue.pipe) |
+           HW_PREP(SQ_WAVE_HW_ID, QUEUE_ID, queue.queue);
+}
+
 std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch) {
     if (!may_start(dispatch)) return nullptr;
-    std::optional<std::uint32_t> cu = occupancy_.take(dispatch.footprint);
-    if (!cu && dispatch.resident() == 0) cu = occupancy_.force(dispatch.footprint);
+    const CuMask mask = cu_mask(dispatch);
+    std::optional<std::uint32_t> cu = occupancy_.take(dispatch.footprint, mask);
+    if (!cu && dispatch.resident() == 0) cu = occupancy_.force(dispatch.footprint, mask);
     if (!cu) return nullptr;
     std::unique_ptr<ResidentGroup> group;
     if (spare_.empty()) {
@@ -143,7 +158,7 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch) {
     isa::Placement placement;
     placement.group_id = dispatch.state.next;
     placement.first_scratch_slot = group->scratch_slot;
-    placement.hw_id = *cu << kHwIdCuShift;
+    placement.hw_id = hw_id(dispatch.state, *cu);
     isa::start_workgroup(group->group, dispatch.state.spec, placement);
     advance(dispatch.state);
     return group;

@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "pf-driver/softgpu/base/block.h"
@@ -77,7 +78,9 @@ struct Dispatch {
 
 class Dispatcher {
 public:
-    explicit Dispatcher(std::uint32_t compute_units) : occupancy_(compute_units) {}
+    /// `queues`: all of the VF by id; they say which CUs their work-groups may go to.
+    Dispatcher(std::uint32_t compute_units, std::span<const Queue> queues)
+        : queues_(queues), occupancy_(compute_units) {}
 
     /// Accepts a kernel that isa::check() and Footprint::fits_a_cu() allow.
     void start(const DispatchState& state);
@@ -137,6 +140,10 @@ private:
     [[nodiscard]] Result<> load_groups(Reader& in, Dispatch& dispatch);
     void remove_if(const std::function<bool(const Dispatch&)>& goes);
 
+    [[nodiscard]] CuMask cu_mask(const Dispatch& dispatch) const;
+    [[nodiscard]] std::uint32_t hw_id(const DispatchState& state, std::uint32_t cu) const;
+
+    const std::span<const Queue> queues_;
     Occupancy occupancy_;
     std::vector<Owned> dispatches_;
     std::size_t turn_ = 0;  ///< dispatch whose turn it is

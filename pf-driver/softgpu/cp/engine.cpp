@@ -24,7 +24,11 @@ struct Engine::Worker final : isa::MessageSink {
 
     /// The group comes back at once, so that the interrupt is raised while its kernel runs.
     void interrupt(std::uint32_t payload) override {
-        messages.push_back(payload);
+        messages.emplace_back(payload);
+        stop.store(true);
+    }
+    void interrupt_from(const isa::WaveState& sender, std::uint32_t payload) override {
+        messages.emplace_back(sender, payload);
         stop.store(true);
     }
 };
@@ -62,6 +66,7 @@ Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     context_ = &context;
     ++runs_;
     is_dry_.store(false);
+    has_worked_.store(false);
     stopping_.store(false);
     started_ = clock_.now();
     deadline_ = quantum ? std::optional(started_ + *quantum) : std::nullopt;
@@ -205,6 +210,7 @@ void Engine::serve(Worker& worker, Context& context) {
         const std::uint64_t seen = kicks_.load();
         if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
             worker.pause = spec_.poll_first;
+            has_worked_.store(true);
             is_dry_.store(false);
             continue;
         }
@@ -237,6 +243,7 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
         .apertures = loan.apertures,
         .reference_hz = spec_.reference_hz,
         .core_hz = spec_.core_hz,
+        .trap = loan.trap,
     };
     worker.run_sequence.fetch_add(1);
     isa::RunResult result = isa::run(*loan.group, context);
@@ -263,15 +270,63 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
     return turn;
 }
 
+/// True if nobody would kick this worker when the VF can go on: one worker looks for all.
+bool Engine::polls(const Worker& worker, Context& context) const {
+    if (worker.index != 0 || stopping_.load()) return false;
+    const std::lock_guard vf(context.lock);
+    return context.cp.waits_for_memory() ||
+           std::any_of(context.sources.begin(), context.sources.end(),
+                       [](const PacketSource* s) { return s->waits_for_memory(); });
+}
+
+/// Time until the dry spell is out_of_work()'s; zero or less: it is.
+Nanoseconds Engine::grace_left() const {
+    if (!has_worked_.load()) return Nanoseconds::zero();
+    return dry_since_ + spec_.idle_grace - clock_.now();
+}
+
+void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
+    is_told_ = true;
+    const VfId vf = context_->vf;  // a park may end the context's life once the lock is free
+    lock.unlock();
+    listener_.out_of_work(vf);
+    lock.lock();
+}
+
+/// Until there is a reason to look again or the run is over. The worker that finds everybody
+/// outside starts the dry spell and stays for its end; one that still is inside then takes over.
+void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
+                  std::uint64_t seen_kicks) {
+    const std::uint64_t run = runs_;
+    const auto poll_end = std::chrono::steady_clock::now() + worker.pause;
+    const auto is_awake = [&] {
+        return shutdown_ || phase_ != Phase::Running || runs_ != run || kicks_.load() != seen_kicks;
+    };
+    if (inside_ == 0 && !is_awake() && !is_dry_.exchange(true)) {
+        dry_since_ = clock_.now();
+        is_told_ = false;
+    }
+    while (!is_awake()) {
+        const bool is_watching = inside_ == 0 && is_dry_.load() && !is_told_;
+        const Nanoseconds left = is_watching ? grace_left() : Nanoseconds::max();
+        if (left <= Nanoseconds::zero()) {
+            tell_out_of_work(lock);
+            continue;
+        }
+        const auto now = std::chrono::steady_clock::now();
+        if (is_polling && now >= poll_end) return;
+        if (is_polling)
+            changed_.wait_until(lock, is_watching ? std::min(poll_end, now + left) : poll_end);
+        else if (is_watching)
+            changed_.wait_until(lock, now + left);
+        else
+            changed_.wait(lock);
+    }
+}
+
 /// Waits for a kick, or a while if only looking again helps. False: the run is over.
 bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
-    bool is_polling = false;
-    if (worker.index == 0 && !stopping_.load()) {  // one worker looks for all
-        const std::lock_guard vf(context.lock);
-        is_polling = context.cp.waits_for_memory() ||
-                     std::any_of(context.sources.begin(), context.sources.end(),
-                                 [](const PacketSource* s) { return s->waits_for_memory(); });
-    }
+    const bool is_polling = polls(worker, context);
     std::unique_lock lock(mutex_);
     const std::uint64_t run = runs_;
     leave(worker);
@@ -282,20 +337,8 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
         make_normal(worker.thread);
         lock.lock();
     }
-    const bool is_kicked = kicks_.load() != seen_kicks;
-    if (inside_ == 0 && !is_kicked && phase_ == Phase::Running && runs_ == run &&
-        !is_dry_.exchange(true)) {
-        const VfId vf = context.vf;  // a park may end the context's life once the lock is free
-        lock.unlock();
-        listener_.out_of_work(vf);
-        lock.lock();
-    }
     const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };
-    const auto is_awake = [&] { return is_over() || kicks_.load() != seen_kicks; };
-    if (is_polling)
-        changed_.wait_for(lock, worker.pause, is_awake);
-    else
-        changed_.wait(lock, is_awake);
+    if (!is_over()) doze(lock, worker, is_polling, seen_kicks);
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);
     if (is_over()) return false;

@@ -13,6 +13,11 @@
 // park() that was waiting returns nothing. Where the host allows it, who ends quanta runs in real
 // time, and so does a worker from the moment it is asked to leave until it has left.
 //
+// A VF that has worked and runs dry is out of work only after Spec::idle_grace: a guest that waits
+// for each packet before it submits the next would otherwise give up its slice with every packet.
+// The last worker out waits the grace, outside the VF, so a park or the end of the quantum is not
+// delayed by it. A VF that had nothing to do since run() has no such guest and gets no grace.
+//
 // Threads: any thread may call; park() without the VF lock, the others with or without it. The
 // listener is called by the engine's own threads without any lock held; it may call run() and
 // kick(), but not park().
@@ -59,6 +64,9 @@ public:
         std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
         std::chrono::microseconds poll_first{20};  ///< memory waits of the running VF are looked at
         std::chrono::microseconds poll_last{1000};  ///< this often, slower the longer they last
+        /// Longest dry spell that belongs to a stay; longer than a guest takes from a signal to
+        /// its next doorbell (tens of microseconds), short against a quantum.
+        std::chrono::microseconds idle_grace{100};
         std::uint64_t reference_hz = 27'000'000;
         std::uint64_t core_hz = 1'000'000'000;
     };
@@ -68,7 +76,7 @@ public:
         virtual ~Listener() = default;
         /// The VF has used up its quantum and is parked.
         virtual void quantum_expired(const RunReport& report) = 0;
-        /// The running VF has nothing to do; once per dry spell.
+        /// The running VF has had nothing to do for the idle grace; once per dry spell.
         virtual void out_of_work(VfId vf) = 0;
     };
 
@@ -104,6 +112,11 @@ private:
     [[nodiscard]] static Turn packet_turn(Context& context);
     [[nodiscard]] isa::RunResult run_group(Worker& worker, const GroupLoan& loan);
     [[nodiscard]] bool sleep(Worker& worker, Context& context, std::uint64_t seen_kicks);
+    [[nodiscard]] bool polls(const Worker& worker, Context& context) const;
+    void doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
+              std::uint64_t seen_kicks);
+    [[nodiscard]] Nanoseconds grace_left() const;
+    void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
     void leave(Worker& worker);
@@ -123,7 +136,10 @@ private:
     Context* context_ = nullptr;
     std::uint32_t inside_ = 0;  ///< workers that may touch the VF
     bool shutdown_ = false;
-    std::atomic<bool> is_dry_{false};  ///< out_of_work() called since the last progress
+    std::atomic<bool> is_dry_{false};      ///< nothing has moved since dry_since_
+    std::atomic<bool> has_worked_{false};  ///< in this stay
+    Nanoseconds dry_since_{};
+    bool is_told_ = false;  ///< out_of_work() called in this dry spell
     std::uint64_t runs_ = 0;
     std::optional<Nanoseconds> deadline_;
     Nanoseconds started_{};

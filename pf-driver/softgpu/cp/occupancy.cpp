@@ -20,7 +20,9 @@ bool Footprint::fits_a_cu() const {
     return waves <= kWavesPerCu && lds_bytes <= kLdsBytesPerCu && vgpr_bytes <= kVgprBytesPerCu;
 }
 
-Occupancy::Occupancy(std::uint32_t compute_units) : units_(std::max(compute_units, 1u)) {}
+Occupancy::Occupancy(std::uint32_t compute_units) : units_(std::max(compute_units, 1u)) {
+    deal();
+}
 
 void Occupancy::set_mask(std::uint64_t mask) {
     bool any = false;
@@ -30,10 +32,31 @@ void Occupancy::set_mask(std::uint64_t mask) {
     }
     // a VF without compute units could never finish a kernel: it keeps the first one
     if (!any) units_.front().is_allowed = true;
+    deal();
+}
+
+/// As ShaderArrays counts them for the driver: the n-th CU of the VF is in engine n modulo engines.
+void Occupancy::deal() {
+    std::uint32_t count = 0;
+    for (Unit& unit : units_) {
+        if (!unit.is_allowed) continue;
+        unit.place = {count % regs::ShaderArrays::kEngines, count / regs::ShaderArrays::kEngines};
+        ++count;
+    }
+}
+
+bool Occupancy::is_open(const Unit& unit, const CuMask& queue) {
+    return unit.is_allowed && bit(queue[unit.place.engine], unit.place.cu);
+}
+
+const CuMask& Occupancy::usable(const CuMask& queue) const {
+    const bool has_any = std::any_of(units_.begin(), units_.end(),
+                                     [&](const Unit& unit) { return is_open(unit, queue); });
+    return has_any ? queue : kAllCus;
 }
 
 bool Occupancy::has_room(const Unit& unit, const Footprint& need) {
-    return unit.is_allowed && unit.used.waves + need.waves <= kWavesPerCu &&
+    return unit.used.waves + need.waves <= kWavesPerCu &&
            unit.used.lds_bytes + need.lds_bytes <= kLdsBytesPerCu &&
            unit.used.vgpr_bytes + need.vgpr_bytes <= kVgprBytesPerCu;
 }
@@ -44,15 +67,18 @@ void Occupancy::add(Unit& unit, const Footprint& need) {
     unit.used.vgpr_bytes += need.vgpr_bytes;
 }
 
-bool Occupancy::can_take(const Footprint& need) const {
-    return std::any_of(units_.begin(), units_.end(),
-                       [&](const Unit& unit) { return has_room(unit, need); });
+bool Occupancy::can_take(const Footprint& need, const CuMask& queue) const {
+    const CuMask& mask = usable(queue);
+    return std::any_of(units_.begin(), units_.end(), [&](const Unit& unit) {
+        return is_open(unit, mask) && has_room(unit, need);
+    });
 }
 
-std::optional<std::uint32_t> Occupancy::take(const Footprint& need) {
+std::optional<std::uint32_t> Occupancy::take(const Footprint& need, const CuMask& queue) {
+    const CuMask& mask = usable(queue);
     for (std::uint32_t i = 0; i < units_.size(); ++i) {
         const std::uint32_t cu = (next_ + i) % compute_units();
-        if (!has_room(units_[cu], need)) continue;
+        if (!is_open(units_[cu], mask) || !has_room(units_[cu], need)) continue;
         add(units_[cu], need);
         next_ = cu + 1;
         return cu;
@@ -60,11 +86,12 @@ std::optional<std::uint32_t> Occupancy::take(const Footprint& need) {
     return std::nullopt;
 }
 
-std::uint32_t Occupancy::force(const Footprint& need) {
+std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
+    const CuMask& mask = usable(queue);
     std::uint32_t best = 0;
     std::uint32_t least = ~0u;
     for (std::uint32_t i = 0; i < units_.size(); ++i) {
-        if (!units_[i].is_allowed || units_[i].used.waves >= least) continue;
+        if (!is_open(units_[i], mask) || units_[i].used.waves >= least) continue;
         best = i;
         least = units_[i].used.waves;
     }

@@ -2,15 +2,19 @@
 //
 // Occupancy: which compute unit (CU) has room for another work-group. A CU of gfx900 holds 40
 // waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new groups.
+// A VF's CUs are dealt to the shader engines round robin, as its driver is told (ShaderArrays); in
+// these terms queues limit themselves to CUs (COMPUTE_STATIC_THREAD_MGMT_SE0..3).
 // What a group needs is known before it starts, so the memory of resident groups is bounded by the
 // number of CUs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "pf-driver/softgpu/isa/dispatch.h"
+#include "pf-driver/softgpu/regs/shader_arrays.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -30,17 +34,29 @@ struct Footprint {
     [[nodiscard]] bool fits_a_cu() const;
 };
 
+/// Where a CU is.
+struct CuPlace {
+    std::uint32_t engine = 0;
+    std::uint32_t cu = 0;  ///< in the array of the engine
+};
+/// CUs a queue may use, bit per CU, by shader engine.
+using CuMask = std::array<std::uint32_t, regs::ShaderArrays::kEngines>;
+inline constexpr CuMask kAllCus{~0u, ~0u, ~0u, ~0u};
+
 class Occupancy {
 public:
     explicit Occupancy(std::uint32_t compute_units);
 
     void set_mask(std::uint64_t mask);
-    [[nodiscard]] bool can_take(const Footprint& need) const;
+    /// A queue mask without a CU that the VF has means all of the VF's: such a queue could never
+    /// finish a kernel.
+    [[nodiscard]] bool can_take(const Footprint& need, const CuMask& queue) const;
     /// A CU with room, taken; nullopt if all are full.
-    [[nodiscard]] std::optional<std::uint32_t> take(const Footprint& need);
+    [[nodiscard]] std::optional<std::uint32_t> take(const Footprint& need, const CuMask& queue);
     /// Takes room on an allowed CU though it may be full: the one group that every kernel may have
     /// resident, so that an endless kernel cannot keep others out.
-    [[nodiscard]] std::uint32_t force(const Footprint& need);
+    [[nodiscard]] std::uint32_t force(const Footprint& need, const CuMask& queue);
+    [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }
     /// Accounts for a group restored from a stream.
     void retake(std::uint32_t cu, const Footprint& need);
     void release(std::uint32_t cu, const Footprint& need);
@@ -53,8 +69,12 @@ private:
     struct Unit {
         Footprint used;
         bool is_allowed = true;
+        CuPlace place;
     };
     [[nodiscard]] static bool has_room(const Unit& unit, const Footprint& need);
+    [[nodiscard]] static bool is_open(const Unit& unit, const CuMask& queue);
+    [[nodiscard]] const CuMask& usable(const CuMask& queue) const;
+    void deal();
     static void add(Unit& unit, const Footprint& need);
 
     std::vector<Unit> units_;

@@ -29,9 +29,23 @@ constexpr std::array<Place, 16> kDestination = {
     Place::Nowhere,  Place::Nowhere, Place::Memory,  Place::Nowhere, Place::Nowhere, Place::Nowhere,
     Place::Nowhere,  Place::Nowhere, Place::Nowhere, Place::Nowhere};
 
-enum ReleaseData : std::uint32_t { kDataNone = 0, kData32 = 1, kData64 = 2, kDataClock = 3 };
-enum ReleaseInterrupt : std::uint32_t { kInterruptNone = 0, kInterruptNever = 3 };
-enum ReleaseDestination : std::uint32_t { kToMemory = 0, kToL2 = 1 };
+/// What a RELEASE_MEM does, by INT_SEL.
+struct ReleaseAction {
+    bool is_known = false;
+    bool has_data = false;
+    bool has_interrupt = false;
+};
+// 5 and 6 compare memory first; no driver sends them, and what they compare is not published
+constexpr std::array<ReleaseAction, 8> kReleaseActions = {{
+    {true, true, false},  // NO_INTERRUPT
+    {true, false, true},  // INTERRUPT_ONLY
+    {true, true, true},   // INTERRUPT_AFTER_WRITE
+    {true, true, false},  // DATA_AFTER_CONFIRM
+    {true, true, true},   // INTERRUPT_ALWAYS
+    {},                   // INTERRUPT_IF_32
+    {},                   // INTERRUPT_IF_64
+    {},
+}};
 
 constexpr std::uint32_t kWaitMemory = 1;
 constexpr std::uint32_t kWaitWriteThenWait = 1;
@@ -128,17 +142,28 @@ bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     return memory.write(packet.vmid, GpuVa{packet.pair(4) + done}, buffer);
 }
 
+/// The device has no GDS, and the queue's write pointer is the doorbell's alone to move.
+bool is_release_possible(std::uint32_t select) {
+    const std::uint32_t to = HW_GET(RELEASE_MEM_2, DST_SEL, select);
+    return kReleaseActions[HW_GET(RELEASE_MEM_2, INT_SEL, select)].is_known &&
+           HW_GET(RELEASE_MEM_2, DATA_SEL, select) < PM4_RELEASE_GDS_DATA &&
+           (to == PM4_RELEASE_TO_MEMORY || to == PM4_RELEASE_TO_L2);
+}
+
 bool store_fence(Packet& packet) {
     Memory& memory = packet.core.memory;
     const std::uint64_t address = packet.pair(3);
     const std::uint64_t data = packet.pair(5);
     switch (HW_GET(RELEASE_MEM_2, DATA_SEL, packet.dword(2))) {
-        case kData32:
+        case PM4_RELEASE_DATA_32:
             return memory.store32(packet.vmid, GpuVa{address & kDwordMask}, low32(data));
-        case kData64:
+        case PM4_RELEASE_DATA_64:
             return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, data);
-        case kDataClock:
+        case PM4_RELEASE_GPU_CLOCK:
             return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, packet.core.ticks());
+        case PM4_RELEASE_CP_PERFCOUNTER:
+            // the counters of the CP have been started by nobody: there are no registers to do so
+            return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, 0);
         default:
             return true;
     }
@@ -203,19 +228,19 @@ Outcome handle_atomic_mem(Packet& packet) {
     return Outcome::Blocked;
 }
 
+/// Cache actions (TC_WB, TC_INV, TCL1_INV …) have nothing to do: memory is coherent.
 Outcome handle_release_mem(Packet& packet) {
     Queue& queue = packet.queue;
+    const std::uint32_t select = packet.dword(2);
+    if (!is_release_possible(select)) return Outcome::BadPacket;
     if (packet.core.dispatcher.in_flight(queue.id) != 0) {
         queue.state.wait.kind = WaitKind::Dispatches;
         return Outcome::Blocked;
     }
-    const std::uint32_t select = packet.dword(2);
-    const std::uint32_t to = HW_GET(RELEASE_MEM_2, DST_SEL, select);
-    if ((to == kToMemory || to == kToL2) && !store_fence(packet)) return Outcome::Fault;
-    const std::uint32_t interrupt = HW_GET(RELEASE_MEM_2, INT_SEL, select);
+    const ReleaseAction& action = kReleaseActions[HW_GET(RELEASE_MEM_2, INT_SEL, select)];
+    if (action.has_data && !store_fence(packet)) return Outcome::Fault;
     const std::uint32_t context = packet.body.size() > 6 ? packet.dword(7) : 0;
-    if (interrupt != kInterruptNone && interrupt != kInterruptNever)
-        packet.core.raise_eop(queue, context);
+    if (action.has_interrupt) packet.core.raise_eop(queue, context);
     return Outcome::Done;
 }
 

@@ -62,11 +62,24 @@ DoorbellIndex Queue::doorbell() const {
         HW_GET(CP_HQD_PQ_DOORBELL_CONTROL, OFFSET, reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL))};
 }
 
-std::uint8_t Queue::ring_id() const {
-    if (is_gfx()) return 0;
+QueuePlace Queue::place() const {
+    if (is_gfx()) return {};
     const unsigned index = raw(id);
-    const unsigned me = 1 + index / kHqdsPerMe;
-    return IH_CP_RING_ID(me, index / CP_QUEUES_PER_PIPE, index);
+    return {.me = 1 + index / kHqdsPerMe,
+            .pipe = index / CP_QUEUES_PER_PIPE % CP_PIPES_PER_MEC,
+            .queue = index % CP_QUEUES_PER_PIPE};
+}
+
+std::uint8_t Queue::ring_id() const {
+    const QueuePlace at = place();
+    return IH_CP_RING_ID(at.me, at.pipe, at.queue);
+}
+
+std::array<std::uint32_t, 4> Queue::cu_mask() const {
+    return {state.sh[MQD_STATIC_THREAD_MGMT_SE0 - MQD_SH_FIRST],
+            state.sh[MQD_STATIC_THREAD_MGMT_SE1 - MQD_SH_FIRST],
+            state.sh[MQD_STATIC_THREAD_MGMT_SE2 - MQD_SH_FIRST],
+            state.sh[MQD_STATIC_THREAD_MGMT_SE3 - MQD_SH_FIRST]};
 }
 
 void Queue::load_pointers() {

@@ -94,7 +94,9 @@ struct QueueState {
     Wait wait;
     std::uint64_t stop_deadline = 0;  ///< ns; scheduler queue: when its UNMAP_QUEUES gives up
     std::uint64_t aql_signal = 0;     ///< completion signal of the PM4-IB packet being executed
-    std::uint32_t done = 0;           ///< AQL: bit i: packet rptr + i has completed
+    std::uint64_t packet_ticks =
+        0;                   ///< AQL: when the packet at `next` was first looked at; 0: not yet
+    std::uint32_t done = 0;  ///< AQL: bit i: packet rptr + i has completed
     std::uint16_t pasid = 0;
     std::uint8_t frame_count = 0;
     QueuePhase phase = QueuePhase::Idle;
@@ -106,6 +108,13 @@ struct QueueState {
     std::uint8_t is_unmapping = 0;  ///< scheduler queue: its UNMAP_QUEUES has begun
     QueueId stopped_by = kNoQueue;  ///< scheduler queue whose UNMAP_QUEUES waits for it
     std::uint8_t is_draining = 0;   ///< Stopping without save area: what is in flight runs out
+};
+
+/// Where a queue is in the hardware's terms; the gfx ring is 0, 0, 0.
+struct QueuePlace {
+    std::uint32_t me = 0;
+    std::uint32_t pipe = 0;
+    std::uint32_t queue = 0;
 };
 
 struct Queue {
@@ -134,6 +143,9 @@ struct Queue {
     [[nodiscard]] bool listens_to(DoorbellIndex index) const;
     [[nodiscard]] DoorbellIndex doorbell() const;
     [[nodiscard]] std::uint8_t ring_id() const;  ///< for interrupt vectors
+    [[nodiscard]] QueuePlace place() const;
+    /// COMPUTE_STATIC_THREAD_MGMT_SE0..3: a bit per CU by shader engine.
+    [[nodiscard]] std::array<std::uint32_t, 4> cu_mask() const;
 
     /// Registers to pointers (activation) and pointers to registers (unmapping, reads).
     void load_pointers();

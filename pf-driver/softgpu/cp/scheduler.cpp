@@ -55,6 +55,20 @@ std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     return unused ? unused : idle;
 }
 
+/// SQ_SHADER_TBA and TMA: 40 bits of an address in units of 256 bytes each, then flags.
+std::uint64_t trap_address(const Packet& packet, std::size_t dword) {
+    constexpr unsigned kBits = 40;
+    constexpr unsigned kUnitShift = 8;
+    return (packet.pair(dword) & ((1ull << kBits) - 1)) << kUnitShift;
+}
+
+void map_trap_handler(Packet& packet, Vmid vmid) {
+    SchedulerState& scheduler = packet.core.scheduler;
+    const bool has_handler = HW_GET(MAP_PROCESS_7, TRAP_EN, packet.dword(7)) != 0;
+    scheduler.trap_base[raw(vmid)] = has_handler ? trap_address(packet, 6) : 0;
+    scheduler.trap_memory[raw(vmid)] = has_handler ? trap_address(packet, 8) : 0;
+}
+
 Fit map_process(Packet& packet) {
     Core& core = packet.core;
     const auto pasid = static_cast<std::uint16_t>(HW_GET(MAP_PROCESS_1, PASID, packet.dword(1)));
@@ -71,6 +85,7 @@ Fit map_process(Packet& packet) {
     if (!has_queues(core, *vmid)) process.mapped_at = core.now_ns();
     scheduler.sh_mem_bases[raw(*vmid)] = packet.dword(4);
     scheduler.sh_mem_config[raw(*vmid)] = packet.dword(5);
+    map_trap_handler(packet, *vmid);
     scheduler.run_list.vmid = raw(*vmid);
     core.services.set_process(*vmid, process.root, pasid);
     core.invalidate_code(static_cast<std::uint16_t>(1u << raw(*vmid)));

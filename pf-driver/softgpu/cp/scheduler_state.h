@@ -58,6 +58,8 @@ struct SchedulerState {
     std::array<ProcessState, CP_VMIDS> processes{};
     std::array<std::uint32_t, CP_VMIDS> sh_mem_bases{};
     std::array<std::uint32_t, CP_VMIDS> sh_mem_config{};
+    std::array<std::uint64_t, CP_VMIDS> trap_base{};    ///< address of the trap handler; 0: none
+    std::array<std::uint64_t, CP_VMIDS> trap_memory{};  ///< SQ_SHADER_TMA, as an address
     std::array<SdmaSlot, kSdmaSlots> sdma{};
     RunListState run_list;
 };

@@ -507,7 +507,8 @@ bool is_branch(Op op) {
         case Encoding::Sopp:
             return enc::ends_block_sopp(op);
         case Encoding::Sop1:
-            return op == Op::s_setpc_b64 || op == Op::s_swappc_b64 || op == Op::s_set_gpr_idx_idx;
+            return op == Op::s_setpc_b64 || op == Op::s_swappc_b64 || op == Op::s_rfe_b64 ||
+                   op == Op::s_set_gpr_idx_idx;
         case Encoding::Sopk:
             return op == Op::s_setreg_b32 || op == Op::s_setreg_imm32_b32 || op == Op::s_call_b64;
         case Encoding::Sopc:

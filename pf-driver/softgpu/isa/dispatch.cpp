@@ -13,12 +13,14 @@ using std::uint32_t;
 using std::uint64_t;
 
 // COMPUTE_PGM_RSRC1
-constexpr unsigned kVgprBlocksFirst = 0, kVgprBlocksBits = 6, kFloatModeFirst = 12,
-                   kFloatModeBits = 8, kDx10Clamp = 21, kIeee = 23, kFp16Overflow = 26;
+constexpr unsigned kVgprBlocksFirst = 0, kVgprBlocksBits = 6, kSgprBlocksFirst = 6,
+                   kSgprBlocksBits = 4, kFloatModeFirst = 12, kFloatModeBits = 8, kDx10Clamp = 21,
+                   kIeee = 23, kFp16Overflow = 26;
 // COMPUTE_PGM_RSRC2
-constexpr unsigned kScratchEnable = 0, kUserSgprsFirst = 1, kUserSgprsBits = 5, kGroupIdFirst = 7,
-                   kGroupInfo = 10;
+constexpr unsigned kScratchEnable = 0, kUserSgprsFirst = 1, kUserSgprsBits = 5, kTrapPresent = 6,
+                   kExceptionsFirst = 24, kExceptionsBits = 7, kGroupIdFirst = 7, kGroupInfo = 10;
 // MODE register
+constexpr unsigned kModeExceptionsFirst = 12;
 constexpr uint32_t kModeDx10Clamp = 1u << 8, kModeIeee = 1u << 9, kModeFp16Overflow = 1u << 23;
 
 constexpr uint32_t kMaxGroupItems = 1024, kMaxUserSgprs = 16, kVgprGranule = 4;
@@ -102,10 +104,11 @@ void write_system_sgprs(SgprWriter& out, const DispatchSpec& spec, const Placeme
         out.word((placement.first_scratch_slot + wave) * spec.scratch_wave_bytes);
 }
 
-uint32_t mode_of(uint32_t rsrc1) {
+uint32_t mode_of(uint32_t rsrc1, uint32_t rsrc2) {
+    const auto exceptions = static_cast<uint32_t>(bits(rsrc2, kExceptionsFirst, kExceptionsBits));
     const auto float_mode = static_cast<uint32_t>(bits(rsrc1, kFloatModeFirst, kFloatModeBits));
-    return float_mode | (bit(rsrc1, kDx10Clamp) ? kModeDx10Clamp : 0) |
-           (bit(rsrc1, kIeee) ? kModeIeee : 0) |
+    return float_mode | (exceptions << kModeExceptionsFirst) |
+           (bit(rsrc1, kDx10Clamp) ? kModeDx10Clamp : 0) | (bit(rsrc1, kIeee) ? kModeIeee : 0) |
            (bit(rsrc1, kFp16Overflow) ? kModeFp16Overflow : 0);
 }
 
@@ -122,6 +125,19 @@ uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32
         wave.vgprs[2].lane[lane] = item / size[0] / size[1];
     }
     return exec;
+}
+
+/// What the hardware leaves in the trap temporaries for debuggers: the packet, the group's place in
+/// the grid, the wave's place in the group (ROCr trap handler; ROCdbgapi, architecture gfx9).
+void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
+                            uint32_t wave) {
+    constexpr uint32_t kTtmp6 = static_cast<uint32_t>(ScalarReg::Ttmp0) + 6;
+    constexpr uint32_t kPacketMask = 0x1ff'ffff, kNoScratch = 1u << 6;
+    out.seek(kTtmp6);
+    out.word(static_cast<uint32_t>(spec.dispatch_id) & kPacketMask);
+    out.word(0);
+    for (const uint32_t id : placement.group_id) out.word(id);
+    out.word(wave | (bit(spec.pgm_rsrc2, kScratchEnable) ? 0 : kNoScratch));
 }
 
 std::array<uint32_t, 3> actual_size(const DispatchSpec& spec, const Placement& placement) {
@@ -182,13 +198,18 @@ void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement
         wave.state = {};
         wave.resize_vgprs(vgprs_per_wave(spec));
         wave.state.pc = spec.entry;
-        wave.state.mode = mode_of(spec.pgm_rsrc1);
+        wave.state.mode = mode_of(spec.pgm_rsrc1, spec.pgm_rsrc2);
         wave.state.hw_id = placement.hw_id + i;
         wave.state.wave_in_group = static_cast<std::uint8_t>(i);
         wave.state.scalar[static_cast<std::size_t>(ScalarReg::M0)] = ~0u;
         SgprWriter sgprs(wave.state);
         write_user_sgprs(sgprs, spec);
         write_system_sgprs(sgprs, spec, placement, i, waves);
+        write_trap_temporaries(sgprs, spec, placement, i);
+        wave.state.is_trap_enabled = bit(spec.pgm_rsrc2, kTrapPresent) ? 1 : 0;
+        // counted in halves of a block (2 * n - 2)
+        wave.state.sgpr_blocks =
+            static_cast<std::uint8_t>(bits(spec.pgm_rsrc1, kSgprBlocksFirst, kSgprBlocksBits) / 2);
         wave.state.set_pair(ScalarReg::Exec, write_local_ids(wave, size, i * kLanes));
     }
 }

@@ -33,8 +33,16 @@ using f64 = double;
 namespace mode {
 inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
                      kDenormDoubleShift = 6, kFloatBits = 0xff, kFloatDefault = 0xf0,
-                     kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27;
+                     kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27,
+                     kExceptionShift = 12, kException = 0x7fu << kExceptionShift;
 }
+
+/// TRAPSTS register fields.
+namespace trapsts {
+inline constexpr u32 kDivideByZero = 1u << 2, kIntegerDivideByZero = 1u << 6;
+inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,
+                     kXnackError = 1u << 28;
+}  // namespace trapsts
 
 struct Env {
     WaveState& wave;

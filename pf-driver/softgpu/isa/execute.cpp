@@ -35,8 +35,8 @@ private:
 enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
 bool is_usual(const WaveState& wave, const Block& block) {
-    return (wave.mode & (mode::kFloatBits | mode::kGprIndex)) == mode::kFloatDefault &&
-           block.vgprs_needed <= wave.vgpr_count;
+    constexpr u32 bits = mode::kFloatBits | mode::kException | mode::kGprIndex;
+    return (wave.mode & bits) == mode::kFloatDefault && block.vgprs_needed <= wave.vgpr_count;
 }
 
 /// One run() call.
@@ -50,7 +50,8 @@ private:
     Turn turn(Wave& wave, u64 limit);
     Outcome run_block(Env& env, const Block& block, u64 limit);
     Turn event(const Env& env, Outcome outcome);
-    Turn fetch_fault(const WaveState& wave);
+    Turn fetch_fault(WaveState& wave);
+    bool enter_trap(WaveState& wave, u64 pc, u32 trap_id) const;
     void release_barrier();
     [[nodiscard]] bool pick_wave();
     [[nodiscard]] u32 running() const;
@@ -85,8 +86,28 @@ Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     env.wave.retired += done;
     result_.retired += done;
     if (outcome == Outcome::Jump) return Outcome::Next;
+    if (outcome == Outcome::JumpAndYield) return Outcome::Yield;
     env.wave.pc = failed ? last_->pc : last_->pc + last_->size;
     return outcome;
+}
+
+/// The trap handler finds the PC of the instruction and the trap id (0: an exception) in TTMP0 and
+/// TTMP1; PC_REWIND and HT stay 0 because every event is precise and none comes from the host
+/// (Vega ISA manual, "Trap and Exception registers"). False: there is none to enter.
+bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
+    constexpr unsigned kTrapIdShift = 48;
+    const bool may_enter = wave.is_trap_enabled != 0 && wave.is_privileged == 0;
+    if (!may_enter || context_.trap.base == 0) return false;
+    wave.set_pair(ScalarReg::Ttmp0, pc | (u64{trap_id} << kTrapIdShift));
+    wave.is_privileged = 1;
+    wave.pc = context_.trap.base;
+    return true;
+}
+
+/// By Outcome of an exception: what TRAPSTS says about it.
+u32 exception_bits(Outcome outcome) {
+    if (outcome == Outcome::Illegal) return trapsts::kIllegalInstruction;
+    return outcome == Outcome::Fault ? trapsts::kMemoryViolation | trapsts::kXnackError : 0;
 }
 
 Turn Runner::event(const Env& env, Outcome outcome) {
@@ -100,11 +121,16 @@ Turn Runner::event(const Env& env, Outcome outcome) {
     result_.wave = env.wave.wave_in_group;
     result_.pc = env.wave.pc;
     result_.words = last_->words;
-    if (outcome == Outcome::Trap) env.wave.phase = WavePhase::Halted;
+    if (outcome == Outcome::Trap) {
+        env.wave.phase = WavePhase::Halted;
+        return Turn::Event;
+    }
+    env.wave.trapsts |= exception_bits(outcome);
+    result_.is_handled = enter_trap(env.wave, last_->pc, 0);
     return Turn::Event;
 }
 
-Turn Runner::fetch_fault(const WaveState& wave) {
+Turn Runner::fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
     result_.wave = wave.wave_in_group;
     result_.pc = wave.pc;
@@ -112,6 +138,8 @@ Turn Runner::fetch_fault(const WaveState& wave) {
     if (!context_.port.has_fault())
         result_.fault = {mem::FaultKind::OutOfRange, mem::Access::Execute, GpuVa{wave.pc}};
     context_.port.clear_fault();
+    wave.trapsts |= exception_bits(Outcome::Fault);
+    result_.is_handled = enter_trap(wave, wave.pc, 0);
     return Turn::Event;
 }
 
@@ -132,6 +160,12 @@ Turn Runner::turn(Wave& wave, u64 limit) {
         if (block == nullptr) return fetch_fault(wave.state);
         const Outcome outcome = run_block(env, *block, last - result_.retired);
         if (outcome == Outcome::Next) continue;
+        if (outcome == Outcome::Exception) {
+            (void)enter_trap(wave.state, wave.state.pc, 0);  // nobody to tell: only TRAPSTS says so
+            continue;
+        }
+        const bool is_trap = outcome == Outcome::Trap;
+        if (is_trap && enter_trap(wave.state, last_->pc, result_.trap_id)) continue;
         if (outcome != Outcome::Yield) return event(env, outcome);
         if (env.changed_phase) return Turn::PhaseChanged;
         return env.slept ? Turn::Slept : Turn::TimeUp;

@@ -29,12 +29,24 @@ public:
     virtual ~MessageSink() = default;
     /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave.
     virtual void interrupt(std::uint32_t payload) = 0;
+    /// The same, for those who want to know which wave it is and whether its trap handler sent it.
+    virtual void interrupt_from(const WaveState& /*sender*/, std::uint32_t payload) {
+        interrupt(payload);
+    }
 };
 
 /// Flat-address windows of LDS and scratch (SH_MEM_BASES); 4 GiB each.
 struct Apertures {
     std::uint64_t shared_base = 0x0001'0000'0000'0000;
     std::uint64_t private_base = 0x0002'0000'0000'0000;
+};
+
+/// Where waves of a process go on a trap or an exception (SQ_SHADER_TBA, TMA). It is entered by
+/// waves that have STATUS.TRAP_EN and are not in it already.
+struct TrapHandler {
+    std::uint64_t base = 0;         ///< address of its first instruction; 0: there is none
+    std::uint64_t memory = 0;       ///< address of its memory
+    std::uint32_t doorbell_id = 0;  ///< what s_sendmsg(MSG_GET_DOORBELL) answers
 };
 
 struct RunContext {
@@ -49,6 +61,7 @@ struct RunContext {
     Apertures apertures{};
     std::uint64_t reference_hz = 27'000'000;  ///< s_memrealtime
     std::uint64_t core_hz = 1'000'000'000;    ///< s_memtime
+    TrapHandler trap{};
 };
 
 enum class StopReason : std::uint8_t {
@@ -57,8 +70,8 @@ enum class StopReason : std::uint8_t {
     AllWavesEnded,
     Fault,               ///< `fault`, `lane`; pc is that of the instruction
     IllegalInstruction,  ///< `words`; pc is that of the instruction
-    Trap,                ///< `trap_id`; pc is behind s_trap, the wave is Halted
-    Halted,              ///< every wave that has not ended waits in s_sethalt
+    Trap,                ///< `trap_id`; nobody handles it: pc is behind s_trap, the wave is Halted
+    Halted,              ///< every wave that has not ended is halted
 };
 
 struct RunResult {
@@ -73,6 +86,7 @@ struct RunResult {
     mem::Fault fault{};
     std::array<std::uint32_t, 2> words{};
     std::uint32_t trap_id = 0;
+    bool is_handled = false;  ///< Fault, IllegalInstruction: the wave goes on in its trap handler
 };
 
 [[nodiscard]] RunResult run(Workgroup& group, const RunContext& context);

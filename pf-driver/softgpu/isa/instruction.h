@@ -79,11 +79,13 @@ enum class FloatClass : std::uint8_t { None, Single, DoubleOrHalf };
 /// What the engine does after an instruction.
 enum class Outcome : std::uint8_t {
     Next,
-    Jump,   ///< the wave's pc has been set
-    Yield,  ///< continue behind the instruction in the wave's next turn
-    Fault,  ///< memory; the pc stays
+    Jump,          ///< the wave's pc has been set
+    Yield,         ///< continue behind the instruction in the wave's next turn
+    JumpAndYield,  ///< the wave's pc has been set; continue there in its next turn
+    Fault,         ///< memory; the pc stays
     Illegal,
     Trap,
+    Exception,  ///< arithmetic, enabled in MODE; the result has been written
 };
 
 struct Env;

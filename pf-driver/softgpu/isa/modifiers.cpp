@@ -152,6 +152,79 @@ bool keep_inside(const Env& env, Instruction& i) {
     return i.dst_regs == 0 || i.dst + i.dst_regs <= env.vgprs;
 }
 
+// ---- arithmetic exceptions
+
+constexpr u32 kMxcsrFlags = 0x3f;
+
+/// A number of the operand's type on which no operation fails; `word` counts from the low one.
+u32 harmless_word(Type type, u32 word) {
+    constexpr u32 one = 0x3f800000, one_high = 0x3ff00000, two_halves = 0x3c003c00;
+    if (type == Type::f64) return word == 0 ? 0 : one_high;
+    return type == Type::f16 ? two_halves : one;
+}
+
+/// The operation works on all lanes, and host flags do not say which lane raised them: while it
+/// runs, lanes that EXEC turns off hold harmless numbers.
+class QuietLanes {
+public:
+    QuietLanes(Env& env, const Instruction& i) : env_(env), off_(~env.exec()) {
+        const OpInfo& row = info(i.op);
+        for (u32 k = 0; k < row.src.size(); ++k) {
+            const Operand& source = i.src[k];
+            if (source.kind != OperandKind::Vgpr) continue;
+            for (u32 word = 0; word < source.regs; ++word)
+                quieten(source.value + word, harmless_word(row.src[k], word));
+        }
+    }
+    ~QuietLanes() {
+        for (u32 k = count_; k-- > 0;) swap_in(saved_[k]);
+    }
+    QuietLanes(const QuietLanes&) = delete;
+    QuietLanes& operator=(const QuietLanes&) = delete;
+
+private:
+    struct Saved {
+        u32 place = 0;
+        VgprRow row{};
+    };
+    void quieten(u32 place, u32 word) {
+        Saved& saved = saved_[count_++];
+        saved = {place, env_.v[place]};
+        for (u32 l = 0; l < kLanes; ++l)
+            if (((off_ >> l) & 1) != 0) env_.v[place].lane[l] = word;
+    }
+    void swap_in(const Saved& saved) {
+        for (u32 l = 0; l < kLanes; ++l)
+            if (((off_ >> l) & 1) != 0) env_.v[saved.place].lane[l] = saved.row.lane[l];
+    }
+
+    Env& env_;
+    const u64 off_;
+    std::array<Saved, 6> saved_{};
+    u32 count_ = 0;
+};
+
+/// The flags of the host are in the order of TRAPSTS.EXCP: invalid, denormal, division by zero,
+/// overflow, underflow, inexact.
+u32 exceptions(const Instruction& i, u32 host_flags) {
+    const u32 flags = host_flags & kMxcsrFlags;
+    if (i.op != Op::v_rcp_iflag_f32 || (flags & trapsts::kDivideByZero) == 0) return flags;
+    return (flags & ~trapsts::kDivideByZero) | trapsts::kIntegerDivideByZero;
+}
+
+/// Runs an operation that may raise exceptions, which the wave wants to know.
+Outcome run_watched(Env& env, const Instruction& i) {
+    Outcome outcome = Outcome::Next;
+    {
+        const QuietLanes quiet(env, i);
+        outcome = i.handler(env, i);
+    }
+    const u32 raised = exceptions(i, _mm_getcsr());
+    env.wave.trapsts |= raised;
+    const u32 enabled = (env.wave.mode & mode::kException) >> mode::kExceptionShift;
+    return outcome == Outcome::Next && (raised & enabled) != 0 ? Outcome::Exception : outcome;
+}
+
 /// v_swap names its source as a second result.
 bool writes_source(Op op) {
     return op == Op::v_swap_b32;
@@ -211,7 +284,9 @@ Outcome run_with_care(Env& env, const Instruction& instruction) {
     if (writes_source(i.op) && i.src[0].value != instruction.src[0].value) return Outcome::Next;
     const u32 before = _mm_getcsr();
     _mm_setcsr(host_float_mode(env.wave.mode, i.float_class));
-    const Outcome outcome = i.handler(env, i);
+    const bool is_watched =
+        (env.wave.mode & mode::kException) != 0 && i.float_class != FloatClass::None;
+    const Outcome outcome = is_watched ? run_watched(env, i) : i.handler(env, i);
     _mm_setcsr(before);
     return outcome;
 }

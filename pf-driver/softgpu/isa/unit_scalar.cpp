@@ -106,6 +106,18 @@ Outcome do_nothing(Env&, const Instruction&) {
     return Outcome::Next;
 }
 
+/// Back from the trap handler; what it left in STATUS.HALT takes effect now.
+Outcome do_rfe(Env& env, const Instruction& i) {
+    if (env.wave.is_privileged == 0) return Outcome::Illegal;
+    const Outcome jumped = jump(env, env.scalar64(i.src[0]) & ~u64{3});
+    env.wave.is_privileged = 0;
+    if (env.wave.is_halting == 0) return jumped;
+    env.wave.is_halting = 0;
+    env.wave.phase = WavePhase::Halted;
+    env.changed_phase = true;
+    return Outcome::JumpAndYield;
+}
+
 Outcome do_getpc(Env& env, const Instruction& i) {
     env.set_pair(i.dst, behind(i));
     return Outcome::Next;
@@ -140,7 +152,8 @@ Outcome do_barrier(Env& env, const Instruction&) {
 }
 
 Outcome do_sethalt(Env& env, const Instruction& i) {
-    if ((i.imm & 1) == 0) return Outcome::Yield;
+    if (env.wave.is_privileged != 0) env.wave.is_halting = static_cast<u8>(i.imm & 1);
+    if ((i.imm & 1) == 0 || env.wave.is_privileged != 0) return Outcome::Yield;
     return change_phase(env, WavePhase::Halted);
 }
 
@@ -154,10 +167,15 @@ Outcome do_setprio(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-constexpr i32 kMessageMask = 0xf, kMessageInterrupt = 1;
+constexpr i32 kMessageMask = 0xf, kMessageInterrupt = 1, kMessageGetDoorbell = 10;
+constexpr u32 kDoorbellMask = 0x3ff;
 
 Outcome do_sendmsg(Env& env, const Instruction& i) {
-    if ((i.imm & kMessageMask) == kMessageInterrupt) env.context.messages.interrupt(env.m0());
+    const i32 message = i.imm & kMessageMask;
+    if (message == kMessageInterrupt) env.context.messages.interrupt_from(env.wave, env.m0());
+    // the answer comes in EXEC_LO; bit 31, which the sender sets, says that it is not there yet
+    if (message == kMessageGetDoorbell)
+        env.s[static_cast<u32>(ScalarReg::Exec)] = env.context.trap.doorbell_id & kDoorbellMask;
     return i.op == Op::s_sendmsghalt ? change_phase(env, WavePhase::Halted) : Outcome::Next;
 }
 
@@ -240,16 +258,58 @@ enum class HwReg : u32 {
     LdsAlloc = 6,
     IbSts = 7,
     ShMemBases = 15,
+    TbaLo = 16,
+    TbaHi = 17,
+    TmaLo = 18,
+    TmaHi = 19,
 };
 
+/// STATUS register fields; SCC is bit 0.
+namespace status {
+constexpr u32 kPriorityShift = 3, kPriority = 3u << kPriorityShift, kPrivileged = 1u << 5,
+              kTrapEnable = 1u << 6, kExecZero = 1u << 9, kVccZero = 1u << 10, kInGroup = 1u << 11,
+              kHalt = 1u << 13, kValid = 1u << 16;
+}
+constexpr u32 kReplayShift = 15, kReplayBits = 0x3f;  // IB_STS.FIRST_REPLAY and RCNT
+constexpr u32 kTrapEnableOfTba = 1u << 31;
+constexpr unsigned kTrapAddressShift = 8;
+
 u32 status_of(const Env& env) {
-    const u32 scc = env.wave.scc;
-    const u32 execz = env.exec() == 0 ? 1 : 0;
-    const u32 vccz = env.vcc() == 0 ? 1 : 0;
-    const u32 in_group = env.group.waves.size() > 1 ? 1 : 0;
-    const u32 priority = env.wave.priority;
-    constexpr u32 valid = 1u << 16;
-    return scc | (priority << 3) | (execz << 9) | (vccz << 10) | (in_group << 11) | valid;
+    const WaveState& wave = env.wave;
+    u32 value = status::kValid | wave.scc | (u32{wave.priority} << status::kPriorityShift);
+    if (wave.is_privileged != 0) value |= status::kPrivileged;
+    if (wave.is_trap_enabled != 0) value |= status::kTrapEnable;
+    if (env.exec() == 0) value |= status::kExecZero;
+    if (env.vcc() == 0) value |= status::kVccZero;
+    if (env.group.waves.size() > 1) value |= status::kInGroup;
+    if (wave.is_halting != 0) value |= status::kHalt;
+    return value;
+}
+
+/// What a trap handler may change of STATUS; EXECZ and VCCZ follow EXEC and VCC.
+void set_status(WaveState& wave, u32 value) {
+    wave.scc = static_cast<u8>(value & 1);
+    wave.priority = static_cast<u8>((value & status::kPriority) >> status::kPriorityShift);
+    wave.is_trap_enabled = (value & status::kTrapEnable) != 0 ? 1 : 0;
+    wave.is_halting = (value & status::kHalt) != 0 ? 1 : 0;
+}
+
+/// TBA and TMA as the registers hold them; only a trap handler sees them.
+u32 trap_register(const Env& env, HwReg which) {
+    if (env.wave.is_privileged == 0) return 0;
+    const TrapHandler& trap = env.context.trap;
+    const u64 base = trap.base >> kTrapAddressShift;
+    const u64 memory = trap.memory >> kTrapAddressShift;
+    switch (which) {
+        case HwReg::TbaLo:
+            return static_cast<u32>(base);
+        case HwReg::TbaHi:
+            return static_cast<u32>(base >> 32) | kTrapEnableOfTba;
+        case HwReg::TmaLo:
+            return static_cast<u32>(memory);
+        default:
+            return static_cast<u32>(memory >> 32);
+    }
 }
 
 u32 read_register(const Env& env, HwReg which) {
@@ -263,9 +323,16 @@ u32 read_register(const Env& env, HwReg which) {
         case HwReg::HwId:
             return env.wave.hw_id;
         case HwReg::GprAlloc:
-            return ((env.vgprs / 4 - 1) & 0x3f) << 8;
+            return (((env.vgprs / 4 - 1) & 0x3f) << 8) | (u32{env.wave.sgpr_blocks} << 24);
         case HwReg::LdsAlloc:
             return ((env.lds_bytes / 512) & 0x1ff) << 12;
+        case HwReg::IbSts:
+            return u32{env.wave.replay} << kReplayShift;
+        case HwReg::TbaLo:
+        case HwReg::TbaHi:
+        case HwReg::TmaLo:
+        case HwReg::TmaHi:
+            return trap_register(env, which);
         case HwReg::ShMemBases:
             return static_cast<u32>(env.context.apertures.private_base >> 48) |
                    (static_cast<u32>(env.context.apertures.shared_base >> 48) << 16);
@@ -293,13 +360,18 @@ Outcome do_getreg(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Writes part of MODE or TRAPSTS; other registers are not a program's to write.
+/// Writes part of MODE or TRAPSTS; a trap handler also STATUS and IB_STS. Other registers are not a
+/// program's to write.
 Outcome write_register(Env& env, const Instruction& i, u32 value) {
     const RegisterField f = register_field(i);
     const u32 mask = f.mask << f.first;
-    const u32 shifted = (value << f.first) & mask;
-    if (f.which == HwReg::Mode) env.wave.mode = (env.wave.mode & ~mask) | shifted;
-    if (f.which == HwReg::TrapSts) env.wave.trapsts = (env.wave.trapsts & ~mask) | shifted;
+    const u32 result = (read_register(env, f.which) & ~mask) | ((value << f.first) & mask);
+    const bool is_privileged = env.wave.is_privileged != 0;
+    if (f.which == HwReg::Mode) env.wave.mode = result;
+    if (f.which == HwReg::TrapSts) env.wave.trapsts = result;
+    if (f.which == HwReg::Status && is_privileged) set_status(env.wave, result);
+    if (f.which == HwReg::IbSts && is_privileged)
+        env.wave.replay = static_cast<u8>((result >> kReplayShift) & kReplayBits);
     return jump(env, behind(i));
 }
 

@@ -9,7 +9,9 @@ namespace {
 
 bool is_sane(const WaveState& state) {
     const bool has_registers = state.vgpr_count != 0 && state.vgpr_count <= kMaxVgprs;
-    return has_registers && state.phase <= WavePhase::Ended && state.scc <= 1 && state.pc % 4 == 0;
+    const bool has_flags = state.scc <= 1 && state.is_privileged <= 1 && state.is_halting <= 1 &&
+                           state.is_trap_enabled <= 1;
+    return has_registers && has_flags && state.phase <= WavePhase::Ended && state.pc % 4 == 0;
 }
 
 Result<> load_wave(Reader& reader, Wave& wave) {

@@ -42,7 +42,7 @@ enum class ScalarReg : std::uint8_t {
 enum class WavePhase : std::uint8_t {
     Running,
     AtBarrier,  ///< waits until every wave of the group has arrived or ended
-    Halted,     ///< s_sethalt, or stopped by a trap that nobody has answered
+    Halted,     ///< STATUS.HALT, or stopped by a trap that nobody has answered
     Ended,
 };
 
@@ -64,8 +64,13 @@ struct WaveState {
     std::uint8_t scc = 0;
     std::uint8_t priority = 0;
     std::uint8_t wave_in_group = 0;
-    std::array<std::uint8_t, 2> reserved{};
-    std::uint32_t reserved2 = 0;
+    // 0 or 1; not bools, since a saved state may be damaged
+    std::uint8_t is_privileged = 0;    ///< STATUS.PRIV: in the trap handler
+    std::uint8_t is_halting = 0;       ///< STATUS.HALT while privileged: halts when it returns
+    std::uint8_t is_trap_enabled = 0;  ///< STATUS.TRAP_EN
+    std::uint8_t replay = 0;           ///< IB_STS.RCNT, FIRST_REPLAY: kept for the trap handler
+    std::uint8_t sgpr_blocks = 0;      ///< GPR_ALLOC.SGPR_SIZE: blocks of 16, minus 1
+    std::uint8_t reserved = 0;
 
     [[nodiscard]] std::uint32_t reg(ScalarReg which) const {
         return scalar[static_cast<std::size_t>(which)];

@@ -31,6 +31,7 @@ constexpr std::string_view kBusConfig = R"(<!DOCTYPE busconfig PUBLIC
     <allow send_destination="org.freedesktop.DBus"/>
   </policy>
   <policy user="{}"><allow own="org.vgpu1"/></policy>
+  {}
   <include>{}</include>
 </busconfig>
 )";
@@ -38,13 +39,18 @@ constexpr std::string_view kBusConfig = R"(<!DOCTYPE busconfig PUBLIC
 constexpr std::string_view kDaemonConfig = R"({{
   // the GPU of these tests is a fake behind a real socket
   "state_dir": "{0}/state", "run_dir": "{0}/run",
-  "gpus": [{{"id": "gpu0", "attach": {{"uapi": "{0}/uapi.sock", "vf_socket_dir": "{0}"}}}}]
+  "gpus": {1}
 }})";
+
+constexpr std::string_view kFakeGpu =
+    R"([{{"id": "gpu0", "attach": {{"uapi": "{0}/uapi.sock", "vf_socket_dir": "{0}"}}}}])";
 
 }  // namespace
 
-BusFixture::BusFixture()
-    : address("unix:path=" + directory.file("bus.sock")), server(directory.file("uapi.sock")) {
+BusFixture::BusFixture(const Setup& setup)
+    : address("unix:path=" + directory.file("bus.sock")),
+      server(directory.file("uapi.sock")),
+      setup_(setup) {
     std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
     write_files();
     bus.emplace(test::ChildProcess::Spec{
@@ -53,19 +59,23 @@ BusFixture::BusFixture()
          "--config-file=" + directory.file("bus.conf")},
         directory.file("bus.log")});
     bus->wait_for_output("unix:path=");
-    start_daemon();
+    if (setup_.start == Setup::Start::Now) start_daemon();
 }
 
 void BusFixture::write_files() const {
     std::ofstream(directory.file("bus.conf"))
-        << fmt::format(kBusConfig, address, ::geteuid(), VGPU_BUS_POLICY);
-    std::ofstream(directory.file("vgpud.json"))
-        << fmt::format(kDaemonConfig, directory.path().string());
+        << fmt::format(kBusConfig, address, ::geteuid(), setup_.bus_policy, VGPU_BUS_POLICY);
+    std::ofstream(directory.file("vgpud.json")) << fmt::format(
+        kDaemonConfig, directory.path().string(),
+        setup_.gpus.empty() ? fmt::format(kFakeGpu, directory.path().string()) : setup_.gpus);
 }
 
 std::vector<std::string> BusFixture::daemon_command() const {
-    return {test::program("vgpud"),       "--bus",       address,       "--config",
-            directory.file("vgpud.json"), "--no-polkit", "--log-level", "debug"};
+    std::vector<std::string> command{
+        test::program("vgpud"),       "--bus",       address, "--config",
+        directory.file("vgpud.json"), "--log-level", "debug"};
+    if (!setup_.authority.empty()) command.push_back(setup_.authority);
+    return command;
 }
 
 void BusFixture::start_daemon() {

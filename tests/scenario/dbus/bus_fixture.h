@@ -21,7 +21,16 @@ namespace vgpu::daemon::testing {
 
 class BusFixture : public ::testing::Test {
 protected:
-    BusFixture();
+    /// What differs from one fake GPU without polkit.
+    struct Setup {
+        std::string gpus;          ///< JSON list, in place of the fake GPU
+        std::string bus_policy{};  ///< more rules of the bus
+        std::string authority = "--no-polkit";
+        enum class Start { Now, Later } start = Start::Now;  ///< of vgpud
+    };
+
+    BusFixture() : BusFixture(Setup{}) {}
+    explicit BusFixture(const Setup& setup);
 
     void start_daemon();
     /// The arguments of vgpud.
@@ -49,6 +58,7 @@ protected:
 
 private:
     void write_files() const;
+    Setup setup_;
     int starts_ = 0;
 };
 

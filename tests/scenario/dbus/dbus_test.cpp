@@ -46,6 +46,24 @@ TEST_F(DBus, CreateListSetAndDestroy) {
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.empty(); }));
 }
 
+TEST_F(DBus, DestroyingAnAttachedVfWantsForce) {
+    static_cast<void>(create("train"));
+    server.with([](FakePf& pf) {
+        pf.vfs.at(1).attached = 1;
+        pf.push(VGPU_PF_EVENT_ATTACH, 1, 1);
+    });
+    const auto refused = ctl({"destroy", "train"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(refused.out,
+              "vgpuctl: VGPU-304: gpu0/vf1 ('train') is attached: a client has it open (" +
+                  directory.file("vf1.sock") +
+                  "), and its driver would lose it; shut down or suspend that VM first, "
+                  "or destroy it with option 'force'. Bring the VF into a state that "
+                  "allows this first; 'vgpuctl show' names its state.\n");
+    EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
+    EXPECT_EQ(ctl({"destroy", "train", "--force"}).out, "train: destroyed\n");
+}
+
 TEST_F(DBus, WrongTypesRangesAndOptionsAreNamedErrors) {
     const std::vector<std::pair<Dict, std::string>> cases{
         {{{"weight", sdbus::Variant{std::string("x")}}}, "WrongType"},

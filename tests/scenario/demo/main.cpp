@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/scenario/demo/guest.h"
+#include "tests/scenario/demo/observe.h"
 #include "tests/scenario/demo/show.h"
 
 int main(int argc, char** argv) {
@@ -19,6 +20,8 @@ int main(int argc, char** argv) {
     options.host.threads = std::max(1u, std::thread::hardware_concurrency() - 1);
     std::string guest_socket;
     int report = -1;
+    ObserveOptions observed;
+    std::vector<std::uint64_t> weights;
     CLI::App app{"shares one software GPU between four VFs and shows what they got"};
     app.add_option("--quanta", options.quanta, "of the smallest VF before shares are judged");
     app.add_option("--quantum-us", options.host.quantum_us, "time slice");
@@ -27,10 +30,18 @@ int main(int argc, char** argv) {
     app.add_option("--runs", options.runs, "CSV file to write: every run of the measured time");
     app.add_option("--guest", guest_socket)->group("");
     app.add_option("--report", report)->group("");
+    app.add_option("--observe", observed.uapi_socket,
+                   "only show who receives what: uapi socket of a running vgpu-pf");
+    app.add_option("--weights", weights, "with --observe: of VF1, VF2, and so on");
     CLI11_PARSE(app, argc, argv);
     if (!guest_socket.empty()) return run_guest(guest_socket, SharedReport(report));
     try {
-        const auto failed = Show(options).run();
+        observed.quantum_us = options.host.quantum_us;
+        for (std::uint32_t vf = 1; const std::uint64_t weight : weights)
+            observed.weights[vf++] = weight;
+        observed.quanta = options.quanta;
+        observed.timeline = options.timeline;
+        const auto failed = observed.uapi_socket.empty() ? Show(options).run() : observe(observed);
         fmt::print("\n{}\n",
                    failed == 0 ? "everything held" : fmt::format("{} claims did not hold", failed));
         return failed == 0 ? 0 : 1;

@@ -28,7 +28,7 @@ Measurement::Measurement(PfClient& pf, std::map<std::uint32_t, std::uint64_t> we
 std::map<std::uint32_t, Measurement::Counters> Measurement::counters() {
     std::map<std::uint32_t, Counters> out;
     for (const auto& [vf, report] : guests_)
-        out[vf] = {pf_.vf(vf).wave_instructions, (*report)->rounds.load()};
+        out[vf] = {pf_.vf(vf).wave_instructions, report == nullptr ? 0 : (*report)->rounds.load()};
     return out;
 }
 
@@ -111,7 +111,8 @@ Figures Measurement::finish() {
         one.rounds = end.rounds - at_start_[vf].rounds;
         one.instructions_share =
             static_cast<double>(end.instructions - at_start_[vf].instructions) / instructions;
-        one.progress_share = static_cast<double>(one.rounds) / rounds;
+        figures.counts_progress = rounds > 0;
+        if (rounds > 0) one.progress_share = static_cast<double>(one.rounds) / rounds;
         figures.longest_run_ns = std::max(figures.longest_run_ns, account.longest_run_ns);
         figures.vfs.push_back(one);
     }

@@ -43,11 +43,12 @@ struct Figures {
     std::int64_t longest_run_ns = 0;
     std::int64_t host_stall_ns = 0;  ///< longest time the machine itself stood still
     double seconds = 0;
+    bool counts_progress = false;  ///< the guests report their rounds
 };
 
 class Measurement {
 public:
-    /// Follows from now on: before any guest has started.
+    /// Follows from now on: before any guest has started. A guest without a report has no rounds.
     Measurement(test::PfClient& pf, std::map<std::uint32_t, std::uint64_t> weights,
                 std::map<std::uint32_t, const SharedReport*> guests, std::uint32_t quantum_us);
 

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <fstream>
 
+#include "tests/scenario/demo/figures_table.h"
+
 namespace vgpu::demo {
 namespace {
 
@@ -22,29 +24,6 @@ constexpr std::int64_t kMs = 1'000'000;
 void headline(const std::string& text) {
     fmt::print("\n== {}\n", text);
     std::fflush(stdout);
-}
-
-double us(std::uint64_t ns) {
-    return static_cast<double>(ns) / 1e3;
-}
-
-void print_table(const Figures& figures) {
-    fmt::print("\n  {:<5} {:>6} {:>9} {:>9} {:>9} {:>8} {:>8} {:>10} {:>10} {:>8}\n", "VF",
-               "weight", "due", "received", "error", "lag max", "quanta", "by instr.", "by progr.",
-               "rounds");
-    std::uint64_t weights = 0;
-    for (const auto& one : figures.vfs) weights += one.weight;
-    for (const auto& one : figures.vfs)
-        fmt::print(
-            "  VF{:<3} {:>6} {:>8.2f}% {:>8.2f}% {:>8.2f}% {:>8.2f} {:>8} {:>9.2f}% "
-            "{:>9.2f}% {:>8}\n",
-            one.vf, one.weight,
-            100.0 * static_cast<double>(one.weight) / static_cast<double>(weights), 100 * one.share,
-            100 * one.share_error, one.lag_quanta, one.quanta, 100 * one.instructions_share,
-            100 * one.progress_share, one.rounds);
-    fmt::print("\n  {} world switches in {:.1f} s; p50 {:.1f} us, p99 {:.1f} us\n\n",
-               figures.switches, figures.seconds, us(figures.switch_p50_ns),
-               us(figures.switch_p99_ns));
 }
 
 }  // namespace

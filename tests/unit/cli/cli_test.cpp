@@ -40,6 +40,9 @@ public:
     void act(const std::string& path, VfAction action, const Options& options) override {
         service_.act(path, action, options);
     }
+    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
+        return service_.ask_agent(path, act, options);
+    }
 
 private:
     Service& service_;
@@ -102,6 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"create.txt", {"create", "--vram", "64M"}},
         Golden{"create.json", {"create", "--json"}}, Golden{"pause.txt", {"pause", "gpu0/vf2"}},
         Golden{"done.json", {"pause", "gpu0/vf2", "--json"}}, Golden{"version.txt", {"version"}},
+        Golden{"self-test.txt", {"self-test", "gpu0/vf1"}},
+        Golden{"self-test.json", {"self-test", "gpu0/vf1", "--json"}},
+        Golden{"show-vf-no-agent.txt", {"show", "gpu0/vf2"}},
         Golden{"version.json", {"version", "--json"}}, Golden{"help.txt", {"help"}},
         Golden{"help-create.txt", {"help", "create"}}),
     [](const auto& tested) {
@@ -144,6 +150,18 @@ TEST_F(Cli, ActionsReachTheRightMethodWithTheirFlags) {
     EXPECT_THAT(service.asked,
                 ElementsAre("act 0 " + path, "act 1 " + path + " force", "act 4 " + path,
                             "act 2 " + path, "act 3 " + path, "destroy " + path + " no_wait"));
+}
+
+TEST_F(Cli, AgentVerbsPassTheirLimitAndTellHowItEnded) {
+    EXPECT_EQ(run({"self-test", "gpu0/vf1", "--timeout-ms", "5000"}), 0);
+    EXPECT_EQ(run({"quiesce", "gpu0/vf1"}), 0);
+    EXPECT_EQ(run({"thaw", "gpu0/vf1"}), 0);
+    const std::string path = "/org/vgpu1/gpu/gpu0/vf/1";
+    EXPECT_THAT(service.asked, ElementsAre("ask 0 " + path + " timeout_ms=5000",
+                                           "ask 1 " + path + " timeout_ms=60000", "ask 2 " + path));
+    service.is_agent_well = false;
+    EXPECT_EQ(run({"self-test", "gpu0/vf1"}), 1);
+    EXPECT_EQ(out.str(), "gpu0/vf1: self-test failed: gfx900: a barrier (812 ms)\n");
 }
 
 TEST_F(Cli, VerbsForVfsRefuseGpus) {

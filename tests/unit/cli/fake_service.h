@@ -77,6 +77,29 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"GuardLevel", std::uint64_t{0}}};
 }
 
+/// What the agent of the first VF says.
+inline Properties agent_properties() {
+    return {{"Agent.Connected", true},
+            {"Agent.Version", std::string("0.1.0")},
+            {"Agent.LastSeenMs", std::uint64_t{1250}},
+            {"Agent.Kernel", std::string("6.12.57+deb13-amd64")},
+            {"Agent.Driver", std::string("amdgpu")},
+            {"Agent.Rocr", std::string("1.13.0")},
+            {"Agent.PciAddress", std::string("0000:00:05.0")},
+            {"Agent.UniqueId", std::string("1d2c3b4a59687706")},
+            {"Agent.Health", std::string("ok")},
+            {"Agent.LastError", std::string()},
+            {"Agent.Resets", std::uint64_t{1}},
+            {"Agent.Errors", std::uint64_t{0}},
+            {"Agent.VramTotalBytes", std::uint64_t{64} << 20},
+            {"Agent.VramUsedBytes", std::uint64_t{24} << 20},
+            {"Agent.Processes", std::uint64_t{2}},
+            {"Agent.ProcessList", Words{"412 16777216 1 matmul", "413 65536 0 a b"}},
+            {"Agent.Quiesced", false},
+            {"Agent.Misbehaved", std::uint64_t{0}},
+            {"Agent.Socket", std::string("/run/vgpu/gpu0/vf1.agent.sock")}};
+}
+
 class FakeService final : public Service {
 public:
     Properties manager() override {
@@ -113,11 +136,21 @@ public:
         note("act " + std::to_string(static_cast<int>(action)) + " " + path, options);
     }
 
+    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
+        note("ask " + std::to_string(static_cast<int>(act)) + " " + path, options);
+        return {{"ok", is_agent_well},
+                {"text", std::string("gfx900: a barrier")},
+                {"duration_ms", std::uint64_t{812}}};
+    }
+
+    FakeService() { vfs.front().merge(agent_properties()); }
+
     std::vector<Properties> gpus{gpu_properties("gpu0", "ok"), gpu_properties("gpu1", "pf-lost")};
     std::vector<Properties> vfs{
         vf_properties(1, "train", 0.125), vf_properties(2, "inference-of-the-large-model", 0.25),
         vf_properties(3, "a-name-that-is-as-long-as-names-may-be-sixty-three-characters-x", 0.625)};
     bool is_read_only = false;
+    bool is_agent_well = true;
     std::vector<std::string> asked;
     std::string error_name;  ///< what changing calls fail with
 

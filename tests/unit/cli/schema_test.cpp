@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // schemas/*.json against what the programs really accept and print.
+#include "daemon/service/agent_message.h"
 #include "daemon/service/config.h"
 #include "daemon/service/state_store.h"
 
@@ -72,6 +73,35 @@ TEST(Schemas, InvalidConfigurationsAreRefusedByBothSchemaAndVgpud) {
         EXPECT_NE(complaint_of("vgpud-config.schema.json", Json::parse(text_of(file))), "") << file;
         EXPECT_FALSE(daemon::parse_config(text_of(file), "x")) << file;
     }
+}
+
+/// What only the host says is no line of an agent.
+bool is_from_agent(const Json& line) {
+    return line.at("type") != "welcome" && line.at("type") != "ask";
+}
+
+TEST(Schemas, ValidAgentLinesAreAcceptedByBothSchemaAndVgpud) {
+    for (const fs::path& file : files_of("schemas/examples/valid")) {
+        if (!file.filename().string().starts_with("vf-agent")) continue;
+        const Json line = Json::parse(text_of(file));
+        EXPECT_EQ(complaint_of("vf-agent.schema.json", line), "") << file;
+        EXPECT_EQ(daemon::parse_agent_line(line.dump()).has_value(), is_from_agent(line)) << file;
+    }
+}
+
+TEST(Schemas, InvalidAgentLinesAreRefusedByBothSchemaAndVgpud) {
+    for (const fs::path& file : files_of("schemas/examples/invalid")) {
+        if (!file.filename().string().starts_with("vf-agent")) continue;
+        const Json line = Json::parse(text_of(file));
+        EXPECT_NE(complaint_of("vf-agent.schema.json", line), "") << file;
+        EXPECT_FALSE(daemon::parse_agent_line(line.dump())) << file;
+    }
+}
+
+TEST(Schemas, WhatVgpudTellsAnAgentObeysTheSchema) {
+    for (const std::string& line :
+         {daemon::encode_agent_welcome(2), daemon::encode_agent_ask(1, "quiesce", 1000)})
+        EXPECT_EQ(complaint_of("vf-agent.schema.json", Json::parse(line)), "") << line;
 }
 
 TEST(Schemas, StateFileObeysItsSchema) {

@@ -347,7 +347,8 @@ void FakeGpu::write_register(std::uint32_t reg, std::uint32_t value) {
             for (std::uint32_t i = 0; i < 4; ++i)
                 vf.to_vf[i] = regs_[REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + i];
             vf.to_vf_valid = true;
-            vf.received.push_back(vf.to_vf[0]);
+            const bool is_notice = vf.to_vf[0] == MAILBOX_VF_FLR_NOTIFICATION;
+            (is_notice && !vf.has_interrupts ? vf.unheard : vf.received).push_back(vf.to_vf[0]);
         }
         return;
     }
@@ -623,6 +624,7 @@ void FakeGpu::reset_vf(std::uint32_t number) {
     set_bank(number, REG_VGPU_VF0_GATES, 0);
     ++vfs_[number].generation;
     vfs_[number].work_ns = 0;
+    vfs_[number].has_interrupts = false;
     if (loaded_ != number) return;
     if (is_running_) park(VGPU_RUN_END_RESET, now_);
     loaded_ = 0;
@@ -646,6 +648,7 @@ void FakeGpu::power_cycle() {
     for (Vf& vf : vfs_) {
         vf.work_ns = 0;
         vf.flr_never_ends = false;
+        vf.has_interrupts = false;
     }
 }
 
@@ -664,6 +667,7 @@ void FakeGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint32
                           std::uint32_t dw2, std::uint32_t dw3) {
     Vf& vf = vfs_[number];
     const std::uint32_t message[4] = {event, dw1, dw2, dw3};
+    if (event == MAILBOX_REL_GPU_INIT_ACCESS) vf.has_interrupts = true;
     std::ranges::copy(message, vf.to_pf);
     vf.to_pf_valid = true;
     vf.to_pf_acked = false;

@@ -58,6 +58,10 @@ public:
         bool to_vf_valid = false;
         bool to_pf_acked = false;
         std::vector<std::uint32_t> received;  ///< events the PF sent, in order
+        /// Notices that came while the interrupt ring was off: the driver looks at its box when an
+        /// interrupt tells it to, and FLR switches the ring off until the driver has loaded again.
+        std::vector<std::uint32_t> unheard;
+        bool has_interrupts = false;
     };
 
     FakeGpu() : FakeGpu(Options{}) {}

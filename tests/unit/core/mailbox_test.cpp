@@ -160,6 +160,7 @@ TEST(Mailbox, AnAnswerTheGuestHasNotTakenIsNotOverwrittenByANotice) {
     Rig rig;
     rig.provision(1);
     rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.vf(1).has_interrupts = true;
     ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
     EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
     rig.gpu.guest_acknowledges(1);
@@ -287,6 +288,28 @@ TEST(Reset, AnFlrThatNeverEndsResetsTheDeviceAndAllVfsStartOver) {
     rig.gpu.give_work(2, kEndless);
     rig.gpu.run_for(kMs);
     EXPECT_EQ(rig.gpu.loaded(), 2u);
+}
+
+TEST(Reset, AllGuestsAreToldBeforeTheDeviceIsResetAndAnsweredAfterwards) {
+    Rig rig;
+    for (const std::uint32_t vf : {1u, 2u}) {
+        rig.make_busy(vf);
+        rig.gpu.vf(vf).received.clear();
+    }
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_THAT(rig.gpu.vf(vf).received, testing::ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+        rig.gpu.guest_sends(vf, MAILBOX_READY_TO_RESET);
+        rig.gpu.run_for(10 * kMs);
+        EXPECT_EQ(rig.gpu.vf(vf).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+        rig.load_driver(vf);
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_READY);
+    }
+    EXPECT_EQ(rig.gpu.whole_resets, 1u);
 }
 
 // --- guard

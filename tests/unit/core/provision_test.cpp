@@ -226,6 +226,8 @@ TEST(Scrub, AReleasedSliceIsNotHandedOutBeforeItIsRecordedDurable) {
     rig.gpu.run_for(100 * kMs);
     ASSERT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 1).size(), 1u);
     EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 1)[0].arg, 1u);
+    EXPECT_GE(rig.events(VGPU_PF_EVENT_SCRUBBED, 1)[0].duration_ns, rig.gpu.bulk_ns);
+    EXPECT_GE(rig.events(VGPU_PF_EVENT_SCRUBBED, 1)[0].arg2, rig.gpu.bulk_ns);
     EXPECT_EQ(rig.gpu.peek(base + (100u << 20)), 0);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_SCRUBBING);
     EXPECT_EQ(rig.provision(3, 256), -ENOSPC);

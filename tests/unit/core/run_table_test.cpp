@@ -302,6 +302,124 @@ TEST(Executor, TheReserveStopsWhenItsBudgetIsUsedUp) {
     EXPECT_NEAR(share, 7.0 / 9.0, 0.12);
 }
 
+/// Two VFs compete in slices of 10 ms; VF3 sleeps, has an entry and a place in the reserve.
+void make_reserve_rig(Rig& rig, std::uint32_t reserve_us = 10000) {
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.provision(3);
+    rig.load_driver(3);
+    ASSERT_EQ(rig.set_table({{1, 10000}, {2, 10000}, {3, 10000}}, {{3, reserve_us}}), 0);
+    rig.gpu.run_for(50 * kMs);
+}
+
+TEST(Executor, AWakeDuringASwitchIsServedFromTheReserve) {
+    Rig rig;
+    make_reserve_rig(rig);
+    while (rig.pf->executor.state != VGPU_EXECUTOR_SWITCHING) rig.gpu.run_for(kUs);
+    rig.gpu.give_work(3, 500 * kUs);
+    rig.gpu.run_for(100 * kUs);
+    EXPECT_EQ(rig.gpu.loaded(), 3u);
+}
+
+TEST(Executor, AWakeDuringTheSwitchToASoleVfEndsItsSolitude) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
+        rig.provision(vf);
+        rig.load_driver(vf);
+    }
+    ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    rig.gpu.give_work(2, 300 * kUs);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.give_work(1, kEndless);
+    while (rig.pf->executor.state != VGPU_EXECUTOR_SWITCHING) rig.gpu.run_for(kUs);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(6 * kMs);
+    EXPECT_EQ(rig.gpu.loaded(), 2u) << "VF1's quantum is over, not 500 ms of a sole VF";
+}
+
+TEST(Executor, WhatAVfTakesFromTheReserveIsTakenOffItsOwnTurns) {
+    Rig rig;
+    make_reserve_rig(rig);
+    rig.gpu.give_work(3, kEndless);
+    const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(2).service_ns,
+                                    rig.get_vf(3).service_ns};
+    std::uint64_t most = 0;
+    for (int i = 0; i < 3000; ++i) {
+        rig.gpu.run_for(kMs);
+        const std::uint64_t one = rig.get_vf(1).service_ns - before[0];
+        const std::uint64_t three = rig.get_vf(3).service_ns - before[2];
+        if (three > one) most = std::max(most, three - one);
+    }
+    const double total = 3e9;
+    for (std::uint32_t vf = 1; vf <= 3; ++vf)
+        EXPECT_NEAR(static_cast<double>(rig.get_vf(vf).service_ns - before[vf - 1]) / total,
+                    1.0 / 3, 0.01)
+            << "VF" << vf;
+    EXPECT_LE(most, 21 * kMs) << "ahead by one slice, and by one that another had not begun";
+}
+
+TEST(Executor, AVfThatKeepsWakingGetsNoMoreThanItsPart) {
+    Rig rig;
+    make_reserve_rig(rig);
+    const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(3).service_ns};
+    for (int i = 0; i < 3000; ++i) {  // 4 of 5 ms if it were served at once each time
+        if (rig.gpu.vf(3).work_ns == 0) rig.gpu.give_work(3, 4 * kMs);
+        rig.gpu.run_for(kMs);
+    }
+    const auto one = static_cast<double>(rig.get_vf(1).service_ns - before[0]);
+    const auto three = static_cast<double>(rig.get_vf(3).service_ns - before[1]);
+    EXPECT_LE(three, one * 1.02);
+}
+
+TEST(Executor, ATurnThatASleeperDoesNotNeedPaysWhatItOwes) {
+    Rig rig;
+    make_reserve_rig(rig);
+    rig.gpu.give_work(3, 9 * kMs);
+    rig.gpu.run_for(15 * kMs);
+    EXPECT_NEAR(static_cast<double>(rig.vf(3).service.debit_ns), 9e6, 0.1e6);
+    rig.gpu.run_for(60 * kMs);
+    EXPECT_EQ(rig.vf(3).service.debit_ns, 0);
+}
+
+TEST(Executor, ALostWakeCostsASecondAtMost) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
+        rig.provision(vf);
+        rig.load_driver(vf);
+    }
+    rig.gpu.give_work(1, kMs);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.gpu.loaded(), 1u) << "rests there without an end";
+    rig.gpu.give_work(1, kEndless);
+    rig.gpu.lose_interrupts = true;
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(1100 * kMs);
+    EXPECT_GT(rig.get_vf(2).switches, 0u);
+}
+
+TEST(Executor, AReserveThatANewTableTakesAwayStillEndsTheSolitude) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
+        rig.provision(vf);
+        rig.load_driver(vf);
+    }
+    ASSERT_EQ(rig.set_table({{1, 2000}, {2, 2000}}, {{2, 1000}}), 0);
+    rig.gpu.run_for(50 * kMs);
+    rig.gpu.give_work(2, 300 * kUs);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.give_work(1, kEndless);
+    while (rig.pf->executor.state != VGPU_EXECUTOR_SWITCHING) rig.gpu.run_for(kUs);
+    ASSERT_EQ(rig.set_table({{1, 2000}, {2, 2000}}), 0);
+    rig.gpu.run_for(100 * kUs);
+    EXPECT_EQ(rig.get_info().table_generation, 2u);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_TABLE).size(), 2u) << "not when a sole VF's 500 ms are over";
+    const std::uint64_t before = rig.get_vf(2).service_ns;
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(6 * kMs);
+    EXPECT_GE(rig.get_vf(2).service_ns - before, 1600 * kUs) << "a slice less the advance";
+}
+
 TEST(Executor, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
     Rig rig({}, [](vgpu_pf_params& params) { params.max_gap_ms = 20; });
     rig.make_busy(1);

@@ -239,6 +239,32 @@ TEST_F(Aql, ProfiledQueueStampsItsSignals) {
     EXPECT_GE(stored.end_ts, stored.start_ts);
 }
 
+TEST_F(Aql, ProfiledQueueStampsBarriersFromWhenTheyWereReached) {
+    rig.memory.put(queue.queue + offsetof(aql_queue, queue_properties),
+                   std::uint32_t{AQL_QUEUE_ENABLE_PROFILING});
+    const std::uint64_t first = rig.make_signal(1);
+    const std::uint64_t done = rig.make_signal(1);
+    rig.clock.advance(std::chrono::microseconds(100));
+    rig.barrier(queue, AQL_TYPE_BARRIER_AND, {first}, done);
+    run();
+    rig.clock.advance(std::chrono::microseconds(100));
+    rig.memory.put(first + offsetof(aql_signal, value), std::int64_t{0});
+    run();
+    EXPECT_EQ(rig.signal_value(done), 0);
+    const auto stored = rig.memory.get<aql_signal>(done);
+    EXPECT_EQ(stored.start_ts, 2700u);
+    EXPECT_EQ(stored.end_ts, 5400u);
+}
+
+TEST_F(Aql, UnprofiledQueueStampsNothing) {
+    const std::uint64_t done = rig.make_signal(1);
+    rig.clock.advance(std::chrono::microseconds(100));
+    rig.barrier(queue, AQL_TYPE_BARRIER_AND, {}, done);
+    run();
+    EXPECT_EQ(rig.signal_value(done), 0);
+    EXPECT_EQ(rig.memory.get<aql_signal>(done).end_ts, 0u);
+}
+
 struct BadDispatch {
     const char* name;
     void (*spoil)(AqlKernel&);
@@ -333,6 +359,81 @@ TEST_F(Aql, ScratchIsAskedForAndTheSamePacketRuns) {
     EXPECT_TRUE(rig.cp.has_work());
     rig.pump();
     EXPECT_EQ(rig.signal_value(kernel.signal), 0);
+    EXPECT_EQ(rig.memory.download<std::uint32_t>(to, 128), oracle::scratch(in));
+}
+
+/// A queue with scratch for one wave, and kernels that need it.
+class AqlScratch : public Aql {
+protected:
+    void SetUp() override {
+        Aql::SetUp();
+        code = rig.load_kernel("scratch");
+        std::iota(in.begin(), in.end(), 5u);
+        to = rig.memory.allocate(in.size() * 4);
+        from = rig.memory.upload(in);
+    }
+    std::uint64_t dispatch() {
+        AqlKernel kernel;
+        kernel.object = code.descriptor;
+        kernel.arguments = rig.arguments(from, to);
+        kernel.grid = {static_cast<std::uint32_t>(in.size()), 1, 1};
+        kernel.private_bytes = code.private_bytes;
+        kernel.signal = rig.make_signal(1);
+        rig.dispatch(queue, kernel);
+        return kernel.signal;
+    }
+    void give_scratch(std::uint32_t properties = 0) {
+        const std::uint32_t wave_kib = (code.private_bytes * 64 + 1023) / 1024;
+        const std::uint64_t backing = rig.memory.allocate(std::size_t{wave_kib} * 1024);
+        const std::uint64_t q = queue.queue;
+        rig.memory.put(q + offsetof(aql_queue, compute_tmpring_size),
+                       HW_PREP(COMPUTE_TMPRING_SIZE, WAVES, 1) |
+                           HW_PREP(COMPUTE_TMPRING_SIZE, WAVESIZE, wave_kib));
+        rig.memory.put(q + offsetof(aql_queue, scratch_backing_memory_location), backing);
+        rig.memory.put(q + offsetof(aql_queue, scratch_wave64_lane_byte_size), code.private_bytes);
+        const std::array<std::uint32_t, 4> srd = {lo(backing), hi(backing) | 1u << 31,
+                                                  wave_kib * 1024, (3u << 21) | (1u << 23)};
+        rig.memory.put(q + offsetof(aql_queue, scratch_resource_descriptor), srd);
+        rig.memory.put(q + offsetof(aql_queue, queue_properties), properties);
+    }
+    void answer() {
+        rig.memory.put(queue.inactive_signal + offsetof(aql_signal, value), std::int64_t{0});
+    }
+    KernelCode code;
+    std::vector<std::uint32_t> in = std::vector<std::uint32_t>(128);
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+};
+
+TEST_F(AqlScratch, ThatIsGivenOnceIsAskedBackAndTheQueueWaits) {
+    give_scratch(AQL_QUEUE_USE_SCRATCH_ONCE);
+    const std::uint64_t first = dispatch();
+    run();
+    EXPECT_EQ(rig.signal_value(first), 0);
+    EXPECT_EQ(error(), AQL_QUEUE_SCRATCH_RECLAIM);
+    const std::uint64_t next = rig.make_signal(1);
+    rig.barrier(queue, AQL_TYPE_BARRIER_AND, {}, next);
+    run_now();
+    EXPECT_EQ(rig.signal_value(next), 1);
+    answer();
+    rig.pump();
+    EXPECT_EQ(rig.signal_value(next), 0);
+}
+
+TEST_F(AqlScratch, AnswerWhileTheQueueIsOffTheHardwareIsSeenWhenItIsBack) {
+    const std::uint64_t signal = dispatch();
+    run();
+    ASSERT_EQ(error(), AQL_QUEUE_ERROR_SCRATCH);
+    const std::uint64_t fence = rig.unmap_all();
+    rig.pump();
+    ASSERT_EQ(rig.memory.get<std::uint64_t>(fence), CpRig::kFenceDone);
+    EXPECT_EQ(HW_GET(AQL_HEADER, TYPE, header(0)), AQL_TYPE_KERNEL_DISPATCH + 0u)
+        << "the packet has not been consumed";
+    give_scratch();
+    answer();
+    rig.map(queue);
+    rig.pump();
+    EXPECT_EQ(rig.signal_value(signal), 0);
     EXPECT_EQ(rig.memory.download<std::uint32_t>(to, 128), oracle::scratch(in));
 }
 

@@ -243,6 +243,10 @@ void CpRig::ring_doorbell(const Ring& ring) {
 
 // --- user queues --------------------------------------------------------------------------------
 
+void CpRig::set_mqd(const Ring& ring, std::uint32_t dword, std::uint32_t value) {
+    memory.put(ring.mqd + std::uint64_t{dword} * 4, value);
+}
+
 Ring CpRig::make_aql_queue(std::uint32_t packets, std::size_t save_bytes) {
     Ring ring = make_ring(packets * AQL_PACKET_BYTES / 4, DoorbellIndex{next_doorbell_});
     next_doorbell_ += 2;
@@ -277,6 +281,12 @@ void CpRig::run_list(const std::vector<Process>& processes, Chain chain) {
                  HW_PREP(MAP_PROCESS_1, PROCESS_QUANTUM, process.quantum_ms);
         map[2] = 0x1001;
         map[4] = 0x00010002;
+        if (process.trap_base != 0) {
+            map[6] = lo(process.trap_base >> 8);
+            map[7] = hi(process.trap_base >> 8) | HW_PREP(MAP_PROCESS_7, TRAP_EN, 1);
+            map[8] = lo(process.trap_memory >> 8);
+            map[9] = hi(process.trap_memory >> 8);
+        }
         ib = std::move(ib) + map;
         for (const Ring* ring : process.queues)
             ib = std::move(ib) +
@@ -289,10 +299,12 @@ void CpRig::run_list(const std::vector<Process>& processes, Chain chain) {
     auto size = static_cast<std::uint32_t>(ib.size());
     if (chain == Chain::Yes) {
         size += 4;
-        ib = std::move(ib) + pm4(PM4_OP_RUN_LIST, {lo(va), hi(va),
-                                                   HW_PREP(RUN_LIST_3, IB_SIZE, size) |
-                                                       HW_PREP(RUN_LIST_3, CHAIN, 1) |
-                                                       HW_PREP(RUN_LIST_3, VALID, 1)});
+        ib =
+            std::move(ib) +
+            pm4(PM4_OP_RUN_LIST,
+                {lo(va), hi(va),
+                 HW_PREP(RUN_LIST_3, IB_SIZE, size) | HW_PREP(RUN_LIST_3, CHAIN, 1) |
+                     HW_PREP(RUN_LIST_3, CHAINED_IDLE_DISABLE, 1) | HW_PREP(RUN_LIST_3, VALID, 1)});
     }
     std::ranges::copy(std::as_bytes(std::span(ib)), memory.at(va, ib.size() * 4).begin());
     submit(hiq, pm4(PM4_OP_RUN_LIST,
@@ -377,6 +389,12 @@ KernelCode CpRig::load_kernel(const std::string& name, int level) {
     return {base + kernel->offset, kernel->group_bytes, kernel->private_bytes};
 }
 
+std::uint64_t CpRig::load_trap_handler(const std::string& name) {
+    const KernelCode code = load_kernel(name);
+    const auto descriptor = memory.get<aql_kernel_descriptor>(code.descriptor);
+    return code.descriptor + static_cast<std::uint64_t>(descriptor.kernel_code_entry_byte_offset);
+}
+
 KernelCode CpRig::load_words(const Words& words) {
     constexpr std::uint32_t kVgprBlocks = 3;
     constexpr std::uint32_t kFloatMode = 0xf0;
@@ -399,7 +417,10 @@ KernelCode CpRig::load_words(const Words& words) {
 
 namespace {
 struct Sink final : softgpu::isa::MessageSink {
-    void interrupt(std::uint32_t payload) override { payloads.push_back(payload); }
+    void interrupt(std::uint32_t payload) override { payloads.emplace_back(payload); }
+    void interrupt_from(const softgpu::isa::WaveState& sender, std::uint32_t payload) override {
+        payloads.emplace_back(sender, payload);
+    }
     softgpu::cp::Messages payloads;
 };
 }  // namespace
@@ -410,8 +431,10 @@ bool CpRig::pump_once(std::uint64_t budget) {
     const auto loan = cp.take_group(0, stop_);
     if (!loan) return has_moved;
     Sink sink;
-    const softgpu::isa::RunResult result = softgpu::isa::run(
-        *loan->group, {*loan->port, *loan->cache, clock, sink, stop_, budget, loan->apertures});
+    softgpu::isa::RunContext context{*loan->port, *loan->cache, clock,          sink,
+                                     stop_,       budget,       loan->apertures};
+    context.trap = loan->trap;
+    const softgpu::isa::RunResult result = softgpu::isa::run(*loan->group, context);
     cp.give_back(*loan, result, sink.payloads);
     return true;
 }

@@ -159,6 +159,8 @@ public:
         std::uint16_t pasid = kPasid;
         std::uint32_t quantum_ms = 10;
         std::vector<const Ring*> queues;
+        std::uint64_t trap_base = 0;  ///< 0: no trap handler
+        std::uint64_t trap_memory = 0;
     };
     /// RUN_LIST on the HIQ; `is_over_subscribed` ends it with the chain packet.
     enum class Chain : std::uint8_t { No, Yes };
@@ -170,11 +172,15 @@ public:
 
     std::uint64_t make_signal(std::int64_t value, std::uint32_t event = 0);
     [[nodiscard]] std::int64_t signal_value(std::uint64_t signal);
+    /// One dword of the queue's MQD; for the next map.
+    void set_mqd(const Ring& ring, std::uint32_t dword, std::uint32_t value);
     void put_packet(Ring& ring, std::span<const std::byte> packet);
     void dispatch(Ring& ring, const AqlKernel& kernel);
     void barrier(Ring& ring, aql_type type, std::initializer_list<std::uint64_t> signals,
                  std::uint64_t completion);
     KernelCode load_kernel(const std::string& name, int level = 3);
+    /// A handler of tests/kernels: address of its first instruction.
+    std::uint64_t load_trap_handler(const std::string& name);
     /// A kernel from machine words: 16 VGPRs, kernarg pointer in s[0:1].
     KernelCode load_words(const Words& words);
     template <typename... Args> std::uint64_t arguments(Args... args) {

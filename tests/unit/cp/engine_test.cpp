@@ -34,6 +34,10 @@ public:
         std::unique_lock lock(mutex_);
         return heard_.wait_for(lock, std::chrono::seconds(60), predicate);
     }
+    unsigned dry_spells() {
+        const std::lock_guard lock(mutex_);
+        return dry;
+    }
     std::vector<RunReport> reports;
     unsigned dry = 0;
 
@@ -254,6 +258,87 @@ TEST_P(EngineThreads, RunsAndParksInQuickSuccession) {
         ASSERT_TRUE(engine.run(vf.context, std::nullopt));
         ASSERT_TRUE(engine.park());
     }
+}
+
+/// An engine whose clock stands still unless the test moves it: no grace ends by itself.
+class IdleGrace : public testing::TestWithParam<std::uint32_t> {
+protected:
+    IdleGrace() : engine({.threads = GetParam(), .idle_grace = kGrace}, clock, ear) {
+        vf.attach(engine);
+        vf.map();
+    }
+    /// A packet that is rung now and has completed when this returns.
+    void run_packet() {
+        std::uint64_t signal = 0;
+        {
+            const std::lock_guard guard(vf.lock);
+            signal = vf.rig.make_signal(1);
+            vf.rig.barrier(vf.queue, AQL_TYPE_BARRIER_AND, {}, signal);
+            vf.rig.ring_doorbell(vf.queue);
+        }
+        while (true) {
+            const std::lock_guard guard(vf.lock);
+            if (vf.rig.signal_value(signal) == 0) return;
+        }
+    }
+    /// Moves the clock until the engine has said `count` times that it is out of work.
+    bool dry_after_grace(unsigned count) {
+        for (int i = 0; i < 100'000 && ear.dry_spells() < count; ++i) {
+            clock.advance(kGrace);
+            engine.tick();
+            std::this_thread::yield();
+        }
+        return ear.dry_spells() >= count;
+    }
+    static constexpr std::chrono::microseconds kGrace{100};
+    softgpu::VirtualClock clock;
+    Ear ear;
+    EngineVf vf{1};
+    Engine engine;
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, IdleGrace, testing::Values(1u, 2u, 4u));
+
+TEST_P(IdleGrace, PacketsThatFollowInTheGraceAreOneStay) {
+    ASSERT_TRUE(engine.run(vf.context, std::chrono::seconds(1)));
+    run_packet();
+    const unsigned before = ear.dry_spells();  // the stay may have begun dry
+    for (int i = 0; i < 200; ++i) run_packet();
+    EXPECT_EQ(ear.dry_spells(), before);
+    EXPECT_TRUE(dry_after_grace(before + 1)) << "a dry spell longer than the grace is reported";
+    clock.advance(10 * kGrace);
+    engine.tick();
+    run_packet();
+    EXPECT_TRUE(dry_after_grace(before + 2)) << "work begins a new spell";
+    (void)engine.park();
+    EXPECT_EQ(ear.dry_spells(), before + 2) << "each spell is reported once";
+}
+
+TEST_P(IdleGrace, ParkDoesNotWaitForIt) {
+    for (int i = 0; i < 100; ++i) {
+        ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+        run_packet();
+        ASSERT_TRUE(engine.park()) << "the clock stands still: the grace never ends";
+    }
+}
+
+TEST_P(IdleGrace, QuantumEndsInIt) {
+    ASSERT_TRUE(engine.run(vf.context, kGrace / 2));
+    run_packet();
+    clock.advance(kGrace / 2);
+    engine.tick();
+    ASSERT_TRUE(ear.wait([&] { return !ear.reports.empty(); }));
+    EXPECT_EQ(ear.reports[0].end, kGrace / 2);
+}
+
+TEST_P(IdleGrace, VfThatHasNothingToDoGetsNone) {
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    run_packet();
+    (void)engine.park();
+    const unsigned before = ear.dry_spells();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    EXPECT_TRUE(ear.wait([&] { return ear.dry > before; })) << "and the clock stands still";
+    (void)engine.park();
 }
 
 TEST(Engine, VirtualClockEndsTheQuantumWhenItIsTicked) {

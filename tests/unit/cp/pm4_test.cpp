@@ -193,6 +193,67 @@ TEST_F(Pm4, ReleaseMemWithoutInterruptIsSilent) {
     EXPECT_EQ(rig.vf.interrupts.size(), 0u);
 }
 
+struct Release {
+    const char* name;
+    std::uint32_t destination, interrupt, data;
+    std::uint64_t stored;  ///< kClock: the GPU clock; kOld: nothing was stored
+    unsigned interrupts;
+    bool is_refused;
+};
+constexpr std::uint64_t kOld = 0xa5a5'a5a5'a5a5'a5a5, kClock = ~0ull;
+constexpr std::uint64_t kData = 0x22'0000'0011;
+constexpr std::uint64_t kLowData = (kOld & ~0xffff'ffffull) | 0x11;
+
+class ReleaseMem : public Pm4, public testing::WithParamInterface<Release> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, ReleaseMem,
+    testing::Values(Release{"Data32", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_NO_INTERRUPT,
+                            PM4_RELEASE_DATA_32, kLowData, 0, false},
+                    Release{"Data64ToL2", PM4_RELEASE_TO_L2, PM4_RELEASE_NO_INTERRUPT,
+                            PM4_RELEASE_DATA_64, kData, 0, false},
+                    Release{"Clock", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_INTERRUPT_AFTER_WRITE,
+                            PM4_RELEASE_GPU_CLOCK, kClock, 1, false},
+                    Release{"Perfcounter", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_NO_INTERRUPT,
+                            PM4_RELEASE_CP_PERFCOUNTER, 0, 0, false},
+                    Release{"NoData", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_INTERRUPT_AFTER_WRITE,
+                            PM4_RELEASE_NO_DATA, kOld, 1, false},
+                    Release{"InterruptOnly", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_INTERRUPT_ONLY,
+                            PM4_RELEASE_DATA_64, kOld, 1, false},
+                    Release{"DataAfterConfirm", PM4_RELEASE_TO_MEMORY,
+                            PM4_RELEASE_DATA_AFTER_CONFIRM, PM4_RELEASE_DATA_64, kData, 0, false},
+                    Release{"InterruptAlways", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_INTERRUPT_ALWAYS,
+                            PM4_RELEASE_DATA_64, kData, 1, false},
+                    Release{"Conditional32", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_INTERRUPT_IF_32,
+                            PM4_RELEASE_DATA_32, kOld, 0, true},
+                    Release{"Conditional64", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_INTERRUPT_IF_64,
+                            PM4_RELEASE_DATA_64, kOld, 0, true},
+                    Release{"Gds", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_NO_INTERRUPT,
+                            PM4_RELEASE_GDS_DATA, kOld, 0, true},
+                    Release{"DataThatDoesNotExist", PM4_RELEASE_TO_MEMORY, PM4_RELEASE_NO_INTERRUPT,
+                            7, kOld, 0, true},
+                    Release{"WptrRegister", PM4_RELEASE_TO_WPTR_REGISTER, PM4_RELEASE_NO_INTERRUPT,
+                            PM4_RELEASE_DATA_64, kOld, 0, true},
+                    Release{"WptrPollBit", PM4_RELEASE_TO_WPTR_POLL_BIT, PM4_RELEASE_NO_INTERRUPT,
+                            PM4_RELEASE_DATA_64, kOld, 0, true}),
+    [](const auto& form) { return form.param.name; });
+
+TEST_P(ReleaseMem, StoresAndInterruptsAsSelected) {
+    const Release& form = GetParam();
+    rig.clock.advance(std::chrono::seconds(1));
+    rig.memory.put(cell, kOld);
+    run(pm4(PM4_OP_RELEASE_MEM, {HW_PREP(RELEASE_MEM_1, EVENT_INDEX, 5),
+                                 HW_PREP(RELEASE_MEM_2, DST_SEL, form.destination) |
+                                     HW_PREP(RELEASE_MEM_2, INT_SEL, form.interrupt) |
+                                     HW_PREP(RELEASE_MEM_2, DATA_SEL, form.data),
+                                 lo(cell), hi(cell), lo(kData), hi(kData), 0x33}));
+    const std::uint64_t expected = form.stored == kClock ? 27'000'000 : form.stored;
+    EXPECT_EQ(rig.memory.get<std::uint64_t>(cell), expected);
+    EXPECT_EQ(rig.vf.count(IH_SOURCE_CP_EOP), form.interrupts);
+    EXPECT_EQ(rig.cp.counters().bad_packets, form.is_refused ? 1u : 0u);
+    EXPECT_EQ(goes_on(), !form.is_refused) << "a packet that is refused halts its queue";
+}
+
 TEST_F(Pm4, IndirectBuffersNestAndReturn) {
     run(ib(write_data(cell, 1) + ib(write_data(cell + 4, 2)) + write_data(cell + 8, 3)) +
         write_data(cell + 12, 4));

@@ -3,6 +3,8 @@
 // Mapping and unmapping queues, run lists, preemption with kernels in flight.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "pf-driver/hw/mqd.h"
 #include "tests/support/kernel_oracle.h"
 #include "tests/unit/cp/cp_rig.h"
@@ -259,6 +261,54 @@ TEST_F(Preemption, KernelInFlightContinuesBitExactAfterAnotherMap) {
     EXPECT_EQ(rig.memory.download<std::uint32_t>(result, kItems),
               oracle::long_running(kItems, kRounds));
     EXPECT_EQ(rig.cp.counters().workgroups, kItems / 256);
+}
+
+/// More processes than VMIDs, each with a kernel much longer than its quantum.
+TEST_F(Scheduler, KernelsOfProcessesThatTakeTurnsAreBitExact) {
+    constexpr std::uint32_t kItems = 512;
+    constexpr std::uint32_t kRounds = 200;
+    rig.start_hiq(0x0300);  // two VMIDs
+    const KernelCode code = rig.load_kernel("long_running");
+    struct Job {
+        Ring queue;
+        std::uint64_t result;
+        std::uint64_t signal;
+    };
+    std::vector<Job> jobs;
+    for (int i = 0; i < 5; ++i) {
+        Job job{rig.make_aql_queue(), rig.memory.allocate(kItems * 4), rig.make_signal(1)};
+        AqlKernel kernel;
+        kernel.object = code.descriptor;
+        kernel.arguments = rig.arguments(job.result, rig.memory.allocate(kItems * 4), kRounds);
+        kernel.group = {256, 1, 1};
+        kernel.grid = {kItems, 1, 1};
+        kernel.signal = job.signal;
+        rig.dispatch(job.queue, kernel);
+        jobs.push_back(job);
+    }
+    std::vector<CpRig::Process> processes;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        processes.push_back({static_cast<std::uint16_t>(i + 1), 10, {&jobs[i].queue}});
+    rig.run_list(processes, CpRig::Chain::Yes);
+    unsigned saves = 0;
+    std::vector<bool> was_saved(jobs.size());
+    const auto is_pending = [&](const Job& job) { return rig.signal_value(job.signal) != 0; };
+    for (int i = 0; i < 2000 && std::ranges::any_of(jobs, is_pending); ++i) {
+        rig.pump_turns(10, 500);
+        rig.clock.advance(milliseconds(11));
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            const bool is_saved = mqd(jobs[j].queue, REG_GC_CP_HQD_WG_STATE_OFFSET) >
+                                  mqd(jobs[j].queue, REG_GC_CP_HQD_CNTL_STACK_SIZE);
+            saves += is_saved && !was_saved[j] ? 1 : 0;
+            was_saved[j] = is_saved;
+        }
+    }
+    EXPECT_GE(saves, jobs.size()) << "kernels were saved in flight";
+    for (const Job& job : jobs) {
+        EXPECT_EQ(rig.signal_value(job.signal), 0);
+        EXPECT_EQ(rig.memory.download<std::uint32_t>(job.result, kItems),
+                  oracle::long_running(kItems, kRounds));
+    }
 }
 
 TEST_F(Preemption, RetiredInstructionsAreTheSameWithAndWithoutPreemption) {

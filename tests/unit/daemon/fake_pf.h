@@ -98,6 +98,7 @@ public:
     std::vector<std::string> log;  ///< operations that change something, in order
     std::string refuse;            ///< name of the operation to refuse, e.g. "provision"
     bool is_there = true;
+    bool is_provision_answer_lost = false;               ///< it is done, but the connection is gone
     std::function<void(const vgpu_pf_event&)> on_event;  ///< also tell somebody else
 
 private:
@@ -164,6 +165,10 @@ public:
         pf_.vfs[wanted.vf] = vf;
         pf_.info.vram_free_bytes -= wanted.vram_bytes;
         pf_.info.vram_largest_free_bytes = pf_.info.vram_free_bytes;
+        if (pf_.is_provision_answer_lost) {
+            is_connected_ = false;
+            return fail(ErrorId::PfLost, "no answer");
+        }
         return wanted;
     }
     Result<> release(std::uint32_t vf, std::uint32_t) override {
@@ -205,6 +210,7 @@ public:
     }
     Result<> acquire_lease() override { return answer("acquire_lease"); }
     Result<> dump(int) override { return answer("dump"); }
+    void interrupt() override {}
     Result<std::unique_ptr<EventPort>> open_events() override {
         TRY_VOID(answer("open_events"));
         return std::unique_ptr<EventPort>(std::make_unique<FakeEvents>(pf_));

@@ -164,6 +164,40 @@ TEST(GpuSchedule, SleeperGetsATableOfItsOwnKindAndAWakerAnotherOne) {
     EXPECT_TRUE(schedule.wants_table(1s + 200ms));
 }
 
+TEST(GpuSchedule, VfWithoutWorkHasAPlaceInTheReserveUntilItWakes) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1, 1}), 60, 1s);
+    for (std::uint32_t vf = 1; vf <= 3; ++vf) schedule.on_wake(vf, 1s);
+    auto table = schedule.make_table(1, {}, 1s);
+    ASSERT_TRUE(table);
+    EXPECT_EQ(table->reserve_count, 0u);
+    schedule.installed(1s);
+    schedule.on_run(1, 1'000'000, 1s + 19ms);
+    schedule.on_parked_idle(3, 1s + 20ms);
+    table = schedule.make_table(2, {}, 1s + 150ms);
+    ASSERT_TRUE(table);
+    ASSERT_EQ(table->reserve_count, 1u);
+    EXPECT_EQ(table->reserve[0].vf, 3u);
+    EXPECT_EQ(table->reserve[0].quantum_us, 6000u);
+    schedule.installed(1s + 150ms);
+    schedule.on_wake(3, 1s + 200ms);
+    table = schedule.make_table(3, {}, 1s + 200ms);
+    ASSERT_TRUE(table);
+    EXPECT_EQ(table->reserve_count, 0u);
+}
+
+TEST(GpuSchedule, SleeperThatOwesGetsItsReserveLessItsDebt) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1, 1}), 60, 1s);
+    for (std::uint32_t vf = 1; vf <= 3; ++vf) schedule.on_wake(vf, 1s);
+    schedule.on_run(3, 3'000'000, 1s + 3ms);  // 2 ms more than its part
+    schedule.on_parked_idle(3, 1s + 3ms);
+    const auto table = schedule.make_table(1, {}, 1s + 4ms);
+    ASSERT_TRUE(table);
+    ASSERT_EQ(table->reserve_count, 1u);
+    EXPECT_NEAR(table->reserve[0].quantum_us, 4000, 2);
+}
+
 TEST(GpuSchedule, RefusedTableIsTriedAgainButNotAtOnce) {
     GpuSchedule schedule;
     schedule.set_members(members_of({1}), 60, 1s);

@@ -47,7 +47,7 @@ TEST(Gpu, TableFollowsTheWeights) {
     EXPECT_EQ(totals.at(1), totals.at(2));
     EXPECT_EQ(totals.at(3), 2 * totals.at(1));
     EXPECT_EQ(totals.at(4), 4 * totals.at(1));
-    ASSERT_TRUE(world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{4}}}));
+    ASSERT_TRUE(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{4}}}));
     world.pass(20ms);
     const auto after = totals_of(world.pf().table);
     EXPECT_EQ(after.at(1), after.at(4));
@@ -57,10 +57,10 @@ TEST(Gpu, PausedVfLeavesTheTableAndComesBack) {
     World world;
     ASSERT_TRUE(world.create({}));
     ASSERT_TRUE(world.create({}));
-    ASSERT_TRUE(world.manager->control({"gpu0", 1}, VGPU_PF_PAUSE, {}));
+    ASSERT_TRUE(world.control({"gpu0", 1}, VGPU_PF_PAUSE, {}));
     world.pass(20ms);
     EXPECT_FALSE(totals_of(world.pf().table).contains(1));
-    ASSERT_TRUE(world.manager->control({"gpu0", 1}, VGPU_PF_RESUME, {}));
+    ASSERT_TRUE(world.control({"gpu0", 1}, VGPU_PF_RESUME, {}));
     world.pass(20ms);
     EXPECT_TRUE(totals_of(world.pf().table).contains(1));
 }
@@ -69,16 +69,47 @@ TEST(Gpu, PausingAnAttachedVfWantsForce) {
     World world;
     ASSERT_TRUE(world.create({}));
     world.pf().vfs.at(1).attached = 1;
-    const auto refused = world.manager->control({"gpu0", 1}, VGPU_PF_PAUSE, {});
+    const auto refused = world.control({"gpu0", 1}, VGPU_PF_PAUSE, {});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::WrongState);
-    EXPECT_TRUE(world.manager->control({"gpu0", 1}, VGPU_PF_PAUSE, {{"force", true}}));
+    EXPECT_TRUE(world.control({"gpu0", 1}, VGPU_PF_PAUSE, {{"force", true}}));
+}
+
+TEST(Gpu, DestroyingAnAttachedVfWantsForceAndSaysWhoHasIt) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("train")}}));
+    world.pf().vfs.at(1).attached = 1;
+    const auto refused = world.destroy({"gpu0", 1});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::WrongState);
+    EXPECT_EQ(refused.error().cause,
+              "gpu0/vf1 ('train') is attached: a client has it open (/run/v/vf1.sock), and its "
+              "driver would lose it; shut down or suspend that VM first, or destroy it with option "
+              "'force'");
+    EXPECT_FALSE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.at(1).is_releasing);
+    EXPECT_TRUE(world.destroy({"gpu0", 1}, {{"force", true}}));
+    EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
+}
+
+TEST(Gpu, AVfMadeByAPfThatDidNotAnswerIsReleasedWhenItIsBack) {
+    World world;
+    world.pf().is_provision_answer_lost = true;
+    const auto made = world.create({{"name", std::string("train")}});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, ErrorId::PfLost);
+    world.pf().is_provision_answer_lost = false;
+    world.pass(5s);
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok);
+    EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.empty());
 }
 
 TEST(Gpu, ScrubIsRecordedBeforeThePfMayHandTheVramOut) {
     World world;
     ASSERT_TRUE(world.create({}));
-    ASSERT_TRUE(world.manager->destroy({"gpu0", 1}));
+    ASSERT_TRUE(world.destroy({"gpu0", 1}));
     world.pf().finish_scrub(1);
     world.state.is_full = true;
     world.pass(20ms);
@@ -133,7 +164,7 @@ TEST(Gpu, SeventeenthVfIsRefused) {
 
 TEST(Gpu, WithoutAWishAVfGetsAFairPart) {
     World world;
-    const auto made = world.manager->create("gpu0", {});
+    const auto made = world.create_as_is("gpu0", {});
     ASSERT_TRUE(made);
     EXPECT_EQ(world.gpu().view(1).record.vram_bytes, 112 * FakePf::kMiB);
 }
@@ -161,7 +192,7 @@ TEST(Gpu, KilledInTheMiddleOfADestroyTheNextDaemonFinishesIt) {
     World world;
     ASSERT_TRUE(world.create({}));
     world.pf().refuse = "";
-    ASSERT_TRUE(world.manager->destroy({"gpu0", 1}));
+    ASSERT_TRUE(world.destroy({"gpu0", 1}));
     world.pf().is_scrubbed.insert(1);  // its event was for the dead daemon
     world.start();
     world.pass(20ms);
@@ -229,7 +260,7 @@ TEST(Gpu, CorruptStateStartsReadOnlyAndTouchesNothing) {
     world.pass(5s);
     EXPECT_TRUE(world.gpu().has_vf(1));
     EXPECT_EQ(world.create({}).error().id, ErrorId::StateReadOnly);
-    EXPECT_EQ(world.manager->destroy({"gpu0", 1}).error().id, ErrorId::StateReadOnly);
+    EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::StateReadOnly);
     EXPECT_TRUE(world.pf().log.empty());
     EXPECT_EQ(*world.state.document, damaged);
 }
@@ -241,7 +272,7 @@ TEST(Gpu, LostEventsAreReconciledFromThePfsOwnCounter) {
     ASSERT_TRUE(world.create({}));
     world.pass(20ms);
     for (int i = 0; i < 100; ++i) world.pf().run(1 + static_cast<std::uint32_t>(i) % 2, 6'000'000);
-    world.manager->step();
+    world.step();
     EXPECT_GT(world.gpu().view().events_lost, 0u);
     EXPECT_EQ(world.gpu().view(1).service_ns, 300'000'000u);
     EXPECT_EQ(world.gpu().view(2).service_ns, 300'000'000u);
@@ -284,7 +315,7 @@ TEST(Gpu, GpuWithoutRoomIsPassedOver) {
     World world({"gpu0", "gpu1"});
     world.pf("gpu0").info.vram_free_bytes = 0;
     world.pass(2s);
-    const auto made = world.manager->create("", {});
+    const auto made = world.create_as_is("", {});
     ASSERT_TRUE(made);
     EXPECT_EQ(made->gpu, "gpu1");
 }
@@ -308,7 +339,7 @@ TEST(Gpu, SharesAndLagsHoldThroughTheWholeLoop) {
         const auto& entry = world.pf().table.entries[position++ % world.pf().table.count];
         world.pf().run(entry.vf, std::int64_t{entry.quantum_us} * 1000);
         oracle.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
-        world.manager->step();
+        world.step();
     }
     EXPECT_LE(oracle.worst_lag_ns(), 6e6L + 1);
     for (std::uint32_t vf = 1; vf <= 4; ++vf) {

@@ -72,9 +72,9 @@ TEST(Manager, NamesAreUniqueOverAllGpus) {
     ASSERT_FALSE(taken);
     EXPECT_EQ(taken.error().cause, "'a' is the name of gpu0/vf1");
     ASSERT_TRUE(world.create({{"name", std::string("b")}}, "gpu1"));
-    EXPECT_EQ(world.manager->set_vf({"gpu1", 1}, {{"name", std::string("a")}}).error().id,
+    EXPECT_EQ(world.set_vf({"gpu1", 1}, {{"name", std::string("a")}}).error().id,
               ErrorId::NameTaken);
-    EXPECT_TRUE(world.manager->set_vf({"gpu1", 1}, {{"name", std::string("b")}}));
+    EXPECT_TRUE(world.set_vf({"gpu1", 1}, {{"name", std::string("b")}}));
 }
 
 TEST(Manager, TargetsAreFoundByPathNameAndUuid) {
@@ -99,20 +99,20 @@ TEST(Manager, WeightThatBreaksTheGapLimitIsRefusedAndNothingChanges) {
     const auto refused =
         world.create({{"weight", std::uint64_t{10'000}}, {"name", std::string("x")}});
     ASSERT_TRUE(refused) << refused.error().cause;
-    const auto too_small = world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}});
+    const auto too_small = world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}});
     ASSERT_FALSE(too_small);
     EXPECT_EQ(too_small.error().id, ErrorId::NoSchedule);
     EXPECT_THAT(too_small.error().cause, HasSubstr("would fit"));
     EXPECT_EQ(world.gpu().view(1).record.weight, 100u);
-    EXPECT_TRUE(world.manager->set_gpu({"gpu0"}, {{"max_gap_ms", std::uint64_t{2000}}}));
-    EXPECT_TRUE(world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}}));
+    EXPECT_TRUE(world.set_gpu({"gpu0"}, {{"max_gap_ms", std::uint64_t{2000}}}));
+    EXPECT_TRUE(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}}));
 }
 
 TEST(Manager, UnknownGpuAndVfAreNamed) {
     World world;
     EXPECT_EQ(world.create({}, "gpu7").error().id, ErrorId::NoSuchGpu);
-    EXPECT_EQ(world.manager->destroy({"gpu0", 9}).error().cause, "gpu0 has no VF 9 in service");
-    EXPECT_EQ(world.manager->control({"gpu0", 9}, VGPU_PF_PAUSE, {}).error().id, ErrorId::NoSuchVf);
+    EXPECT_EQ(world.destroy({"gpu0", 9}).error().cause, "gpu0 has no VF 9 in service");
+    EXPECT_EQ(world.control({"gpu0", 9}, VGPU_PF_PAUSE, {}).error().id, ErrorId::NoSuchVf);
 }
 
 TEST(Errors, EveryRowHasItsOwnNumberAndAFullText) {

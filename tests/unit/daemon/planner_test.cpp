@@ -246,5 +246,55 @@ TEST(Planner, FairTableIsToldFromAnUnfairOne) {
     EXPECT_FALSE(is_fair_table(foreign, claims));
 }
 
+TEST(Reserve, HoldsThoseThatMayWakeWithTheirPlannedSlice) {
+    std::vector<Claim> claims{{.vf = 1}, {.vf = 2}, {.vf = 3}, {.vf = 4}};
+    claims[2].is_asleep = claims[2].may_wake = true;
+    const auto made = plan(claims, {});
+    ASSERT_TRUE(made);
+    EXPECT_EQ(reserve_of(*made, claims), (std::vector<Entry>{{3, 6000}}));
+}
+
+TEST(Reserve, IsEmptyWhenEverybodyWorksOrNobodyElseIsThere) {
+    std::vector<Claim> claims{{.vf = 1}, {.vf = 2}};
+    EXPECT_TRUE(reserve_of(*plan(claims, {}), claims).empty());
+    const std::vector<Claim> alone{{.vf = 1, .may_wake = true}};
+    EXPECT_TRUE(reserve_of(*plan(alone, {}), alone).empty());
+}
+
+TEST(Reserve, DebtIsTakenOffAndAShortRestIsNoPlace) {
+    std::vector<Claim> claims{{.vf = 1}, {.vf = 2}, {.vf = 3}};
+    claims[1].may_wake = claims[2].may_wake = true;
+    claims[1].debt_ns = 2'000'000;
+    claims[2].debt_ns = 5'950'000;
+    const auto made = plan(claims, {});
+    ASSERT_TRUE(made);
+    EXPECT_EQ(reserve_of(*made, claims), (std::vector<Entry>{{2, 4000}}));
+}
+
+TEST(Reserve, AllWakingAtOnceLeaveNobodyMoreThanHalfASliceBehind) {
+    daemon::testing::Dice dice(7);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<Claim> claims;
+        const std::uint32_t vfs = 2 + static_cast<std::uint32_t>(dice() % 15);
+        std::uint64_t weights = 0;
+        for (std::uint32_t vf = 1; vf <= vfs; ++vf) {
+            Claim claim{.vf = vf, .weight = 10 + static_cast<std::uint32_t>(dice() % 200)};
+            claim.is_asleep = claim.may_wake = dice() % 2 == 0;
+            weights += claim.weight;
+            claims.push_back(claim);
+        }
+        const auto made = plan(claims, {});
+        if (!made) continue;
+        const auto reserve = reserve_of(*made, claims);
+        for (const Claim& claim : claims) {
+            std::uint64_t others_us = 0;
+            for (const Entry& entry : reserve)
+                if (entry.vf != claim.vf) others_us += entry.quantum_us;
+            EXPECT_LE(others_us * claim.weight, made->quantum_us * weights / 2 + weights)
+                << "VF " << claim.vf << " of " << vfs;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace vgpu::daemon::scheduler

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace vgpu::daemon::testing {
@@ -22,7 +23,7 @@ public:
 
     /// A new vgpud over the same state and PF cores; the old one is gone as by kill -9.
     void start() {
-        manager = std::make_unique<Manager>(state);
+        manager = std::make_unique<Manager>(state, clock);
         for (const std::string& gpu : names_) {
             GpuModel::Ports ports{.pf = std::make_unique<FakePfPort>(pf(gpu)),
                                   .companions = nullptr,
@@ -34,20 +35,46 @@ public:
                 config, GpuPaths{.directory = "", .uapi_socket = "u", .vf_socket_dir = "/run/v"},
                 std::move(ports)));
         }
-        manager->step();
+        step();
     }
 
     [[nodiscard]] FakePf& pf(const std::string& gpu = "gpu0") { return *pfs_.at(gpu); }
-    [[nodiscard]] GpuModel& gpu(const std::string& id = "gpu0") { return *manager->find_gpu(id); }
+    [[nodiscard]] GpuModel& gpu(const std::string& id = "gpu0") {
+        return manager->find_gpu(id)->model();
+    }
+    /// Each GPU takes a turn.
+    void step() {
+        for (const auto& gpu : manager->gpus()) gpu->turn();
+        manager->finish();
+    }
 
     Result<Target> create(Options options, const std::string& gpu = "gpu0") {
         options.try_emplace("vram_bytes", std::uint64_t{64 * FakePf::kMiB});
-        return manager->create(gpu, options);
+        return create_as_is(gpu, options);
+    }
+    /// Without a size of the tests' own.
+    Result<Target> create_as_is(const std::string& gpu, const Options& options) {
+        return answer<Target>(
+            [&](const Done<Target>& done) { manager->create(gpu, options, done); });
+    }
+    Result<> set_vf(const Target& target, const Options& options) {
+        return answer<void>([&](const Done<>& done) { manager->set_vf(target, options, done); });
+    }
+    Result<> set_gpu(const Target& target, const Options& options) {
+        return answer<void>([&](const Done<>& done) { manager->set_gpu(target, options, done); });
+    }
+    Result<std::uint32_t> destroy(const Target& target, const Options& options = {}) {
+        return answer<std::uint32_t>(
+            [&](const Done<std::uint32_t>& done) { manager->destroy(target, options, done); });
+    }
+    Result<> control(const Target& target, vgpu_pf_control_action action, const Options& options) {
+        return answer<void>(
+            [&](const Done<>& done) { manager->control(target, action, options, done); });
     }
 
     void pass(Nanoseconds time) {
         clock.advance(time);
-        manager->step();
+        step();
     }
 
     VirtualClock clock;
@@ -55,6 +82,12 @@ public:
     std::unique_ptr<Manager> manager;
 
 private:
+    template <typename T> Result<T> answer(const std::function<void(Done<T>)>& ask) {
+        std::optional<Result<T>> got;
+        ask([&got](Result<T> result) { got = std::move(result); });
+        return got ? *got : fail(ErrorId::System, "no answer");
+    }
+
     std::vector<std::string> names_;
     std::map<std::string, std::unique_ptr<FakePf>> pfs_;
 };

@@ -52,7 +52,12 @@ std::uint64_t FlatGpu::allocate(std::size_t bytes) {
     return va;
 }
 
-void FlatGpu::load_kernel(const std::string& name, int level) {
+struct FlatGpu::Loaded {
+    std::uint64_t base = 0;
+    KernelDescriptor kernel;
+};
+
+FlatGpu::Loaded FlatGpu::load_object(const std::string& name, int level) {
     const std::string path =
         std::string(VGPU_KERNEL_DIR) + "/" + name + ".O" + std::to_string(level) + ".co";
     const auto object = CodeObject::open(path);
@@ -62,6 +67,19 @@ void FlatGpu::load_kernel(const std::string& name, int level) {
     next_ = (next_ + 4095) / 4096 * 4096;
     const std::uint64_t base = allocate(object->image().size());
     std::ranges::copy(object->image(), port.bytes(base, object->image().size()).begin());
+    return {base, *kernel};
+}
+
+void FlatGpu::set_trap_handler(const std::string& name, std::size_t bytes) {
+    const Loaded handler = load_object(name, 3);
+    trap.base = handler.base + handler.kernel.entry_offset;
+    trap.memory = allocate(bytes);
+}
+
+void FlatGpu::load_kernel(const std::string& name, int level) {
+    const Loaded loaded = load_object(name, level);
+    const KernelDescriptor* kernel = &loaded.kernel;
+    const std::uint64_t base = loaded.base;
     constexpr std::uint32_t scratch_lane_bytes = 16384;
     constexpr std::uint32_t waves = 32;
     spec = {};
@@ -114,11 +132,15 @@ void FlatGpu::place_arguments() {
 }
 
 softgpu::isa::RunContext FlatGpu::context(std::uint64_t budget) {
-    return {port, cache, clock, messages, stop, budget};
+    softgpu::isa::RunContext out{port, cache, clock, messages, stop, budget};
+    out.trap = trap;
+    return out;
 }
 
 void FlatGpu::start(softgpu::isa::Workgroup& group, std::array<std::uint32_t, 3> id) {
     if (spec.kernarg_address == 0) place_arguments();
+    constexpr std::uint32_t trap_present = 1u << 6;
+    if (trap.base != 0) spec.pgm_rsrc2 |= trap_present;
     softgpu::isa::start_workgroup(group, spec, {id, 0, 0});
 }
 

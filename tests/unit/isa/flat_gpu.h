@@ -85,6 +85,9 @@ public:
 
     /// Loads `<name>.O<level>.co` and fills a spec for its kernel `name`.
     void load_kernel(const std::string& name, int level);
+    /// Loads a handler of tests/kernels; waves that start from now on have it, with `bytes` of
+    /// memory at trap.memory.
+    void set_trap_handler(const std::string& name, std::size_t bytes = 256);
     /// Machine words instead of a compiled kernel; `vgprs` and 16 user SGPRs are there.
     void load_words(const std::vector<std::uint32_t>& words, std::uint32_t vgprs = 16);
 
@@ -106,8 +109,11 @@ public:
     MessageLog messages;
     std::atomic<bool> stop{false};
     softgpu::isa::DispatchSpec spec;
+    softgpu::isa::TrapHandler trap;
 
 private:
+    struct Loaded;
+    Loaded load_object(const std::string& name, int level);
     void append(const void* value, std::size_t size);
     void place_arguments();
     std::uint64_t next_ = FlatPort::kBase + 4096;  // address 0 of the arena stays free

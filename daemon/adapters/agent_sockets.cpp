@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/agent_sockets.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+/// QEMU may run as another user of the group, as with the VF's own socket.
+constexpr mode_t kSocketMode = 0660;
+
+/// Removes what a vgpud that died has left; anything but a socket stays.
+void remove_stale(const std::string& path) {
+    struct stat file {};
+    if (::lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode)) ::unlink(path.c_str());
+}
+
+Result<UniqueFd> make_listener(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path)
+        return fail(ErrorId::System, fmt::format("{}: the path is too long for a socket", path));
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    remove_stale(path);
+    const void* generic = &address;
+    if (!fd.is_open() ||
+        ::bind(fd.get(), static_cast<const sockaddr*>(generic), sizeof address) != 0 ||
+        ::chmod(path.c_str(), kSocketMode) != 0 || ::listen(fd.get(), 2) != 0)
+        return fail_errno(ErrorId::System, errno, path);
+    return fd;
+}
+
+}  // namespace
+
+AgentSockets::~AgentSockets() {
+    while (!places_.empty()) close(std::string(places_.begin()->first));
+}
+
+Result<> AgentSockets::listen(const std::string& path) {
+    TRY(UniqueFd listener, make_listener(path));
+    places_[path].listener = std::move(listener);
+    return {};
+}
+
+void AgentSockets::close(const std::string& path) {
+    if (places_.erase(path) != 0) remove_stale(path);
+    std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
+}
+
+void AgentSockets::accept_clients(const std::string& path, bool is_wanted) {
+    if (const auto at = places_.find(path); at != places_.end())
+        at->second.is_accepting = is_wanted;
+}
+
+bool AgentSockets::send(const std::string& path, std::string_view bytes) {
+    const auto at = places_.find(path);
+    if (at == places_.end() || !at->second.client.is_open()) return false;
+    const ssize_t done =
+        ::send(at->second.client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return std::cmp_equal(done, bytes.size());
+}
+
+void AgentSockets::disconnect(const std::string& path) {
+    if (const auto at = places_.find(path); at != places_.end()) at->second.client.reset();
+    std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
+}
+
+void AgentSockets::watch(Wanted& wanted) {
+    watched_.clear();
+    for (const auto& [path, place] : places_) {
+        if (place.is_accepting && place.listener.is_open()) {
+            watched_.push_back({path, wanted.fds.size(), true});
+            wanted.watch(place.listener.get(), POLLIN);
+        }
+        if (place.client.is_open()) {
+            watched_.push_back({path, wanted.fds.size(), false});
+            wanted.watch(place.client.get(), POLLIN);
+        }
+    }
+}
+
+void AgentSockets::look(const Wanted& wanted) {
+    for (const Watched& one : std::exchange(watched_, {})) {
+        const auto at = places_.find(one.path);
+        if (wanted.fds.at(one.index).revents == 0 || at == places_.end()) continue;
+        if (one.is_listener)
+            accept(one.path, at->second);
+        else
+            read(one.path, at->second);
+    }
+}
+
+void AgentSockets::accept(const std::string& path, Place& place) {
+    UniqueFd client(
+        ::accept4(place.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!client.is_open() || place.client.is_open()) return;
+    place.client = std::move(client);
+    input_.push_back({.path = path, .kind = AgentInput::Kind::Connected});
+}
+
+void AgentSockets::read(const std::string& path, Place& place) {
+    if (!place.client.is_open()) return;
+    std::array<char, kMaxPerTurn> buffer{};
+    const ssize_t got = ::recv(place.client.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got > 0)
+        return input_.push_back({.path = path,
+                                 .kind = AgentInput::Kind::Bytes,
+                                 .bytes = {buffer.data(), static_cast<std::size_t>(got)}});
+    place.client.reset();
+    input_.push_back({.path = path, .kind = AgentInput::Kind::Gone});
+}
+
+std::vector<AgentInput> AgentSockets::take() {
+    return std::exchange(input_, {});
+}
+
+}  // namespace vgpu::daemon::adapters

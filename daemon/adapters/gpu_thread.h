@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuThread: GpuRunner as a thread. Signals are blocked in it (main.cpp blocked them before), so
+// they reach the main loop only. One per GPU; main.cpp makes them.
+#pragma once
+
+#include "daemon/adapters/wakeup.h"
+#include "daemon/ports/gpu_runner.h"
+
+#include <atomic>
+#include <thread>
+
+namespace vgpu::daemon::adapters {
+
+class GpuThread final : public GpuRunner {
+public:
+    explicit GpuThread(const Clock& clock) : clock_(clock) {}
+    ~GpuThread() override { stop(); }
+    GpuThread(const GpuThread&) = delete;
+    GpuThread& operator=(const GpuThread&) = delete;
+
+    void start(GpuTurns& turns) override;
+    void wake() override { wakeup_.raise(); }
+    void stop() override;
+
+private:
+    void run();
+
+    const Clock& clock_;
+    GpuTurns* turns_ = nullptr;
+    Wakeup wakeup_;
+    std::atomic<bool> is_stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace vgpu::daemon::adapters

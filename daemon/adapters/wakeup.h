@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// Wakeup: makes another thread's poll() return, by an eventfd. raise() and clear() may be called
+// from any thread; a raise() before the other side polls is not lost.
+#pragma once
+
+#include "daemon/adapters/unique_fd.h"
+
+#include <sys/eventfd.h>
+
+namespace vgpu::daemon::adapters {
+
+class Wakeup {
+public:
+    Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+    void raise() const { ::eventfd_write(fd_.get(), 1); }
+    /// True if it was raised since the last clear().
+    bool clear() const {
+        eventfd_t count = 0;
+        return ::eventfd_read(fd_.get(), &count) == 0;
+    }
+    /// Readable from raise() until clear().
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+private:
+    UniqueFd fd_;
+};
+
+}  // namespace vgpu::daemon::adapters

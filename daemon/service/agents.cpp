@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/agents.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+constexpr std::string_view kVfSocketEnd = ".sock";
+constexpr std::uint64_t kDefaultLimitMs = 60'000;
+constexpr Range kLimits{100, 300'000};
+
+}  // namespace
+
+void Agents::step() {
+    for (const auto& gpu : manager_.gpus()) follow(*gpu);
+    for (const AgentInput& input : port_.take()) route(input);
+    for (auto& [target, place] : places_) {
+        place.session->step();
+        for (auto& [kind, text] : place.session->take_news())
+            notices_.push_back({target.gpu, target.vf, kind, std::move(text)});
+    }
+}
+
+/// A VF that was destroyed and made anew gets a session of its own.
+void Agents::follow(const GpuHost& gpu) {
+    const auto seen = gpu.look();
+    if (std::exchange(followed_[gpu.id()], seen) == seen) return;
+    std::erase_if(places_, [&](const auto& entry) {
+        const auto& [target, place] = entry;
+        return target.gpu == gpu.id() &&
+               (!seen->has_vf(target.vf) || seen->vfs.at(target.vf).record.uuid != place.made_for);
+    });
+    for (const auto& [vf, view] : seen->vfs) {
+        const Target target{.gpu = gpu.id(), .vf = vf};
+        if (!places_.contains(target) && view.socket.ends_with(kVfSocketEnd)) open(target, view);
+    }
+}
+
+void Agents::end() {
+    for (auto& [target, place] : places_) place.session->forget_asked();
+    places_.clear();
+}
+
+/// Also when the socket cannot be made: the place says why nobody connects, once.
+void Agents::open(const Target& target, const VfView& view) {
+    const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
+    auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),
+                                                  stem + ".agent.sock", port_, clock_);
+    if (const auto opened = session->listen(); !opened)
+        notices_.push_back({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
+    places_[target] = {.made_for = view.record.uuid, .session = std::move(session)};
+}
+
+void Agents::route(const AgentInput& input) {
+    for (auto& [target, place] : places_)
+        if (place.session->path() == input.path) return place.session->on_input(input);
+}
+
+std::optional<Nanoseconds> Agents::next_step() const {
+    std::optional<Nanoseconds> next;
+    for (const auto& [target, place] : places_)
+        if (const auto at = place.session->next_step()) next = next ? std::min(*next, *at) : *at;
+    return next;
+}
+
+void Agents::ask(const Target& target, AgentAct act, const Options& options,
+                 AgentSession::Done done) {
+    constexpr std::array<std::string_view, 1> kKnown{"timeout_ms"};
+    const OptionReader reader(options);
+    if (const auto known = reader.only(kKnown); !known)
+        return done(tl::make_unexpected(known.error()));
+    const auto limit_ms = reader.number("timeout_ms", kLimits);
+    if (!limit_ms) return done(tl::make_unexpected(limit_ms.error()));
+    const auto at = places_.find(target);
+    if (at == places_.end())
+        return done(fail(ErrorId::NoAgent,
+                         fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf)));
+    at->second.session->ask(act, std::chrono::milliseconds(limit_ms->value_or(kDefaultLimitMs)),
+                            std::move(done));
+}
+
+AgentView Agents::view(const Target& target) const {
+    const auto at = places_.find(target);
+    return at == places_.end() ? AgentView{} : at->second.session->view();
+}
+
+std::vector<Notice> Agents::take_notices() {
+    return std::exchange(notices_, {});
+}
+
+}  // namespace vgpu::daemon

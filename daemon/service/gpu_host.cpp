@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/gpu_host.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+std::uint32_t GpuSnapshot::vf_state(std::uint32_t vf) const {
+    const auto at = vfs.find(vf);
+    return at == vfs.end() ? static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT) : at->second.live.state;
+}
+
+GpuHost::GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock)
+    : id_(model->id()), model_(std::move(model)), clock_(clock) {
+    publish({});
+}
+
+GpuHost::~GpuHost() {
+    if (runner_) runner_->stop();
+}
+
+void GpuHost::start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news) {
+    on_news_ = std::move(on_news);
+    runner_ = std::move(runner);
+    runner_->start(*this);
+}
+
+std::shared_ptr<const GpuSnapshot> GpuHost::look() const {
+    const std::scoped_lock lock(mutex_);
+    return snapshot_;
+}
+
+void GpuHost::enqueue(Job job) {
+    {
+        const std::scoped_lock lock(mutex_);
+        queue_.push_back({.since = clock_.now(), .job = std::move(job)});
+    }
+    if (runner_) return runner_->wake();
+    turn();
+    finish();
+}
+
+void GpuHost::finish() {
+    std::vector<Answer> finished;
+    {
+        const std::scoped_lock lock(mutex_);
+        finished.swap(finished_);
+    }
+    for (const Answer& answer : finished) answer();
+}
+
+void GpuHost::freshen(Nanoseconds limit) {
+    std::unique_lock lock(mutex_);
+    const bool is_late = fresh_wanted_ != fresh_done_;
+    if (!is_late) ++fresh_wanted_;
+    lock.unlock();
+    if (!runner_) return turn();
+    runner_->wake();
+    if (is_late) return;
+    lock.lock();
+    turned_.wait_for(lock, limit, [this] { return fresh_wanted_ == fresh_done_; });
+}
+
+void GpuHost::wait_for_first(Nanoseconds limit) {
+    std::unique_lock lock(mutex_);
+    turned_.wait_for(lock, limit, [this] { return turns_ > 0; });
+}
+
+std::vector<Notice> GpuHost::take_notices() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(notices_, {});
+}
+
+// --- the GPU's thread
+
+GpuHost::Answer GpuHost::do_job(const Queued& queued) {
+    const Nanoseconds waited = clock_.now() - queued.since;
+    if (waited <= kPatience) return queued.job(model_.get(), {});
+    return queued.job(
+        nullptr, {ErrorId::TimedOut,
+                  fmt::format("{}: vgpu-pf was busy for {} s; the request was not begun", id_,
+                              std::chrono::duration_cast<std::chrono::seconds>(waited).count())});
+}
+
+void GpuHost::turn() {
+    std::vector<Queued> queue;
+    std::uint64_t fresh_wanted = 0;
+    bool wants_fresh = false;
+    {
+        const std::scoped_lock lock(mutex_);
+        queue.swap(queue_);
+        fresh_wanted = fresh_wanted_;
+        wants_fresh = fresh_wanted_ != fresh_done_;
+    }
+    std::vector<Answer> answers;
+    for (const Queued& queued : queue) {
+        answers.push_back(do_job(queued));
+        publish(std::exchange(answers, {}));
+    }
+    model_->step();
+    if (wants_fresh) model_->freshen();
+    const bool is_due = clock_.now() - published_at_ >= kPublish;
+    has_unpublished_ = true;
+    if (is_due || wants_fresh || model_->has_notices() || !runner_) publish({});
+    const std::scoped_lock lock(mutex_);
+    ++turns_;
+    fresh_done_ = fresh_wanted;
+    turned_.notify_all();
+}
+
+Nanoseconds GpuHost::wake_at() const {
+    const Nanoseconds at = model_->wake_at();
+    return has_unpublished_ ? std::min(at, published_at_ + kPublish) : at;
+}
+
+void GpuHost::publish(std::vector<Answer> answers) {
+    auto fresh =
+        std::make_shared<GpuSnapshot>(GpuSnapshot{.gpu = model_->view(),
+                                                  .vfs = {},
+                                                  .vram_available = model_->vram_available(),
+                                                  .is_connected = model_->is_connected(),
+                                                  .table = model_->table()});
+    for (const std::uint32_t vf : model_->vfs())
+        if (model_->has_record(vf)) fresh->vfs.emplace(vf, model_->view(vf));
+    published_at_ = clock_.now();
+    has_unpublished_ = false;
+    {
+        const std::scoped_lock lock(mutex_);
+        snapshot_ = std::move(fresh);
+        finished_.insert(finished_.end(), std::make_move_iterator(answers.begin()),
+                         std::make_move_iterator(answers.end()));
+        for (Notice& notice : model_->take_notices()) notices_.push_back(std::move(notice));
+    }
+    if (on_news_) on_news_();
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuHost: one GpuModel and the two threads it is known to. The GPU's own thread (a GpuRunner's)
+// takes turns: it does what was asked for, in order, gives the model its step, and publishes a
+// snapshot. The main loop looks at snapshots, asks, and gets its answers in finish(); it never
+// waits for a PF core. Without a runner (unit tests) everything happens at once in the caller.
+//
+//   main loop    ask() --> queue --> turn(): work(model), step, publish --> finished   GPU thread
+//                finish() <---------------------- done(result) ----------------+
+//
+// A request that waited longer than kPatience behind others is answered TimedOut, not done: its
+// caller has given up. Requests under way are bounded by the PfPort's own limits.
+#pragma once
+
+#include "daemon/ports/gpu_runner.h"
+#include "daemon/service/gpu.h"
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace vgpu::daemon {
+
+/// What was known of a GPU at the end of a turn.
+struct GpuSnapshot {
+    GpuView gpu;
+    std::map<std::uint32_t, VfView> vfs;  ///< by number, those in service
+    std::uint64_t vram_available = 0;     ///< for one new VF
+    bool is_connected = false;
+    std::shared_ptr<const vgpu_pf_run_table> table;  ///< as last read or set; may be null
+
+    [[nodiscard]] bool has_vf(std::uint32_t vf) const { return vfs.contains(vf); }
+    [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
+};
+
+template <typename T = void> using Done = std::function<void(Result<T>)>;
+
+class GpuHost final : public GpuTurns {
+public:
+    static constexpr Nanoseconds kPatience = std::chrono::seconds(15);
+    /// Least time between two snapshots that nobody asked for.
+    static constexpr Nanoseconds kPublish = std::chrono::milliseconds(10);
+
+    GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock);
+    ~GpuHost() override;
+    GpuHost(const GpuHost&) = delete;
+    GpuHost& operator=(const GpuHost&) = delete;
+
+    // --- main loop
+    /// `on_news`: called in the GPU's thread when there is something new to look at or to finish().
+    void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news);
+    [[nodiscard]] const std::string& id() const { return id_; }
+    [[nodiscard]] std::shared_ptr<const GpuSnapshot> look() const;
+    /// Has `work` done in the GPU's thread; `done` is called by finish().
+    template <typename T> void ask(std::function<Result<T>(GpuModel&)> work, Done<T> done) {
+        enqueue([work = std::move(work), done = std::move(done)](GpuModel* model, Error why) {
+            auto result = model != nullptr ? work(*model) : Result<T>(tl::make_unexpected(why));
+            return Answer([done, result = std::move(result)] { done(result); });
+        });
+    }
+    /// Gives the answers there are.
+    void finish();
+    /// Asks for a snapshot with fresh counters and waits for it, but no longer than `limit`; and
+    /// not at all if the last one asked for has not come yet.
+    void freshen(Nanoseconds limit);
+    /// Waits (bounded) until there was a first turn.
+    void wait_for_first(Nanoseconds limit);
+    std::vector<Notice> take_notices();
+
+    // --- GpuTurns
+    void turn() override;
+    [[nodiscard]] std::vector<int> wait_fds() const override { return model_->wait_fds(); }
+    [[nodiscard]] Nanoseconds wake_at() const override;
+    void interrupt() override { model_->interrupt(); }
+
+    /// The model itself; only without a runner.
+    [[nodiscard]] GpuModel& model() { return *model_; }
+
+private:
+    using Answer = std::function<void()>;
+    /// Does the work (or, without a model, fails it with the error given).
+    using Job = std::function<Answer(GpuModel* model, Error why)>;
+
+    struct Queued {
+        Nanoseconds since{0};
+        Job job;
+    };
+
+    void enqueue(Job job);
+    [[nodiscard]] Answer do_job(const Queued& queued);
+    void publish(std::vector<Answer> answers);
+
+    std::string id_;
+    std::unique_ptr<GpuModel> model_;  ///< of the GPU's thread
+    const Clock& clock_;
+    Nanoseconds published_at_{0};  ///< of the GPU's thread
+    bool has_unpublished_ = false;
+    std::function<void()> on_news_;
+    std::unique_ptr<GpuRunner> runner_;
+
+    mutable std::mutex mutex_;  ///< of what follows
+    std::condition_variable turned_;
+    std::shared_ptr<const GpuSnapshot> snapshot_;
+    std::vector<Queued> queue_;
+    std::vector<Answer> finished_;
+    std::vector<Notice> notices_;
+    std::uint64_t turns_ = 0;
+    std::uint64_t fresh_wanted_ = 0, fresh_done_ = 0;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * MMSCH v1.0, the scheduler of the video blocks, as a VF sees it: one init table in memory per VF,
+ * handed over by VCE_MMSCH_VF_* registers. The table brings up the UVD and VCE encoders; their ring
+ * bases appear nowhere else. Commands are in mmsch.def, fields in fields.def.
+ * Source: Linux amdgpu mmsch_v1_0.h, vce_v4_0.c, uvd_v7_0.c.
+ */
+#ifndef VGPU_HW_MMSCH_H
+#define VGPU_HW_MMSCH_H
+
+#include "pf-driver/hw/types.h"
+
+enum mmsch_command {
+#define MMSCH(name, code, dwords, doc) MMSCH_COMMAND_##name = (code),
+#include "pf-driver/hw/mmsch.def"
+#undef MMSCH
+};
+
+/* head of an init table; sizes and offsets count dwords from its start, 0 and 0: no such table */
+struct mmsch_init_header {
+	uint32_t version;
+	uint32_t header_dwords;
+	uint32_t vce_init_status;
+	uint32_t uvd_init_status;
+	uint32_t vce_table_offset;
+	uint32_t vce_table_dwords;
+	uint32_t uvd_table_offset;
+	uint32_t uvd_table_dwords;
+};
+HW_ASSERT_SIZE(struct mmsch_init_header, 32);
+
+#define MMSCH_VERSION	       1u
+#define MMSCH_HEADER_DWORDS    8u
+#define MMSCH_MAX_TABLE_DWORDS 0x1000u /* ours; drivers allocate one page */
+
+/* VCE_MMSCH_VF_MAILBOX_HOST */
+#define MMSCH_HOST_INIT 0x10000001u
+
+/* VCE_MMSCH_VF_MAILBOX_RESP. Drivers wait for both bits of DONE; all others are ours. */
+enum mmsch_response {
+	MMSCH_RESPONSE_NONE = 0,
+	MMSCH_RESPONSE_DONE = 0x10000002,
+	MMSCH_RESPONSE_REFUSED = 0x20000001,	  /* the VF has no access now */
+	MMSCH_RESPONSE_BAD_REQUEST = 0x20000002,  /* unknown HOST word, VMID or CTX_SIZE */
+	MMSCH_RESPONSE_BAD_MEMORY = 0x20000003,	  /* the table cannot be read */
+	MMSCH_RESPONSE_BAD_HEADER = 0x20000004,	  /* version, sizes or offsets */
+	MMSCH_RESPONSE_BAD_COMMAND = 0x20000005,  /* unknown or truncated, or no END */
+	MMSCH_RESPONSE_BAD_REGISTER = 0x20000006, /* not a register of the table's block */
+	MMSCH_RESPONSE_NOT_READY = 0x20000007,	  /* a polled condition that does not hold */
+	MMSCH_RESPONSE_BAD_RING = 0x20000008,	  /* ring without size or too large */
+};
+
+/* registers a table may touch: [FIRST, END) of its block, in dwords */
+#define MMSCH_UVD_REGISTER_FIRST 0x7e00u
+#define MMSCH_UVD_REGISTER_END	 0x8800u
+#define MMSCH_VCE_REGISTER_FIRST 0x8800u
+#define MMSCH_VCE_REGISTER_END	 0x8ec0u
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Encoder rings (video.def) and the frames of their IBs: every command of an encode job is
+ * {bytes, command, payload}; zeros behind the last one are padding.
+ * Source: Linux amdgpu soc15d.h, amdgpu_vce.c, uvd_v7_0.c.
+ */
+#ifndef VGPU_HW_VIDEO_H
+#define VGPU_HW_VIDEO_H
+
+#include "pf-driver/hw/types.h"
+
+enum video_packet {
+#define VIDEO(name, op, dwords, doc) VIDEO_PACKET_##name = (op),
+#include "pf-driver/hw/video.def"
+#undef VIDEO
+};
+
+#define VIDEO_MAX_PACKET_DWORDS 5u
+#define VIDEO_MAX_RING_DWORDS	0x100000u /* ours */
+#define VIDEO_MAX_IB_DWORDS	0x4000u	  /* ours */
+#define VIDEO_MIN_COMMAND_BYTES 8u
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// The two encoders of a VF and their numbers: UVD 7.0's encoder and VCE 4.0, each with one ring.
+// They differ in registers, doorbell and interrupt only; everything else of this folder works on
+// rows of this table. A VCPU "runs its firmware" as soon as it has a clock and is out of reset.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pf-driver/hw/doorbell.h"
+#include "pf-driver/hw/ih.h"
+#include "pf-driver/hw/regs.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+
+namespace vgpu::softgpu::video {
+
+enum class Encoder : std::uint8_t { Uvd, Vce };
+inline constexpr std::array kEncoders{Encoder::Uvd, Encoder::Vce};
+
+/// Bits of a register; all of them make the condition.
+struct Bits {
+    std::uint32_t reg;
+    std::uint32_t mask;
+};
+
+struct EncoderRow {
+    doorbell_index doorbell;
+    ih_client client;
+    ih_source source;
+    std::uint32_t base_lo;
+    std::uint32_t base_hi;
+    std::uint32_t size;  ///< dwords
+    std::uint32_t read_pointer;
+    std::uint32_t write_pointer;
+    Bits clock;
+    Bits reset;
+    Bits loaded;  ///< what the VCPU reports while it runs its firmware
+    Bits interrupts;
+    std::uint32_t first_register;  ///< an init table may touch [first, end)
+    std::uint32_t end_register;
+};
+
+[[nodiscard]] const EncoderRow& row_of(Encoder encoder);
+
+[[nodiscard]] bool runs_firmware(const EncoderRow& row, const regs::RegisterFile& regs);
+[[nodiscard]] bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs);
+
+/// Lets the status registers show whether the firmware runs. `regs` outlives the claims.
+void claim_status(regs::RegisterFile& regs);
+
+}  // namespace vgpu::softgpu::video

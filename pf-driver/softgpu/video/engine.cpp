@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/video/engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/video/init_table.h"
+#include "pf-driver/softgpu/video/job.h"
+
+namespace vgpu::softgpu::video {
+
+namespace {
+
+constexpr std::uint32_t kDwordBytes = sizeof(std::uint32_t);
+constexpr std::uint64_t kDwordMask = kDwordBytes - 1;
+constexpr Vmid kKernel{0};
+constexpr RegisterIndex kHost{REG_VCE_VCE_MMSCH_VF_MAILBOX_HOST};
+constexpr RegisterIndex kResponse{REG_VCE_VCE_MMSCH_VF_MAILBOX_RESP};
+
+bool is_consistent(const Engine::Ring& ring) {
+    const bool are_pointers_good =
+        ring.dwords == 0 ? ring.is_on == 0
+                         : ring.read_pointer < ring.dwords && ring.write_pointer < ring.dwords;
+    return ring.dwords <= VIDEO_MAX_RING_DWORDS && are_pointers_good &&
+           ring.wait.kind <= Engine::WaitKind::MoreData;
+}
+
+/// What the ring holds beyond its read pointer.
+std::uint32_t pending_dwords(const Engine::Ring& ring) {
+    return (ring.write_pointer + ring.dwords - ring.read_pointer) % ring.dwords;
+}
+
+}  // namespace
+
+Engine::Engine(regs::RegisterFile& regs, Hooks hooks) : regs_(regs), hooks_(std::move(hooks)) {
+    claim_status(regs_);
+    regs_.claim(kHost, 1, {}, [this](RegisterIndex, std::uint32_t request) {
+        const mmsch_response response = initialise(request);
+        if (response != MMSCH_RESPONSE_DONE) ++state_.bad_packets;
+        regs_.set(kResponse, response);
+    });
+}
+
+// ---- MMSCH
+
+/// The table is copied before anything of it is believed: its owner may change it meanwhile.
+mmsch_response Engine::initialise(std::uint32_t request) {
+    if (!hooks_.gate_is_open()) return MMSCH_RESPONSE_REFUSED;
+    const std::uint32_t dwords = regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_CTX_SIZE});
+    const std::uint32_t vmid = regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_VMID});
+    const bool is_known =
+        request == MMSCH_HOST_INIT && HW_GET(VCE_MMSCH_VF_VMID, CTX_VMID, vmid) == raw(kKernel);
+    if (!is_known || dwords < MMSCH_HEADER_DWORDS || dwords > MMSCH_MAX_TABLE_DWORDS)
+        return MMSCH_RESPONSE_BAD_REQUEST;
+
+    std::vector<std::uint32_t> table(dwords);
+    const std::uint64_t address = join(regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_CTX_ADDR_LO}),
+                                       regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_CTX_ADDR_HI})) &
+                                  ~kDwordMask;
+    mem::Port& memory = hooks_.port(kKernel);
+    const bool is_read = memory.read(GpuVa{address}, std::as_writable_bytes(std::span(table)));
+    memory.clear_fault();
+    if (!is_read) return MMSCH_RESPONSE_BAD_MEMORY;
+
+    const auto lists = find_lists(table);
+    if (!lists) return MMSCH_RESPONSE_BAD_HEADER;
+    mmsch_response response = MMSCH_RESPONSE_DONE;
+    for (const Encoder encoder : kEncoders) {
+        const CommandList list = (*lists)[static_cast<std::size_t>(encoder)];
+        if (list.empty()) continue;
+        const mmsch_response booted = boot(encoder, list);
+        if (response == MMSCH_RESPONSE_DONE) response = booted;
+    }
+    return response;
+}
+
+mmsch_response Engine::boot(Encoder encoder, std::span<const std::uint32_t> commands) {
+    const EncoderRow& row = row_of(encoder);
+    ring_of(encoder) = {};
+    const mmsch_response response = run_list(row, commands, regs_);
+    if (response != MMSCH_RESPONSE_DONE) return response;
+
+    Ring started;
+    started.is_on = 1;
+    started.dwords = regs_.get(RegisterIndex{row.size});
+    started.base =
+        join(regs_.get(RegisterIndex{row.base_lo}), regs_.get(RegisterIndex{row.base_hi})) &
+        ~kDwordMask;
+    if (started.dwords == 0 || started.dwords > VIDEO_MAX_RING_DWORDS)
+        return MMSCH_RESPONSE_BAD_RING;
+    ring_of(encoder) = started;
+    regs_.set(RegisterIndex{row.read_pointer}, 0);
+    regs_.set(RegisterIndex{row.write_pointer}, 0);
+    ++state_.tables;
+    return MMSCH_RESPONSE_DONE;
+}
+
+// ---- rings
+
+bool Engine::doorbell(DoorbellIndex index, std::uint64_t value) {
+    const auto rung = std::ranges::find_if(kEncoders, [&](Encoder encoder) {
+        return row_of(encoder).doorbell == raw(index) && ring(encoder).is_on != 0;
+    });
+    if (rung == kEncoders.end()) return false;
+    Ring& which = ring_of(*rung);
+    which.write_pointer = low32(value) % which.dwords;
+    regs_.set(RegisterIndex{row_of(*rung).write_pointer}, which.write_pointer);
+    return true;
+}
+
+bool Engine::is_active(Encoder encoder) const {
+    const Ring& which = ring(encoder);
+    return which.is_on != 0 && which.is_halted == 0 && pending_dwords(which) != 0 &&
+           runs_firmware(row_of(encoder), regs_);
+}
+
+bool Engine::is_over(const Ring& ring) {
+    switch (ring.wait.kind) {
+        case WaitKind::None:
+            return true;
+        case WaitKind::Register:
+            return (regs_.read(RegisterIndex{ring.wait.reg}) & ring.wait.mask) ==
+                   ring.wait.reference;
+        case WaitKind::MoreData:
+            return ring.write_pointer != ring.wait.reference;
+    }
+    return true;
+}
+
+bool Engine::has_work() {
+    return std::ranges::any_of(kEncoders, [this](Encoder encoder) {
+        return is_active(encoder) && is_over(ring(encoder));
+    });
+}
+
+bool Engine::waits() const {
+    return std::ranges::any_of(kEncoders, [this](Encoder encoder) {
+        return is_active(encoder) && ring(encoder).wait.kind == WaitKind::Register;
+    });
+}
+
+StepResult Engine::step() {
+    bool is_blocked = false;
+    for (std::uint32_t i = 0; i < kEncoders.size(); ++i) {
+        const std::uint32_t which = (state_.next_ring + i) % kEncoders.size();
+        const Encoder encoder = kEncoders[which];
+        if (!is_active(encoder)) continue;
+        if (is_over(ring(encoder)) && run_ring(encoder)) {
+            state_.next_ring = (which + 1) % kEncoders.size();
+            return StepResult::Progress;
+        }
+        is_blocked = is_blocked || ring(encoder).wait.kind == WaitKind::Register;
+    }
+    return is_blocked ? StepResult::Blocked : StepResult::Idle;
+}
+
+/// True if anything was done. A large job ends the turn: it is the only packet that takes time.
+bool Engine::run_ring(Encoder encoder) {
+    const std::uint64_t packets = state_.packets;
+    const std::uint64_t jobs = state_.jobs;
+    for (std::uint32_t i = 0; i < kPacketsPerStep && is_active(encoder); ++i) {
+        const Outcome outcome = run_packet(encoder);
+        settle(encoder, outcome);
+        if (outcome != Outcome::Done || state_.jobs != jobs) break;
+    }
+    return packets != state_.packets || ring(encoder).is_halted != 0;
+}
+
+void Engine::settle(Encoder encoder, Outcome outcome) {
+    Ring& which = ring_of(encoder);
+    switch (outcome) {
+        case Outcome::Done:
+            which.wait = {};
+            ++state_.packets;
+            break;
+        case Outcome::Blocked:
+            break;
+        case Outcome::Starved:
+            which.wait = {WaitKind::MoreData, 0, 0, which.write_pointer};
+            break;
+        case Outcome::Fault:
+            report_fault(kKernel);
+            which.is_halted = 1;
+            break;
+        case Outcome::Bad:
+            ++state_.bad_packets;
+            which.is_halted = 1;
+            break;
+    }
+}
+
+void Engine::report_fault(Vmid vmid) {
+    mem::Port& memory = hooks_.port(vmid);
+    mem::Fault fault = memory.fault();
+    if (!memory.has_fault()) fault.kind = mem::FaultKind::OutOfRange;
+    memory.clear_fault();
+    ++state_.faults;
+    hooks_.fault({mem::Hub::Mm, vmid, 0, fault});
+}
+
+bool Engine::fetch(const Ring& ring, std::span<std::uint32_t> out) {
+    const std::size_t to_end = ring.dwords - ring.read_pointer;
+    const auto head = out.first(std::min(out.size(), to_end));
+    const auto rest = out.subspan(head.size());
+    mem::Port& memory = hooks_.port(kKernel);
+    const std::uint64_t at = ring.base + std::uint64_t{ring.read_pointer} * kDwordBytes;
+    return memory.read(GpuVa{at}, std::as_writable_bytes(head)) &&
+           memory.read(GpuVa{ring.base}, std::as_writable_bytes(rest));
+}
+
+void Engine::advance(Encoder encoder, std::uint32_t dwords) {
+    Ring& which = ring_of(encoder);
+    which.read_pointer = (which.read_pointer + dwords) % which.dwords;
+    regs_.set(RegisterIndex{row_of(encoder).read_pointer}, which.read_pointer);
+}
+
+// ---- packets
+
+struct Engine::PacketRow {
+    std::uint32_t op;
+    std::uint32_t dwords;
+    Handler handler;
+};
+
+const Engine::PacketRow* Engine::find_row(std::uint32_t op) {
+#define VIDEO(name, op, dwords, doc) constexpr std::uint32_t k##name = (dwords);
+#include "pf-driver/hw/video.def"
+#undef VIDEO
+    static constexpr std::array<PacketRow, 7> kRows = {{
+        {VIDEO_PACKET_NO_OP, kNO_OP, &Engine::pass},
+        {VIDEO_PACKET_END, kEND, &Engine::pass},
+        {VIDEO_PACKET_FENCE, kFENCE, &Engine::fence},
+        {VIDEO_PACKET_TRAP, kTRAP, &Engine::trap},
+        {VIDEO_PACKET_IB_VM, kIB_VM, &Engine::indirect},
+        {VIDEO_PACKET_REG_WRITE, kREG_WRITE, &Engine::write_register},
+        {VIDEO_PACKET_REG_WAIT, kREG_WAIT, &Engine::wait_register},
+    }};
+    const auto row = std::ranges::find_if(kRows, [&](const PacketRow& r) { return r.op == op; });
+    return row == kRows.end() ? nullptr : &*row;
+}
+
+/// The read pointer moves before the packet acts: a packet may write a register that ends this
+/// ring. A packet that has to wait is put back.
+Engine::Outcome Engine::run_packet(Encoder encoder) {
+    const Ring& which = ring(encoder);
+    Packet packet{};
+    if (!fetch(which, std::span(packet).first(1))) return Outcome::Fault;
+    const PacketRow* row = find_row(packet[0]);
+    if (row == nullptr) return Outcome::Bad;
+    if (pending_dwords(which) < row->dwords) return Outcome::Starved;
+    if (!fetch(which, std::span(packet).first(row->dwords))) return Outcome::Fault;
+    const std::uint32_t start = which.read_pointer;
+    advance(encoder, row->dwords);
+    const Outcome outcome = (this->*row->handler)(encoder, packet);
+    if (outcome != Outcome::Done) {
+        ring_of(encoder).read_pointer = start;
+        advance(encoder, 0);
+    }
+    return outcome;
+}
+
+Engine::Outcome Engine::pass(Encoder, const Packet&) {
+    return Outcome::Done;
+}
+
+/// In one piece: the guest polls it from another CPU.
+Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
+    const GpuVa address{join(packet[1], packet[2]) & ~kDwordMask};
+    mem::Port& memory = hooks_.port(kKernel);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::byte* const host = memory.at(address, mem::Access::Write);
+    if (host != nullptr) {
+        shared_at<std::uint32_t>(host).store(packet[3], std::memory_order_release);
+        return Outcome::Done;
+    }
+    const bool is_written = !memory.has_fault() && memory.write(address, bytes_of(packet[3]));
+    return is_written ? Outcome::Done : Outcome::Fault;
+}
+
+/// Source data 0 is the number of the encoder's ring: there is one.
+Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
+    const EncoderRow& row = row_of(encoder);
+    if (!has_interrupts(row, regs_)) return Outcome::Done;
+    ih_iv_entry entry{};
+    entry.client_id = static_cast<std::uint8_t>(row.client);
+    entry.source_id = static_cast<std::uint8_t>(row.source);
+    hooks_.raise(entry);
+    return Outcome::Done;
+}
+
+Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
+    const Vmid vmid{static_cast<std::uint8_t>(HW_GET(VIDEO_IB_VM_1, VMID, packet[1]))};
+    if (raw(vmid) != packet[1]) return Outcome::Bad;
+    ++state_.jobs;
+    switch (
+        walk_job(hooks_.port(vmid), GpuVa{join(packet[2], packet[3]) & ~kDwordMask}, packet[4])) {
+        case JobResult::Walked:
+            break;
+        case JobResult::Bad:
+            ++state_.bad_packets;
+            break;
+        case JobResult::Fault:
+            report_fault(vmid);
+            break;
+    }
+    return Outcome::Done;
+}
+
+Engine::Outcome Engine::write_register(Encoder, const Packet& packet) {
+    regs_.write(RegisterIndex{packet[1] / kDwordBytes}, packet[2]);
+    return Outcome::Done;
+}
+
+Engine::Outcome Engine::wait_register(Encoder encoder, const Packet& packet) {
+    Ring& which = ring_of(encoder);
+    which.wait = {WaitKind::Register, packet[1] / kDwordBytes, packet[2], packet[3]};
+    return is_over(which) ? Outcome::Done : Outcome::Blocked;
+}
+
+// ---- block
+
+Result<> Engine::load(Reader& in) {
+    State state;
+    Result<> read = in.value(state);
+    if (read &&
+        !(std::ranges::all_of(state.rings, is_consistent) && state.next_ring < kEncoders.size()))
+        read = fail(EPROTO, "state stream holds an encoder ring that cannot be");
+    state_ = read ? state : State{};
+    return read;
+}
+
+}  // namespace vgpu::softgpu::video

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+//
+// Engine: the video blocks of one VF, as far as a driver brings them up: the MMSCH, which takes an
+// init table from memory (init_table.h), and the ring of each encoder. Video coding is not offered:
+// the frames of an IB are walked and dropped, a job ends without output, its fence and interrupt
+// come. step() does bounded work; position and waits are in State, so a ring can be parked, saved
+// and run on bit-exactly.
+//
+//   off ---- init table ran to its END ----> on, pointers 0 ---- bad packet, fault ----> halted
+//    ^            (VCPU stopped: on, but nothing is fetched)                                |
+//    +---------------------- next init table that speaks of the encoder --------------------+
+//
+// A guest's mistakes: a bad table gets a response that is no success and leaves its encoder off; a
+// bad packet halts its ring; a bad IB is dropped and the ring goes on, because IBs come from
+// processes and the rings from the kernel. All are counted. Rings and fences are in VMID 0; they
+// are the kernel's and reach every register of the VF.
+//
+// Called by the engine's workers and by register or doorbell writes, with the VF's lock held.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "pf-driver/hw/ih.h"
+#include "pf-driver/hw/mmsch.h"
+#include "pf-driver/hw/video.h"
+#include "pf-driver/softgpu/base/block.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/mem/gpuvm.h"
+#include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/regs/register_file.h"
+#include "pf-driver/softgpu/video/encoder.h"
+
+namespace vgpu::softgpu::video {
+
+enum class StepResult : std::uint8_t {
+    Progress,  ///< did something; more may be left
+    Blocked,   ///< every ring with work waits for a register
+    Idle,      ///< no ring has anything to do
+};
+
+class Engine {
+public:
+    /// Most that one step() does.
+    static constexpr std::uint32_t kPacketsPerStep = 16;
+
+    struct Hooks {
+        std::function<void(const ih_iv_entry&)> raise;
+        /// A fault in the MM hub; pasid is not filled in.
+        std::function<void(const mem::VmFault&)> fault;
+        /// The port of a VMID on the MM hub.
+        std::function<mem::Port&(Vmid)> port;
+        /// Is the register write gate open?
+        std::function<bool()> gate_is_open;
+    };
+
+    /// What the head packet of a ring waits for.
+    enum class WaitKind : std::uint32_t {
+        None,
+        Register,  ///< (register & mask) == reference
+        MoreData,  ///< a write pointer other than `reference`
+    };
+    struct Wait {
+        WaitKind kind = WaitKind::None;
+        std::uint32_t reg = 0;
+        std::uint32_t mask = 0;
+        std::uint32_t reference = 0;
+    };
+    struct Ring {
+        std::uint32_t is_on = 0;
+        std::uint32_t is_halted = 0;
+        std::uint64_t base = 0;
+        std::uint32_t dwords = 0;
+        std::uint32_t read_pointer = 0;   ///< dwords, < dwords
+        std::uint32_t write_pointer = 0;  ///< likewise
+        std::uint32_t reserved = 0;
+        Wait wait;
+    };
+    struct State {
+        std::array<Ring, kEncoders.size()> rings{};
+        std::uint32_t next_ring = 0;
+        std::uint32_t reserved = 0;
+        std::uint64_t tables = 0;       ///< init tables that ran to their end
+        std::uint64_t packets = 0;      ///< executed
+        std::uint64_t jobs = 0;         ///< IBs walked and dropped
+        std::uint64_t bad_packets = 0;  ///< and tables, and IBs
+        std::uint64_t faults = 0;
+    };
+
+    /// Claims VCE_MMSCH_VF_MAILBOX_HOST and the status registers in `regs`.
+    Engine(regs::RegisterFile& regs, Hooks hooks);
+
+    /// True if the doorbell belongs to a ring that is on; a driver rings before it enables its
+    /// ring, and that counts for nothing.
+    bool doorbell(DoorbellIndex index, std::uint64_t value);
+
+    StepResult step();
+    /// Could step() make progress now? Looks at the registers of waiting rings again.
+    [[nodiscard]] bool has_work();
+    /// True if only polling can find out that a wait is over.
+    [[nodiscard]] bool waits() const;
+
+    [[nodiscard]] const State& state() const { return state_; }
+    [[nodiscard]] const Ring& ring(Encoder encoder) const {
+        return state_.rings[static_cast<std::size_t>(encoder)];
+    }
+
+    void reset() { state_ = {}; }
+    void drain() {}
+    void save(Writer& out) const { out.value(state_); }
+    [[nodiscard]] Result<> load(Reader& in);
+
+private:
+    enum class Outcome : std::uint8_t { Done, Blocked, Starved, Fault, Bad };
+    using Packet = std::array<std::uint32_t, VIDEO_MAX_PACKET_DWORDS>;
+    using Handler = Outcome (Engine::*)(Encoder encoder, const Packet& packet);
+    struct PacketRow;
+
+    [[nodiscard]] mmsch_response initialise(std::uint32_t request);
+    [[nodiscard]] mmsch_response boot(Encoder encoder, std::span<const std::uint32_t> commands);
+
+    [[nodiscard]] Ring& ring_of(Encoder encoder) {
+        return state_.rings[static_cast<std::size_t>(encoder)];
+    }
+    [[nodiscard]] bool is_active(Encoder encoder) const;
+    [[nodiscard]] bool is_over(const Ring& ring);
+    [[nodiscard]] bool run_ring(Encoder encoder);
+    [[nodiscard]] Outcome run_packet(Encoder encoder);
+    void settle(Encoder encoder, Outcome outcome);
+    [[nodiscard]] bool fetch(const Ring& ring, std::span<std::uint32_t> out);
+    void advance(Encoder encoder, std::uint32_t dwords);
+    void report_fault(Vmid vmid);
+
+    [[nodiscard]] static const PacketRow* find_row(std::uint32_t op);
+    Outcome pass(Encoder encoder, const Packet& packet);
+    Outcome fence(Encoder encoder, const Packet& packet);
+    Outcome trap(Encoder encoder, const Packet& packet);
+    Outcome indirect(Encoder encoder, const Packet& packet);
+    Outcome write_register(Encoder encoder, const Packet& packet);
+    Outcome wait_register(Encoder encoder, const Packet& packet);
+
+    regs::RegisterFile& regs_;
+    Hooks hooks_;
+    State state_;
+};
+
+}  // namespace vgpu::softgpu::video

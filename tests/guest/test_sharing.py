@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Two guests with the stock driver on two VFs of one GPU: shares, and preemption in the middle of waves."""
+import time
+import unittest
+
+from host import wait_for
+from suite import Background, GuestTest
+
+# what the warm-up of a HIP program executes is far below this: the long kernel is running
+LONG_KERNEL_RUNS = 20_000_000
+
+
+class Sharing(GuestTest):
+    host_options = {'quantum_us': 2000}
+    guests = {'a': 100, 'b': 300}
+
+    def wait_until_busy(self, *names):
+        start = {name: self.stats(name)['wave_instructions'] for name in names}
+        for name in names:
+            wait_for(f'the long kernel of {name}', 120, lambda name=name: self.stats(name)[
+                'wave_instructions'] - start[name] > LONG_KERNEL_RUNS, 0.2)
+
+    def test_two_guests_share_one_to_three_and_their_results_are_exact(self):
+        a = Background(self, 'long_kernel', 40000, vm=self.vms['a'])
+        b = Background(self, 'long_kernel', 120000, vm=self.vms['b'])
+        self.wait_until_busy('a', 'b')
+        before = {name: (self.host.vf(name), self.stats(name)) for name in 'ab'}
+        time.sleep(8)
+        after = {name: (self.host.vf(name), self.stats(name)) for name in 'ab'}
+        self.assertTrue(a.is_running() and b.is_running(), 'a kernel ended inside the window')
+        a.finish()
+        b.finish()
+
+        service = {name: after[name][0]['service_ns'] - before[name][0]['service_ns']
+                   for name in 'ab'}
+        share = service['a'] / (service['a'] + service['b'])
+        retired = {name: after[name][1]['wave_instructions'] - before[name][1]['wave_instructions']
+                   for name in 'ab'}
+        work = retired['a'] / (retired['a'] + retired['b'])
+        print(f'share of a: {share:.4f} of the time, {work:.4f} of the instructions', flush=True)
+        self.assertGreater(service['a'], 200 * 2_000_000, 'too few quanta to judge')
+        self.assertAlmostEqual(share, 0.25, delta=0.02 * 0.25)
+        # the two guests' QEMUs compete with the engine for the host's CPUs while they boot kernels
+        self.assertAlmostEqual(work, 0.25, delta=0.02)
+
+    def test_a_thousand_world_switches_in_the_middle_of_waves(self):
+        before = {name: self.host.vf(name)['switches'] for name in 'ab'}
+        rounds = 30000
+        while True:
+            a = Background(self, 'long_kernel', rounds, vm=self.vms['a'])
+            b = Background(self, 'long_kernel', 3 * rounds, vm=self.vms['b'])
+            a.finish()
+            b.finish()
+            switches = {name: self.host.vf(name)['switches'] - before[name] for name in 'ab'}
+            if min(switches.values()) >= 1000:
+                break
+        print(f'switches: {switches}', flush=True)
+        self.assert_every_opcode_known()
+
+    def test_a_thousand_queue_preemptions_between_world_switches(self):
+        a = Background(self, 'queue_churn', 1000, 3000, vm=self.vms['a'])
+        b = Background(self, 'long_kernel', 60000, vm=self.vms['b'])
+        b.finish()
+        a.finish()
+        self.assert_every_opcode_known()
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpud as it runs on a system bus, asking polkit: a small authority of ours on the private bus
+// says yes or no and notes what it was asked. (The real polkitd reads its actions from the system's
+// own directories only, so it cannot be had for a test.)
+#include "tests/scenario/dbus/bus_fixture.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+#include <fstream>
+#include <mutex>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::BusFixture;
+using ::testing::ElementsAre;
+using testing::FakePf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
+
+std::string polkit_rules() {
+    return fmt::format(R"(<policy user="{}"><allow own="{}"/></policy>
+  <policy context="default"><allow send_destination="{}"/></policy>)",
+                       ::geteuid(), kPolkit, kPolkit);
+}
+
+/// org.freedesktop.PolicyKit1.Authority, as far as vgpud needs it.
+class FakeAuthority {
+public:
+    struct Question {
+        std::string kind, name, action;
+        std::uint32_t flags = 0;
+    };
+
+    explicit FakeAuthority(std::unique_ptr<sdbus::IConnection> bus)
+        : bus_(std::move(bus)),
+          object_(sdbus::createObject(*bus_, "/org/freedesktop/PolicyKit1/Authority")) {
+        object_->registerMethod("CheckAuthorization")
+            .onInterface("org.freedesktop.PolicyKit1.Authority")
+            .implementedAs([this](const Subject& subject, const std::string& action, const Details&,
+                                  std::uint32_t flags,
+                                  const std::string&) { return answer(subject, action, flags); });
+        object_->finishRegistration();
+        bus_->requestName(kPolkit);
+        bus_->enterEventLoopAsync();
+    }
+    ~FakeAuthority() { bus_->leaveEventLoop(); }
+    FakeAuthority(const FakeAuthority&) = delete;
+    FakeAuthority& operator=(const FakeAuthority&) = delete;
+
+    void say(bool yes) {
+        const std::scoped_lock lock(mutex_);
+        says_yes_ = yes;
+    }
+    /// What it was asked since the last call.
+    std::vector<Question> take_questions() {
+        const std::scoped_lock lock(mutex_);
+        return std::exchange(questions_, {});
+    }
+    std::vector<std::string> take_actions() {
+        std::vector<std::string> actions;
+        for (const Question& question : take_questions()) actions.push_back(question.action);
+        return actions;
+    }
+
+private:
+    using Facts = std::map<std::string, sdbus::Variant>;
+    using Subject = sdbus::Struct<std::string, Facts>;
+    using Details = std::map<std::string, std::string>;
+
+    sdbus::Struct<bool, bool, Details> answer(const Subject& subject, const std::string& action,
+                                              std::uint32_t flags) {
+        const std::scoped_lock lock(mutex_);
+        const Facts& facts = subject.get<1>();
+        const auto name = facts.find("name");
+        questions_.push_back({.kind = subject.get<0>(),
+                              .name = name == facts.end() ? "" : name->second.get<std::string>(),
+                              .action = action,
+                              .flags = flags});
+        return {says_yes_, false, Details{}};
+    }
+
+    std::mutex mutex_;
+    bool says_yes_ = false;
+    std::vector<Question> questions_;
+    std::unique_ptr<sdbus::IConnection> bus_;
+    std::unique_ptr<sdbus::IObject> object_;
+};
+
+class Polkit : public BusFixture {
+protected:
+    Polkit()
+        : BusFixture(Setup{.gpus = "",
+                           .bus_policy = polkit_rules(),
+                           .authority = "",
+                           .start = Setup::Start::Later}) {
+        polkit.emplace(connect());
+        start_daemon();
+    }
+    [[nodiscard]] test::Completed create(const std::string& name) const {
+        return ctl({"create", "--name", name, "--vram", "64M"});
+    }
+    [[nodiscard]] bool is_pf_untouched() {
+        return server.with([](FakePf& pf) { return pf.log.empty(); });
+    }
+
+    std::optional<FakeAuthority> polkit;
+};
+
+TEST_F(Polkit, ReadingAsksNobody) {
+    EXPECT_EQ(ctl({"list"}).status, 0);
+    EXPECT_EQ(ctl({"list", "--gpus"}).status, 0);
+    EXPECT_EQ(ctl({"show", "gpu0"}).status, 0);
+    EXPECT_EQ(ctl({"version"}).status, 0);
+    EXPECT_THAT(polkit->take_questions(), IsEmpty());
+}
+
+TEST_F(Polkit, NoIsAClearErrorAndChangesNothing) {
+    const auto refused = create("train");
+    EXPECT_EQ(refused.status, 4);
+    EXPECT_EQ(refused.out,
+              "vgpuctl: VGPU-401: org.vgpu1.provision: polkit says no. Ask the administrator for "
+              "this polkit action, or call as root.\n");
+    EXPECT_TRUE(is_pf_untouched());
+    EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
+}
+
+TEST_F(Polkit, YesIsAskedForEachCallWithItsOwnAction) {
+    polkit->say(true);
+    EXPECT_EQ(create("train").status, 0);
+    EXPECT_THAT(polkit->take_actions(), ElementsAre("org.vgpu1.provision"));
+    EXPECT_EQ(ctl({"set", "train", "--weight", "7"}).status, 0);
+    EXPECT_THAT(polkit->take_actions(), ElementsAre("org.vgpu1.provision"));
+    for (const char* verb : {"pause", "resume", "stop", "reset"}) {
+        EXPECT_EQ(ctl({verb, "train"}).status, 0) << verb;
+        EXPECT_THAT(polkit->take_actions(), ElementsAre("org.vgpu1.control")) << verb;
+    }
+    polkit->say(false);
+    EXPECT_EQ(ctl({"destroy", "train"}).status, 4) << "an earlier yes does not count";
+    EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
+}
+
+TEST_F(Polkit, IsAskedAboutTheCallersBusNameAndMayAskAPerson) {
+    polkit->say(true);
+    const auto caller = connect();
+    const auto manager = sdbus::createProxy(*caller, "org.vgpu1", "/org/vgpu1");
+    manager->finishRegistration();
+    sdbus::ObjectPath made;
+    manager->callMethod("CreateVf")
+        .onInterface("org.vgpu1.Manager")
+        .withArguments(std::string("gpu0"), std::map<std::string, sdbus::Variant>{})
+        .storeResultsTo(made);
+    const auto questions = polkit->take_questions();
+    ASSERT_EQ(questions.size(), 1u);
+    EXPECT_EQ(questions[0].kind, "system-bus-name");
+    EXPECT_EQ(questions[0].name, caller->getUniqueName());
+    EXPECT_EQ(questions[0].flags, 1u) << "AllowUserInteraction";
+}
+
+TEST_F(Polkit, AnUnprivilegedCallerMayDoWhatItSays) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+    if (ctl_as_nobody({"--help"}).status != 0)
+        GTEST_SKIP() << "nobody cannot execute programs of this build directory";
+    EXPECT_EQ(ctl_as_nobody({"list"}).status, 0);
+    EXPECT_THAT(polkit->take_questions(), IsEmpty());
+    const auto refused = ctl_as_nobody({"create"});
+    EXPECT_EQ(refused.status, 4);
+    EXPECT_THAT(refused.out, HasSubstr("VGPU-401: org.vgpu1.provision: polkit says no"));
+    EXPECT_TRUE(is_pf_untouched());
+    polkit->say(true);
+    EXPECT_EQ(ctl_as_nobody({"create"}).status, 0);
+    EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
+}
+
+TEST_F(Polkit, WithoutAnAnswerNobodyMayChangeAnything) {
+    polkit.reset();
+    const auto refused = create("train");
+    EXPECT_EQ(refused.status, 4) << "root neither: only polkit decides";
+    EXPECT_THAT(refused.out, HasSubstr("org.vgpu1.provision: polkit does not answer: "));
+    EXPECT_EQ(ctl({"list"}).status, 0);
+    EXPECT_TRUE(is_pf_untouched());
+}
+
+TEST(PolkitPolicy, DescribesEveryActionThatIsAskedFor) {
+    std::ifstream file(VGPU_POLKIT_POLICY);
+    const std::string policy(std::istreambuf_iterator<char>(file), {});
+    for (const char* action : {"org.vgpu1.provision", "org.vgpu1.control"})
+        EXPECT_THAT(policy, HasSubstr(fmt::format("<action id=\"{}\">", action)));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/agent_session.h"
+#include "tests/unit/daemon/fake_agents.h"
+#include "tests/unit/daemon/fake_pf.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::hello_line;
+using testing::result_line;
+using testing::status_line;
+using namespace std::chrono_literals;
+
+class AgentOfVf : public ::testing::Test {
+protected:
+    AgentOfVf() { static_cast<void>(session.listen()); }
+
+    void connect() { session.on_input({.path = kPath, .kind = AgentInput::Kind::Connected}); }
+    void say(const std::string& bytes) {
+        session.on_input({.path = kPath, .kind = AgentInput::Kind::Bytes, .bytes = bytes});
+    }
+    void serve() {
+        connect();
+        say(hello_line() + status_line());
+        ASSERT_TRUE(session.view().is_connected);
+    }
+    void ask(AgentAct act = AgentAct::SelfTest) {
+        session.ask(act, 10s, [this](const Result<AgentReport>& report) {
+            answers.push_back(report ? report->text : text_of(report.error()));
+        });
+    }
+    void pass(Nanoseconds time) {
+        clock.advance(time);
+        session.step();
+    }
+    [[nodiscard]] testing::FakeAgentPort::Place& place() { return port.places[kPath]; }
+    /// It was disconnected, and is counted once.
+    void expect_shut() {
+        EXPECT_TRUE(place().is_cut);
+        EXPECT_FALSE(place().is_accepting);
+        EXPECT_FALSE(session.view().is_connected);
+        EXPECT_EQ(session.view().misbehaved, 1u);
+    }
+
+    static constexpr const char* kPath = "/run/v/vf1.agent.sock";
+    testing::VirtualClock clock;
+    testing::FakeAgentPort port;
+    AgentSession session{"gpu0/vf1", kPath, port, clock};
+    std::vector<std::string> answers;
+};
+
+TEST_F(AgentOfVf, IsWelcomedAndConnectedOnceItHasAnsweredThat) {
+    connect();
+    EXPECT_THAT(place().sent, HasSubstr(R"("type":"welcome")"));
+    say(hello_line("false"));
+    EXPECT_FALSE(session.view().is_connected);
+    say(hello_line());
+    EXPECT_TRUE(session.view().is_connected);
+    const auto news = session.take_news();
+    ASSERT_EQ(news.size(), 1u);
+    EXPECT_EQ(news[0].first, "agent-connected");
+}
+
+TEST_F(AgentOfVf, ItsWordsAreShown) {
+    serve();
+    const AgentView view = session.view();
+    EXPECT_EQ(view.version, "0.1.0");
+    EXPECT_EQ(view.driver, "amdgpu AB");
+    EXPECT_EQ(view.health, "ok");
+    EXPECT_EQ(view.vram_used_bytes, 512u);
+    EXPECT_EQ(view.processes, 40u);
+    EXPECT_THAT(view.process_list, ElementsAre("412 256 2 matmul"));
+    clock.advance(3s);
+    EXPECT_EQ(session.view().last_seen_ms, 3000u);
+}
+
+TEST_F(AgentOfVf, ItsWordsAreClippedAndPrintable) {
+    connect();
+    say(hello_line() + status_line("a\\u001b[31m\\u00e9" + std::string(5000, 'x')));
+    ASSERT_EQ(session.view().process_list.size(), 1u);
+    const std::string process = session.view().process_list[0];
+    EXPECT_LT(process.size(), 100u);
+    EXPECT_TRUE(process.starts_with("412 256 2 a?[31m??xxx"));
+}
+
+TEST_F(AgentOfVf, BytesMayComeOneByOne) {
+    connect();
+    for (const char letter : hello_line() + "\n" + status_line()) say(std::string(1, letter));
+    EXPECT_EQ(session.view().health, "ok");
+}
+
+TEST_F(AgentOfVf, EveryWrongLineIsMisbehaviour) {
+    const std::string deep(5000, '[');
+    std::string many = "{\"type\":[0";
+    for (int i = 0; i < 2000; ++i) many += ",0";
+    for (const std::string& wrong : std::vector<std::string>{
+             "garbage", "[]", "{}", R"({"type":"shell"})", R"({"type":"hello","protocol":1})",
+             R"({"type":"result","id":"1","ok":true,"text":"","duration_ms":0})", deep, many + "]}",
+             "\xff\xfe", std::string(1, '\0')}) {
+        AgentSession one("gpu0/vf1", kPath, port, clock);
+        one.on_input({.path = kPath, .kind = AgentInput::Kind::Connected});
+        one.on_input({.path = kPath, .kind = AgentInput::Kind::Bytes, .bytes = wrong + "\n"});
+        EXPECT_EQ(one.view().misbehaved, 1u) << wrong.substr(0, 60);
+    }
+}
+
+TEST_F(AgentOfVf, ALineWithoutEndIsMisbehaviour) {
+    serve();
+    for (int i = 0; i < 8 && !place().is_cut; ++i) say(std::string(16 * 1024, 'x'));
+    expect_shut();
+}
+
+TEST_F(AgentOfVf, MoreLinesThanAllowedAreMisbehaviourEvenIfEachIsRight) {
+    serve();
+    std::string flood;
+    for (std::uint64_t i = 0; i < AgentSession::kBurstLines; ++i) flood += status_line();
+    say(flood);
+    expect_shut();
+}
+
+TEST_F(AgentOfVf, AStatusEachIntervalIsNeverTooMuch) {
+    serve();
+    for (int i = 0; i < 10'000; ++i) {
+        pass(std::chrono::seconds(AgentSession::kStatusIntervalS));
+        say(status_line());
+    }
+    EXPECT_TRUE(session.view().is_connected);
+}
+
+TEST_F(AgentOfVf, ThePauseAfterMisbehaviourDoublesAndEnds) {
+    Nanoseconds pause = AgentSession::kFirstPause;
+    for (int i = 0; i < 10; ++i) {
+        connect();
+        say("garbage\n");
+        EXPECT_FALSE(place().is_accepting);
+        EXPECT_EQ(session.next_step(), clock.now() + pause);
+        pass(pause - 1ns);
+        EXPECT_FALSE(place().is_accepting);
+        pass(1ns);
+        EXPECT_TRUE(place().is_accepting);
+        pause = std::min(2 * pause, AgentSession::kLongestPause);
+    }
+    EXPECT_EQ(session.view().misbehaved, 10u);
+}
+
+TEST_F(AgentOfVf, AnswersAreGivenByNumberAndOnce) {
+    serve();
+    ask(AgentAct::SelfTest);
+    ask(AgentAct::Thaw);
+    EXPECT_THAT(place().sent, HasSubstr(R"("what":"self-test")"));
+    say(result_line(2));
+    say(result_line(2) + result_line(77));
+    EXPECT_THAT(answers, ElementsAre("fine"));
+    say(result_line(1));
+    EXPECT_THAT(answers, ElementsAre("fine", "fine"));
+}
+
+TEST_F(AgentOfVf, WithoutAnAgentNothingCanBeAsked) {
+    ask();
+    connect();
+    ask();
+    ASSERT_EQ(answers.size(), 2u);
+    for (const std::string& answer : answers) EXPECT_THAT(answer, HasSubstr("VGPU-305: gpu0/vf1"));
+}
+
+TEST_F(AgentOfVf, AnAnswerThatDoesNotComeIsATimeOut) {
+    serve();
+    ask();
+    for (int i = 0; i < 15; ++i) {
+        pass(1s);
+        say(status_line());
+    }
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_THAT(answers[0], HasSubstr("VGPU-604: gpu0/vf1: self-test: no answer"));
+    say(result_line(1));
+    EXPECT_EQ(answers.size(), 1u);
+    EXPECT_TRUE(session.view().is_connected);
+}
+
+TEST_F(AgentOfVf, LossSilenceMisbehaviourAndANewAgentAllEndWhatWasAsked) {
+    const std::vector<std::function<void()>> ends{
+        [this] { session.on_input({.path = kPath, .kind = AgentInput::Kind::Gone}); },
+        [this] { pass(AgentSession::kSilence); }, [this] { say(hello_line("false")); },
+        [this] { say("garbage\n"); }};
+    for (const auto& end : ends) {
+        serve();
+        session.ask(AgentAct::Quiesce, 300s, [this](const Result<AgentReport>& report) {
+            answers.push_back(text_of(report.error()));
+        });
+        end();
+        EXPECT_FALSE(session.view().is_connected);
+    }
+    ASSERT_EQ(answers.size(), 4u);
+    for (const std::string& answer : answers) EXPECT_THAT(answer, HasSubstr("VGPU-305"));
+    EXPECT_EQ(session.view().kernel, "6.12.57") << "the last one seen is still named";
+    EXPECT_EQ(session.view().health, "");
+}
+
+TEST_F(AgentOfVf, OneThatWasSilentIsWelcomedAgainWhenItSpeaks) {
+    serve();
+    pass(AgentSession::kSilence);
+    EXPECT_FALSE(session.view().is_connected);
+    place().sent.clear();
+    say(status_line());
+    EXPECT_THAT(place().sent, HasSubstr("welcome"));
+    say(hello_line());
+    EXPECT_TRUE(session.view().is_connected);
+    EXPECT_EQ(session.view().misbehaved, 0u);
+}
+
+TEST_F(AgentOfVf, RequestsAreBounded) {
+    serve();
+    for (std::size_t i = 0; i <= AgentSession::kMaxAsked; ++i) ask();
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_THAT(answers[0], HasSubstr("VGPU-304"));
+}
+
+TEST_F(AgentOfVf, AClientThatDoesNotReadIsDisconnected) {
+    serve();
+    port.is_read = false;
+    ask();
+    expect_shut();
+    EXPECT_EQ(answers.size(), 1u);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

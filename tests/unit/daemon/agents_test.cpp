@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/agents.h"
+#include "tests/unit/daemon/fake_agents.h"
+#include "tests/unit/daemon/world.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::FakeAgentPort;
+using ::testing::HasSubstr;
+using testing::hello_line;
+using testing::World;
+
+class AgentsOfGpu : public ::testing::Test {
+protected:
+    [[nodiscard]] Target create() {
+        const Target made = world.create({}).value();
+        world.step();
+        agents.step();
+        return made;
+    }
+    void connect(const std::string& path) {
+        port.input.push_back({.path = path, .kind = AgentInput::Kind::Connected});
+        port.input.push_back(
+            {.path = path, .kind = AgentInput::Kind::Bytes, .bytes = hello_line()});
+        agents.step();
+    }
+
+    World world;
+    FakeAgentPort port;
+    Agents agents{*world.manager, port, world.clock};
+};
+
+TEST_F(AgentsOfGpu, EachVfHasASocketBesideItsOwn) {
+    const Target vf = create();
+    EXPECT_TRUE(port.places.contains("/run/v/vf1.agent.sock"));
+    EXPECT_EQ(agents.view(vf).socket, "/run/v/vf1.agent.sock");
+    connect("/run/v/vf1.agent.sock");
+    EXPECT_TRUE(agents.view(vf).is_connected);
+    const auto notices = agents.take_notices();
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_EQ(notices[0].vf, 1u);
+}
+
+TEST_F(AgentsOfGpu, ADestroyedVfTakesItsSocketAndItsRequestsWithIt) {
+    const Target vf = create();
+    connect("/run/v/vf1.agent.sock");
+    std::string answer;
+    agents.ask(vf, AgentAct::SelfTest, {},
+               [&answer](const Result<AgentReport>& report) { answer = text_of(report.error()); });
+    ASSERT_TRUE(world.destroy(vf));
+    for (int i = 0; i < 20 && port.places.contains("/run/v/vf1.agent.sock"); ++i) {
+        world.pf().push(VGPU_PF_EVENT_SCRUBBED, vf.vf);
+        world.pass(std::chrono::seconds(1));
+        agents.step();
+    }
+    EXPECT_FALSE(port.places.contains("/run/v/vf1.agent.sock"));
+    EXPECT_THAT(answer, HasSubstr("VGPU-305"));
+    EXPECT_FALSE(agents.view(vf).is_connected);
+}
+
+TEST_F(AgentsOfGpu, OptionsAreChecked) {
+    const Target vf = create();
+    connect("/run/v/vf1.agent.sock");
+    const auto error_of = [&](const Options& options) {
+        std::string text;
+        agents.ask(vf, AgentAct::SelfTest, options, [&text](const Result<AgentReport>& report) {
+            text = report ? "" : text_of(report.error());
+        });
+        return text;
+    };
+    EXPECT_THAT(error_of({{"timeout", std::uint64_t{1000}}}), HasSubstr("VGPU-101"));
+    EXPECT_THAT(error_of({{"timeout_ms", std::uint64_t{99}}}), HasSubstr("VGPU-103"));
+    EXPECT_THAT(error_of({{"timeout_ms", std::string("x")}}), HasSubstr("VGPU-102"));
+}
+
+TEST_F(AgentsOfGpu, ASocketThatCannotBeMadeIsToldOnceAndHoldsUpNothing) {
+    port.is_full = true;
+    const Target vf = create();
+    agents.step();
+    const auto notices = agents.take_notices();
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_EQ(notices[0].kind, "no-agent-socket");
+    EXPECT_FALSE(agents.view(vf).is_connected);
+}
+
+TEST_F(AgentsOfGpu, NobodyIsAnsweredAfterTheEnd) {
+    const Target vf = create();
+    connect("/run/v/vf1.agent.sock");
+    bool is_answered = false;
+    agents.ask(vf, AgentAct::Thaw, {}, [&](const Result<AgentReport>&) { is_answered = true; });
+    agents.end();
+    EXPECT_FALSE(is_answered);
+    EXPECT_TRUE(port.places.empty());
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuHost between two threads, without any: the test takes the GPU's turns when it wants them, so
+// that "vgpu-pf does not answer" is a turn that has not come.
+#include "tests/unit/daemon/world.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::FakePf;
+using ::testing::HasSubstr;
+using testing::World;
+using namespace std::chrono_literals;
+
+/// A runner whose turns the test takes.
+class TestRunner final : public GpuRunner {
+public:
+    void start(GpuTurns& turns) override { turns.turn(); }
+    void wake() override {}
+    void stop() override {}
+};
+
+/// gpu0's turns are the test's; gpu1 answers at once.
+class Hosts : public ::testing::Test {
+protected:
+    Hosts() {
+        slow().start(std::make_unique<TestRunner>(), [this] { ++news; });
+        news = 0;
+    }
+    GpuHost& slow() { return *world.manager->find_gpu("gpu0"); }
+
+    void create(const std::string& name, const std::string& gpu) {
+        world.manager->create(gpu,
+                              {{"name", name}, {"vram_bytes", std::uint64_t{64 * FakePf::kMiB}}},
+                              [this](Result<Target> made) { answers.push_back(std::move(made)); });
+    }
+
+    World world{{"gpu0", "gpu1"}};
+    std::vector<Result<Target>> answers;
+    int news = 0;
+};
+
+TEST_F(Hosts, ARequestOfASlowGpuHoldsUpNobodyElse) {
+    create("slow", "gpu0");
+    create("quick", "gpu1");
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(*answers[0], (Target{"gpu1", 1}));
+    EXPECT_TRUE(world.manager->resolve("quick"));
+    EXPECT_EQ(slow().look()->gpu.state, GpuState::Ok) << "what was known stays to be seen";
+    EXPECT_TRUE(slow().look()->vfs.empty());
+}
+
+TEST_F(Hosts, AnAnswerComesInTheMainLoopAfterItsTurn) {
+    create("a", "gpu0");
+    slow().turn();
+    EXPECT_TRUE(answers.empty()) << "not in the GPU's thread";
+    EXPECT_GT(news, 0);
+    EXPECT_TRUE(slow().look()->has_vf(1)) << "its effect is to be seen when it comes";
+    world.manager->finish();
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_TRUE(answers[0]);
+}
+
+TEST_F(Hosts, ARequestThatWaitedTooLongIsRefusedAndNotDone) {
+    create("a", "gpu0");
+    world.clock.advance(GpuHost::kPatience + 1s);
+    slow().turn();
+    world.manager->finish();
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].error().id, ErrorId::TimedOut);
+    EXPECT_EQ(answers[0].error().cause,
+              "gpu0: vgpu-pf was busy for 16 s; the request was not begun");
+    EXPECT_TRUE(world.pf("gpu0").vfs.empty());
+}
+
+TEST_F(Hosts, ANameAskedForIsTakenUntilTheAnswer) {
+    create("a", "gpu0");
+    create("a", "gpu1");
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].error().id, ErrorId::NameTaken);
+    EXPECT_THAT(answers[0].error().cause, HasSubstr("'a' is being given by another request"));
+    world.pf("gpu0").refuse = "provision";
+    slow().turn();
+    world.manager->finish();
+    create("a", "gpu1");
+    ASSERT_EQ(answers.size(), 3u);
+    EXPECT_FALSE(answers[1]);
+    EXPECT_TRUE(answers[2]) << "it was not given after all";
+}
+
+TEST_F(Hosts, AListWaitsOnceForALateGpuAndThenNoMore) {
+    slow().freshen(1ms);  // the turn does not come
+    slow().freshen(1h);   // would not end if it were waited for
+    slow().turn();
+    EXPECT_EQ(slow().look()->gpu.state, GpuState::Ok);
+}
+
+TEST_F(Hosts, SnapshotsAreMadeNoOftenerThanTheyAreLookedAt) {
+    world.clock.advance(1s);
+    slow().turn();
+    news = 0;
+    for (int i = 0; i < 150; ++i) {
+        world.clock.advance(100us);
+        slow().turn();
+    }
+    EXPECT_EQ(news, 1);
+    EXPECT_LE(slow().wake_at() - world.clock.now(), GpuHost::kPublish);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

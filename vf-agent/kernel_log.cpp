@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "vf-agent/kernel_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+namespace vgpu::agent {
+
+namespace {
+
+constexpr int kRecordsPerRead = 2000;
+constexpr std::size_t kMaxText = 160;
+constexpr int kSeverityMask = 7;
+constexpr int kErrorSeverity = 3;
+
+}  // namespace
+
+KernelLog::KernelLog(const std::string& path)
+    : fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
+
+KernelLog::~KernelLog() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+void KernelLog::read() {
+    std::array<char, 8192> record{};
+    for (int i = 0; fd_ >= 0 && i < kRecordsPerRead; ++i) {
+        const ssize_t got = ::read(fd_, record.data(), record.size());
+        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten: go on
+        if (got <= 0) return;
+        take({record.data(), static_cast<std::size_t>(got)});
+    }
+}
+
+void KernelLog::take(std::string_view record) {
+    const std::size_t start = record.find(';');
+    if (start == std::string_view::npos) return;
+    const int severity = std::atoi(std::string(record.substr(0, 4)).c_str()) & kSeverityMask;
+    const std::string_view text = record.substr(start + 1, record.find('\n') - start - 1);
+    if (text.find("amdgpu") == std::string_view::npos) return;
+    const auto says = [text](std::string_view words) {
+        return text.find(words) != std::string_view::npos;
+    };
+    if (says("GPU reset") && says("succeeded")) ++resets_;
+    if (severity > kErrorSeverity && !says("*ERROR*")) return;
+    ++errors_;
+    last_error_ = text.substr(0, kMaxText);
+}
+
+}  // namespace vgpu::agent

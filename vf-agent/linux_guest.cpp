@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "vf-agent/linux_guest.h"
+
+#include "vf-agent/child_task.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <algorithm>
+
+namespace vgpu::agent {
+
+namespace {
+
+class Failed final : public Task {
+public:
+    explicit Failed(std::string why) : why_(std::move(why)) {}
+    std::optional<Outcome> poll(Nanoseconds) override {
+        return Outcome{.is_ok = false, .text = why_};
+    }
+
+private:
+    std::string why_;
+};
+
+}  // namespace
+
+/// Freezes the VF's users until none is left that runs, then says how many. Whether the VF's queues
+/// have run dry is seen by the host, from the device itself.
+class LinuxGuest::Quiesce final : public Task {
+public:
+    Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}
+    ~Quiesce() override {
+        if (!is_done_) static_cast<void>(guest_.thaw());
+    }
+
+    std::optional<Outcome> poll(Nanoseconds now) override {
+        if (!guest_.freeze_users())
+            return Outcome{.is_ok = false, .text = "the cgroup freezer refused"};
+        if (guest_.freezer_.is_frozen()) {
+            is_done_ = true;
+            return Outcome{.is_ok = true,
+                           .text = fmt::format("{} processes are stopped", guest_.freezer_.size())};
+        }
+        if (now < deadline_) return {};
+        return Outcome{.is_ok = false, .text = "a process did not stop in time; all go on"};
+    }
+
+private:
+    LinuxGuest& guest_;
+    Nanoseconds deadline_;
+    bool is_done_ = false;
+};
+
+Hello LinuxGuest::hello() {
+    return {.agent = VGPU_VERSION,
+            .kernel = facts_.kernel_release(),
+            .rocr = facts_.rocr_version(),
+            .driver = facts_.driver(),
+            .vf = facts_.vf(),
+            .is_welcomed = false};
+}
+
+Status LinuxGuest::status() {
+    log_.read();
+    return {.driver = facts_.driver(),
+            .vf = facts_.vf(),
+            .resets = log_.resets(),
+            .errors = log_.errors(),
+            .last_error = log_.last_error(),
+            .processes = facts_.processes(),
+            .is_quiesced = is_quiesced_};
+}
+
+std::unique_ptr<Task> LinuxGuest::start(Act act, Nanoseconds deadline) {
+    if (act == Act::SelfTest) {
+        if (is_quiesced_) return std::make_unique<Failed>("the VF is quiesced: thaw it first");
+        return std::make_unique<ChildTask>(
+            std::vector<std::string>{"/proc/self/exe", "--self-test"}, deadline);
+    }
+    if (!freezer_.is_available())
+        return std::make_unique<Failed>("this guest has no cgroup v2 freezer");
+    is_quiesced_ = true;
+    return std::make_unique<Quiesce>(*this, deadline);
+}
+
+bool LinuxGuest::freeze_users() {
+    std::vector<int> users = facts_.users();
+    std::erase(users, ::getpid());
+    return freezer_.freeze(users);
+}
+
+void LinuxGuest::hold() {
+    if (is_quiesced_) static_cast<void>(freeze_users());
+}
+
+Outcome LinuxGuest::thaw() {
+    const std::size_t count = freezer_.size();
+    freezer_.thaw();
+    is_quiesced_ = false;
+    return {.is_ok = true, .text = fmt::format("{} processes go on", count)};
+}
+
+}  // namespace vgpu::agent

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpu-agent: options, and the loop that joins the port, the session and the guest. Ends on SIGTERM
+// or SIGINT and lets go what it had stopped.
+#include "vf-agent/hsa_check.h"
+#include "vf-agent/linux_guest.h"
+#include "vf-agent/modprobe.h"
+#include "vf-agent/port.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace vgpu::agent {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How often a port that is missing or has no host is looked at again.
+constexpr Nanoseconds kRetry = 500ms;
+constexpr std::size_t kMaxPerTurn = 4 * kMaxLine;
+
+struct CommandLine {
+    std::string port;
+    std::string pci_address;
+    std::string modprobe_release;
+    bool is_self_test = false;
+    bool is_thaw = false;
+};
+
+Nanoseconds now() {
+    return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+int catch_signals() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, number);
+    ::signal(SIGPIPE, SIG_IGN);
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+    return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/// Opens the port when it is there, tells the session when the host comes and goes.
+class Agent {
+public:
+    explicit Agent(const CommandLine& line)
+        : line_(line), guest_(line.pci_address), session_(guest_, port_) {
+        static_cast<void>(guest_.thaw());  // what one that was killed had stopped
+    }
+    ~Agent() { session_.on_host_gone(); }
+
+    /// Until a signal comes.
+    void serve(int signals) {
+        while (!wait(signals)) {
+            if (!port_.is_open()) open();
+            if (port_.is_open()) take_input();
+            session_.step(now());
+        }
+    }
+
+private:
+    void open() {
+        const std::string path = line_.port.empty() ? find_port() : line_.port;
+        if (!path.empty() && port_.open(path)) return;
+        const std::string words = path.empty() ? fmt::format("there is no port {}", kPortName)
+                                               : fmt::format("{}: {}", path, std::strerror(errno));
+        if (words != complaint_) fmt::print(stderr, "vgpu-agent: {}; waiting for it\n", words);
+        complaint_ = words;
+    }
+
+    void take_input() {
+        std::string bytes;
+        Port::Seen seen = Port::Seen::Bytes;
+        while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerTurn) seen = port_.read(bytes);
+        const bool is_there = seen == Port::Seen::Bytes || seen == Port::Seen::Nothing;
+        if (is_there && !has_host_) {
+            fmt::print(stderr, "vgpu-agent: the host is there\n");
+            session_.on_host(now());
+        }
+        if (has_host_ || is_there) session_.on_bytes(bytes, now());
+        if (!is_there && has_host_) {
+            fmt::print(stderr, "vgpu-agent: the host is gone\n");
+            session_.on_host_gone();
+        }
+        has_host_ = is_there;
+        if (seen == Port::Seen::Lost) port_.close();
+    }
+
+    /// True if a signal came.
+    [[nodiscard]] bool wait(int signals) const {
+        // a port without a host is always ready: look again later instead
+        const int fd = has_host_ ? port_.fd() : -1;
+        const int events = POLLIN | (session_.wants_write() ? POLLOUT : 0);
+        std::array<pollfd, 2> waited{
+            pollfd{.fd = signals, .events = POLLIN, .revents = 0},
+            pollfd{.fd = fd, .events = static_cast<short>(events), .revents = 0}};
+        Nanoseconds limit = has_host_ ? Nanoseconds(60s) : kRetry;
+        if (const auto next = session_.next_step())
+            limit = std::clamp(*next - now(), Nanoseconds{0}, limit);
+        const auto limit_ms = std::chrono::ceil<std::chrono::milliseconds>(limit);
+        ::poll(waited.data(), waited.size(), static_cast<int>(limit_ms.count()));
+        return waited[0].revents != 0;
+    }
+
+    const CommandLine& line_;
+    Port port_;
+    LinuxGuest guest_;
+    Session session_;
+    bool has_host_ = false;
+    std::string complaint_;
+};
+
+int self_test() {
+    const Outcome outcome = check_hsa();
+    fmt::print("{}\n", outcome.text);
+    std::fflush(stdout);
+    return outcome.is_ok ? kSelfTestPassed : kSelfTestFailed;
+}
+
+int main_of(int argc, char** argv) {
+    CommandLine line;
+    CLI::App app("vgpu-agent tells the host about the VF in this guest.", "vgpu-agent");
+    app.add_option("--port", line.port,
+                   fmt::format("device or socket to speak through (default: {})", kPortName));
+    app.add_option("--pci", line.pci_address, "which VF, such as 0000:00:05.0");
+    app.add_option("--modprobe-options", line.modprobe_release,
+                   "print the line for modprobe.d that this Linux release needs (default: the "
+                   "one that runs) and end")
+        ->expected(0, 1);
+    app.add_flag("--self-test", line.is_self_test, "test the VF, say how it went, and end");
+    app.add_flag("--thaw", line.is_thaw, "let go what an agent that was killed had stopped");
+    app.set_version_flag("--version", "vgpu-agent " VGPU_VERSION);
+    CLI11_PARSE(app, argc, argv);
+    if (app.count("--modprobe-options") > 0) {
+        const bool is_given = !line.modprobe_release.empty();
+        fmt::print("{}",
+                   modprobe_line(is_given ? line.modprobe_release : Facts().kernel_release()));
+        return 0;
+    }
+    if (line.is_self_test) return self_test();
+    if (line.is_thaw) {
+        Freezer().thaw();
+        return 0;
+    }
+    const int signals = catch_signals();
+    Agent agent(line);
+    agent.serve(signals);
+    return 0;
+}
+
+}  // namespace
+}  // namespace vgpu::agent
+
+int main(int argc, char** argv) {
+    return vgpu::agent::main_of(argc, argv);
+}

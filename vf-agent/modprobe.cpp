@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "vf-agent/modprobe.h"
+
+#include <fmt/format.h>
+#include <array>
+#include <charconv>
+#include <tuple>
+
+namespace vgpu::agent {
+
+namespace {
+
+struct Version {
+    unsigned major = 0, minor = 0;
+};
+
+struct Row {
+    Version version;
+    std::string_view options;
+    std::string_view why;
+};
+
+// Bits of ip_block_mask count the driver's blocks in the order of that release: one row per
+// release that was tried.
+constexpr std::array kRows{
+    Row{{6, 12}, "ip_block_mask=0xdf", "with UVD it follows a null pointer on a Vega10 VF"}};
+
+Version parse(std::string_view release) {
+    Version version;
+    const char* end = release.data() + release.size();
+    const auto major = std::from_chars(release.data(), end, version.major);
+    if (major.ec != std::errc{} || major.ptr == end || *major.ptr != '.') return {};
+    std::from_chars(major.ptr + 1, end, version.minor);
+    return version;
+}
+
+}  // namespace
+
+std::string modprobe_line(std::string_view release) {
+    const Version version = parse(release);
+    const std::string name = fmt::format("Linux {}.{}", version.major, version.minor);
+    for (const Row& row : kRows)
+        if (std::tie(row.version.major, row.version.minor) ==
+            std::tie(version.major, version.minor))
+            return fmt::format("# {}: {}\noptions amdgpu {}\n", name, row.why, row.options);
+    return fmt::format("# {}: amdgpu needs no option on a VF\n", name);
+}
+
+}  // namespace vgpu::agent

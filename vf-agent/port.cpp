@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "vf-agent/port.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace vgpu::agent {
+
+namespace {
+
+int connect_to(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const void* generic = &address;
+    if (fd < 0 || ::connect(fd, static_cast<const sockaddr*>(generic), sizeof address) == 0)
+        return fd;
+    const int code = errno;
+    ::close(fd);
+    errno = code;
+    return -1;
+}
+
+}  // namespace
+
+std::string find_port(const std::filesystem::path& root) {
+    std::error_code error;
+    const auto link = root / "dev/virtio-ports" / kPortName;
+    if (std::filesystem::exists(link, error)) return link.string();
+    const auto ports = root / "sys/class/virtio-ports";
+    for (const std::string& name : names_in(ports))
+        if (line_of(ports / name / "name") == kPortName) return (root / "dev" / name).string();
+    return "";
+}
+
+bool Port::open(const std::string& path) {
+    close();
+    struct stat file {};
+    if (::stat(path.c_str(), &file) != 0) return false;
+    is_socket_ = S_ISSOCK(file.st_mode);
+    fd_ = is_socket_ ? connect_to(path) : ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    return is_open();
+}
+
+void Port::close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+}
+
+Port::Seen Port::read(std::string& to) {
+    pollfd state{.fd = fd_, .events = POLLIN, .revents = 0};
+    if (::poll(&state, 1, 0) < 0) return Seen::Nothing;
+    if ((state.revents & (POLLERR | POLLNVAL)) != 0) return Seen::Lost;
+    std::array<char, 16384> buffer{};
+    const ssize_t got = ::read(fd_, buffer.data(), buffer.size());
+    if (got > 0) {
+        to.append(buffer.data(), static_cast<std::size_t>(got));
+        return Seen::Bytes;
+    }
+    if (got == 0) return is_socket_ ? Seen::Lost : Seen::HungUp;
+    if (errno != EAGAIN && errno != EINTR) return Seen::Lost;
+    return (state.revents & POLLHUP) != 0 ? Seen::HungUp : Seen::Nothing;
+}
+
+std::size_t Port::write(std::string_view bytes) {
+    if (!is_open()) return 0;
+    const ssize_t done = is_socket_ ? ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL)
+                                    : ::write(fd_, bytes.data(), bytes.size());
+    return done > 0 ? static_cast<std::size_t>(done) : 0;
+}
+
+}  // namespace vgpu::agent
