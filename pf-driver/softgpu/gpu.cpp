@@ -277,10 +277,10 @@ void Gpu::left_engine(VfId id) {
     VfId expected = id;
     if (!active_.compare_exchange_strong(expected, kPf)) return;
     vf(id).deactivate();
-    if (vf(id).has_work())
-        busy_ |= iov::vf_bit(id);
-    else
-        busy_ &= ~iov::vf_bit(id);
+    // Cleared first: a doorbell that is latched meanwhile either is seen by has_work() or sets the
+    // bit after it. The other way round its bit would be lost, and the VF would sleep on it.
+    busy_ &= ~iov::vf_bit(id);
+    if (vf(id).has_work()) busy_ |= iov::vf_bit(id);
     wake_poller();
 }
 

@@ -4,6 +4,7 @@
 
 Run by hand after a change of an input format; the files are part of the tree.
 """
+import json
 import pathlib
 import struct
 
@@ -111,3 +112,21 @@ uapi("device-lost-in-scrub", message(HEAD | WELL_FORMED, RELEASE, *struct.pack("
 uapi("attach-detach", device(ATTACH, 1, LONG), work(), device(ATTACH, 0, VERY_LONG), work())
 uapi("interrupts-lost", device(INTERRUPTS, 1), work(VERY_LONG), control(4, VERY_LONG))
 uapi("reset", control(4, VERY_LONG), work())
+
+
+# --- agent: the lines of a connection, from the examples of the schema
+EXAMPLES = CORPUS.resolve().parents[2] / "schemas" / "examples"
+
+
+def line(example, **changes):
+    document = json.loads((EXAMPLES / f"{example}.json").read_text()) | changes
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+
+
+welcomed = line("valid/vf-agent-hello", welcomed=True)
+write("agent", "hello", welcomed)
+write("agent", "status", welcomed + line("valid/vf-agent-status"))
+write("agent", "result", welcomed + line("valid/vf-agent-result"))
+write("agent", "wrong-type", welcomed + line("invalid/vf-agent-result-type"))
+write("agent", "conversation", b"\n" + line("valid/vf-agent-hello") + welcomed +
+      line("valid/vf-agent-status") + line("valid/vf-agent-result"))

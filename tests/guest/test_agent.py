@@ -14,7 +14,6 @@ MOUNT = ('mkdir -p /r/agent /r/run && '
          'mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,ro,msize=262144 agent /r/agent && '
          'mount -t cgroup2 none /r/sys/fs/cgroup')
 START = 'in_root /agent/vgpu-agent 2>>/tmp/agent.log </dev/null & echo $! >/tmp/agent.pid'
-STOP = 'kill {} $(cat /tmp/agent.pid)'
 
 
 class Agent(GuestTest):
@@ -48,7 +47,8 @@ class Agent(GuestTest):
             raise AssertionError(f'{error}: {self.agent()}\n{log}') from error
 
     def setUp(self):
-        self.wait_for_agent('connected', lambda agent: agent['health'] == 'ok')
+        # and has seen the end of what an earlier test ran
+        self.wait_for_agent('connected', lambda agent: agent['health'] == 'ok' and agent['processes'] == 0)
 
     def test_versions_and_vram_are_those_of_the_guest(self):
         agent = self.agent()
@@ -101,10 +101,17 @@ class Agent(GuestTest):
 
     def test_an_agent_that_is_killed_is_missed_and_its_successor_thaws(self):
         vm = self.vms['a']
-        vm.run(STOP.format('-9'))
+        vm.run('(in_root /tests/long_kernel 500 40; echo "rc $?") >/tmp/program.log 2>&1 </dev/null &')
+        self.wait_for_agent('its queue', lambda agent: any(
+            int(entry.split()[2]) > 0 for entry in agent['process_list']))
+        self.assertTrue(self.host.ctl('quiesce', 'a')['ok'])
+        vm.run('kill -9 $(cat /tmp/agent.pid)')
         wait_for('the loss', 60, lambda: not self.agent()['connected'], 0.3)
+        self.assertNotIn('rc', vm.run('cat /tmp/program.log').text)
         vm.run(START)
         self.wait_for_agent('connected again', lambda agent: agent['health'] == 'ok')
+        wait_for('the end of the program', 120,
+                 lambda: 'rc 0' in vm.run('cat /tmp/program.log').text, 0.5)
 
     def test_vgpud_restarts_and_the_agent_is_there_again(self):
         self.host.vgpud.terminate()

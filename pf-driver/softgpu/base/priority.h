@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace vgpu::softgpu {
 
@@ -25,6 +27,11 @@ inline bool make_real_time(pthread_t thread, int priority) {
 inline void make_normal(pthread_t thread) {
     const sched_param parameters{.sched_priority = 0};
     (void)pthread_setschedparam(thread, SCHED_OTHER, &parameters);
+}
+
+/// Of this thread: behind the threads of this process that answer, as fast as the host's others.
+inline void compute_in_the_background() {
+    (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 0);
 }
 
 /// What this process has touched once stays in memory; the rest is not brought in.

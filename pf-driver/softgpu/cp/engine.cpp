@@ -187,6 +187,7 @@ void Engine::quiesce() {
 // --- workers ------------------------------------------------------------------------------------
 
 void Engine::work(Worker& worker) {
+    compute_in_the_background();
     std::unique_lock lock(mutex_);
     worker.thread = pthread_self();
     std::uint64_t served = 0;

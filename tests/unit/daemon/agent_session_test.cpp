@@ -47,10 +47,10 @@ protected:
     }
 
     static constexpr const char* kPath = "/run/v/vf1.agent.sock";
+    std::vector<std::string> answers;
     testing::VirtualClock clock;
     testing::FakeAgentPort port;
     AgentSession session{"gpu0/vf1", kPath, port, clock};
-    std::vector<std::string> answers;
 };
 
 TEST_F(AgentOfVf, IsWelcomedAndConnectedOnceItHasAnsweredThat) {

@@ -51,11 +51,9 @@ TEST_F(AgentsOfGpu, ADestroyedVfTakesItsSocketAndItsRequestsWithIt) {
     agents.ask(vf, AgentAct::SelfTest, {},
                [&answer](const Result<AgentReport>& report) { answer = text_of(report.error()); });
     ASSERT_TRUE(world.destroy(vf));
-    for (int i = 0; i < 20 && port.places.contains("/run/v/vf1.agent.sock"); ++i) {
-        world.pf().push(VGPU_PF_EVENT_SCRUBBED, vf.vf);
-        world.pass(std::chrono::seconds(1));
-        agents.step();
-    }
+    world.pf().finish_scrub(vf.vf);
+    world.step();
+    agents.step();
     EXPECT_FALSE(port.places.contains("/run/v/vf1.agent.sock"));
     EXPECT_THAT(answer, HasSubstr("VGPU-305"));
     EXPECT_FALSE(agents.view(vf).is_connected);
