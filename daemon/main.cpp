@@ -231,8 +231,10 @@ Result<> start(const CommandLine& line) {
     try {
         return daemon.run();
     } catch (const sdbus::Error& error) {
-        return fail(ErrorId::System, fmt::format("D-Bus: {}: {} (is another vgpud on this bus?)",
-                                                 error.getName(), error.getMessage()));
+        return fail(
+            ErrorId::System,
+            fmt::format("D-Bus: {}: {} (is another vgpud on this bus, or has the bus gone?)",
+                        error.getName(), error.getMessage()));
     }
 }
 

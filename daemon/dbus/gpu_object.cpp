@@ -32,7 +32,11 @@ GpuObject::GpuObject(Context& context, std::string id)
 }
 
 GpuObject::~GpuObject() {
-    emitInterfacesRemovedSignal({kInterface});
+    try {
+        emitInterfacesRemovedSignal({kInterface});
+    } catch (const sdbus::Error&) {
+        // the bus is gone, and everybody with it who would have wanted to know
+    }
     unregisterAdaptor();
 }
 

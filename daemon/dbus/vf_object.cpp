@@ -113,7 +113,11 @@ VfObject::VfObject(Context& context, Target target)
 }
 
 VfObject::~VfObject() {
-    emitInterfacesRemovedSignal({kInterface});
+    try {
+        emitInterfacesRemovedSignal({kInterface});
+    } catch (const sdbus::Error&) {
+        // the bus is gone, and everybody with it who would have wanted to know
+    }
     unregisterAdaptor();
 }
 

@@ -176,10 +176,16 @@ TEST_F(AgentOnTheBus, AnAnswerThatDoesNotComeIsATimeOutAndNoAgentIsAnError) {
 }
 
 TEST_F(AgentOnTheBus, QuiesceWaitsUntilTheDeviceHasNoWork) {
-    server.with([](FakePf& pf) { pf.vfs.at(1).has_work = 1; });
+    server.with([](FakePf& pf) {
+        pf.vfs.at(1).has_work = 1;
+        pf.push(VGPU_PF_EVENT_WAKE, 0, 1);
+    });
     Guest guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
+    test::wait_for("vgpud to know of the work", test::milliseconds(5000), [&] {
+        return ctl_json({"list", "--vfs"}).at("vfs").at(0).at("has_work") == true;
+    });
     auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
     guest.answer(guest.hear(), "1 processes are stopped");
     EXPECT_EQ(asked.wait_for(300ms), std::future_status::timeout);
