@@ -50,12 +50,21 @@ class Resets(GuestTest):
 
         self.beside_a_neighbour(reset_while_busy)
 
-    def test_a_reset_that_the_guest_asks_for_is_served(self):
-        def ask():
-            answer = self.vms['a'].run('cat /sys/kernel/debug/dri/*/amdgpu_gpu_recover', timeout=120)
-            self.assertEqual(answer.status, 0, answer.text)
+    def test_a_reset_that_the_guest_asks_for_after_a_job_time_out_is_served(self):
+        vm = self.vms['a']
 
-        self.beside_a_neighbour(ask)
+        def let_a_job_time_out():
+            begun = vm.dmesg().count('GPU reset begin')
+            self.host.ctl('pause', 'a', '--force')
+            vm.start('in_root /tests/vector_add')
+            wait_for('the driver to lose patience', 90,
+                     lambda: vm.dmesg().count('GPU reset begin') > begun, 0.5)
+            self.host.ctl('resume', 'a')
+            vm.finish(timeout=180)
+
+        requests = self.host.vf('a')['guest_flrs']
+        self.beside_a_neighbour(let_a_job_time_out)
+        self.assertGreater(self.host.vf('a')['guest_flrs'], requests)
 
     def test_a_hang_is_ended_by_a_reset_of_that_vf_alone(self):
         vm = self.vms['a']

@@ -2,7 +2,7 @@
 //
 // The order in which a device sees a stock amdgpu VF driver come up, as milestones over a Trace:
 // each names what must be seen and, by its place, after what. The same table judges a trace of the
-// stock driver.
+// stock driver, as far as a recording of its traps shows it.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,7 @@ namespace vgpu::test {
 
 struct Milestone {
     std::string name;
+    TraceKind kind{};
     std::function<bool(const TraceEvent&)> is_it;
 };
 
@@ -25,5 +26,8 @@ struct Milestone {
 /// early.
 [[nodiscard]] std::string check_order(const std::vector<TraceEvent>& events,
                                       const std::vector<Milestone>& milestones);
+
+/// A recording of tests/guest/record.py as a trace; throws VfError, naming the line, if it is none.
+[[nodiscard]] std::vector<TraceEvent> read_recording(const std::string& path);
 
 }  // namespace vgpu::test

@@ -24,6 +24,20 @@ TEST(Boot, FollowsTheOrderOfTheStockDriver) {
     EXPECT_EQ(stack.pf().vf(1).in_full_access, 0u);
 }
 
+// What vf_client is held against is what the stock driver does: rings, VBIOS and command buffers
+// lie in memory, so a recording of traps shows the other milestones.
+TEST(Boot, StockDriverFollowsTheSameOrderInItsRecording) {
+    const auto events = read_recording(VGPU_STOCK_BOOT);
+    EXPECT_GT(events.size(), 1000u);
+    std::vector<Milestone> visible;
+    for (const auto& milestone : boot_milestones())
+        if (milestone.kind != TraceKind::VramRead && milestone.kind != TraceKind::PspCommand &&
+            milestone.kind != TraceKind::Packet)
+            visible.push_back(milestone);
+    EXPECT_GT(visible.size(), 25u);
+    EXPECT_EQ(check_order(events, visible), "");
+}
+
 TEST(Boot, OrderCheckNoticesASwappedAndAMissingStep) {
     const auto& milestones = boot_milestones();
     const std::vector<TraceEvent> detect_only{

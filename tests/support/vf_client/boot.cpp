@@ -92,7 +92,7 @@ void init_apertures(VfDevice& device, const Hub& hub, WritePath path) {
     }
 }
 
-void init_contexts(VfDevice& device, const Hub& hub) {
+void init_gart(VfDevice& device, const Hub& hub) {
     for (std::uint32_t engine = 0; engine < REG_COUNT_GC_VM_INVALIDATE_ENG0_REQ; ++engine) {
         device.write(hub.range_lo + engine * 2, 0xffffffff);
         device.write(hub.range_hi + engine * 2, 0x1f);
@@ -103,6 +103,9 @@ void init_contexts(VfDevice& device, const Hub& hub) {
     device.write(hub.start_hi, 0);
     device.write(hub.end_lo, static_cast<std::uint32_t>(Gart::kBytes / 4096 - 1));
     device.write(hub.end_hi, 0);
+}
+
+void init_contexts(VfDevice& device, const Hub& hub) {
     device.write(hub.context_cntl, HW_PREP(VM_CONTEXT_CNTL, ENABLE, 1));
     for (std::uint32_t vmid = 1; vmid < CP_VMIDS; ++vmid) {
         device.write(hub.context_cntl + vmid, kVmContextCntl);
@@ -200,6 +203,7 @@ void VfClient::read_pf2vf() {
 }
 
 void VfClient::read_sizes() {
+    (void)device_.read(REG_NBIO_BIOS_SCRATCH_4);
     vram_bytes_ = std::uint64_t{device_.read(REG_NBIO_RCC_CONFIG_MEMSIZE)} << 20;
     if (vram_bytes_ == 0 || vram_bytes_ != device_.vram().size())
         throw VfError(fmt::format("VRAM: {} bytes by register, {} bytes mapped", vram_bytes_,
@@ -209,7 +213,6 @@ void VfClient::read_sizes() {
     if (((top - base + 1) << 24) < vram_bytes_)
         throw VfError(fmt::format("FB_LOCATION {:#x}..{:#x} is too small", base, top));
     if (device_.read(REG_GC_MC_VM_FB_OFFSET) != 0) throw VfError("MC_VM_FB_OFFSET is not 0");
-    (void)device_.read(REG_NBIO_BIOS_SCRATCH_4);
 }
 
 void VfClient::init_gmc() {
@@ -218,9 +221,11 @@ void VfClient::init_gmc() {
     std::memset(device_.vram_at(VramHeap::kGartTable, Gart::kBytes / 512).data(), 0,
                 Gart::kBytes / 512);
     device_.flush_hdp();
+    init_gart(device_, kGfxHub);
     init_apertures(device_, kGfxHub, WritePath::Rlcg);
     device_.write(REG_GC_VM_L2_PROTECTION_FAULT_CNTL2, kFaultCntl2);
     init_contexts(device_, kGfxHub);
+    init_gart(device_, kMmHub);
     init_apertures(device_, kMmHub, WritePath::Direct);
     init_contexts(device_, kMmHub);
     flush_tlb_by_mmio(1);
@@ -288,10 +293,10 @@ void VfClient::init_gfx() {
     device_.rlcg_write(REG_GC_RLC_CSIB_ADDR_LO, low32(state.address));
     device_.rlcg_write(REG_GC_RLC_CSIB_LENGTH, 0x388);
     device_.rlcg_write(REG_GC_CP_ME_CNTL, 0);
-    device_.rlcg_write(REG_GC_CP_MEC_CNTL, 0);
     device_.write(REG_GC_CP_INT_CNTL_RING0, 0x01fc0000);
     init_kiq();
     init_gfx_ring();
+    device_.rlcg_write(REG_GC_CP_MEC_CNTL, 0);
     map_compute_rings();
 }
 
