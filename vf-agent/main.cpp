@@ -21,10 +21,8 @@
 namespace vgpu::agent {
 namespace {
 
-using namespace std::chrono_literals;
-
 /// How often a port that is missing or has no host is looked at again.
-constexpr Nanoseconds kRetry = 500ms;
+constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
 constexpr std::size_t kMaxPerTurn = 4 * kMaxLine;
 
 struct CommandLine {
@@ -102,7 +100,7 @@ private:
         std::array<pollfd, 2> waited{
             pollfd{.fd = signals, .events = POLLIN, .revents = 0},
             pollfd{.fd = fd, .events = static_cast<short>(events), .revents = 0}};
-        Nanoseconds limit = has_host_ ? Nanoseconds(60s) : kRetry;
+        Nanoseconds limit = has_host_ ? Nanoseconds(std::chrono::seconds(60)) : kRetry;
         if (const auto next = session_.next_step())
             limit = std::clamp(*next - now(), Nanoseconds{0}, limit);
         const auto limit_ms = std::chrono::ceil<std::chrono::milliseconds>(limit);
