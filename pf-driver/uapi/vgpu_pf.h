@@ -16,15 +16,18 @@
 #define VGPU_UAPI_PF_H
 
 #ifdef __KERNEL__
+#include <linux/ioctl.h>
 #include <linux/types.h>
 #else
 #include <stdint.h>
+#include <sys/ioctl.h>
 #endif
 
-#define VGPU_PF_UAPI_MAGIC   0x50475650u /* "PVGP" */
-#define VGPU_PF_UAPI_VERSION 1u
-#define VGPU_PF_MAX_VFS	     16u
-#define VGPU_PF_NAME_BYTES   64u
+#define VGPU_PF_UAPI_MAGIC    0x50475650u /* "PVGP" */
+#define VGPU_PF_UAPI_VERSION  1u
+#define VGPU_PF_MAX_VFS	      16u
+#define VGPU_PF_NAME_BYTES    64u
+#define VGPU_PF_MESSAGE_BYTES 160u
 
 enum vgpu_pf_op {
 	VGPU_PF_OP_GET_INFO = 1,      /* struct vgpu_pf_info */
@@ -42,7 +45,22 @@ enum vgpu_pf_op {
 	VGPU_PF_OP_LEASE = 12,	     /* struct vgpu_pf_lease: this client is the policy writer */
 	VGPU_PF_OP_VERIFY_ZERO = 13, /* struct vgpu_pf_vf_ref: -EUCLEAN if released VRAM is not 0 */
 	VGPU_PF_OP_DUMP = 14,	     /* struct vgpu_pf_stream; fd: text for a bug report */
+	/* of the kernel home alone */
+	VGPU_PF_OP_GET_ERROR = 15, /* struct vgpu_pf_error: of this file's last failed request */
+	VGPU_PF_OP_CANCEL = 16,	   /* struct vgpu_pf_cancel: this file is done; any thread */
 };
+
+/*
+ * Kernel home: one ioctl for each operation. It returns when the request is finished: -1 and errno,
+ * the words by GET_ERROR. A signal ends the wait (EINTR) and withdraws the request; after CANCEL
+ * the request in progress on that file, and all that follow, fail with ECANCELED.
+ *
+ * mmap() at offset 0, read-only, gives the event ring. poll() reports POLLIN when there are events
+ * that this file has not been told of, and POLLHUP when the device or the driver is gone; read() of
+ * 8 bytes tells their number as a u64, as an eventfd does.
+ */
+#define VGPU_PF_IOC_TYPE      0xB7
+#define VGPU_PF_IOC(op, type) _IOWR(VGPU_PF_IOC_TYPE, op, type)
 
 struct vgpu_pf_request {
 	uint32_t magic;
@@ -58,7 +76,7 @@ struct vgpu_pf_reply {
 	uint32_t op;
 	uint32_t size; /* of the struct that follows */
 	uint64_t cookie;
-	char message[160]; /* what was wrong, NUL-terminated; empty if nothing */
+	char message[VGPU_PF_MESSAGE_BYTES]; /* what was wrong; empty if nothing */
 };
 
 /* life cycle of a VF, docs/vf-lifecycle.md */
@@ -272,8 +290,19 @@ struct vgpu_pf_stream {
 	uint32_t size;
 	uint32_t vf;
 	uint32_t generation;
-	uint32_t reserved;
+	int32_t fd;	/* kernel home: the descriptor; the process takes it by SCM_RIGHTS */
 	uint64_t bytes; /* out */
+};
+
+struct vgpu_pf_error {
+	uint32_t size;
+	int32_t error;			     /* negative errno; 0: none failed */
+	char message[VGPU_PF_MESSAGE_BYTES]; /* what was wrong, NUL-terminated */
+};
+
+struct vgpu_pf_cancel {
+	uint32_t size;
+	uint32_t reserved;
 };
 
 struct vgpu_pf_lease {
