@@ -75,9 +75,17 @@ static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer
 	vgpu_pf_mailbox_resume(pf, vf);
 }
 
+/* of the reset under way: the guest waits for it to end */
+static uint32_t owed_answer(const struct vgpu_vf *vf)
+{
+	if (vf->state != VGPU_PF_VF_RESETTING)
+		return 0;
+	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
+}
+
 static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t answer = vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
+	uint32_t answer = owed_answer(vf);
 	struct vgpu_pf_event done = {
 		.type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number, .arg = vf->reset.reason};
 
@@ -180,6 +188,11 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
  */
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
+	if (pf->is_whole_reset) {
+		vf->reset.answer = MAILBOX_READY_TO_RESET;
+		vf->reset.told_unanswered = false;
+		return;
+	}
 	if (vf->state == VGPU_PF_VF_RESETTING) {
 		vf->reset.guest_ready = true;
 		if (vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
@@ -303,18 +316,38 @@ void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
 		look_at_function(pf, vf);
 }
 
+static bool is_told(const struct vgpu_vf *vf)
+{
+	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_told;
+}
+
 /* a device that is reset takes everybody with it; drivers say later that they are ready */
 static void lose_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
-		bool is_told = vf->control.driver_loaded;
+		bool is_loaded = vf->control.driver_loaded;
+		uint32_t owed = owed_answer(vf);
 
-		if (is_told && !vf->reset.guest_told)
+		if (is_loaded && !owed && !is_told(vf))
 			tell_guest(pf, vf);
 		vgpu_pf_lose_vf(pf, vf);
-		vf->reset.told_unanswered = is_told;
+		vf->reset.told_unanswered = is_loaded && !owed;
+		vf->reset.answer = owed;
+	}
+}
+
+static void answer_all(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		uint32_t answer = vf->reset.answer;
+
+		vf->reset.answer = 0;
+		if (answer)
+			answer_guest(pf, vf, answer);
 	}
 }
 
@@ -362,5 +395,6 @@ void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf)
 	}
 	pf->is_whole_reset = false;
 	vgpu_pf_reprogram_all(pf);
+	answer_all(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, 0, 0);
 }

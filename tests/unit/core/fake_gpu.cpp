@@ -225,6 +225,12 @@ std::uint32_t FakeGpu::read_config(std::uint32_t dword) {
             return intr_enable_;
         case kVsec + GPUIOV_HVVM_MBOX1:
             return mbox1_;
+        case kVsec + GPUIOV_RESET_CONTROL:
+            if (whole_reset_ends_ == 0) return 0;
+            if (now_ < whole_reset_ends_) return GPUIOV_RESET_WHOLE;
+            if (whole_reset_ns != 0) power_cycle();
+            whole_reset_ends_ = 0;
+            return 0;
         case kScheduler + GPUIOV_SCH_CMD_CONTROL:
             return command_;
         case kScheduler + GPUIOV_SCH_CMD_STATUS:
@@ -258,7 +264,8 @@ void FakeGpu::write_config(std::uint32_t offset, std::uint32_t value) {
         case kVsec + GPUIOV_RESET_CONTROL:
             if ((value & GPUIOV_RESET_WHOLE) != 0) {
                 ++whole_resets;
-                power_cycle();
+                whole_reset_ends_ = now_ + whole_reset_ns;
+                if (whole_reset_ns == 0) power_cycle();
             }
             break;
         case kScheduler + GPUIOV_SCH_CMD_CONTROL:

@@ -117,6 +117,7 @@ public:
     std::deque<std::uint8_t> stream_in;
     std::optional<std::size_t> stream_room;  ///< bytes until -EAGAIN
     std::uint32_t whole_resets = 0;
+    std::uint64_t whole_reset_ns = 0;  ///< until it is seen to be over
     /// Set: these take the place of `done`, `notifications` and the stream members.
     struct Forward {
         std::function<void(std::uint64_t, int, const char*)> request_done;
@@ -174,6 +175,7 @@ private:
 
     std::map<std::uint32_t, std::uint32_t> regs_;
     Pages vram_;
+    std::uint64_t whole_reset_ends_ = 0;
     std::uint32_t intr_status_ = 0, intr_enable_ = 0, mbox1_ = 0;
     std::uint32_t command_ = 0, status_ = 0;
     bool op_busy_ = false;

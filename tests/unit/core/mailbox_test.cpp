@@ -312,6 +312,73 @@ TEST(Reset, AllGuestsAreToldBeforeTheDeviceIsResetAndAnsweredAfterwards) {
     EXPECT_EQ(rig.gpu.whole_resets, 1u);
 }
 
+TEST(Reset, AGuestThatWaitsForItsResetIsAnsweredAfterTheWholeOne) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
+    rig.load_driver(1);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+}
+
+TEST(Reset, AGuestThatAskedForItsResetGetsTheDeviceAfterTheWholeOne) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_RESET_ACCESS);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+}
+
+TEST(Reset, AGuestThatIsReadyWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(2).received.clear();
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    rig.gpu.guest_sends(2, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+    rig.gpu.run_for(200 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
+}
+
+TEST(Reset, AGuestThatWasResetBeforeIsToldOfTheWholeOne) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.control(2, VGPU_PF_RESET);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(2, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    rig.load_driver(2);
+    rig.gpu.vf(2).received.clear();
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+}
+
 // --- guard
 
 TEST(Guard, LimitsAreGimsAndEventsLeaveTheWindow) {
