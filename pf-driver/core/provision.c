@@ -66,9 +66,12 @@ static const struct provision_step steps[] = {
 	{"PF2VF", apply_pf2vf, undo_nothing},
 };
 
-static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* the first of the steps that a VF needs whose VRAM is still in place */
+#define STEP_AFTER_VRAM 2u
+
+static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
 {
-	for (uint32_t i = 0; i < VGPU_COUNT_OF(steps); i++) {
+	for (uint32_t i = first; i < VGPU_COUNT_OF(steps); i++) {
 		int error;
 
 		pf->message[0] = 0;
@@ -165,7 +168,7 @@ static void roll_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	int error = apply_steps(pf, vf);
+	int error = apply_steps(pf, vf, 0);
 
 	if (error) {
 		roll_back(pf, vf);
@@ -266,10 +269,17 @@ void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
  * vgpu_pf_provision_again() - program a VF's resources into a device that has lost them
  * @pf: the PF
  * @vf: has a config and owns units
+ *
+ * A VF page table that is still in force is left alone: a guest may have mapped what is behind it,
+ * and committing it again puts fresh memory there.
  */
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	return apply_steps(pf, vf);
+	bool is_in_place = vgpu_pf_vf_page_table_is_live(pf, vf) &&
+			   vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_SIZE_MB) ==
+				   (uint32_t)(vf->config.vram_bytes >> 20);
+
+	return apply_steps(pf, vf, is_in_place ? STEP_AFTER_VRAM : 0);
 }
 
 /**
@@ -282,4 +292,23 @@ void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_compute_unit_set(pf, vf, 0);
 	vgpu_pf_vram_release(pf, vf);
 	memset(&vf->config, 0, sizeof(vf->config));
+}
+
+/**
+ * vgpu_pf_set_preempt_timeout() - how long a VF may take to leave the engine, from now on
+ * @pf: the PF
+ * @vf: VF number, 1..total
+ * @timeout_us: 0: default
+ *
+ * Return: 0 or -EINVAL with a message.
+ */
+int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
+{
+	if (timeout_us > PREEMPT_TIMEOUT_US_MAX)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u", vf,
+					 timeout_us, PREEMPT_TIMEOUT_US_MAX);
+	pf->vfs[vf].config.preempt_timeout_us = timeout_us;
+	vgpu_pf_journal_mark(pf);
+	vgpu_pf_settle(pf);
+	return 0;
 }

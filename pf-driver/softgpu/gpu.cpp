@@ -390,7 +390,16 @@ void Gpu::client_reset(VfId id) {
 
 void Gpu::reset_device() {
     spdlog::warn("PF: whole device reset");
-    for (const auto& each : vfs_) request_flr(each->vf());
+    {
+        const std::scoped_lock lock(device_mutex_);
+        flrs_.clear();
+        for (const auto& each : vfs_) {
+            flags(each->vf()).is_running = true;
+            flrs_.push_back(each->vf());
+        }
+        is_whole_reset_ = true;
+    }
+    wake_device();
 }
 
 /// Until every VF has been through its reset.
@@ -415,6 +424,7 @@ void Gpu::device_loop() {
     (void)make_real_time(pthread_self(), kRealTime);
     while (!is_stopping_) {
         std::vector<VfId> resets;
+        bool is_whole = false;
         {
             std::unique_lock lock(device_mutex_);
             const auto is_due = [this] { return has_device_work_; };
@@ -424,8 +434,10 @@ void Gpu::device_loop() {
                 device_wake_.wait(lock, is_due);
             has_device_work_ = false;
             resets.swap(flrs_);
+            is_whole = std::exchange(is_whole_reset_, false);
         }
         for (const VfId id : resets) {
+            if (!is_whole && faults_.take(id, iov::FaultPoint::Flr)) continue;
             world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::FunctionLevel); });
             flags(id).is_running = false;
         }

@@ -160,6 +160,7 @@ private:
     bool must_poll_ = false;
 
     std::atomic<bool> is_stopping_{false};
+    bool is_whole_reset_ = false;  // flrs_ are parts of one
     std::thread device_thread_;
     std::thread op_thread_;
     std::thread poll_thread_;

@@ -83,6 +83,23 @@ class Resets(GuestTest):
         self.beside_a_neighbour(hang)
 
 
+class WholeReset(GuestTest):
+    guests = {'a': 100, 'b': 100}
+
+    def test_a_vf_that_cannot_be_reset_alone_costs_the_device_and_all_guests_recover(self):
+        done = {name: len(RESET_DONE.findall(vm.dmesg())) for name, vm in self.vms.items()}
+        self.program('vector_add', vm=self.vms['b'])
+        self.host.control({'inject': {'vf': self.host.vf('a')['index'], 'point': 'flr',
+                                      'effect': 'lost'}})
+        self.host.ctl('reset', 'a')
+        for name, vm in self.vms.items():
+            wait_for(f'the driver of {name} to have recovered', 90, lambda n=name, v=vm: len(
+                RESET_DONE.findall(v.dmesg())) > done[n], 0.5)
+        for vm in self.vms.values():
+            self.program('array_increment', vm=vm)
+        self.assertIn('resetting the whole device', self.host.log_of('vgpu-pf'))
+
+
 class Misbehaviour(GuestTest):
     """Guest c has no driver: a program of its own plays with the VF's registers. Guest a computes."""
     guests = {'a': 100}

@@ -17,12 +17,13 @@ struct PointRow {
 };
 
 /// Indexed by FaultPoint.
-constexpr std::array<PointRow, 6> kPoints{{{"idle", true, true},
+constexpr std::array<PointRow, 7> kPoints{{{"idle", true, true},
                                            {"save", true, true},
                                            {"load", true, true},
                                            {"run", true, true},
                                            {"sdma", false, false},
-                                           {"irq", false, false}}};
+                                           {"irq", false, false},
+                                           {"flr", false, false}}};
 /// Indexed by FaultEffect.
 constexpr std::array<std::string_view, 3> kEffects{"lost", "late", "wrong"};
 
@@ -75,7 +76,7 @@ Result<FaultPoint> FaultPlan::parse_point(std::string_view text) {
     const auto found = std::ranges::find(kPoints, text, &PointRow::name);
     if (found == kPoints.end())
         return fail(EINVAL, fmt::format("fault point \"{}\" does not exist; use idle, save, load, "
-                                        "run, sdma or irq",
+                                        "run, sdma, irq or flr",
                                         text));
     return static_cast<FaultPoint>(found - kPoints.begin());
 }

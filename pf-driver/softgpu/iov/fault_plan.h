@@ -9,6 +9,8 @@
 //                        completes after `delay`; Wrong: it completes with a wrong status
 //   Sdma                 Lost: the VF's copy engines stop making progress and cannot idle
 //   Interrupt            Lost: an interrupt to that function (0: the PF) is not delivered
+//   Flr                  Lost: an FLR that the PF ordered never ends (until the whole device is
+//   reset)
 //
 // Any thread.
 #pragma once
@@ -27,7 +29,7 @@
 
 namespace vgpu::softgpu::iov {
 
-enum class FaultPoint : std::uint8_t { Idle, Save, Load, Run, Sdma, Interrupt };
+enum class FaultPoint : std::uint8_t { Idle, Save, Load, Run, Sdma, Interrupt, Flr };
 enum class FaultEffect : std::uint8_t { Lost, Late, Wrong };
 
 struct PlannedFault {

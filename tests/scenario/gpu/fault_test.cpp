@@ -84,6 +84,29 @@ TEST(Faults, ResetByTheOperatorLetsTheNeighboursRun) {
     EXPECT_EQ(stack.pf().vf(2).flrs, 0u);
 }
 
+TEST(Faults, AnFlrThatNeverEndsResetsTheWholeDeviceAndItsVfsWorkAgain) {
+    GpuStack stack;
+    stack.provision(1);
+    stack.provision(2);
+    auto events = stack.pf().events();
+    {
+        Guest one(stack, 1);
+        Guest two(stack, 2);
+        wait_progress(start_endless(one));
+        wait_progress(start_endless(two));
+        stack.inject(1, "flr", "lost");
+        stack.pf().control(1, VGPU_PF_RESET);
+        events.wait([](const auto& event) { return event.type == VGPU_PF_EVENT_DEVICE_BACK; },
+                    milliseconds(10000));
+        EXPECT_EQ(stack.pf().info().whole_resets, 1u);
+    }
+    for (const std::uint32_t vf : {1u, 2u}) {
+        Guest again(stack, vf);
+        EXPECT_EQ(again.run_all(), "");
+    }
+    EXPECT_EQ(stack.pf().info().whole_resets, 1u);
+}
+
 TEST(Faults, InstructionsBeforeAResetAreCountedOnceAndLikeInTheRunLog) {
     GpuStack stack;
     stack.provision(1);

@@ -228,7 +228,7 @@ std::uint32_t FakeGpu::read_config(std::uint32_t dword) {
         case kVsec + GPUIOV_RESET_CONTROL:
             if (whole_reset_ends_ == 0) return 0;
             if (now_ < whole_reset_ends_) return GPUIOV_RESET_WHOLE;
-            if (whole_reset_ns != 0) power_cycle();
+            if (whole_reset_ns != 0) whole_reset();
             whole_reset_ends_ = 0;
             return 0;
         case kScheduler + GPUIOV_SCH_CMD_CONTROL:
@@ -265,7 +265,7 @@ void FakeGpu::write_config(std::uint32_t offset, std::uint32_t value) {
             if ((value & GPUIOV_RESET_WHOLE) != 0) {
                 ++whole_resets;
                 whole_reset_ends_ = now_ + whole_reset_ns;
-                if (whole_reset_ns == 0) power_cycle();
+                if (whole_reset_ns == 0) whole_reset();
             }
             break;
         case kScheduler + GPUIOV_SCH_CMD_CONTROL:
@@ -387,6 +387,7 @@ void FakeGpu::commit_table(std::uint32_t number) {
     if ((low & VF_PAGE_TABLE_VALID) == 0) return;
     const std::uint64_t bytes = std::uint64_t{bank(number, REG_VGPU_VF0_FB_SIZE_MB)} << 20;
     bool is_good = !refuse_tables && bytes != 0;
+    ++vfs_[number].tables;
     for (std::uint64_t offset = 0; is_good && offset < bytes; offset += 2ull << 20)
         is_good = vf_to_device(number, offset) != kEndless;
     if (!is_good)
@@ -657,6 +658,20 @@ void FakeGpu::power_cycle() {
         vf.flr_never_ends = false;
         vf.has_interrupts = false;
     }
+}
+
+void FakeGpu::whole_reset() {
+    const auto registers = regs_;
+    const auto vram = vram_;
+    power_cycle();
+    if (!whole_reset_keeps_vram) return;
+    vram_ = vram;
+    for (std::uint32_t vf = 1; vf < vfs_.size(); ++vf)
+        for (const std::uint32_t reg : {REG_VGPU_VF0_FB_TABLE_ROOT_LO,
+                                        REG_VGPU_VF0_FB_TABLE_ROOT_HI, REG_VGPU_VF0_FB_SIZE_MB})
+            if (const auto found = registers.find(reg + vf * HW_VGPU_BANK_STRIDE);
+                found != registers.end())
+                regs_.insert(*found);
 }
 
 void FakeGpu::give_work(std::uint32_t number, std::uint64_t ns) {

@@ -51,6 +51,7 @@ public:
         bool is_attached = false;
         std::uint32_t generation = 0;  ///< FLRs done
         bool flr_never_ends = false;
+        std::uint32_t tables = 0;  ///< VF page tables committed
         bool flr_pending = false;
         std::uint32_t to_pf[4] = {};
         std::uint32_t to_vf[4] = {};
@@ -117,7 +118,8 @@ public:
     std::deque<std::uint8_t> stream_in;
     std::optional<std::size_t> stream_room;  ///< bytes until -EAGAIN
     std::uint32_t whole_resets = 0;
-    std::uint64_t whole_reset_ns = 0;  ///< until it is seen to be over
+    bool whole_reset_keeps_vram = false;  ///< and the tables of the VFs, as softgpu does
+    std::uint64_t whole_reset_ns = 0;     ///< until it is seen to be over
     /// Set: these take the place of `done`, `notifications` and the stream members.
     struct Forward {
         std::function<void(std::uint64_t, int, const char*)> request_done;
@@ -175,6 +177,7 @@ private:
 
     std::map<std::uint32_t, std::uint32_t> regs_;
     Pages vram_;
+    void whole_reset();
     std::uint64_t whole_reset_ends_ = 0;
     std::uint32_t intr_status_ = 0, intr_enable_ = 0, mbox1_ = 0;
     std::uint32_t command_ = 0, status_ = 0;

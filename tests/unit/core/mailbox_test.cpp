@@ -343,6 +343,23 @@ TEST(Reset, AGuestThatAskedForItsResetGetsTheDeviceAfterTheWholeOne) {
     EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
 }
 
+TEST(Reset, VramThatOutlivesAResetOfTheDeviceIsNotReplacedUnderTheGuest) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_keeps_vram = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.gpu.vf(vf).tables, 1u);
+        rig.load_driver(vf);
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_READY);
+    }
+}
+
 TEST(Reset, AGuestThatIsReadyWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
     Rig rig;
     rig.make_busy(1);

@@ -52,6 +52,7 @@ TEST(FaultPlan, IsBounded) {
 
 TEST(FaultPlan, NamesAreParsedAndWrongOnesExplained) {
     EXPECT_EQ(FaultPlan::parse_point("irq"), FaultPoint::Interrupt);
+    EXPECT_EQ(FaultPlan::parse_point("flr"), FaultPoint::Flr);
     EXPECT_EQ(FaultPlan::parse_effect("late"), FaultEffect::Late);
     EXPECT_NE(FaultPlan::parse_point("gpu").error().message.find("idle, save, load"),
               std::string::npos);
