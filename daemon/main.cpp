@@ -4,6 +4,7 @@
 // (service/gpu_host.h). Everything it decides is in service/, everything it touches in adapters/
 // and dbus/.
 #include "daemon/adapters/agent_sockets.h"
+#include "daemon/adapters/device_channel.h"
 #include "daemon/adapters/event_loop.h"
 #include "daemon/adapters/file_state.h"
 #include "daemon/adapters/gpu_thread.h"
@@ -224,7 +225,7 @@ private:
 
 Result<> start(const CommandLine& line) {
     TRY(const std::string text, read_file(line.config));
-    TRY(const Config config, parse_config(text, line.config));
+    TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     Daemon daemon(config, line);

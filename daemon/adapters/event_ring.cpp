@@ -22,9 +22,13 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
                           info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&
-                          info.bytes <= (1u << 30) && wanted <= info.bytes && file.st_size >= 0 &&
-                          info.bytes <= static_cast<std::uint64_t>(file.st_size);
-    if (!is_sound) return fail(ErrorId::PfLost, "the event ring's sizes contradict each other");
+                          info.bytes <= (1u << 30) && wanted <= info.bytes;
+    // a device has no size; its mmap() refuses what it cannot give
+    const bool is_there =
+        S_ISCHR(file.st_mode) ||
+        (file.st_size >= 0 && info.bytes <= static_cast<std::uint64_t>(file.st_size));
+    if (!is_sound || !is_there)
+        return fail(ErrorId::PfLost, "the event ring's sizes contradict each other");
     return {};
 }
 

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiClient: PfPort over the unix socket of vgpu-pf (SOCK_SEQPACKET, one request and one reply at
-// a time, fds by SCM_RIGHTS). A request that is not answered within its time limit closes the
-// connection, so a late reply can never be taken for the next one's. Replies are checked before
-// use: the PF core is trusted to tell the truth, not to be there or to be of the same version.
+// UapiClient: PfPort over the uapi of whatever home is at a path (uapi_channel.h): the socket of
+// vgpu-pf or the character device of vgpu_pf.ko. A channel that fails is closed; connect() looks
+// anew at what is there.
 #pragma once
 
-#include "daemon/adapters/unique_fd.h"
-#include "daemon/adapters/wakeup.h"
+#include "daemon/adapters/uapi_channel.h"
 #include "daemon/ports/pf_port.h"
 
 #include <chrono>
-#include <cstddef>
-#include <span>
+#include <memory>
+#include <mutex>
 #include <string>
-#include <vector>
 
 namespace vgpu::daemon::adapters {
 
@@ -28,9 +25,9 @@ public:
     explicit UapiClient(std::string path) : path_(std::move(path)) {}
 
     Result<> connect() override;
-    void disconnect() override { socket_.reset(); }
-    [[nodiscard]] bool is_connected() const override { return socket_.is_open(); }
-    [[nodiscard]] int connection_fd() const override { return socket_.get(); }
+    void disconnect() override;
+    [[nodiscard]] bool is_connected() const override { return channel_ != nullptr; }
+    [[nodiscard]] int connection_fd() const override { return channel_ ? channel_->fd() : -1; }
 
     Result<vgpu_pf_info> get_info() override;
     Result<vgpu_pf_vf> get_vf(std::uint32_t vf) override;
@@ -45,27 +42,18 @@ public:
     Result<> acquire_lease() override;
     Result<> dump(int fd) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
-    void interrupt() override { interrupted_.raise(); }
+    void interrupt() override;
 
 private:
-    struct Reply {
-        std::vector<std::byte> body;
-        std::vector<UniqueFd> fds;
-    };
-
-    Result<Reply> exchange(vgpu_pf_op op, std::span<const std::byte> body, int fd_to_send);
-    Result<> send_request(vgpu_pf_op op, std::span<const std::byte> body, int fd_to_send);
-    Result<Reply> receive_reply(vgpu_pf_op op);
-    Result<> wait_readable();
+    template <typename T> Result<T> checked(Result<T> result);
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
     template <typename T> Result<T> act(vgpu_pf_op op, T body);
     Result<> call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
-    tl::unexpected<Error> lost(std::string_view what, int code);
 
-    std::string path_;
-    UniqueFd socket_;
+    const std::string path_;
     Wakeup interrupted_;
-    std::uint64_t cookie_ = 0;
+    std::mutex mutex_;  // channel_ as interrupt() sees it
+    std::unique_ptr<UapiChannel> channel_;
     std::chrono::milliseconds time_limit_ = kTimeout;
 };
 

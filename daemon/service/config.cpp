@@ -148,10 +148,28 @@ GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
     return config;
 }
 
-void read_gpus(Section& root, Config& config, Error& error) {
+/// What "auto" finds.
+std::vector<GpuConfig> gpus_present(const std::vector<std::string>& pf_devices) {
+    if (pf_devices.empty()) return {{.id = "gpu0", .softgpu = SoftgpuConfig{}, .attach = {}}};
+    std::vector<GpuConfig> gpus;
+    for (const std::string& device : pf_devices) {
+        const std::size_t name = device.find_last_not_of("0123456789") + 1;
+        gpus.push_back({.id = "gpu" + device.substr(name),
+                        .softgpu = {},
+                        .attach = AttachConfig{.uapi_socket = device, .vf_socket_dir = ""}});
+    }
+    return gpus;
+}
+
+void read_gpus(Section& root, const std::vector<std::string>& pf_devices, Config& config,
+               Error& error) {
     const Json* gpus = root.find("gpus");
+    if (gpus != nullptr && *gpus == "auto") {
+        config.gpus = gpus_present(pf_devices);
+        return;
+    }
     if (gpus == nullptr || !gpus->is_array() || gpus->empty()) {
-        root.complain("gpus", "wants a list of at least one GPU");
+        root.complain("gpus", "wants a list of at least one GPU, or \"auto\"");
         return;
     }
     for (std::size_t i = 0; i < gpus->size(); ++i) {
@@ -164,7 +182,8 @@ void read_gpus(Section& root, Config& config, Error& error) {
     }
 }
 
-Config config_of(const Json& json, const std::string& name, Error& error) {
+Config config_of(const Json& json, const std::string& name,
+                 const std::vector<std::string>& pf_devices, Error& error) {
     Config config;
     Section root(json, name + ":", error);
     root.only({"$schema", "state_dir", "run_dir", "programs", "gpus"});
@@ -176,18 +195,19 @@ Config config_of(const Json& json, const std::string& name, Error& error) {
         section.text("softgpu", config.softgpu_program);
         section.text("vgpu_pf", config.pf_program);
     }
-    read_gpus(root, config, error);
+    read_gpus(root, pf_devices, config, error);
     return config;
 }
 
 }  // namespace
 
-Result<Config> parse_config(const std::string& text, const std::string& name) {
+Result<Config> parse_config(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& pf_devices) {
     try {
         constexpr bool kThrows = true, kHasComments = true;
         const Json json = Json::parse(text, nullptr, kThrows, kHasComments);
         Error error{.id = ErrorId::ConfigInvalid, .cause = ""};
-        Config config = config_of(json, name, error);
+        Config config = config_of(json, name, pf_devices, error);
         if (!error.cause.empty()) return tl::make_unexpected(error);
         return config;
     } catch (const Json::exception& error) {

@@ -28,9 +28,9 @@ struct SoftgpuConfig {
     std::vector<std::string> pf_args;  ///< more arguments for vgpu-pf
 };
 
-/// A PF core that somebody else started.
+/// A PF core that somebody else started, or one in the kernel.
 struct AttachConfig {
-    std::string uapi_socket;
+    std::string uapi_socket;    ///< or the character device of vgpu_pf.ko
     std::string vf_socket_dir;  ///< may be empty: sockets are not shown
 };
 
@@ -50,8 +50,10 @@ struct Config {
     std::vector<GpuConfig> gpus;
 };
 
-/// The configuration in `text`; `name` is the file's, for messages.
-Result<Config> parse_config(const std::string& text, const std::string& name);
+/// The configuration in `text`; `name` is the file's, for messages. "gpus": "auto" stands for all
+/// `pf_devices` (/dev/vgpu-pfN becomes gpuN), or for one software GPU if there are none.
+Result<Config> parse_config(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& pf_devices = {});
 
 inline constexpr std::uint32_t kMinGapMs = 1;
 inline constexpr std::uint32_t kMaxGapMs = 60'000;

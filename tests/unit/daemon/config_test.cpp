@@ -30,6 +30,20 @@ TEST(Config, CommentsDefaultsAndBothKindsOfGpu) {
     EXPECT_EQ(config->gpus[1].max_gap_ms, 100u);
 }
 
+TEST(Config, AutoIsEveryPfDeviceOrElseOneSoftwareGpu) {
+    const std::string text = R"({"gpus": "auto"})";
+    const auto none = parse_config(text, "test");
+    ASSERT_TRUE(none) << none.error().cause;
+    ASSERT_EQ(none->gpus.size(), 1u);
+    EXPECT_TRUE(none->gpus[0].softgpu);
+    const auto two = parse_config(text, "test", {"/dev/vgpu-pf0", "/dev/vgpu-pf12"});
+    ASSERT_TRUE(two) << two.error().cause;
+    ASSERT_EQ(two->gpus.size(), 2u);
+    EXPECT_EQ(two->gpus[1].id, "gpu12");
+    EXPECT_EQ(two->gpus[1].attach->uapi_socket, "/dev/vgpu-pf12");
+    EXPECT_FALSE(two->gpus[1].softgpu);
+}
+
 struct BadConfig {
     const char* text;
     const char* cause;

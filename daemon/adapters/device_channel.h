@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// DeviceChannel: the character device of vgpu_pf.ko, one ioctl for each operation. An ioctl lasts
+// until the core has finished the request. Two things end it earlier: its time limit, by a signal
+// of a timer to the calling thread, and interrupt(), by CANCEL on the same file.
+#pragma once
+
+#include "daemon/adapters/uapi_channel.h"
+
+namespace vgpu::daemon::adapters {
+
+class DeviceChannel final : public UapiChannel {
+public:
+    static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
+                                                     const Wakeup& interrupted);
+
+    Result<UapiReply> exchange(const UapiRequest& request) override;
+    Result<std::unique_ptr<EventPort>> open_events() override;
+    [[nodiscard]] int fd() const override { return -1; }
+    void interrupt() override;
+
+private:
+    DeviceChannel(std::string path, UniqueFd device)
+        : path_(std::move(path)), device_(std::move(device)) {}
+
+    [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
+    [[nodiscard]] std::string last_words() const;
+
+    const std::string path_;
+    UniqueFd device_;
+};
+
+/// Paths of the PF devices that the kernel offers, by number.
+[[nodiscard]] std::vector<std::string> present_pf_devices();
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/socket_channel.h"
+
+#include "daemon/adapters/event_ring.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+constexpr std::size_t kMaxMessage = 64 * 1024;
+constexpr std::size_t kMaxFds = 4;
+constexpr std::chrono::milliseconds kRingLimit{2000};
+
+/// The fds of a received message, each with an owner.
+std::vector<UniqueFd> fds_of(msghdr& message) {
+    std::vector<UniqueFd> fds;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+         part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
+            fds.emplace_back(fd);
+        }
+    }
+    return fds;
+}
+
+Result<sockaddr_un> address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path)
+        return fail(ErrorId::ConfigInvalid, fmt::format("{}: a socket path has at most {} bytes",
+                                                        path, sizeof address.sun_path - 1));
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    return address;
+}
+
+int connect_to(int fd, const sockaddr_un& address) {
+    // The socket interface takes the general address type; the bytes are the same.
+    const void* generic = &address;
+    return ::connect(fd, static_cast<const sockaddr*>(generic), sizeof address);
+}
+
+}  // namespace
+
+tl::unexpected<Error> SocketChannel::lost(std::string_view what, int code) const {
+    return fail_errno(ErrorId::PfLost, code, fmt::format("{}: {}", path_, what));
+}
+
+Result<std::unique_ptr<UapiChannel>> SocketChannel::open(const std::string& path,
+                                                         const Wakeup& interrupted) {
+    TRY(const sockaddr_un address, address_of(path));
+    UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd.is_open())
+        return fail_errno(ErrorId::PfLost, errno, fmt::format("{}: cannot make a socket", path));
+    if (connect_to(fd.get(), address) != 0)
+        return fail_errno(ErrorId::PfLost, errno,
+                          fmt::format("{}: cannot connect to vgpu-pf", path));
+    return std::unique_ptr<UapiChannel>(new SocketChannel(path, std::move(fd), interrupted));
+}
+
+Result<> SocketChannel::send(const UapiRequest& request) {
+    const vgpu_pf_request head{.magic = VGPU_PF_UAPI_MAGIC,
+                               .version = VGPU_PF_UAPI_VERSION,
+                               .op = request.op,
+                               .size = static_cast<std::uint32_t>(request.body.size()),
+                               .cookie = ++cookie_};
+    std::vector<std::byte> message(sizeof head + request.body.size());
+    std::memcpy(message.data(), &head, sizeof head);
+    std::copy(request.body.begin(), request.body.end(), message.begin() + sizeof head);
+    iovec part{.iov_base = message.data(), .iov_len = message.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    if (request.fd >= 0) {
+        header.msg_control = control.data();
+        header.msg_controllen = control.size();
+        cmsghdr* rights = CMSG_FIRSTHDR(&header);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(rights), &request.fd, sizeof request.fd);
+    }
+    if (::sendmsg(socket_.get(), &header, MSG_NOSIGNAL) < 0)
+        return lost("cannot send to vgpu-pf", errno);
+    return {};
+}
+
+Result<> SocketChannel::wait_readable(std::chrono::milliseconds limit) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    for (;;) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        std::array<pollfd, 2> waited{
+            pollfd{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+            pollfd{.fd = interrupted_.fd(), .events = POLLIN, .revents = 0}};
+        const int ready = ::poll(waited.data(), waited.size(),
+                                 static_cast<int>(std::max<std::int64_t>(0, left.count())));
+        if (ready > 0 && waited[1].revents != 0) return lost("vgpud is ending", ECANCELED);
+        if (ready > 0) return {};
+        if (ready < 0 && errno == EINTR) continue;
+        return lost("no answer from vgpu-pf", ready == 0 ? ETIMEDOUT : errno);
+    }
+}
+
+Result<UapiReply> SocketChannel::receive(const UapiRequest& request) {
+    TRY_VOID(wait_readable(request.limit));
+    std::vector<std::byte> message(kMaxMessage);
+    iovec part{.iov_base = message.data(), .iov_len = message.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxFds * sizeof(int))> control{};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    const ssize_t got = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
+    if (got < 0) return lost("cannot receive from vgpu-pf", errno);
+    if (got == 0) return lost("vgpu-pf closed the connection", ECONNRESET);
+    UapiReply reply{.body = {}, .fds = fds_of(header)};
+    vgpu_pf_reply head{};
+    if (static_cast<std::size_t>(got) < sizeof head) return lost("short reply", EPROTO);
+    std::memcpy(&head, message.data(), sizeof head);
+    if (head.magic != VGPU_PF_UAPI_MAGIC || head.cookie != cookie_ ||
+        head.op != static_cast<std::uint32_t>(request.op))
+        return lost("a reply to something else", EPROTO);
+    head.message[sizeof head.message - 1] = '\0';
+    if (head.error != 0) return refused(head.error, head.message);
+    message.resize(static_cast<std::size_t>(got));
+    reply.body.assign(message.begin() + sizeof head, message.end());
+    return reply;
+}
+
+Result<UapiReply> SocketChannel::exchange(const UapiRequest& request) {
+    TRY_VOID(send(request));
+    return receive(request);
+}
+
+Result<std::unique_ptr<EventPort>> SocketChannel::open_events() {
+    vgpu_pf_event_ring_info info{};
+    info.size = sizeof info;
+    TRY(UapiReply reply,
+        exchange({.op = VGPU_PF_OP_GET_EVENT_RING,
+                  .body = std::as_bytes(std::span<vgpu_pf_event_ring_info, 1>(&info, 1)),
+                  .limit = kRingLimit}));
+    std::memcpy(&info, reply.body.data(), std::min(sizeof info, reply.body.size()));
+    if (reply.fds.size() < 2) return lost("the event ring came without its fds", EPROTO);
+    auto ring = EventRing::map(info, std::move(reply.fds[0]), std::move(reply.fds[1]));
+    if (!ring) return lost(ring.error().cause, EPROTO);
+    return std::unique_ptr<EventPort>(std::move(*ring));
+}
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// SocketChannel: the unix socket of vgpu-pf (SOCK_SEQPACKET, one request and one reply at a time,
+// fds by SCM_RIGHTS). A request that is not answered within its time limit ends the channel, so a
+// late reply can never be taken for the next one's. Replies are checked before use: the PF core is
+// trusted to tell the truth, not to be there or to be of the same version.
+#pragma once
+
+#include "daemon/adapters/uapi_channel.h"
+
+namespace vgpu::daemon::adapters {
+
+class SocketChannel final : public UapiChannel {
+public:
+    static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
+                                                     const Wakeup& interrupted);
+
+    Result<UapiReply> exchange(const UapiRequest& request) override;
+    Result<std::unique_ptr<EventPort>> open_events() override;
+    [[nodiscard]] int fd() const override { return socket_.get(); }
+    void interrupt() override {}  // the wakeup is enough
+
+private:
+    SocketChannel(std::string path, UniqueFd socket, const Wakeup& interrupted)
+        : path_(std::move(path)), socket_(std::move(socket)), interrupted_(interrupted) {}
+
+    Result<> send(const UapiRequest& request);
+    Result<UapiReply> receive(const UapiRequest& request);
+    Result<> wait_readable(std::chrono::milliseconds limit);
+    [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
+
+    const std::string path_;
+    UniqueFd socket_;
+    const Wakeup& interrupted_;
+    std::uint64_t cookie_ = 0;
+};
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// UapiChannel: how one request of the uapi (pf-driver/uapi/vgpu_pf.h) reaches a home of the PF core
+// and its answer comes back. Two homes, two channels: a unix socket of the process vgpu-pf, a
+// character device of the kernel module. Used by UapiClient, one request at a time, from one
+// thread; only interrupt() may be called from others.
+//
+// Errors are PfLost (no answer: the channel must not be used again) or PfRefused (an errno and the
+// core's words).
+#pragma once
+
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/adapters/wakeup.h"
+#include "daemon/ports/event_port.h"
+#include "daemon/ports/result.h"
+#include "pf-driver/uapi/vgpu_pf.h"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon::adapters {
+
+struct UapiRequest {
+    vgpu_pf_op op;
+    std::span<const std::byte> body;  ///< the operation's struct
+    int fd = -1;                      ///< goes along; -1: none
+    std::chrono::milliseconds limit{};
+};
+
+struct UapiReply {
+    std::vector<std::byte> body;
+    std::vector<UniqueFd> fds;
+};
+
+class UapiChannel {
+public:
+    virtual ~UapiChannel() = default;
+    [[nodiscard]] virtual Result<UapiReply> exchange(const UapiRequest& request) = 0;
+    [[nodiscard]] virtual Result<std::unique_ptr<EventPort>> open_events() = 0;
+    /// Readable or hung up when the home goes away; -1 if the events' descriptor says it.
+    [[nodiscard]] virtual int fd() const = 0;
+    /// Any thread: the request under way fails.
+    virtual void interrupt() = 0;
+
+protected:
+    /// What a home answered with an error.
+    [[nodiscard]] static tl::unexpected<Error> refused(int error, std::string_view message);
+};
+
+/// A channel to whatever is at `path`: a character device, or else a socket. `interrupted` outlives
+/// the channel: once raised, requests fail.
+[[nodiscard]] Result<std::unique_ptr<UapiChannel>> open_channel(const std::string& path,
+                                                                const Wakeup& interrupted);
+
+}  // namespace vgpu::daemon::adapters
