@@ -17,6 +17,7 @@ void GpuModel::step() {
     if (!ports_.pf->is_connected()) try_attach(now);
     if (!ports_.pf->is_connected()) return;
     read_events(now);
+    obey_policies();
     finish_scrubs(now);
     refresh_all(now);
     if (!dirty_.empty()) read_events(now);

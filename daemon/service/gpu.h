@@ -125,6 +125,8 @@ private:
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
     void on_lost_events(std::uint64_t count);
+    void obey_policies();
+    Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
     void wake(const vgpu_pf_event& event, Nanoseconds now);
     void note_event(const vgpu_pf_event& event);
@@ -177,7 +179,8 @@ private:
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
     Nanoseconds scrub_retry_at_{0};
-    std::set<std::uint32_t> dirty_;  ///< VFs to ask about again
+    std::set<std::uint32_t> dirty_;        ///< VFs to ask about again
+    std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet looked at
     GpuSchedule schedule_;
     std::shared_ptr<const vgpu_pf_run_table> table_;
     std::vector<Notice> notices_;

@@ -79,6 +79,9 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
                 return;
             }
             break;
+        case VGPU_PF_EVENT_POLICY:
+            policies_.push_back(event);
+            return;
         case VGPU_PF_EVENT_SCRUBBED:
             scrubbed_[event.vf] = static_cast<std::uint32_t>(event.arg);
             break;
@@ -108,6 +111,44 @@ void GpuModel::note_event(const vgpu_pf_event& event) {
     const auto reason = reason_name(static_cast<std::uint32_t>(event.arg));
     say(event.vf, words->kind,
         fmt::format(fmt::runtime(words->text), reason, event.arg, event.arg2));
+}
+
+/// Somebody wrote to the PF's sysfs files while this vgpud is the policy writer (D19).
+void GpuModel::obey_policies() {
+    for (const vgpu_pf_event& policy : std::exchange(policies_, {})) {
+        std::vector<std::uint32_t> whom{policy.vf};
+        if (policy.vf == 0) whom = vfs();
+        for (const std::uint32_t vf : whom) {
+            const auto obeyed = obey(policy, vf);
+            const std::string_view file = policy_name(static_cast<std::uint32_t>(policy.arg));
+            if (obeyed)
+                say(vf, "policy", fmt::format("{} {}, from sysfs", file, policy.arg2));
+            else
+                say(vf, "policy-refused",
+                    fmt::format("{} {}, from sysfs: {}", file, policy.arg2,
+                                text_of(obeyed.error())));
+        }
+    }
+}
+
+Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
+    constexpr std::uint64_t kUsPerMs = 1000;
+    const auto value = [&](std::uint64_t least, std::uint64_t most,
+                           std::uint64_t unit) -> Result<std::uint32_t> {
+        if (policy.arg2 >= least && policy.arg2 <= most)
+            return static_cast<std::uint32_t>(policy.arg2 * unit);
+        return fail(ErrorId::OutOfRange, fmt::format("it wants {} to {}", least, most));
+    };
+    VfChange change_of_vf;
+    if (policy.arg == VGPU_PF_POLICY_WEIGHT) {
+        TRY(change_of_vf.weight, value(scheduler::kMinWeight, scheduler::kMaxWeight, 1));
+    } else if (policy.arg == VGPU_PF_POLICY_EXEC_QUANTUM_MS) {
+        TRY(change_of_vf.quantum_us, value(0, scheduler::kMaxQuantumUs / kUsPerMs, kUsPerMs));
+    } else {
+        return fail(ErrorId::PolicyNotTaken,
+                    "while vgpud manages the GPU, sysfs sets weight and exec_quantum_ms");
+    }
+    return change(vf, change_of_vf);
 }
 
 void GpuModel::on_lost_events(std::uint64_t count) {

@@ -17,6 +17,10 @@ constexpr std::array<std::string_view, VGPU_PF_REASONS> kReasons{
     "detach",      "idle-timeout", "save-timeout",        "load-timeout",
     "run-timeout", "bad-status",   "full-access-timeout", "guard",
     "device-lost"};
+/// Indexed by enum vgpu_pf_policy.
+constexpr std::array<std::string_view, VGPU_PF_POLICY_MAX_PCT + 1> kPolicies{
+    "none",    "exec_quantum_ms", "preempt_timeout_us", "sched_priority", "vram_quota", "weight",
+    "min_pct", "max_pct"};
 
 template <std::size_t N>
 std::string_view at(const std::array<std::string_view, N>& names, std::size_t index) {
@@ -35,6 +39,10 @@ std::string_view vf_state_name(std::uint32_t state) {
 
 std::string_view reason_name(std::uint32_t reason) {
     return at(kReasons, reason);
+}
+
+std::string_view policy_name(std::uint32_t policy) {
+    return at(kPolicies, policy);
 }
 
 }  // namespace vgpu::daemon

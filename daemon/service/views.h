@@ -21,6 +21,8 @@ std::string_view name_of(GpuState state);
 std::string_view vf_state_name(std::uint32_t state);
 /// "none", "idle-timeout" …
 std::string_view reason_name(std::uint32_t reason);
+/// The sysfs file of an enum vgpu_pf_policy.
+std::string_view policy_name(std::uint32_t policy);
 
 struct GpuView {
     std::string id;

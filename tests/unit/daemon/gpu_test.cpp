@@ -53,6 +53,33 @@ TEST(Gpu, TableFollowsTheWeights) {
     EXPECT_EQ(after.at(1), after.at(4));
 }
 
+TEST(Gpu, WeightsAndQuantaWrittenInSysfsAreTakenAndKept) {
+    World world;
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(world.create({}));
+    world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_WEIGHT, 300);
+    world.pf().push(VGPU_PF_EVENT_POLICY, 0, VGPU_PF_POLICY_EXEC_QUANTUM_MS, 2);
+    world.pass(20ms);
+    const auto totals = totals_of(world.pf().table);
+    EXPECT_EQ(totals.at(1), 3 * totals.at(2));
+    world.start();
+    EXPECT_EQ(world.gpu().view(1).record.weight, 300u);
+    EXPECT_EQ(world.gpu().view(2).record.quantum_us, 2000u);
+}
+
+TEST(Gpu, WhatSysfsMayNotSetWhileVgpudManagesIsRefusedWithAWord) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    world.gpu().take_notices();
+    world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_VRAM_QUOTA, 0);
+    world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_WEIGHT, 1'000'000'000'000);
+    world.pass(20ms);
+    const auto notices = world.manager->take_notices();
+    ASSERT_EQ(notices.size(), 2u);
+    EXPECT_EQ(notices[0].kind, "policy-refused");
+    EXPECT_THAT(notices[0].text, ::testing::HasSubstr("vram_quota 0, from sysfs: VGPU-306"));
+    EXPECT_EQ(notices[1].kind, "policy-refused");
+}
+
 TEST(Gpu, PausedVfLeavesTheTableAndComesBack) {
     World world;
     ASSERT_TRUE(world.create({}));
