@@ -183,6 +183,10 @@ class Host:
     def gpu_stats(self):
         return self.control({'stats': {}})
 
+    def vgpud_log(self):
+        with open(self.path('vgpud.log'), errors='replace') as log:
+            return log.read()
+
     def log_of(self, helper):
         """Log of softgpu or vgpu-pf."""
         with open(self.path('run', 'gpu0', helper + '.log'), errors='replace') as log:
