@@ -119,8 +119,6 @@ void vgpu_pf_control_released(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event);
 bool vgpu_pf_control_is_runnable(const struct vgpu_vf *vf);
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf);
-const char *vgpu_pf_control_state_name(uint32_t state);
-const char *vgpu_pf_control_event_name(uint32_t event);
 
 /* the life cycle table, for the test that walks it */
 struct vgpu_control_row {
@@ -219,7 +217,6 @@ int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint3
 void vgpu_pf_vf_state_advance(struct vgpu_pf *pf);
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error);
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token);
-uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes);
 void vgpu_pf_dump_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event);
 
 /* pf.c */

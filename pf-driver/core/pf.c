@@ -155,6 +155,20 @@ void vgpu_pf_set_lease(struct vgpu_pf *pf, bool is_held)
 	pf->is_lease_held = is_held;
 }
 
+/**
+ * vgpu_pf_report_policy() - the home was told a policy that is the lease holder's to decide
+ * @pf: the PF
+ * @vf: VF number; 0: all
+ * @policy: what
+ * @value: as the home was told
+ */
+void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
+			   uint64_t value)
+{
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_POLICY, vf, policy, value);
+	vgpu_pf_settle(pf);
+}
+
 /* ---- the device goes ---- */
 
 static void end_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
@@ -213,6 +227,29 @@ void vgpu_pf_detach(struct vgpu_pf *pf)
 		vgpu_pf_timer_clear(pf, id);
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_lose_vf(pf, vf);
+	vgpu_pf_settle(pf);
+}
+
+/**
+ * vgpu_pf_leave() - the home ends in order; VFs stay in service for the core that comes next
+ * @pf: the PF; the device does not use our memory any more
+ *
+ * Unlike vgpu_pf_detach() this loses nothing: the journal says what the next core has to know.
+ */
+void vgpu_pf_leave(struct vgpu_pf *pf)
+{
+	if (!pf->device.is_attached)
+		return;
+	vgpu_pf_settle(pf);
+	vgpu_pf_device_vsec_write(pf, GPUIOV_INTR_ENABLE, 0);
+	vgpu_pf_device_write(pf, REG_VGPU_WAKE_ENABLE, 0);
+	vgpu_pf_run_log_stop(pf);
+	pf->device.is_attached = false;
+	pf->executor.state = VGPU_EXECUTOR_OFF;
+	vgpu_pf_bulk_abort(pf, -ENODEV);
+	vgpu_pf_vf_state_abort(pf, -ENODEV);
+	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
+		vgpu_pf_timer_clear(pf, id);
 	vgpu_pf_settle(pf);
 }
 

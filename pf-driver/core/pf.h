@@ -174,7 +174,9 @@ struct vgpu_pf_bulk {
 };
 
 /* the one SAVE, RESTORE or DUMP under way, vf_state.c and dump.c */
-#define VGPU_STREAM_BUFFER 0x2000000u /* room for the state of 64 CUs */
+#define VGPU_STREAM_BUFFER	 0x2000000u /* at most: room for the state of 64 CUs */
+#define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* what does not grow with the CUs */
+#define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* VGPRs, SGPRs, LDS and waves: about 340 KiB */
 
 enum vgpu_stream_kind {
 	VGPU_STREAM_NONE = 0,
@@ -258,6 +260,7 @@ struct vgpu_pf {
 int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
 int vgpu_pf_attach(struct vgpu_pf *pf);
 void vgpu_pf_detach(struct vgpu_pf *pf);
+void vgpu_pf_leave(struct vgpu_pf *pf);
 void vgpu_pf_interrupt(struct vgpu_pf *pf);
 void vgpu_pf_timer(struct vgpu_pf *pf);
 void vgpu_pf_stream_ready(struct vgpu_pf *pf);
@@ -265,6 +268,14 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 void vgpu_pf_set_lease(struct vgpu_pf *pf, bool is_held);
 int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token);
 uint32_t vgpu_pf_request_size(uint32_t op);
+void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
+			   uint64_t value);
+int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
+
+/* for those who look at the PF */
+uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes);
+const char *vgpu_pf_control_state_name(uint32_t state);
+const char *vgpu_pf_control_event_name(uint32_t event);
 
 #ifdef __cplusplus
 }

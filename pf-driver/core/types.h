@@ -12,8 +12,20 @@
 
 #ifdef __KERNEL__
 #include <linux/errno.h>
+#include <linux/limits.h>
 #include <linux/stdarg.h>
 #include <linux/string.h>
+
+/* <stdint.h> of the kernel */
+#ifndef UINT32_MAX
+#define UINT32_MAX U32_MAX
+#endif
+#ifndef UINT64_MAX
+#define UINT64_MAX U64_MAX
+#endif
+#ifndef INT64_MAX
+#define INT64_MAX S64_MAX
+#endif
 #else
 
 #include <stdarg.h>

@@ -62,6 +62,20 @@ static uint8_t *buffer_at(struct vgpu_pf *pf, uint32_t offset)
 	return (uint8_t *)pf->stream.buffer.cpu + offset;
 }
 
+/* by the device's CUs: a home may find it hard to get much memory in one piece */
+static uint32_t buffer_bytes(const struct vgpu_pf *pf)
+{
+	uint64_t bytes =
+		VGPU_STREAM_BUFFER_BASE + (uint64_t)pf->device.cu_count * VGPU_STREAM_BUFFER_OF_CU;
+
+	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER);
+}
+
+static uint32_t payload_room(const struct vgpu_pf *pf)
+{
+	return buffer_bytes(pf) - PAYLOAD_OFFSET;
+}
+
 static struct section_head *section(struct vgpu_pf *pf)
 {
 	return (void *)buffer_at(pf, SECTION_OFFSET);
@@ -164,7 +178,7 @@ static void ask_state(struct vgpu_pf *pf)
 	struct vgpu_bulk_op op = {.opcode = VGPU_OP_SAVE_STATE, .vf = pf->stream.vf};
 
 	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
-	op.bytes = VGPU_STREAM_BUFFER - PAYLOAD_OFFSET;
+	op.bytes = payload_room(pf);
 	ask_device(pf, &op);
 }
 
@@ -173,7 +187,7 @@ static void put_state(struct vgpu_pf *pf)
 	/* the device shows how much it wrote */
 	uint64_t bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
 
-	if (bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET) {
+	if (bytes > payload_room(pf)) {
 		fail(pf, -EIO, "the device reports more state than there is room for");
 		return;
 	}
@@ -283,7 +297,7 @@ static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf 
 	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
 		return "a section is too long";
 	if (head->kind == SECTION_STATE &&
-	    (head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET || pf->stream.vram_offset))
+	    (head->bytes > payload_room(pf) || pf->stream.vram_offset))
 		return "the device state is too long or in the wrong place";
 	if (head->kind == SECTION_END && pf->stream.vram_offset != vf->config.vram_bytes)
 		return "the stream ends too early";
@@ -454,7 +468,7 @@ int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint3
 	if (job->kind != VGPU_STREAM_NONE)
 		return vgpu_pf_text_fail(pf, -EBUSY, "another stream is under way; try again");
 	memset(job, 0, sizeof(*job));
-	if (pf->os->ops->dma_alloc(pf->os, VGPU_STREAM_BUFFER, &job->buffer))
+	if (pf->os->ops->dma_alloc(pf->os, buffer_bytes(pf), &job->buffer))
 		return vgpu_pf_text_fail(pf, -ENOMEM, "no memory for the stream's buffer");
 	job->kind = kind;
 	job->vf = vf;

@@ -248,11 +248,23 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
 	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */
 	VGPU_PF_EVENT_GUEST_ERROR = 12, /* arg, arg2: dwords of LOG_VF_ERROR */
-	VGPU_PF_EVENT_POLICY = 13,	/* sysfs policy write while the lease is held */
-	VGPU_PF_EVENT_TABLE = 14,	/* arg: generation now in force */
+	/* sysfs write while the lease is held; vf 0: all; arg: enum vgpu_pf_policy; arg2: value */
+	VGPU_PF_EVENT_POLICY = 13,
+	VGPU_PF_EVENT_TABLE = 14, /* arg: generation now in force */
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
 	VGPU_PF_EVENT_DEVICE_BACK = 16,
 	VGPU_PF_EVENT_WHOLE_RESET = 17,
+};
+
+/* what was written; the value has the unit of the sysfs file, docs/pf-driver.md */
+enum vgpu_pf_policy {
+	VGPU_PF_POLICY_EXEC_QUANTUM_MS = 1,
+	VGPU_PF_POLICY_PREEMPT_TIMEOUT_US = 2,
+	VGPU_PF_POLICY_SCHED_PRIORITY = 3, /* 0 low, 1 normal, 2 high */
+	VGPU_PF_POLICY_VRAM_QUOTA = 4,	   /* bytes; 0: release */
+	VGPU_PF_POLICY_WEIGHT = 5,
+	VGPU_PF_POLICY_MIN_PCT = 6,
+	VGPU_PF_POLICY_MAX_PCT = 7,
 };
 
 enum vgpu_pf_idle {
