@@ -49,4 +49,62 @@ enum vgpu_pci_cap {
 #define VGPU_MSIX_TABLE_OFFSET 0x7e000u
 #define VGPU_MSIX_PBA_OFFSET   0x7f000u
 
+/*
+ * The host view: an endpoint whose BARs open a PCI domain with a root port, the PF and its VFs, so
+ * that the kernel of a VM sees the whole card. Ours by default; the other ids make Linux' own
+ * vmd.ko drive it (registers and BARs as drivers/pci/controller/vmd.c has them).
+ */
+#define VGPU_HOST_VIEW_VENDOR	   0x5056u
+#define VGPU_HOST_VIEW_DEVICE	   0x0b1du
+#define VGPU_HOST_VIEW_VENDOR_VMD  0x8086u
+#define VGPU_HOST_VIEW_DEVICE_VMD  0x28c0u
+#define VGPU_HOST_VIEW_CLASS	   0x010400u
+#define VGPU_HOST_VIEW_CONFIG	   0x44u /* VMD: bit 1, messages pass unchanged */
+#define VGPU_HOST_VIEW_CONFIG_MASK 0x0002u
+#define VGPU_ROOT_PORT_DEVICE	   0x0b1eu
+#define VGPU_ROOT_PORT_CLASS	   0x060400u
+
+enum vgpu_host_view_bar {
+	VGPU_HOST_VIEW_BAR_CONFIG = 0, /* 64-bit prefetchable: ECAM */
+	VGPU_HOST_VIEW_BAR_LOW = 2,    /* 32-bit: register BARs */
+	VGPU_HOST_VIEW_BAR_HIGH = 4,   /* 64-bit prefetchable: VRAM and doorbells */
+};
+
+/* ECAM, PCIe Base Specification: what a bus and a function take of the configuration window */
+#define VGPU_ECAM_BUS_BYTES	 0x100000u
+#define VGPU_ECAM_BUS_SHIFT	 20
+#define VGPU_ECAM_FUNCTION_SHIFT 12
+/* with ARI every VF is on the PF's bus */
+#define VGPU_HOST_VIEW_BUSES 2u
+
+/*
+ * BAR0 of the root port: an IOMMU for what is behind it, so that a VM can give VFs to VMs of its
+ * own. Ours, like its driver (tests/host/bridge): arguments first, then the command, then status.
+ */
+#define VGPU_ROOT_PORT_BAR_BYTES 0x1000u
+enum vgpu_iommu_reg {
+	VGPU_IOMMU_SUBJECT = 0x00, /* 32 bits: domain; ROUTE: function, counted behind the port */
+	VGPU_IOMMU_ADDRESS = 0x08, /* 64 bits: of the function's accesses */
+	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits: where they go; ROUTE: domain */
+	VGPU_IOMMU_SIZE = 0x18,	   /* 64 bits */
+	VGPU_IOMMU_COMMAND = 0x20, /* 32 bits: enum vgpu_iommu_command, executed at once */
+	VGPU_IOMMU_STATUS = 0x24,  /* 32 bits: 0: the last command is done, 1: it was refused */
+	VGPU_IOMMU_BYTES = 0x28,
+};
+enum vgpu_iommu_command {
+	VGPU_IOMMU_MAP = 1,
+	VGPU_IOMMU_UNMAP = 2, /* what is mapped in the range */
+	VGPU_IOMMU_FREE = 3,  /* the domain: what is routed to it is blocked */
+	VGPU_IOMMU_ROUTE = 4,
+};
+#define VGPU_IOMMU_IDENTITY 0u /* domain of functions that nobody routed */
+#define VGPU_IOMMU_BLOCKED  1u
+
+/* config space of endpoint and root port */
+enum vgpu_host_view_cap {
+	VGPU_CAP_ENDPOINT_PCIE = 0x80,
+	VGPU_CAP_ROOT_PORT_PCIE = 0x40,
+	VGPU_CAP_ROOT_PORT_PM = 0x80,
+};
+
 #endif

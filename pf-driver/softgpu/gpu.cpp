@@ -84,12 +84,21 @@ Result<> Gpu::build() {
                          spec_.switch_mode};
     pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, static_cast<iov::VfPanel&>(*this),
                                   faults_, clock_, device_of_pf());
+    build_host_view();
     engine_ = std::make_unique<cp::Engine>(cp::Engine::Spec{.threads = spec_.threads}, clock_,
                                            static_cast<cp::Engine::Listener&>(*this));
     device_thread_ = std::thread([this] { device_loop(); });
     op_thread_ = std::thread([this] { pf_->operations().run(); });
     poll_thread_ = std::thread([this] { poll_loop(); });
     return {};
+}
+
+void Gpu::build_host_view() {
+    if (!spec_.host_view) return;
+    std::vector<pci::Function*> functions;
+    for (const auto& each : vfs_) functions.push_back(&each->function());
+    host_view_ =
+        std::make_unique<host_view::HostView>(*spec_.host_view, pf_->function(), functions);
 }
 
 GpuVf::Device Gpu::device_of_vf() {
@@ -133,6 +142,7 @@ Result<> Gpu::listen() {
     for (const auto& each : vfs_)
         TRY_VOID(server_->listen(fmt::format("{}/vf{}.sock", spec_.socket_dir, raw(each->vf())),
                                  each->function()));
+    if (host_view_) TRY_VOID(server_->listen(spec_.socket_dir + "/host.sock", *host_view_));
     return {};
 }
 

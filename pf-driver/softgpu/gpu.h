@@ -19,12 +19,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "pf-driver/softgpu/gpu_pf.h"
 #include "pf-driver/softgpu/gpu_vf.h"
+#include "pf-driver/softgpu/host_view/host_view.h"
 #include "pf-driver/softgpu/vfio_user/server.h"
 
 namespace vgpu::softgpu {
@@ -41,6 +43,8 @@ public:
         std::string socket_dir;
         iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
+        /// Serve the whole card to a VM as well, at host.sock.
+        std::optional<host_view::EndpointKind> host_view;
     };
 
     /// EINVAL names the option that is wrong. `clock` outlives the GPU.
@@ -49,7 +53,7 @@ public:
     Gpu(const Gpu&) = delete;
     Gpu& operator=(const Gpu&) = delete;
 
-    /// Binds pf.sock and vf1.sock ... in the socket directory.
+    /// Binds pf.sock, vf1.sock ... and, if asked for, host.sock in the socket directory.
     [[nodiscard]] Result<> listen();
     /// Serves until stop(). The calling thread is the io thread.
     void run();
@@ -71,6 +75,7 @@ private:
 
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
+    void build_host_view();
     [[nodiscard]] GpuVf::Device device_of_vf();
     [[nodiscard]] GpuPf::Device device_of_pf();
 
@@ -137,6 +142,7 @@ private:
     iov::WorldSwitch world_switch_;
     std::unique_ptr<GpuPf> pf_;
     std::vector<std::unique_ptr<GpuVf>> vfs_;
+    std::unique_ptr<host_view::HostView> host_view_;
     std::unique_ptr<cp::Engine> engine_;
 
     std::atomic<iov::SwitchMode> switch_mode_;
@@ -154,13 +160,13 @@ private:
     std::condition_variable device_wake_;
     bool has_device_work_ = false;
     std::vector<VfId> flrs_;
+    bool is_whole_reset_ = false;  // flrs_ are parts of one
 
     std::mutex poll_mutex_;  // leaf
     std::condition_variable poll_wake_;
     bool must_poll_ = false;
 
     std::atomic<bool> is_stopping_{false};
-    bool is_whole_reset_ = false;  // flrs_ are parts of one
     std::thread device_thread_;
     std::thread op_thread_;
     std::thread poll_thread_;

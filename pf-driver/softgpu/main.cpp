@@ -34,6 +34,7 @@ struct Options {
     std::uint64_t aperture_mb = 256;
     bool is_true_copy = false;
     bool has_control = false;
+    std::string host_view;
     std::string log_level = "info";
 };
 
@@ -50,6 +51,10 @@ void add_options(CLI::App& app, Options& options) {
         ->required();
     app.add_option("--doorbell-mode", options.gpu.doorbell_mode, "trap, or poll mapped pages")
         ->transform(CLI::CheckedTransformer(kModes));
+    app.add_flag(
+           "--host-view{bridge}", options.host_view,
+           "serve host.sock, the whole card for a VM: =bridge (own ids) or =vmd (Intel VMD's)")
+        ->check(CLI::IsMember({"bridge", "vmd"}));
     app.add_flag("--true-copy", options.is_true_copy, "world switches copy and poison all state");
     app.add_flag("--control", options.has_control,
                  "serve control.sock (fault injection, counters)");
@@ -61,6 +66,8 @@ Gpu::Spec spec_of(const Options& options) {
     Gpu::Spec spec = options.gpu;
     spec.vram = Bytes{std::min(options.vram_mb, kMaxMegabytes) << 20};
     spec.aperture = Bytes{std::min(options.aperture_mb, kMaxMegabytes) << 20};
+    if (options.host_view == "bridge") spec.host_view = host_view::EndpointKind::Bridge;
+    if (options.host_view == "vmd") spec.host_view = host_view::EndpointKind::Vmd;
     if (options.is_true_copy) spec.switch_mode = iov::SwitchMode::TrueCopy;
     return spec;
 }

@@ -30,6 +30,9 @@ class Answer:
 
 
 class Vm:
+    # where KERNEL/vmlinuz and KERNEL/initrd.gz are
+    images = GUEST
+
     def __init__(self, sockets, log_dir, name='guest', memory='2G', cpus=1, share=None, kernel='6.12',
                  agent_socket=None, agent_share=None):
         self.sockets = [os.path.abspath(s) for s in sockets]
@@ -61,27 +64,35 @@ class Vm:
                    '-cpu', 'max', '-m', self.memory, '-smp', str(self.cpus),
                    '-object', f'memory-backend-memfd,id=mem0,size={self.memory},share=on',
                    '-nodefaults', '-display', 'none',
-                   '-kernel', os.path.join(GUEST, self.kernel, 'vmlinuz'),
-                   '-initrd', os.path.join(GUEST, self.kernel, 'initrd.gz'),
+                   '-kernel', os.path.join(self.images, self.kernel, 'vmlinuz'),
+                   '-initrd', os.path.join(self.images, self.kernel, 'initrd.gz'),
                    '-append', 'console=ttyS0 panic=-1 loglevel=7 mitigations=off',
                    '-serial', f'file:{self.path("console.log")}',
                    '-chardev', f'socket,id=ch,path={self.path("ch")},server=on,wait=off',
                    '-serial', 'chardev:ch']
-        shares = [('system', os.path.join(GUEST, 'system', 'root')), ('tests', self.share)]
-        if self.agent_share:
-            shares.append(('agent', self.agent_share))
-        for tag, directory in shares:
+        for tag, directory in self.shares():
             command += ['-virtfs', f'local,path={directory},mount_tag={tag},security_model=none,'
                         'readonly=on,multidevs=remap']
         if self.agent_socket:
             command += ['-chardev', f'socket,id=agent,path={self.agent_socket},reconnect-ms=1000',
                         '-device', 'virtio-serial-pci',
                         '-device', 'virtserialport,chardev=agent,name=org.vgpu.agent.0']
-        for number, path in enumerate(self.sockets):
-            device = {'driver': 'vfio-user-pci', 'id': f'vf{number}',
-                      'socket': {'type': 'unix', 'path': path}}
+        for device in self.devices():
             command += ['-device', json.dumps(device)]
         return command
+
+    def shares(self):
+        """Directories that the guest may mount: (tag, path)."""
+        shares = [('system', os.path.join(GUEST, 'system', 'root')), ('tests', self.share)]
+        if self.agent_share:
+            shares.append(('agent', self.agent_share))
+        return shares
+
+    def devices(self):
+        """QEMU's devices for `sockets`."""
+        return [{'driver': 'vfio-user-pci', 'id': f'vf{number}',
+                 'socket': {'type': 'unix', 'path': path}}
+                for number, path in enumerate(self.sockets)]
 
     def __enter__(self):
         os.makedirs(self.log_dir, exist_ok=True)

@@ -14,7 +14,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = ('.c', '.h', '.cpp', '.hpp')
 GPL_AREAS = ('pf-driver/hw/', 'pf-driver/uapi/', 'pf-driver/core/', 'pf-driver/linux/',
-             'pf-driver/user/')
+             'pf-driver/user/', 'tests/host/bridge/')
 
 # What each layer may include besides itself (docs/architecture.md, dependency law).
 LAYERS = {
@@ -34,7 +34,7 @@ LAYERS = {
 }
 # Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.
 BLOCKS = {
-    'vfio_user': [], 'pci': ['vfio_user'], 'regs': [], 'mem': ['regs'], 'isa': ['mem'],
+    'vfio_user': [], 'pci': ['vfio_user'], 'host_view': ['pci', 'vfio_user'], 'regs': [], 'mem': ['regs'], 'isa': ['mem'],
     'ih': ['mem', 'regs'], 'psp': ['mem', 'regs', 'ih'], 'sdma': ['mem', 'regs', 'ih'],
     'video': ['mem', 'regs', 'ih'],
     'cp': ['mem', 'regs', 'isa', 'ih', 'sdma'], 'iov': ['regs', 'mem', 'pci', 'cp', 'ih'],

@@ -39,20 +39,6 @@ std::uint32_t bar_attributes(BarKind kind) {
                                      : PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH;
 }
 
-void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars) {
-    for (const BarSpec& bar : bars) {
-        assert(std::has_single_bit(bar.size.count) && bar.size.count >= VGPU_PCI_CONFIG_BYTES);
-        const std::uint32_t at =
-            first_register + bar.index * static_cast<std::uint32_t>(sizeof(std::uint32_t));
-        const std::uint64_t mask = ~(bar.size.count - 1);
-        config.set(at, bar_attributes(bar.kind));
-        config.allow_writes(at, low32(mask));
-        if (bar.kind == BarKind::Memory64Prefetchable)
-            config.allow_writes(at + static_cast<std::uint32_t>(sizeof(std::uint32_t)),
-                                high32(mask));
-    }
-}
-
 void add_header(ConfigSpace& config, const FunctionSpec& spec) {
     const Identity& id = spec.identity;
     config.set(PCI_VENDOR_ID, id.vendor);
@@ -173,6 +159,30 @@ void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
 }
 
 }  // namespace
+
+void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars) {
+    for (const BarSpec& bar : bars) {
+        assert(std::has_single_bit(bar.size.count) && bar.size.count >= VGPU_PCI_CONFIG_BYTES);
+        const std::uint32_t at =
+            first_register + bar.index * static_cast<std::uint32_t>(sizeof(std::uint32_t));
+        const std::uint64_t mask = ~(bar.size.count - 1);
+        config.set(at, bar_attributes(bar.kind));
+        config.allow_writes(at, low32(mask));
+        if (bar.kind == BarKind::Memory64Prefetchable)
+            config.allow_writes(at + static_cast<std::uint32_t>(sizeof(std::uint32_t)),
+                                high32(mask));
+    }
+}
+
+std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_register,
+                          const BarSpec& bar) {
+    const std::uint32_t at =
+        first_register + bar.index * static_cast<std::uint32_t>(sizeof(std::uint32_t));
+    const std::uint32_t low = config.get<std::uint32_t>(at) & ~0xfu;
+    if (bar.kind == BarKind::Memory32) return low;
+    return join(low,
+                config.get<std::uint32_t>(at + static_cast<std::uint32_t>(sizeof(std::uint32_t))));
+}
 
 void build_config(ConfigSpace& config, const FunctionSpec& spec) {
     add_header(config, spec);

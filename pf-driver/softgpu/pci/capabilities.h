@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "pf-driver/softgpu/pci/config_space.h"
 #include "pf-driver/softgpu/pci/function_spec.h"
@@ -97,6 +98,12 @@ static_assert(sizeof(VsecHeader) == 8);
 
 /// Page sizes a PF supports for VF BARs: 4 KiB to 4 MiB, as hardware has them.
 inline constexpr std::uint32_t kSupportedPageSizes = 0x553;
+
+/// Base address registers from `first_register` on, of a function or of a PF's VFs.
+void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars);
+/// What the BAR at `first_register` is set to.
+[[nodiscard]] std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_register,
+                                        const BarSpec& bar);
 
 /// Everything the spec asks for, sealed as the state after power-on.
 void build_config(ConfigSpace& config, const FunctionSpec& spec);

@@ -32,6 +32,11 @@ void ConfigSpace::read(std::uint32_t offset, std::span<std::byte> out) const {
     }
 }
 
+void ConfigSpace::read_power_on(std::uint32_t offset, std::span<std::byte> out) const {
+    assert(offset + out.size() <= kBytes);
+    std::copy_n(power_on_.begin() + offset, out.size(), out.begin());
+}
+
 void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> data) {
     for (std::size_t i = 0; i < data.size(); i++) {
         const std::size_t at = offset + i;

@@ -38,6 +38,9 @@ public:
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
+    /// As after power-on, whoever uses the function now; handlers are not asked.
+    void read_power_on(std::uint32_t offset, std::span<std::byte> out) const;
+
     /// A handler for [first, first + count); a byte claimed twice is a programming error.
     void claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler);
     /// Runs after a write that touched [first, first + count) was stored.

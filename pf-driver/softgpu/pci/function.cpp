@@ -56,6 +56,10 @@ void Function::watch_config() {
     const std::uint32_t control =
         spec_.msix ? VGPU_CAP_MSIX + PCI_MSIX_FLAGS : VGPU_CAP_MSI + PCI_MSI_FLAGS;
     config_.on_write(control, sizeof(std::uint16_t), [this] { interrupt_control_changed(); });
+    if (spec_.has_msi)
+        config_.on_write(VGPU_CAP_MSI + PCI_MSI_ADDRESS_LO,
+                         sizeof(MsiCapability) - PCI_MSI_ADDRESS_LO,
+                         [this] { msi_message_changed(); });
     if (spec_.sriov)
         config_.on_write(VGPU_ECAP_SRIOV + PCI_SRIOV_CTRL, PCI_SRIOV_BAR - PCI_SRIOV_CTRL,
                          [this] { sriov_control_changed(); });
@@ -95,6 +99,11 @@ void Function::set_interrupt_enable(Delivery delivery) {
     interrupt_control_changed();
 }
 
+void Function::msi_message_changed() {
+    const auto msi = config_.get<MsiCapability>(VGPU_CAP_MSI);
+    interrupts_.set_message({Iova{join(msi.address_low, msi.address_high)}, msi.data});
+}
+
 // A write that the capability does not allow is taken back before anyone sees it.
 void Function::sriov_control_changed() {
     constexpr std::uint32_t kNumVfs = VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF;
@@ -119,19 +128,40 @@ void Function::reset_config() {
     has_warned_undecoded_ = false;
     command_changed();
     interrupt_control_changed();
+    if (spec_.has_msi) msi_message_changed();
     const SriovState before = std::exchange(sriov_, {});
     if (before != sriov_) owner_.sriov_changed(sriov_);
 }
 
 // ---- attachment
 
+std::unique_ptr<InterruptSink> Function::sink_for(
+    Reach reach, const std::shared_ptr<vfio_user::Peer>& peer) const {
+    if (reach == Reach::Bus) return std::make_unique<MessageSink>(peer);
+    return std::make_unique<EventfdSink>(spec_.name, interrupts_.vectors());
+}
+
 Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer) {
+    return attach(std::move(peer), Reach::Socket);
+}
+
+Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
+    if (reach_)
+        return fail(EBUSY, *reach_ == Reach::Bus ? "it belongs to the host view"
+                                                 : "it belongs to a client of its socket");
+    // A driver on the bus may have written to it without having attached it.
+    if (reach == Reach::Socket && spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
+    interrupts_.connect(sink_for(reach, peer));
     {
         const std::lock_guard lock(peer_mutex_);
         peer_ = peer;
     }
     auto attached = owner_.attached(std::move(peer));
-    if (attached) return {};
+    if (attached) {
+        reach_ = reach;
+        return {};
+    }
+    interrupts_.drop_client();
     const std::lock_guard lock(peer_mutex_);
     peer_.reset();
     return attached;
@@ -142,6 +172,7 @@ void Function::detach() {
         const std::lock_guard lock(peer_mutex_);
         peer_.reset();
     }
+    reach_.reset();
     interrupts_.drop_client();
     set_interrupt_enable(Delivery::Off);
     if (spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();

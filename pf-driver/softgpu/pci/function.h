@@ -9,6 +9,10 @@
 // ones and writes are dropped), and interrupts need its bus master bit. A client writes the command
 // register before anything else, as every driver does; a reset clears it.
 //
+// A function has one attachment at a time: a vfio-user client, or the bus behind the host view
+// (host_view/), whose ECAM and windows reach config() and bar_read()/bar_write(). DMA and
+// interrupts go to the side that is attached; the other is refused with EBUSY.
+//
 // Everything is called on the io thread, except raise(), is_bus_master() and peer().
 #pragma once
 
@@ -53,6 +57,12 @@ public:
     virtual void unmap_all() = 0;
 };
 
+/// How an attached function is reached, and so where its interrupts go.
+enum class Reach : std::uint8_t {
+    Socket,  ///< vfio-user client of its own: eventfds
+    Bus,     ///< behind a bridge of the host view: messages
+};
+
 enum class ResetKind : std::uint8_t { FunctionLevel, DeviceReset };
 
 struct SriovState {
@@ -90,6 +100,14 @@ public:
     [[nodiscard]] std::shared_ptr<vfio_user::Peer> peer() const;
 
     [[nodiscard]] const Interrupts& interrupts() const { return interrupts_; }
+    [[nodiscard]] const SriovState& sriov() const { return sriov_; }
+    [[nodiscard]] std::optional<Reach> reach() const { return reach_; }
+    /// EBUSY: attached already. The configuration stays as it is on the bus; a new client of a
+    /// function that resets on detach finds it fresh.
+    [[nodiscard]] Result<> attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach);
+    /// Accesses that somebody else has decoded; offset + size is inside the BAR.
+    void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
+    void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
     /// Accesses to BARs whose memory bit was off.
     [[nodiscard]] std::uint64_t undecoded() const { return undecoded_; }
 
@@ -128,12 +146,13 @@ private:
     void interrupt_control_changed();
     void sriov_control_changed();
     void set_interrupt_enable(Delivery delivery);
+    void msi_message_changed();
+    [[nodiscard]] std::unique_ptr<InterruptSink> sink_for(
+        Reach reach, const std::shared_ptr<vfio_user::Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
     [[nodiscard]] bool decodes(std::uint32_t region);
     void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
-    void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
-    void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
 
     const FunctionSpec spec_;
     FunctionOwner& owner_;
@@ -146,6 +165,7 @@ private:
     bool has_warned_undecoded_ = false;
     std::atomic<std::uint64_t> undecoded_{0};
     SriovState sriov_;
+    std::optional<Reach> reach_;  // set while attached
     mutable std::mutex peer_mutex_;
     std::shared_ptr<vfio_user::Peer> peer_;
 };

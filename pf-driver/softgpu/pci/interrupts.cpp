@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/pci/interrupts.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/pci_regs.h>
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
-#include <sys/stat.h>
 
 #include <cassert>
 #include <cstring>
@@ -14,30 +10,21 @@
 #include "pf-driver/softgpu/base/bits.h"
 
 namespace vgpu::softgpu::pci {
-namespace {
 
 static_assert(Interrupts::kTableEntryBytes == PCI_MSIX_ENTRY_SIZE);
-
-// Writing to anything else could block the device or reach a file of the client's choice; eventfds
-// (and their harmless kin, which refuse writes) are files without a type.
-bool is_eventfd_like(int fd) {
-    struct stat status {};
-    return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
-}
-
-bool make_non_blocking(int fd) {
-    const int flags = ::fcntl(fd, F_GETFL);
-    return flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
-}
-
-}  // namespace
 
 Interrupts::Interrupts(std::string name, vfio_user::Irq index, std::uint32_t vectors)
     : name_(std::move(name)),
       index_(index),
+      sink_(std::make_unique<EventfdSink>(name_, vectors)),
       vectors_(vectors),
       table_(std::size_t{vectors} * kTableEntryBytes) {
     reset();
+}
+
+void Interrupts::connect(std::unique_ptr<InterruptSink> sink) {
+    const std::lock_guard lock(mutex_);
+    sink_ = std::move(sink);
 }
 
 void Interrupts::lose(const char* why) {
@@ -54,62 +41,59 @@ void Interrupts::raise(std::uint32_t vector) {
     if (is_masked(vector))
         vectors_[vector].is_pending = true;
     else
-        signal(vectors_[vector]);
+        signal(vector);
 }
 
-void Interrupts::signal(Vector& vector) {
-    vector.is_pending = false;
+void Interrupts::signal(std::uint32_t vector) {
+    vectors_[vector].is_pending = false;
     if (bus_master_ == Delivery::Off) return lose("bus mastering is off");
-    if (!vector.eventfd) return lose("the client has assigned no eventfd");
-    ::eventfd_write(vector.eventfd.get(), 1);  // full: it is signalled already
+    if (!sink_->deliver(vector, message_of(vector))) return lose("nobody takes it");
     delivered_++;
+}
+
+InterruptMessage Interrupts::message_of(std::size_t vector) const {
+    if (index_ == vfio_user::Irq::Msi) return message_;
+    const std::size_t entry = vector * kTableEntryBytes;
+    return {Iova{join(load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_LOWER_ADDR),
+                      load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_UPPER_ADDR))},
+            load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_DATA)};
 }
 
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
     if (state.is_client_masked || function_ == Delivery::Off) return true;
+    if (index_ == vfio_user::Irq::Msi) return false;
     const std::size_t control = vector * kTableEntryBytes + PCI_MSIX_ENTRY_VECTOR_CTRL;
-    return state.is_programmed &&
+    return (state.is_programmed || sink_->sees_table()) &&
            (load<std::uint32_t>(table_, control) & PCI_MSIX_ENTRY_CTRL_MASKBIT) != 0;
 }
 
 void Interrupts::deliver_pending() {
     if (enabled_ == Delivery::Off) return;
-    for (std::size_t i = 0; i < vectors_.size(); i++)
-        if (vectors_[i].is_pending && !is_masked(i)) signal(vectors_[i]);
+    for (std::uint32_t i = 0; i < vectors_.size(); i++)
+        if (vectors_[i].is_pending && !is_masked(i)) signal(i);
 }
 
-Result<> Interrupts::assign(const vfio_user::IrqRequest& request) {
-    for (const OwnedFd& fd : request.fds) {
-        if (!fd) continue;
-        if (!is_eventfd_like(fd.get()) || !make_non_blocking(fd.get()))
-            return fail(EINVAL, fmt::format("{}: an interrupt descriptor is no eventfd", name_));
-    }
-    for (std::uint32_t i = 0; i < request.count; i++)
-        vectors_[request.start + i].eventfd = std::move(request.fds[i]);
-    return {};
-}
-
-void Interrupts::act(Vector& vector, vfio_user::IrqAction action) {
-    if (action != vfio_user::IrqAction::Trigger) {
-        vector.is_client_masked = action == vfio_user::IrqAction::Mask;
-    } else if (vector.eventfd) {
-        ::eventfd_write(vector.eventfd.get(), 1);
-    }
+void Interrupts::act(std::uint32_t vector, vfio_user::IrqAction action) {
+    if (action == vfio_user::IrqAction::Trigger)
+        (void)sink_->deliver(vector, message_of(vector));
+    else
+        vectors_[vector].is_client_masked = action == vfio_user::IrqAction::Mask;
 }
 
 Result<> Interrupts::apply(const vfio_user::IrqRequest& request) {
     const std::lock_guard lock(mutex_);
     if (request.index != index_) return {};
     assert(request.start <= vectors_.size() && request.count <= vectors_.size() - request.start);
-    if (request.is_assignment) return assign(request);
+    if (request.is_assignment) return sink_->assign(request);
     if (request.count == 0) {
         for (Vector& vector : vectors_) vector = {};
+        sink_->withdraw();
         return {};
     }
     for (std::uint32_t i = 0; i < request.count; i++)
         if (request.is_selected.empty() || request.is_selected[i] != 0)
-            act(vectors_[request.start + i], request.action);
+            act(request.start + i, request.action);
     deliver_pending();
     return {};
 }
@@ -129,6 +113,11 @@ void Interrupts::set_function_mask(Delivery delivery) {
     const std::lock_guard lock(mutex_);
     function_ = delivery;
     deliver_pending();
+}
+
+void Interrupts::set_message(const InterruptMessage& message) {
+    const std::lock_guard lock(mutex_);
+    message_ = message;
 }
 
 void Interrupts::read_table(std::uint32_t offset, std::span<std::byte> out) const {
@@ -180,7 +169,7 @@ void Interrupts::reset() {
 void Interrupts::drop_client() {
     const std::lock_guard lock(mutex_);
     reset_locked();
-    for (Vector& vector : vectors_) vector.eventfd.reset();
+    sink_->withdraw();
 }
 
 }  // namespace vgpu::softgpu::pci

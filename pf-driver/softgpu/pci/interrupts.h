@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Interrupts: MSI or MSI-X of one function, from raise() to the client's eventfds. A vector is
-// delivered when the capability is enabled, bus mastering is on, an eventfd is assigned and nothing
-// masks it; a masked vector stays pending and is delivered when the mask goes. Anything else is
-// lost, as on the bus, and counted.
+// Interrupts: MSI or MSI-X of one function, from raise() to its sink (interrupt_sink.h). A vector
+// is delivered when the capability is enabled, bus mastering is on, the sink can take it and
+// nothing masks it; a masked vector stays pending and is delivered when the mask goes. Anything
+// else is lost, as on the bus, and counted.
 //
-// The client may keep the MSI-X table to itself (QEMU never forwards table writes): an entry nobody
-// has written counts as unmasked. Assigning eventfds enables the capability and disabling the index
-// disables it, as the kernel's vfio-pci does, so a user-space driver need not touch the capability.
+// A vfio-user client may keep the MSI-X table to itself (QEMU never forwards table writes): an
+// entry nobody has written counts as unmasked then. Assigning eventfds enables the capability and
+// disabling the index disables it, as the kernel's vfio-pci does, so a user-space driver need not
+// touch the capability.
 //
 // raise() may be called from any thread; all else is called on the io thread.
 #pragma once
@@ -15,13 +16,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "pf-driver/softgpu/base/owned_fd.h"
 #include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/pci/interrupt_sink.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
 
 namespace vgpu::softgpu::pci {
@@ -34,6 +36,9 @@ public:
 
     /// `index` is Msi or Msix: the one interrupt type the function has.
     Interrupts(std::string name, vfio_user::Irq index, std::uint32_t vectors);
+
+    /// Whom the function is attached to; at first, a client that assigns eventfds.
+    void connect(std::unique_ptr<InterruptSink> sink);
 
     void raise(std::uint32_t vector);  ///< out of range: counted, dropped
 
@@ -48,40 +53,42 @@ public:
     // What the configuration space says.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
-    void set_function_mask(Delivery delivery);  ///< Off: all vectors masked
+    void set_function_mask(Delivery delivery);          ///< Off: all vectors masked
+    void set_message(const InterruptMessage& message);  ///< MSI
 
     // MSI-X table and pending bits as the BAR shows them.
     void read_table(std::uint32_t offset, std::span<std::byte> out) const;
     void write_table(std::uint32_t offset, std::span<const std::byte> data);
     void read_pending(std::uint32_t offset, std::span<std::byte> out) const;
 
-    void reset();        ///< masks, table and pending bits; eventfds stay
-    void drop_client();  ///< reset() and close the eventfds
+    void reset();        ///< masks, table and pending bits; the sink stays
+    void drop_client();  ///< reset() and withdraw the sink
 
     [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
 private:
     struct Vector {
-        OwnedFd eventfd;
         bool is_pending = false;
         bool is_client_masked = false;  // SET_IRQS mask
         bool is_programmed = false;     // the table entry was written
     };
 
-    Result<> assign(const vfio_user::IrqRequest& request);
-    void act(Vector& vector, vfio_user::IrqAction action);
+    void act(std::uint32_t vector, vfio_user::IrqAction action);
     void reset_locked();
     [[nodiscard]] bool is_masked(std::size_t vector) const;
+    [[nodiscard]] InterruptMessage message_of(std::size_t vector) const;
     void deliver_pending();
-    void signal(Vector& vector);
+    void signal(std::uint32_t vector);
     void lose(const char* why);
 
     const std::string name_;
     const vfio_user::Irq index_;
     mutable std::mutex mutex_;  // guards all below but the counters
+    std::unique_ptr<InterruptSink> sink_;
     std::vector<Vector> vectors_;
     std::vector<std::byte> table_;
+    InterruptMessage message_;  // MSI
     Delivery enabled_ = Delivery::Off;
     Delivery bus_master_ = Delivery::Off;
     Delivery function_ = Delivery::On;

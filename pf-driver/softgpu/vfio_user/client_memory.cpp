@@ -2,6 +2,7 @@
 #include "pf-driver/softgpu/vfio_user/client_memory.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -10,13 +11,14 @@ namespace vgpu::softgpu::vfio_user {
 namespace {
 
 std::vector<std::byte> request(std::uint16_t id, Command command, const DmaAccess& access,
-                               std::span<const std::byte> data) {
+                               std::span<const std::byte> data, std::uint32_t flags = 0) {
     const std::size_t size = sizeof(Header) + sizeof(DmaAccess) + data.size();
     std::vector<std::byte> message(size);
     store(std::span(message), 0,
           Header{.id = id,
                  .command = static_cast<std::uint16_t>(command),
-                 .size = static_cast<std::uint32_t>(size)});
+                 .size = static_cast<std::uint32_t>(size),
+                 .flags = flags});
     store(std::span(message), sizeof(Header), access);
     if (!data.empty())
         std::memcpy(message.data() + sizeof(Header) + sizeof(DmaAccess), data.data(), data.size());
@@ -56,6 +58,19 @@ std::errc ClientMemory::dma_write(Iova address, std::span<const std::byte> data)
         address = Iova{raw(address) + count};
     }
     return {};
+}
+
+std::errc ClientMemory::dma_post(Iova address, std::span<const std::byte> data) {
+    assert(data.size() <= kPageBytes);
+    std::uint16_t id = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_closed_) return std::errc::not_connected;
+        id = free_id();
+    }
+    const DmaAccess access{.address = raw(address), .count = data.size()};
+    counters_->dma_messages++;
+    return channel_->send(request(id, Command::DmaWrite, access, data, kNoReply));
 }
 
 std::uint16_t ClientMemory::free_id() {

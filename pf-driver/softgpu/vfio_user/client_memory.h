@@ -34,6 +34,7 @@ public:
 
     std::errc dma_read(Iova address, std::span<std::byte> out) override;
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
+    std::errc dma_post(Iova address, std::span<const std::byte> data) override;
 
     void set_max_transfer(std::uint32_t bytes);
     /// Counts a reply nobody waits for.

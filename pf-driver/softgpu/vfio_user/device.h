@@ -38,6 +38,9 @@ public:
     virtual ~Peer() = default;
     [[nodiscard]] virtual std::errc dma_read(Iova address, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual std::errc dma_write(Iova address, std::span<const std::byte> data) = 0;
+    /// A posted write: waits for nothing, and nobody learns whether it arrived. For interrupts; at
+    /// most a page.
+    [[nodiscard]] virtual std::errc dma_post(Iova address, std::span<const std::byte> data) = 0;
 };
 
 /// How long message DMA may take (Peer).

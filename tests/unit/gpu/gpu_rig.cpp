@@ -2,6 +2,7 @@
 #include "tests/unit/gpu/gpu_rig.h"
 
 #include <fmt/format.h>
+#include <linux/pci_regs.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -141,6 +142,35 @@ void Client::write(std::uint32_t region, std::uint64_t offset, std::span<const s
     call(Command::RegionWrite, body);
 }
 
+void Client::post_write(std::uint32_t region, std::uint64_t offset,
+                        std::span<const std::byte> data) {
+    auto body =
+        body_of(vfio_user::RegionAccess{offset, region, static_cast<std::uint32_t>(data.size())});
+    body.insert(body.end(), data.begin(), data.end());
+    vfio_user::Header header;
+    header.id = next_id_++;
+    header.command = static_cast<std::uint16_t>(Command::RegionWrite);
+    header.flags = vfio_user::kNoReply;
+    header.size = static_cast<std::uint32_t>(sizeof(header) + body.size());
+    std::vector<std::byte> message = body_of(header);
+    message.insert(message.end(), body.begin(), body.end());
+    send_message(socket_.get(), message, {});
+}
+
+Client::PostedWrite Client::receive_write() {
+    vfio_user::Header header;
+    receive(socket_.get(), bytes_of(header), nullptr);
+    require(header.command == static_cast<std::uint16_t>(Command::DmaWrite) &&
+                header.flags == vfio_user::kNoReply,
+            "posted write");
+    vfio_user::DmaAccess access;
+    receive(socket_.get(), bytes_of(access), nullptr);
+    PostedWrite write{access.address, 0};
+    require(access.count == sizeof(write.data), "posted dword");
+    receive(socket_.get(), bytes_of(write.data), nullptr);
+    return write;
+}
+
 OwnedFd Client::bar_memory(std::uint32_t region) {
     vfio_user::RegionInfo info;
     info.argsz = 256;
@@ -262,6 +292,39 @@ VfClient::VfClient(const std::string& directory, unsigned vf)
     assign_vector(0, msi.fd());
 }
 
+// --- HostClient
+// -----------------------------------------------------------------------------------
+
+HostClient::HostClient(const std::string& directory)
+    : Client(directory + "/host.sock", vfio_user::Irq::Msix) {
+    constexpr std::uint32_t kLow = 0xf8000000;
+    constexpr std::uint16_t kVfs = 4;
+    const auto bar = [](std::uint32_t index) { return PCI_BASE_ADDRESS_0 + 4 * index; };
+    set_config(bar(VGPU_HOST_VIEW_BAR_LOW), kLow);
+    const auto set_port = [this](std::uint32_t at, auto value) {
+        put(VGPU_HOST_VIEW_BAR_CONFIG, at, value);
+    };
+    set_port(PCI_PRIMARY_BUS, std::uint32_t{1u << 8 | 1u << 16});
+    set_port(PCI_MEMORY_BASE, std::uint32_t{0xf800 | 0xfb00u << 16});
+    set_port(PCI_COMMAND, kMemoryAndBusMaster);
+    set_port(VGPU_CAP_ROOT_PORT_PCIE + PCI_EXP_DEVCTL2, std::uint16_t{PCI_EXP_DEVCTL2_ARI});
+    set_function_config(0, bar(VGPU_BAR_REGISTERS), kLow);
+    set_function_config(0, VGPU_ECAP_SRIOV + PCI_SRIOV_BAR + 4 * VGPU_BAR_REGISTERS,
+                        static_cast<std::uint32_t>(kLow + kVfRegisters));
+    set_function_config(0, PCI_COMMAND, kMemoryAndBusMaster);
+    set_function_config(0, VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF, kVfs);
+    set_function_config(0, VGPU_ECAP_SRIOV + PCI_SRIOV_CTRL,
+                        std::uint16_t{PCI_SRIOV_CTRL_VFE | PCI_SRIOV_CTRL_MSE});
+}
+
+void HostClient::enable_messages() {
+    for (std::uint32_t vector = 0; vector < GPUIOV_VECTOR_COUNT; ++vector) {
+        const std::uint32_t entry[] = {0xfee00000, 0, vector, 0};
+        put(VGPU_HOST_VIEW_BAR_LOW, VGPU_MSIX_TABLE_OFFSET + vector * sizeof(entry), entry);
+    }
+    set_function_config(0, VGPU_CAP_MSIX + PCI_MSIX_FLAGS, std::uint16_t{PCI_MSIX_FLAGS_ENABLE});
+}
+
 // --- GpuRig
 // ---------------------------------------------------------------------------------------
 
@@ -276,6 +339,7 @@ GpuRig::GpuRig(iov::SwitchMode mode, iov::DoorbellMode doorbells) {
     spec.socket_dir = directory;
     spec.switch_mode = mode;
     spec.doorbell_mode = doorbells;
+    spec.host_view = host_view::EndpointKind::Bridge;
     gpu = *Gpu::create(spec, clock);
     require(gpu->listen().has_value(), "listen");
     io = std::thread([this] { gpu->run(); });

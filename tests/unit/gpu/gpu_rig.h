@@ -62,12 +62,22 @@ public:
     void assign_vector(std::uint32_t vector, int eventfd);
     void map_dma(std::uint64_t address, std::uint64_t size, int fd);
     void device_reset();
+    /// A write without a reply, and the next message of the device, which must be a posted write.
+    template <typename T> void post(std::uint32_t region, std::uint64_t offset, const T& value) {
+        post_write(region, offset, bytes_of(value));
+    }
+    struct PostedWrite {
+        std::uint64_t address = 0;
+        std::uint32_t data = 0;
+    };
+    [[nodiscard]] PostedWrite receive_write();
     void close() { socket_.reset(); }
 
 protected:
     static constexpr std::uint32_t kConfig = static_cast<std::uint32_t>(vfio_user::Region::Config);
 
 private:
+    void post_write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data);
     std::vector<std::byte> call(vfio_user::Command command, std::span<const std::byte> body,
                                 std::span<const int> fds = {}, OwnedFd* fd = nullptr);
     template <typename T> static std::vector<std::byte> body_of(const T& value) {
@@ -140,6 +150,39 @@ public:
         put(VGPU_BAR_VRAM, offset, value);
     }
     Event msi;
+};
+
+/// A VM behind the host view, with its firmware and kernel: buses numbered, BARs placed, all VFs
+/// enabled. Behind it the PF is driven as through its own socket.
+class HostClient : public Client {
+public:
+    explicit HostClient(const std::string& directory);
+
+    /// Configuration of function 0, the PF, or of a VF.
+    template <typename T> T function_config(unsigned function, std::uint32_t offset) {
+        return get<T>(VGPU_HOST_VIEW_BAR_CONFIG, window(function) + offset);
+    }
+    template <typename T>
+    void set_function_config(unsigned function, std::uint32_t offset, const T& value) {
+        put(VGPU_HOST_VIEW_BAR_CONFIG, window(function) + offset, value);
+    }
+    static std::uint64_t window(unsigned function) {
+        return std::uint64_t{VGPU_ECAM_BUS_BYTES} | std::uint64_t{function}
+                                                        << VGPU_ECAM_FUNCTION_SHIFT;
+    }
+    std::uint32_t pf_reg(std::uint32_t number) {
+        return get<std::uint32_t>(VGPU_HOST_VIEW_BAR_LOW, number * 4ull);
+    }
+    std::uint32_t vf_reg(unsigned vf, std::uint32_t number) {
+        return get<std::uint32_t>(VGPU_HOST_VIEW_BAR_LOW,
+                                  kVfRegisters + (vf - 1) * kRegisterBytes + number * 4ull);
+    }
+    /// Programs both MSI-X vectors of the PF: 0xfee00000 <- vector.
+    void enable_messages();
+
+private:
+    static constexpr std::uint64_t kRegisterBytes = 512u << 10;
+    static constexpr std::uint64_t kVfRegisters = 1u << 20;  // in the low window
 };
 
 /// The GPU with its io thread; sockets in a fresh directory.

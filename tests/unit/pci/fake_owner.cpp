@@ -31,6 +31,7 @@ void FakeOwner::sriov_changed(const SriovState& state) {
 }
 
 Result<> FakeOwner::map(const vfio_user::DmaRange& range, int fd) {
+    if (refuses_maps) return fail(ENOSPC, "too many maps");
     story.push_back(
         fmt::format("map {:#x}+{:#x}{}", raw(range.address), range.size, fd >= 0 ? " fd" : ""));
     return {};
@@ -38,6 +39,12 @@ Result<> FakeOwner::map(const vfio_user::DmaRange& range, int fd) {
 
 void FakeOwner::unmap(const vfio_user::DmaRange& range) {
     story.push_back(fmt::format("unmap {:#x}+{:#x}", raw(range.address), range.size));
+}
+
+std::errc FakePeer::dma_post(Iova address, std::span<const std::byte> data) {
+    EXPECT_EQ(data.size(), sizeof(std::uint32_t));
+    story.push_back(fmt::format("{:#x} <- {:#x}", raw(address), load<std::uint32_t>(data)));
+    return {};
 }
 
 void FakeBar::bar_read(std::uint64_t offset, std::span<std::byte> out) {

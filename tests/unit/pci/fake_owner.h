@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What stands around a pci::Function in tests: an owner and a DMA sink that remember what they were
-// told, memory behind the BARs, and the function's two kinds with small sizes.
+// told, memory behind the BARs, a peer that notes posted writes, and the function's two kinds with
+// small sizes.
 #pragma once
 
 #include <string>
@@ -23,6 +24,19 @@ public:
 
     std::vector<std::string> story;
     bool refuses = false;
+    bool refuses_maps = false;
+};
+
+/// A client's memory that takes posted writes only; they are noted as "0xfee00000 <- 0x41".
+class FakePeer final : public vfio_user::Peer {
+public:
+    std::errc dma_read(Iova, std::span<std::byte>) override { return std::errc::not_connected; }
+    std::errc dma_write(Iova, std::span<const std::byte>) override {
+        return std::errc::not_connected;
+    }
+    std::errc dma_post(Iova address, std::span<const std::byte> data) override;
+
+    std::vector<std::string> story;
 };
 
 /// Bytes behind a BAR; accesses are noted as "write 0x10+4".

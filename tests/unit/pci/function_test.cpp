@@ -125,16 +125,9 @@ TEST(PciFunction, PfResetDisablesItsVfs) {
                 ElementsAre("sriov 2 vfs", "sriov 2 vfs enabled", "sriov 0 vfs", "device reset"));
 }
 
-class NoPeer final : public vfio_user::Peer {
-    std::errc dma_read(Iova, std::span<std::byte>) override { return std::errc::not_connected; }
-    std::errc dma_write(Iova, std::span<const std::byte>) override {
-        return std::errc::not_connected;
-    }
-};
-
 TEST(PciFunction, PeerIsKnownWhileAttached) {
     Rig rig = Rig::vf();
-    const auto peer = std::make_shared<NoPeer>();
+    const auto peer = std::make_shared<FakePeer>();
     ASSERT_TRUE(rig.function.attach(peer));
     EXPECT_EQ(rig.function.peer(), peer);
     rig.function.detach();
@@ -145,7 +138,7 @@ TEST(PciFunction, PeerIsKnownWhileAttached) {
 TEST(PciFunction, RefusedClientLeavesNothing) {
     Rig rig = Rig::vf();
     rig.owner.refuses = true;
-    const auto refused = rig.function.attach(std::make_shared<NoPeer>());
+    const auto refused = rig.function.attach(std::make_shared<FakePeer>());
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, EBUSY);
     EXPECT_EQ(rig.function.peer(), nullptr);
@@ -154,11 +147,11 @@ TEST(PciFunction, RefusedClientLeavesNothing) {
 TEST(PciFunction, NextClientOfAVfFindsAFreshFunction) {
     Rig rig = Rig::vf();
     const OwnedFd event = new_eventfd();
-    ASSERT_TRUE(rig.function.attach(std::make_shared<NoPeer>()));
+    ASSERT_TRUE(rig.function.attach(std::make_shared<FakePeer>()));
     rig.assign(0, event.get());
     rig.function.detach();
     EXPECT_EQ(rig.config<std::uint16_t>(PCI_COMMAND), 0);
-    ASSERT_TRUE(rig.function.attach(std::make_shared<NoPeer>()));
+    ASSERT_TRUE(rig.function.attach(std::make_shared<FakePeer>()));
     rig.set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MASTER});
     rig.set_config(VGPU_CAP_MSI + PCI_MSI_FLAGS, std::uint16_t{PCI_MSI_FLAGS_ENABLE});
     rig.function.raise(0);
@@ -168,7 +161,7 @@ TEST(PciFunction, NextClientOfAVfFindsAFreshFunction) {
 TEST(PciFunction, VfsStayEnabledWhileThePfDriverIsRestarted) {
     Rig rig = Rig::pf();
     const OwnedFd event = new_eventfd();
-    ASSERT_TRUE(rig.function.attach(std::make_shared<NoPeer>()));
+    ASSERT_TRUE(rig.function.attach(std::make_shared<FakePeer>()));
     rig.set_config(VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF, std::uint16_t{2});
     rig.set_config(VGPU_ECAP_SRIOV + PCI_SRIOV_CTRL, std::uint16_t{PCI_SRIOV_CTRL_VFE});
     rig.assign(0, event.get());

@@ -41,6 +41,25 @@ TEST(VfioUserClientMemory, IsWrittenByMessage) {
     EXPECT_EQ(result.get(), std::errc{});
 }
 
+TEST(VfioUserClientMemory, PostedWriteWaitsForNoReplyAndSurvivesOne) {
+    Served served;
+    TestClient client = served.connect();
+    const auto peer = served.device.peer();
+    const std::uint32_t data = 0x4041;
+    EXPECT_EQ(peer->dma_post(Iova{0xfee00000}, bytes_of(data)), std::errc{});
+    const auto request = client.receive();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->header.command, std::uint16_t(Command::DmaWrite));
+    EXPECT_EQ(request->header.flags, kTypeRequest | kNoReply);
+    EXPECT_EQ(request->body,
+              join(as_bytes(DmaAccess{.address = 0xfee00000, .count = 4}), as_bytes(data)));
+    client.reply(request->header, {}, EINVAL);  // QEMU reports errors whatever it was asked
+    client.sync();
+    client.close();
+    ASSERT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
+    EXPECT_EQ(peer->dma_post(Iova{0}, bytes_of(data)), std::errc::not_connected);
+}
+
 TEST(VfioUserClientMemory, TransfersAreCutToWhatTheClientTakes) {
     Served served;
     TestClient client(served.path());

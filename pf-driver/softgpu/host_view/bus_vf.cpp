@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/host_view/bus_vf.h"
+
+#include <linux/pci_regs.h>
+#include <spdlog/spdlog.h>
+
+#include "pf-driver/softgpu/pci/capabilities.h"
+
+namespace vgpu::softgpu::host_view {
+namespace {
+
+constexpr std::byte kMaster{PCI_COMMAND_MASTER};
+
+/// Bytes of the header that a VF shows otherwise than a function of its own: kept bits, set bits.
+struct Overlay {
+    std::uint32_t first;
+    std::uint32_t count;
+    std::byte kept;
+    std::byte set;
+};
+constexpr Overlay kOverlays[] = {
+    {PCI_VENDOR_ID, 4, std::byte{0}, std::byte{0xff}},  // vendor and device
+    {PCI_COMMAND, 1, kMaster, std::byte{0}},
+    {PCI_COMMAND + 1, 1, std::byte{0}, std::byte{0}},
+    {PCI_BASE_ADDRESS_0, PCI_CARDBUS_CIS - PCI_BASE_ADDRESS_0, std::byte{0}, std::byte{0}},
+    {PCI_INTERRUPT_LINE, 2, std::byte{0}, std::byte{0}},  // and pin
+};
+
+std::byte overlaid(std::uint32_t at, std::byte value) {
+    for (const Overlay& overlay : kOverlays)
+        if (at >= overlay.first && at - overlay.first < overlay.count)
+            return (value & overlay.kept) | overlay.set;
+    return value;
+}
+
+}  // namespace
+
+void BusVf::config_read(std::uint32_t offset, std::span<std::byte> out) const {
+    if (function_.reach() == pci::Reach::Socket)
+        function_.config().read_power_on(offset, out);
+    else
+        function_.config().read(offset, out);
+    for (std::byte& value : out) value = overlaid(offset++, value);
+}
+
+void BusVf::config_write(std::uint32_t offset, std::span<const std::byte> data) {
+    if (function_.reach() == pci::Reach::Socket) return;
+    if (offset <= PCI_COMMAND && PCI_COMMAND - offset < data.size()) {
+        const bool is_set = (data[PCI_COMMAND - offset] & kMaster) != std::byte{0};
+        return is_set ? set_bus_master() : clear_bus_master();
+    }
+    if (offset < PCI_STD_HEADER_SIZEOF) return;
+    function_.config().write(offset, data);
+    if (is_attached() && !function_.is_bus_master()) detach();  // it was an FLR
+}
+
+void BusVf::set_bus_master() {
+    if (!is_attached()) {
+        const Result<> attached = attachments_.attach(function_, routing_id_);
+        if (!attached) {
+            spdlog::warn("{}: host view: {}", function_.name(), attached.error().message);
+            return;
+        }
+    }
+    constexpr std::uint16_t kCommand = PCI_COMMAND_MASTER;
+    function_.config().write(PCI_COMMAND, bytes_of(kCommand));
+}
+
+/// What the driver has set up for interrupts outlives bus mastering, as it does on hardware.
+void BusVf::clear_bus_master() {
+    if (!is_attached()) return;
+    const auto msi = function_.config().get<pci::MsiCapability>(VGPU_CAP_MSI);
+    detach();
+    function_.config().write(VGPU_CAP_MSI, bytes_of(msi));
+}
+
+}  // namespace vgpu::softgpu::host_view

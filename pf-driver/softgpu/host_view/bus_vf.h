@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// BusVf: a VF as it stands on the PF's bus. Its configuration space is that of SR-IOV VFs: ids and
+// BARs are the PF's business, and of the command register only Bus Master Enable can be written.
+//
+//   VFE        the configuration space answers, whoever has the VF
+//   BME set    the host view attaches to the VF: refused, and the bit stays 0, while a vfio-user
+//              client has it
+//   BME clear  it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
+//
+// While a client has the VF nothing written here arrives, and the capabilities look as after
+// power-on. Part of HostView; io thread only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "pf-driver/softgpu/host_view/attachments.h"
+
+namespace vgpu::softgpu::host_view {
+
+class BusVf {
+public:
+    /// `routing_id`: of its accesses, counted from the first function behind the root port.
+    BusVf(pci::Function& function, std::uint32_t routing_id, Attachments& attachments)
+        : function_(function), routing_id_(routing_id), attachments_(attachments) {}
+
+    void config_read(std::uint32_t offset, std::span<std::byte> out) const;
+    void config_write(std::uint32_t offset, std::span<const std::byte> data);
+    /// The VF is reset under its driver, or disabled.
+    void detach() { attachments_.detach(function_); }
+
+    [[nodiscard]] bool is_attached() const { return function_.reach() == pci::Reach::Bus; }
+    [[nodiscard]] pci::Function& function() { return function_; }
+
+private:
+    void set_bus_master();
+    void clear_bus_master();
+
+    pci::Function& function_;
+    const std::uint32_t routing_id_;
+    Attachments& attachments_;
+};
+
+}  // namespace vgpu::softgpu::host_view

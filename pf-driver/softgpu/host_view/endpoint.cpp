@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/host_view/endpoint.h"
+
+#include <linux/pci_regs.h>
+
+#include <algorithm>
+
+#include "pf-driver/softgpu/pci/capabilities.h"
+
+namespace vgpu::softgpu::host_view {
+namespace {
+
+using pci::BarKind;
+
+constexpr Bytes kConfigWindow{std::uint64_t{VGPU_HOST_VIEW_BUSES} * VGPU_ECAM_BUS_BYTES};
+/// Room for the register BARs of PF and VFs; below 4 GiB, so not larger than it must be.
+constexpr Bytes kLowWindow = 64_MiB;
+constexpr std::uint16_t kPcieVersion2 = 2;
+constexpr unsigned kPcieTypeShift = 4;
+constexpr unsigned kClassShift = 8;
+
+struct Id {
+    std::uint16_t vendor;
+    std::uint16_t device;
+};
+/// Indexed by EndpointKind.
+constexpr Id kIds[] = {{VGPU_HOST_VIEW_VENDOR, VGPU_HOST_VIEW_DEVICE},
+                       {VGPU_HOST_VIEW_VENDOR_VMD, VGPU_HOST_VIEW_DEVICE_VMD}};
+
+}  // namespace
+
+Endpoint::Endpoint(EndpointKind kind, Bytes high_window)
+    : bars_{{VGPU_HOST_VIEW_BAR_CONFIG, BarKind::Memory64Prefetchable, kConfigWindow},
+            {VGPU_HOST_VIEW_BAR_LOW, BarKind::Memory32, kLowWindow},
+            {VGPU_HOST_VIEW_BAR_HIGH, BarKind::Memory64Prefetchable, high_window}} {
+    const Id& id = kIds[static_cast<std::size_t>(kind)];
+    config_.set(PCI_VENDOR_ID, id.vendor);
+    config_.set(PCI_DEVICE_ID, id.device);
+    config_.set(PCI_STATUS, std::uint16_t{PCI_STATUS_CAP_LIST});
+    config_.set(PCI_CLASS_REVISION, std::uint32_t{VGPU_HOST_VIEW_CLASS} << kClassShift);
+    config_.set(PCI_SUBSYSTEM_VENDOR_ID, id.vendor);
+    config_.set(PCI_CAPABILITY_LIST, std::uint8_t{VGPU_CAP_ENDPOINT_PCIE});
+    config_.allow_writes(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER |
+                                                    PCI_COMMAND_INTX_DISABLE});
+    pci::add_bars(config_, PCI_BASE_ADDRESS_0, bars_);
+    config_.allow_writes(VGPU_HOST_VIEW_CONFIG, std::uint16_t{VGPU_HOST_VIEW_CONFIG_MASK});
+    config_.set(VGPU_CAP_ENDPOINT_PCIE, std::uint8_t{PCI_CAP_ID_EXP});
+    config_.set(VGPU_CAP_ENDPOINT_PCIE + PCI_EXP_FLAGS,
+                static_cast<std::uint16_t>(kPcieVersion2 | PCI_EXP_TYPE_RC_END << kPcieTypeShift));
+    config_.set(VGPU_CAP_ENDPOINT_PCIE + PCI_EXP_DEVCAP, std::uint32_t{PCI_EXP_DEVCAP_RBER});
+    config_.seal();
+}
+
+const pci::BarSpec* Endpoint::find(std::uint32_t bar) const {
+    const auto found = std::ranges::find(bars_, bar, &pci::BarSpec::index);
+    return found == bars_.end() ? nullptr : &*found;
+}
+
+std::uint64_t Endpoint::bar_size(std::uint32_t bar) const {
+    const pci::BarSpec* spec = find(bar);
+    return spec == nullptr ? 0 : spec->size.count;
+}
+
+std::uint64_t Endpoint::bar_address(std::uint32_t bar) const {
+    const pci::BarSpec* spec = find(bar);
+    return spec == nullptr ? 0 : pci::bar_address(config_, PCI_BASE_ADDRESS_0, *spec);
+}
+
+}  // namespace vgpu::softgpu::host_view

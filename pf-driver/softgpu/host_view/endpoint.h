@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// Endpoint: the PCI function that QEMU sees of the host view: a bridge to a PCI domain in the shape
+// of a RAID controller, because that is what Intel's VMD is. Its three BARs are the configuration
+// window (ECAM) of the domain and its two memory windows; nothing else about it does anything.
+//
+// Part of HostView; io thread only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pf-driver/softgpu/pci/config_space.h"
+#include "pf-driver/softgpu/pci/function_spec.h"
+
+namespace vgpu::softgpu::host_view {
+
+/// Whose driver in the VM opens the domain.
+enum class EndpointKind : std::uint8_t {
+    Bridge,  ///< tests/host/bridge
+    Vmd,     ///< Linux' own vmd.ko
+};
+
+class Endpoint {
+public:
+    /// `high_window` is a power of two.
+    Endpoint(EndpointKind kind, Bytes high_window);
+
+    [[nodiscard]] pci::ConfigSpace& config() { return config_; }
+    /// Bytes of a BAR, 0 if there is none.
+    [[nodiscard]] std::uint64_t bar_size(std::uint32_t bar) const;
+    /// Where the VM has put it.
+    [[nodiscard]] std::uint64_t bar_address(std::uint32_t bar) const;
+    void reset() { config_.reset(); }
+
+private:
+    [[nodiscard]] const pci::BarSpec* find(std::uint32_t bar) const;
+
+    std::vector<pci::BarSpec> bars_;
+    pci::ConfigSpace config_;
+};
+
+}  // namespace vgpu::softgpu::host_view

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// HostView: the whole card behind one vfio-user socket, so that the stock kernel of a VM finds a
+// root port, the PF with its SR-IOV capability and the VFs, as on a machine that has the card:
+//
+//   host.sock -- Endpoint -- configuration window --> 00:00.0 RootPort -- 01:00.0 PF, 01:00.1 VF1
+//                        \-- memory windows --> RootPort's windows --> BARs of PF and VFs
+//
+// The functions are those that have sockets of their own; each is attached to one side at a time
+// (pci::Function). The PF is attached as long as a VM is there, unless a client of its own socket
+// came first: then the VM finds no PF until it resets the endpoint without that client. For the VFs
+// see BusVf. Interrupts of attached functions are posted writes to the VM, DMA goes to the memory
+// the VM has mapped for the endpoint, through an IOMMU if the VM has a driver for it.
+//
+// Everything a VM does is untrusted: what decodes to nothing reads all ones and is dropped. Called
+// by the Server on the io thread only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pf-driver/softgpu/host_view/attachments.h"
+#include "pf-driver/softgpu/host_view/bus_vf.h"
+#include "pf-driver/softgpu/host_view/endpoint.h"
+#include "pf-driver/softgpu/host_view/root_port.h"
+
+namespace vgpu::softgpu::host_view {
+
+class HostView final : public vfio_user::Device {
+public:
+    /// `pf` has an SR-IOV capability; the functions outlive the host view.
+    HostView(EndpointKind kind, pci::Function& pf, const std::vector<pci::Function*>& vfs);
+
+    std::string name() const override { return "host view"; }
+    Result<> attach(std::shared_ptr<vfio_user::Peer> peer) override;
+    void detach() override;
+    vfio_user::RegionDescription region(std::uint32_t index) override;
+    std::uint64_t region_size(std::uint32_t index) const override;
+    vfio_user::IrqDescription irq(vfio_user::Irq index) override;
+    Result<> set_irqs(const vfio_user::IrqRequest& request) override;
+    Result<> dma_map(const vfio_user::DmaRange& range, int fd) override;
+    void dma_unmap(const vfio_user::DmaRange& range) override;
+    void dma_unmap_all() override;
+    std::errc read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> out) override;
+    std::errc write(std::uint32_t region, std::uint64_t offset,
+                    std::span<const std::byte> data) override;
+    void reset() override;
+
+private:
+    /// A place in a BAR of an attached function, or in the root port's.
+    struct Target {
+        bool is_iommu = false;
+        pci::Function* function = nullptr;  ///< else nothing: no function answers
+        std::uint32_t bar = 0;
+        std::uint64_t offset = 0;
+        std::uint64_t left = 0;  ///< bytes from here on that have the same answer
+    };
+
+    [[nodiscard]] bool has_pf() const { return pf_.reach() == pci::Reach::Bus; }
+    void attach_pf();
+    void detach_vfs();
+    void reset_bus();
+
+    /// Number 0 is VF1; nothing: not enabled.
+    [[nodiscard]] BusVf* enabled_vf(std::uint64_t number);
+    [[nodiscard]] BusVf* vf_behind(std::optional<std::uint32_t> routing_id);
+    void config_read(std::uint64_t offset, std::span<std::byte> out);
+    void config_write(std::uint64_t offset, std::span<const std::byte> data);
+    void write_pf(std::uint32_t offset, std::span<const std::byte> data);
+
+    [[nodiscard]] Target decode(std::uint64_t address);
+    [[nodiscard]] std::optional<Target> decode_pf(std::uint64_t address);
+    [[nodiscard]] std::optional<Target> decode_vfs(std::uint64_t address);
+    void memory_read(std::uint64_t address, std::span<std::byte> out);
+    void memory_write(std::uint64_t address, std::span<const std::byte> data);
+
+    pci::Function& pf_;
+    const pci::SriovSpec& sriov_;
+    Attachments attachments_;
+    std::vector<BusVf> vfs_;
+    Endpoint endpoint_;
+    RootPort root_port_;
+};
+
+}  // namespace vgpu::softgpu::host_view

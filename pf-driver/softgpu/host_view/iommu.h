@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// Iommu: translates the addresses of functions behind the root port, so that the VM can hand a VF
+// to a VM of its own (vfio-pci). A function belongs to the identity domain until its kernel routes
+// it to another; a domain maps pages to addresses of the VM. Registers: VGPU_IOMMU_* of hw/pci.h.
+//
+// It keeps tables; whoever has the functions hears of every change (Listener) and does the mapping.
+// What a VM may make it keep is limited; a command beyond that is refused. Io thread only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "pf-driver/hw/pci.h"
+
+namespace vgpu::softgpu::host_view {
+
+class Iommu {
+public:
+    enum class Domain : std::uint32_t {
+        Identity = VGPU_IOMMU_IDENTITY,
+        Blocked = VGPU_IOMMU_BLOCKED
+    };
+    struct Mapping {
+        std::uint64_t address = 0;
+        std::uint64_t target = 0;
+        std::uint64_t size = 0;
+    };
+    using Mappings = std::map<std::uint64_t, Mapping>;  // by address, never overlapping
+
+    class Listener {
+    public:
+        virtual ~Listener() = default;
+        virtual void mapped(Domain domain, const Mapping& mapping) = 0;
+        /// Exactly a mapping that mapped() told before.
+        virtual void unmapped(Domain domain, const Mapping& mapping) = 0;
+        /// The function has another domain now.
+        virtual void routed(std::uint32_t routing_id) = 0;
+    };
+
+    explicit Iommu(Listener& listener) : listener_(listener) {}
+
+    [[nodiscard]] Domain domain_of(std::uint32_t routing_id) const;
+    /// Of a domain that is not Identity.
+    [[nodiscard]] const Mappings& mappings_of(Domain domain) const;
+
+    /// The BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES.
+    void read(std::uint64_t offset, std::span<std::byte> out) const;
+    void write(std::uint64_t offset, std::span<const std::byte> data);
+    void reset();
+
+private:
+    static constexpr std::size_t kMaxMappings = 65536;
+    static constexpr std::size_t kMaxDomains = 64;
+    enum class Outcome : std::uint32_t { Done, Refused };
+
+    [[nodiscard]] Outcome execute(std::uint32_t command);
+    [[nodiscard]] Outcome map(Domain domain, const Mapping& mapping);
+    [[nodiscard]] Outcome unmap(Domain domain, std::uint64_t address, std::uint64_t size);
+    [[nodiscard]] Outcome free(Domain domain);
+    [[nodiscard]] Outcome route(std::uint32_t routing_id, Domain domain);
+    void add(Domain domain, const Mapping& mapping);
+
+    Listener& listener_;
+    std::array<std::byte, VGPU_IOMMU_BYTES> registers_{};
+    std::map<Domain, Mappings> domains_;
+    std::map<std::uint32_t, Domain> routes_;  // by routing id; no entry: identity
+    std::size_t mapping_count_ = 0;
+};
+
+}  // namespace vgpu::softgpu::host_view

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// RootPort: the bridge above the PF in the host view's domain, 00:00.0: bus numbers, memory
+// windows, ARI forwarding, secondary bus reset, and a BAR with the registers of the IOMMU. It says
+// what lies where; HostView does the accesses.
+//
+// Io thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "pf-driver/softgpu/pci/config_space.h"
+
+namespace vgpu::softgpu::host_view {
+
+class RootPort {
+public:
+    /// `secondary_reset` runs when the driver asserts the reset of the bus behind the port.
+    explicit RootPort(std::function<void()> secondary_reset);
+
+    [[nodiscard]] pci::ConfigSpace& config() { return config_; }
+    /// Routing id of a function behind the port, counted from the first one; nothing: not behind
+    /// it, or out of reach while ARI forwarding is off.
+    [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
+                                                               std::uint32_t devfn) const;
+    /// Bytes from `address` on that a window forwards, 0: none.
+    [[nodiscard]] std::uint64_t forwards(std::uint64_t address) const;
+    /// Offset in its own BAR; nothing: the address is not in it.
+    [[nodiscard]] std::optional<std::uint64_t> in_own_bar(std::uint64_t address) const;
+    void reset();
+
+private:
+    [[nodiscard]] bool decodes() const;
+    void bridge_control_changed();
+
+    const std::function<void()> secondary_reset_;
+    pci::ConfigSpace config_;
+    bool is_in_reset_ = false;
+};
+
+}  // namespace vgpu::softgpu::host_view

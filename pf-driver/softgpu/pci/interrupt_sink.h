@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// InterruptSink: where a function's interrupts go. Which one a function has depends on how it is
+// reached: a vfio-user client gets them as eventfds (EventfdSink), the bus of the host view as the
+// messages that its driver programmed (MessageSink). Interrupts owns the sink and decides whether a
+// vector may be delivered; every call comes with its lock held, so from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/vfio_user/device.h"
+
+namespace vgpu::softgpu::pci {
+
+/// What a driver wrote into the MSI capability or an entry of the MSI-X table.
+struct InterruptMessage {
+    Iova address{};
+    std::uint32_t data = 0;
+};
+
+class InterruptSink {
+public:
+    virtual ~InterruptSink() = default;
+    /// False: it goes nowhere.
+    [[nodiscard]] virtual bool deliver(std::uint32_t vector, const InterruptMessage& message) = 0;
+    /// Eventfds of SET_IRQS.
+    [[nodiscard]] virtual Result<> assign(const vfio_user::IrqRequest& request) = 0;
+    /// Nobody listens any more.
+    virtual void withdraw() = 0;
+    /// False: the client keeps the MSI-X table to itself, so an entry nobody wrote is not masked.
+    [[nodiscard]] virtual bool sees_table() const = 0;
+};
+
+class EventfdSink final : public InterruptSink {
+public:
+    EventfdSink(std::string name, std::uint32_t vectors)
+        : name_(std::move(name)), eventfds_(vectors) {}
+
+    bool deliver(std::uint32_t vector, const InterruptMessage& message) override;
+    Result<> assign(const vfio_user::IrqRequest& request) override;
+    void withdraw() override;
+    bool sees_table() const override { return false; }
+
+private:
+    const std::string name_;
+    std::vector<OwnedFd> eventfds_;
+};
+
+class MessageSink final : public InterruptSink {
+public:
+    explicit MessageSink(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}
+
+    bool deliver(std::uint32_t vector, const InterruptMessage& message) override;
+    Result<> assign(const vfio_user::IrqRequest& request) override;
+    void withdraw() override { peer_.reset(); }
+    bool sees_table() const override { return true; }
+
+private:
+    std::shared_ptr<vfio_user::Peer> peer_;
+};
+
+}  // namespace vgpu::softgpu::pci
