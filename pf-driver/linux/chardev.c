@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Character devices: /dev/vgpu-pfN speaks the uapi; /dev/vgpu/vfM (of further GPUs: pfN-vfM) stands
+ * for one VF, so that schedulers of devices can hand it out: whoever has it open is the VF's owner.
+ *
+ * The reference count of the PF's struct device is the home's: each open file and each VF's node
+ * holds one, so an ioctl after remove() finds a home that says -ENODEV.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "pf-driver/linux/compat.h"
+#include "pf-driver/linux/home.h"
+
+#define CLIENT_REQUESTS 4u
+
+/* an open file */
+struct vgpu_client {
+	struct vgpu_home *home;
+	struct vgpu_home_vf *node;
+	bool may_write;
+	bool is_cancelled; /* home->lock */
+	u32 requests;	   /* home->lock */
+	atomic64_t told_seq;
+	spinlock_t error_lock;
+	int error;
+	char message[VGPU_PF_MESSAGE_BYTES];
+};
+
+static dev_t first_number;
+static DEFINE_IDA(indices);
+
+static char *node_name(VGPU_DEVNODE_DEVICE *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+static struct class vgpu_class = {
+	.name = "vgpu",
+	.devnode = node_name,
+};
+
+/* ---- errors ---- */
+
+static int fail(struct vgpu_client *client, int error, const char *message)
+{
+	if (!error)
+		return 0;
+	spin_lock(&client->error_lock);
+	client->error = error;
+	strscpy(client->message, message, sizeof(client->message));
+	spin_unlock(&client->error_lock);
+	return error;
+}
+
+static int get_error(struct vgpu_client *client, struct vgpu_pf_error *out)
+{
+	out->size = sizeof(*out);
+	spin_lock(&client->error_lock);
+	out->error = client->error;
+	memcpy(out->message, client->message, sizeof(out->message));
+	spin_unlock(&client->error_lock);
+	return 0;
+}
+
+/* ---- operations of the home ---- */
+
+static int cancel(struct vgpu_client *client)
+{
+	vgpu_home_lock(client->home);
+	client->is_cancelled = true;
+	if (!client->home->is_gone)
+		vgpu_client_cancel(client->home, client, -ECANCELED);
+	vgpu_home_unlock(client->home);
+	return 0;
+}
+
+static int get_event_ring(const struct vgpu_home *home, struct vgpu_pf_event_ring_info *info)
+{
+	info->size = sizeof(*info);
+	info->entries = VGPU_RING_ENTRIES;
+	info->bytes = home->ring_bytes;
+	info->events_offset = VGPU_RING_OFFSET;
+	return 0;
+}
+
+static void give_up_lease(struct vgpu_client *client)
+{
+	struct vgpu_home *home = client->home;
+
+	if (home->lease_holder != client)
+		return;
+	home->lease_holder = NULL;
+	if (!home->is_gone)
+		vgpu_pf_set_lease(home->pf, false);
+}
+
+static int take_lease_locked(struct vgpu_client *client, const struct vgpu_pf_lease *lease)
+{
+	struct vgpu_home *home = client->home;
+
+	if (home->is_gone)
+		return fail(client, -ENODEV, "the driver was unbound from the device");
+	if (client->is_cancelled)
+		return fail(client, -ECANCELED, "this file was cancelled");
+	if (home->lease_holder && home->lease_holder != client)
+		return fail(client, -EBUSY, "another client holds the policy lease");
+	if (!lease->acquire) {
+		give_up_lease(client);
+		return 0;
+	}
+	home->lease_holder = client;
+	vgpu_pf_set_lease(home->pf, true);
+	return 0;
+}
+
+static int take_lease(struct vgpu_client *client, const struct vgpu_pf_lease *lease)
+{
+	int error;
+
+	if (lease->acquire > 1)
+		return fail(client, -EINVAL, "acquire is 1 or 0");
+	vgpu_home_lock(client->home);
+	error = take_lease_locked(client, lease);
+	vgpu_home_unlock(client->home);
+	return error;
+}
+
+/* ---- operations of the core ---- */
+
+static const char *refuse(const struct vgpu_client *client, u32 op, int *error)
+{
+	const struct vgpu_home *home = client->home;
+
+	*error = -ENODEV;
+	if (home->is_gone)
+		return "the driver was unbound from the device";
+	*error = -ECANCELED;
+	if (client->is_cancelled)
+		return "this file was cancelled";
+	*error = -EBUSY;
+	if (client->requests >= CLIENT_REQUESTS)
+		return "too many requests of this file at once";
+	if (op == VGPU_PF_OP_SET_RUN_TABLE && home->lease_holder && home->lease_holder != client)
+		return "another client holds the policy lease";
+	if (vgpu_client_is_stream(op) && home->stream)
+		return "another stream is under way; try again";
+	*error = 0;
+	return NULL;
+}
+
+/* after this the request is done or on its way */
+static int begin(struct vgpu_client *client, struct vgpu_request *request, u32 op, void *payload)
+{
+	const char *wrong;
+	int error;
+
+	vgpu_home_lock(client->home);
+	wrong = refuse(client, op, &error);
+	if (!wrong) {
+		client->requests++;
+		vgpu_client_run(client->home, request, op, payload);
+	}
+	vgpu_home_unlock(client->home);
+	return wrong ? fail(client, error, wrong) : 0;
+}
+
+static void end(struct vgpu_client *client)
+{
+	vgpu_home_lock(client->home);
+	client->requests--;
+	vgpu_home_unlock(client->home);
+}
+
+static int run_with_file(struct vgpu_client *client, u32 op, void *payload, struct file *file)
+{
+	struct vgpu_request request = {.client = client};
+	int error = 0;
+
+	if (file)
+		error = vgpu_client_open_stream(&request);
+	if (error)
+		return fail(client, error, "no memory for the stream");
+	error = begin(client, &request, op, payload);
+	if (!error) {
+		error = vgpu_client_finish(client->home, &request, op, file);
+		end(client);
+		fail(client, error, request.message);
+	}
+	vgpu_client_close_stream(&request);
+	return error;
+}
+
+static int run_core(struct vgpu_client *client, u32 op, void *payload)
+{
+	struct vgpu_pf_stream *stream = payload;
+	struct file *file = NULL;
+	int error;
+
+	if (vgpu_client_is_stream(op)) {
+		file = vgpu_client_get_file(op, stream->fd);
+		if (IS_ERR(file))
+			return fail(client, PTR_ERR(file),
+				    "the operation needs an fd to write to or read from");
+	}
+	error = run_with_file(client, op, payload, file);
+	if (file)
+		fput(file);
+	return error;
+}
+
+static int run_on_pf(struct vgpu_client *client, u32 op, void *payload)
+{
+	switch (op) {
+	case VGPU_PF_OP_GET_ERROR:
+		return get_error(client, payload);
+	case VGPU_PF_OP_CANCEL:
+		return cancel(client);
+	case VGPU_PF_OP_GET_EVENT_RING:
+		return get_event_ring(client->home, payload);
+	case VGPU_PF_OP_LEASE:
+		return take_lease(client, payload);
+	default:
+		return run_core(client, op, payload);
+	}
+}
+
+/* its owner sees this VF and nothing else */
+static int run_on_vf(struct vgpu_client *client, u32 op, void *payload)
+{
+	struct vgpu_pf_vf *vf = payload;
+
+	if (op == VGPU_PF_OP_GET_ERROR)
+		return get_error(client, payload);
+	if (op != VGPU_PF_OP_GET_VF)
+		return fail(client, -EPERM, "the node of a VF offers GET_VF only");
+	if (vf->vf != 0 && vf->vf != client->node->number)
+		return fail(client, -EPERM, "this is the node of another VF");
+	vf->vf = client->node->number;
+	return run_core(client, op, payload);
+}
+
+/* ---- ioctl ---- */
+
+static bool is_reading(u32 op)
+{
+	return op == VGPU_PF_OP_GET_INFO || op == VGPU_PF_OP_GET_VF ||
+	       op == VGPU_PF_OP_GET_RUN_TABLE || op == VGPU_PF_OP_GET_EVENT_RING ||
+	       op == VGPU_PF_OP_GET_ERROR || op == VGPU_PF_OP_CANCEL;
+}
+
+static u32 size_of(u32 op)
+{
+	if (op == VGPU_PF_OP_GET_ERROR)
+		return sizeof(struct vgpu_pf_error);
+	if (op == VGPU_PF_OP_CANCEL)
+		return sizeof(struct vgpu_pf_cancel);
+	return vgpu_pf_request_size(op);
+}
+
+static int run_copied(struct vgpu_client *client, u32 op, void *payload, void __user *user,
+		      u32 user_bytes)
+{
+	u32 known = size_of(op);
+	int error = copy_struct_from_user(payload, known, user, user_bytes);
+
+	if (error == -E2BIG)
+		return fail(client, error,
+			    "the struct is longer than this version knows, and the rest is not "
+			    "zero");
+	if (error)
+		return error;
+	error = client->node->number ? run_on_vf(client, op, payload)
+				     : run_on_pf(client, op, payload);
+	/* also after an error: a stream tells how far it came */
+	if (copy_to_user(user, payload, min(known, user_bytes)))
+		return -EFAULT;
+	return error;
+}
+
+static long on_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct vgpu_client *client = file->private_data;
+	u32 op = _IOC_NR(command);
+	u32 known = size_of(op);
+	void *payload;
+	int error;
+
+	if (_IOC_TYPE(command) != VGPU_PF_IOC_TYPE || _IOC_DIR(command) != (_IOC_READ | _IOC_WRITE))
+		return -ENOTTY;
+	if (known == 0)
+		return fail(client, -EOPNOTSUPP, "there is no such operation");
+	if (!is_reading(op) && !client->may_write)
+		return fail(client, -EPERM, "only a file open for writing may do that");
+	payload = kvzalloc(known, GFP_KERNEL);
+	if (!payload)
+		return -ENOMEM;
+	error = run_copied(client, op, payload, (void __user *)argument, _IOC_SIZE(command));
+	kvfree(payload);
+	return error;
+}
+
+/* ---- events ---- */
+
+/* each event is told to a file once, as a count */
+static u64 take_news(struct vgpu_client *client)
+{
+	s64 now = (s64)READ_ONCE(client->home->event_seq);
+
+	return (u64)(now - atomic64_xchg(&client->told_seq, now));
+}
+
+static bool has_news(struct vgpu_client *client)
+{
+	return (s64)READ_ONCE(client->home->event_seq) != atomic64_read(&client->told_seq);
+}
+
+static ssize_t on_read(struct file *file, char __user *buffer, size_t bytes, loff_t *position)
+{
+	struct vgpu_client *client = file->private_data;
+	struct vgpu_home *home = client->home;
+	u64 count;
+
+	if (bytes < sizeof(count) || client->node->number)
+		return -EINVAL;
+	while ((count = take_news(client)) == 0) {
+		if (READ_ONCE(home->is_gone))
+			return -ENODEV;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		if (wait_event_interruptible(home->event_wait,
+					     has_news(client) || READ_ONCE(home->is_gone)))
+			return -ERESTARTSYS;
+	}
+	return copy_to_user(buffer, &count, sizeof(count)) ? -EFAULT : (ssize_t)sizeof(count);
+}
+
+static __poll_t on_poll(struct file *file, poll_table *table)
+{
+	struct vgpu_client *client = file->private_data;
+	__poll_t ready = 0;
+
+	poll_wait(file, &client->home->event_wait, table);
+	if (!client->node->number && has_news(client))
+		ready |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(client->home->is_gone))
+		ready |= EPOLLHUP | EPOLLERR;
+	return ready;
+}
+
+static int on_mmap(struct file *file, struct vm_area_struct *area)
+{
+	struct vgpu_client *client = file->private_data;
+
+	if (client->node->number)
+		return -ENODEV;
+	if (area->vm_flags & (VM_WRITE | VM_EXEC))
+		return -EPERM;
+	if (area->vm_pgoff)
+		return -EINVAL;
+	vm_flags_clear(area, VM_MAYWRITE | VM_MAYEXEC);
+	return remap_vmalloc_range(area, client->home->ring, 0);
+}
+
+/* ---- open and close ---- */
+
+static int own(struct vgpu_home_vf *node)
+{
+	if (node->home->is_gone)
+		return -ENODEV;
+	if (node->number == 0)
+		return 0;
+	if (node->is_open)
+		return -EBUSY;
+	node->is_open = true;
+	snprintf(node->owner, sizeof(node->owner), "pid %d %s", task_tgid_nr(current),
+		 current->comm);
+	schedule_work(&node->home->chores);
+	return 0;
+}
+
+static void disown(struct vgpu_home_vf *node)
+{
+	if (node->number == 0)
+		return;
+	node->is_open = false;
+	node->owner[0] = 0;
+	if (!node->home->is_gone)
+		schedule_work(&node->home->chores);
+}
+
+static int on_open(struct inode *inode, struct file *file)
+{
+	struct vgpu_home_vf *node = container_of(inode->i_cdev, struct vgpu_home_vf, cdev);
+	struct vgpu_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+	int error;
+
+	if (!client)
+		return -ENOMEM;
+	vgpu_home_lock(node->home);
+	error = own(node);
+	vgpu_home_unlock(node->home);
+	if (error) {
+		kfree(client);
+		return error;
+	}
+	client->home = node->home;
+	client->node = node;
+	client->may_write = file->f_mode & FMODE_WRITE;
+	spin_lock_init(&client->error_lock);
+	atomic64_set(&client->told_seq, (s64)READ_ONCE(node->home->event_seq));
+	get_device(node->home->device);
+	file->private_data = client;
+	return stream_open(inode, file);
+}
+
+/* no ioctl is in progress: each holds the file */
+static int on_release(struct inode *inode, struct file *file)
+{
+	struct vgpu_client *client = file->private_data;
+	struct vgpu_home *home = client->home;
+
+	vgpu_home_lock(home);
+	give_up_lease(client);
+	disown(client->node);
+	vgpu_home_unlock(home);
+	kfree(client);
+	put_device(home->device);
+	return 0;
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.open = on_open,
+	.release = on_release,
+	.read = on_read,
+	.poll = on_poll,
+	.mmap = on_mmap,
+	.unlocked_ioctl = on_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+/* ---- nodes ---- */
+
+static void release_home(struct device *dev)
+{
+	struct vgpu_home_vf *node = container_of(dev, struct vgpu_home_vf, dev);
+	struct vgpu_home *home = node->home;
+
+	ida_free(&indices, (unsigned int)home->index);
+	vfree(home->ring);
+	vfree(home->pf);
+	kfree(home);
+}
+
+static void release_vf(struct device *dev)
+{
+	struct vgpu_home_vf *node = container_of(dev, struct vgpu_home_vf, dev);
+
+	put_device(node->home->device);
+}
+
+static int init_core(struct vgpu_home *home)
+{
+	struct vgpu_pf_params params = {.boot_id = get_random_u64(),
+					.home = VGPU_PF_HOME_KERNEL,
+					.time_scale = vgpu_pci_time_scale(),
+					.max_gap_ms = vgpu_pci_max_gap_ms(),
+					.event_ring = home->ring,
+					.event_ring_bytes = home->ring_bytes};
+
+	snprintf(params.name, sizeof(params.name), "gpu%d", home->index);
+	home->os.ops = &vgpu_linux_os_ops;
+	return vgpu_pf_init(home->pf, &home->os, &params);
+}
+
+static void init_home(struct vgpu_home *home, struct pci_dev *pdev)
+{
+	home->pdev = pdev;
+	rt_mutex_init(&home->lock);
+	mutex_init(&home->admin);
+	spin_lock_init(&home->functions_lock);
+	INIT_LIST_HEAD(&home->requests);
+	init_waitqueue_head(&home->event_wait);
+	init_waitqueue_head(&home->state_wait);
+	home->event_seq = 1;
+	for (u32 i = 0; i < VGPU_NODES_PER_GPU; i++) {
+		home->vfs[i].home = home;
+		home->vfs[i].number = i;
+	}
+	vgpu_policy_init(home);
+	home->device = &home->vfs[0].dev;
+	device_initialize(home->device);
+	home->device->class = &vgpu_class;
+	home->device->parent = &pdev->dev;
+	home->device->release = release_home;
+}
+
+/**
+ * vgpu_chardev_make_home() - memory of a home, and its core without a device
+ * @pdev: the PF
+ *
+ * Return: a home with one reference, or an ERR_PTR.
+ */
+struct vgpu_home *vgpu_chardev_make_home(struct pci_dev *pdev)
+{
+	struct vgpu_home *home = kzalloc(sizeof(*home), GFP_KERNEL);
+	int index, error = -ENOMEM;
+
+	if (!home)
+		return ERR_PTR(-ENOMEM);
+	index = ida_alloc_max(&indices, VGPU_MAX_GPUS - 1, GFP_KERNEL);
+	if (index < 0) {
+		kfree(home);
+		return ERR_PTR(index);
+	}
+	home->index = index;
+	init_home(home, pdev);
+	home->ring_bytes = VGPU_RING_OFFSET + VGPU_RING_ENTRIES * sizeof(struct vgpu_pf_event);
+	home->ring = vmalloc_user(home->ring_bytes);
+	home->pf = vzalloc(sizeof(*home->pf));
+	if (home->ring && home->pf)
+		error = init_core(home);
+	if (!error)
+		error = dev_set_name(home->device, "vgpu-pf%d", index);
+	if (!error)
+		return home;
+	put_device(home->device);
+	return ERR_PTR(error);
+}
+
+static int add_node(struct vgpu_home_vf *node)
+{
+	u32 minor = (u32)node->home->index * VGPU_NODES_PER_GPU + node->number;
+
+	node->dev.devt = first_number + minor;
+	cdev_init(&node->cdev, &operations);
+	node->cdev.owner = THIS_MODULE;
+	return cdev_device_add(&node->cdev, &node->dev);
+}
+
+static int add_vf(struct vgpu_home *home, struct vgpu_home_vf *vf)
+{
+	int error;
+
+	device_initialize(&vf->dev);
+	vf->dev.class = &vgpu_class;
+	vf->dev.parent = home->device;
+	vf->dev.release = release_vf;
+	get_device(home->device);
+	/* '!' becomes '/' in /dev */
+	if (home->index == 0)
+		error = dev_set_name(&vf->dev, "vgpu!vf%u", vf->number);
+	else
+		error = dev_set_name(&vf->dev, "vgpu!pf%d-vf%u", home->index, vf->number);
+	if (!error)
+		error = add_node(vf);
+	if (error)
+		put_device(&vf->dev);
+	return error;
+}
+
+static void remove_vfs(struct vgpu_home *home, u32 last)
+{
+	for (u32 i = 1; i <= last; i++) {
+		cdev_device_del(&home->vfs[i].cdev, &home->vfs[i].dev);
+		put_device(&home->vfs[i].dev);
+	}
+}
+
+/**
+ * vgpu_chardev_add() - the nodes appear
+ * @home: ready to be used
+ */
+int vgpu_chardev_add(struct vgpu_home *home)
+{
+	int error = add_node(&home->vfs[0]);
+
+	if (error)
+		return error;
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		error = add_vf(home, &home->vfs[i]);
+		if (!error)
+			continue;
+		remove_vfs(home, i - 1);
+		cdev_device_del(&home->vfs[0].cdev, home->device);
+		return error;
+	}
+	return 0;
+}
+
+/**
+ * vgpu_chardev_remove() - the nodes disappear; open files stay
+ * @home: the home
+ */
+void vgpu_chardev_remove(struct vgpu_home *home)
+{
+	remove_vfs(home, home->pf->device.total_vfs);
+	cdev_device_del(&home->vfs[0].cdev, home->device);
+}
+
+/**
+ * vgpu_chardev_init() - class and numbers of the nodes
+ */
+int vgpu_chardev_init(void)
+{
+	int error = alloc_chrdev_region(&first_number, 0, VGPU_MAX_GPUS * VGPU_NODES_PER_GPU,
+					VGPU_DRIVER_NAME);
+
+	if (error)
+		return error;
+	error = class_register(&vgpu_class);
+	if (error)
+		unregister_chrdev_region(first_number, VGPU_MAX_GPUS * VGPU_NODES_PER_GPU);
+	return error;
+}
+
+/**
+ * vgpu_chardev_exit() - undo vgpu_chardev_init()
+ */
+void vgpu_chardev_exit(void)
+{
+	class_unregister(&vgpu_class);
+	unregister_chrdev_region(first_number, VGPU_MAX_GPUS * VGPU_NODES_PER_GPU);
+	ida_destroy(&indices);
+}

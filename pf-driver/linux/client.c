@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Requests to the core on behalf of files and of the home itself, and their streams.
+ *
+ * A request waits outside the lock. Who cannot wait any longer withdraws: from then on the core
+ * does not touch the payload. A stream goes through a bounce buffer: the core fills or empties it
+ * under the lock and never waits; the caller's thread moves it to or from the file without the
+ * lock, and may wait there as long as it likes.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "pf-driver/linux/home.h"
+
+/* what a pipe or socket that can be written takes at once */
+#define POLLED_BYTES 4096u
+/* how soon a wait for a file sees that its request has been cancelled */
+#define POLL_MS 50u
+
+/* ---- requests ---- */
+
+static struct vgpu_request *find_request(struct vgpu_home *home, u64 token)
+{
+	struct vgpu_request *request;
+
+	list_for_each_entry(request, &home->requests, entry) {
+		if (request->token == token)
+			return request;
+	}
+	return NULL;
+}
+
+static void finish_request(struct vgpu_request *request, int error, const char *message)
+{
+	list_del_init(&request->entry);
+	request->error = error;
+	strscpy(request->message, error ? message : "", sizeof(request->message));
+	smp_store_release(&request->is_done, true);
+	if (request->stream)
+		wake_up_all(&request->stream->wait);
+	/* last: the request is on the stack of who waits */
+	complete(&request->done);
+}
+
+static void free_stream(struct kref *ref)
+{
+	struct vgpu_stream *stream = container_of(ref, struct vgpu_stream, ref);
+
+	kvfree(stream->data);
+	kfree(stream);
+}
+
+/**
+ * vgpu_client_done() - the core has finished a request
+ * @home: locked
+ * @token: of the request
+ * @error: 0 or negative errno
+ * @message: why
+ */
+void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *message)
+{
+	struct vgpu_request *request = find_request(home, token);
+
+	if (home->stream && home->stream->token == token) {
+		kref_put(&home->stream->ref, free_stream);
+		home->stream = NULL;
+	}
+	if (request)
+		finish_request(request, error, message);
+}
+
+/* the core's end of a stream whose caller has gone: its next move fails, which ends it */
+static void break_stream(struct vgpu_home *home, struct vgpu_stream *stream, int error)
+{
+	stream->error = error;
+	if (home->stream != stream || !stream->is_blocked)
+		return;
+	stream->is_blocked = false;
+	vgpu_pf_stream_ready(home->pf);
+}
+
+static void withdraw(struct vgpu_home *home, struct vgpu_request *request, int error,
+		     const char *message)
+{
+	/* in this order: while the core knows of the payload, its owner must wait */
+	list_del_init(&request->entry);
+	vgpu_pf_request_cancel(home->pf, request->token);
+	if (request->stream)
+		break_stream(home, request->stream, error);
+	finish_request(request, error, message);
+}
+
+static struct vgpu_request *find_of_client(struct vgpu_home *home, const void *client)
+{
+	struct vgpu_request *request;
+
+	list_for_each_entry(request, &home->requests, entry) {
+		if (!client || request->client == client)
+			return request;
+	}
+	return NULL;
+}
+
+/**
+ * vgpu_client_cancel() - end requests before their time
+ * @home: locked
+ * @client: whose; NULL: everybody's
+ * @error: what they end with
+ */
+void vgpu_client_cancel(struct vgpu_home *home, const void *client, int error)
+{
+	struct vgpu_request *request;
+
+	/* from the start each time: withdrawing one may finish others */
+	while ((request = find_of_client(home, client)))
+		withdraw(home, request, error,
+			 error == -ENODEV ? "the driver was unbound from the device" : "cancelled");
+}
+
+/**
+ * vgpu_client_run() - hand a request to the core
+ * @home: locked
+ * @request: client and stream are set; vgpu_client_finish() waits for its end
+ * @op: enum vgpu_pf_op
+ * @payload: stays valid until the request is done
+ */
+void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 op, void *payload)
+{
+	int error;
+
+	init_completion(&request->done);
+	INIT_LIST_HEAD(&request->entry);
+	if (home->is_gone) {
+		finish_request(request, -ENODEV, "the driver was unbound from the device");
+		return;
+	}
+	request->token = ++home->next_token;
+	list_add_tail(&request->entry, &home->requests);
+	if (request->stream) {
+		request->stream->token = request->token;
+		kref_get(&request->stream->ref);
+		home->stream = request->stream;
+	}
+	error = vgpu_pf_request_run(home->pf, op, payload, request->token);
+	if (error != -EINPROGRESS)
+		vgpu_client_done(home, request->token, error, home->pf->message);
+}
+
+static int wait_for(struct vgpu_home *home, struct vgpu_request *request, bool is_killable_only)
+{
+	int error = is_killable_only ? wait_for_completion_killable(&request->done)
+				     : wait_for_completion_interruptible(&request->done);
+
+	if (!error)
+		return request->error;
+	vgpu_home_lock(home);
+	if (!request->is_done)
+		withdraw(home, request, -EINTR, "interrupted by a signal");
+	vgpu_home_unlock(home);
+	return request->error;
+}
+
+/**
+ * vgpu_home_request() - an operation of the uapi on the home's own behalf
+ * @home: not locked
+ * @op: enum vgpu_pf_op; no stream
+ * @payload: filled in
+ *
+ * Return: 0 or negative errno, which has been logged.
+ */
+int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
+{
+	struct vgpu_request request = {};
+	int error;
+
+	vgpu_home_lock(home);
+	vgpu_client_run(home, &request, op, payload);
+	vgpu_home_unlock(home);
+	error = wait_for(home, &request, true);
+	if (error && error != -EINTR)
+		dev_warn(&home->pdev->dev, "%s\n", request.message);
+	return error;
+}
+
+/* ---- streams: the core's end ---- */
+
+/**
+ * vgpu_client_is_stream() - does this operation need a file?
+ * @op: enum vgpu_pf_op
+ */
+bool vgpu_client_is_stream(u32 op)
+{
+	return op == VGPU_PF_OP_SAVE || op == VGPU_PF_OP_RESTORE || op == VGPU_PF_OP_DUMP;
+}
+
+/**
+ * vgpu_client_stream_write() - the core has data for the file
+ * @home: locked
+ * @data: the data
+ * @bytes: how many
+ */
+s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes)
+{
+	struct vgpu_stream *stream = home->stream;
+	u32 room;
+
+	if (!stream)
+		return -EIO;
+	if (stream->error)
+		return stream->error;
+	room = min(bytes, VGPU_STREAM_BYTES - stream->used);
+	if (room == 0) {
+		stream->is_blocked = true;
+		return -EAGAIN;
+	}
+	/* filled from the start whenever it has been emptied */
+	if (stream->used == 0)
+		stream->first = 0;
+	room = min(room, VGPU_STREAM_BYTES - stream->first - stream->used);
+	if (room == 0) {
+		stream->is_blocked = true;
+		return -EAGAIN;
+	}
+	memcpy(stream->data + stream->first + stream->used, data, room);
+	smp_store_release(&stream->used, stream->used + room);
+	wake_up_all(&stream->wait);
+	return room;
+}
+
+/**
+ * vgpu_client_stream_read() - the core wants data of the file
+ * @home: locked
+ * @data: receives them
+ * @bytes: how many at most; no more than that is read ahead
+ */
+s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes)
+{
+	struct vgpu_stream *stream = home->stream;
+	u32 count;
+
+	if (!stream)
+		return -EIO;
+	if (stream->used == 0) {
+		if (stream->error)
+			return stream->error;
+		if (stream->is_ended)
+			return 0;
+		stream->is_blocked = true;
+		WRITE_ONCE(stream->wanted, bytes);
+		wake_up_all(&stream->wait);
+		return -EAGAIN;
+	}
+	count = min(bytes, stream->used);
+	memcpy(data, stream->data + stream->first, count);
+	stream->first += count;
+	WRITE_ONCE(stream->used, stream->used - count);
+	return count;
+}
+
+/* ---- streams: the file's end ---- */
+
+/**
+ * vgpu_client_open_stream() - get the bounce buffer
+ * @request: of a stream operation
+ */
+int vgpu_client_open_stream(struct vgpu_request *request)
+{
+	struct vgpu_stream *stream = kzalloc(sizeof(*stream), GFP_KERNEL);
+
+	if (!stream)
+		return -ENOMEM;
+	stream->data = kvmalloc(VGPU_STREAM_BYTES, GFP_KERNEL);
+	if (!stream->data) {
+		kfree(stream);
+		return -ENOMEM;
+	}
+	kref_init(&stream->ref);
+	init_waitqueue_head(&stream->wait);
+	request->stream = stream;
+	return 0;
+}
+
+/**
+ * vgpu_client_close_stream() - the caller is done with it; the core may still have to notice
+ * @request: may have none
+ */
+void vgpu_client_close_stream(struct vgpu_request *request)
+{
+	if (request->stream)
+		kref_put(&request->stream->ref, free_stream);
+	request->stream = NULL;
+}
+
+/* nothing is left to be moved: what has been read may still have to be written */
+static bool is_over(const struct vgpu_request *request, __poll_t events)
+{
+	if (!smp_load_acquire(&request->is_done))
+		return false;
+	return request->error || !(events & EPOLLOUT);
+}
+
+/* until the file can be written or read; -EAGAIN if nobody needs that any more */
+static int wait_for_file(const struct vgpu_request *request, struct file *file, __poll_t events)
+{
+	struct poll_wqueues polls;
+	int error = 0;
+
+	if (!file->f_op->poll)
+		return 0;
+	poll_initwait(&polls);
+	while (!(vfs_poll(file, &polls.pt) & (events | EPOLLERR | EPOLLHUP))) {
+		polls.pt._qproc = NULL; /* registered once */
+		if (is_over(request, events))
+			error = -EAGAIN;
+		else if (signal_pending(current))
+			error = -EINTR;
+		if (error)
+			break;
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (!polls.triggered)
+			schedule_timeout(msecs_to_jiffies(POLL_MS));
+		__set_current_state(TASK_RUNNING);
+		smp_store_mb(polls.triggered, 0);
+	}
+	poll_freewait(&polls);
+	return error;
+}
+
+static u32 at_once(const struct file *file, u32 bytes)
+{
+	return file->f_op->poll ? min(bytes, POLLED_BYTES) : bytes;
+}
+
+static void wake_core(struct vgpu_home *home, struct vgpu_stream *stream)
+{
+	if (home->stream != stream || !stream->is_blocked || home->is_gone)
+		return;
+	stream->is_blocked = false;
+	vgpu_pf_stream_ready(home->pf);
+}
+
+/* the file takes what the core has written; its position moves as with write(2) */
+static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 first, u32 used)
+{
+	loff_t position = file->f_pos;
+	ssize_t moved = wait_for_file(request, file, EPOLLOUT);
+
+	if (moved)
+		return moved;
+	moved = kernel_write(file, request->stream->data + first, at_once(file, used), &position);
+	file->f_pos = position;
+	return moved == 0 ? -EIO : moved;
+}
+
+static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct file *file)
+{
+	struct vgpu_stream *stream = request->stream;
+	ssize_t moved;
+	bool is_done;
+	u32 used;
+
+	for (;;) {
+		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->used) ||
+								   READ_ONCE(request->is_done)))
+			return -EINTR;
+		/* in this order; appended to under the lock, but what is there stays as it is */
+		is_done = smp_load_acquire(&request->is_done);
+		used = smp_load_acquire(&stream->used);
+		if (is_done && (request->error || used == 0))
+			return 0;
+		moved = write_file(request, file, stream->first, used);
+		if (moved == -EAGAIN)
+			continue;
+		if (moved < 0)
+			return (int)moved;
+		vgpu_home_lock(home);
+		stream->first += (u32)moved;
+		WRITE_ONCE(stream->used, stream->used - (u32)moved);
+		wake_core(home, stream);
+		vgpu_home_unlock(home);
+	}
+}
+
+/* exactly as much as the core wants: what follows the stream in the file is not ours */
+static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 wanted)
+{
+	loff_t position = file->f_pos;
+	ssize_t moved = wait_for_file(request, file, EPOLLIN);
+
+	if (moved)
+		return moved;
+	moved = kernel_read(file, request->stream->data, min(wanted, VGPU_STREAM_BYTES), &position);
+	file->f_pos = position;
+	return moved;
+}
+
+static int pump_in(struct vgpu_home *home, struct vgpu_request *request, struct file *file)
+{
+	struct vgpu_stream *stream = request->stream;
+	ssize_t moved;
+
+	for (;;) {
+		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->wanted) ||
+								   READ_ONCE(request->is_done)))
+			return -EINTR;
+		if (is_over(request, EPOLLIN))
+			return 0;
+		moved = read_file(request, file, stream->wanted);
+		if (moved == -EAGAIN)
+			continue;
+		if (moved < 0)
+			return (int)moved;
+		vgpu_home_lock(home);
+		stream->first = 0;
+		WRITE_ONCE(stream->used, (u32)moved);
+		WRITE_ONCE(stream->wanted, 0);
+		stream->is_ended = moved == 0;
+		wake_core(home, stream);
+		vgpu_home_unlock(home);
+	}
+}
+
+static bool is_usable(const struct file *file, bool is_input)
+{
+	if (is_input)
+		return (file->f_mode & FMODE_READ) && file->f_op->read_iter && !file->f_op->read;
+	return (file->f_mode & FMODE_WRITE) && file->f_op->write_iter && !file->f_op->write;
+}
+
+/**
+ * vgpu_client_get_file() - the file of a stream operation
+ * @op: enum vgpu_pf_op
+ * @fd: of the caller
+ *
+ * Return: the file, or -EBADF, or -EINVAL if the kernel cannot read or write it.
+ */
+struct file *vgpu_client_get_file(u32 op, int fd)
+{
+	struct file *file = fd < 0 ? NULL : fget((unsigned int)fd);
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (is_usable(file, op == VGPU_PF_OP_RESTORE))
+		return file;
+	fput(file);
+	return ERR_PTR(-EINVAL);
+}
+
+/**
+ * vgpu_client_finish() - wait until a request is done; moves the data of a stream
+ * @home: not locked
+ * @request: handed to the core
+ * @op: enum vgpu_pf_op
+ * @file: of a stream operation
+ *
+ * Return: what the request ended with; the core has let go of its payload.
+ */
+int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32 op,
+		       struct file *file)
+{
+	int error = 0;
+
+	if (file)
+		error = op == VGPU_PF_OP_RESTORE ? pump_in(home, request, file)
+						 : pump_out(home, request, file);
+	if (error && error != -EINTR) {
+		vgpu_home_lock(home);
+		if (!request->is_done)
+			withdraw(home, request, error, "the stream's file failed");
+		vgpu_home_unlock(home);
+	}
+	return wait_for(home, request, false);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The kernels this module is compiled for, 6.1 to 7.x, seen as one: each difference stands here
+ * once, under the name of the newest. No other file of linux/ asks for the version. What stable
+ * kernels got later, whatever their number, is found out by Kbuild.
+ */
+#ifndef VGPU_LINUX_COMPAT_H
+#define VGPU_LINUX_COMPAT_H
+
+#include <linux/device.h>
+#include <linux/hrtimer.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
+#include <linux/version.h>
+
+/* since 6.2 the callback gets a const device */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define VGPU_DEVNODE_DEVICE const struct device
+#else
+#define VGPU_DEVNODE_DEVICE struct device
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_clear(struct vm_area_struct *area, unsigned long flags)
+{
+	area->vm_flags &= ~flags;
+}
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/*
+ * vgpu_set_driver_override() - only a driver of this name may bind the function
+ * @function: of the PCI bus
+ * @name: NULL: any
+ */
+static inline int vgpu_set_driver_override(struct pci_dev *function, const char *name)
+{
+#ifdef VGPU_HAS_DEVICE_DRIVER_OVERRIDE
+	return device_set_driver_override(&function->dev, name ? name : "");
+#else
+	/* an empty name ends the override */
+	const char *text = name ? name : "";
+
+	return driver_set_override(&function->dev, &function->driver_override, text, strlen(text));
+#endif
+}
+
+#endif

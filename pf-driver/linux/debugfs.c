@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * debugfs: vgpu_pf/pfN/dump, the text for a bug report, and vgpu_pf/pfN/trace, the last transitions
+ * of the life cycle. Text for people, not an interface.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/vmalloc.h>
+
+#include "pf-driver/linux/home.h"
+
+#define DUMP_BYTES 0x10000u
+
+static struct dentry *root;
+
+static int dump_show(struct seq_file *out, void *unused)
+{
+	struct vgpu_home *home = out->private;
+	char *text = vzalloc(DUMP_BYTES);
+
+	if (!text)
+		return -ENOMEM;
+	vgpu_home_lock(home);
+	vgpu_pf_dump_text(home->pf, text, DUMP_BYTES);
+	vgpu_home_unlock(home);
+	seq_puts(out, text);
+	vfree(text);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(dump);
+
+static void show_line(struct seq_file *out, const struct vgpu_trace_line *line)
+{
+	seq_printf(out, "%llu.%06llu VF%u: %s --%s--> %s\n", line->time_ns / NSEC_PER_SEC,
+		   line->time_ns % NSEC_PER_SEC / NSEC_PER_USEC, line->vf,
+		   vgpu_pf_control_state_name(line->from), vgpu_pf_control_event_name(line->event),
+		   vgpu_pf_control_state_name(line->to));
+}
+
+static int trace_show(struct seq_file *out, void *unused)
+{
+	struct vgpu_home *home = out->private;
+	const struct vgpu_pf *pf = home->pf;
+	u32 first;
+
+	vgpu_home_lock(home);
+	first = pf->trace_used > VGPU_PF_TRACE ? pf->trace_used - VGPU_PF_TRACE : 0;
+	for (u32 i = first; i < pf->trace_used; i++)
+		show_line(out, &pf->trace[i % VGPU_PF_TRACE]);
+	vgpu_home_unlock(home);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(trace);
+
+/**
+ * vgpu_debugfs_add() - the files of one GPU
+ * @home: attached
+ */
+void vgpu_debugfs_add(struct vgpu_home *home)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "pf%d", home->index);
+	home->debugfs = debugfs_create_dir(name, root);
+	debugfs_create_file("dump", 0400, home->debugfs, home, &dump_fops);
+	debugfs_create_file("trace", 0400, home->debugfs, home, &trace_fops);
+}
+
+/**
+ * vgpu_debugfs_remove() - waits for readers
+ * @home: the home
+ */
+void vgpu_debugfs_remove(struct vgpu_home *home)
+{
+	debugfs_remove_recursive(home->debugfs);
+}
+
+/**
+ * vgpu_debugfs_init() - the directory of the driver
+ */
+void vgpu_debugfs_init(void)
+{
+	root = debugfs_create_dir(VGPU_DRIVER_NAME, NULL);
+}
+
+/**
+ * vgpu_debugfs_exit() - and its end
+ */
+void vgpu_debugfs_exit(void)
+{
+	debugfs_remove_recursive(root);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The thread that serves the device, and the lock around the core.
+ *
+ * Whoever has called the core leaves through vgpu_home_unlock(), which looks at what the call has
+ * done: a device that is gone is detached, a scrub that this home began is confirmed, changes of
+ * state are told to those who wait and, through a work item, to sysfs and the driver core.
+ */
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+
+#include "pf-driver/linux/compat.h"
+#include "pf-driver/linux/home.h"
+
+#define RETRY_MS 1000u
+
+/**
+ * vgpu_home_lock() - enter the core
+ * @home: the home
+ */
+void vgpu_home_lock(struct vgpu_home *home)
+{
+	rt_mutex_lock(&home->lock);
+}
+
+static void confirm_scrub(struct vgpu_home *home, struct vgpu_home_vf *vf)
+{
+	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf->number};
+	const struct vgpu_vf *core = &home->pf->vfs[vf->number];
+
+	if (core->state != VGPU_PF_VF_SCRUBBING || core->scrub.stage != VGPU_VF_SCRUB_DONE)
+		return;
+	vf->confirms_scrub = false;
+	vgpu_pf_request_run(home->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref, ++home->next_token);
+}
+
+/* in the engine or about to be: the same to everybody outside */
+static enum vgpu_pf_vf_state folded_state(const struct vgpu_vf *core)
+{
+	return core->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : core->state;
+}
+
+static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
+{
+	enum vgpu_pf_vf_state state = folded_state(&home->pf->vfs[vf->number]);
+
+	if (state == vf->seen_state)
+		return false;
+	WRITE_ONCE(vf->seen_state, state);
+	return true;
+}
+
+static void finish_call(struct vgpu_home *home)
+{
+	bool is_changed = false;
+
+	if (home->is_gone)
+		return;
+	if (home->is_device_lost && home->pf->device.is_attached)
+		vgpu_pf_detach(home->pf);
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (home->vfs[i].confirms_scrub)
+			confirm_scrub(home, &home->vfs[i]);
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		is_changed |= note_state(home, &home->vfs[i]);
+	if (!is_changed)
+		return;
+	wake_up_all(&home->state_wait);
+	schedule_work(&home->chores);
+}
+
+/**
+ * vgpu_home_unlock() - leave the core
+ * @home: locked by the caller
+ */
+void vgpu_home_unlock(struct vgpu_home *home)
+{
+	finish_call(home);
+	rt_mutex_unlock(&home->lock);
+}
+
+/**
+ * vgpu_home_wake() - there is something for the executor's thread; any context
+ * @home: the home
+ * @why: what
+ */
+void vgpu_home_wake(struct vgpu_home *home, enum vgpu_wakeup why)
+{
+	set_bit(why, &home->wakeups);
+	wake_up_process(home->thread);
+}
+
+static enum hrtimer_restart on_timer(struct hrtimer *timer)
+{
+	vgpu_home_wake(container_of(timer, struct vgpu_home, timer), VGPU_WAKEUP_TIMER);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * vgpu_home_arm_timer() - wake the thread at a time
+ * @home: locked
+ * @deadline_ns: CLOCK_MONOTONIC; 0: not at all
+ */
+void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns)
+{
+	/* one that fires all the same finds nothing due */
+	if (deadline_ns == 0)
+		hrtimer_try_to_cancel(&home->timer);
+	else
+		hrtimer_start(&home->timer, ns_to_ktime(deadline_ns), HRTIMER_MODE_ABS_HARD);
+}
+
+/* a device that has gone away may come back */
+static void try_attach(struct vgpu_home *home)
+{
+	if (!vgpu_linux_is_device_there(home))
+		return;
+	home->is_device_lost = false;
+	if (vgpu_pf_attach(home->pf) == 0)
+		return;
+	home->is_device_lost = true;
+	dev_warn_ratelimited(&home->pdev->dev, "%s\n", home->pf->message);
+}
+
+static void serve(struct vgpu_home *home)
+{
+	unsigned long why = xchg(&home->wakeups, 0);
+
+	vgpu_home_lock(home);
+	if (!home->is_gone && !home->is_device_parked) {
+		if (why & BIT(VGPU_WAKEUP_INTERRUPT))
+			vgpu_pf_interrupt(home->pf);
+		if (why & BIT(VGPU_WAKEUP_TIMER))
+			vgpu_pf_timer(home->pf);
+		if (home->is_device_lost && !home->pf->device.is_attached)
+			try_attach(home);
+	}
+	vgpu_home_unlock(home);
+}
+
+static long patience(const struct vgpu_home *home)
+{
+	return READ_ONCE(home->is_device_lost) ? (long)msecs_to_jiffies(RETRY_MS)
+					       : MAX_SCHEDULE_TIMEOUT;
+}
+
+static int run_executor(void *context)
+{
+	struct vgpu_home *home = context;
+
+	while (!kthread_should_stop()) {
+		set_current_state(TASK_IDLE);
+		if (!READ_ONCE(home->wakeups) && !kthread_should_stop())
+			schedule_timeout(patience(home));
+		__set_current_state(TASK_RUNNING);
+		serve(home);
+	}
+	return 0;
+}
+
+/**
+ * vgpu_home_start() - start the thread; the core may be called from now on
+ * @home: the home
+ */
+int vgpu_home_start(struct vgpu_home *home)
+{
+	hrtimer_setup(&home->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	home->thread = kthread_create(run_executor, home, "vgpu-pf%d", home->index);
+	if (IS_ERR(home->thread))
+		return PTR_ERR(home->thread);
+	/* between two quanta the engine waits for this thread */
+	sched_set_fifo_low(home->thread);
+	wake_up_process(home->thread);
+	return 0;
+}
+
+/**
+ * vgpu_home_stop() - nobody calls the core any more
+ * @home: interrupts are off; VFs stay in service on the device
+ */
+void vgpu_home_stop(struct vgpu_home *home)
+{
+	vgpu_home_lock(home);
+	/* the core frees memory that the device writes to */
+	pci_clear_master(home->pdev);
+	vgpu_pf_leave(home->pf);
+	WRITE_ONCE(home->is_gone, true);
+	vgpu_client_cancel(home, NULL, -ENODEV);
+	vgpu_home_unlock(home);
+	/* the timer wakes the thread: it goes first, and nobody arms it any more */
+	hrtimer_cancel(&home->timer);
+	kthread_stop(home->thread);
+	wake_up_all(&home->state_wait);
+	wake_up_interruptible_poll(&home->event_wait, EPOLLHUP);
+}
+
+/**
+ * vgpu_home_park() - the device will be reset, or lose its power: let go of it
+ * @home: the home
+ */
+void vgpu_home_park(struct vgpu_home *home)
+{
+	vgpu_home_lock(home);
+	/* the core frees memory that the device writes to */
+	pci_clear_master(home->pdev);
+	home->is_device_parked = true;
+	vgpu_pf_detach(home->pf);
+	vgpu_home_unlock(home);
+}
+
+/**
+ * vgpu_home_unpark() - the device is there again
+ * @home: parked
+ *
+ * Return: 0, or the core's error; then the thread goes on trying.
+ */
+int vgpu_home_unpark(struct vgpu_home *home)
+{
+	int error;
+
+	vgpu_home_lock(home);
+	pci_set_master(home->pdev);
+	home->is_device_parked = false;
+	home->is_device_lost = false;
+	error = vgpu_pf_attach(home->pf);
+	if (error)
+		dev_err(&home->pdev->dev, "%s\n", home->pf->message);
+	home->is_device_lost = error != 0;
+	vgpu_home_unlock(home);
+	wake_up_process(home->thread);
+	return error;
+}

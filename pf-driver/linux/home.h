@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * vgpu_pf.ko: the PF core at home in the kernel. One struct vgpu_home for each GPU; it lives until
+ * the last open file is closed, also when device and driver are long gone (is_gone).
+ *
+ * Locks, outer first:
+ *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
+ *   home->admin             mutex: acts of several steps (numvfs, quotas, handover)
+ *   home->lock              rt_mutex: the PF core and everything below marked so. Taken by
+ *                           vgpu_home_lock(), given back by vgpu_home_unlock(), which does what the
+ *                           core has left for its home to do. Held across MMIO, never across user
+ *                           memory, files or the driver core.
+ *   functions_lock, error_lock   spinlocks around a few words
+ *
+ * Who calls the core: the executor's thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs
+ * writes, each under home->lock. Interrupt handler and hrtimer only set a bit and wake the thread:
+ * one MMIO round trip may take tens of microseconds. It is an rt_mutex so that an ioctl that holds
+ * it runs at the thread's priority while that waits.
+ */
+#ifndef VGPU_LINUX_HOME_H
+#define VGPU_LINUX_HOME_H
+
+#include <linux/cdev.h>
+#include <linux/completion.h>
+#include <linux/device.h>
+#include <linux/hrtimer.h>
+#include <linux/kobject.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/rtmutex.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "pf-driver/core/pf.h"
+#include "pf-driver/hw/gpuiov.h"
+
+#define VGPU_DRIVER_NAME   "vgpu_pf"
+#define VGPU_RING_ENTRIES  16384u
+#define VGPU_RING_OFFSET   4096u
+#define VGPU_MAX_GPUS	   16u
+#define VGPU_NODES_PER_GPU (VGPU_PF_MAX_VFS + 1)
+#define VGPU_OWNER_BYTES   (TASK_COMM_LEN + 24)
+#define VGPU_ALL_VFS	   U32_MAX /* in place of a VF number: .bulk_profile */
+
+/* bits of home->wakeups: why the executor's thread was woken */
+enum vgpu_wakeup {
+	VGPU_WAKEUP_INTERRUPT = 0,
+	VGPU_WAKEUP_TIMER,
+};
+
+/* to whom a VF's function is given when it has resources */
+enum vgpu_handover {
+	VGPU_HANDOVER_NONE = 0, /* nobody */
+	VGPU_HANDOVER_VFIO,	/* vfio-pci */
+	VGPU_HANDOVER_HOST,	/* whatever driver of this host wants it */
+	VGPU_HANDOVERS,
+};
+
+enum vgpu_priority {
+	VGPU_PRIORITY_LOW = 0, /* its turn only if it has work */
+	VGPU_PRIORITY_NORMAL,  /* keeps its turn; of all VFs or none */
+	VGPU_PRIORITY_HIGH,    /* may cut a running quantum when it wakes */
+	VGPU_PRIORITIES,
+};
+
+/* what sysfs says about a VF's share; admin */
+struct vgpu_policy {
+	u32 exec_quantum_ms;	/* 0: default */
+	u32 preempt_timeout_us; /* of the next provisioning */
+	enum vgpu_priority priority;
+	u32 weight; /* 100: as much as its quantum says */
+	u32 min_pct, max_pct;
+};
+
+struct vgpu_home;
+
+struct vgpu_home_vf {
+	struct vgpu_home *home;
+	u32 number; /* 0: the PF's own node */
+	struct device dev;
+	struct cdev cdev;
+	struct vgpu_sysfs_dir *dir;
+	struct vgpu_policy policy;
+	enum vgpu_handover handover; /* admin */
+	bool is_auto;		     /* admin; its resources came with numvfs */
+	bool has_link;		     /* admin; sysfs "device" */
+	struct pci_dev *function;    /* functions_lock; NULL: not enabled */
+	/* home->lock: */
+	bool confirms_scrub; /* we began the release: there is nobody else to say "durable" */
+	enum vgpu_pf_vf_state seen_state;
+	enum vgpu_pf_vf_state told_state; /* admin; by sysfs_notify() */
+	bool is_open;
+	bool told_open;		      /* admin */
+	char owner[VGPU_OWNER_BYTES]; /* who has the node open */
+};
+
+/* bounce buffer between the core, which never waits, and a file, which may; home->lock */
+struct vgpu_stream {
+	struct kref ref;
+	u64 token;
+	u8 *data;
+	u32 first, used;
+	u32 wanted;	 /* input: as much as the core asked for */
+	int error;	 /* the other end is gone */
+	bool is_ended;	 /* input: there is no more */
+	bool is_blocked; /* the core waits for vgpu_pf_stream_ready() */
+	wait_queue_head_t wait;
+};
+
+#define VGPU_STREAM_BYTES 0x40000u
+
+/* a request in the core; lives as long as its caller waits; home->lock */
+struct vgpu_request {
+	struct list_head entry;
+	u64 token;
+	const void *client; /* NULL: the home's own */
+	struct vgpu_stream *stream;
+	bool is_done;
+	int error;
+	char message[VGPU_PF_MESSAGE_BYTES];
+	struct completion done;
+};
+
+struct vgpu_home {
+	struct vgpu_os os; /* first member: the core's handle */
+	struct rt_mutex lock;
+	struct mutex admin;
+	struct vgpu_pf *pf; /* lock */
+	struct pci_dev *pdev;
+	int index;
+	struct device *device; /* &vfs[0].dev: its reference count is the home's */
+
+	/* device; touched under lock, until is_gone */
+	void __iomem *registers;
+	u64 registers_bytes;
+	void __iomem *vram;
+	u64 vram_bytes;
+	int vectors;
+
+	/* executor.c */
+	struct task_struct *thread;
+	struct hrtimer timer;
+	unsigned long wakeups;
+	bool is_gone;	     /* lock to write: removed; nothing here reaches the device any more */
+	bool is_device_lost; /* lock: does not answer */
+	bool is_device_parked; /* lock: suspended, or being reset by others */
+	struct work_struct chores;
+	wait_queue_head_t state_wait; /* a VF changed its state */
+
+	/* client.c; lock */
+	struct list_head requests;
+	u64 next_token;
+	struct vgpu_stream *stream;
+	const void *lease_holder;
+
+	/* event ring */
+	void *ring;
+	u32 ring_bytes;
+	u64 event_seq; /* READ_ONCE: of the next event */
+	wait_queue_head_t event_wait;
+
+	/* sriov.c */
+	spinlock_t functions_lock;
+	struct notifier_block bus_notifier;
+
+	/* sysfs.c, debugfs.c */
+	struct vgpu_sysfs_dir *admin_dir;
+	struct vgpu_sysfs_dir *bulk_dir;
+	struct vgpu_sysfs_dir *pf_dir;
+	struct dentry *debugfs;
+	bool is_strict;	    /* admin; all VFs keep their turns */
+	bool is_sysfs_gone; /* admin; being removed: nothing is notified any more */
+	bool is_pinned;	    /* admin; the module stays while a VF is in use */
+
+	struct vgpu_home_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
+};
+
+/* os_linux.c */
+extern const struct vgpu_os_ops vgpu_linux_os_ops;
+bool vgpu_linux_is_device_there(struct vgpu_home *home);
+
+/* irq.c */
+int vgpu_linux_irq_init(struct vgpu_home *home);
+void vgpu_linux_irq_fini(struct vgpu_home *home);
+
+/* executor.c */
+void vgpu_home_lock(struct vgpu_home *home);
+void vgpu_home_unlock(struct vgpu_home *home);
+void vgpu_home_wake(struct vgpu_home *home, enum vgpu_wakeup why);
+void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns);
+int vgpu_home_start(struct vgpu_home *home);
+void vgpu_home_stop(struct vgpu_home *home);
+void vgpu_home_park(struct vgpu_home *home);
+int vgpu_home_unpark(struct vgpu_home *home);
+
+/* client.c: requests and streams */
+int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload);
+void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 op, void *payload);
+int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32 op,
+		       struct file *file);
+struct file *vgpu_client_get_file(u32 op, int fd);
+void vgpu_client_cancel(struct vgpu_home *home, const void *client, int error);
+void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *message);
+int vgpu_client_open_stream(struct vgpu_request *request);
+void vgpu_client_close_stream(struct vgpu_request *request);
+s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes);
+s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes);
+bool vgpu_client_is_stream(u32 op);
+
+/* chardev.c */
+int vgpu_chardev_init(void);
+void vgpu_chardev_exit(void);
+struct vgpu_home *vgpu_chardev_make_home(struct pci_dev *pdev);
+int vgpu_chardev_add(struct vgpu_home *home);
+void vgpu_chardev_remove(struct vgpu_home *home);
+
+/* sysfs.c */
+int vgpu_sysfs_add(struct vgpu_home *home);
+void vgpu_sysfs_remove(struct vgpu_home *home);
+void vgpu_sysfs_tell(struct vgpu_home *home);
+struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir);
+
+/* debugfs.c */
+void vgpu_debugfs_init(void);
+void vgpu_debugfs_exit(void);
+void vgpu_debugfs_add(struct vgpu_home *home);
+void vgpu_debugfs_remove(struct vgpu_home *home);
+
+/* policy.c; those that change something want home->admin */
+void vgpu_policy_init(struct vgpu_home *home);
+int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value);
+int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count);
+void vgpu_policy_release_auto(struct vgpu_home *home);
+u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf);
+u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf);
+bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf);
+
+/* sriov.c */
+int vgpu_sriov_init(struct vgpu_home *home);
+void vgpu_sriov_fini(struct vgpu_home *home);
+int vgpu_sriov_configure(struct pci_dev *pdev, int count);
+int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover handover);
+void vgpu_sriov_hand_over(struct vgpu_home *home);
+void vgpu_sriov_disable(struct vgpu_home *home);
+bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf);
+
+/* pci.c */
+u32 vgpu_pci_time_scale(void);
+u32 vgpu_pci_max_gap_ms(void);
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * MSI-X vectors of the PF: world switch and mailbox. In hard interrupt context: nothing is read
+ * from the device here, the executor's thread is woken and asks it.
+ */
+#include <linux/interrupt.h>
+
+#include "pf-driver/linux/home.h"
+
+static irqreturn_t on_interrupt(int irq, void *context)
+{
+	vgpu_home_wake(context, VGPU_WAKEUP_INTERRUPT);
+	return IRQ_HANDLED;
+}
+
+static void free_vectors(struct vgpu_home *home, int count)
+{
+	while (count--)
+		free_irq((unsigned int)pci_irq_vector(home->pdev, (unsigned int)count), home);
+	pci_free_irq_vectors(home->pdev);
+}
+
+/**
+ * vgpu_linux_irq_init() - request the PF's vectors
+ * @home: its thread runs
+ *
+ * With a single vector the core still learns of everything: which one fired does not matter to it.
+ */
+int vgpu_linux_irq_init(struct vgpu_home *home)
+{
+	int error;
+
+	home->vectors = pci_alloc_irq_vectors(home->pdev, 1, GPUIOV_VECTOR_COUNT, PCI_IRQ_MSIX);
+	if (home->vectors < 0)
+		return home->vectors;
+	for (int i = 0; i < home->vectors; i++) {
+		error = request_irq((unsigned int)pci_irq_vector(home->pdev, (unsigned int)i),
+				    on_interrupt, IRQF_NO_THREAD, dev_name(&home->pdev->dev), home);
+		if (!error)
+			continue;
+		free_vectors(home, i);
+		return error;
+	}
+	return 0;
+}
+
+/**
+ * vgpu_linux_irq_fini() - give the vectors back; no handler runs any more afterwards
+ * @home: the home
+ */
+void vgpu_linux_irq_fini(struct vgpu_home *home)
+{
+	free_vectors(home, home->vectors);
+}

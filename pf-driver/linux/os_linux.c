@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The services of core/os.h in the kernel. All are called by the core, under home->lock, in process
+ * context. A device that reads as all ones is asked whether it is still there; if not, the flag
+ * makes vgpu_home_unlock() detach the core.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/ktime.h>
+#include <linux/poll.h>
+
+#include "pf-driver/linux/home.h"
+
+static struct vgpu_home *home_of(struct vgpu_os *os)
+{
+	return container_of(os, struct vgpu_home, os);
+}
+
+/**
+ * vgpu_linux_is_device_there() - does the PF answer?
+ * @home: the home
+ */
+bool vgpu_linux_is_device_there(struct vgpu_home *home)
+{
+	return !pci_channel_offline(home->pdev) && pci_device_is_present(home->pdev);
+}
+
+static int check_reachable(const struct vgpu_home *home)
+{
+	return home->is_device_lost || home->is_device_parked ? -ENODEV : 0;
+}
+
+/* all ones may be a value */
+static int check_answer(struct vgpu_home *home, u32 value)
+{
+	if (value != U32_MAX || vgpu_linux_is_device_there(home))
+		return 0;
+	home->is_device_lost = true;
+	return -ENODEV;
+}
+
+static int config_read_byte(struct vgpu_home *home, u32 offset, u32 *value)
+{
+	u8 byte = 0xff;
+	int error = pci_read_config_byte(home->pdev, (int)offset, &byte);
+
+	*value = byte;
+	return error;
+}
+
+static int config_read_word(struct vgpu_home *home, u32 offset, u32 *value)
+{
+	u16 word = 0xffff;
+	int error = pci_read_config_word(home->pdev, (int)offset, &word);
+
+	*value = word;
+	return error;
+}
+
+static int config_read(struct vgpu_os *os, u32 offset, u32 bytes, u32 *value)
+{
+	struct vgpu_home *home = home_of(os);
+	int error = check_reachable(home);
+
+	if (error)
+		return error;
+	if (bytes == 1)
+		error = config_read_byte(home, offset, value);
+	else if (bytes == 2)
+		error = config_read_word(home, offset, value);
+	else
+		error = pci_read_config_dword(home->pdev, (int)offset, value);
+	if (error)
+		return pcibios_err_to_errno(error);
+	return bytes == 4 ? check_answer(home, *value) : 0;
+}
+
+static int config_write(struct vgpu_os *os, u32 offset, u32 bytes, u32 value)
+{
+	struct vgpu_home *home = home_of(os);
+	int error = check_reachable(home);
+
+	if (error)
+		return error;
+	if (bytes == 1)
+		error = pci_write_config_byte(home->pdev, (int)offset, (u8)value);
+	else if (bytes == 2)
+		error = pci_write_config_word(home->pdev, (int)offset, (u16)value);
+	else
+		error = pci_write_config_dword(home->pdev, (int)offset, value);
+	return pcibios_err_to_errno(error);
+}
+
+static int mmio_read(struct vgpu_os *os, u32 reg, u32 *value)
+{
+	struct vgpu_home *home = home_of(os);
+	u64 offset = (u64)reg * sizeof(*value);
+	int error = check_reachable(home);
+
+	if (error)
+		return error;
+	if (offset + sizeof(*value) > home->registers_bytes)
+		return -EINVAL;
+	*value = readl(home->registers + offset);
+	return check_answer(home, *value);
+}
+
+static int mmio_write(struct vgpu_os *os, u32 reg, u32 value)
+{
+	struct vgpu_home *home = home_of(os);
+	u64 offset = (u64)reg * sizeof(value);
+	int error = check_reachable(home);
+
+	if (error)
+		return error;
+	if (offset + sizeof(value) > home->registers_bytes)
+		return -EINVAL;
+	writel(value, home->registers + offset);
+	return 0;
+}
+
+static int check_vram(const struct vgpu_home *home, u64 offset, u32 bytes)
+{
+	if (offset > home->vram_bytes || bytes > home->vram_bytes - offset)
+		return -ERANGE;
+	return check_reachable(home);
+}
+
+/* eight bytes at a time: every access may be a trap of tens of microseconds */
+static int vram_read(struct vgpu_os *os, u64 offset, void *data, u32 bytes)
+{
+	struct vgpu_home *home = home_of(os);
+	const void __iomem *from = home->vram + offset;
+	int error = check_vram(home, offset, bytes);
+	u32 done = 0;
+	u64 word;
+
+	if (error)
+		return error;
+	for (; IS_ALIGNED(offset, sizeof(word)) && bytes - done >= sizeof(word);
+	     done += sizeof(word)) {
+		word = __raw_readq(from + done);
+		memcpy((u8 *)data + done, &word, sizeof(word));
+	}
+	memcpy_fromio((u8 *)data + done, from + done, bytes - done);
+	return 0;
+}
+
+static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 bytes)
+{
+	struct vgpu_home *home = home_of(os);
+	void __iomem *to = home->vram + offset;
+	int error = check_vram(home, offset, bytes);
+	u32 done = 0;
+	u64 word;
+
+	if (error)
+		return error;
+	for (; IS_ALIGNED(offset, sizeof(word)) && bytes - done >= sizeof(word);
+	     done += sizeof(word)) {
+		memcpy(&word, (const u8 *)data + done, sizeof(word));
+		__raw_writeq(word, to + done);
+	}
+	memcpy_toio(to + done, (const u8 *)data + done, bytes - done);
+	/* write-combined: out before the register write that tells of it */
+	wmb();
+	return 0;
+}
+
+static int dma_alloc(struct vgpu_os *os, u32 bytes, struct vgpu_os_dma *dma)
+{
+	struct vgpu_home *home = home_of(os);
+	dma_addr_t bus;
+
+	/* megabytes in one piece may not be there; the core says what it was for */
+	dma->cpu = dma_alloc_coherent(&home->pdev->dev, bytes, &bus, GFP_KERNEL | __GFP_NOWARN);
+	if (!dma->cpu)
+		return -ENOMEM;
+	dma->bus = bus;
+	dma->bytes = bytes;
+	return 0;
+}
+
+static void dma_free(struct vgpu_os *os, struct vgpu_os_dma *dma)
+{
+	dma_free_coherent(&home_of(os)->pdev->dev, dma->bytes, dma->cpu, (dma_addr_t)dma->bus);
+	dma->cpu = NULL;
+}
+
+static u64 now_ns(struct vgpu_os *os)
+{
+	return ktime_get_ns();
+}
+
+static void timer_arm(struct vgpu_os *os, u64 deadline_ns)
+{
+	vgpu_home_arm_timer(home_of(os), deadline_ns);
+}
+
+static void events_notify(struct vgpu_os *os)
+{
+	struct vgpu_home *home = home_of(os);
+
+	WRITE_ONCE(home->event_seq, home->pf->event_seq);
+	wake_up_interruptible_poll(&home->event_wait, EPOLLIN | EPOLLRDNORM);
+}
+
+static void log_line(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text)
+{
+	struct device *dev = &home_of(os)->pdev->dev;
+
+	if (level == VGPU_OS_LOG_ERROR)
+		dev_err(dev, "%s\n", text);
+	else if (level == VGPU_OS_LOG_WARNING)
+		dev_warn(dev, "%s\n", text);
+	else if (level == VGPU_OS_LOG_INFO)
+		dev_info(dev, "%s\n", text);
+	else
+		dev_dbg(dev, "%s\n", text);
+}
+
+static s64 stream_write(struct vgpu_os *os, const void *data, u32 bytes)
+{
+	return vgpu_client_stream_write(home_of(os), data, bytes);
+}
+
+static s64 stream_read(struct vgpu_os *os, void *data, u32 bytes)
+{
+	return vgpu_client_stream_read(home_of(os), data, bytes);
+}
+
+static void request_done(struct vgpu_os *os, u64 token, int error, const char *message)
+{
+	vgpu_client_done(home_of(os), token, error, message);
+}
+
+const struct vgpu_os_ops vgpu_linux_os_ops = {
+	.config_read = config_read,
+	.config_write = config_write,
+	.mmio_read = mmio_read,
+	.mmio_write = mmio_write,
+	.vram_read = vram_read,
+	.vram_write = vram_write,
+	.dma_alloc = dma_alloc,
+	.dma_free = dma_free,
+	.now_ns = now_ns,
+	.timer_arm = timer_arm,
+	.events_notify = events_notify,
+	.log = log_line,
+	.stream_write = stream_write,
+	.stream_read = stream_read,
+	.request_done = request_done,
+};

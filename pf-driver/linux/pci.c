@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The PCI driver: probe and remove, suspend, resets by others, errors of the bus.
+ *
+ * remove() is always safe: nodes and sysfs go first, then the VFs' functions, then requests are
+ * ended with -ENODEV, then the device is let go. VFs with resources stay provisioned on it, and the
+ * next probe adopts them. Open files keep the home's memory, nothing else. The module itself cannot
+ * be unloaded while files are open or a VF is in use.
+ */
+#include <linux/aer.h>
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+
+#include "pf-driver/hw/pci.h"
+#include "pf-driver/linux/home.h"
+
+#define DMA_BITS	   48
+#define TIME_SCALE_MAX	   1000u
+#define MAX_GAP_DEFAULT_MS 60u
+
+static bool unsafe_silicon;
+module_param(unsafe_silicon, bool, 0444);
+MODULE_PARM_DESC(unsafe_silicon, "drive PFs that are not softgpu; may hang machine and GPU");
+
+static unsigned int time_scale = 1;
+module_param(time_scale, uint, 0444);
+MODULE_PARM_DESC(time_scale, "factor on waits for guests, 1 to 1000");
+
+static unsigned int max_gap_ms = MAX_GAP_DEFAULT_MS;
+module_param(max_gap_ms, uint, 0444);
+MODULE_PARM_DESC(max_gap_ms, "longest time a VF with work is off the engine (0: no limit)");
+
+/**
+ * vgpu_pci_time_scale() - the module parameter, within its bounds
+ */
+u32 vgpu_pci_time_scale(void)
+{
+	return clamp(time_scale, 1u, TIME_SCALE_MAX);
+}
+
+/**
+ * vgpu_pci_max_gap_ms() - the module parameter
+ */
+u32 vgpu_pci_max_gap_ms(void)
+{
+	return max_gap_ms;
+}
+
+static int check_silicon(struct pci_dev *pdev)
+{
+	bool is_ours = pdev->subsystem_vendor == VGPU_PCI_SUBVENDOR_PF &&
+		       pdev->subsystem_device == VGPU_PCI_SUBDEVICE_PF;
+
+	if (is_ours || unsafe_silicon)
+		return 0;
+	/* silent: the driver that is meant for it comes next */
+	return -ENODEV;
+}
+
+/* ---- chores: what must not be done under the core's lock ---- */
+
+/* the module stays while somebody would miss it */
+static void pin_module(struct vgpu_home *home)
+{
+	bool is_used = false;
+
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		is_used |= vgpu_policy_is_in_use(home, i);
+	if (is_used && !home->is_pinned)
+		home->is_pinned = try_module_get(THIS_MODULE);
+	if (!is_used && home->is_pinned) {
+		home->is_pinned = false;
+		module_put(THIS_MODULE);
+	}
+}
+
+static void do_chores(struct work_struct *work)
+{
+	struct vgpu_home *home = container_of(work, struct vgpu_home, chores);
+
+	mutex_lock(&home->admin);
+	if (!READ_ONCE(home->is_gone) && !home->is_sysfs_gone) {
+		vgpu_sysfs_tell(home);
+		vgpu_sriov_hand_over(home);
+		pin_module(home);
+	}
+	mutex_unlock(&home->admin);
+}
+
+/* ---- probe and remove ---- */
+
+static int map_bars(struct vgpu_home *home)
+{
+	struct pci_dev *pdev = home->pdev;
+
+	home->registers_bytes = pci_resource_len(pdev, VGPU_BAR_REGISTERS);
+	home->vram_bytes = pci_resource_len(pdev, VGPU_BAR_VRAM);
+	if (!home->registers_bytes || !home->vram_bytes) {
+		dev_err(&pdev->dev, "BAR0 or BAR5 has no address: not enough MMIO space\n");
+		return -ENODEV;
+	}
+	home->registers =
+		ioremap(pci_resource_start(pdev, VGPU_BAR_REGISTERS), home->registers_bytes);
+	if (!home->registers)
+		return -ENOMEM;
+	home->vram = ioremap_wc(pci_resource_start(pdev, VGPU_BAR_VRAM), home->vram_bytes);
+	if (home->vram)
+		return 0;
+	iounmap(home->registers);
+	return -ENOMEM;
+}
+
+static void unmap_bars(struct vgpu_home *home)
+{
+	iounmap(home->vram);
+	iounmap(home->registers);
+}
+
+static int enable_device(struct vgpu_home *home)
+{
+	struct pci_dev *pdev = home->pdev;
+	int error = pci_enable_device(pdev);
+
+	if (error)
+		return error;
+	error = pci_request_regions(pdev, VGPU_DRIVER_NAME);
+	if (error)
+		goto disable;
+	error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(DMA_BITS));
+	if (!error)
+		error = map_bars(home);
+	if (error)
+		goto release;
+	pci_set_master(pdev);
+	return 0;
+release:
+	pci_release_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	return error;
+}
+
+static void disable_device(struct vgpu_home *home)
+{
+	pci_clear_master(home->pdev);
+	unmap_bars(home);
+	pci_release_regions(home->pdev);
+	pci_disable_device(home->pdev);
+}
+
+static int attach(struct vgpu_home *home)
+{
+	int error;
+
+	vgpu_home_lock(home);
+	error = vgpu_pf_attach(home->pf);
+	if (error)
+		dev_err(&home->pdev->dev, "%s\n", home->pf->message);
+	vgpu_home_unlock(home);
+	return error;
+}
+
+static void stop_core(struct vgpu_home *home)
+{
+	vgpu_linux_irq_fini(home);
+	vgpu_home_stop(home);
+	cancel_work_sync(&home->chores);
+	if (home->is_pinned)
+		module_put(THIS_MODULE);
+	home->is_pinned = false;
+}
+
+static int start_core(struct vgpu_home *home)
+{
+	int error = vgpu_home_start(home);
+
+	if (error)
+		return error;
+	error = vgpu_linux_irq_init(home);
+	if (error) {
+		vgpu_home_stop(home);
+		return error;
+	}
+	error = attach(home);
+	if (error)
+		stop_core(home);
+	return error;
+}
+
+static int offer(struct vgpu_home *home)
+{
+	int error = vgpu_sysfs_add(home);
+
+	if (!error)
+		error = vgpu_sriov_init(home);
+	if (error)
+		goto remove_sysfs;
+	error = vgpu_chardev_add(home);
+	if (error)
+		goto stop_sriov;
+	vgpu_debugfs_add(home);
+	return 0;
+stop_sriov:
+	vgpu_sriov_fini(home);
+remove_sysfs:
+	vgpu_sysfs_remove(home);
+	return error;
+}
+
+static int start_home(struct vgpu_home *home)
+{
+	int error = enable_device(home);
+
+	if (error)
+		return error;
+	INIT_WORK(&home->chores, do_chores);
+	pci_set_drvdata(home->pdev, home);
+	error = start_core(home);
+	if (error)
+		goto disable;
+	error = offer(home);
+	if (error)
+		goto stop;
+	pci_save_state(home->pdev);
+	return 0;
+stop:
+	stop_core(home);
+disable:
+	disable_device(home);
+	return error;
+}
+
+static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct vgpu_home *home;
+	int error = check_silicon(pdev);
+
+	if (error)
+		return error;
+	home = vgpu_chardev_make_home(pdev);
+	if (IS_ERR(home))
+		return PTR_ERR(home);
+	error = start_home(home);
+	if (error) {
+		pci_set_drvdata(pdev, NULL);
+		put_device(home->device);
+	}
+	return error;
+}
+
+static void remove(struct pci_dev *pdev)
+{
+	struct vgpu_home *home = pci_get_drvdata(pdev);
+
+	vgpu_debugfs_remove(home);
+	vgpu_chardev_remove(home);
+	vgpu_sriov_fini(home);
+	vgpu_sysfs_remove(home);
+	stop_core(home);
+	disable_device(home);
+	pci_set_drvdata(pdev, NULL);
+	put_device(home->device);
+}
+
+/* the next kernel must not find a device that writes to its memory */
+static void shutdown(struct pci_dev *pdev)
+{
+	struct vgpu_home *home = pci_get_drvdata(pdev);
+
+	vgpu_home_lock(home);
+	pci_clear_master(pdev);
+	vgpu_pf_leave(home->pf);
+	home->is_device_parked = true;
+	vgpu_home_unlock(home);
+}
+
+/* ---- power, resets, errors ---- */
+
+/* a guest's VRAM would not survive: then the machine stays awake */
+static int suspend(struct device *dev)
+{
+	struct vgpu_home *home = dev_get_drvdata(dev);
+
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (vgpu_policy_is_in_use(home, i)) {
+			dev_warn(dev, "VF%u is in use: not suspended\n", i);
+			return -EBUSY;
+		}
+	vgpu_home_park(home);
+	return 0;
+}
+
+static int resume(struct device *dev)
+{
+	return vgpu_home_unpark(dev_get_drvdata(dev));
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(power_operations, suspend, resume);
+
+static void reset_prepare(struct pci_dev *pdev)
+{
+	vgpu_home_park(pci_get_drvdata(pdev));
+}
+
+static void reset_done(struct pci_dev *pdev)
+{
+	vgpu_home_unpark(pci_get_drvdata(pdev));
+}
+
+static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	vgpu_home_park(pci_get_drvdata(pdev));
+	if (state == pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_disable_device(pdev);
+	return PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t slot_reset(struct pci_dev *pdev)
+{
+	if (pci_enable_device(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void error_resume(struct pci_dev *pdev)
+{
+	vgpu_home_unpark(pci_get_drvdata(pdev));
+}
+
+static const struct pci_error_handlers error_handlers = {
+	.error_detected = error_detected,
+	.slot_reset = slot_reset,
+	.resume = error_resume,
+	.reset_prepare = reset_prepare,
+	.reset_done = reset_done,
+};
+
+/* only ours stand in the module's aliases: real silicon does not load it */
+static const struct pci_device_id our_ids[] = {
+	{PCI_DEVICE_SUB(VGPU_PCI_VENDOR_ATI, VGPU_PCI_DEVICE_PF, VGPU_PCI_SUBVENDOR_PF,
+			VGPU_PCI_SUBDEVICE_PF)},
+	{},
+};
+MODULE_DEVICE_TABLE(pci, our_ids);
+
+static const struct pci_device_id all_ids[] = {
+	{PCI_DEVICE(VGPU_PCI_VENDOR_ATI, VGPU_PCI_DEVICE_PF)},
+	{},
+};
+
+static struct pci_driver driver = {
+	.name = VGPU_DRIVER_NAME,
+	.id_table = all_ids,
+	.probe = probe,
+	.remove = remove,
+	.shutdown = shutdown,
+	.sriov_configure = vgpu_sriov_configure,
+	.err_handler = &error_handlers,
+	.driver.pm = pm_sleep_ptr(&power_operations),
+};
+
+static int __init vgpu_pf_module_init(void)
+{
+	int error = vgpu_chardev_init();
+
+	if (error)
+		return error;
+	vgpu_debugfs_init();
+	error = pci_register_driver(&driver);
+	if (error) {
+		vgpu_debugfs_exit();
+		vgpu_chardev_exit();
+	}
+	return error;
+}
+module_init(vgpu_pf_module_init);
+
+static void __exit vgpu_pf_module_exit(void)
+{
+	pci_unregister_driver(&driver);
+	vgpu_debugfs_exit();
+	vgpu_chardev_exit();
+}
+module_exit(vgpu_pf_module_exit);
+
+MODULE_DESCRIPTION("vgpu PF driver: partitions an SR-IOV GPU");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Policy without a policy writer: what sysfs is told when nobody holds the lease.
+ *
+ * With a lease every write becomes an event for its holder and nothing else happens here. Without
+ * one, the first write makes this file plan the run table from then on: each VF gets one entry, its
+ * quantum times its weight, bounded by its percentages, and shrunk until nobody is off the engine
+ * for longer than max_gap_ms. That is a plan made once: caps, floors and weights hold while all VFs
+ * have work. What vgpud does beyond that (debits, idle shares) needs vgpud.
+ *
+ * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions all in equal parts if
+ * nothing was provisioned before, and takes back just that. A release begun here is also confirmed
+ * here (confirms_scrub): SCRUB_DURABLE exists so that a record on disk never says less than the
+ * device; without vgpud there is no such record, and all VRAM that a new core finds without an
+ * owner counts as dirty. A release asked for through the char device stays its client's to confirm.
+ *
+ * All of this under home->admin; the core's lock is taken inside, for each step.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "pf-driver/hw/vf_page_table.h"
+#include "pf-driver/linux/home.h"
+
+#define QUANTUM_DEFAULT_US 6000u
+#define QUANTUM_MIN_US	   500u
+#define QUANTUM_MAX_US	   1000000u
+#define WEIGHT_DEFAULT	   100u
+#define WEIGHT_MAX	   10000u
+#define PREEMPT_MAX_US	   100000000u
+/* to release and to scrub one VF; far more than a device needs */
+#define RELEASE_TIMEOUT_S 60u
+
+/**
+ * vgpu_policy_init() - nobody has said anything yet
+ * @home: the home
+ */
+void vgpu_policy_init(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
+		home->vfs[i].policy =
+			(struct vgpu_policy){.weight = WEIGHT_DEFAULT, .max_pct = 100};
+}
+
+/* ---- the fallback run table ---- */
+
+static u64 wanted_us(const struct vgpu_policy *policy)
+{
+	u64 quantum_us = policy->exec_quantum_ms ? (u64)policy->exec_quantum_ms * USEC_PER_MSEC
+						 : QUANTUM_DEFAULT_US;
+
+	return quantum_us * policy->weight / WEIGHT_DEFAULT;
+}
+
+static u64 bounded_us(const struct vgpu_policy *policy, u64 cycle_us)
+{
+	u64 quantum_us = wanted_us(policy);
+
+	quantum_us = max(quantum_us, cycle_us * policy->min_pct / 100);
+	return min(quantum_us, cycle_us * policy->max_pct / 100);
+}
+
+static u32 shrunk_us(const struct vgpu_home *home, u64 quantum_us, u64 cycle_us)
+{
+	u64 most_us = (u64)home->pf->params.max_gap_ms * USEC_PER_MSEC;
+
+	if (most_us && cycle_us > most_us)
+		quantum_us = quantum_us * most_us / cycle_us;
+	return (u32)clamp_t(u64, quantum_us, QUANTUM_MIN_US, QUANTUM_MAX_US);
+}
+
+static void fill_table(const struct vgpu_home *home, struct vgpu_pf_run_table *table)
+{
+	u32 count = home->pf->device.total_vfs;
+	u64 wanted_cycle_us = 0, cycle_us = 0;
+
+	for (u32 i = 1; i <= count; i++)
+		wanted_cycle_us += wanted_us(&home->vfs[i].policy);
+	for (u32 i = 1; i <= count; i++)
+		cycle_us += bounded_us(&home->vfs[i].policy, wanted_cycle_us);
+	for (u32 i = 1; i <= count; i++) {
+		const struct vgpu_policy *policy = &home->vfs[i].policy;
+		struct vgpu_pf_run_entry entry = {.vf = i};
+
+		entry.quantum_us = shrunk_us(home, bounded_us(policy, wanted_cycle_us), cycle_us);
+		table->entries[table->count++] = entry;
+		if (policy->priority == VGPU_PRIORITY_HIGH)
+			table->reserve[table->reserve_count++] = entry;
+	}
+	table->flags = home->is_strict ? VGPU_PF_TABLE_STRICT : 0;
+}
+
+static int plan_table(struct vgpu_home *home)
+{
+	struct vgpu_pf_run_table *table = kvzalloc(2 * sizeof(*table), GFP_KERNEL);
+	int error;
+
+	if (!table)
+		return -ENOMEM;
+	error = vgpu_home_request(home, VGPU_PF_OP_GET_RUN_TABLE, &table[1]);
+	table->size = sizeof(*table);
+	table->generation = table[1].generation + 1;
+	fill_table(home, table);
+	if (!error)
+		error = vgpu_home_request(home, VGPU_PF_OP_SET_RUN_TABLE, table);
+	kvfree(table);
+	return error;
+}
+
+/* ---- VRAM ---- */
+
+static bool is_in_state(struct vgpu_home *home, u32 vf, enum vgpu_pf_vf_state state)
+{
+	return READ_ONCE(home->is_gone) || READ_ONCE(home->vfs[vf].seen_state) == state;
+}
+
+/**
+ * vgpu_policy_quota() - VRAM of a VF
+ * @home: the home
+ * @vf: number
+ *
+ * Return: bytes; 0 if it has none any more.
+ */
+u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf)
+{
+	const struct vgpu_vf *core = &home->pf->vfs[vf];
+	u64 bytes = 0;
+
+	vgpu_home_lock(home);
+	if (core->state != VGPU_PF_VF_ABSENT && core->state != VGPU_PF_VF_SCRUBBING)
+		bytes = core->config.vram_bytes;
+	vgpu_home_unlock(home);
+	return bytes;
+}
+
+/**
+ * vgpu_policy_preempt_timeout() - how long a VF may take to leave the engine
+ * @home: the home
+ * @vf: number
+ *
+ * Return: us; 0: default.
+ */
+u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
+{
+	const struct vgpu_vf *core = &home->pf->vfs[vf];
+	u32 timeout_us;
+
+	vgpu_home_lock(home);
+	timeout_us = vgpu_vf_is_provisioned(core) ? core->config.preempt_timeout_us
+						  : home->vfs[vf].policy.preempt_timeout_us;
+	vgpu_home_unlock(home);
+	return timeout_us;
+}
+
+static int start_release(struct vgpu_home *home, u32 vf)
+{
+	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf};
+	enum vgpu_pf_vf_state state;
+	int error;
+
+	vgpu_home_lock(home);
+	state = home->pf->vfs[vf].state;
+	home->vfs[vf].confirms_scrub = state != VGPU_PF_VF_ABSENT;
+	vgpu_home_unlock(home);
+	if (state == VGPU_PF_VF_ABSENT || state == VGPU_PF_VF_SCRUBBING)
+		return 0;
+	error = vgpu_home_request(home, VGPU_PF_OP_RELEASE, &ref);
+	if (error) {
+		vgpu_home_lock(home);
+		home->vfs[vf].confirms_scrub = false;
+		vgpu_home_unlock(home);
+	}
+	return error;
+}
+
+static int wait_absent(struct vgpu_home *home, u32 vf)
+{
+	long left = wait_event_killable_timeout(home->state_wait,
+						is_in_state(home, vf, VGPU_PF_VF_ABSENT),
+						(long)msecs_to_jiffies(RELEASE_TIMEOUT_S * 1000));
+
+	if (READ_ONCE(home->is_gone))
+		return -ENODEV;
+	return left > 0 ? 0 : left == 0 ? -ETIMEDOUT : -EINTR;
+}
+
+static int release(struct vgpu_home *home, u32 vf)
+{
+	int error = start_release(home, vf);
+
+	return error ? error : wait_absent(home, vf);
+}
+
+static int provision(struct vgpu_home *home, u32 vf, u64 bytes)
+{
+	struct vgpu_pf_provision request = {
+		.size = sizeof(request),
+		.vf = vf,
+		.vram_bytes = bytes,
+		.preempt_timeout_us = home->vfs[vf].policy.preempt_timeout_us,
+	};
+
+	return vgpu_home_request(home, VGPU_PF_OP_PROVISION, &request);
+}
+
+/**
+ * vgpu_policy_is_in_use() - would somebody miss this VF's resources?
+ * @home: the home
+ * @vf: number
+ */
+bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf)
+{
+	const struct vgpu_vf *core = &home->pf->vfs[vf];
+	bool is_used;
+
+	vgpu_home_lock(home);
+	is_used = home->vfs[vf].is_open || core->control.driver_loaded;
+	vgpu_home_unlock(home);
+	return is_used || vgpu_sriov_is_busy(home, vf);
+}
+
+static int set_quota(struct vgpu_home *home, u32 vf, u64 bytes)
+{
+	u64 before = vgpu_policy_quota(home, vf);
+	int error;
+
+	bytes = round_up(bytes, VGPU_VRAM_UNIT_BYTES);
+	if (bytes == before && bytes)
+		return 0;
+	if (vgpu_policy_is_in_use(home, vf))
+		return -EBUSY;
+	error = release(home, vf);
+	home->vfs[vf].is_auto = false;
+	if (!error && bytes)
+		error = provision(home, vf, bytes);
+	/* as it was, if it can be had */
+	if (error && bytes && before)
+		provision(home, vf, before);
+	return error;
+}
+
+static bool is_anything_provisioned(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (vgpu_policy_quota(home, i))
+			return true;
+	return false;
+}
+
+/* the same for the same device and count, whatever happened before */
+static u64 fair_bytes(const struct vgpu_home *home, u32 count)
+{
+	const struct vgpu_pf_device *device = &home->pf->device;
+	u64 share = (device->vram_bytes - VGPU_VRAM_UNIT_BYTES) / count;
+
+	if (share < VGPU_VRAM_UNIT_BYTES)
+		return 0;
+	return min_t(u64, rounddown_pow_of_two(share), device->aperture_bytes);
+}
+
+/**
+ * vgpu_policy_provision_fair() - equal parts of VRAM for VFs 1 to count
+ * @home: the home
+ * @count: how many VFs are about to be enabled
+ *
+ * Nothing happens if a VF has resources already, or a lease holder decides. A device too small for
+ * so many equal parts leaves its VFs without: they can be enabled all the same.
+ */
+int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
+{
+	u64 bytes = fair_bytes(home, count);
+	int error = 0;
+
+	if (READ_ONCE(home->lease_holder) || is_anything_provisioned(home))
+		return 0;
+	if (bytes == 0) {
+		dev_warn(&home->pdev->dev, "%u VFs are too many for equal parts of %llu MiB\n",
+			 count, home->pf->device.vram_bytes >> 20);
+		return 0;
+	}
+	for (u32 i = 1; !error && i <= count; i++) {
+		error = release(home, i);
+		if (!error)
+			error = provision(home, i, bytes);
+		home->vfs[i].is_auto = error == 0;
+	}
+	if (error)
+		vgpu_policy_release_auto(home);
+	return error;
+}
+
+/**
+ * vgpu_policy_release_auto() - take back what numvfs gave
+ * @home: the home
+ */
+void vgpu_policy_release_auto(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (home->vfs[i].is_auto && start_release(home, i))
+			dev_err(&home->pdev->dev, "VF%u: was not released\n", i);
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (home->vfs[i].is_auto) {
+			home->vfs[i].is_auto = false;
+			wait_absent(home, i);
+		}
+}
+
+/* ---- writes ---- */
+
+static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
+{
+	int error = 0;
+
+	vgpu_home_lock(home);
+	if (!home->is_gone && vgpu_vf_is_provisioned(&home->pf->vfs[vf]))
+		error = vgpu_pf_set_preempt_timeout(home->pf, vf, (u32)value);
+	vgpu_home_unlock(home);
+	if (!error)
+		home->vfs[vf].policy.preempt_timeout_us = (u32)value;
+	return error;
+}
+
+static int set_priority(struct vgpu_home *home, u32 vf, u64 value)
+{
+	home->vfs[vf].policy.priority = (enum vgpu_priority)value;
+	return 0;
+}
+
+static u32 sum_of_floors(const struct vgpu_home *home, u32 except)
+{
+	u32 sum = 0;
+
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		sum += i == except ? 0 : home->vfs[i].policy.min_pct;
+	return sum;
+}
+
+static int set_min_pct(struct vgpu_home *home, u32 vf, u64 value)
+{
+	struct vgpu_policy *policy = &home->vfs[vf].policy;
+
+	if (value > policy->max_pct)
+		return -EINVAL;
+	if (sum_of_floors(home, vf) + value > 100)
+		return -ENOSPC;
+	policy->min_pct = (u32)value;
+	return 0;
+}
+
+static int set_max_pct(struct vgpu_home *home, u32 vf, u64 value)
+{
+	struct vgpu_policy *policy = &home->vfs[vf].policy;
+
+	if (value < policy->min_pct)
+		return -EINVAL;
+	policy->max_pct = (u32)value;
+	return 0;
+}
+
+static int set_weight(struct vgpu_home *home, u32 vf, u64 value)
+{
+	home->vfs[vf].policy.weight = (u32)value;
+	return 0;
+}
+
+static int set_quantum(struct vgpu_home *home, u32 vf, u64 value)
+{
+	home->vfs[vf].policy.exec_quantum_ms = (u32)value;
+	return 0;
+}
+
+struct policy_row {
+	u64 least, most;
+	int (*set)(struct vgpu_home *home, u32 vf, u64 value);
+	bool is_of_table; /* the run table is planned anew */
+};
+
+static const struct policy_row rows[] = {
+	[VGPU_PF_POLICY_EXEC_QUANTUM_MS] = {0, QUANTUM_MAX_US / USEC_PER_MSEC, set_quantum, true},
+	[VGPU_PF_POLICY_PREEMPT_TIMEOUT_US] = {0, PREEMPT_MAX_US, set_preempt_timeout, false},
+	[VGPU_PF_POLICY_SCHED_PRIORITY] = {0, VGPU_PRIORITY_HIGH, set_priority, true},
+	[VGPU_PF_POLICY_VRAM_QUOTA] = {0, U64_MAX - VGPU_VRAM_UNIT_BYTES, set_quota, false},
+	[VGPU_PF_POLICY_WEIGHT] = {1, WEIGHT_MAX, set_weight, true},
+	[VGPU_PF_POLICY_MIN_PCT] = {0, 100, set_min_pct, true},
+	[VGPU_PF_POLICY_MAX_PCT] = {1, 100, set_max_pct, true},
+};
+
+/* turns that are kept while idle are for all VFs or none, an advance never for all */
+static int check(u32 vf, enum vgpu_pf_policy policy, u64 value)
+{
+	u64 refused = vf == VGPU_ALL_VFS ? VGPU_PRIORITY_HIGH : VGPU_PRIORITY_NORMAL;
+
+	if (value < rows[policy].least || value > rows[policy].most)
+		return -EINVAL;
+	return policy == VGPU_PF_POLICY_SCHED_PRIORITY && value == refused ? -EPERM : 0;
+}
+
+/* true: the lease holder was told, and decides */
+static bool tell_lease_holder(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+{
+	bool is_told;
+
+	vgpu_home_lock(home);
+	is_told = home->lease_holder && !home->is_gone;
+	if (is_told)
+		vgpu_pf_report_policy(home->pf, vf == VGPU_ALL_VFS ? 0 : vf, policy, value);
+	vgpu_home_unlock(home);
+	return is_told;
+}
+
+static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vgpu_pf_policy policy,
+		   u64 value)
+{
+	int error = 0;
+
+	if (policy == VGPU_PF_POLICY_SCHED_PRIORITY) {
+		home->is_strict = value == VGPU_PRIORITY_NORMAL;
+		value = VGPU_PRIORITY_LOW;
+	}
+	for (u32 i = 1; !error && i <= home->pf->device.total_vfs; i++)
+		error = row->set(home, i, value);
+	return error;
+}
+
+/**
+ * vgpu_policy_write() - sysfs was told a policy
+ * @home: the home; home->admin is held
+ * @vf: number, or VGPU_ALL_VFS
+ * @policy: what
+ * @value: in the unit of the file
+ *
+ * Return: 0, or a negative errno for write(2).
+ */
+int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+{
+	const struct policy_row *row = &rows[policy];
+	int error = check(vf, policy, value);
+
+	if (error)
+		return error;
+	if (tell_lease_holder(home, vf, policy, value))
+		return 0;
+	error = vf == VGPU_ALL_VFS ? set_all(home, row, policy, value) : row->set(home, vf, value);
+	if (error || !row->is_of_table)
+		return error;
+	return plan_table(home);
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * VFs as PCI functions: sriov_numvfs, and who gets a function.
+ *
+ * A function that appears is given to nobody (driver_override "none"), so no driver is probed while
+ * its VF has no resources. When the VF is provisioned it goes to whom "handover" names. Functions
+ * come and go through the PCI bus' notifier, which runs under the driver core's locks and therefore
+ * takes functions_lock only.
+ */
+#include <linux/device.h>
+#include <linux/kmod.h>
+#include <linux/module.h>
+
+#include "pf-driver/hw/pci.h"
+#include "pf-driver/linux/compat.h"
+#include "pf-driver/linux/home.h"
+
+#define OVERRIDE_NOBODY "none"
+
+static const char *const overrides[VGPU_HANDOVERS] = {
+	[VGPU_HANDOVER_NONE] = OVERRIDE_NOBODY,
+	[VGPU_HANDOVER_VFIO] = "vfio-pci",
+	[VGPU_HANDOVER_HOST] = NULL,
+};
+
+/* ---- functions ---- */
+
+static struct pci_dev *get_function(struct vgpu_home *home, u32 vf)
+{
+	struct pci_dev *function;
+
+	spin_lock(&home->functions_lock);
+	function = pci_dev_get(home->vfs[vf].function);
+	spin_unlock(&home->functions_lock);
+	return function;
+}
+
+static void set_function(struct vgpu_home_vf *vf, struct pci_dev *function)
+{
+	struct pci_dev *before;
+
+	spin_lock(&vf->home->functions_lock);
+	before = vf->function;
+	vf->function = pci_dev_get(function);
+	spin_unlock(&vf->home->functions_lock);
+	pci_dev_put(before);
+}
+
+static struct vgpu_home_vf *vf_of(struct vgpu_home *home, struct pci_dev *function)
+{
+	int id;
+
+	if (!function->is_virtfn || pci_physfn(function) != home->pdev)
+		return NULL;
+	id = pci_iov_vf_id(function);
+	if (id < 0 || id >= (int)VGPU_PF_MAX_VFS)
+		return NULL;
+	return &home->vfs[id + 1];
+}
+
+static int on_bus_event(struct notifier_block *block, unsigned long action, void *data)
+{
+	struct vgpu_home *home = container_of(block, struct vgpu_home, bus_notifier);
+	struct pci_dev *function = to_pci_dev(data);
+	struct vgpu_home_vf *vf;
+
+	if (action != BUS_NOTIFY_ADD_DEVICE && action != BUS_NOTIFY_REMOVED_DEVICE)
+		return NOTIFY_DONE;
+	vf = vf_of(home, function);
+	if (!vf)
+		return NOTIFY_DONE;
+	if (action == BUS_NOTIFY_REMOVED_DEVICE) {
+		set_function(vf, NULL);
+		return NOTIFY_OK;
+	}
+	/* before any driver is asked */
+	if (vgpu_set_driver_override(function, OVERRIDE_NOBODY))
+		dev_warn(&home->pdev->dev, "VF%u: drivers may be probed early\n", vf->number);
+	set_function(vf, function);
+	return NOTIFY_OK;
+}
+
+/* ---- handover ---- */
+
+static const char *wanted_override(const struct vgpu_home_vf *vf)
+{
+	enum vgpu_pf_vf_state state = READ_ONCE(vf->seen_state);
+	bool has_resources = state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING;
+
+	return has_resources ? overrides[vf->handover] : OVERRIDE_NOBODY;
+}
+
+static bool is_bound(struct pci_dev *function)
+{
+	return READ_ONCE(function->dev.driver) != NULL;
+}
+
+/* gives the function to whom it shall go; one that has a driver already keeps it */
+static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
+{
+	int error;
+
+	if (is_bound(function))
+		return;
+	error = vgpu_set_driver_override(function, wanted_override(vf));
+	if (!error)
+		error = device_attach(&function->dev);
+	if (error < 0)
+		dev_warn(&vf->home->pdev->dev, "VF%u: could not be handed over (%d)\n", vf->number,
+			 error);
+}
+
+/**
+ * vgpu_sriov_hand_over() - VFs may have got or lost their resources
+ * @home: the home; home->admin is held
+ */
+void vgpu_sriov_hand_over(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		struct pci_dev *function = get_function(home, i);
+
+		/* whoever has changed the override since may keep the function */
+		if (function && home->vfs[i].handover != VGPU_HANDOVER_NONE)
+			hand_over(&home->vfs[i], function);
+		pci_dev_put(function);
+	}
+}
+
+/**
+ * vgpu_sriov_is_busy() - does somebody use the function?
+ * @home: the home
+ * @vf: number
+ *
+ * A driver that only waits, as vfio-pci does until it is opened, does not count.
+ */
+bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf)
+{
+	struct pci_dev *function = get_function(home, vf);
+	bool is_busy = false;
+
+	if (!function)
+		return false;
+	is_busy = (is_bound(function) && pci_is_enabled(function)) ||
+		  (function->dev_flags & PCI_DEV_FLAGS_ASSIGNED);
+	pci_dev_put(function);
+	return is_busy;
+}
+
+static int check_handover(struct vgpu_home *home, enum vgpu_handover handover)
+{
+	if (handover != VGPU_HANDOVER_VFIO)
+		return 0;
+	/* without one, a guest's DMA would reach all of the host */
+	if (!device_iommu_mapped(&home->pdev->dev))
+		return -EOPNOTSUPP;
+	request_module("vfio-pci");
+	return 0;
+}
+
+/**
+ * vgpu_sriov_set_handover() - decide who gets a VF's function
+ * @home: the home; home->admin is held
+ * @vf: number
+ * @handover: who
+ *
+ * Return: 0, -EBUSY while the function is in use, -EOPNOTSUPP for vfio-pci without an IOMMU.
+ */
+int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover handover)
+{
+	struct pci_dev *function;
+	int error = check_handover(home, handover);
+
+	if (error)
+		return error;
+	if (vgpu_sriov_is_busy(home, vf))
+		return -EBUSY;
+	home->vfs[vf].handover = handover;
+	function = get_function(home, vf);
+	if (!function)
+		return 0;
+	device_release_driver(&function->dev);
+	hand_over(&home->vfs[vf], function);
+	pci_dev_put(function);
+	return 0;
+}
+
+/* ---- numvfs ---- */
+
+static void link_functions(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		struct pci_dev *function = get_function(home, i);
+		struct kobject *dir = vgpu_sysfs_kobject(home->vfs[i].dir);
+
+		if (function && dir && !home->vfs[i].has_link)
+			home->vfs[i].has_link =
+				sysfs_create_link(dir, &function->dev.kobj, "device") == 0;
+		pci_dev_put(function);
+	}
+}
+
+static void unlink_functions(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		struct kobject *dir = vgpu_sysfs_kobject(home->vfs[i].dir);
+
+		if (home->vfs[i].has_link && dir)
+			sysfs_remove_link(dir, "device");
+		home->vfs[i].has_link = false;
+	}
+}
+
+static int enable(struct vgpu_home *home, int count)
+{
+	int error = vgpu_policy_provision_fair(home, (u32)count);
+
+	if (!error)
+		error = pci_enable_sriov(home->pdev, count);
+	if (error) {
+		vgpu_policy_release_auto(home);
+		return error;
+	}
+	link_functions(home);
+	vgpu_sriov_hand_over(home);
+	return count;
+}
+
+/* what the lease holder has provisioned is its own to take back */
+static bool is_claimed(struct vgpu_home *home, u32 vf)
+{
+	return READ_ONCE(home->lease_holder) && vgpu_policy_quota(home, vf);
+}
+
+static int check_unused(struct vgpu_home *home)
+{
+	if (pci_vfs_assigned(home->pdev))
+		return -EBUSY;
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (is_claimed(home, i) || vgpu_policy_is_in_use(home, i)) {
+			dev_warn(&home->pdev->dev, "VF%u is in use\n", i);
+			return -EBUSY;
+		}
+	return 0;
+}
+
+/**
+ * vgpu_sriov_disable() - take all functions away
+ * @home: the home; home->admin is held
+ */
+void vgpu_sriov_disable(struct vgpu_home *home)
+{
+	unlink_functions(home);
+	pci_disable_sriov(home->pdev);
+	vgpu_policy_release_auto(home);
+}
+
+/**
+ * vgpu_sriov_configure() - sriov_numvfs was written
+ * @pdev: the PF; its device lock is held
+ * @count: 0: disable
+ *
+ * Return: how many VFs there are now, or -EBUSY, -ERANGE, or why they got no resources.
+ */
+int vgpu_sriov_configure(struct pci_dev *pdev, int count)
+{
+	struct vgpu_home *home = pci_get_drvdata(pdev);
+	int result;
+
+	mutex_lock(&home->admin);
+	if (count > (int)home->pf->device.total_vfs) {
+		result = -ERANGE;
+	} else if (count) {
+		result = pci_num_vf(pdev) ? -EBUSY : enable(home, count);
+	} else {
+		result = check_unused(home);
+		if (!result)
+			vgpu_sriov_disable(home);
+	}
+	mutex_unlock(&home->admin);
+	return result;
+}
+
+/* ---- start and end ---- */
+
+/* functions that a driver before us left enabled */
+static void adopt_functions(struct vgpu_home *home)
+{
+	struct pci_dev *function = NULL;
+	struct vgpu_home_vf *vf;
+
+	while ((function = pci_get_device(home->pdev->vendor, PCI_ANY_ID, function))) {
+		vf = vf_of(home, function);
+		if (vf)
+			set_function(vf, function);
+	}
+	link_functions(home);
+}
+
+/**
+ * vgpu_sriov_init() - watch functions come and go
+ * @home: sysfs is there
+ */
+int vgpu_sriov_init(struct vgpu_home *home)
+{
+	int error;
+
+	home->bus_notifier.notifier_call = on_bus_event;
+	error = bus_register_notifier(&pci_bus_type, &home->bus_notifier);
+	if (!error)
+		adopt_functions(home);
+	return error;
+}
+
+/**
+ * vgpu_sriov_fini() - no functions any more
+ * @home: being removed
+ */
+void vgpu_sriov_fini(struct vgpu_home *home)
+{
+	mutex_lock(&home->admin);
+	vgpu_sriov_disable(home);
+	mutex_unlock(&home->admin);
+	bus_unregister_notifier(&pci_bus_type, &home->bus_notifier);
+	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
+		set_function(&home->vfs[i], NULL);
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * sysfs of a PF, with the names of the kernel's xe driver where they exist:
+ *
+ *   sriov_admin/.bulk_profile/{exec_quantum_ms,preempt_timeout_us,sched_priority,vram_quota,weight}
+ *   sriov_admin/pf/{device,profile/...}
+ *   sriov_admin/vfN/{device,stop,state,owner,handover,profile/...}
+ *
+ * One row per file and kind of directory, with its reader and writer. Readers only look. Writers
+ * hold home->admin; docs/pf-driver.md has units and errors.
+ */
+#include <linux/kobject.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "pf-driver/linux/home.h"
+
+struct vgpu_sysfs_dir {
+	struct kobject kobj;
+	struct vgpu_home *home;
+	u32 vf; /* 0: the PF; or VGPU_ALL_VFS */
+	struct vgpu_sysfs_dir *profile;
+};
+
+struct vgpu_sysfs_file {
+	struct attribute attr;
+	ssize_t (*show)(struct vgpu_home_vf *vf, char *text);
+	int (*store)(struct vgpu_home *home, u32 vf, const char *text);
+};
+
+/* ---- numbers ---- */
+
+static int store_number(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy,
+			const char *text)
+{
+	u64 value;
+	int error = kstrtou64(text, 0, &value);
+
+	return error ? error : vgpu_policy_write(home, vf, policy, value);
+}
+
+#define NUMBER_FILE(name, policy_id)                                                               \
+	static ssize_t show_##name(struct vgpu_home_vf *vf, char *text)                            \
+	{                                                                                          \
+		return sysfs_emit(text, "%u\n", READ_ONCE(vf->policy.name));                       \
+	}                                                                                          \
+	static int store_##name(struct vgpu_home *home, u32 vf, const char *text)                  \
+	{                                                                                          \
+		return store_number(home, vf, policy_id, text);                                    \
+	}
+
+NUMBER_FILE(exec_quantum_ms, VGPU_PF_POLICY_EXEC_QUANTUM_MS)
+NUMBER_FILE(weight, VGPU_PF_POLICY_WEIGHT)
+NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT)
+NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT)
+
+static ssize_t show_preempt_timeout_us(struct vgpu_home_vf *vf, char *text)
+{
+	return sysfs_emit(text, "%u\n", vgpu_policy_preempt_timeout(vf->home, vf->number));
+}
+
+static int store_preempt_timeout_us(struct vgpu_home *home, u32 vf, const char *text)
+{
+	return store_number(home, vf, VGPU_PF_POLICY_PREEMPT_TIMEOUT_US, text);
+}
+
+static ssize_t show_vram_quota(struct vgpu_home_vf *vf, char *text)
+{
+	return sysfs_emit(text, "%llu\n", vgpu_policy_quota(vf->home, vf->number));
+}
+
+static int store_vram_quota(struct vgpu_home *home, u32 vf, const char *text)
+{
+	return store_number(home, vf, VGPU_PF_POLICY_VRAM_QUOTA, text);
+}
+
+/* ---- choices: the one in force stands in brackets ---- */
+
+static const char *const priority_names[VGPU_PRIORITIES] = {
+	[VGPU_PRIORITY_LOW] = "low",
+	[VGPU_PRIORITY_NORMAL] = "normal",
+	[VGPU_PRIORITY_HIGH] = "high",
+};
+
+static const char *const handover_names[VGPU_HANDOVERS] = {
+	[VGPU_HANDOVER_NONE] = "none",
+	[VGPU_HANDOVER_VFIO] = "vfio-pci",
+	[VGPU_HANDOVER_HOST] = "host",
+};
+
+static ssize_t show_choice(char *text, const char *const *names, u32 count, u32 chosen)
+{
+	int used = 0;
+
+	for (u32 i = 0; i < count; i++)
+		used += sysfs_emit_at(text, used, i == chosen ? "[%s]%c" : "%s%c", names[i],
+				      i + 1 == count ? '\n' : ' ');
+	return used;
+}
+
+static ssize_t show_sched_priority(struct vgpu_home_vf *vf, char *text)
+{
+	enum vgpu_priority priority = READ_ONCE(vf->policy.priority);
+
+	if (priority == VGPU_PRIORITY_LOW && READ_ONCE(vf->home->is_strict))
+		priority = VGPU_PRIORITY_NORMAL;
+	return show_choice(text, priority_names, VGPU_PRIORITIES, priority);
+}
+
+static int store_sched_priority(struct vgpu_home *home, u32 vf, const char *text)
+{
+	int choice = sysfs_match_string(priority_names, text);
+
+	if (choice < 0)
+		return choice;
+	return vgpu_policy_write(home, vf, VGPU_PF_POLICY_SCHED_PRIORITY, (u64)choice);
+}
+
+static ssize_t show_handover(struct vgpu_home_vf *vf, char *text)
+{
+	return show_choice(text, handover_names, VGPU_HANDOVERS, READ_ONCE(vf->handover));
+}
+
+static int store_handover(struct vgpu_home *home, u32 vf, const char *text)
+{
+	int choice = sysfs_match_string(handover_names, text);
+
+	return choice < 0 ? choice : vgpu_sriov_set_handover(home, vf, (enum vgpu_handover)choice);
+}
+
+/* ---- the VF itself ---- */
+
+static ssize_t show_state(struct vgpu_home_vf *vf, char *text)
+{
+	const char *name;
+
+	vgpu_home_lock(vf->home);
+	name = vgpu_pf_control_state_name(vf->home->pf->vfs[vf->number].state);
+	vgpu_home_unlock(vf->home);
+	return sysfs_emit(text, "%s\n", name);
+}
+
+static ssize_t show_owner(struct vgpu_home_vf *vf, char *text)
+{
+	const u8 *uuid = vf->home->pf->vfs[vf->number].config.uuid;
+	ssize_t used;
+
+	vgpu_home_lock(vf->home);
+	if (vf->is_open)
+		used = sysfs_emit(text, "%s\n", vf->owner);
+	else if (memchr_inv(uuid, 0, 16))
+		used = sysfs_emit(text, "%pUb\n", uuid);
+	else
+		used = sysfs_emit(text, "none\n");
+	vgpu_home_unlock(vf->home);
+	return used;
+}
+
+static int store_stop(struct vgpu_home *home, u32 vf, const char *text)
+{
+	struct vgpu_pf_control request = {
+		.size = sizeof(request), .vf = vf, .action = VGPU_PF_STOP};
+	bool is_wanted;
+	int error = kstrtobool(text, &is_wanted);
+
+	if (error || !is_wanted)
+		return -EINVAL;
+	return vgpu_home_request(home, VGPU_PF_OP_CONTROL, &request);
+}
+
+/* the PF takes no turns in the engine */
+static ssize_t show_zero(struct vgpu_home_vf *vf, char *text)
+{
+	return sysfs_emit(text, "0\n");
+}
+
+static ssize_t show_pf_priority(struct vgpu_home_vf *vf, char *text)
+{
+	return show_choice(text, priority_names, VGPU_PRIORITIES, VGPU_PRIORITY_LOW);
+}
+
+/* ---- which files stand where ---- */
+
+#define FILE_ROW(file, bits, reader, writer)                                                       \
+	{                                                                                          \
+		.attr = {.name = #file, .mode = (bits)}, .show = (reader), .store = (writer)       \
+	}
+
+static struct vgpu_sysfs_file bulk_files[] = {
+	FILE_ROW(exec_quantum_ms, 0200, NULL, store_exec_quantum_ms),
+	FILE_ROW(preempt_timeout_us, 0200, NULL, store_preempt_timeout_us),
+	FILE_ROW(sched_priority, 0200, NULL, store_sched_priority),
+	FILE_ROW(vram_quota, 0200, NULL, store_vram_quota),
+	FILE_ROW(weight, 0200, NULL, store_weight),
+};
+
+static struct vgpu_sysfs_file pf_profile_files[] = {
+	FILE_ROW(exec_quantum_ms, 0444, show_zero, NULL),
+	FILE_ROW(preempt_timeout_us, 0444, show_zero, NULL),
+	FILE_ROW(sched_priority, 0444, show_pf_priority, NULL),
+};
+
+static struct vgpu_sysfs_file vf_files[] = {
+	FILE_ROW(stop, 0200, NULL, store_stop),
+	FILE_ROW(state, 0444, show_state, NULL),
+	FILE_ROW(owner, 0444, show_owner, NULL),
+	FILE_ROW(handover, 0644, show_handover, store_handover),
+};
+
+static struct vgpu_sysfs_file vf_profile_files[] = {
+	FILE_ROW(exec_quantum_ms, 0644, show_exec_quantum_ms, store_exec_quantum_ms),
+	FILE_ROW(preempt_timeout_us, 0644, show_preempt_timeout_us, store_preempt_timeout_us),
+	FILE_ROW(sched_priority, 0644, show_sched_priority, store_sched_priority),
+	FILE_ROW(vram_quota, 0644, show_vram_quota, store_vram_quota),
+	FILE_ROW(weight, 0644, show_weight, store_weight),
+	FILE_ROW(min_pct, 0644, show_min_pct, store_min_pct),
+	FILE_ROW(max_pct, 0644, show_max_pct, store_max_pct),
+};
+
+static ssize_t show(struct kobject *kobj, struct attribute *attr, char *text)
+{
+	struct vgpu_sysfs_dir *dir = container_of(kobj, struct vgpu_sysfs_dir, kobj);
+	struct vgpu_sysfs_file *file = container_of(attr, struct vgpu_sysfs_file, attr);
+
+	if (!file->show)
+		return -EIO;
+	return file->show(&dir->home->vfs[dir->vf], text);
+}
+
+static void notify_profile(struct vgpu_home *home, u32 vf, const char *name)
+{
+	if (home->is_sysfs_gone || !home->vfs[vf].dir)
+		return;
+	sysfs_notify(&home->vfs[vf].dir->kobj, "profile", name);
+}
+
+static void notify_written(const struct vgpu_sysfs_dir *dir, const struct attribute *attr)
+{
+	struct vgpu_home *home = dir->home;
+
+	if (dir->vf == VGPU_ALL_VFS)
+		for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+			notify_profile(home, i, attr->name);
+	else if (!home->is_sysfs_gone)
+		sysfs_notify((struct kobject *)&dir->kobj, NULL, attr->name);
+}
+
+static ssize_t store(struct kobject *kobj, struct attribute *attr, const char *text, size_t bytes)
+{
+	struct vgpu_sysfs_dir *dir = container_of(kobj, struct vgpu_sysfs_dir, kobj);
+	struct vgpu_sysfs_file *file = container_of(attr, struct vgpu_sysfs_file, attr);
+	int error;
+
+	if (!file->store)
+		return -EIO;
+	if (mutex_lock_interruptible(&dir->home->admin))
+		return -EINTR;
+	error = file->store(dir->home, dir->vf, text);
+	if (!error)
+		notify_written(dir, attr);
+	mutex_unlock(&dir->home->admin);
+	return error ? error : (ssize_t)bytes;
+}
+
+static const struct sysfs_ops operations = {.show = show, .store = store};
+
+static void release_dir(struct kobject *kobj)
+{
+	struct vgpu_sysfs_dir *dir = container_of(kobj, struct vgpu_sysfs_dir, kobj);
+	struct vgpu_home *home = dir->home;
+
+	kfree(dir);
+	put_device(home->device);
+}
+
+static const struct kobj_type dir_type = {.release = release_dir, .sysfs_ops = &operations};
+
+/* ---- directories ---- */
+
+static struct vgpu_sysfs_dir *make_dir(struct vgpu_home *home, struct kobject *parent, u32 vf,
+				       const char *name)
+{
+	struct vgpu_sysfs_dir *dir = kzalloc(sizeof(*dir), GFP_KERNEL);
+	int error;
+
+	if (!dir)
+		return NULL;
+	dir->home = home;
+	dir->vf = vf;
+	get_device(home->device);
+	error = kobject_init_and_add(&dir->kobj, &dir_type, parent, "%s", name);
+	if (!error)
+		return dir;
+	kobject_put(&dir->kobj);
+	return NULL;
+}
+
+static void remove_dir(struct vgpu_sysfs_dir *dir)
+{
+	if (!dir)
+		return;
+	remove_dir(dir->profile);
+	kobject_del(&dir->kobj);
+	kobject_put(&dir->kobj);
+}
+
+static int add_files(struct vgpu_sysfs_dir *dir, const struct vgpu_sysfs_file *files, u32 count)
+{
+	int error = dir ? 0 : -ENOMEM;
+
+	for (u32 i = 0; !error && i < count; i++)
+		error = sysfs_create_file(&dir->kobj, &files[i].attr);
+	return error;
+}
+
+static int add_bulk(struct vgpu_home *home)
+{
+	home->bulk_dir = make_dir(home, &home->admin_dir->kobj, VGPU_ALL_VFS, ".bulk_profile");
+	return add_files(home->bulk_dir, bulk_files, ARRAY_SIZE(bulk_files));
+}
+
+static int add_pf(struct vgpu_home *home)
+{
+	struct vgpu_sysfs_dir *dir = make_dir(home, &home->admin_dir->kobj, 0, "pf");
+
+	home->pf_dir = dir;
+	if (!dir)
+		return -ENOMEM;
+	dir->profile = make_dir(home, &dir->kobj, 0, "profile");
+	if (sysfs_create_link(&dir->kobj, &home->pdev->dev.kobj, "device"))
+		return -ENOMEM;
+	return add_files(dir->profile, pf_profile_files, ARRAY_SIZE(pf_profile_files));
+}
+
+static int add_vf(struct vgpu_home *home, u32 vf)
+{
+	struct vgpu_sysfs_dir *dir;
+	char name[16];
+	int error;
+
+	snprintf(name, sizeof(name), "vf%u", vf);
+	dir = make_dir(home, &home->admin_dir->kobj, vf, name);
+	home->vfs[vf].dir = dir;
+	error = add_files(dir, vf_files, ARRAY_SIZE(vf_files));
+	if (error)
+		return error;
+	dir->profile = make_dir(home, &dir->kobj, vf, "profile");
+	return add_files(dir->profile, vf_profile_files, ARRAY_SIZE(vf_profile_files));
+}
+
+/**
+ * vgpu_sysfs_kobject() - where a link may be put
+ * @dir: NULL gives NULL
+ */
+struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir)
+{
+	return dir ? &dir->kobj : NULL;
+}
+
+/**
+ * vgpu_sysfs_tell() - tell pollers which VFs have changed state or owner
+ * @home: the home; home->admin is held
+ */
+void vgpu_sysfs_tell(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= home->pf->device.total_vfs && !home->is_sysfs_gone; i++) {
+		struct vgpu_home_vf *vf = &home->vfs[i];
+		enum vgpu_pf_vf_state state = READ_ONCE(vf->seen_state);
+		bool is_open = READ_ONCE(vf->is_open);
+
+		if (!vf->dir)
+			continue;
+		if (state != vf->told_state) {
+			sysfs_notify(&vf->dir->kobj, NULL, "state");
+			sysfs_notify(&vf->dir->kobj, "profile", "vram_quota");
+		}
+		if (is_open != vf->told_open || state != vf->told_state)
+			sysfs_notify(&vf->dir->kobj, NULL, "owner");
+		vf->told_state = state;
+		vf->told_open = is_open;
+	}
+}
+
+/**
+ * vgpu_sysfs_add() - the directories appear
+ * @home: attached
+ *
+ * Return: 0 or an error; vgpu_sysfs_remove() is due in both cases.
+ */
+int vgpu_sysfs_add(struct vgpu_home *home)
+{
+	int error;
+
+	home->admin_dir = make_dir(home, &home->pdev->dev.kobj, 0, "sriov_admin");
+	error = home->admin_dir ? add_bulk(home) : -ENOMEM;
+	if (!error)
+		error = add_pf(home);
+	for (u32 i = 1; !error && i <= home->pf->device.total_vfs; i++)
+		error = add_vf(home, i);
+	return error;
+}
+
+/**
+ * vgpu_sysfs_remove() - the directories disappear; waits for writers
+ * @home: home->admin is not held: a writer may be waiting for it
+ */
+void vgpu_sysfs_remove(struct vgpu_home *home)
+{
+	mutex_lock(&home->admin);
+	home->is_sysfs_gone = true;
+	mutex_unlock(&home->admin);
+	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++) {
+		struct vgpu_sysfs_dir *dir = home->vfs[i].dir;
+
+		home->vfs[i].dir = NULL;
+		home->vfs[i].has_link = false;
+		remove_dir(dir);
+	}
+	remove_dir(home->pf_dir);
+	remove_dir(home->bulk_dir);
+	remove_dir(home->admin_dir);
+}

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: MIT
+"""vgpu_pf.ko on a stock kernel: the PF behind softgpu's host view, its sysfs, its uapi.
+
+Acceptance tests after IGT's SR-IOV suites, against sysfs and uapi only. The uapi's own suite,
+test_module_uapi.py, runs in the machine. Every class ends with a look at the kernel's log.
+"""
+import base64
+import os
+import re
+import shutil
+import unittest
+
+from machine import DOMAINS, HOST, Card, Machine
+
+MIB = 1 << 20
+VFS = 16
+TROUBLE = re.compile(r'WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|UBSAN|'
+                     r'possible circular|left SR-IOV enabled|memory leak|hung_task|blocked for more')
+
+
+class ModuleTest(unittest.TestCase):
+    """A card and a VM for all tests of the class; logs in build/host/logs/CLASS."""
+    kernel = '6.12'
+    card_options = {'vram_mb': 512, 'aperture_mb': 64}
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = os.path.join(HOST, 'logs', cls.__name__)
+        shutil.rmtree(cls.directory, ignore_errors=True)
+        os.makedirs(cls.directory)
+        cls.card = Card(cls.directory, vfs=VFS, **cls.card_options)
+        cls.card.__enter__()
+        cls.addClassCleanup(cls.card.stop)
+        cls.vm = Machine(cls.card.path('host.sock'), cls.directory, kernel=cls.kernel)
+        cls.vm.__enter__()
+        cls.addClassCleanup(cls.vm.kill)
+        cls.vm.check('insmod /built/vgpu_test_bridge.ko')
+        cls.load()
+
+    @classmethod
+    def load(cls):
+        cls.vm.check('insmod /built/vgpu_pf.ko time_scale=20', timeout=120)
+
+    @classmethod
+    def tearDownClass(cls):
+        found = [line for line in cls.vm.dmesg().split('\n') if TROUBLE.search(line)]
+        if found:
+            raise AssertionError('the kernel complains:\n' + '\n'.join(found[:20]))
+
+    # ---- sysfs ----
+
+    def path(self, name=''):
+        return f'/sys/bus/pci/devices/{DOMAINS["bridge"]}:01:00.0/{name}'
+
+    def read(self, name):
+        return self.vm.check(f'cat {self.path(name)}')
+
+    def write(self, name, value, timeout=120):
+        self.vm.check(f'echo {value} > {self.path(name)}', timeout)
+
+    def refused(self, name, value, words):
+        """A write that must fail, with these words of strerror."""
+        answer = self.vm.run(f'echo {value} > {self.path(name)}', 120)
+        self.assertNotEqual(answer.status, 0, f'{name} took {value}')
+        self.assertIn(words, answer.text, f'{name} = {value}')
+
+    def quotas(self):
+        files = ' '.join(self.path(f'sriov_admin/vf{vf}/profile/vram_quota')
+                         for vf in range(1, VFS + 1))
+        return [int(line) for line in self.vm.check(f'cat {files}').split()]
+
+    def functions(self):
+        text = self.vm.check(f'ls -d {self.path("virtfn*")} 2>/dev/null || true')
+        return len(text.split())
+
+
+class Functions(ModuleTest):
+    """sriov_numvfs and what comes with it."""
+
+    def tearDown(self):
+        self.vm.run(f'echo 0 > {self.path("sriov_numvfs")}', 120)
+
+    def test_enabling_gives_equal_parts_that_disabling_takes_back(self):
+        for count in (1, 2, 3, 7, 16):
+            self.write('sriov_numvfs', count)
+            self.assertEqual(self.read('sriov_numvfs'), str(count))
+            self.assertEqual(self.functions(), count)
+            quotas = self.quotas()
+            share = min(64, 1 << ((512 - 16) // count).bit_length() - 1) * MIB
+            self.assertEqual(quotas, [share] * count + [0] * (VFS - count))
+            self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
+            self.write('sriov_numvfs', 0)
+            self.assertEqual(self.functions(), 0)
+            self.assertEqual(self.quotas(), [0] * VFS)
+            self.assertEqual(self.read('sriov_admin/vf1/state'), 'ABSENT')
+
+    def test_count_is_checked(self):
+        self.refused('sriov_numvfs', VFS + 1, 'out of range')
+        self.write('sriov_numvfs', 2)
+        self.refused('sriov_numvfs', 3, 'busy')
+        self.write('sriov_numvfs', 0)
+
+    def test_explicit_provisioning_is_left_alone(self):
+        self.write('sriov_admin/vf2/profile/vram_quota', 32 * MIB)
+        self.write('sriov_numvfs', 3)
+        self.assertEqual(self.quotas()[:3], [0, 32 * MIB, 0])
+        self.write('sriov_numvfs', 0)
+        self.assertEqual(self.quotas()[:3], [0, 32 * MIB, 0])
+        self.write('sriov_admin/vf2/profile/vram_quota', 0)
+        self.assertEqual(self.quotas(), [0] * VFS)
+
+    def test_an_owned_vf_keeps_the_functions(self):
+        self.write('sriov_numvfs', 2)
+        self.vm.check('sleep 600 < /dev/vgpu/vf1 & echo $! > /tmp/owner; sleep 0.5')
+        self.refused('sriov_numvfs', 0, 'busy')
+        self.refused('sriov_admin/vf1/profile/vram_quota', 0, 'busy')
+        self.assertIn('pid', self.read('sriov_admin/vf1/owner'))
+        self.vm.check('kill $(cat /tmp/owner); sleep 0.5')
+        self.write('sriov_numvfs', 0)
+
+    def test_no_driver_is_probed_and_links_lead_to_the_functions(self):
+        self.write('sriov_numvfs', 2)
+        for vf in (1, 2):
+            link = self.vm.check(f'readlink -f {self.path(f"sriov_admin/vf{vf}/device")}')
+            self.assertEqual(link, self.vm.check(f'readlink -f {self.path(f"virtfn{vf - 1}")}'))
+            self.assertEqual(self.vm.run(f'test -e {link}/driver').status, 1)
+            self.assertEqual(self.vm.check(f'cat {link}/driver_override'), 'none')
+        self.assertIn('[none]', self.read('sriov_admin/vf1/handover'))
+        self.write('sriov_numvfs', 0)
+        self.assertEqual(self.vm.run(f'test -e {self.path("sriov_admin/vf1/device")}').status, 1)
+
+    def test_vfio_needs_an_iommu(self):
+        self.refused('sriov_admin/vf1/handover', 'vfio-pci', 'not supported')
+        self.refused('sriov_admin/vf1/handover', 'nobody', 'nvalid')
+        self.assertIn('[none]', self.read('sriov_admin/vf1/handover'))
+
+    def test_a_vf_goes_to_the_hosts_driver_when_it_has_resources(self):
+        self.vm.check('load pf_stub; echo 1002 686c > /sys/bus/pci/drivers/pci-pf-stub/new_id || true')
+        self.write('sriov_admin/vf1/handover', 'host')
+        self.write('sriov_numvfs', 2)
+        link = self.vm.check(f'readlink -f {self.path("virtfn0")}')
+        self.assertIn('pci-pf-stub', self.vm.check(f'readlink {link}/driver'))
+        self.assertEqual(self.vm.run(f'test -e {self.path("virtfn1")}/driver').status, 1)
+        self.write('sriov_admin/vf1/handover', 'none')
+        self.assertEqual(self.vm.run(f'test -e {link}/driver').status, 1)
+        self.write('sriov_numvfs', 0)
+
+
+class Policy(ModuleTest):
+    """sriov_admin without a lease."""
+
+    def plan(self):
+        script = 'import uapi; print(*(q for v, q in uapi.Pf().table().plan()))'
+        text = self.vm.check(f"in_root sh -c \"cd /tests && python3 -B -c '{script}'\"")
+        return [int(word) for word in text.split()]
+
+    def profile(self, vf, name):
+        return f'sriov_admin/vf{vf}/profile/{name}'
+
+    def test_defaults(self):
+        for name, value in (('exec_quantum_ms', '0'), ('preempt_timeout_us', '0'),
+                            ('sched_priority', '[low] normal high'), ('vram_quota', '0'),
+                            ('weight', '100'), ('min_pct', '0'), ('max_pct', '100')):
+            self.assertEqual(self.read(self.profile(1, name)), value, name)
+        self.assertEqual(self.read('sriov_admin/pf/profile/exec_quantum_ms'), '0')
+        self.assertEqual(self.read('sriov_admin/vf1/owner'), 'none')
+
+    def test_what_is_written_is_read_back(self):
+        for name, value in (('exec_quantum_ms', 7), ('preempt_timeout_us', 50000), ('weight', 300),
+                            ('max_pct', 60), ('min_pct', 10)):
+            before = self.read(self.profile(5, name))
+            self.write(self.profile(5, name), value)
+            self.assertEqual(self.read(self.profile(5, name)), str(value))
+            if name == 'min_pct':
+                self.write(self.profile(5, 'min_pct'), before)
+            self.assertEqual(self.read(self.profile(6, name)), before if name != 'min_pct' else '0')
+        for name, value in (('exec_quantum_ms', 0), ('preempt_timeout_us', 0), ('weight', 100),
+                            ('max_pct', 100)):
+            self.write(self.profile(5, name), value)
+
+    def test_nonsense_is_refused(self):
+        for name in ('exec_quantum_ms', 'preempt_timeout_us', 'weight', 'min_pct', 'max_pct',
+                     'vram_quota', 'sched_priority'):
+            for value in ('x', '-1', '1x', "''"):
+                self.refused(self.profile(1, name), value, 'nvalid')
+        self.refused(self.profile(1, 'exec_quantum_ms'), 1001, 'nvalid')
+        self.refused(self.profile(1, 'preempt_timeout_us'), 100000001, 'nvalid')
+        self.refused(self.profile(1, 'weight'), 0, 'nvalid')
+        self.refused(self.profile(1, 'max_pct'), 101, 'nvalid')
+        self.refused(self.profile(1, 'sched_priority'), 'normal', 'not permitted')
+        self.refused('sriov_admin/.bulk_profile/sched_priority', 'high', 'not permitted')
+
+    def test_weights_shape_the_table(self):
+        self.write(self.profile(1, 'weight'), 200)
+        plan = self.plan()
+        self.assertEqual(len(plan), VFS)
+        self.assertAlmostEqual(plan[0] / plan[1], 2, delta=0.01)
+        self.assertLessEqual(sum(plan), 60000)
+        self.write(self.profile(1, 'weight'), 100)
+        self.assertEqual(len(set(self.plan())), 1)
+
+    def test_floors_cannot_exceed_the_whole(self):
+        self.write(self.profile(1, 'min_pct'), 60)
+        self.refused(self.profile(2, 'min_pct'), 50, 'space')
+        self.write(self.profile(1, 'min_pct'), 0)
+
+    def test_bulk_reaches_all(self):
+        self.write('sriov_admin/.bulk_profile/exec_quantum_ms', 3)
+        self.assertEqual({self.read(self.profile(vf, 'exec_quantum_ms')) for vf in (1, 9, VFS)},
+                         {'3'})
+        self.assertEqual(self.plan(), [3000] * VFS)
+        self.write('sriov_admin/.bulk_profile/sched_priority', 'normal')
+        self.assertEqual(self.read(self.profile(4, 'sched_priority')), 'low [normal] high')
+        self.write('sriov_admin/.bulk_profile/sched_priority', 'low')
+        self.write('sriov_admin/.bulk_profile/exec_quantum_ms', 0)
+
+    def test_quota_provisions_resizes_and_releases(self):
+        quota = self.profile(3, 'vram_quota')
+        self.write(quota, 1)
+        self.assertEqual(self.read(quota), str(16 * MIB))  # rounded up
+        self.write(quota, 48 * MIB)
+        self.assertEqual(self.read(quota), str(48 * MIB))
+        self.refused(quota, 1 << 40, 'nvalid')
+        self.assertEqual(self.read(quota), str(48 * MIB))  # as it was
+        self.write(quota, 0)
+        self.assertEqual(self.read('sriov_admin/vf3/state'), 'ABSENT')
+
+    def test_stop(self):
+        self.write(self.profile(2, 'vram_quota'), 16 * MIB)
+        self.refused('sriov_admin/vf2/stop', 0, 'nvalid')
+        self.write('sriov_admin/vf2/stop', 1)
+        self.assertEqual(self.read('sriov_admin/vf2/state'), 'STOPPED')
+        self.write(self.profile(2, 'vram_quota'), 0)
+
+
+class Uapi(ModuleTest):
+    """test_module_uapi.py in the machine."""
+
+    def test_uapi_suite(self):
+        answer = self.vm.run('in_root sh -c "cd /tests && python3 -B test_module_uapi.py 2>&1"', 900)
+        with open(os.path.join(self.directory, 'uapi.log'), 'w') as log:
+            log.write(answer.text)
+        self.assertEqual(answer.status, 0, answer.text[-6000:])
+        self.assertNotIn('skipped', answer.text)
+
+    def test_debugfs_describes(self):
+        self.assertIn('VF16', self.vm.check('cat /sys/kernel/debug/vgpu_pf/pf0/dump'))
+        self.vm.check('cat /sys/kernel/debug/vgpu_pf/pf0/trace')
+
+
+class Binding(ModuleTest):
+    """The module comes and goes."""
+
+    def loads(self):
+        self.vm.check('insmod /built/vgpu_pf.ko time_scale=20', 120)
+
+    def unloads(self):
+        self.vm.check('rmmod vgpu_pf', 120)
+
+    def test_twenty_times(self):
+        for _ in range(20):
+            self.unloads()
+            self.assertEqual(self.vm.run('test -e /dev/vgpu-pf0').status, 1)
+            self.loads()
+        self.assertEqual(self.quotas(), [0] * VFS)
+
+    def test_unloading_takes_functions_away(self):
+        self.write('sriov_numvfs', 4)
+        self.unloads()
+        self.assertEqual(self.functions(), 0)
+        self.loads()
+        self.assertEqual(self.quotas(), [0] * VFS)
+
+    def test_explicit_resources_are_adopted(self):
+        self.write('sriov_admin/vf2/profile/vram_quota', 32 * MIB)
+        self.unloads()
+        self.loads()
+        self.assertEqual(self.quotas()[:3], [0, 32 * MIB, 0])
+        self.assertEqual(self.read('sriov_admin/vf2/state'), 'PROVISIONED')
+        self.write('sriov_admin/vf2/profile/vram_quota', 0)
+
+    def test_an_open_file_keeps_the_module(self):
+        self.vm.check('sleep 600 < /dev/vgpu-pf0 & echo $! > /tmp/holder; sleep 0.5')
+        self.assertNotEqual(self.vm.run('rmmod vgpu_pf').status, 0)
+        self.vm.check('kill $(cat /tmp/holder); sleep 0.5')
+        self.unloads()
+        self.loads()
+
+    def test_unbinding_under_an_open_file(self):
+        driver = '/sys/bus/pci/drivers/vgpu_pf'
+        script = '\n'.join((
+            'import errno, os, select, sys, threading, uapi',
+            'pf = uapi.Pf(); ring = uapi.Ring(pf); vf = uapi.Node("/dev/vgpu/vf1")',
+            'open(sys.argv[1] + "/unbind", "w").write(sys.argv[2])',
+            'poller = select.poll(); poller.register(pf.fd, select.POLLIN)',
+            'assert poller.poll(0)[0][1] & select.POLLHUP',
+            'for call in (pf.info, lambda: vf.vf(1), lambda: pf.lease(1)):',
+            '    try:',
+            '        call(); sys.exit("answered")',
+            '    except uapi.Refused as error:',
+            '        assert error.errno == errno.ENODEV, error',
+            'assert ring.head() >= 1',
+            'open(sys.argv[1] + "/bind", "w").write(sys.argv[2])',
+            'assert uapi.Pf(index=1).info().total_vfs == 16',
+        ))
+        packed = base64.b64encode(script.encode()).decode()
+        self.vm.check(f'echo {packed} | base64 -d > /r/tmp/unbind.py')
+        self.vm.check(f'in_root env PYTHONPATH=/tests python3 -B /tmp/unbind.py {driver} '
+                      f'{DOMAINS["bridge"]}:01:00.0', 120)
+        self.unloads()
+        self.loads()
+
+    def test_readers_do_not_disturb_binding(self):
+        self.vm.check(f'(while :; do cat {self.path("sriov_admin/vf1/state")} /sys/kernel/debug/vgpu_pf/'
+                      'pf0/dump; done) > /dev/null 2>&1 & echo $! > /tmp/reader')
+        self.vm.check('(while :; do dd if=/dev/vgpu-pf0 bs=8 count=1 iflag=nonblock; done) '
+                      '> /dev/null 2>&1 & echo $! > /tmp/opener')
+        driver = '/sys/bus/pci/drivers/vgpu_pf'
+        for _ in range(8):
+            self.write('sriov_numvfs', 2)
+            self.vm.check(f'echo {DOMAINS["bridge"]}:01:00.0 > {driver}/unbind', 120)
+            self.vm.check(f'echo {DOMAINS["bridge"]}:01:00.0 > {driver}/bind', 120)
+        self.vm.check('kill $(cat /tmp/reader /tmp/opener); sleep 1')
+        self.unloads()
+        self.loads()
+
+    def test_reset_by_the_kernel_loses_the_vfs_contents_only(self):
+        self.write('sriov_admin/vf1/profile/vram_quota', 16 * MIB)
+        self.write('reset', 1)
+        self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
+        self.write('sriov_admin/vf1/profile/vram_quota', 0)
+        self.assertEqual(self.quotas(), [0] * VFS)
+
+
+class Handover(ModuleTest):
+    """VFs for vfio-pci, behind the IOMMU of the root port."""
+
+    @classmethod
+    def load(cls):
+        cls.vm.check('insmod /built/vgpu_test_iommu.ko && load vfio && '
+                     'echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts')
+        super().load()
+
+    def test_vfio_gets_the_function_with_the_resources(self):
+        self.write('sriov_admin/vf1/handover', 'vfio-pci')
+        self.write('sriov_numvfs', 2)
+        function = self.vm.check(f'readlink -f {self.path("virtfn0")}')
+        self.assertIn('vfio-pci', self.vm.check(f'readlink {function}/driver'))
+        self.assertEqual(self.vm.run(f'test -e {self.path("virtfn1")}/driver').status, 1)
+        group = os.path.basename(self.vm.check(f'readlink {function}/iommu_group'))
+        script = (f'import sys, time; sys.argv[1:] = ["{group}", "{os.path.basename(function)}"]; '
+                  'import vfio_vf; open("/tmp/opened", "w"); time.sleep(600)')
+        packed = base64.b64encode(script.encode()).decode()
+        self.vm.check(f'echo {packed} | base64 -d > /r/tmp/hold.py')
+        self.vm.check('in_root env PYTHONPATH=/tests python3 -B /tmp/hold.py > /dev/null 2>&1 & '
+                      'for i in $(seq 200); do test -e /r/tmp/opened && break; sleep 0.1; done; '
+                      'test -e /r/tmp/opened', 60)
+        self.refused('sriov_numvfs', 0, 'busy')
+        self.refused('sriov_admin/vf1/handover', 'none', 'busy')
+        self.refused('sriov_admin/vf1/profile/vram_quota', 0, 'busy')
+        self.vm.check('kill $(pidof python3); sleep 1')
+        self.write('sriov_numvfs', 0)
+        self.assertEqual(self.quotas(), [0] * VFS)
+
+
+class Power(ModuleTest):
+    """Sleep of the machine; 9p does not survive it, so nothing else is tested there."""
+
+    def test_suspend_and_resume(self):
+        power = '/sys/power'
+        self.write('sriov_admin/vf1/profile/vram_quota', 16 * MIB)
+        self.vm.check(f'echo devices > {power}/pm_test; echo freeze > {power}/state', 120)
+        self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
+        self.vm.check('sleep 600 < /dev/vgpu/vf1 & echo $! > /tmp/owner; sleep 0.5')
+        self.assertNotEqual(self.vm.run(f'echo freeze > {power}/state', 120).status, 0)
+        self.vm.check('kill $(cat /tmp/owner); sleep 0.5')
+        self.write('sriov_admin/vf1/profile/vram_quota', 0)
+
+
+if __name__ == '__main__':
+    unittest.main()
