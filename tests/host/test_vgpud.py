@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""vgpud on the kernel home: the same daemon and the same vgpuctl, the PF core in vgpu_pf.ko."""
+import base64
+import json
+import os
+import unittest
+
+import test_module
+from machine import DOMAINS, ROOT
+from host import BUS_CONFIG, wait_for
+from suite import LOAD, LOAD_SECONDS, PROGRAM_SECONDS
+from vm import Vm
+
+MIB = 1 << 20
+
+BUS = 'unix:path=/run/bus.sock'
+CONFIG = {'state_dir': '/var/lib/vgpu', 'run_dir': '/run/vgpu', 'gpus': 'auto'}
+COMMAND = f'in_root vgpud --bus {BUS} --config /tmp/vgpud.json --no-polkit'
+
+
+class VgpudTest(test_module.ModuleTest):
+    """vgpud in the machine, on a bus of its own."""
+
+    @classmethod
+    def load(cls):
+        super().load()
+        cls.put('/tmp/bus.conf', BUS_CONFIG.format(address=BUS))
+        cls.put('/tmp/vgpud.json', json.dumps(CONFIG))
+        cls.vm.check('in_root dbus-daemon --nofork --config-file=/tmp/bus.conf '
+                     '> /r/tmp/bus.log 2>&1 & echo $! > /tmp/bus.pid')
+        cls.start_vgpud()
+
+    @classmethod
+    def put(cls, path, text):
+        packed = base64.b64encode(text.encode()).decode()
+        cls.vm.check(f'echo {packed} | base64 -d > /r{path}')
+
+    @classmethod
+    def start_vgpud(cls):
+        cls.vm.check(f'{COMMAND} >> /r/tmp/vgpud.log 2>&1 &')
+        wait_for('vgpud to have the GPU', 60, lambda: cls.state_of_gpu() == 'ok', 0.5)
+
+    @classmethod
+    def state_of_gpu(cls):
+        answer = cls.vm.run(f'in_root vgpuctl --bus {BUS} --json list --gpus')
+        if answer.status != 0:
+            return None
+        return json.loads(answer.text)['gpus'][0]['state']
+
+    @classmethod
+    def tearDownClass(cls):
+        with open(os.path.join(cls.directory, 'vgpud.log'), 'w') as log:
+            log.write(cls.vm.run('cat /r/tmp/vgpud.log /r/tmp/bus.log').text)
+        super().tearDownClass()
+
+    def ctl(self, arguments, timeout=60):
+        text = self.vm.check(f'in_root vgpuctl --bus {BUS} --json {arguments}', timeout)
+        return json.loads(text) if text else None
+
+    def vf(self, name):
+        return next(v for v in self.ctl('list --vfs')['vfs'] if v['name'] == name)
+
+    def destroy(self, name):
+        number = self.vf(name)['index']
+        self.ctl(f'destroy {name}')
+        wait_for(f'{name} to be scrubbed', 30,
+                 lambda: self.read(f'sriov_admin/vf{number}/state') == 'ABSENT', 0.2)
+
+
+class Vgpud(VgpudTest):
+    def test_the_gpu_in_the_kernel_is_found_by_itself(self):
+        gpu = self.ctl('list --gpus')['gpus'][0]
+        self.assertEqual(gpu['id'], 'gpu0')
+        self.assertIn('/dev/vgpu-pf0', json.dumps(self.ctl('show gpu0')))
+
+    def test_vfs_are_created_changed_and_destroyed(self):
+        self.ctl('create --name a --vram 32M --weight 300')
+        self.ctl('create --name b --vram 16M')
+        number = self.vf('a')['index']
+        self.assertEqual(self.read(f'sriov_admin/vf{number}/profile/vram_quota'), str(32 * MIB))
+        self.ctl('set a --weight 500')
+        self.assertEqual(self.vf('a')['weight'], 500)
+        refused = self.vm.run(f'in_root vgpuctl --bus {BUS} create --name c --vram 64G')
+        self.assertNotEqual(refused.status, 0)
+        self.assertIn('VRAM', refused.text)
+        self.destroy('a')
+        self.destroy('b')
+
+    def test_killed_it_finds_its_vfs_again_and_the_module_keeps_them(self):
+        self.ctl('create --name kept --vram 16M --weight 700')
+        before = self.vf('kept')
+        number = before['index']
+        self.vm.check('kill -9 $(pidof vgpud)')
+        self.assertEqual(self.read(f'sriov_admin/vf{number}/state'), 'PROVISIONED')
+        self.start_vgpud()
+        after = self.vf('kept')
+        for key in ('index', 'uuid', 'weight', 'vram_bytes'):
+            self.assertEqual(after[key], before[key], key)
+        self.destroy('kept')
+
+    def test_weights_written_in_sysfs_reach_it(self):
+        self.ctl('create --name p --vram 16M')
+        number = self.vf('p')['index']
+        self.write(f'sriov_admin/vf{number}/profile/weight', 250)
+        wait_for('the weight', 20, lambda: self.vf('p')['weight'] == 250, 0.2)
+        self.write(f'sriov_admin/vf{number}/profile/vram_quota', 0)
+        wait_for('the refusal', 20, lambda: 'policy-refused' in self.vm.check(
+            'cat /r/tmp/vgpud.log'), 0.2)
+        self.assertEqual(self.vf('p')['weight'], 250)
+        self.destroy('p')
+
+    def test_the_driver_goes_and_comes_back_under_it(self):
+        driver = '/sys/bus/pci/drivers/vgpu_pf'
+        name = f'{DOMAINS["bridge"]}:01:00.0'
+        self.ctl('create --name s --vram 16M')
+        self.vm.check(f'echo {name} > {driver}/unbind', 120)
+        wait_for('vgpud to say so', 30, lambda: self.state_of_gpu() != 'ok', 0.2)
+        self.vm.check(f'echo {name} > {driver}/bind', 120)
+        wait_for('vgpud to be back', 60, lambda: self.state_of_gpu() == 'ok', 0.5)
+        self.assertEqual(self.vf('s')['vram_bytes'], 16 * MIB)
+        self.destroy('s')
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(ROOT, 'build', 'guest', 'programs', 'recipe')), 'no guest image: run tests/guest/image')
+class StockGuest(VgpudTest):
+    """A guest with the stock driver on a VF's own socket; its PF is the module in the machine."""
+    card_options = {'vram_mb': 1024, 'aperture_mb': 512}
+
+    def test_a_guest_computes_and_survives_vgpud_and_a_reset(self):
+        self.ctl('create --name g --vram 512M')
+        socket = self.card.path(f'vf{self.vf("g")["index"]}.sock')
+        with Vm([socket], self.directory, name='guest') as guest:
+            loaded = guest.run(LOAD, LOAD_SECONDS)
+            self.assertEqual(loaded.status, 0, loaded.text)
+            self.assertIn(self.vf('g')['state'], ('ready', 'running'))
+            self.compute(guest)
+            self.vm.check('kill -9 $(pidof vgpud)')
+            self.compute(guest)
+            self.start_vgpud()
+            self.ctl('reset g --force')
+            wait_for('the guest to have recovered', 120,
+                     lambda: 'GPU reset(1) succeeded' in guest.dmesg(), 0.5)
+            self.compute(guest)
+        self.destroy('g')
+
+    def compute(self, guest):
+        answer = guest.run('in_root /tests/vector_add', PROGRAM_SECONDS)
+        self.assertEqual(answer.status, 0, answer.text)
+        self.assertIn('ok vector_add', answer.text)
+
+
+if __name__ == '__main__':
+    unittest.main()
