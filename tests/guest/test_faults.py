@@ -55,12 +55,18 @@ class Resets(GuestTest):
 
         def let_a_job_time_out():
             begun = vm.dmesg().count('GPU reset begin')
+            # what the driver still does for an earlier process would time out first, for minutes
+            wait_for('earlier processes to be forgotten', 60,
+                     lambda: not vm.run('ls /sys/class/kfd/kfd/proc').text.split(), 0.5)
+            vm.run('sleep 3')
             self.host.ctl('pause', 'a', '--force')
-            # whether its runtime ends the program or waits for ever is not the device's affair
-            vm.start('timeout -s KILL 60 in_root /tests/vector_add')
-            wait_for('the driver to lose patience', 90,
-                     lambda: vm.dmesg().count('GPU reset begin') > begun, 0.5)
-            self.host.ctl('resume', 'a')
+            try:
+                # whether its runtime ends the program or waits for ever is not the device's affair
+                vm.start('timeout -s KILL 60 in_root /tests/vector_add')
+                wait_for('the driver to lose patience', 240,
+                         lambda: vm.dmesg().count('GPU reset begin') > begun, 0.5)
+            finally:
+                self.host.ctl('resume', 'a')
             vm.finish(timeout=180)
 
         requests = self.host.vf('a')['guest_flrs']
