@@ -137,7 +137,7 @@ class StockGuest(VgpudTest):
             self.vm.check('kill -9 $(pidof vgpud)')
             self.compute(guest)
             self.start_vgpud()
-            self.ctl('reset g --force')
+            self.ctl('reset g')
             wait_for('the guest to have recovered', 120,
                      lambda: 'GPU reset(1) succeeded' in guest.dmesg(), 0.5)
             self.compute(guest)
