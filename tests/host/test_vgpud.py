@@ -24,6 +24,7 @@ class VgpudTest(test_module.ModuleTest):
     @classmethod
     def load(cls):
         super().load()
+        cls.addClassCleanup(cls.save_logs)
         cls.put('/tmp/bus.conf', BUS_CONFIG.format(address=BUS))
         cls.put('/tmp/vgpud.json', json.dumps(CONFIG))
         cls.vm.check('in_root dbus-daemon --nofork --config-file=/tmp/bus.conf '
@@ -38,7 +39,7 @@ class VgpudTest(test_module.ModuleTest):
     @classmethod
     def start_vgpud(cls):
         cls.vm.check(f'{COMMAND} >> /r/tmp/vgpud.log 2>&1 &')
-        wait_for('vgpud to have the GPU', 60, lambda: cls.state_of_gpu() == 'ok', 0.5)
+        wait_for('vgpud to have the GPU', 120, lambda: cls.state_of_gpu() == 'ok', 0.5)
 
     @classmethod
     def state_of_gpu(cls):
@@ -48,10 +49,9 @@ class VgpudTest(test_module.ModuleTest):
         return json.loads(answer.text)['gpus'][0]['state']
 
     @classmethod
-    def tearDownClass(cls):
+    def save_logs(cls):
         with open(os.path.join(cls.directory, 'vgpud.log'), 'w') as log:
             log.write(cls.vm.run('cat /r/tmp/vgpud.log /r/tmp/bus.log').text)
-        super().tearDownClass()
 
     def ctl(self, arguments, timeout=60):
         text = self.vm.check(f'in_root vgpuctl --bus {BUS} --json {arguments}', timeout)

@@ -18,7 +18,8 @@ namespace {
 using testing::BusFixture;
 using testing::FakePf;
 using ::testing::HasSubstr;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
 
 /// The guest's end of the port.
 class Guest {

@@ -14,7 +14,7 @@ namespace {
 
 using testing::BusFixture;
 using ::testing::HasSubstr;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
 
 struct TwoGpus {
     test::GpuStack quick{{.vfs = 2, .vram_mb = 256}};

@@ -12,7 +12,7 @@ namespace vgpu::agent {
 namespace {
 
 using Json = nlohmann::json;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
 
 bool obeys_schema(const std::string& line) {
     std::ifstream file(VGPU_SOURCE_DIR "/schemas/vf-agent.schema.json");

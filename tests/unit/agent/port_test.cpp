@@ -11,7 +11,9 @@ namespace {
 
 using testing::FakeTree;
 using ::testing::HasSubstr;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""ns;
+using std::chrono_literals::operator""s;
 
 TEST(AgentPort, IsFoundByUdevsLinkOrByItsName) {
     const FakeTree tree;

@@ -9,7 +9,8 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::ElementsAre;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
 
 /// A task that ends when the test says so.
 struct FakeTask final : Task {

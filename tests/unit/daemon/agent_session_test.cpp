@@ -13,7 +13,8 @@ using ::testing::HasSubstr;
 using testing::hello_line;
 using testing::result_line;
 using testing::status_line;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ns;
+using std::chrono_literals::operator""s;
 
 class AgentOfVf : public ::testing::Test {
 protected:

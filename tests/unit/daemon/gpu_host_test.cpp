@@ -12,7 +12,10 @@ namespace {
 using testing::FakePf;
 using ::testing::HasSubstr;
 using testing::World;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""us;
 
 /// A runner whose turns the test takes.
 class TestRunner final : public GpuRunner {

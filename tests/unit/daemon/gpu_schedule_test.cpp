@@ -9,7 +9,9 @@
 namespace vgpu::daemon {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""us;
 using testing::Dice;
 using testing::GpsOracle;
 

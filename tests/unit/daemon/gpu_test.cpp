@@ -11,7 +11,8 @@ using ::testing::ElementsAre;
 using testing::FakePf;
 using ::testing::HasSubstr;
 using testing::World;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
 
 std::map<std::uint32_t, std::uint64_t> totals_of(const vgpu_pf_run_table& table) {
     std::map<std::uint32_t, std::uint64_t> totals;
