@@ -65,9 +65,8 @@ struct vgpu_pf_switch {
 	uint32_t from, to; /* VF numbers; 0: none */
 	uint8_t steps[4];  /* enum gpuiov_command */
 	uint32_t step_count, step;
-	uint32_t status;     /* last CMD_STATUS seen */
-	uint64_t command_ns; /* when the command in execution was written */
-	uint64_t status_ns;  /* when its status last changed */
+	uint32_t status;    /* last CMD_STATUS seen */
+	uint64_t status_ns; /* when the status of the command in execution last changed */
 	uint64_t poll_delay_ns;
 };
 
@@ -174,7 +173,7 @@ struct vgpu_pf_bulk {
 };
 
 /* the one SAVE, RESTORE or DUMP under way, vf_state.c and dump.c */
-#define VGPU_STREAM_BUFFER	 0x2000000u /* at most: room for the state of 64 CUs */
+#define VGPU_STREAM_BUFFER	 0x2000000u /* at most: room for the state of 64 CUs, and more */
 #define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* what does not grow with the CUs */
 #define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* VGPRs, SGPRs, LDS and waves: about 340 KiB */
 

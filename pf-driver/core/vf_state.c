@@ -10,6 +10,8 @@
  * Head and sections carry CRC-32C; sections come in order, their ranges are checked against the VF.
  * A stream is untrusted input. A RESTORE that fails half way stops the VF, which then needs a
  * reset. Data pass through one DMA buffer: section head and payload stand next to each other in it.
+ * It has room for CUs full of waves; where queues wait beyond that it grows once it is known by how
+ * much.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/regs.h"
@@ -73,7 +75,7 @@ static uint32_t buffer_bytes(const struct vgpu_pf *pf)
 
 static uint32_t payload_room(const struct vgpu_pf *pf)
 {
-	return buffer_bytes(pf) - PAYLOAD_OFFSET;
+	return pf->stream.buffer.bytes - PAYLOAD_OFFSET;
 }
 
 static struct section_head *section(struct vgpu_pf *pf)
@@ -99,7 +101,8 @@ static void finish(struct vgpu_pf *pf, int error)
 	bool is_half_restored = error && job->kind == VGPU_STREAM_RESTORE && job->is_changed;
 
 	job->kind = VGPU_STREAM_NONE;
-	pf->os->ops->dma_free(pf->os, &job->buffer);
+	if (job->buffer.cpu)
+		pf->os->ops->dma_free(pf->os, &job->buffer);
 	if (job->payload)
 		job->payload->bytes = job->bytes;
 	job->payload = NULL;
@@ -115,15 +118,53 @@ static void fail(struct vgpu_pf *pf, int error, const char *what)
 	finish(pf, error);
 }
 
+/* room for a payload; what the buffer held is lost. false: the stream has failed */
+static bool grow(struct vgpu_pf *pf, uint64_t bytes)
+{
+	struct vgpu_os_dma *buffer = &pf->stream.buffer;
+
+	if (bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET) {
+		vgpu_pf_text_fail(pf, -E2BIG, "VF%u: stream: device state of %llu bytes",
+				  pf->stream.vf, (unsigned long long)bytes);
+		finish(pf, -E2BIG);
+		return false;
+	}
+	/* first: both at once are harder to get */
+	pf->os->ops->dma_free(pf->os, buffer);
+	if (pf->os->ops->dma_alloc(pf->os, PAYLOAD_OFFSET + (uint32_t)bytes, buffer)) {
+		buffer->cpu = NULL;
+		fail(pf, -ENOMEM, "no memory for the device state");
+		return false;
+	}
+	return true;
+}
+
+static void ask_state(struct vgpu_pf *pf);
+
+/* SAVE_STATE that failed for want of room tells how much there must be */
+static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
+{
+	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE)
+		return false;
+	*bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
+	return *bytes > payload_room(pf) && *bytes != UINT32_MAX;
+}
+
 static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
+	uint64_t needed;
+
 	if (pf->stream.kind == VGPU_STREAM_NONE || pf->stream.vf != owner)
 		return;
 	pf->stream.is_waiting_device = false;
-	if (error)
+	if (error == -EIO && needs_room(pf, &needed)) {
+		if (grow(pf, needed))
+			ask_state(pf);
+	} else if (error) {
 		fail(pf, error, "the device did not do it");
-	else
+	} else {
 		vgpu_pf_vf_state_advance(pf);
+	}
 }
 
 static void ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
@@ -297,7 +338,7 @@ static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf 
 	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
 		return "a section is too long";
 	if (head->kind == SECTION_STATE &&
-	    (head->bytes > payload_room(pf) || pf->stream.vram_offset))
+	    (head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET || pf->stream.vram_offset))
 		return "the device state is too long or in the wrong place";
 	if (head->kind == SECTION_END && pf->stream.vram_offset != vf->config.vram_bytes)
 		return "the stream ends too early";
@@ -321,16 +362,21 @@ static void restore_head(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static void restore_section(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	const struct section_head *head = section(pf);
-	const char *wrong = check_section(pf, vf, head);
-	bool has_payload = head->kind == SECTION_STATE || head->kind == SECTION_VRAM;
+	struct section_head head = *section(pf);
+	const char *wrong = check_section(pf, vf, &head);
+	bool has_payload = head.kind == SECTION_STATE || head.kind == SECTION_VRAM;
 
 	if (wrong) {
 		fail(pf, -EBADMSG, wrong);
 		return;
 	}
+	if (has_payload && head.bytes > payload_room(pf)) {
+		if (!grow(pf, head.bytes))
+			return;
+		*section(pf) = head;
+	}
 	pf->stream.step = STEP_PAYLOAD;
-	expect(pf, PAYLOAD_OFFSET, has_payload ? (uint32_t)head->bytes : 0);
+	expect(pf, PAYLOAD_OFFSET, has_payload ? (uint32_t)head.bytes : 0);
 }
 
 static const uint32_t section_ops[] = {

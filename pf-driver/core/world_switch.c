@@ -72,8 +72,7 @@ static int issue(struct vgpu_pf *pf)
 	struct vgpu_pf_switch *sw = &pf->sw;
 	int error = vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw));
 
-	sw->command_ns = vgpu_pf_timer_now(pf);
-	sw->status_ns = sw->command_ns;
+	sw->status_ns = vgpu_pf_timer_now(pf);
 	sw->status = GPUIOV_STATUS_PENDING;
 	sw->poll_delay_ns = POLL_FIRST_NS;
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
@@ -161,9 +160,10 @@ static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
 {
 	const struct vgpu_pf_switch *sw = &pf->sw;
 
-	if (sw->status == GPUIOV_STATUS_IDLING && now - sw->status_ns >= preempt_timeout_ns(pf))
-		return true;
-	return now - sw->command_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
+	/* how long a guest may take is its own limit, which may be the longer one */
+	if (sw->status == GPUIOV_STATUS_IDLING)
+		return now - sw->status_ns >= preempt_timeout_ns(pf);
+	return now - sw->status_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
 }
 
 static void keep_waiting(struct vgpu_pf *pf, uint32_t status)

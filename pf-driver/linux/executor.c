@@ -51,6 +51,13 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 	return true;
 }
 
+/* whatever comes back must not write to memory that the core frees now */
+static void let_go(struct vgpu_home *home)
+{
+	pci_clear_master(home->pdev);
+	vgpu_pf_detach(home->pf);
+}
+
 static void finish_call(struct vgpu_home *home)
 {
 	bool is_changed = false;
@@ -58,7 +65,7 @@ static void finish_call(struct vgpu_home *home)
 	if (home->is_gone)
 		return;
 	if (home->is_device_lost && home->pf->device.is_attached)
-		vgpu_pf_detach(home->pf);
+		let_go(home);
 	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
 		if (home->vfs[i].confirms_scrub)
 			confirm_scrub(home, &home->vfs[i]);
@@ -111,16 +118,30 @@ void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns)
 		hrtimer_start(&home->timer, ns_to_ktime(deadline_ns), HRTIMER_MODE_ABS_HARD);
 }
 
-/* a device that has gone away may come back */
+/* tells of a failure once, not at each try */
+static int attach(struct vgpu_home *home)
+{
+	int error;
+
+	pci_set_master(home->pdev);
+	home->is_device_lost = false;
+	error = vgpu_pf_attach(home->pf);
+	if (error && !home->is_failure_told)
+		dev_err(&home->pdev->dev, "%s\n", home->pf->message);
+	home->is_failure_told = error != 0;
+	/* a device that went while the core attached is lost already */
+	home->is_device_lost |= error != 0;
+	return error;
+}
+
+/* a device that has gone away may come back, as after a reset */
 static void try_attach(struct vgpu_home *home)
 {
 	if (!vgpu_linux_is_device_there(home))
 		return;
-	home->is_device_lost = false;
-	if (vgpu_pf_attach(home->pf) == 0)
-		return;
-	home->is_device_lost = true;
-	dev_warn_ratelimited(&home->pdev->dev, "%s\n", home->pf->message);
+	pci_restore_state(home->pdev);
+	pci_save_state(home->pdev);
+	attach(home);
 }
 
 static void serve(struct vgpu_home *home)
@@ -220,13 +241,10 @@ int vgpu_home_unpark(struct vgpu_home *home)
 	int error;
 
 	vgpu_home_lock(home);
-	pci_set_master(home->pdev);
+	/* who reset the device has restored it, and forgets what it had saved */
+	pci_save_state(home->pdev);
 	home->is_device_parked = false;
-	home->is_device_lost = false;
-	error = vgpu_pf_attach(home->pf);
-	if (error)
-		dev_err(&home->pdev->dev, "%s\n", home->pf->message);
-	home->is_device_lost = error != 0;
+	error = attach(home);
 	vgpu_home_unlock(home);
 	wake_up_process(home->thread);
 	return error;

@@ -143,8 +143,9 @@ struct vgpu_home {
 	struct task_struct *thread;
 	struct hrtimer timer;
 	unsigned long wakeups;
-	bool is_gone;	     /* lock to write: removed; nothing here reaches the device any more */
-	bool is_device_lost; /* lock: does not answer */
+	bool is_gone;	      /* lock to write: removed; nothing here reaches the device any more */
+	bool is_device_lost;  /* lock: does not answer */
+	bool is_failure_told; /* lock; of the last attempt to attach */
 	bool is_device_parked; /* lock: suspended, or being reset by others */
 	struct work_struct chores;
 	wait_queue_head_t state_wait; /* a VF changed its state */

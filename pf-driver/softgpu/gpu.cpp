@@ -398,6 +398,13 @@ void Gpu::client_reset(VfId id) {
     interrupt(GPUIOV_INTR_VF_FLR);
 }
 
+Result<> Gpu::inject(const iov::PlannedFault& fault) {
+    TRY_VOID(faults_.add(fault));
+    // a link that goes down resets what is behind it
+    if (fault.point == iov::FaultPoint::Device) pf_->function().reset();
+    return {};
+}
+
 void Gpu::reset_device() {
     spdlog::warn("PF: whole device reset");
     {

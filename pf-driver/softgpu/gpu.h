@@ -62,6 +62,8 @@ public:
     [[nodiscard]] const Spec& spec() const { return spec_; }
     [[nodiscard]] vfio_user::Server& server() { return *server_; }
     [[nodiscard]] iov::FaultPlan& faults() { return faults_; }
+    /// Plans a fault; a loss of the device begins at once. io thread.
+    [[nodiscard]] Result<> inject(const iov::PlannedFault& fault);
     [[nodiscard]] GpuVf& vf(VfId vf) { return *vfs_[raw(vf) - 1u]; }
     [[nodiscard]] const iov::WorldSwitch& world_switch() const { return world_switch_; }
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }

@@ -49,9 +49,8 @@ Result<Json> inject(Gpu& gpu, const Json& order) {
     TRY(const auto effect, iov::FaultPlan::parse_effect(effect_name));
     TRY(const auto count, number(order, "count", 1, kMaxCount, 1));
     TRY(const auto delay_ms, number(order, "delay_ms", 0, kMaxDelayMs, 0));
-    TRY_VOID(
-        gpu.faults().add({VfId{static_cast<std::uint8_t>(vf)}, point, effect,
-                          static_cast<std::uint32_t>(count), std::chrono::milliseconds(delay_ms)}));
+    TRY_VOID(gpu.inject({VfId{static_cast<std::uint8_t>(vf)}, point, effect,
+                         static_cast<std::uint32_t>(count), std::chrono::milliseconds(delay_ms)}));
     return ok();
 }
 

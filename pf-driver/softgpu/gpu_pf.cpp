@@ -67,6 +67,7 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
     system_.set_revocation({{}, device_.quiesce});
     function_.set_bar(VGPU_BAR_VRAM, *vram_bar_);
     function_.set_bar(VGPU_BAR_REGISTERS, *register_bar_);
+    function_.config().set_absence([this] { return faults_.holds(kPf, iov::FaultPoint::Device); });
     function_.config().claim(VGPU_ECAP_VSEC + kVsecHeaderBytes,
                              GPUIOV_VSEC_LENGTH - kVsecHeaderBytes, *this);
 }

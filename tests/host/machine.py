@@ -17,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, 'tests', 'guest'))
 from vm import Vm  # noqa: E402  pylint: disable=wrong-import-position
 
+GUEST = os.path.join(ROOT, 'build', 'guest')
 HOST = os.path.join(ROOT, 'build', 'host')
 BIN = os.environ.get('VGPU_BIN', os.path.join(ROOT, 'build', 'release', 'bin'))
 # ids of the endpoint: pf-driver/hw/pci.h
@@ -28,10 +29,11 @@ MESSAGE_TIMEOUT_MS = 60000
 class Card:
     """One softgpu with a host view."""
 
-    def __init__(self, directory, view='bridge', vfs=16, vram_mb=1024, aperture_mb=64):
+    def __init__(self, directory, view='bridge', vfs=16, vram_mb=1024, aperture_mb=64, threads=1):
         self.directory = os.path.abspath(directory)
+        # the VM needs a CPU while the engine works
         self.arguments = [f'--host-view={view}', f'--vfs={vfs}', f'--vram-mb={vram_mb}',
-                          f'--aperture-mb={aperture_mb}', '--control']
+                          f'--aperture-mb={aperture_mb}', f'--threads={threads}', '--control']
         self.process = None
 
     def path(self, name):
@@ -72,14 +74,21 @@ class Machine(Vm):
     """A VM with the whole card. `share` of Vm is not used: the VM sees this machine's own /."""
     images = HOST
 
-    def __init__(self, host_socket, log_dir, name='host', memory='1G', cpus=2, kernel='6.12'):
+    def __init__(self, host_socket, log_dir, name='host', memory='1G', cpus=2, kernel='6.12',
+                 has_guest=False):
+        self.has_guest = has_guest  # `open_guest` works: programs of the guest level, stock amdgpu
         super().__init__([host_socket], log_dir, name=name, memory=memory, cpus=cpus, kernel=kernel,
                          share=log_dir)
 
     def shares(self):
-        return [('system', '/'), ('vgpu', BIN),
-                ('built', os.path.join(HOST, 'modules', self.kernel)),
-                ('tests', os.path.join(ROOT, 'tests', 'host'))]
+        shares = [('system', '/'), ('vgpu', BIN),
+                  ('built', os.path.join(HOST, 'modules', self.kernel)),
+                  ('tests', os.path.join(ROOT, 'tests', 'host'))]
+        if self.has_guest:
+            shares += [('guest', os.path.join(GUEST, 'system', 'root')),
+                       ('programs', os.path.join(GUEST, 'programs')),
+                       ('amdgpu', os.path.join(HOST, self.kernel, 'amdgpu'))]
+        return shares
 
     def devices(self):
         return [{'driver': 'vfio-user-pci', 'id': f'card{number}', 'x-msg-timeout': MESSAGE_TIMEOUT_MS,

@@ -33,6 +33,13 @@ std::byte overlaid(std::uint32_t at, std::byte value) {
     return value;
 }
 
+bool is_flr(std::uint32_t offset, std::span<const std::byte> data) {
+    constexpr std::uint32_t kAt = VGPU_CAP_PCIE + PCI_EXP_DEVCTL + 1;
+    constexpr std::byte kFlr{PCI_EXP_DEVCTL_BCR_FLR >> 8};
+    return offset <= kAt && kAt - offset < data.size() &&
+           (data[kAt - offset] & kFlr) != std::byte{0};
+}
+
 }  // namespace
 
 void BusVf::config_read(std::uint32_t offset, std::span<std::byte> out) const {
@@ -50,25 +57,32 @@ void BusVf::config_write(std::uint32_t offset, std::span<const std::byte> data) 
         return is_set ? set_bus_master() : clear_bus_master();
     }
     if (offset < PCI_STD_HEADER_SIZEOF) return;
+    const bool is_reset = is_flr(offset, data);
     function_.config().write(offset, data);
-    if (is_attached() && !function_.is_bus_master()) detach();  // it was an FLR
+    if (is_reset) detach();
+}
+
+pci::Function* BusVf::answering() {
+    if (function_.reach() == pci::Reach::Socket) return nullptr;
+    return attach() ? &function_ : nullptr;
+}
+
+bool BusVf::attach() {
+    if (is_attached()) return true;
+    const Result<> attached = attachments_.attach(function_, routing_id_);
+    if (!attached) spdlog::warn("{}: host view: {}", function_.name(), attached.error().message);
+    return attached.has_value();
 }
 
 void BusVf::set_bus_master() {
-    if (!is_attached()) {
-        const Result<> attached = attachments_.attach(function_, routing_id_);
-        if (!attached) {
-            spdlog::warn("{}: host view: {}", function_.name(), attached.error().message);
-            return;
-        }
-    }
+    if (!attach()) return;
     constexpr std::uint16_t kCommand = PCI_COMMAND_MASTER;
     function_.config().write(PCI_COMMAND, bytes_of(kCommand));
 }
 
 /// What the driver has set up for interrupts outlives bus mastering, as it does on hardware.
 void BusVf::clear_bus_master() {
-    if (!is_attached()) return;
+    if (!function_.is_bus_master()) return;
     const auto msi = function_.config().get<pci::MsiCapability>(VGPU_CAP_MSI);
     detach();
     function_.config().write(VGPU_CAP_MSI, bytes_of(msi));

@@ -3,10 +3,11 @@
 // BusVf: a VF as it stands on the PF's bus. Its configuration space is that of SR-IOV VFs: ids and
 // BARs are the PF's business, and of the command register only Bus Master Enable can be written.
 //
-//   VFE        the configuration space answers, whoever has the VF
-//   BME set    the host view attaches to the VF: refused, and the bit stays 0, while a vfio-user
-//              client has it
-//   BME clear  it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
+//   VFE           the configuration space answers, whoever has the VF
+//   BAR accessed  the host view attaches to the VF: reads all ones while a vfio-user client has it.
+//                 Drivers may use a VF for long before they need bus mastering, and amdgpu does
+//   BME set       the same, in case nothing was accessed before: the bit stays 0 while a client has
+//   it BME cleared   it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
 //
 // While a client has the VF nothing written here arrives, and the capabilities look as after
 // power-on. Part of HostView; io thread only.
@@ -27,13 +28,15 @@ public:
 
     void config_read(std::uint32_t offset, std::span<std::byte> out) const;
     void config_write(std::uint32_t offset, std::span<const std::byte> data);
+    /// Who answers an access to a BAR; nobody if it is a client's.
+    [[nodiscard]] pci::Function* answering();
     /// The VF is reset under its driver, or disabled.
     void detach() { attachments_.detach(function_); }
 
     [[nodiscard]] bool is_attached() const { return function_.reach() == pci::Reach::Bus; }
-    [[nodiscard]] pci::Function& function() { return function_; }
 
 private:
+    [[nodiscard]] bool attach();
     void set_bus_master();
     void clear_bus_master();
 

@@ -236,7 +236,7 @@ std::optional<HostView::Target> HostView::decode_vfs(std::uint64_t address) {
         BusVf* vf = enabled_vf(offset / bar.size.count);
         if (vf == nullptr) continue;
         const std::uint64_t inside = offset % bar.size.count;
-        return Target{.function = vf->is_attached() ? &vf->function() : nullptr,
+        return Target{.function = vf->answering(),
                       .bar = bar.index,
                       .offset = inside,
                       .left = bar.size.count - inside};

@@ -214,11 +214,11 @@ Result<> BulkOps::verify_zero(const Request& request) {
 
 Result<> BulkOps::save_state(const Request& request) {
     TRY(const std::vector<std::byte> stream, vfs_.save_state(request.vf));
+    size_ = stream.size();  // also if it does not fit: so much it takes
     if (stream.size() > request.size)
         return fail(ENOSPC, fmt::format("the state needs {} bytes", stream.size()));
     if (!bus_.write(Iova{request.destination}, stream))
         return fail(EFAULT, "the bus memory is not mapped for writing");
-    size_ = stream.size();
     return {};
 }
 

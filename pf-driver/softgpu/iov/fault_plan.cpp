@@ -14,16 +14,18 @@ struct PointRow {
     std::string_view name;
     bool can_be_late;
     bool can_be_wrong;
+    bool is_lasting;  ///< until clear(); of the PF alone
 };
 
 /// Indexed by FaultPoint.
-constexpr std::array<PointRow, 7> kPoints{{{"idle", true, true},
-                                           {"save", true, true},
-                                           {"load", true, true},
-                                           {"run", true, true},
-                                           {"sdma", false, false},
-                                           {"irq", false, false},
-                                           {"flr", false, false}}};
+constexpr std::array<PointRow, 8> kPoints{{{"idle", true, true, false},
+                                           {"save", true, true, false},
+                                           {"load", true, true, false},
+                                           {"run", true, true, false},
+                                           {"sdma", false, false, false},
+                                           {"irq", false, false, false},
+                                           {"flr", false, false, false},
+                                           {"device", false, false, true}}};
 /// Indexed by FaultEffect.
 constexpr std::array<std::string_view, 3> kEffects{"lost", "late", "wrong"};
 
@@ -44,11 +46,17 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
         return fail(EINVAL, fmt::format("fault point \"{}\" cannot be \"{}\"; use \"lost\"",
                                         name(fault.point), name(fault.effect)));
     if (fault.count == 0) return fail(EINVAL, "count of a fault must be at least 1");
+    if (row(fault.point).is_lasting && fault.vf != kPf)
+        return fail(EINVAL, fmt::format("fault point \"{}\" is of the PF; leave out \"vf\"",
+                                        name(fault.point)));
     const std::scoped_lock lock(mutex_);
     if (rows_.size() >= kMaxRows)
         return fail(ENOSPC, "the fault plan is full; wait until its faults have happened");
     rows_.push_back(fault);
     planned_ = rows_.size();
+    if (!row(fault.point).is_lasting) return {};
+    ++injected_;
+    spdlog::warn("PF: {} of {} (injected)", name(fault.effect), name(fault.point));
     return {};
 }
 
@@ -66,6 +74,13 @@ std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     return fault;
 }
 
+bool FaultPlan::holds(VfId vf, FaultPoint point) {
+    if (planned_.load(std::memory_order_relaxed) == 0) return false;
+    const std::scoped_lock lock(mutex_);
+    return std::ranges::any_of(
+        rows_, [&](const PlannedFault& r) { return r.vf == vf && r.point == point; });
+}
+
 void FaultPlan::clear() {
     const std::scoped_lock lock(mutex_);
     rows_.clear();
@@ -76,7 +91,7 @@ Result<FaultPoint> FaultPlan::parse_point(std::string_view text) {
     const auto found = std::ranges::find(kPoints, text, &PointRow::name);
     if (found == kPoints.end())
         return fail(EINVAL, fmt::format("fault point \"{}\" does not exist; use idle, save, load, "
-                                        "run, sdma, irq or flr",
+                                        "run, sdma, irq, flr or device",
                                         text));
     return static_cast<FaultPoint>(found - kPoints.begin());
 }

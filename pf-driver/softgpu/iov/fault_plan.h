@@ -11,6 +11,8 @@
 //   Interrupt            Lost: an interrupt to that function (0: the PF) is not delivered
 //   Flr                  Lost: an FLR that the PF ordered never ends (until the whole device is
 //   reset)
+//   Device               Lost, of the PF: its link is down and nobody answers, until the plan is
+//                        cleared; then it is there as after a reset of its bus
 //
 // Any thread.
 #pragma once
@@ -29,7 +31,7 @@
 
 namespace vgpu::softgpu::iov {
 
-enum class FaultPoint : std::uint8_t { Idle, Save, Load, Run, Sdma, Interrupt, Flr };
+enum class FaultPoint : std::uint8_t { Idle, Save, Load, Run, Sdma, Interrupt, Flr, Device };
 enum class FaultEffect : std::uint8_t { Lost, Late, Wrong };
 
 struct PlannedFault {
@@ -48,6 +50,8 @@ public:
     [[nodiscard]] Result<> add(const PlannedFault& fault);
     /// The fault that happens now, if one is planned; uses it up by one and logs it.
     [[nodiscard]] std::optional<PlannedFault> take(VfId vf, FaultPoint point);
+    /// Is a fault that lasts until clear() planned? Uses nothing up.
+    [[nodiscard]] bool holds(VfId vf, FaultPoint point);
     void clear();
     [[nodiscard]] std::uint64_t injected() const { return injected_.load(); }
 

@@ -23,6 +23,10 @@ struct Overlap {
 
 void ConfigSpace::read(std::uint32_t offset, std::span<std::byte> out) const {
     assert(offset + out.size() <= kBytes);
+    if (is_absent()) {
+        std::ranges::fill(out, std::byte{0xff});
+        return;
+    }
     std::copy_n(value_.begin() + offset, out.size(), out.begin());
     for (const Claim& claim : claims_) {
         const Overlap part(claim.first, claim.count, offset, out.size());
@@ -48,6 +52,7 @@ void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> 
 
 void ConfigSpace::write(std::uint32_t offset, std::span<const std::byte> data) {
     assert(offset + data.size() <= kBytes);
+    if (is_absent()) return;
     store_masked(offset, data);
     for (const Claim& claim : claims_) {
         const Overlap part(claim.first, claim.count, offset, data.size());

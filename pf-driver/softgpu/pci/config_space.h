@@ -46,6 +46,10 @@ public:
     /// Runs after a write that touched [first, first + count) was stored.
     void on_write(std::uint32_t first, std::uint32_t count, std::function<void()> changed);
 
+    /// While `is_absent` says so nobody answers: all ones are read, writes are lost.
+    void set_absence(std::function<bool()> is_absent) { is_absent_ = std::move(is_absent); }
+    [[nodiscard]] bool is_absent() const { return is_absent_ && is_absent_(); }
+
     // For building and for the device itself: no masks, no callbacks.
     template <typename T> [[nodiscard]] T get(std::uint32_t offset) const {
         return load<T>(value_, offset);
@@ -85,6 +89,7 @@ private:
     std::array<bool, kBytes> is_claimed_{};
     std::vector<Claim> claims_;
     std::vector<Observer> observers_;
+    std::function<bool()> is_absent_;
 };
 
 }  // namespace vgpu::softgpu::pci

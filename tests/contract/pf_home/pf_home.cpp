@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <sys/un.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
 
 #include "pf-driver/user/uapi_server.h"
+#include "tests/contract/pf_home/kernel_home.h"
 #include "tests/support/stack/child_process.h"
 #include "tests/support/stack/temp_dir.h"
 #include "tests/unit/core/fake_gpu.h"
@@ -17,21 +19,15 @@ namespace vgpu::test {
 
 namespace {
 
+constexpr const char* kDeviceVariable = "VGPU_PF_DEVICE";
+
 class InProcessHome final : public PfHome {
 public:
     InProcessHome() { start(); }
     ~InProcessHome() override { vgpu_user_server_fini(&server_); }
 
-    std::unique_ptr<UapiClient> connect(bool is_owner) override {
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-            throw std::runtime_error("socketpair");
-        fcntl(pair[0], F_SETFL, O_NONBLOCK);
-        const uid_t stranger = geteuid() + 12345;
-        if (vgpu_user_server_add_client(&server_, pair[0], is_owner ? geteuid() : stranger) != 0)
-            close(pair[0]);
-        return std::make_unique<UapiClient>(UniqueFd(pair[1]), [this] { pump(); });
-    }
+    std::unique_ptr<UapiClient> connect(bool is_owner) override { return dial(is_owner); }
+    std::unique_ptr<SocketClient> connect_socket() override { return dial(true); }
     bool can_play_strangers() const override { return true; }
 
     void restart() override {
@@ -41,6 +37,17 @@ public:
     }
 
 private:
+    std::unique_ptr<SocketClient> dial(bool is_owner) {
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+            throw std::runtime_error("socketpair");
+        fcntl(pair[0], F_SETFL, O_NONBLOCK);
+        const uid_t stranger = geteuid() + 12345;
+        if (vgpu_user_server_add_client(&server_, pair[0], is_owner ? geteuid() : stranger) != 0)
+            close(pair[0]);
+        return std::make_unique<SocketClient>(UniqueFd(pair[1]), [this] { pump(); });
+    }
+
     void start() {
         pf_ = std::make_unique<vgpu_pf>();
         if (vgpu_user_server_init(&server_, pf_.get(), &hooks_) != 0)
@@ -92,7 +99,8 @@ public:
         start();
     }
 
-    std::unique_ptr<UapiClient> connect(bool) override {
+    std::unique_ptr<UapiClient> connect(bool) override { return connect_socket(); }
+    std::unique_ptr<SocketClient> connect_socket() override {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
         std::strcpy(address.sun_path, dir_.file("uapi.sock").c_str());
@@ -100,7 +108,7 @@ public:
         const void* generic = &address;
         if (::connect(fd.get(), static_cast<const sockaddr*>(generic), sizeof(address)) != 0)
             throw std::runtime_error("vgpu-pf does not accept clients");
-        return std::make_unique<UapiClient>(std::move(fd), std::function<void()>());
+        return std::make_unique<SocketClient>(std::move(fd), std::function<void()>());
     }
     bool can_play_strangers() const override { return false; }
 
@@ -130,11 +138,19 @@ private:
 
 std::unique_ptr<PfHome> PfHome::create(PfHomeKind kind) {
     if (kind == PfHomeKind::InProcess) return std::make_unique<InProcessHome>();
-    return std::make_unique<ProcessHome>();
+    if (kind == PfHomeKind::Processes) return std::make_unique<ProcessHome>();
+    return std::make_unique<KernelHome>(std::getenv(kDeviceVariable));
+}
+
+std::vector<PfHomeKind> PfHome::kinds() {
+    std::vector<PfHomeKind> kinds{PfHomeKind::InProcess, PfHomeKind::Processes};
+    if (std::getenv(kDeviceVariable) != nullptr) kinds.push_back(PfHomeKind::Kernel);
+    return kinds;
 }
 
 std::string name(PfHomeKind kind) {
-    return kind == PfHomeKind::InProcess ? "InProcess" : "Processes";
+    constexpr const char* kNames[] = {"InProcess", "Processes", "Kernel"};
+    return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace vgpu::test

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // PfHome: one running home of the PF core with a device behind it, as the contract suite needs it.
-// Kinds: the uapi server of vgpu-pf inside the test on a fake device with virtual time, and the
-// processes softgpu and vgpu-pf as they are shipped. A home in the kernel becomes a third kind.
+// Kinds: the uapi server of vgpu-pf inside the test on a fake device with virtual time, the
+// processes softgpu and vgpu-pf as they are shipped, and vgpu_pf.ko, whose node the environment
+// names: VGPU_PF_DEVICE=/dev/vgpu-pf0 (as root, on a device that has no other user; what is on it
+// is lost). tests/host/test_contract.py brings that about.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/contract/pf_home/uapi_client.h"
 
 namespace vgpu::test {
 
-enum class PfHomeKind { InProcess, Processes };
+enum class PfHomeKind { InProcess, Processes, Kernel };
 
 class PfHome {
 public:
@@ -20,10 +23,14 @@ public:
     /// A new client; `is_owner` false: a user who may only look, where the home can play that.
     [[nodiscard]] virtual std::unique_ptr<UapiClient> connect(bool is_owner = true) = 0;
     [[nodiscard]] virtual bool can_play_strangers() const = 0;
-    /// Kills the core's process and starts it anew.
+    /// A client that can be made to send anything; none where there are no messages.
+    [[nodiscard]] virtual std::unique_ptr<SocketClient> connect_socket() { return nullptr; }
+    /// Ends the core, unasked where the home can end that way, and starts a new one.
     virtual void restart() = 0;
 
     [[nodiscard]] static std::unique_ptr<PfHome> create(PfHomeKind kind);
+    /// Those that can be had here.
+    [[nodiscard]] static std::vector<PfHomeKind> kinds();
 };
 
 [[nodiscard]] std::string name(PfHomeKind kind);

@@ -20,6 +20,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::uint64_t kMiB = 1u << 20;
+constexpr const char* kNoMessages = "this home takes ioctls: there are no messages to frame";
 
 class PfHomeContract : public testing::TestWithParam<PfHomeKind> {
 protected:
@@ -232,26 +233,37 @@ TEST_P(PfHomeContract, OlderAndNewerStructsAreUnderstood) {
     EXPECT_EQ(client->call(VGPU_PF_OP_GET_INFO, {}).head.error, 0);
 }
 
+TEST_P(PfHomeContract, AnOperationThatDoesNotExistIsRefused) {
+    constexpr std::uint32_t kNoOperation = 200;
+    const std::uint8_t body[8] = {};
+    EXPECT_EQ(client->call(kNoOperation, body).head.error, -EOPNOTSUPP);
+    EXPECT_EQ(get_info().total_vfs, 4u);
+}
+
 TEST_P(PfHomeContract, RepliesCarryCookieAndOperation) {
+    const auto socket = home->connect_socket();
+    if (!socket) GTEST_SKIP() << kNoMessages;
     const std::uint8_t body[sizeof(vgpu_pf_info)] = {};
     const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, VGPU_PF_OP_GET_INFO,
                                sizeof(body), 0x1122334455667788ull};
     std::vector<std::uint8_t> message(sizeof(head) + sizeof(body));
     std::memcpy(message.data(), &head, sizeof(head));
-    client->send_raw(message);
-    const UapiReply reply = client->receive();
+    socket->send_raw(message);
+    const UapiReply reply = socket->receive();
     EXPECT_EQ(reply.head.magic, VGPU_PF_UAPI_MAGIC);
     EXPECT_EQ(reply.head.cookie, 0x1122334455667788ull);
     EXPECT_EQ(reply.head.op, VGPU_PF_OP_GET_INFO);
 }
 
 TEST_P(PfHomeContract, MalformedMessagesAreAnsweredAndTheClientGoesOn) {
+    const auto socket = home->connect_socket();
+    if (!socket) GTEST_SKIP() << kNoMessages;
     const auto error_of = [&](vgpu_pf_request head, std::size_t bytes) {
         std::vector<std::uint8_t> message(std::max(bytes, sizeof(head)));
         std::memcpy(message.data(), &head, sizeof(head));
         message.resize(bytes);
-        client->send_raw(message);
-        return client->receive().head.error;
+        socket->send_raw(message);
+        return socket->receive().head.error;
     };
     const vgpu_pf_request good{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, VGPU_PF_OP_GET_INFO, 8, 1};
     EXPECT_EQ(error_of(good, 10), -EBADMSG);
@@ -294,7 +306,8 @@ TEST_P(PfHomeContract, SaveAndRestoreGoThroughAnFd) {
     vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
     EXPECT_EQ(client->request(VGPU_PF_OP_RESTORE, restore, file.get()), 0) << client->message();
     EXPECT_EQ(restore.bytes, save.bytes);
-    EXPECT_EQ(client->request(VGPU_PF_OP_SAVE, save), -EINVAL) << "without an fd";
+    EXPECT_THAT(client->request(VGPU_PF_OP_SAVE, save), testing::AnyOf(-EINVAL, -EBADF))
+        << "without an fd: none came with the message, or its number is no fd";
 }
 
 TEST_P(PfHomeContract, APipeThatNobodyReadsBlocksNobody) {
@@ -306,13 +319,10 @@ TEST_P(PfHomeContract, APipeThatNobodyReadsBlocksNobody) {
     UniqueFd writer(ends[1]);
     fcntl(writer.get(), F_SETPIPE_SZ, 4096);
     auto saver = home->connect();
-    const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, VGPU_PF_OP_SAVE,
-                               sizeof(vgpu_pf_stream), 1};
-    const vgpu_pf_stream body{sizeof(body), 1, 0, 0, 0};
-    std::vector<std::uint8_t> message(sizeof(head) + sizeof(body));
-    std::memcpy(message.data(), &head, sizeof(head));
-    std::memcpy(message.data() + sizeof(head), &body, sizeof(body));
-    saver->send_raw(message, writer.get());
+    const vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+    std::uint8_t body[sizeof(save)];
+    std::memcpy(body, &save, sizeof(save));
+    saver->start(VGPU_PF_OP_SAVE, body, writer.get());
     writer.reset();
     for (int i = 0; i < 20; ++i) EXPECT_EQ(get_info().total_vfs, 4u);
     std::vector<std::uint8_t> sink(65536);
@@ -324,7 +334,7 @@ TEST_P(PfHomeContract, APipeThatNobodyReadsBlocksNobody) {
         if (got > 0) total += static_cast<std::size_t>(got);
         (void)get_info();
     }
-    const UapiReply reply = saver->receive();
+    const UapiReply reply = saver->await();
     EXPECT_EQ(reply.head.error, 0) << reply.head.message;
     EXPECT_GT(total, 4096u);
 }
@@ -347,7 +357,7 @@ TEST_P(PfHomeContract, VfsInServiceSurviveTheDeathOfTheCore) {
     table.generation = 1;
     table.count = 1;
     table.entries[0] = {1, 2345};
-    ASSERT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), 0);
+    ASSERT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), 0) << client->message();
     const std::uint64_t boot = get_info().boot_id;
     home->restart();
     client = home->connect();
@@ -365,8 +375,7 @@ TEST_P(PfHomeContract, VfsInServiceSurviveTheDeathOfTheCore) {
     EXPECT_EQ(back.entries[0].quantum_us, 2345u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, PfHomeContract,
-                         testing::Values(PfHomeKind::InProcess, PfHomeKind::Processes),
+INSTANTIATE_TEST_SUITE_P(Homes, PfHomeContract, testing::ValuesIn(PfHome::kinds()),
                          [](const auto& test) { return name(test.param); });
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "tests/contract/pf_home/uapi_client.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace vgpu::test {
@@ -16,9 +19,13 @@ constexpr int kWaitMs = 20000;  // for a home that runs by itself
 constexpr std::size_t kMaxReply = 65536;
 constexpr std::size_t kMaxFds = 2;
 
+bool is_stream(std::uint32_t op) {
+    return op == VGPU_PF_OP_SAVE || op == VGPU_PF_OP_RESTORE || op == VGPU_PF_OP_DUMP;
+}
+
 }  // namespace
 
-void UapiClient::send_raw(std::span<const std::uint8_t> message, int fd) {
+void SocketClient::send_raw(std::span<const std::uint8_t> message, int fd) {
     std::vector<std::uint8_t> copy(message.begin(), message.end());
     iovec part{copy.data(), copy.size()};
     msghdr out{};
@@ -38,7 +45,7 @@ void UapiClient::send_raw(std::span<const std::uint8_t> message, int fd) {
     if (pump_) pump_();
 }
 
-UapiReply UapiClient::receive() {
+UapiReply SocketClient::receive() {
     UapiReply reply;
     reply.head.error = -ETIMEDOUT;
     std::vector<std::uint8_t> buffer(kMaxReply);
@@ -73,25 +80,63 @@ UapiReply UapiClient::receive() {
     return reply;
 }
 
-bool UapiClient::is_closed() {
-    for (int turn = 0; turn < 20 && pump_; ++turn) pump_();
-    pollfd wait{socket_.get(), POLLIN, 0};
-    char byte = 0;
-    return poll(&wait, 1, pump_ ? 0 : kWaitMs) == 1 &&
-           recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-UapiReply UapiClient::call(std::uint32_t op, std::span<const std::uint8_t> body, int fd) {
+void SocketClient::start(std::uint32_t op, std::span<const std::uint8_t> body, int fd) {
     const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, op,
                                static_cast<std::uint32_t>(body.size()), ++cookie_};
     std::vector<std::uint8_t> message(sizeof(head) + body.size());
     std::memcpy(message.data(), &head, sizeof(head));
     std::copy(body.begin(), body.end(), message.begin() + sizeof(head));
-    const std::uint64_t mine = cookie_;
     send_raw(message, fd);
+}
+
+UapiReply SocketClient::await() {
     UapiReply reply = receive();
-    while (reply.head.error != -ETIMEDOUT && reply.head.cookie != mine) reply = receive();
+    while (reply.head.error != -ETIMEDOUT && reply.head.cookie != cookie_) reply = receive();
     return reply;
+}
+
+// ---- ioctls
+
+void DeviceClient::start(std::uint32_t op, std::span<const std::uint8_t> body, int fd) {
+    UniqueFd own(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    thread_ = std::jthread(
+        [this, op, copy = std::vector<std::uint8_t>(body.begin(), body.end()),
+         held = std::move(own)]() mutable { reply_ = run(op, std::move(copy), std::move(held)); });
+}
+
+UapiReply DeviceClient::await() {
+    thread_.join();
+    return std::move(reply_).value();
+}
+
+UapiReply DeviceClient::run(std::uint32_t op, std::vector<std::uint8_t> body, UniqueFd fd) {
+    const std::size_t bytes = body.size();
+    body.resize(std::max(bytes, sizeof(vgpu_pf_run_table)));  // a place for any answer
+    constexpr std::size_t kFd = offsetof(vgpu_pf_stream, fd);
+    const int number = fd.get();
+    if (is_stream(op)) std::memcpy(&body[kFd], &number, sizeof(number));
+    const unsigned long command = _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);
+    UapiReply reply;
+    reply.head.op = op;
+    if (ioctl(node_.get(), command, body.data()) != 0) {
+        reply.head.error = -errno;
+        describe(reply.head);
+    }
+    // a struct that is longer than the kernel's comes back as long as the kernel's
+    std::uint32_t known = 0;
+    std::memcpy(&known, body.data(), sizeof(known));
+    body.resize(known == 0 ? bytes : std::min<std::size_t>(bytes, known));
+    reply.body = std::move(body);
+    if (op != VGPU_PF_OP_GET_EVENT_RING) return reply;
+    for (int i = 0; i < 2; ++i) reply.fds.emplace_back(fcntl(node_.get(), F_DUPFD_CLOEXEC, 0));
+    return reply;
+}
+
+void DeviceClient::describe(vgpu_pf_reply& head) {
+    vgpu_pf_error error{};
+    error.size = sizeof(error);
+    if (ioctl(node_.get(), VGPU_PF_IOC(VGPU_PF_OP_GET_ERROR, vgpu_pf_error), &error) == 0)
+        std::memcpy(head.message, error.message, sizeof(head.message));
 }
 
 }  // namespace vgpu::test

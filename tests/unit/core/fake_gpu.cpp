@@ -17,7 +17,6 @@ namespace {
 constexpr std::uint64_t kPage = 65536;
 constexpr std::uint32_t kVsec = VGPU_ECAP_VSEC;
 constexpr std::uint32_t kScheduler = kVsec + GPUIOV_GFX_SCH0;
-constexpr std::uint32_t kStateBytes = 4096;
 
 std::uint32_t function_vf(std::uint32_t byte) {
     return (byte & GPUIOV_FCN_VF) != 0 ? (byte & 0x7fu) + 1 : 0;
@@ -459,14 +458,14 @@ bool FakeGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
             return true;
         case VGPU_OP_SAVE_STATE: {
             std::uint8_t* out = memory(dst);
-            if (out == nullptr || bytes < kStateBytes) return false;
-            std::memset(out, static_cast<int>(0x40 + number), kStateBytes);
-            regs_[REG_VGPU_OP_SIZE_LO] = kStateBytes;
+            regs_[REG_VGPU_OP_SIZE_LO] = state_bytes;
             regs_[REG_VGPU_OP_SIZE_HI] = 0;
+            if (out == nullptr || bytes < state_bytes) return false;
+            std::memset(out, static_cast<int>(0x40 + number), state_bytes);
             return true;
         }
         case VGPU_OP_LOAD_STATE:
-            return memory(src) != nullptr && bytes == kStateBytes;
+            return memory(src) != nullptr && bytes == state_bytes;
         case VGPU_OP_DMA_OUT: {
             std::uint8_t* out = memory(dst);
             if (out == nullptr) return false;

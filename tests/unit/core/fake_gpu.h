@@ -86,6 +86,12 @@ public:
     [[nodiscard]] std::uint64_t total_switches() const { return switches_; }
     [[nodiscard]] std::uint32_t bank(std::uint32_t vf, std::uint32_t reg) const;
     void set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
+    /// As written, 0 if never.
+    [[nodiscard]] std::uint32_t register_value(std::uint32_t reg) const {
+        const auto found = regs_.find(reg);
+        return found == regs_.end() ? 0 : found->second;
+    }
+    [[nodiscard]] std::uint32_t enabled_interrupts() const { return intr_enable_; }
     void poke(std::uint64_t offset, std::uint8_t value) { byte(offset) = value; }
     [[nodiscard]] std::uint8_t peek(std::uint64_t offset);
     void interrupt(std::uint32_t bits);
@@ -108,6 +114,7 @@ public:
     std::function<void(const vgpu_hw_run_log_entry&)> on_run;
     std::uint64_t step_ns = 2 * kUs;  ///< each of IDLE SAVE LOAD RUN
     std::uint64_t bulk_ns = 20 * kUs;
+    std::uint32_t state_bytes = 4096;  ///< of each VF, as SAVE_STATE gives it
     bool refuse_tables = false;
     bool lose_interrupts = false;
     bool verify_fails = false;

@@ -181,6 +181,51 @@ TEST(Vbios, PutsEveryTableWhereTheDriverLooks) {
     EXPECT_EQ(image[0xffff], 0);
 }
 
+TEST(Policy, ThePreemptTimeoutOfAVfInServiceChangesAndOutlivesTheCore) {
+    constexpr std::uint32_t kMicroseconds = 123'000;
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    ASSERT_EQ(vgpu_pf_set_preempt_timeout(rig.pf.get(), 1, kMicroseconds), 0);
+    EXPECT_EQ(rig.vf(1).config.preempt_timeout_us, kMicroseconds);
+    rig.restart_core();
+    EXPECT_EQ(rig.vf(1).config.preempt_timeout_us, kMicroseconds);
+    EXPECT_EQ(vgpu_pf_set_preempt_timeout(rig.pf.get(), 1, 100'000'001), -EINVAL);
+    EXPECT_THAT(rig.message(), HasSubstr("VF1: preempt_timeout_us 100000001; at most 100000000"));
+    EXPECT_EQ(rig.vf(1).config.preempt_timeout_us, kMicroseconds) << "as it was";
+}
+
+TEST(Policy, AShorterPreemptTimeoutEndsAHangSooner) {
+    const auto hang_ends = [](std::uint32_t timeout_us) {
+        Rig rig;
+        rig.make_busy(1);
+        rig.make_busy(2);
+        rig.gpu.run_for(20 * kMs);
+        EXPECT_EQ(vgpu_pf_set_preempt_timeout(rig.pf.get(), 1, timeout_us), 0);
+        rig.gpu.faults.push_back({GPUIOV_CMD_IDLE, 1, FaultKind::Lost});
+        const std::uint64_t start = rig.gpu.now();
+        while (rig.get_vf(1).hangs == 0 && rig.gpu.now() < start + 20 * kSecond)
+            rig.gpu.run_for(kMs);
+        return rig.gpu.now() - start;
+    };
+    EXPECT_LT(hang_ends(20'000), kSecond / 2);
+    EXPECT_GT(hang_ends(2'000'000), 2 * kSecond);
+}
+
+TEST(Policy, WhatTheHomeWasToldIsAnEvent) {
+    Rig rig;
+    const std::uint64_t told = rig.gpu.notifications;
+    vgpu_pf_report_policy(rig.pf.get(), 0, VGPU_PF_POLICY_WEIGHT, 300);
+    vgpu_pf_report_policy(rig.pf.get(), 2, VGPU_PF_POLICY_VRAM_QUOTA, 1ull << 33);
+    const auto events = rig.events(VGPU_PF_EVENT_POLICY);
+    ASSERT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[0].vf, 0u);
+    EXPECT_EQ(events[0].arg, VGPU_PF_POLICY_WEIGHT);
+    EXPECT_EQ(events[0].arg2, 300u);
+    EXPECT_EQ(events[1].vf, 2u);
+    EXPECT_EQ(events[1].arg2, 1ull << 33);
+    EXPECT_GT(rig.gpu.notifications, told) << "readers are woken";
+}
+
 TEST(Provision, RollsBackCompletelyAtEveryPointOfFailure) {
     std::uint64_t point = 0;
     int failures = 0;

@@ -6,6 +6,8 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
+#include "pf-driver/softgpu/cp/occupancy.h"
+#include "pf-driver/softgpu/isa/wave.h"
 #include "tests/unit/core/fake_gpu.h"
 
 namespace vgpu::test {
@@ -253,6 +255,56 @@ TEST(DeviceLoss, PendingRequestsEndWithAnError) {
     EXPECT_EQ(rig.gpu.done[77].first, -ENODEV);
 }
 
+// --- a core that ends in order
+
+TEST(Leave, AVfInServiceIsAdoptedByTheNextCore) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.control(2, VGPU_PF_PAUSE);
+    rig.gpu.run_for(50 * kMs);
+    vgpu_pf_leave(rig.pf.get());
+    EXPECT_TRUE(rig.events(VGPU_PF_EVENT_DEVICE_LOST).empty()) << "nothing was lost";
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
+    rig.restart_core();
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 0u) << "nothing was reset";
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.get_vf(2).generation, 1u);
+}
+
+TEST(Leave, TheDeviceIsQuietAfterwards) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(50 * kMs);
+    vgpu_pf_leave(rig.pf.get());
+    EXPECT_EQ(rig.gpu.register_value(REG_VGPU_WAKE_ENABLE), 0u);
+    EXPECT_EQ(rig.gpu.register_value(REG_VGPU_LOG_SIZE), 0u);
+    EXPECT_EQ(rig.gpu.enabled_interrupts(), 0u);
+    const std::uint64_t before = rig.gpu.accesses;
+    rig.gpu.run_for(5 * kSecond);
+    vgpu_pf_leave(rig.pf.get());
+    EXPECT_EQ(rig.gpu.accesses, before) << "no timer is left";
+}
+
+TEST(Leave, ARequestUnderWayEndsWithAnError) {
+    Rig rig;
+    rig.provision(1);
+    rig.control(1, VGPU_PF_PAUSE);
+    rig.gpu.stream_room = 100;
+    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_SAVE, &save, 5), -EINPROGRESS);
+    rig.gpu.run_for(kMs);
+    vgpu_pf_leave(rig.pf.get());
+    ASSERT_TRUE(rig.gpu.is_done(5));
+    EXPECT_EQ(rig.gpu.done[5].first, -ENODEV);
+    vgpu_pf_provision more{};
+    more.vf = 2;
+    more.vram_bytes = 16u << 20;
+    EXPECT_EQ(rig.request(VGPU_PF_OP_PROVISION, more), -ENODEV);
+}
+
 TEST(DeviceLoss, AnotherDeviceIsRefused) {
     Rig rig;
     rig.gpu.is_gone = true;
@@ -429,6 +481,41 @@ TEST(Stream, SaveAndRestoreBringAVfBackExactly) {
         ASSERT_EQ(rig.gpu.peek(base + (20u << 20) + i * 977), static_cast<std::uint8_t>(i));
     EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+}
+
+TEST(Stream, MoreStateThanExpectedGetsMoreRoom) {
+    Rig rig;
+    rig.provision(1, 16);
+    rig.control(1, VGPU_PF_PAUSE);
+    rig.gpu.state_bytes = 9u << 20;
+    ASSERT_GT(rig.gpu.state_bytes, VGPU_STREAM_BUFFER_BASE + 8 * VGPU_STREAM_BUFFER_OF_CU);
+    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+    ASSERT_EQ(rig.request(VGPU_PF_OP_SAVE, save), 0) << rig.message();
+    EXPECT_GT(save.bytes, rig.gpu.state_bytes);
+    rig.gpu.stream_in.assign(rig.gpu.stream_out.begin(), rig.gpu.stream_out.end());
+    vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
+    ASSERT_EQ(rig.request(VGPU_PF_OP_RESTORE, restore), 0) << rig.message();
+    EXPECT_EQ(restore.bytes, save.bytes);
+}
+
+TEST(Stream, StateBeyondAllRoomIsRefusedWithItsSize) {
+    Rig rig;
+    rig.provision(1, 16);
+    rig.control(1, VGPU_PF_PAUSE);
+    rig.gpu.state_bytes = VGPU_STREAM_BUFFER;
+    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+    EXPECT_EQ(rig.request(VGPU_PF_OP_SAVE, save), -E2BIG);
+    EXPECT_THAT(rig.message(), testing::HasSubstr("33554432 bytes"));
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+}
+
+TEST(Stream, ThePartOfACuHoldsAFullCu) {
+    using namespace softgpu;
+    constexpr std::size_t kGroupBytes = 64;  // what a work-group has besides its waves
+    constexpr std::size_t kFull = cp::kVgprBytesPerCu + cp::kLdsBytesPerCu +
+                                  cp::kWavesPerCu * (sizeof(isa::WaveState) + kGroupBytes);
+    static_assert(kFull <= VGPU_STREAM_BUFFER_OF_CU);
+    static_assert(HW_REG_COUNT * sizeof(std::uint32_t) <= VGPU_STREAM_BUFFER_BASE / 2);
 }
 
 TEST(Stream, AReaderThatIsSlowHoldsNobodyUp) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
+#include <linux/pci_regs.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -66,6 +67,21 @@ TEST_F(ControlTest, PlansFaults) {
     EXPECT_TRUE(gpu->faults().take(VfId{3}, iov::FaultPoint::Idle));
     EXPECT_EQ(ask(fd.get(), R"({"clear":{}})"), Json({{"ok", true}}));
     EXPECT_FALSE(gpu->faults().take(VfId{3}, iov::FaultPoint::Idle));
+}
+
+TEST_F(ControlTest, ALostDeviceAnswersNobodyUntilThePlanIsCleared) {
+    const OwnedFd fd = connected();
+    const auto driver = pf();
+    ASSERT_EQ(driver->reg(REG_VGPU_ID), VGPU_ID_MAGIC);
+    EXPECT_EQ(ask(fd.get(), R"({"inject":{"point":"device","effect":"lost"}})"),
+              Json({{"ok", true}}));
+    EXPECT_EQ(driver->config<std::uint32_t>(PCI_VENDOR_ID), ~0u);
+    EXPECT_EQ(driver->reg(REG_VGPU_ID), ~0u);
+    EXPECT_EQ(ask(fd.get(), R"({"clear":{}})"), Json({{"ok", true}}));
+    EXPECT_EQ(driver->config<std::uint16_t>(PCI_VENDOR_ID), VGPU_PCI_VENDOR_ATI);
+    EXPECT_EQ(driver->reg(REG_VGPU_ID), ~0u) << "reset: BARs do not decode yet";
+    driver->set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY});
+    EXPECT_EQ(driver->reg(REG_VGPU_ID), VGPU_ID_MAGIC);
 }
 
 TEST_F(ControlTest, ShowsCountersOfTheDeviceAndEveryVf) {

@@ -79,7 +79,43 @@ TEST(HostViewAttachment, EnablingVfsAttachesNone) {
     rig.bring_up();
     rig.enable_vfs(4);
     EXPECT_THAT(rig.vf(1).owner.story, IsEmpty());
-    EXPECT_EQ(rig.memory<std::uint32_t>(HostRig::vf_registers(1)), kNobody);
+}
+
+// amdgpu shakes hands with the PF before it turns bus mastering on
+TEST(HostViewAttachment, FirstAccessToABarOfAVfAttachesIt) {
+    HostRig rig;
+    rig.bring_up();
+    rig.enable_vfs(2);
+    rig.set_memory(HostRig::vf_registers(1) + 0x40, 5u);
+    EXPECT_EQ(load<std::uint32_t>(rig.vf(1).registers.bytes, 0x40), 5u);
+    EXPECT_THAT(rig.vf(1).owner.story, ElementsAre("attached"));
+    EXPECT_THAT(rig.vf(2).owner.story, IsEmpty());
+    EXPECT_EQ(attach_client(rig.vf(1).function), EBUSY);
+    EXPECT_FALSE(rig.is_bus_master(1));
+}
+
+TEST(HostViewAttachment, OnlyTheEndOfBusMasteringDetachesAVf) {
+    HostRig rig;
+    rig.bring_up();
+    rig.enable_vfs(1);
+    EXPECT_EQ(rig.memory<std::uint32_t>(HostRig::vf_registers(1)), 0u);
+    rig.set_bus_master(1, PCI_COMMAND_INTX_DISABLE);
+    EXPECT_THAT(rig.vf(1).owner.story, ElementsAre("attached"));
+    rig.set_bus_master(1, kMaster);
+    EXPECT_TRUE(rig.is_bus_master(1));
+    rig.set_bus_master(1, 0);
+    EXPECT_THAT(rig.vf(1).owner.story, ElementsAre("attached", "unmap all", "detached"));
+}
+
+TEST(HostViewAttachment, FlrDetachesAVfThatWasNeverBusMaster) {
+    HostRig rig;
+    rig.bring_up();
+    rig.enable_vfs(1);
+    EXPECT_EQ(rig.memory<std::uint32_t>(HostRig::vf_registers(1)), 0u);
+    rig.set_vf_config(1, VGPU_CAP_MSI + PCI_MSI_FLAGS, std::uint16_t{PCI_MSI_FLAGS_ENABLE});
+    EXPECT_THAT(rig.vf(1).owner.story, ElementsAre("attached"));
+    rig.set_vf_config(1, kDeviceControl, std::uint16_t{PCI_EXP_DEVCTL_BCR_FLR});
+    EXPECT_THAT(rig.vf(1).owner.story, ElementsAre("attached", "flr", "unmap all", "detached"));
 }
 
 TEST(HostViewAttachment, ClientIsRefusedWhileTheHostViewHasTheVf) {

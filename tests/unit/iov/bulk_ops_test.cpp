@@ -109,6 +109,7 @@ TEST_F(BulkOpsTest, StateTravelsThroughBusMemory) {
     EXPECT_EQ(run({VGPU_OP_LOAD_STATE, VfId{1}, raw(kBus), 0, 5000, 0}), VGPU_OP_DONE);
     EXPECT_EQ(panel.loaded, panel.state);
     EXPECT_EQ(run({VGPU_OP_SAVE_STATE, VfId{1}, 0, raw(kBus), 4999, 0}), VGPU_OP_REFUSED);
+    EXPECT_EQ(ops.size(), 5000u) << "so much it takes";
     EXPECT_EQ(run({VGPU_OP_LOAD_STATE, VfId{1}, raw(kBus), 0, ~0ull, 0}), VGPU_OP_REFUSED);
 }
 

@@ -21,6 +21,17 @@ TEST(FaultPlan, AFaultHappensAsOftenAsPlannedAndOnlyToItsVf) {
     EXPECT_EQ(plan.injected(), 2u);
 }
 
+TEST(FaultPlan, ALossOfTheDeviceLastsUntilThePlanIsCleared) {
+    FaultPlan plan;
+    EXPECT_FALSE(plan.holds(kPf, FaultPoint::Device));
+    ASSERT_TRUE(plan.add({kPf, FaultPoint::Device, FaultEffect::Lost}));
+    EXPECT_TRUE(plan.holds(kPf, FaultPoint::Device));
+    EXPECT_TRUE(plan.holds(kPf, FaultPoint::Device));
+    EXPECT_EQ(plan.injected(), 1u);
+    plan.clear();
+    EXPECT_FALSE(plan.holds(kPf, FaultPoint::Device));
+}
+
 TEST(FaultPlan, EveryUseSaysInjected) {
     std::ostringstream text;
     const auto before = spdlog::default_logger();
@@ -38,6 +49,8 @@ TEST(FaultPlan, RefusesWhatCannotHappen) {
     EXPECT_FALSE(plan.add({VfId{1}, FaultPoint::Sdma, FaultEffect::Late}));
     EXPECT_FALSE(plan.add({VfId{1}, FaultPoint::Interrupt, FaultEffect::Wrong}));
     EXPECT_FALSE(plan.add({VfId{1}, FaultPoint::Idle, FaultEffect::Lost, 0}));
+    EXPECT_FALSE(plan.add({VfId{1}, FaultPoint::Device, FaultEffect::Lost}));
+    EXPECT_FALSE(plan.add({kPf, FaultPoint::Device, FaultEffect::Late}));
 }
 
 TEST(FaultPlan, IsBounded) {

@@ -33,6 +33,19 @@ TEST(PciConfigSpace, OnlyWritableBitsChange) {
     EXPECT_EQ(read<std::uint32_t>(config, 0x10), 0x12005600u);
 }
 
+TEST(PciConfigSpace, AnAbsentFunctionReadsAllOnesAndLosesWrites) {
+    ConfigSpace config;
+    bool is_absent = false;
+    config.set_absence([&] { return is_absent; });
+    config.allow_writes(0x10, ~0u);
+    write(config, 0x10, 0x12345678u);
+    is_absent = true;
+    EXPECT_EQ(read<std::uint32_t>(config, 0x10), ~0u);
+    write(config, 0x10, 0u);
+    is_absent = false;
+    EXPECT_EQ(read<std::uint32_t>(config, 0x10), 0x12345678u);
+}
+
 TEST(PciConfigSpace, OnesClearStatusBits) {
     ConfigSpace config;
     config.set(0x06, std::uint16_t{0xf900});

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The device goes away under vgpu_pf.ko, as a card does whose link is down, and comes back.
+
+While it is away softgpu answers all accesses to the PF with all ones; afterwards PF and functions are
+as after a reset of the bus.
+"""
+import base64
+import json
+import os
+import socket
+import unittest
+
+import test_module
+
+MIB = 1 << 20
+SAVER = '''
+import errno, os, uapi
+with uapi.Pf() as pf:
+    pf.control(1, uapi.PAUSE)
+    reader, writer = os.pipe()
+    os.write(1, b'saving\\n')
+    try:
+        pf.stream(uapi.SAVE, writer, 1)
+    except uapi.Refused as error:
+        assert error.errno == errno.ENODEV, error
+        print('ended:', error.text)
+'''
+WHILE_LOST = '''
+import errno, uapi
+with uapi.Pf() as pf:
+    assert pf.info().device_lost == 1
+    for call in (lambda: pf.provision(3, 16 << 20), lambda: pf.control(1, uapi.RESET),
+                 lambda: pf.call(uapi.VERIFY_ZERO, uapi.VfRef(vf=3))):
+        try:
+            call()
+            raise AssertionError('answered')
+        except uapi.Refused as error:
+            assert error.errno == errno.ENODEV, error
+            assert 'device' in error.text, error
+    assert pf.vf(1).vf == 1
+'''
+WAIT = '''
+import sys, time, uapi
+with uapi.Pf() as pf:
+    while pf.info().device_lost != int(sys.argv[1]):
+        time.sleep(0.05)
+'''
+
+
+class Loss(test_module.ModuleTest):
+    def setUp(self):
+        self.write('sriov_admin/vf1/profile/vram_quota', 32 * MIB)
+        for name, text in (('saver', SAVER), ('while_lost', WHILE_LOST), ('wait', WAIT)):
+            packed = base64.b64encode(text.encode()).decode()
+            self.vm.check(f'echo {packed} | base64 -d > /r/tmp/{name}.py')
+
+    def tearDown(self):
+        self.order({'clear': {}})
+
+    def order(self, verb):
+        """One line to softgpu's control socket."""
+        with socket.socket(socket.AF_UNIX) as control:
+            control.settimeout(20)
+            control.connect(self.card.path('control.sock'))
+            control.sendall(json.dumps(verb).encode() + b'\n')
+            self.assertEqual(json.loads(control.recv(4096)), {'ok': True})
+
+    def lose(self):
+        self.order({'inject': {'point': 'device', 'effect': 'lost'}})
+        self.script('wait', 1)
+
+    def come_back(self):
+        self.order({'clear': {}})
+        self.script('wait', 0)
+
+    def script(self, name, *arguments):
+        words = ' '.join(str(argument) for argument in arguments)
+        return self.vm.check(f'in_root env PYTHONPATH=/tests python3 -B /tmp/{name}.py {words}', 120)
+
+    def serves(self):
+        """VFs are provisioned, reset, scrubbed and released."""
+        quota = 'sriov_admin/vf2/profile/vram_quota'
+        self.write(quota, 16 * MIB)
+        self.assertEqual(self.read('sriov_admin/vf2/state'), 'PROVISIONED')
+        self.write(quota, 0)
+        self.assertEqual(self.read('sriov_admin/vf2/state'), 'ABSENT')
+
+    def losses_told(self):
+        return self.vm.check('dmesg | grep -c "device lost" || true')
+
+    def test_a_lost_device_is_told_once_and_its_vfs_are_served_again(self):
+        before = int(self.losses_told())
+        self.lose()
+        self.script('while_lost')
+        self.refused('sriov_admin/vf2/profile/vram_quota', 16 * MIB, 'No such device')
+        self.refused('sriov_admin/vf1/profile/vram_quota', 0, 'No such device')
+        self.assertEqual(self.quotas()[0], 32 * MIB)
+        self.vm.check('cat /sys/kernel/debug/vgpu_pf/pf0/dump > /dev/null; sleep 3')
+        self.assertEqual(int(self.losses_told()), before + 1)
+        self.come_back()
+        self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
+        self.assertEqual(self.quotas()[:2], [32 * MIB, 0])
+        self.serves()
+
+    def test_a_request_under_way_ends(self):
+        self.vm.check('in_root env PYTHONPATH=/tests python3 -B /tmp/saver.py > /r/tmp/saver.log 2>&1 & '
+                      'echo $! > /tmp/saver; for i in $(seq 200); do grep -q saving /r/tmp/saver.log && '
+                      'break; sleep 0.1; done; sleep 0.5', 60)
+        self.lose()
+        self.vm.check('for i in $(seq 100); do test -d /proc/$(cat /tmp/saver) || break; sleep 0.1; done')
+        self.assertIn('ended: ', self.vm.check('cat /r/tmp/saver.log'))
+        self.come_back()
+        self.serves()
+
+    def test_functions_are_enabled_again(self):
+        self.write('sriov_numvfs', 2)
+        words = f'od -An -tx4 -j8 -N4 {self.path("virtfn1/config")}'
+        identity = self.vm.check(words)
+        self.lose()
+        self.come_back()
+        self.assertEqual(self.vm.check(words), identity)
+        self.assertEqual(self.read('sriov_numvfs'), '2')
+        self.write('sriov_numvfs', 0)
+        self.write('sriov_numvfs', 2)
+        self.serves()
+        self.write('sriov_numvfs', 0)
+
+    def test_a_lost_device_can_be_let_go_and_found_anew(self):
+        self.lose()
+        self.vm.check('rmmod vgpu_pf', 120)
+        self.assertNotEqual(self.vm.run('insmod /built/vgpu_pf.ko && test -e /dev/vgpu-pf0').status, 0)
+        self.vm.run('rmmod vgpu_pf')
+        self.order({'clear': {}})
+        self.vm.check(f'echo 1 > {self.path("remove")}; echo 1 > /sys/bus/pci/rescan', 120)
+        self.load()
+        self.assertEqual(self.quotas()[0], 32 * MIB)
+        self.serves()
+
+
+if __name__ == '__main__':
+    unittest.main()

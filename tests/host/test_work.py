@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""Work on the engine while the module in the machine schedules it: IGT's SR-IOV ideas, played by guests.
+
+The guests are processes outside the machine (vf_guest.py), each with a VF's socket; what is asked of the
+PF goes through sysfs and the uapi.
+"""
+import base64
+import json
+import os
+import shutil
+import socket
+import time
+import unittest
+
+from machine import DOMAINS, HOST, Card, Machine
+from test_module import TROUBLE
+from vf_guest import VfGuest
+
+MIB = 1 << 20
+VFS = 4
+WINDOW_SECONDS = 15
+COUNTERS = ('service_ns', 'state', 'flrs', 'hangs', 'faults', 'switches', 'attached')
+
+
+class WorkTest(unittest.TestCase):
+    """A card and a VM for all tests of the class; logs in build/host/logs/CLASS."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = os.path.join(HOST, 'logs', cls.__name__)
+        shutil.rmtree(cls.directory, ignore_errors=True)
+        os.makedirs(cls.directory)
+        cls.card = Card(cls.directory, vfs=VFS, vram_mb=512, aperture_mb=64)
+        cls.card.__enter__()
+        cls.addClassCleanup(cls.card.stop)
+        cls.vm = Machine(cls.card.path('host.sock'), cls.directory)
+        cls.vm.__enter__()
+        cls.addClassCleanup(cls.vm.kill)
+        cls.vm.check('insmod /built/vgpu_test_bridge.ko && insmod /built/vgpu_pf.ko time_scale=20', 120)
+        for vf in range(1, VFS + 1):
+            # less than the aperture, so that there is something beyond it
+            cls.write(f'vf{vf}/profile/vram_quota', 32 * MIB)
+        cls.vm.check('mkfifo /r/tmp/ask /r/tmp/reply; in_root env PYTHONPATH=/tests python3 -B '
+                     '/tests/uapi_shell.py /tmp/ask /tmp/reply > /dev/null 2>&1 &')
+
+    @classmethod
+    def tearDownClass(cls):
+        found = [line for line in cls.vm.dmesg().split('\n') if TROUBLE.search(line)]
+        if found:
+            raise AssertionError('the kernel complains:\n' + '\n'.join(found[:20]))
+
+    # ---- the PF ----
+
+    @staticmethod
+    def pf_path(name):
+        return f'/sys/bus/pci/devices/{DOMAINS["bridge"]}:01:00.0/{name}'
+
+    @classmethod
+    def write(cls, name, value):
+        cls.vm.check(f'echo {value} > {cls.pf_path("sriov_admin/" + name)}', 240)
+
+    def python(self, script, timeout=300):
+        """Runs statements in the machine; `pf` is the uapi."""
+        packed = base64.b64encode(script.encode()).decode()
+        answer = self.vm.check(f'echo {packed} > /r/tmp/ask; cat /r/tmp/reply', timeout)
+        self.assertFalse(answer.startswith('failed:'), answer)
+        return answer
+
+    def counters(self):
+        """What GET_VF says, by VF."""
+        script = (f'all = [pf.vf(n) for n in range(1, {VFS + 1})]\n'
+                  f'print(json.dumps([{{k: getattr(vf, k) for k in {COUNTERS}}} for vf in all]))')
+        return dict(enumerate(json.loads(self.python(script)), start=1))
+
+    def service(self, seconds=WINDOW_SECONDS):
+        """Engine time of each VF during a window, ns."""
+        script = (f'read = lambda: [pf.vf(n).service_ns for n in range(1, {VFS + 1})]\n'
+                  f'before = read(); time.sleep({seconds}); after = read()\n'
+                  'print(json.dumps([b - a for a, b in zip(before, after)]))')
+        return dict(enumerate(json.loads(self.python(script)), start=1))
+
+    def reset(self, *vfs):
+        """FLR of VFs, asked for at the same time."""
+        self.python('with futures.ThreadPoolExecutor() as pool:\n'
+                    f'    list(pool.map(lambda n: uapi.Pf().control(n, uapi.RESET), {vfs!r}))')
+
+    def inject(self, order):
+        with socket.socket(socket.AF_UNIX) as control:
+            control.settimeout(60)
+            control.connect(self.card.path('control.sock'))
+            control.sendall(json.dumps(order).encode() + b'\n')
+            self.assertEqual(json.loads(control.recv(4096)), {'ok': True})
+
+    # ---- guests ----
+
+    def guest(self, vf, work=None):
+        guest = VfGuest(self.card.path(f'vf{vf}.sock'))
+        self.addCleanup(guest.kill)
+        guest.boot()
+        if work == 'endless':
+            guest.endless()
+        elif work:
+            guest.order(work)
+        return guest
+
+    def assert_right(self, guest):
+        """Ends `compute` of a guest: something was computed, and all of it was right."""
+        rounds, wrong = guest.end_compute()
+        self.assertGreater(rounds, 0)
+        self.assertEqual(wrong, 0)
+
+    def assert_runs(self, guest, seconds=30):
+        before, deadline = guest.progress(), time.monotonic() + seconds
+        while guest.progress() == before:
+            self.assertLess(time.monotonic(), deadline, 'no progress')
+            time.sleep(0.1)
+
+    def assert_works_again(self, guest):
+        """After a reset of its VF."""
+        guest.ask('forget')
+        guest.boot()
+        guest.order('compute')
+        time.sleep(1)
+        self.assert_right(guest)
+
+
+class Shares(WorkTest):
+    def test_equal_vfs_get_equal_time(self):
+        for vf in (1, 2, 3):
+            self.guest(vf, 'endless')
+        got = self.service()
+        mean = (got[1] + got[2] + got[3]) / 3
+        self.assertGreater(mean, 0)
+        for vf in (1, 2, 3):
+            self.assertAlmostEqual(got[vf] / mean, 1, delta=0.1, msg=got)
+        self.assertEqual(got[4], 0)
+
+    def test_weights_are_shares(self):
+        self.write('vf2/profile/weight', 300)
+        self.addCleanup(self.write, 'vf2/profile/weight', 100)
+        for vf in (1, 2):
+            self.guest(vf, 'endless')
+        got = self.service()
+        self.assertAlmostEqual(got[2] / got[1], 3, delta=0.3, msg=got)
+
+    def test_a_vf_that_is_alone_gets_all(self):
+        self.guest(1, 'endless')
+        got = self.service()
+        self.assertGreater(got[1], 0.8e9 * WINDOW_SECONDS, got)
+
+
+class Resets(WorkTest):
+    def test_neighbour_computes_on_through_two_resets(self):
+        neighbour = self.guest(1, 'compute')
+        victim = self.guest(2, 'endless')
+        before = self.counters()
+        for _ in range(2):
+            self.reset(2)
+            self.assert_works_again(victim)
+        after = self.counters()
+        self.assertEqual(after[2]['flrs'] - before[2]['flrs'], 2)
+        self.assertEqual(after[1]['flrs'], before[1]['flrs'])
+        self.assert_right(neighbour)
+
+    def test_two_resets_at_once(self):
+        neighbour = self.guest(1, 'compute')
+        victims = [self.guest(vf, 'endless') for vf in (2, 3)]
+        self.reset(2, 3)
+        for victim in victims:
+            self.assert_works_again(victim)
+        self.assert_right(neighbour)
+
+    def test_resets_in_the_middle_of_switches(self):
+        self.write('.bulk_profile/exec_quantum_ms', 1)
+        self.addCleanup(self.write, '.bulk_profile/exec_quantum_ms', 0)
+        neighbour = self.guest(1, 'compute')
+        victim = self.guest(2)
+        for _ in range(4):
+            victim.endless()
+            self.reset(2)
+            victim.ask('forget')
+            victim.boot()
+        self.assert_right(neighbour)
+
+    def test_a_job_that_cannot_be_stopped_is_reset_alone(self):
+        neighbour = self.guest(1, 'compute')
+        victim = self.guest(2, 'endless')
+        self.assert_runs(victim)
+        before = self.counters()
+        self.inject({'inject': {'vf': 2, 'point': 'idle', 'effect': 'lost', 'count': 1}})
+        deadline = time.monotonic() + 120
+        while self.counters()[2]['hangs'] == before[2]['hangs']:
+            self.assertLess(time.monotonic(), deadline, 'the hang was not noticed')
+        after = self.counters()
+        self.assertEqual(after[2]['flrs'] - before[2]['flrs'], 1)
+        self.assertEqual((after[1]['flrs'], after[1]['hangs']), (before[1]['flrs'], before[1]['hangs']))
+        self.assert_right(neighbour)
+        self.assert_works_again(victim)
+
+
+class Control(WorkTest):
+    def test_paused_is_off_the_engine(self):
+        neighbour = self.guest(1, 'endless')
+        guest = self.guest(2, 'endless')
+        self.assert_runs(guest)
+        self.python('pf.control(2, uapi.PAUSE)')
+        count = guest.progress()
+        got = self.service(3)
+        self.assertEqual((guest.progress(), got[2]), (count, 0))
+        self.assertGreater(got[1], 0)
+        self.python('pf.control(2, uapi.RESUME)')
+        self.assert_runs(guest)
+        self.assert_runs(neighbour)
+
+    def test_stopped_is_off_the_engine_until_a_reset(self):
+        neighbour = self.guest(1, 'compute')
+        guest = self.guest(2, 'endless')
+        self.write('vf2/stop', 1)
+        self.assertEqual(self.service(3)[2], 0)
+        self.reset(2)
+        self.assert_works_again(guest)
+        self.assert_right(neighbour)
+
+    def test_vram_beyond_the_quota_is_out_of_reach(self):
+        neighbour = self.guest(1, 'compute')
+        guest = self.guest(2)
+        before = self.counters()
+        self.assertEqual(guest.ask('attack'), 'stopped 3 of 3')
+        after = self.counters()
+        self.assertGreaterEqual(after[2]['faults'] - before[2]['faults'], 2)
+        self.assertEqual(after[1]['faults'], before[1]['faults'])
+        self.assert_right(neighbour)
+
+    def test_functions_stay_while_a_guest_has_one(self):
+        numvfs = self.pf_path('sriov_numvfs')
+        self.vm.check(f'echo 2 > {numvfs}', 120)
+        guest = self.guest(1, 'endless')
+        self.assertIn('busy', self.vm.run(f'echo 0 > {numvfs}', 120).text)
+        self.assertIn('busy', self.vm.run(f'echo 0 > {self.pf_path("sriov_admin/vf1/profile/vram_quota")}', 120).text)
+        self.assert_runs(guest)
+        guest.kill()
+        deadline = time.monotonic() + 60
+        while self.vm.run(f'echo 0 > {numvfs}', 120).status != 0:
+            self.assertLess(time.monotonic(), deadline, 'the VF is still in use')
+        self.assertEqual(self.vm.check(f'cat {numvfs}'), '0')
+
+
+if __name__ == '__main__':
+    unittest.main()
