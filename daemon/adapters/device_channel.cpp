@@ -18,8 +18,6 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-constexpr std::chrono::milliseconds kRingLimit{2000};
-
 /// VGPU_PF_IOC for a struct whose size is known only now.
 unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
     return _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);

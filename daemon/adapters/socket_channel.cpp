@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
-constexpr std::chrono::milliseconds kRingLimit{2000};
 
 /// The fds of a received message, each with an owner.
 std::vector<UniqueFd> fds_of(msghdr& message) {

@@ -47,6 +47,9 @@ public:
     virtual void interrupt() = 0;
 
 protected:
+    /// For the answer to GET_EVENT_RING.
+    static constexpr std::chrono::milliseconds kRingLimit{2000};
+
     /// What a home answered with an error.
     [[nodiscard]] static tl::unexpected<Error> refused(int error, std::string_view message);
 };

@@ -7,6 +7,9 @@
     ioctl      SET_RUN_TABLE, against GET_ERROR, which does nothing but copy
     switch     a world switch, against a late timer and one access to the device, 5 rounds in turns
 
+TODO: "switch" is the core's own time for a switch; how late a quantum ends wants the run log, which the uapi
+does not show one run at a time.
+
 Started with an argument it is the part that runs in the machine.
 """
 import json
