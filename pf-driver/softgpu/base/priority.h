@@ -9,7 +9,10 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <chrono>
 
 namespace vgpu::softgpu {
 
@@ -32,6 +35,13 @@ inline void make_normal(pthread_t thread) {
 /// Of this thread: behind the threads of this process that answer, as fast as the host's others.
 inline void compute_in_the_background() {
     (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 0);
+}
+
+/// CPU time that the calling thread has used in its life.
+inline std::chrono::nanoseconds thread_time() {
+    timespec used{};
+    (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 /// What this process has touched once stays in memory; the rest is not brought in.

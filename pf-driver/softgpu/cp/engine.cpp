@@ -7,6 +7,7 @@
 #include <cassert>
 #include <utility>
 
+#include "pf-driver/softgpu/base/haste.h"
 #include "pf-driver/softgpu/base/priority.h"
 
 namespace vgpu::softgpu::cp {
@@ -17,7 +18,8 @@ struct Engine::Worker final : isa::MessageSink {
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> run_sequence{0};
     bool is_inside = false;    // mutex_; may touch the VF
-    bool is_hastened = false;  // mutex_; real time until it is out
+    bool is_hastened = false;  // mutex_; real time
+    Haste haste;               // its own; real time because it has just woken
     pthread_t thread{};        // mutex_; its own, set before it is first inside
     std::chrono::microseconds pause{};
     Messages messages;
@@ -88,9 +90,13 @@ void Engine::request_park() {
     changed_.notify_all();
 }
 
+/// A guest waits for what a worker wakes for, often with a limit: it comes before the host's other
+/// work, as long as it has budget.
 void Engine::enter(Worker& worker) {
     worker.is_inside = true;
     ++inside_;
+    if (worker.haste.wake(clock_.now(), thread_time()) && !worker.is_hastened)
+        worker.is_hastened = make_real_time(worker.thread, kRealTime);
 }
 
 void Engine::leave(Worker& worker) {
@@ -204,12 +210,21 @@ void Engine::work(Worker& worker) {
     }
 }
 
+/// Back among the host's other work where the haste is over; a park goes on in real time.
+void Engine::count_haste(Worker& worker) {
+    if (worker.haste.go_on(thread_time())) return;
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::Parking || !std::exchange(worker.is_hastened, false)) return;
+    make_normal(worker.thread);
+}
+
 /// Works for the VF until it is parked; the worker is outside when this returns.
 void Engine::serve(Worker& worker, Context& context) {
     worker.pause = spec_.poll_first;
     while (true) {
         const std::uint64_t seen = kicks_.load();
         if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
+            if (worker.haste.is_on()) count_haste(worker);
             worker.pause = spec_.poll_first;
             has_worked_.store(true);
             is_dry_.store(false);
@@ -262,6 +277,7 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         if (!loan) break;
         vf.unlock();
         const isa::RunResult result = run_group(worker, *loan);
+        if (worker.haste.is_on()) count_haste(worker);
         vf.lock();
         context.cp.give_back(*loan, result, worker.messages);
         worker.messages.clear();
@@ -333,7 +349,8 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     leave(worker);
     asleep_.fetch_add(1);
     if (inside_ == 0) parked_.notify_all();
-    if (std::exchange(worker.is_hastened, false)) {
+    const bool stays_hasty = worker.haste.is_on() && worker.haste.go_on(thread_time());
+    if (!stays_hasty && std::exchange(worker.is_hastened, false)) {
         lock.unlock();  // the host may put it aside at once: not while others need the lock
         make_normal(worker.thread);
         lock.lock();

@@ -119,6 +119,7 @@ private:
     void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
+    void count_haste(Worker& worker);
     void leave(Worker& worker);
     void request_park();
     void await_park(std::unique_lock<PiMutex>& lock);
