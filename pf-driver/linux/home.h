@@ -86,6 +86,7 @@ struct vgpu_home_vf {
 	enum vgpu_handover handover; /* admin */
 	bool is_auto;		     /* admin; its resources came with numvfs */
 	bool has_link;		     /* admin; sysfs "device" */
+	bool is_offered;	     /* admin; handed over since it has resources */
 	struct pci_dev *function;    /* functions_lock; NULL: not enabled */
 	/* home->lock: */
 	bool confirms_scrub; /* we began the release: there is nobody else to say "durable" */
@@ -211,11 +212,14 @@ s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes);
 bool vgpu_client_is_stream(u32 op);
 
 /* chardev.c */
-int vgpu_chardev_init(void);
-void vgpu_chardev_exit(void);
-struct vgpu_home *vgpu_chardev_make_home(struct pci_dev *pdev);
-int vgpu_chardev_add(struct vgpu_home *home);
-void vgpu_chardev_remove(struct vgpu_home *home);
+extern const struct file_operations vgpu_chardev_operations;
+
+/* nodes.c */
+int vgpu_nodes_init(void);
+void vgpu_nodes_exit(void);
+struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev);
+int vgpu_nodes_add(struct vgpu_home *home);
+void vgpu_nodes_remove(struct vgpu_home *home);
 
 /* sysfs.c */
 int vgpu_sysfs_add(struct vgpu_home *home);

@@ -197,7 +197,7 @@ static int offer(struct vgpu_home *home)
 		error = vgpu_sriov_init(home);
 	if (error)
 		goto remove_sysfs;
-	error = vgpu_chardev_add(home);
+	error = vgpu_nodes_add(home);
 	if (error)
 		goto stop_sriov;
 	vgpu_debugfs_add(home);
@@ -239,7 +239,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 	if (error)
 		return error;
-	home = vgpu_chardev_make_home(pdev);
+	home = vgpu_nodes_make_home(pdev);
 	if (IS_ERR(home))
 		return PTR_ERR(home);
 	error = start_home(home);
@@ -255,7 +255,7 @@ static void remove(struct pci_dev *pdev)
 	struct vgpu_home *home = pci_get_drvdata(pdev);
 
 	vgpu_debugfs_remove(home);
-	vgpu_chardev_remove(home);
+	vgpu_nodes_remove(home);
 	vgpu_sriov_fini(home);
 	vgpu_sysfs_remove(home);
 	stop_core(home);
@@ -366,7 +366,7 @@ static struct pci_driver driver = {
 
 static int __init vgpu_pf_module_init(void)
 {
-	int error = vgpu_chardev_init();
+	int error = vgpu_nodes_init();
 
 	if (error)
 		return error;
@@ -374,7 +374,7 @@ static int __init vgpu_pf_module_init(void)
 	error = pci_register_driver(&driver);
 	if (error) {
 		vgpu_debugfs_exit();
-		vgpu_chardev_exit();
+		vgpu_nodes_exit();
 	}
 	return error;
 }
@@ -384,7 +384,7 @@ static void __exit vgpu_pf_module_exit(void)
 {
 	pci_unregister_driver(&driver);
 	vgpu_debugfs_exit();
-	vgpu_chardev_exit();
+	vgpu_nodes_exit();
 }
 module_exit(vgpu_pf_module_exit);
 

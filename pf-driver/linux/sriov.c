@@ -95,14 +95,21 @@ static bool is_bound(struct pci_dev *function)
 	return READ_ONCE(function->dev.driver) != NULL;
 }
 
-/* gives the function to whom it shall go; one that has a driver already keeps it */
+/*
+ * Gives the function to whom it shall go; one that has a driver already keeps it. Once for each
+ * time that it gets resources: a driver that fails would be probed without end, as its attempt
+ * changes the VF's state.
+ */
 static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
+	const char *override = wanted_override(vf);
+	bool is_gift = !override || strcmp(override, OVERRIDE_NOBODY) != 0;
 	int error;
 
-	if (is_bound(function))
+	if (is_bound(function) || (is_gift && vf->is_offered))
 		return;
-	error = vgpu_set_driver_override(function, wanted_override(vf));
+	vf->is_offered = is_gift;
+	error = vgpu_set_driver_override(function, override);
 	if (!error)
 		error = device_attach(&function->dev);
 	if (error < 0)
@@ -179,6 +186,7 @@ int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover h
 	if (!function)
 		return 0;
 	device_release_driver(&function->dev);
+	home->vfs[vf].is_offered = false;
 	hand_over(&home->vfs[vf], function);
 	pci_dev_put(function);
 	return 0;
@@ -207,6 +215,7 @@ static void unlink_functions(struct vgpu_home *home)
 		if (home->vfs[i].has_link && dir)
 			sysfs_remove_link(dir, "device");
 		home->vfs[i].has_link = false;
+		home->vfs[i].is_offered = false;
 	}
 }
 

@@ -163,6 +163,11 @@ class Host:
         self.ctl('create', '--name', name, '--vram', vram, '--weight', str(weight))
         return wait_for(f'socket of {name}', 10, lambda: self.vf(name).get('socket'))
 
+    def destroy_vf(self, name):
+        """Destroys a VF whose client has just ended: it counts as open until softgpu has read what the client left."""
+        wait_for(f'{name} to be closed', 20, lambda: not self.vf(name)['attached'])
+        self.ctl('destroy', name)
+
     def vf(self, name):
         return next(v for v in self.ctl('list', '--vfs')['vfs'] if v['name'] == name)
 

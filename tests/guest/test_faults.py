@@ -112,7 +112,7 @@ class Misbehaviour(GuestTest):
 
     def misbehave(self, how, seconds=15):
         socket = self.host.create_vf('c', vram='256M')
-        self.addCleanup(lambda: self.host.ctl('destroy', 'c'))
+        self.addCleanup(self.host.destroy_vf, 'c')
         flrs = self.host.vf('a')['flrs']
         with Vm([socket], self.directory, name='c') as vm:
             vm.start(f'in_root /tests/abuse 0000:00:03.0 {how} {seconds}')

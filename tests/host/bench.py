@@ -5,10 +5,9 @@
 
     functions  sriov_numvfs of 16 VFs, against the kernel's own part: the same with pci-pf-stub as driver
     ioctl      SET_RUN_TABLE, against GET_ERROR, which does nothing but copy
-    switch     a world switch, against a late timer and one access to the device, 5 rounds in turns
-
-TODO: "switch" is the core's own time for a switch; how late a quantum ends wants the run log, which the uapi
-does not show one run at a time.
+    quantum    how far runs are from their quanta, against a late timer and one access to the device, 5 rounds
+               in turns
+    switch     from the end of one VF's run to the beginning of the next one's, against the same
 
 Started with an argument it is the part that runs in the machine.
 """
@@ -81,16 +80,23 @@ def ioctls(uapi):
 
 
 def switches(uapi, pf_path):
-    """Median µs: a switch as the core measures it, a timer's lateness, an access to the device."""
+    """Median µs: of runs as the device stamped them, a timer's lateness, an access to the device."""
     pf = uapi.Pf()
+    quantum_ns = {vf: quantum_us * 1000 for vf, quantum_us in pf.table().plan()}
     config = os.open(f'{pf_path}/config', os.O_RDONLY)
-    found = {'switch': [], 'timer': [], 'access': []}
+    found = {'quantum': [], 'switch': [], 'timer': [], 'access': []}
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     for _ in range(ROUNDS):
         found['timer'].append(median_us(lambda: time.sleep(0.002), 100) - 2000)
         found['access'].append(median_us(lambda: os.pread(config, 4, 0x200), 200))
-        time.sleep(1)
-        found['switch'].append(pf.info().switch_p50_ns / 1000)
+        with uapi.Ring(pf) as ring:
+            time.sleep(2)
+            runs = [event for event in ring.take() if event.type == uapi.EVENT_RUN]
+        found['quantum'].append(statistics.median(
+            abs(run.duration_ns - quantum_ns[run.vf]) for run in runs) / 1000)
+        found['switch'].append(statistics.median(
+            after.time_ns - after.duration_ns - before.time_ns
+            for before, after in zip(runs, runs[1:]) if before.vf != after.vf) / 1000)
     return {name: statistics.median(values) for name, values in found.items()}
 
 
@@ -132,7 +138,9 @@ def main():
                 guest.boot()
                 guest.endless()
             got = measure(vm, 'switch', pf)
-        show('world switch / timer + access', got['switch'], got['timer'] + got['access'], 'µs')
+        floor = got['timer'] + got['access']
+        show('end of quantum / timer + access', got['quantum'], floor, 'µs')
+        show('world switch / timer + access', got['switch'], floor, 'µs')
 
 
 if __name__ == '__main__':

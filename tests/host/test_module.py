@@ -146,6 +146,19 @@ class Functions(ModuleTest):
         self.assertEqual(self.vm.run(f'test -e {link}/driver').status, 1)
         self.write('sriov_numvfs', 0)
 
+    def test_a_host_driver_that_fails_is_asked_once(self):
+        def probes():
+            return int(self.vm.check('sleep 2; cat /sys/module/vgpu_test_failing/parameters/probes'))
+
+        self.vm.check('insmod /built/vgpu_test_failing.ko')
+        self.addCleanup(self.vm.run, 'rmmod vgpu_test_failing')
+        self.write('sriov_admin/vf1/handover', 'host')
+        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        for times in (1, 2):
+            self.write('sriov_numvfs', 2)
+            self.assertEqual(probes(), times)
+            self.write('sriov_numvfs', 0)
+
 
 class Policy(ModuleTest):
     """sriov_admin without a lease."""
