@@ -16,7 +16,9 @@
  *        |
  *        +--> FLR_NOTIFICATION_CMPL (3) if the guest was ready; READY if it asked for the reset
  *
- * A guest that did not answer in time finds the notice (2) still in its box; when it says 201 later
+ * Half way through WAIT_GUEST a silent guest is told once more: amdgpu drops a notice that comes
+ * while a job of its own has ended but is not forgotten yet, and would never learn of the FLR. A
+ * guest that did not answer in time finds the notice (2) still in its box; when it says 201 later
  * it is told 3 at once, without another FLR.
  */
 #include "pf-driver/core/parts.h"
@@ -51,11 +53,27 @@ static void tell_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
 }
 
+/* half of the time that a guest has */
+static void wait_half(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
+			     vgpu_pf_timer_scaled_ms(pf, RESET_GUEST_MS) / 2);
+}
+
 static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_WAIT_GUEST;
-	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
-			     vgpu_pf_timer_scaled_ms(pf, RESET_GUEST_MS));
+	vf->reset.told_again = false;
+	wait_half(pf, vf);
+}
+
+static void tell_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->reset.told_again = true;
+	/* the FLR has switched the guest's interrupts off: it would not hear */
+	if (!vf->reset.flr_done)
+		tell_guest(pf, vf);
+	wait_half(pf, vf);
 }
 
 static void start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -229,6 +247,10 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	if (vf->reset.stage == VGPU_VF_RESET_WAIT_FLR) {
 		poll_flr(pf, vf);
+		return;
+	}
+	if (!vf->reset.told_again) {
+		tell_again(pf, vf);
 		return;
 	}
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: guest was not ready to reset in time",

@@ -81,6 +81,7 @@ struct vgpu_vf_reset {
 	enum vgpu_pf_reason reason;
 	bool flr_done; /* the device state is already reset */
 	bool guest_told, guest_ready;
+	bool told_again;      /* in this wait */
 	bool told_unanswered; /* a late READY_TO_RESET is not the guest's own idea */
 	uint32_t answer;      /* mailbox request to answer when done; 0: none */
 	uint64_t deadline_ns;

@@ -233,13 +233,33 @@ TEST(Reset, AGuestThatDoesNotAnswerIsResetInTimeAndMayAnswerLate) {
     rig.control(1, VGPU_PF_RESET);
     rig.gpu.run_for(kSecond);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
-    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION))
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION))
         << "the notice stays for a late guest";
     rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
     rig.gpu.run_for(10 * kMs);
     EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
     EXPECT_EQ(rig.gpu.vf(1).generation, 1u) << "no second FLR";
     EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 0u);
+}
+
+TEST(Reset, AGuestThatDropsTheNoticeIsToldOnceMore) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(240 * kMs);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION));
+    EXPECT_EQ(rig.gpu.vf(1).generation, 0u);
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
 TEST(Reset, AGuestsRequestEndsInFullAccess) {
@@ -302,7 +322,9 @@ TEST(Reset, AllGuestsAreToldBeforeTheDeviceIsResetAndAnsweredAfterwards) {
     rig.gpu.run_for(3 * kSecond);
     ASSERT_EQ(rig.gpu.whole_resets, 1u);
     for (const std::uint32_t vf : {1u, 2u}) {
-        EXPECT_THAT(rig.gpu.vf(vf).received, testing::ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+        EXPECT_THAT(rig.gpu.vf(vf).received,
+                    testing::AllOf(testing::Not(testing::IsEmpty()),
+                                   testing::Each(MAILBOX_VF_FLR_NOTIFICATION)));
         rig.gpu.guest_sends(vf, MAILBOX_READY_TO_RESET);
         rig.gpu.run_for(10 * kMs);
         EXPECT_EQ(rig.gpu.vf(vf).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
