@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "cli/app.h"
 
+#include "cli/completion.h"
+#include "cli/exit_codes.h"
+#include "cli/man_page.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 namespace vgpu::cli {
 
@@ -58,9 +62,7 @@ void describe(CLI::App& app, CommonOptions& common,
     app.add_flag("--json", common.is_json, "print one JSON document with a schema id");
     app.require_subcommand(1);
     app.fallthrough();
-    app.footer(
-        "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not authorised,\n"
-        "5 vgpud not reachable, 6 no capacity, 7 GPU or vgpu-pf lost, 8 state read-only.");
+    app.footer(exit_codes_text());
     for (const auto& verb : verbs)
         verb->describe(*app.add_subcommand(verb->name(), verb->summary()));
 }
@@ -68,14 +70,15 @@ void describe(CLI::App& app, CommonOptions& common,
 ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
                   const std::vector<std::unique_ptr<Verb>>& verbs, const Connect& connect,
                   const Streams& streams) {
+    const Setting setting{.connect = [&connect, &common] { return connect(common.bus); },
+                          .out = streams.out,
+                          .err = streams.err,
+                          .output = common.is_json ? Output::Json : Output::Text,
+                          .is_terminal = streams.is_terminal,
+                          .uses_colour = streams.uses_colour};
     try {
-        const auto service = connect(common.bus);
-        Invocation invocation{.service = *service,
-                              .out = streams.out,
-                              .output = common.is_json ? Output::Json : Output::Text,
-                              .is_terminal = streams.is_terminal};
         for (const auto& verb : verbs)
-            if (app.got_subcommand(verb->name())) return verb->run(invocation);
+            if (app.got_subcommand(verb->name())) return verb->start(setting);
         return ExitCode::Usage;
     } catch (const ServiceError& error) {
         const bool is_unreachable = error.exit_code() == ExitCode::Unreachable;
@@ -85,9 +88,65 @@ ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
     }
 }
 
+/// An option nobody has, with the nearest one there is; "" if the words have no such.
+std::string unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
+    const std::string* verb = verb_word(words);
+    std::vector<std::string> known;
+    const auto add = [&known](const CLI::App& command) {
+        for (const CLI::Option* option : command.get_options())
+            for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    };
+    add(app);
+    if (verb != nullptr) add(*app.get_subcommand(*verb));
+    for (const std::string& word : words) {
+        const std::string name = word.substr(0, word.find('='));
+        if (!name.starts_with("--") || name.size() == 2) continue;
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            return fmt::format("there is no option '{}'{}", name, did_you_mean(name, known));
+    }
+    return "";
+}
+
+/// `words` in their order, as they were given.
+int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words,
+           const Streams& streams) {
+    const std::string* verb = verb_word(words);
+    const std::string unknown = unknown_option(app, words);
+    if (unknown.empty()) {
+        app.exit(error, streams.out, streams.err);
+    } else {
+        streams.err << "vgpuctl: " << unknown << "\nSee 'vgpuctl help"
+                    << (verb != nullptr ? " " + *verb : "") << "'.\n";
+    }
+    return number_of(ExitCode::Usage);
+}
+
+/// The document that `words` ask for by a hidden option: what builds and packages vgpuctl uses it.
+std::optional<Document> wanted_document(const std::vector<std::string>& words) {
+    if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
+    if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;
+    if (words == std::vector<std::string>{"--completion", "zsh"}) return Document::ZshCompletion;
+    return {};
+}
+
+constexpr const char* kDescription = "vgpuctl shares SR-IOV GPUs between virtual machines.";
+
 }  // namespace
 
+std::string make_document(Document document) {
+    const auto verbs = all_verbs();
+    CLI::App app(kDescription, "vgpuctl");
+    CommonOptions common;
+    describe(app, common, verbs);
+    if (document == Document::ManualPage) return man_page(app);
+    return completion_script(app, document == Document::BashCompletion ? Shell::Bash : Shell::Zsh);
+}
+
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
+    if (const auto document = wanted_document(words)) {
+        streams.out << make_document(*document);
+        return number_of(ExitCode::Ok);
+    }
     const auto verbs = all_verbs();
     const auto names = names_of(verbs);
     const std::string* word = verb_word(words);
@@ -96,17 +155,16 @@ int run_cli(std::vector<std::string> words, const Connect& connect, const Stream
                     << "\nSee 'vgpuctl help'.\n";
         return number_of(ExitCode::Usage);
     }
-    CLI::App app("vgpuctl shares SR-IOV GPUs between virtual machines.", "vgpuctl");
+    CLI::App app(kDescription, "vgpuctl");
     CommonOptions common;
     describe(app, common, verbs);
-    words = without_help_verb(std::move(words));
-    std::reverse(words.begin(), words.end());
+    const std::vector<std::string> given = without_help_verb(std::move(words));
+    std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {
-        app.parse(words);
+        app.parse(reversed);
     } catch (const CLI::ParseError& error) {
-        const bool is_help = error.get_exit_code() == 0;
-        app.exit(error, streams.out, streams.err);
-        return number_of(is_help ? ExitCode::Ok : ExitCode::Usage);
+        if (error.get_exit_code() != 0) return refuse(app, error, given, streams);
+        return app.exit(error, streams.out, streams.err);
     }
     return number_of(run_verb(app, common, verbs, connect, streams));
 }

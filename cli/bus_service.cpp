@@ -4,11 +4,18 @@
 // ServiceError.
 #include "cli/service.h"
 
+#include <poll.h>
 #include <sdbus-c++/sdbus-c++.h>
+#include <unistd.h>
+#include <array>
+#include <cctype>
 #include <chrono>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "vgpu1/gpu_proxy.h"
+#include "vgpu1/job_proxy.h"
 #include "vgpu1/manager_proxy.h"
 #include "vgpu1/vf_proxy.h"
 
@@ -40,10 +47,49 @@ public:
     }
     ~ManagerProxy() { unregisterProxy(); }
 
+    /// True once after each burst of events.
+    bool take_event() { return std::exchange(has_event_, false); }
+
 private:
     void onEvent(const std::string&, const std::uint32_t&, const std::string&,
-                 const std::string&) override {}
+                 const std::string&) override {
+        has_event_ = true;
+    }
+
+    void onJobAdded(const std::uint32_t&, const sdbus::ObjectPath&) override {}
+    void onJobRemoved(const std::uint32_t&, const sdbus::ObjectPath&, const std::string&) override {
+    }
+
+    bool has_event_ = false;
 };
+
+/// "time_us" as "TimeUs": what vgpud answers in dictionaries of its own.
+std::string property_name(const std::string& key) {
+    std::string name;
+    bool is_start = true;
+    for (const char letter : key) {
+        const bool is_gap = letter == '_';
+        if (!is_gap)
+            name += is_start ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter)))
+                             : letter;
+        is_start = is_gap;
+    }
+    return name;
+}
+
+/// What is in a memfd, as far as anybody would read it.
+std::string text_in(const sdbus::UnixFd& memory) {
+    constexpr std::size_t kMost = 16u << 20;
+    std::string text;
+    std::array<char, 65536> buffer{};
+    while (text.size() < kMost) {
+        const ssize_t got =
+            ::pread(memory.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+        if (got <= 0) break;
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+}
 
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
@@ -141,6 +187,17 @@ public:
     void destroy_vf(const std::string& path, const Options& options) override {
         guarded([&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Destroy(dict_of(options)); });
     }
+    std::uint64_t claim_vf(const std::string& path, const std::string& owner,
+                           const Options& options) override {
+        return guarded([&] {
+            return std::uint64_t{
+                Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Claim(owner, dict_of(options))};
+        });
+    }
+    void release_vf(const std::string& path, const std::string& owner,
+                    std::uint64_t generation) override {
+        guarded([&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Release(owner, generation, {}); });
+    }
     void act(const std::string& path, VfAction action, const Options& options) override {
         using Method = void (org::vgpu1::Vf_proxy::*)(const Dict&);
         static const std::map<VfAction, Method> kMethods{
@@ -167,9 +224,126 @@ public:
         });
     }
 
+    std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
+        return guarded([&] {
+            std::vector<Properties> events;
+            const Dict options{{"after", sdbus::Variant{after}}, {"limit", sdbus::Variant{limit}}};
+            for (const Dict& event : manager_.RecentEvents(options)) {
+                Properties named;
+                for (auto& [key, value] : properties_of(event)) named[property_name(key)] = value;
+                events.push_back(std::move(named));
+            }
+            return events;
+        });
+    }
+    News wait_for_news(const std::vector<pollfd>& stop_on) override {
+        try {
+            watch_owner();
+            return next_news(stop_on);
+        } catch (const sdbus::Error& error) {
+            throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
+                               "the bus is gone: " + error.getMessage());
+        }
+    }
+    std::string plan(const std::string& config, const Options& options) override {
+        return guarded([&] { return manager_.Plan(config, dict_of(options)); });
+    }
+    std::string apply(const std::string& config, const Options& options) override {
+        return guarded([&] { return std::string(manager_.Apply(config, dict_of(options))); });
+    }
+    std::string export_config(const Options& options) override {
+        return guarded([&] { return manager_.Export(dict_of(options)); });
+    }
+    std::string auto_config(const Options& options) override {
+        return guarded([&] { return manager_.AutoConfig(dict_of(options)); });
+    }
+    Properties await_job(const std::string& path,
+                         const std::function<void(const Properties&)>& on_change) override {
+        return guarded([&] {
+            Proxy<org::vgpu1::Job_proxy> job(*bus_, path);
+            for (;;) {
+                Properties now{{"State", job.State()},
+                               {"Progress", job.Progress()},
+                               {"Step", job.Step()},
+                               {"Error", job.Error()},
+                               {"ErrorName", job.ErrorName()}};
+                on_change(now);
+                if (is_over(std::get<std::string>(now.at("State")))) return now;
+                wait_for_the_bus();
+            }
+        });
+    }
+    std::string metrics() override {
+        return guarded([this] { return manager_.GetMetrics({}); });
+    }
+    RunTable run_table(const std::string& gpu_path) override {
+        return guarded([&] {
+            const auto [entries, generation] =
+                Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).GetRunTable({});
+            RunTable table{.slices = {}, .generation = generation};
+            for (const auto& entry : entries)
+                table.slices.push_back(
+                    {.vf = std::get<0>(entry), .quantum_us = std::get<1>(entry)});
+            return table;
+        });
+    }
+    std::string dump(const std::string& gpu_path) override {
+        return guarded(
+            [&] { return text_in(Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).Dump({})); });
+    }
+
 private:
+    static bool is_over(const std::string& job_state) {
+        return job_state != "waiting" && job_state != "running" && job_state != "rolling-back";
+    }
+
+    /// Until it says something, such as that a job's properties have changed.
+    void wait_for_the_bus() {
+        constexpr int kLookAgainMs = 100;
+        while (bus_->processPendingRequest()) {
+        }
+        const auto wanted = bus_->getEventLoopPollData();
+        pollfd bus{.fd = wanted.fd, .events = wanted.events, .revents = 0};
+        ::poll(&bus, 1, kLookAgainMs);
+    }
+
+    /// From now on the bus tells who owns org.vgpu1.
+    void watch_owner() {
+        if (owner_) return;
+        owner_ = sdbus::createProxy(*bus_, "org.freedesktop.DBus", "/org/freedesktop/DBus");
+        owner_->uponSignal("NameOwnerChanged")
+            .onInterface("org.freedesktop.DBus")
+            .call([this](const std::string& name, const std::string&, const std::string& owner) {
+                if (name == kService) owner_news_ = owner.empty() ? News::Gone : News::Back;
+            });
+        owner_->finishRegistration();
+    }
+
+    News next_news(const std::vector<pollfd>& stop_on) {
+        for (;;) {
+            while (bus_->processPendingRequest()) {
+            }
+            if (owner_news_) return *std::exchange(owner_news_, std::nullopt);
+            if (manager_.take_event()) return News::Event;
+            if (is_stopped(stop_on)) return News::Stopped;
+        }
+    }
+
+    /// Waits for the bus or for one of `stop_on`; true if it is one of these.
+    [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on) const {
+        const auto wanted = bus_->getEventLoopPollData();
+        std::vector<pollfd> fds{{.fd = wanted.fd, .events = wanted.events, .revents = 0}};
+        fds.insert(fds.end(), stop_on.begin(), stop_on.end());
+        ::poll(fds.data(), fds.size(), wanted.getPollTimeout());
+        for (std::size_t i = 1; i < fds.size(); ++i)
+            if (fds[i].revents != 0) return true;
+        return false;
+    }
+
     std::unique_ptr<sdbus::IConnection> bus_;
     ManagerProxy manager_;
+    std::unique_ptr<sdbus::IProxy> owner_;
+    std::optional<News> owner_news_;
 };
 
 }  // namespace

@@ -20,6 +20,9 @@ constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.WrongType", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.OutOfRange", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.InvalidName", ExitCode::Usage},
+    ExitRow{"org.vgpu1.Error.InvalidOwner", ExitCode::Usage},
+    ExitRow{"org.vgpu1.Error.BadConfiguration", ExitCode::Usage},
+    ExitRow{"org.vgpu1.Error.NoSuchLabel", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoFreeVf", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoVram", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoSchedule", ExitCode::NoCapacity},
@@ -32,6 +35,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.DBus.Error.ServiceUnknown", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.NameHasNoOwner", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.NoReply", ExitCode::Unreachable},
+    ExitRow{"org.freedesktop.DBus.Error.Disconnected", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.FileNotFound", ExitCode::Unreachable},
 };
 

@@ -5,7 +5,9 @@
 // service's words, and the exit code that belongs to them. One thread.
 #pragma once
 
+#include <poll.h>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -46,6 +48,19 @@ private:
     std::string name_;
 };
 
+/// The run table in force, as Gpu.GetRunTable answers.
+struct RunTable {
+    struct Slice {
+        std::uint32_t vf = 0;
+        std::uint32_t quantum_us = 0;
+    };
+    std::vector<Slice> slices;
+    std::uint64_t generation = 0;
+};
+
+/// What ends Service::wait_for_news().
+enum class News { Event, Gone, Back, Stopped };
+
 /// What can be done to a VF without options of its own.
 enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
 /// What the agent in a VF's guest can be asked for.
@@ -65,9 +80,35 @@ public:
     virtual void set_gpu(const std::string& path, const Options& options) = 0;
     virtual void set_vf(const std::string& path, const Options& options) = 0;
     virtual void destroy_vf(const std::string& path, const Options& options) = 0;
+    /// The generation of the claim.
+    virtual std::uint64_t claim_vf(const std::string& path, const std::string& owner,
+                                   const Options& options) = 0;
+    virtual void release_vf(const std::string& path, const std::string& owner,
+                            std::uint64_t generation) = 0;
     virtual void act(const std::string& path, VfAction action, const Options& options) = 0;
     /// The report: ok, text, duration_ms.
     virtual Properties ask_agent(const std::string& path, AgentAct act, const Options& options) = 0;
+
+    /// Events that vgpud keeps with a Seq above `after`, oldest first, at most the newest `limit`:
+    /// Seq, TimeUs, Gpu, Vf, Kind, Text.
+    virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;
+    /// Waits until vgpud tells an event, goes, or comes back, or until one of `stop_on` is ready.
+    virtual News wait_for_news(const std::vector<pollfd>& stop_on) = 0;
+    /// The plan as JSON; options as Manager.Plan has them.
+    virtual std::string plan(const std::string& config, const Options& options) = 0;
+    /// Object path of the job.
+    virtual std::string apply(const std::string& config, const Options& options) = 0;
+    virtual std::string export_config(const Options& options) = 0;
+    virtual std::string auto_config(const Options& options) = 0;
+    /// Waits until a job is over; `on_change` is told its properties now and then. Its last ones.
+    virtual Properties await_job(const std::string& path,
+                                 const std::function<void(const Properties&)>& on_change) = 0;
+
+    /// OpenMetrics text.
+    virtual std::string metrics() = 0;
+    virtual RunTable run_table(const std::string& gpu_path) = 0;
+    /// The PF core's own bug report.
+    virtual std::string dump(const std::string& gpu_path) = 0;
 };
 
 /// Connects to "system", "session" or a D-Bus address.

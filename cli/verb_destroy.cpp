@@ -15,7 +15,8 @@ public:
     }
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
-        command.add_flag("--force", force_, "even if a client has it open");
+        command.add_flag("--force", force_, "even if a client has it open or it is claimed");
+        command.add_option("--owner", owner_, "in the name of the owner who has claimed it");
         command.add_flag("--no-wait", no_wait_, "do not wait until the VRAM is scrubbed");
     }
 
@@ -24,13 +25,14 @@ public:
         Options options;
         if (no_wait_) options["no_wait"] = true;
         if (force_) options["force"] = true;
+        if (!owner_.empty()) options["owner"] = owner_;
         invocation.service.destroy_vf(path, options);
         print_done(invocation, target_, no_wait_ ? "being scrubbed" : "destroyed");
         return ExitCode::Ok;
     }
 
 private:
-    std::string target_;
+    std::string target_, owner_;
     bool force_ = false;
     bool no_wait_ = false;
 };

@@ -32,14 +32,15 @@ std::string vf_table(const std::vector<Properties>& vfs) {
         rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
                         size_text(number_of(vf, "VramBytes")), text_of(vf, "Weight"),
                         percent_text(real_of(vf, "ShareWindow")),
-                        flag_of(vf, "Attached") ? "yes" : "no"});
+                        flag_of(vf, "Attached") ? "yes" : "no", text_of(vf, "Owner")});
     return table_text({{"VF", Align::Left, true},
                        {"NAME", Align::Left, true},
                        {"STATE"},
                        {"VRAM", Align::Right},
                        {"WEIGHT", Align::Right},
                        {"SHARE", Align::Right},
-                       {"ATTACHED"}},
+                       {"ATTACHED"},
+                       {"OWNER", Align::Left, true}},
                       rows);
 }
 
@@ -50,12 +51,17 @@ public:
     void describe(CLI::App& command) override {
         command.add_flag("--gpus", only_gpus_, "only the GPUs");
         command.add_flag("--vfs", only_vfs_, "only the VFs")->excludes("--gpus");
+        command.add_flag("--targets", only_targets_, "only what a TARGET may be, one a line");
     }
 
     ExitCode run(Invocation& invocation) override {
         const bool with_gpus = !only_vfs_, with_vfs = !only_gpus_;
         const auto gpus = with_gpus ? invocation.service.list_gpus() : std::vector<Properties>{};
         const auto vfs = with_vfs ? invocation.service.list_vfs() : std::vector<Properties>{};
+        if (only_targets_) {
+            print_targets(invocation.out, gpus, vfs);
+            return ExitCode::Ok;
+        }
         if (invocation.output == Output::Json) {
             invocation.out << document_text("vgpuctl-list-1",
                                             {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}});
@@ -71,8 +77,16 @@ public:
     }
 
 private:
+    static void print_targets(std::ostream& out, const std::vector<Properties>& gpus,
+                              const std::vector<Properties>& vfs) {
+        for (const Properties& gpu : gpus) out << text_of(gpu, "Target") << "\n";
+        for (const Properties& vf : vfs)
+            out << text_of(vf, "Target") << "\n" << text_of(vf, "Name") << "\n";
+    }
+
     bool only_gpus_ = false;
     bool only_vfs_ = false;
+    bool only_targets_ = false;
 };
 
 }  // namespace

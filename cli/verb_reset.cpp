@@ -15,17 +15,23 @@ public:
     }
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        command.add_flag("--force", force_, "even if it is claimed");
+        command.add_option("--owner", owner_, "in the name of the owner who has claimed it");
     }
 
     ExitCode run(Invocation& invocation) override {
         const std::string path = resolve_vf(invocation.service, target_, name());
-        invocation.service.act(path, VfAction::Reset, {});
+        Options options;
+        if (force_) options["force"] = true;
+        if (!owner_.empty()) options["owner"] = owner_;
+        invocation.service.act(path, VfAction::Reset, options);
         print_done(invocation, target_, "reset");
         return ExitCode::Ok;
     }
 
 private:
-    std::string target_;
+    std::string target_, owner_;
+    bool force_ = false;
 };
 
 }  // namespace

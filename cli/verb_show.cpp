@@ -3,6 +3,7 @@
 // vgpuctl show TARGET: everything about one GPU or VF.
 #include "cli/verbs.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <array>
 #include <sstream>
@@ -40,6 +41,13 @@ std::string mask(const Properties& from, const std::string& name) {
     return bits == 0 ? "all" : fmt::format("{:#x}", bits);
 }
 
+/// When the lease of a claim ends, if there is a claim.
+std::string lease_end(const Properties& from, const std::string& name) {
+    if (number_of(from, "OwnerGeneration") == 0) return "-";
+    const auto ends = static_cast<std::time_t>(number_of(from, name));
+    return ends == 0 ? "never" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(ends));
+}
+
 struct Line {
     const char* title;
     const char* property;
@@ -54,6 +62,11 @@ constexpr std::array kVfLines{
     Line{"Last error", "LastError", plain},
     Line{"Socket", "Socket", plain},
     Line{"Attached", "Attached", plain},
+    Line{"Owner", "Owner", plain},
+    Line{"Claim", "OwnerGeneration", plain},
+    Line{"Lease ends", "LeaseExpires", lease_end},
+    Line{"Orphan", "Orphan", plain},
+    Line{"Trouble", "Trouble", plain},
     Line{"Guest driver", "Driver", plain},
     Line{"VRAM", "VramBytes", size},
     Line{"VRAM used", "GuestFbUsageBytes", size},

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl top: who gets the engine, refreshed until interrupted.
+#include "cli/interruption.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 #include <chrono>
-#include <csignal>
 
 namespace vgpu::cli {
 
@@ -48,30 +45,6 @@ std::string vf_table(const std::vector<Properties>& vfs) {
                       rows);
 }
 
-/// Waits; true if SIGINT or SIGTERM came.
-class Interruptible {
-public:
-    Interruptible() {
-        sigset_t signals;
-        ::sigemptyset(&signals);
-        ::sigaddset(&signals, SIGINT);
-        ::sigaddset(&signals, SIGTERM);
-        ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-        fd_ = ::signalfd(-1, &signals, SFD_CLOEXEC);
-    }
-    ~Interruptible() { ::close(fd_); }
-    Interruptible(const Interruptible&) = delete;
-    Interruptible& operator=(const Interruptible&) = delete;
-
-    [[nodiscard]] bool wait(std::chrono::milliseconds time) const {
-        pollfd waited{.fd = fd_, .events = POLLIN, .revents = 0};
-        return ::poll(&waited, 1, static_cast<int>(time.count())) != 0;
-    }
-
-private:
-    int fd_ = -1;
-};
-
 class TopVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "top"; }
@@ -88,10 +61,10 @@ public:
             print(invocation);
             return ExitCode::Ok;
         }
-        const Interruptible interruptible;
+        const Interruption interruption;
         do {
             print(invocation);
-        } while (!interruptible.wait(std::chrono::milliseconds(interval_ms_)));
+        } while (!interruption.wait(std::chrono::milliseconds(interval_ms_)));
         return ExitCode::Ok;
     }
 

@@ -10,9 +10,15 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
     verbs.push_back(make_list_verb());
     verbs.push_back(make_show_verb());
     verbs.push_back(make_top_verb());
+    verbs.push_back(make_plan_verb());
+    verbs.push_back(make_apply_verb());
+    verbs.push_back(make_assert_verb());
+    verbs.push_back(make_export_verb());
     verbs.push_back(make_create_verb());
     verbs.push_back(make_set_verb());
     verbs.push_back(make_destroy_verb());
+    verbs.push_back(make_claim_verb());
+    verbs.push_back(make_release_verb());
     verbs.push_back(make_reset_verb());
     verbs.push_back(make_pause_verb());
     verbs.push_back(make_resume_verb());
@@ -20,8 +26,27 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
     verbs.push_back(make_self_test_verb());
     verbs.push_back(make_quiesce_verb());
     verbs.push_back(make_thaw_verb());
+    verbs.push_back(make_events_verb());
+    verbs.push_back(make_metrics_verb());
+    verbs.push_back(make_doctor_verb());
+    verbs.push_back(make_report_verb());
     verbs.push_back(make_version_verb());
     return verbs;
+}
+
+ExitCode Verb::run(Invocation&) {
+    return ExitCode::Failed;
+}
+
+ExitCode Verb::start(const Setting& setting) {
+    const auto service = setting.connect();
+    Invocation invocation{.service = *service,
+                          .out = setting.out,
+                          .output = setting.output,
+                          .is_terminal = setting.is_terminal,
+                          .err = setting.err,
+                          .uses_colour = setting.uses_colour};
+    return run(invocation);
 }
 
 const Properties& with_path(const std::vector<Properties>& list, const std::string& path) {

@@ -9,6 +9,7 @@
 #include "cli/service.h"
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -23,6 +24,19 @@ struct Invocation {
     std::ostream& out;
     Output output = Output::Text;
     bool is_terminal = false;  ///< `out` is one
+    std::ostream& err;         ///< for what is no output: warnings, what is waited for
+    bool uses_colour = false;
+};
+
+/// What a verb is given before anybody is connected.
+struct Setting {
+    /// Throws ServiceError if there is no such bus.
+    std::function<std::unique_ptr<Service>()> connect;
+    std::ostream& out;
+    std::ostream& err;
+    Output output = Output::Text;
+    bool is_terminal = false;
+    bool uses_colour = false;
 };
 
 class Verb {
@@ -31,7 +45,10 @@ public:
     [[nodiscard]] virtual std::string name() const = 0;
     [[nodiscard]] virtual std::string summary() const = 0;
     virtual void describe(CLI::App& command) = 0;
-    virtual ExitCode run(Invocation& invocation) = 0;
+    /// With vgpud connected; what most verbs do.
+    virtual ExitCode run(Invocation& invocation);
+    /// Connects and runs; verbs that have something to say without vgpud, too, do that here.
+    virtual ExitCode start(const Setting& setting);
 };
 
 std::unique_ptr<Verb> make_list_verb();
@@ -39,7 +56,13 @@ std::unique_ptr<Verb> make_show_verb();
 std::unique_ptr<Verb> make_create_verb();
 std::unique_ptr<Verb> make_destroy_verb();
 std::unique_ptr<Verb> make_set_verb();
+std::unique_ptr<Verb> make_claim_verb();
+std::unique_ptr<Verb> make_release_verb();
 std::unique_ptr<Verb> make_top_verb();
+std::unique_ptr<Verb> make_plan_verb();
+std::unique_ptr<Verb> make_apply_verb();
+std::unique_ptr<Verb> make_assert_verb();
+std::unique_ptr<Verb> make_export_verb();
 std::unique_ptr<Verb> make_reset_verb();
 std::unique_ptr<Verb> make_pause_verb();
 std::unique_ptr<Verb> make_resume_verb();
@@ -48,6 +71,10 @@ std::unique_ptr<Verb> make_self_test_verb();
 std::unique_ptr<Verb> make_quiesce_verb();
 std::unique_ptr<Verb> make_thaw_verb();
 std::unique_ptr<Verb> make_version_verb();
+std::unique_ptr<Verb> make_events_verb();
+std::unique_ptr<Verb> make_metrics_verb();
+std::unique_ptr<Verb> make_doctor_verb();
+std::unique_ptr<Verb> make_report_verb();
 
 std::vector<std::unique_ptr<Verb>> all_verbs();
 

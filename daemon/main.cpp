@@ -6,19 +6,25 @@
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
 #include "daemon/adapters/event_loop.h"
-#include "daemon/adapters/file_state.h"
 #include "daemon/adapters/gpu_thread.h"
+#include "daemon/adapters/log_control.h"
+#include "daemon/adapters/metrics_socket.h"
+#include "daemon/adapters/owner_watch.h"
 #include "daemon/adapters/process_launcher.h"
 #include "daemon/adapters/run_lock.h"
+#include "daemon/adapters/state_files.h"
 #include "daemon/adapters/system_clock.h"
 #include "daemon/adapters/uapi_client.h"
+#include "daemon/dbus/log_control_object.h"
 #include "daemon/dbus/objects.h"
 #include "daemon/service/agents.h"
 #include "daemon/service/config.h"
+#include "daemon/service/event_log.h"
+#include "daemon/service/jobs.h"
 #include "daemon/service/manager.h"
+#include "daemon/service/metrics.h"
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
@@ -89,11 +95,18 @@ void log(const Notice& notice) {
         "pf-lost",       "device-lost",      "version-mismatch", "hang",
         "guard",         "whole-reset",      "events-lost",      "scrub-not-recorded",
         "table-refused", "not-restored",     "record-left",      "replaced",
-        "guest-error",   "agent-misbehaved", "no-agent-socket"};
+        "guest-error",   "agent-misbehaved", "no-agent-socket",  "orphan",
+        "state-mended"};
     const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
     const std::string target =
         notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
     spdlog::log(level, "{}: {}: {}", target, notice.kind, notice.text);
+}
+
+std::uint64_t time_us() {
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
 }
 
 std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
@@ -118,8 +131,12 @@ Result<adapters::UniqueFd> catch_signals() {
 
 class Daemon {
 public:
-    Daemon(const Config& config, const CommandLine& line)
-        : line_(line), state_(config.state_dir, "vgpud.state.json"), manager_(state_, clock_) {
+    Daemon(const Config& config, const CommandLine& line, LogPort& log_port)
+        : line_(line),
+          log_port_(log_port),
+          metrics_path_(config.run_dir + "/metrics.sock"),
+          state_(config.state_dir),
+          manager_(state_, clock_) {
         const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;
         for (const GpuConfig& gpu : config.gpus) {
             GpuPaths paths = paths_of(config, gpu);
@@ -129,21 +146,24 @@ public:
                     gpu.softgpu ? std::make_unique<Companions>(config, gpu, processes_, supervision)
                                 : nullptr,
                 .store = manager_.store(),
-                .clock = clock_};
+                .clock = clock_,
+                .owners = &owners_};
             manager_.add(std::make_unique<GpuModel>(gpu, std::move(paths), std::move(ports)));
         }
     }
 
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
-        if (manager_.store().is_read_only())
-            spdlog::error("{}; nothing can be changed until it is mended",
-                          manager_.store().message());
+        if (const auto& problem = manager_.store().problem())
+            spdlog::error("read-only, nothing can be changed: {}", text_of(*problem));
         const auto bus = connect_bus(line_);
         const EndGpus end_before_bus{manager_, agents_};
         const auto authority = make_authority(*bus);
         start_gpus();
-        dbus::Objects objects(*bus, manager_, agents_, *authority, clock_);
+        dbus::Objects objects(*bus, manager_, agents_, jobs_, *authority, clock_, events_,
+                              metrics_);
+        const dbus::LogControlObject log_control(*bus, log_port_);
+        listen_for_scrapers();
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
         std::puts("vgpud: ready");
         std::fflush(stdout);
@@ -172,6 +192,26 @@ private:
         for (const auto& gpu : manager_.gpus()) gpu->wait_for_first(kFirstLook);
     }
 
+    /// vgpud is there without them, too.
+    void listen_for_scrapers() {
+        if (const auto listening = metrics_socket_.listen(metrics_path_); !listening)
+            spdlog::warn("no metrics are served: {}", text_of(listening.error()));
+    }
+
+    /// A caller that floods the bus gets no more than a part of a turn.
+    static void take_requests(sdbus::IConnection& bus) {
+        constexpr int kMostPerTurn = 64;
+        for (int i = 0; i < kMostPerTurn && bus.processPendingRequest(); ++i) {
+        }
+    }
+
+    void tell(const std::vector<Notice>& notices) {
+        for (const Notice& notice : notices) {
+            log(notice);
+            events_.add(notice, time_us());
+        }
+    }
+
     void take_news(dbus::Objects& objects) {
         if (news_.clear()) objects.note_news();
     }
@@ -183,19 +223,21 @@ private:
 
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         for (;;) {
-            while (bus.processPendingRequest()) {
-            }
+            take_requests(bus);
             manager_.finish();
             agents_.step();
+            jobs_.step();
+            if (jobs_.has_news()) objects.note_news();
             std::vector<Notice> notices = manager_.take_notices();
             for (Notice& notice : agents_.take_notices()) notices.push_back(std::move(notice));
-            for (const Notice& notice : notices) log(notice);
+            tell(notices);
             objects.step(notices);
             adapters::Wanted wanted = wanted_by(bus, objects);
             wanted.watch(signals, POLLIN);
             adapters::wait_for(wanted, clock_);
             if ((wanted.fds.back().revents & POLLIN) != 0) return;
             agent_sockets_.look(wanted);
+            metrics_socket_.look(wanted);
             take_news(objects);
         }
     }
@@ -209,26 +251,37 @@ private:
         wanted.watch(news_.fd(), POLLIN);
         if (objects.wants_step()) wanted.wake_by(objects.next_step());
         agent_sockets_.watch(wanted);
+        metrics_socket_.watch(wanted);
         if (const auto at = agents_.next_step()) wanted.wake_by(*at);
+        if (const auto at = jobs_.next_step()) wanted.wake_by(*at);
         return wanted;
     }
 
     const CommandLine& line_;
+    LogPort& log_port_;
+    std::string metrics_path_;
     adapters::SystemClock clock_;
     adapters::ProcessLauncher processes_;
-    adapters::FileState state_;
+    adapters::OwnerWatch owners_;
+    adapters::StateFiles state_;
     adapters::Wakeup news_;
     adapters::AgentSockets agent_sockets_;
     Manager manager_;
     Agents agents_{manager_, agent_sockets_, clock_};
+    Jobs jobs_{manager_, clock_};
+    EventLog events_;
+    Metrics metrics_{manager_, agents_, events_, clock_, VGPU_VERSION};
+    adapters::MetricsSocket metrics_socket_{[this] { return metrics_.text(); },
+                                            std::string(kMetricsType), clock_};
 };
 
-Result<> start(const CommandLine& line) {
+Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
-    Daemon daemon(config, line);
+    TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
+    Daemon daemon(config, line, log_port);
     try {
         return daemon.run();
     } catch (const sdbus::Error& error) {
@@ -244,10 +297,8 @@ int main_of(int argc, char** argv) {
     CLI::App app("vgpud shares SR-IOV GPUs between VFs; D-Bus service org.vgpu1", "vgpud");
     describe(app, line);
     CLI11_PARSE(app, argc, argv);
-    spdlog::set_default_logger(spdlog::stderr_logger_st("vgpud"));
-    spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-    spdlog::set_level(spdlog::level::from_str(line.log_level));
-    if (const auto started = start(line); !started) {
+    adapters::LogControl log_control(line.log_level);
+    if (const auto started = start(line, log_control); !started) {
         fmt::print(stderr, "vgpud: {}\n", text_of(started.error()));
         return kExitFailed;
     }

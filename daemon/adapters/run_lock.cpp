@@ -11,6 +11,8 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
+constexpr mode_t kMode = 0644;
+
 std::string holder_of(int fd) {
     std::array<char, 32> text{};
     const ssize_t got = ::pread(fd, text.data(), text.size() - 1, 0);
@@ -19,24 +21,42 @@ std::string holder_of(int fd) {
     return pid.empty() ? "unknown" : pid;
 }
 
+Result<> lock(int fd, const std::string& path, const std::string& what_it_does) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno != EWOULDBLOCK)
+        return fail_errno(ErrorId::System, errno, fmt::format("cannot lock {}", path));
+    return fail(ErrorId::AlreadyRunning,
+                fmt::format("another vgpud (pid {}) {}", holder_of(fd), what_it_does));
+}
+
+bool note_holder(int fd) {
+    const std::string pid = fmt::format("{}\n", ::getpid());
+    return ::ftruncate(fd, 0) == 0 &&
+           ::pwrite(fd, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+}
+
 }  // namespace
 
 Result<RunLock> RunLock::take(const std::string& run_dir) {
-    constexpr mode_t kMode = 0644;
     const std::string path = run_dir + "/vgpud.lock";
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
     if (!fd.is_open())
         return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", path));
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK)
-            return fail_errno(ErrorId::System, errno, fmt::format("cannot lock {}", path));
-        return fail(ErrorId::AlreadyRunning,
-                    fmt::format("another vgpud (pid {}) serves {}", holder_of(fd.get()), run_dir));
-    }
-    const std::string pid = fmt::format("{}\n", ::getpid());
-    if (::ftruncate(fd.get(), 0) != 0 ||
-        ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size()))
+    TRY_VOID(lock(fd.get(), path, fmt::format("serves {}", run_dir)));
+    if (!note_holder(fd.get()))
         return fail_errno(ErrorId::System, errno, fmt::format("cannot write {}", path));
+    return RunLock(std::move(fd));
+}
+
+Result<RunLock> RunLock::take_state(const std::string& state_dir) {
+    const std::string path = state_dir + "/vgpud.state.lock";
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
+    if (!fd.is_open()) fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.is_open()) fd = UniqueFd(::open(state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd.is_open())
+        return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", state_dir));
+    TRY_VOID(lock(fd.get(), path, fmt::format("keeps its state in {}", state_dir)));
+    static_cast<void>(note_holder(fd.get()));  // for the message alone
     return RunLock(std::move(fd));
 }
 

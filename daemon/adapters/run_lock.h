@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// RunLock: at most one vgpud per run directory. The lock is the kernel's (flock), so it ends with
-// the process however that dies; the file names the holder for the error message. Taken once by
-// main.cpp before anything else is touched.
+// RunLock: at most one vgpud per run directory, and one per state directory. The lock is the
+// kernel's (flock), so it ends with the process however that dies; the file names the holder for
+// the error message. Taken once by main.cpp before anything else is touched.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -16,6 +16,8 @@ class RunLock {
 public:
     /// AlreadyRunning, with the holder's pid, if another process has it.
     static Result<RunLock> take(const std::string& run_dir);
+    /// The same for the state; also where the disk is read-only or full.
+    static Result<RunLock> take_state(const std::string& state_dir);
 
 private:
     explicit RunLock(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -16,6 +16,7 @@ namespace vgpu::daemon::dbus {
 
 /// polkit actions; daemon/data/org.vgpu1.policy describes them.
 inline constexpr const char* kProvisionAction = "org.vgpu1.provision";
+inline constexpr const char* kAssignAction = "org.vgpu1.assign";
 inline constexpr const char* kControlAction = "org.vgpu1.control";
 
 class Authority {

@@ -6,10 +6,14 @@
 // One thread.
 #pragma once
 
+#include "daemon/dbus/admission.h"
 #include "daemon/dbus/authority.h"
 #include "daemon/dbus/properties.h"
 #include "daemon/ports/clock.h"
 #include "daemon/service/agents.h"
+#include "daemon/service/event_log.h"
+#include "daemon/service/jobs.h"
+#include "daemon/service/metrics.h"
 
 #include <functional>
 #include <memory>
@@ -44,11 +48,28 @@ struct Context {
     sdbus::IConnection& bus;
     Manager& manager;
     Agents& agents;
+    Jobs& jobs;
     Authority& authority;
     Waiters& waiters;
     const Clock& clock;
+    const EventLog& events;
+    Metrics& metrics;
+    Admission& admission;
     std::function<void()> refresh_objects;  ///< objects on the bus follow the service at once
 };
+
+/// Starts `work`, which anybody may ask for; replies with what it hands to its `done`.
+template <typename T>
+void answered(Context& context, const std::string& sender, sdbus::Result<T>&& result,
+              std::type_identity_t<std::function<void(Done<T>)>> work) {
+    auto reply = std::make_shared<sdbus::Result<T>>(std::move(result));
+    const auto ticket = context.admission.admit(sender);
+    if (!ticket) return reply->returnError(to_dbus(ticket.error()));
+    work([reply, ticket = *ticket](const Result<T>& answer) {
+        if (!answer) return reply->returnError(to_dbus(answer.error()));
+        reply->returnResults(*answer);
+    });
+}
 
 /// Starts `work` if `sender` may do `action`; replies with what it hands to its `done`.
 template <typename T = void, typename... Replied>
@@ -56,7 +77,9 @@ void authorized(Context& context, const std::string& sender, const std::string& 
                 sdbus::Result<Replied...>&& result,
                 std::type_identity_t<std::function<void(Done<T>)>> work) {
     auto reply = std::make_shared<sdbus::Result<Replied...>>(std::move(result));
-    const Done<T> done = [&context, reply](const Result<T>& answer) {
+    const auto ticket = context.admission.admit(sender);
+    if (!ticket) return reply->returnError(to_dbus(ticket.error()));
+    const Done<T> done = [&context, reply, ticket = *ticket](const Result<T>& answer) {
         context.refresh_objects();
         if (!answer) return reply->returnError(to_dbus(answer.error()));
         if constexpr (std::is_void_v<T>)

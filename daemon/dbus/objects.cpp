@@ -24,6 +24,21 @@ Result<std::string> listed_gpu(const Manager& manager, const Options& options) {
     return gpu.value_or("");
 }
 
+struct WantedEvents {
+    std::uint64_t after = 0;
+    std::size_t limit = EventLog::kKept;
+};
+
+/// Which events a RecentEvents is about.
+Result<WantedEvents> wanted_events(const Options& options) {
+    constexpr std::array<std::string_view, 2> kKnown{"after", "limit"};
+    const OptionReader reader(options);
+    TRY_VOID(reader.only(kKnown));
+    TRY(const auto after, reader.number("after", {}));
+    TRY(const auto limit, reader.number("limit", {1, EventLog::kKept}));
+    return WantedEvents{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
+}
+
 }  // namespace
 
 ManagerObject::ManagerObject(Context& context)
@@ -39,7 +54,7 @@ void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::str
                              SentOptions options) {
     authorized<sdbus::ObjectPath>(
         context_, current_sender(getObject()), kProvisionAction, std::move(result),
-        [&manager = context_.manager, gpu,
+        [&manager = context_.manager, gpu = gpu.substr(0, kMaxTextBytes),
          values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
             manager.create(gpu, values, [done](const Result<Target>& made) {
                 if (!made) return done(tl::make_unexpected(made.error()));
@@ -85,6 +100,65 @@ sdbus::ObjectPath ManagerObject::Resolve(const std::string& target, const SentOp
                                             : vf_path(found->gpu, found->vf)};
 }
 
+std::vector<Dict> ManagerObject::RecentEvents(const SentOptions& options) {
+    const auto wanted = wanted_events(options_of(options));
+    if (!wanted) throw to_dbus(wanted.error());
+    std::vector<Dict> all;
+    for (const LoggedEvent& event : context_.events.since(wanted->after, wanted->limit))
+        all.push_back(dict_of(event));
+    return all;
+}
+
+std::string ManagerObject::GetMetrics(const SentOptions& options) {
+    const Options values = options_of(options);
+    if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
+    return context_.metrics.text();
+}
+
+void ManagerObject::Plan(sdbus::Result<std::string>&& result, std::string config,
+                         SentOptions options) {
+    check_document(config);
+    answered<std::string>(context_, current_sender(getObject()), std::move(result),
+                          [&](const Done<std::string>& done) {
+                              context_.jobs.plan(config, options_of(options), done);
+                          });
+}
+
+void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string config,
+                          SentOptions options) {
+    check_document(config);
+    authorized<sdbus::ObjectPath>(
+        context_, current_sender(getObject()), kProvisionAction, std::move(result),
+        [&jobs = context_.jobs, config = std::move(config),
+         values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
+            const auto id = jobs.apply(config, values);
+            if (!id) return done(tl::make_unexpected(id.error()));
+            done(sdbus::ObjectPath{job_path(*id)});
+        });
+}
+
+void ManagerObject::Export(sdbus::Result<std::string>&& result, SentOptions options) {
+    answered<std::string>(context_, current_sender(getObject()), std::move(result),
+                          [&](const Done<std::string>& done) {
+                              context_.jobs.export_document(options_of(options), done);
+                          });
+}
+
+void ManagerObject::AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) {
+    answered<std::string>(context_, current_sender(getObject()), std::move(result),
+                          [&](const Done<std::string>& done) {
+                              context_.jobs.automatic_document(options_of(options), done);
+                          });
+}
+
+void ManagerObject::signal(const JobNews& news) {
+    const sdbus::ObjectPath path{job_path(news.id)};
+    if (news.result.empty())
+        emitJobAdded(news.id, path);
+    else
+        emitJobRemoved(news.id, path, news.result);
+}
+
 std::string ManagerObject::Version() {
     return VGPU_VERSION;
 }
@@ -105,14 +179,18 @@ std::uint64_t ManagerObject::StateGeneration() {
     return context_.manager.store().records().generation;
 }
 
-Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Authority& authority,
-                 const Clock& clock)
+Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
+                 Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics)
     : context_{.bus = bus,
                .manager = manager,
                .agents = agents,
+               .jobs = jobs,
                .authority = authority,
                .waiters = waiters_,
                .clock = clock,
+               .events = events,
+               .metrics = metrics,
+               .admission = admission_,
                .refresh_objects = [this] { refresh(); }},
       manager_(context_) {
     for (const auto& gpu : manager.gpus())
@@ -132,6 +210,7 @@ void Objects::refresh() {
     follow_vfs();
     for (const auto& gpu : gpus_) gpu->refresh();
     for (const auto& [target, object] : vfs_) object->refresh();
+    follow_jobs();
 }
 
 /// One object per VF in service; a VF that was destroyed and made anew is another object.
@@ -149,6 +228,21 @@ void Objects::follow_vfs() {
             if (!vfs_.contains(target)) vfs_[target] = std::make_unique<VfObject>(context_, target);
         }
     }
+}
+
+/// Jobs that are over are shown as such before JobRemoved says so.
+void Objects::follow_jobs() {
+    const std::vector<JobNews> news = context_.jobs.take_news();
+    std::map<std::uint32_t, JobView> views;
+    for (JobView& view : context_.jobs.list()) views[view.id] = std::move(view);
+    std::erase_if(jobs_, [&views](const auto& entry) { return !views.contains(entry.first); });
+    for (auto& [id, view] : views) {
+        if (const auto shown = jobs_.find(id); shown != jobs_.end())
+            shown->second->show(std::move(view));
+        else
+            jobs_[id] = std::make_unique<JobObject>(context_, std::move(view));
+    }
+    for (const JobNews& one : news) manager_.signal(one);
 }
 
 }  // namespace vgpu::daemon::dbus

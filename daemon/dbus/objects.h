@@ -7,6 +7,7 @@
 #pragma once
 
 #include "daemon/dbus/gpu_object.h"
+#include "daemon/dbus/job_object.h"
 #include "daemon/dbus/vf_object.h"
 
 #include "vgpu1/manager_adaptor.h"
@@ -23,6 +24,7 @@ public:
     void signal(const Notice& notice) {
         emitEvent(notice.gpu, notice.vf, std::string(notice.kind), notice.text);
     }
+    void signal(const JobNews& news);
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
@@ -32,6 +34,14 @@ private:
     std::vector<Dict> ListVfs(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
+    std::vector<Dict> RecentEvents(const SentOptions& options) override;
+    std::string GetMetrics(const SentOptions& options) override;
+    void Plan(sdbus::Result<std::string>&& result, std::string config,
+              SentOptions options) override;
+    void Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string config,
+               SentOptions options) override;
+    void Export(sdbus::Result<std::string>&& result, SentOptions options) override;
+    void AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) override;
     std::string Version() override;
     std::uint32_t ApiVersion() override;
     bool ReadOnly() override;
@@ -45,8 +55,8 @@ class Objects {
 public:
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
-    Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Authority& authority,
-            const Clock& clock);
+    Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
+            Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics);
 
     /// Some GPU has a new snapshot.
     void note_news() { has_news_ = true; }
@@ -59,12 +69,15 @@ public:
 private:
     void refresh();
     void follow_vfs();
+    void follow_jobs();
 
     Waiters waiters_;
+    Admission admission_;
     Context context_;
     ManagerObject manager_;
     std::vector<std::unique_ptr<GpuObject>> gpus_;
     std::map<Target, std::unique_ptr<VfObject>> vfs_;
+    std::map<std::uint32_t, std::unique_ptr<JobObject>> jobs_;
     Nanoseconds refreshed_at_{0};
     bool has_news_ = false;
 };

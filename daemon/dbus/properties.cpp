@@ -43,6 +43,31 @@ template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     return value;
 }
 
+/// Bytes that the value of one option holds, as far as the type is one that options have.
+std::size_t bytes_of(const sdbus::Variant& variant) {
+    constexpr std::size_t kSmall = 16;
+    if (variant.containsValueOfType<std::string>()) return variant.get<std::string>().size();
+    if (!variant.containsValueOfType<std::vector<std::string>>()) {
+        const std::string type = variant.peekValueType();
+        return type.find_first_of("a(v") == std::string::npos ? kSmall : kMaxOptionBytes;
+    }
+    std::size_t bytes = 0;
+    for (const std::string& one : variant.get<std::vector<std::string>>()) bytes += one.size() + 4;
+    return bytes;
+}
+
+/// Throws if `options` hold too much to be kept.
+void check_size(const Dict& options) {
+    std::size_t bytes = 0;
+    for (const auto& [name, variant] : options) bytes += name.size() + bytes_of(variant);
+    if (bytes <= kMaxOptionBytes) return;
+    const Error error{ErrorId::OutOfRange,
+                      fmt::format("the options hold more than {} bytes, or a value of a type that "
+                                  "no option has",
+                                  kMaxOptionBytes)};
+    throw make_error(dbus_name_of(error.id), text_of(error));
+}
+
 }  // namespace
 
 std::string gpu_path(const std::string& gpu) {
@@ -86,6 +111,12 @@ Dict dict_of(const AgentReport& report) {
     return {{"ok", sdbus::Variant{report.is_ok}},
             {"text", sdbus::Variant{report.text}},
             {"duration_ms", sdbus::Variant{report.duration_ms}}};
+}
+
+Dict dict_of(const LoggedEvent& event) {
+    return {{"seq", sdbus::Variant{event.seq}},   {"time_us", sdbus::Variant{event.time_us}},
+            {"gpu", sdbus::Variant{event.gpu}},   {"vf", sdbus::Variant{event.vf}},
+            {"kind", sdbus::Variant{event.kind}}, {"text", sdbus::Variant{event.text}}};
 }
 
 #define SIGNALLED(...) __VA_ARGS__
@@ -136,7 +167,15 @@ std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& 
     return names;
 }
 
+void check_document(const std::string& text) {
+    if (text.size() <= kMaxOptionBytes) return;
+    const Error error{ErrorId::OutOfRange, fmt::format("the document has {} bytes; {} are the most",
+                                                       text.size(), kMaxOptionBytes)};
+    throw make_error(dbus_name_of(error.id), text_of(error));
+}
+
 Options options_of(const Dict& options) {
+    check_size(options);
     Options values;
     for (const auto& [name, variant] : options)
         values[name] =

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"
+#include "daemon/service/event_log.h"
 #include "daemon/service/manager.h"
 
 #include <map>
@@ -27,6 +28,7 @@ std::string printable(std::string_view text);
 
 Dict dict_of(const AgentView& agent);
 Dict dict_of(const AgentReport& report);
+Dict dict_of(const LoggedEvent& event);
 Dict properties_of(const GpuView& view);
 Dict properties_of(const VfView& view);
 Fingerprint fingerprint_of(const GpuView& view);
@@ -35,7 +37,18 @@ Fingerprint fingerprint_of(const VfView& view);
 /// Names whose values differ.
 std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after);
 
+/// More than any name or target has; longer ones are no GPU's.
+inline constexpr std::size_t kMaxTextBytes = 256;
+/// What the options of one request may hold in names and values.
+inline constexpr std::size_t kMaxOptionBytes = 256 * 1024;
+
+/// Throws OutOfRange as a D-Bus error if a document that came with a call is longer than
+/// kMaxOptionBytes.
+void check_document(const std::string& text);
+
 /// The options of a request; variants of a type that no option has are kept by their signature.
+/// Throws OutOfRange as a D-Bus error if they hold more than kMaxOptionBytes: what is under way is
+/// kept in memory until it is answered.
 Options options_of(const Dict& options);
 
 }  // namespace vgpu::daemon::dbus

@@ -87,7 +87,7 @@ void ask_agent(Context& context, const Target& target, AgentAct act, const Optio
 
 /// Destroys; replies at once or when the VF is gone.
 void destroy(Context& context, const Target& target, const Options& options, const Done<>& reply) {
-    constexpr std::array<std::string_view, 2> kKnown{"no_wait", "force"};
+    constexpr std::array<std::string_view, 3> kKnown{"no_wait", "force", "owner"};
     const OptionReader reader(options);
     if (const auto known = reader.only(kKnown); !known) return reply(known);
     const auto no_wait = reader.flag("no_wait");
@@ -181,6 +181,23 @@ void VfObject::Stop(sdbus::Result<>&& result, SentOptions options) {
 
 void VfObject::ClearQuarantine(sdbus::Result<>&& result, SentOptions options) {
     control(VGPU_PF_CLEAR_QUARANTINE, std::move(result), options);
+}
+
+void VfObject::Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
+                     SentOptions options) {
+    authorized<std::uint64_t>(
+        context_, current_sender(getObject()), kAssignAction, std::move(result),
+        [&manager = context_.manager, target = target_, owner, values = options_of(options)](
+            const Done<std::uint64_t>& done) { manager.claim(target, owner, values, done); });
+}
+
+void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
+                       SentOptions options) {
+    authorized(context_, current_sender(getObject()), kAssignAction, std::move(result),
+               [&manager = context_.manager, target = target_, owner, generation,
+                values = options_of(options)](const Done<>& done) {
+                   manager.release(target, owner, generation, values, done);
+               });
 }
 
 void VfObject::ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options) {

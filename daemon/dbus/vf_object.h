@@ -31,6 +31,10 @@ private:
     void Resume(sdbus::Result<>&& result, SentOptions options) override;
     void Stop(sdbus::Result<>&& result, SentOptions options) override;
     void ClearQuarantine(sdbus::Result<>&& result, SentOptions options) override;
+    void Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
+               SentOptions options) override;
+    void Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
+                 SentOptions options) override;
     void SelfTest(sdbus::Result<Dict>&& result, SentOptions options) override;
     void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
     void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;

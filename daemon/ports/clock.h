@@ -15,6 +15,11 @@ public:
     virtual ~Clock() = default;
     /// Time since an arbitrary start; never goes back.
     [[nodiscard]] virtual Nanoseconds now() const = 0;
+    /// Wall clock, seconds since 1970; for what outlives a reboot. It may jump. Without one of its
+    /// own a clock counts from its start.
+    [[nodiscard]] virtual std::chrono::seconds unix_time() const {
+        return std::chrono::duration_cast<std::chrono::seconds>(now());
+    }
 };
 
 }  // namespace vgpu::daemon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/gpu.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 namespace vgpu::daemon {
@@ -21,6 +22,8 @@ void GpuModel::step() {
     finish_scrubs(now);
     refresh_all(now);
     if (!dirty_.empty()) read_events(now);
+    restore_missing(now);
+    look_for_orphans(now);
     install_table(now);
 }
 
@@ -55,16 +58,27 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.lag_ns = schedule_.fluid().lag_ns(vf);
     view.lag_quanta = schedule_.lag_quanta(vf);
     view.worst_lag_quanta = schedule_.worst_lag_quanta(vf);
+    view.wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count());
+    if (const auto at = troubles_.find(vf); at != troubles_.end()) view.trouble = at->second;
+    if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
     return view;
+}
+
+/// Why it is not in service, or what of it is not.
+std::string GpuModel::state_text() const {
+    if (state_ == GpuState::Ok && !troubles_.empty())
+        return fmt::format("{} of its VFs are not as they are defined; 'vgpuctl show' says why",
+                           troubles_.size());
+    if (state_ == GpuState::Ok || companions_message_.empty()) return message_;
+    return message_ + "; " + companions_message_;
 }
 
 GpuView GpuModel::view() {
     const GpuRecord record = ports_.store.gpu(id_);
     const scheduler::Plan& plan = schedule_.plan();
-    const bool says_why = state_ != GpuState::Ok && !companions_message_.empty();
     return {.id = id_,
             .state = state_,
-            .message = says_why ? message_ + "; " + companions_message_ : message_,
+            .message = state_text(),
             .uapi_socket = paths_.uapi_socket,
             .vf_socket_dir = paths_.vf_socket_dir,
             .softgpu_pid = ports_.companions ? ports_.companions->softgpu_pid() : 0,

@@ -12,11 +12,14 @@
 #pragma once
 
 #include "daemon/ports/clock.h"
+#include "daemon/ports/owner_port.h"
 #include "daemon/ports/pf_port.h"
 #include "daemon/service/companions.h"
+#include "daemon/service/gpu_inventory.h"
 #include "daemon/service/gpu_schedule.h"
 #include "daemon/service/state_store.h"
 #include "daemon/service/views.h"
+#include "daemon/service/wait_account.h"
 
 #include <map>
 #include <memory>
@@ -34,17 +37,28 @@ struct CreateRequest {
     std::uint32_t quantum_us = 0;
     std::uint64_t cu_mask = 0;
     std::uint32_t doorbell_pages = 0;
+    VfSecurity security{};
+    std::string profile{};
+    std::optional<std::uint32_t> vf{};  ///< this one; none: the first that is free
+    std::optional<Uuid> uuid{};         ///< of a VF that is made again
 };
 
 struct VfChange {
     std::optional<std::string> name;
     std::optional<std::uint32_t> weight;
     std::optional<std::uint32_t> quantum_us;
+    std::optional<std::string> profile{};
 };
 
 struct GpuChange {
     std::optional<std::uint32_t> quantum_us;
     std::optional<std::uint32_t> max_gap_ms;
+};
+
+/// Changes that are made together or not at all.
+struct Settings {
+    GpuChange gpu{};
+    std::map<std::uint32_t, VfChange> vfs{};
 };
 
 /// What a request may do to a VF that a client has open.
@@ -56,12 +70,16 @@ public:
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
     static constexpr Nanoseconds kFreshEnough = std::chrono::milliseconds(100);
+    /// Between two attempts to give a VF what it is defined to have.
+    static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
+    static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
 
     struct Ports {
         std::unique_ptr<PfPort> pf;
         std::unique_ptr<Companions> companions;  ///< none: the GPU is attached
         StateStore& store;
         const Clock& clock;
+        const OwnerPort* owners = nullptr;  ///< none: nobody knows who is alive
     };
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
@@ -77,10 +95,22 @@ public:
     [[nodiscard]] GpuState state() const { return state_; }
 
     Result<std::uint32_t> create(const CreateRequest& request);
-    Result<> destroy(std::uint32_t vf, Force force);
+    /// `by`: the owner in whose name it is asked for; empty: nobody's.
+    Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
     Result<> change(std::uint32_t vf, const VfChange& change);
-    Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force);
+    Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
+                     const std::string& by = "");
+    /// The generation of the claim in force afterwards.
+    Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
+    /// Ends a claim; success too if there is none.
+    Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation);
     Result<> change_gpu(const GpuChange& change);
+    /// What there is, asked of the PF core now.
+    Result<GpuInventory> inventory();
+    Result<> configure(const Settings& settings);
+    /// Gives a VF another shape; its VRAM comes back empty. Goes on in step(): the VF is there, and
+    /// its record has no `next`, when it is over; its shape tells how.
+    Result<> reshape(std::uint32_t vf, const VfShape& shape, Force force);
     Result<> dump(int fd);
 
     /// Asks the PF core again if what is known is older than kFreshEnough.
@@ -121,6 +151,24 @@ private:
     void notice_device_state();
     void become(GpuState state, std::string message);
 
+    // defined and not in service (gpu_restore.cpp)
+    void hold(const VfRecord& wanted, std::string trouble);
+    void note_absent(const vgpu_pf_vf& absent);
+    void restore_missing(Nanoseconds now);
+    Result<> forget_definition(std::uint32_t vf);
+    Result<> redefine(std::uint32_t vf, const VfShape& shape);
+    [[nodiscard]] std::string state_text() const;
+    [[nodiscard]] Result<> in_service(std::uint32_t vf) const;
+    [[nodiscard]] Result<> defined_here(std::uint32_t vf) const;
+
+    // owners (gpu_owners.cpp)
+    [[nodiscard]] std::string name_text(std::uint32_t vf) const;
+    [[nodiscard]] Result<> check_owner(std::uint32_t vf, std::string_view verb, Force force,
+                                       const std::string& by) const;
+    void look_for_orphans(Nanoseconds now);
+    void look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
+                       Nanoseconds now);
+
     // events (gpu_events.cpp)
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
@@ -129,6 +177,9 @@ private:
     Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
     void wake(const vgpu_pf_event& event, Nanoseconds now);
+    void note_wake(std::uint32_t vf, Nanoseconds at);
+    void note_idle(std::uint32_t vf, Nanoseconds at);
+    void note_parked_idle(std::uint32_t vf, Nanoseconds at);
     void note_event(const vgpu_pf_event& event);
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
@@ -147,11 +198,19 @@ private:
                                           Force force) const;
     void undo_create(const VfRecord& wanted, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf() const;
+    [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request) const;
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
     [[nodiscard]] Result<> check_engine(const CreateRequest& request) const;
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
     [[nodiscard]] std::vector<GpuSchedule::Member> members_of(const GpuRecord& record) const;
     void forget(std::uint32_t vf);
+
+    // plans (gpu_configure.cpp)
+    static void apply_change(VfRecord& record, const VfChange& change);
+    [[nodiscard]] Result<> check_shape(const VfShape& shape) const;
+    void undo_reshape(std::uint32_t vf, const GpuRecord& before);
+    Result<> finish_reshape(std::uint32_t vf);
+    static void settle_next(VfRecord& record, const vgpu_pf_vf& live);
 
     template <typename T> void watch_loss(const Result<T>& result) {
         if (!result && !ports_.pf->is_connected()) lose(result.error(), ports_.clock.now());
@@ -182,6 +241,12 @@ private:
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again
     std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet looked at
     GpuSchedule schedule_;
+    WaitAccount waits_;
+    std::map<std::uint32_t, std::string> troubles_;  ///< VF: why it is not as it is defined
+    Nanoseconds restore_at_{0};
+    std::map<std::uint32_t, std::string> orphans_;  ///< VF: why its claim looks forgotten
+    std::map<std::uint32_t, Nanoseconds> unattached_since_;
+    Nanoseconds owners_at_{0};
     std::shared_ptr<const vgpu_pf_run_table> table_;
     std::vector<Notice> notices_;
 };

@@ -57,6 +57,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(read_all_vfs());
     TRY_VOID(adopt_vfs());
     schedule_.restart();
+    waits_.on_lost();
     refresh_members(now);
     for (const auto& [vf, live] : live_)
         if (live.has_work != 0) schedule_.on_wake(vf, now);
@@ -65,7 +66,10 @@ Result<> GpuModel::attach(Nanoseconds now) {
     table_ = std::make_shared<const vgpu_pf_run_table>(table);
     refreshed_at_ = now;
     notice_device_state();
-    say(0, "attached", fmt::format("{} VFs in service", live_.size()));
+    const auto in_service = std::count_if(live_.begin(), live_.end(), [](const auto& entry) {
+        return entry.second.state != VGPU_PF_VF_ABSENT;
+    });
+    say(0, "attached", fmt::format("{} VFs in service", in_service));
     return {};
 }
 
@@ -91,6 +95,7 @@ Result<> GpuModel::read_all_vfs() {
 Result<> GpuModel::adopt_vfs() {
     shown_.clear();
     scrubbed_.clear();
+    troubles_.clear();
     GpuRecord record = ports_.store.gpu(id_);
     if (!ports_.store.records().gpus.contains(id_)) {
         record.quantum_us = config_.quantum_us;
@@ -105,8 +110,14 @@ Result<> GpuModel::adopt_vfs() {
     const auto live = live_;
     for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only()) return {};
-    TRY_VOID(ports_.store.commit(id_, record));
-    for (const VfRecord& wanted : missing) TRY_VOID(restore_vf(wanted));
+    if (const auto kept = ports_.store.commit(id_, record); !kept)
+        say(0, "record-left", kept.error().cause);
+    for (const VfRecord& wanted : missing) {
+        const auto done = wanted.next ? finish_reshape(wanted.vf) : restore_vf(wanted);
+        if (done) continue;
+        if (!ports_.pf->is_connected()) return done;
+        say(wanted.vf, "record-left", done.error().cause);
+    }
     return {};
 }
 
@@ -119,11 +130,19 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
         return {};
     }
     if (known != record.vfs.end() && is_same_vf(known->second, live)) {
+        settle_next(known->second, live);
+        shown_[vf] = known->second;
         if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
         return ports_.pf->release(vf, live.generation);
     }
-    if (known != record.vfs.end())
-        say(vf, "replaced", fmt::format("VF {} is no longer '{}'", vf, known->second.name));
+    if (known != record.vfs.end()) {
+        troubles_[vf] = fmt::format(
+            "'{}' is defined here, but somebody else's VF {} (UUID {}) is in service; destroy that "
+            "one, and '{}' gets its place",
+            known->second.name, vf, uuid_text(shown_[vf].uuid), known->second.name);
+        say(vf, "replaced", troubles_[vf]);
+        return {};
+    }
     record.vfs[vf] = shown_[vf];
     say(vf, "found",
         fmt::format("VF {} was in service but not known; weight {} assumed", vf,
@@ -135,22 +154,19 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
 Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     const auto made = provision(wanted);
     if (made) {
+        troubles_.erase(wanted.vf);
         say(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
         return {};
     }
     if (!ports_.pf->is_connected()) return made;
-    say(wanted.vf, "not-restored",
-        fmt::format("'{}' could not be given its resources again: {}", wanted.name,
-                    made.error().cause));
+    hold(wanted, fmt::format("'{}' could not be given its resources again: {}", wanted.name,
+                             made.error().cause));
     return {};
 }
 
 Result<> GpuModel::provision(const VfRecord& wanted) {
-    vgpu_pf_provision request{};
+    vgpu_pf_provision request = provision_of(shape_of(wanted));
     request.vf = wanted.vf;
-    request.vram_bytes = wanted.vram_bytes;
-    request.cu_mask = wanted.cu_mask;
-    request.doorbell_pages = wanted.doorbell_pages;
     std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
     TRY_VOID(ports_.pf->provision(request));
     TRY(const vgpu_pf_vf live, ports_.pf->get_vf(wanted.vf));

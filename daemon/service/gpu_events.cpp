@@ -63,15 +63,17 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             counted_service_ns_[event.vf] += event.duration_ns;
             schedule_.on_run(event.vf, static_cast<std::int64_t>(event.duration_ns),
                              Nanoseconds{event.time_ns} - device_clock_ahead_);
+            waits_.on_run(event.vf, Nanoseconds{event.duration_ns},
+                          Nanoseconds{event.time_ns} - device_clock_ahead_);
             return;
         case VGPU_PF_EVENT_WAKE:
             wake(event, now);
             return;
         case VGPU_PF_EVENT_IDLE:
             if (event.arg == VGPU_PF_IDLE_PARKED)
-                schedule_.on_parked_idle(event.vf, Nanoseconds{event.time_ns});
+                note_parked_idle(event.vf, Nanoseconds{event.time_ns});
             else
-                schedule_.on_idle(event.vf, Nanoseconds{event.time_ns});
+                note_idle(event.vf, Nanoseconds{event.time_ns});
             return;
         case VGPU_PF_EVENT_STATE:
             if (is_mere_switch(event) && live_.contains(event.vf)) {
@@ -99,9 +101,24 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
 /// arg is a mask of all VFs that wait with work; a PF core that knows one only leaves it 0.
 void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds at = std::min(Nanoseconds{event.time_ns}, now);
-    schedule_.on_wake(event.vf, at);
+    note_wake(event.vf, at);
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
-        if ((event.arg >> (vf - 1) & 1) != 0) schedule_.on_wake(vf, at);
+        if ((event.arg >> (vf - 1) & 1) != 0) note_wake(vf, at);
+}
+
+void GpuModel::note_wake(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_wake(vf, at);
+    waits_.on_wake(vf, at);
+}
+
+void GpuModel::note_idle(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_idle(vf, at);
+    waits_.on_idle(vf);
+}
+
+void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_parked_idle(vf, at);
+    waits_.on_parked_idle(vf, at);
 }
 
 void GpuModel::note_event(const vgpu_pf_event& event) {
@@ -153,6 +170,7 @@ Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
 
 void GpuModel::on_lost_events(std::uint64_t count) {
     events_lost_ += count;
+    waits_.on_lost();
     say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
     for (const auto& [vf, live] : live_) dirty_.insert(vf);
@@ -191,10 +209,23 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = ports_.store.gpu(id_);
     record.scrubs[vf] = generation;
-    record.vfs.erase(vf);
+    const auto known = record.vfs.find(vf);
+    const bool comes_back = known != record.vfs.end() && !known->second.is_releasing;
+    const VfRecord wanted = comes_back ? known->second : VfRecord{};
+    if (!comes_back) record.vfs.erase(vf);
     TRY_VOID(ports_.store.commit(id_, record));
     scrubbed_.erase(vf);
     TRY_VOID(ports_.pf->scrub_durable(vf, generation));
+    ask_again();
+    restore_at_ = Nanoseconds{0};
+    troubles_.erase(vf);
+    if (wanted.next) return finish_reshape(vf);
+    if (comes_back) {
+        forget(vf);
+        TRY_VOID(restore_vf(wanted));
+        refresh_members(ports_.clock.now());
+        return {};
+    }
     say(vf, "released", fmt::format("VF {} is scrubbed and free", vf));
     dirty_.insert(vf);
     ask_again();
@@ -206,7 +237,7 @@ void GpuModel::refresh(std::uint32_t vf) {
     auto live = ports_.pf->get_vf(vf);
     watch_loss(live);
     if (!live) return;
-    if (live->state == VGPU_PF_VF_ABSENT) return forget(vf);
+    if (live->state == VGPU_PF_VF_ABSENT) return note_absent(*live);
     live_[vf] = *live;
     if (live->has_work != 0) schedule_.on_wake(vf, ports_.clock.now());
     if (!shown_.contains(vf)) shown_[vf] = record_for(*live);

@@ -17,14 +17,15 @@ struct ActionRow {
     vgpu_pf_control_action action;
     std::string_view verb;
     bool takes_engine;  ///< a client that has the VF open would see its engine stop
+    bool ends_state;    ///< what the VF's owner computes would be lost
 };
 
 constexpr std::array kActions{
-    ActionRow{VGPU_PF_PAUSE, "pause", true},
-    ActionRow{VGPU_PF_RESUME, "resume", false},
-    ActionRow{VGPU_PF_STOP, "stop", true},
-    ActionRow{VGPU_PF_RESET, "reset", false},
-    ActionRow{VGPU_PF_CLEAR_QUARANTINE, "clear-quarantine", false},
+    ActionRow{VGPU_PF_PAUSE, "pause", true, false},
+    ActionRow{VGPU_PF_RESUME, "resume", false, false},
+    ActionRow{VGPU_PF_STOP, "stop", true, false},
+    ActionRow{VGPU_PF_RESET, "reset", false, true},
+    ActionRow{VGPU_PF_CLEAR_QUARANTINE, "clear-quarantine", false, false},
 };
 
 const ActionRow& row_of_action(vgpu_pf_control_action action) {
@@ -65,6 +66,16 @@ Result<std::uint32_t> GpuModel::free_vf() const {
         if (!live_.contains(vf) && !record.vfs.contains(vf)) return vf;
     return fail(ErrorId::NoFreeVf,
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
+}
+
+/// A VF that has a record but no resources may be made anew.
+Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) const {
+    if (!request.vf) return free_vf();
+    const bool exists = *request.vf >= 1 && *request.vf <= info_.total_vfs;
+    if (exists && !live_.contains(*request.vf)) return *request.vf;
+    return fail(ErrorId::NoFreeVf,
+                fmt::format("{}/vf{} {}", id_, *request.vf,
+                            exists ? "is in use or being scrubbed" : "does not exist"));
 }
 
 std::uint64_t GpuModel::vram_available() const {
@@ -137,18 +148,20 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(usable());
     TRY(info_, ports_.pf->get_info());
-    TRY(const std::uint32_t vf, free_vf());
+    TRY(const std::uint32_t vf, vf_for(request));
     TRY(const std::uint64_t vram_bytes, vram_for(request));
     TRY_VOID(check_engine(request));
     const VfRecord wanted{
         .vf = vf,
         .name = request.name.empty() ? fmt::format("{}-vf{}", id_, vf) : request.name,
-        .uuid = make_uuid(),
+        .uuid = request.uuid.value_or(make_uuid()),
         .weight = request.weight,
         .quantum_us = request.quantum_us,
         .vram_bytes = vram_bytes,
         .cu_mask = request.cu_mask,
-        .doorbell_pages = request.doorbell_pages};
+        .doorbell_pages = request.doorbell_pages,
+        .profile = request.profile,
+        .security = request.security};
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
     after.vfs[vf] = wanted;
@@ -190,7 +203,7 @@ Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force
                             id_, vf, shown_.at(vf).name, socket, verb));
 }
 
-Result<> GpuModel::destroy(std::uint32_t vf, Force force) {
+Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
     TRY_VOID(usable());
     TRY_VOID(known(vf));
     refresh(vf);
@@ -198,9 +211,11 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force) {
     const vgpu_pf_vf live = live_.at(vf);
     if (live.state == VGPU_PF_VF_SCRUBBING) return {};
     TRY_VOID(check_attached(vf, "destroy", force));
+    TRY_VOID(check_owner(vf, "destroy", force, by));
+    if (live.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
-    if (after.vfs.contains(vf)) after.vfs[vf].is_releasing = true;
+    if (after.vfs.contains(vf) && defined_here(vf)) after.vfs[vf].is_releasing = true;
     TRY_VOID(ports_.store.commit(id_, after));
     if (const auto released = ports_.pf->release(vf, live.generation); !released) {
         watch_loss(released);
@@ -219,11 +234,10 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force) {
 Result<> GpuModel::change(std::uint32_t vf, const VfChange& change) {
     if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
     TRY_VOID(known(vf));
+    TRY_VOID(defined_here(vf));
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
-    if (change.name) one.name = *change.name;
-    if (change.weight) one.weight = *change.weight;
-    if (change.quantum_us) one.quantum_us = *change.quantum_us;
+    apply_change(one, change);
     TRY_VOID(admit(record));
     TRY_VOID(ports_.store.commit(id_, record));
     shown_[vf] = one;
@@ -244,7 +258,8 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
     return {};
 }
 
-Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force) {
+Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
+                           const std::string& by) {
     TRY_VOID(usable());
     TRY_VOID(known(vf));
     refresh(vf);
@@ -252,7 +267,9 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
     const vgpu_pf_vf live = live_.at(vf);
     const ActionRow& row = row_of_action(action);
     const std::string target = fmt::format("{}/vf{}", id_, vf);
+    TRY_VOID(in_service(vf));
     if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
+    if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
     if (const auto done = ports_.pf->control(vf, live.generation, action); !done) {
         watch_loss(done);
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
@@ -271,7 +288,10 @@ Result<> GpuModel::dump(int fd) {
 void GpuModel::forget(std::uint32_t vf) {
     live_.erase(vf);
     shown_.erase(vf);
+    orphans_.erase(vf);
+    unattached_since_.erase(vf);
     counted_service_ns_.erase(vf);
+    waits_.forget(vf);
 }
 
 }  // namespace vgpu::daemon

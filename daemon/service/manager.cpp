@@ -121,10 +121,36 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
                 return fail(ErrorId::NameTaken,
                             fmt::format("'{}' is the name of {}/vf{}", name, gpu->id(), vf));
     }
+    if (held_names_.contains(name))
+        return fail(ErrorId::NameTaken, fmt::format("'{}' is being given by {}", name, holder_));
     if (names_asked_for_.contains(name))
         return fail(ErrorId::NameTaken,
                     fmt::format("'{}' is being given by another request", name));
     return {};
+}
+
+Result<> Manager::hold(const std::string& holder, const std::vector<std::string>& gpus,
+                       const std::vector<std::string>& names) {
+    if (!holder_.empty()) return fail(ErrorId::Busy, fmt::format("{} is under way", holder_));
+    for (const std::string& name : names)
+        if (names_asked_for_.contains(name))
+            return fail(ErrorId::NameTaken,
+                        fmt::format("'{}' is being given by another request", name));
+    holder_ = holder;
+    held_gpus_ = {gpus.begin(), gpus.end()};
+    held_names_ = {names.begin(), names.end()};
+    return {};
+}
+
+void Manager::let_go() {
+    holder_.clear();
+    held_gpus_.clear();
+    held_names_.clear();
+}
+
+Result<> Manager::not_held(const std::string& gpu) const {
+    if (!held_gpus_.contains(gpu)) return {};
+    return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
 /// `name` is nobody else's until `done` has been called.
@@ -157,6 +183,7 @@ Result<> Manager::start_create(const std::string& gpu, const Options& options,
                                const Done<Target>& done) {
     TRY(const CreateRequest request, create_request(options));
     TRY(GpuHost * chosen, gpu_for(gpu));
+    TRY_VOID(not_held(chosen->id()));
     if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
     chosen->ask<Target>(
         [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
@@ -175,6 +202,7 @@ Result<> Manager::start_set_vf(const Target& target, const Options& options, con
     TRY(const auto weight, number32(reader, "weight", kWeights));
     TRY(const auto quantum_us, vf_quantum(reader));
     TRY(GpuHost * gpu, gpu_of(target));
+    TRY_VOID(not_held(target.gpu));
     if (name) TRY_VOID(name_is_free(*name, target));
     const VfChange change{.name = name, .weight = weight, .quantum_us = quantum_us};
     gpu->ask<void>([change, vf = target.vf](GpuModel& model) { return model.change(vf, change); },
@@ -189,6 +217,7 @@ Result<> Manager::start_set_gpu(const Target& target, const Options& options, co
     TRY(const auto quantum_us, number32(reader, "quantum_us", kQuanta));
     TRY(const auto max_gap_ms, number32(reader, "max_gap_ms", kGaps));
     TRY(GpuHost * gpu, gpu_of(target));
+    TRY_VOID(not_held(target.gpu));
     const GpuChange change{.quantum_us = quantum_us, .max_gap_ms = max_gap_ms};
     gpu->ask<void>([change](GpuModel& model) { return model.change_gpu(change); }, done);
     return {};
@@ -196,13 +225,16 @@ Result<> Manager::start_set_gpu(const Target& target, const Options& options, co
 
 Result<> Manager::start_destroy(const Target& target, const Options& options,
                                 const Done<std::uint32_t>& done) {
-    TRY(const bool force, OptionReader(options).flag("force"));
+    const OptionReader reader(options);
+    TRY(const bool force, reader.flag("force"));
+    TRY(const auto owner, reader.text("owner"));
     TRY(GpuHost * gpu, gpu_of(target));
+    TRY_VOID(not_held(target.gpu));
     gpu->ask<std::uint32_t>(
-        [vf = target.vf,
-         force = force ? Force::Yes : Force::No](GpuModel& model) -> Result<std::uint32_t> {
+        [vf = target.vf, force = force ? Force::Yes : Force::No,
+         by = owner.value_or("")](GpuModel& model) -> Result<std::uint32_t> {
             const std::uint32_t generation = model.has_vf(vf) ? model.view(vf).live.generation : 0;
-            TRY_VOID(model.destroy(vf, force));
+            TRY_VOID(model.destroy(vf, force, by));
             return generation;
         },
         done);
@@ -211,14 +243,43 @@ Result<> Manager::start_destroy(const Target& target, const Options& options,
 
 Result<> Manager::start_control(const Target& target, vgpu_pf_control_action action,
                                 const Options& options, const Done<>& done) {
-    constexpr std::array<std::string_view, 1> kKnown{"force"};
+    constexpr std::array<std::string_view, 2> kKnown{"force", "owner"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const bool is_forced, reader.flag("force"));
+    TRY(const auto owner, reader.text("owner"));
     TRY(GpuHost * gpu, gpu_of(target));
     const Force force = is_forced ? Force::Yes : Force::No;
-    gpu->ask<void>([vf = target.vf, action,
-                    force](GpuModel& model) { return model.control(vf, action, force); },
+    gpu->ask<void>([vf = target.vf, action, force, by = owner.value_or("")](
+                       GpuModel& model) { return model.control(vf, action, force, by); },
+                   done);
+    return {};
+}
+
+Result<> Manager::start_claim(const Target& target, const std::string& owner,
+                              const Options& options, const Done<std::uint64_t>& done) {
+    constexpr std::array<std::string_view, 2> kKnown{"generation", "lease_s"};
+    const OptionReader reader(options);
+    TRY_VOID(reader.only(kKnown));
+    TRY_VOID(check_owner_name(owner));
+    TRY(const auto generation, reader.number("generation", {}));
+    TRY(const auto lease_s, number32(reader, "lease_s", {0, kMaxLeaseS}));
+    TRY(GpuHost * gpu, gpu_of(target));
+    const ClaimRequest request{
+        .owner = owner, .generation = generation, .lease_s = lease_s.value_or(0)};
+    gpu->ask<std::uint64_t>(
+        [vf = target.vf, request](GpuModel& model) { return model.claim(vf, request); }, done);
+    return {};
+}
+
+Result<> Manager::start_release(const Target& target, const std::string& owner,
+                                std::uint64_t generation, const Options& options,
+                                const Done<>& done) {
+    TRY_VOID(OptionReader(options).only({}));
+    TRY_VOID(check_owner_name(owner));
+    TRY(GpuHost * gpu, gpu_of(target));
+    gpu->ask<void>([vf = target.vf, owner,
+                    generation](GpuModel& model) { return model.release(vf, owner, generation); },
                    done);
     return {};
 }
@@ -246,8 +307,23 @@ void Manager::control(const Target& target, vgpu_pf_control_action action, const
     if (const auto started = start_control(target, action, options, done); !started) done(started);
 }
 
+void Manager::claim(const Target& target, const std::string& owner, const Options& options,
+                    const Done<std::uint64_t>& done) {
+    if (const auto started = start_claim(target, owner, options, done); !started)
+        done(tl::make_unexpected(started.error()));
+}
+
+void Manager::release(const Target& target, const std::string& owner, std::uint64_t generation,
+                      const Options& options, const Done<>& done) {
+    if (const auto started = start_release(target, owner, generation, options, done); !started)
+        done(started);
+}
+
 std::vector<Notice> Manager::take_notices() {
     std::vector<Notice> all;
+    if (!state_note_.empty())
+        all.push_back({.gpu = "vgpud", .vf = 0, .kind = "state-mended", .text = state_note_});
+    state_note_.clear();
     for (const auto& gpu : gpus_)
         for (Notice& notice : gpu->take_notices()) all.push_back(std::move(notice));
     return all;

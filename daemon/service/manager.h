@@ -28,7 +28,10 @@ struct Target {
 
 class Manager {
 public:
-    Manager(StatePort& port, const Clock& clock) : store_(port), clock_(clock) { store_.load(); }
+    Manager(StatePort& port, const Clock& clock) : store_(port), clock_(clock) {
+        store_.load();
+        state_note_ = store_.note();
+    }
 
     [[nodiscard]] StateStore& store() { return store_; }
     void add(std::unique_ptr<GpuModel> gpu) {
@@ -52,9 +55,22 @@ public:
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
                  Done<> done);
 
+    /// Until let_go() nobody else may create, change or destroy VFs of `gpus`, and `names` are
+    /// nobody else's. Busy, naming what has them, if some already are. One holder at a time.
+    Result<> hold(const std::string& holder, const std::vector<std::string>& gpus,
+                  const std::vector<std::string>& names);
+    void let_go();
+
+    /// The generation of the claim; options: generation, lease_s.
+    void claim(const Target& target, const std::string& owner, const Options& options,
+               const Done<std::uint64_t>& done);
+    void release(const Target& target, const std::string& owner, std::uint64_t generation,
+                 const Options& options, const Done<>& done);
+
     std::vector<Notice> take_notices();
 
 private:
+    [[nodiscard]] Result<> not_held(const std::string& gpu) const;
     [[nodiscard]] Result<GpuHost*> gpu_of(const Target& target) const;
     Result<> start_create(const std::string& gpu, const Options& options, const Done<Target>& done);
     Result<> start_set_vf(const Target& target, const Options& options, const Done<>& done);
@@ -63,13 +79,20 @@ private:
                            const Done<std::uint32_t>& done);
     Result<> start_control(const Target& target, vgpu_pf_control_action action,
                            const Options& options, const Done<>& done);
+    Result<> start_claim(const Target& target, const std::string& owner, const Options& options,
+                         const Done<std::uint64_t>& done);
+    Result<> start_release(const Target& target, const std::string& owner, std::uint64_t generation,
+                           const Options& options, const Done<>& done);
     template <typename T> Done<T> while_reserved(const std::string& name, Done<T> done);
     [[nodiscard]] Result<> name_is_free(const std::string& name, const Target& but) const;
     [[nodiscard]] Result<GpuHost*> gpu_for(const std::string& gpu) const;
 
     StateStore store_;
     const Clock& clock_;
+    std::string state_note_;                 ///< of the store, to be told once
     std::set<std::string> names_asked_for_;  ///< in requests that are not done yet
+    std::string holder_;
+    std::set<std::string> held_gpus_, held_names_;
     std::vector<std::unique_ptr<GpuHost>> gpus_;
 };
 

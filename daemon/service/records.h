@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// What vgpud remembers across its own death: names, UUIDs and weights of the VFs an operator made,
-// the GPU's time-slicing options, and which scrubs are known to be complete. Plain values;
-// StateStore writes them, GpuModel compares them with what the PF core says.
+// What vgpud remembers across its own death: the VFs an operator defined (name, UUID, resources,
+// policy, owner), the GPU's time-slicing options, and which scrubs are known to be complete. This
+// is the defined state; what is (the active state) is the PF core's word and never written here.
+// Plain values; StateStore writes them, GpuModel compares them with what the PF core says.
 #pragma once
 
+#include "daemon/service/ownership.h"
 #include "daemon/service/scheduler/planner.h"
+#include "daemon/service/vf_shape.h"
 #include "daemon/service/words.h"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace vgpu::daemon {
@@ -24,6 +28,10 @@ struct VfRecord {
     std::uint64_t cu_mask = 0;         ///< 0: all
     std::uint32_t doorbell_pages = 0;  ///< 0: all
     bool is_releasing = false;         ///< to be destroyed; scrub not yet recorded
+    std::string profile{};             ///< it was made from; empty: from none
+    VfSecurity security{};
+    std::optional<VfNext> next{};  ///< it is being given another shape
+    OwnerRecord owner{};
 
     bool operator==(const VfRecord&) const = default;
 };
@@ -33,12 +41,13 @@ struct GpuRecord {
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
     std::map<std::uint32_t, VfRecord> vfs;          ///< by VF number
     std::map<std::uint32_t, std::uint32_t> scrubs;  ///< VF number: last generation scrubbed
+    std::uint64_t claims = 0;                       ///< generation of the last claim of any VF
 
     bool operator==(const GpuRecord&) const = default;
 };
 
 struct Records {
-    std::uint64_t generation = 0;  ///< counts stores
+    std::uint64_t generation = 0;  ///< counts durable changes
     std::map<std::string, GpuRecord> gpus;
 
     bool operator==(const Records&) const = default;

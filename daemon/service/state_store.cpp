@@ -1,133 +1,41 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/state_store.h"
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include "daemon/service/journal.h"
+#include "daemon/service/recovery.h"
+
+#include <utility>
 
 namespace vgpu::daemon {
 
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::string_view kSchema = "vgpud-state";
-constexpr std::uint32_t kVersion = 1;
-
-/// FNV-1a over the content as it is written: finds damage, not malice.
-std::string checksum_of(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325ull;
-    for (const char letter : text) {
-        hash ^= static_cast<unsigned char>(letter);
-        hash *= 0x100000001b3ull;
-    }
-    return fmt::format("fnv1a64:{:016x}", hash);
-}
-
-Json vf_json(const VfRecord& record) {
-    return {{"vf", record.vf},
-            {"name", record.name},
-            {"uuid", uuid_text(record.uuid)},
-            {"weight", record.weight},
-            {"quantum_us", record.quantum_us},
-            {"vram_bytes", record.vram_bytes},
-            {"cu_mask", record.cu_mask},
-            {"doorbell_pages", record.doorbell_pages},
-            {"releasing", record.is_releasing}};
-}
-
-VfRecord vf_of(const Json& json) {
-    VfRecord record;
-    json.at("vf").get_to(record.vf);
-    json.at("name").get_to(record.name);
-    json.at("weight").get_to(record.weight);
-    json.at("quantum_us").get_to(record.quantum_us);
-    json.at("vram_bytes").get_to(record.vram_bytes);
-    json.at("cu_mask").get_to(record.cu_mask);
-    json.at("doorbell_pages").get_to(record.doorbell_pages);
-    json.at("releasing").get_to(record.is_releasing);
-    const auto uuid = parse_uuid(json.at("uuid").get<std::string>());
-    if (!uuid) throw std::runtime_error("a uuid is malformed");
-    record.uuid = *uuid;
-    return record;
-}
-
-Json gpu_json(const GpuRecord& record) {
-    Json vfs = Json::array(), scrubs = Json::array();
-    for (const auto& [number, vf] : record.vfs) vfs.push_back(vf_json(vf));
-    for (const auto& [vf, generation] : record.scrubs)
-        scrubs.push_back({{"vf", vf}, {"generation", generation}});
-    return {{"quantum_us", record.quantum_us},
-            {"max_gap_ms", record.max_gap_ms},
-            {"vfs", std::move(vfs)},
-            {"scrubs", std::move(scrubs)}};
-}
-
-GpuRecord gpu_of(const Json& json) {
-    GpuRecord record;
-    json.at("quantum_us").get_to(record.quantum_us);
-    json.at("max_gap_ms").get_to(record.max_gap_ms);
-    for (const Json& vf : json.at("vfs")) {
-        const VfRecord one = vf_of(vf);
-        record.vfs[one.vf] = one;
-    }
-    for (const Json& scrub : json.at("scrubs"))
-        record.scrubs[scrub.at("vf").get<std::uint32_t>()] =
-            scrub.at("generation").get<std::uint32_t>();
-    return record;
-}
-
-Records records_of(const Json& content) {
-    Records records;
-    content.at("generation").get_to(records.generation);
-    for (const auto& [id, gpu] : content.at("gpus").items()) records.gpus[id] = gpu_of(gpu);
-    return records;
-}
-
-Result<Records> checked_records(const Json& json) {
-    const auto version = json.at("version").get<std::uint32_t>();
-    if (json.at("schema").get<std::string>() != kSchema)
-        return fail(ErrorId::StateCorrupt, "it is no state file of vgpud");
-    if (version != kVersion)
-        return fail(
-            ErrorId::VersionMismatch,
-            fmt::format("it has version {}; this vgpud knows version {}", version, kVersion));
-    const Json& content = json.at("content");
-    if (json.at("checksum").get<std::string>() != checksum_of(content.dump()))
-        return fail(ErrorId::StateCorrupt, "its checksum does not match its content");
-    return records_of(content);
+Result<StateImage> read_files(StatePort& port) {
+    StateImage image{.checkpoint = {},
+                     .journal = {},
+                     .checkpoint_path = port.where(StateFile::Checkpoint),
+                     .journal_path = port.where(StateFile::Journal)};
+    TRY(image.checkpoint, port.read(StateFile::Checkpoint));
+    TRY(image.journal, port.read(StateFile::Journal));
+    return image;
 }
 
 }  // namespace
 
-std::string encode_records(const Records& records) {
-    Json gpus = Json::object();
-    for (const auto& [id, gpu] : records.gpus) gpus[id] = gpu_json(gpu);
-    const Json content = {{"generation", records.generation}, {"gpus", std::move(gpus)}};
-    const Json document = {{"schema", kSchema},
-                           {"version", kVersion},
-                           {"checksum", checksum_of(content.dump())},
-                           {"content", content}};
-    return document.dump(2) + "\n";
-}
-
-Result<Records> decode_records(const std::string& document) {
-    try {
-        return checked_records(Json::parse(document));
-    } catch (const std::exception& error) {
-        return fail(ErrorId::StateCorrupt, error.what());
-    }
-}
-
 void StateStore::load() {
-    auto document = port_.load();
-    if (document && !*document) return;
-    auto records = document ? decode_records(**document)
-                            : Result<Records>(tl::make_unexpected(document.error()));
-    if (records)
-        records_ = *std::move(records);
-    else
-        message_ = fmt::format("the state file {} cannot be trusted: {}", port_.where(),
-                               records.error().cause);
+    const auto image = read_files(port_);
+    auto recovered =
+        image ? recover(*image) : Result<Recovered>(tl::make_unexpected(image.error()));
+    if (!recovered) {
+        problem_ = recovered.error();
+        message_ = recovered.error().cause;
+        return;
+    }
+    has_journal_ = image->journal.has_value();
+    is_appendable_ = recovered->is_appendable;
+    journal_end_ = recovered->journal_end;
+    note_ = recovered->note;
+    records_ = std::move(recovered->records);
 }
 
 Records StateStore::records() const {
@@ -142,15 +50,90 @@ GpuRecord StateStore::gpu(const std::string& id) const {
 }
 
 Result<> StateStore::commit(const std::string& gpu_id, const GpuRecord& record) {
+    return commit(Changes{{gpu_id, record}});
+}
+
+Result<> StateStore::commit(const Changes& changes) {
     if (is_read_only()) return fail(ErrorId::StateReadOnly, message_);
-    const std::scoped_lock commit_lock(commit_mutex_);
+    Waiting own{.changes = changes};
+    std::unique_lock lock(commit_mutex_);
+    waiting_.push_back(&own);
+    written_.wait(lock, [&] { return own.answer.has_value() || !is_writing_; });
+    if (!own.answer) write_for(lock);
+    return *own.answer;
+}
+
+std::size_t StateStore::waiting() {
+    const std::scoped_lock lock(commit_mutex_);
+    return waiting_.size();
+}
+
+/// Writes what all that wait want, in the order they came.
+void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
+    is_writing_ = true;
+    const std::vector<Waiting*> served = std::exchange(waiting_, {});
+    lock.unlock();
+    Changes together;
+    for (const Waiting* one : served)
+        for (const auto& [id, record] : one->changes) together[id] = record;
+    const Result<> done = write(together);
+    lock.lock();
+    for (Waiting* one : served) one->answer = done;
+    is_writing_ = false;
+    written_.notify_all();
+}
+
+Result<> StateStore::write(const Changes& changes) {
     Records next = records();
-    if (next.gpus.contains(gpu_id) && next.gpus.at(gpu_id) == record) return {};
-    next.gpus[gpu_id] = record;
+    Changes real;
+    for (const auto& [id, record] : changes) {
+        const auto known = next.gpus.find(id);
+        if (known != next.gpus.end() && known->second == record) continue;
+        real[id] = record;
+        next.gpus[id] = record;
+    }
+    if (real.empty()) return {};
     ++next.generation;
-    TRY_VOID(port_.store(encode_records(next)));
+    const std::string payload = encode_changes(real);
+    static_assert(kJournalBytes <= kMaxPayload);
+    const bool fits = journal_end_ + payload.size() <= kJournalBytes;
+    TRY_VOID(is_appendable_ && fits ? append(encode_record(next.generation, payload))
+                                    : checkpoint(next));
     const std::scoped_lock lock(records_mutex_);
     records_ = std::move(next);
+    return {};
+}
+
+Result<> StateStore::append(std::string_view record) {
+    auto done = port_.append(journal_end_, record);
+    if (done) {
+        journal_end_ += record.size();
+        return {};
+    }
+    is_appendable_ = false;
+    if (!port_.cut(journal_end_))
+        done.error().cause +=
+            "; what was written of it could not be taken back, so a vgpud started before the next "
+            "change may find it made";
+    return done;
+}
+
+/// The next state as a whole, then a journal that begins after it. The first journal of all comes
+/// before the first checkpoint: a checkpoint without a journal is one whose journal was lost.
+Result<> StateStore::checkpoint(const Records& next) {
+    is_appendable_ = false;
+    if (!has_journal_)
+        TRY_VOID(port_.replace(StateFile::Journal, encode_journal_head(records().generation)));
+    has_journal_ = true;
+    if (auto done = port_.replace(StateFile::Checkpoint, encode_records(next)); !done) {
+        // it may be there all the same: what was refused is not to be found after a restart
+        static_cast<void>(port_.replace(StateFile::Checkpoint, encode_records(records())));
+        return done;
+    }
+    const std::string head = encode_journal_head(next.generation);
+    if (!port_.replace(StateFile::Journal, head)) return {};  // the old one is older, not wrong
+    is_appendable_ = true;
+    journal_end_ = head.size();
     return {};
 }
 

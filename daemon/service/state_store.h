@@ -1,47 +1,84 @@
 // SPDX-License-Identifier: MIT
 //
-// StateStore: Records on disk (StatePort) and in memory, never different: commit() changes what
-// records() returns only after the new document is durable. The document is JSON with a checksum
-// over its content (schemas/vgpud-state.schema.json). A document that is damaged, or of a newer
-// version, makes the store read-only with a message; it is never reset silently. After load() any
-// thread may call it: readers never wait for the disk.
+// StateStore: Records on disk (StatePort: a checkpoint and a journal of changes since) and in
+// memory, never different: commit() changes what records() returns only after the change is
+// durable. Commits that come while another one is being written go to disk together, in one record
+// and one sync. After a write that failed the journal's end is not trusted: the next commit begins
+// with a new checkpoint. Files that cannot be trusted make the store read-only with a message; they
+// are never reset. After load() any thread may call it: readers never wait for the disk.
+//
+//   commit --> waiting --> one of them writes all: append a record, or (journal long, or its end
+//              not known) checkpoint + new journal --> records() --> all are answered
 #pragma once
 
 #include "daemon/ports/state_port.h"
+#include "daemon/service/record_json.h"
 #include "daemon/service/records.h"
 
+#include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace vgpu::daemon {
 
 class StateStore {
 public:
+    /// A journal longer than that is followed by a new checkpoint.
+    static constexpr std::uint64_t kJournalBytes = 512u << 10;
+
     explicit StateStore(StatePort& port) : port_(port) {}
 
-    /// Reads the document; afterwards either records() are its content or is_read_only().
+    /// Reads the files; afterwards either records() are their content or is_read_only(). Writes
+    /// nothing.
     void load();
 
     [[nodiscard]] Records records() const;
     /// The record of one GPU; a new one has defaults.
     [[nodiscard]] GpuRecord gpu(const std::string& id) const;
-    [[nodiscard]] bool is_read_only() const { return !message_.empty(); }
+    [[nodiscard]] bool is_read_only() const { return problem_.has_value(); }
     /// Why it is read-only; empty if it is not.
     [[nodiscard]] const std::string& message() const { return message_; }
+    [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
+    /// What load() found odd but could mend; empty if nothing.
+    [[nodiscard]] const std::string& note() const { return note_; }
 
     /// Replaces the record of one GPU. StateReadOnly or StateNotWritten leave everything as it was.
     Result<> commit(const std::string& gpu_id, const GpuRecord& record);
+    /// Replaces the records of several GPUs, all or none.
+    Result<> commit(const Changes& changes);
+    /// Commits that wait until the one being written is done.
+    [[nodiscard]] std::size_t waiting();
 
 private:
+    struct Waiting {
+        const Changes& changes;
+        std::optional<Result<>> answer{};
+    };
+
+    void write_for(std::unique_lock<std::mutex>& lock);
+    Result<> write(const Changes& changes);
+    Result<> append(std::string_view record);
+    Result<> checkpoint(const Records& next);
+
     StatePort& port_;
-    std::mutex commit_mutex_;           ///< one commit at a time
+    std::optional<Error> problem_;
+    std::string message_;
+    std::string note_;
+
+    std::mutex commit_mutex_;  ///< of the next three
+    std::condition_variable written_;
+    std::vector<Waiting*> waiting_;
+    bool is_writing_ = false;
+
+    // of the thread that set is_writing_
+    bool has_journal_ = false;
+    bool is_appendable_ = false;  ///< the journal's end is known and sound
+    std::uint64_t journal_end_ = 0;
+
     mutable std::mutex records_mutex_;  ///< of records_
     Records records_;
-    std::string message_;
 };
-
-/// The document for `records` and back; StateCorrupt or VersionMismatch with the reason.
-std::string encode_records(const Records& records);
-Result<Records> decode_records(const std::string& document);
 
 }  // namespace vgpu::daemon

@@ -37,6 +37,14 @@ std::string_view vf_state_name(std::uint32_t state) {
     return at(kVfStates, state);
 }
 
+std::span<const std::string_view> gpu_state_names() {
+    return kGpuStates;
+}
+
+std::span<const std::string_view> vf_state_names() {
+    return kVfStates;
+}
+
 std::string_view reason_name(std::uint32_t reason) {
     return at(kReasons, reason);
 }

@@ -8,6 +8,7 @@
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ std::string_view name_of(GpuState state);
 std::string_view vf_state_name(std::uint32_t state);
 /// "none", "idle-timeout" …
 std::string_view reason_name(std::uint32_t reason);
+/// All there are, in the order of their numbers.
+std::span<const std::string_view> gpu_state_names();
+std::span<const std::string_view> vf_state_names();
 /// The sysfs file of an enum vgpu_pf_policy.
 std::string_view policy_name(std::uint32_t policy);
 
@@ -75,7 +79,10 @@ struct VfView {
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
     double lag_quanta = 0, worst_lag_quanta = 0;
-    AgentView agent{};  ///< filled in by the main loop
+    std::string trouble{};      ///< why it is not as it is defined; empty: it is
+    std::string orphan{};       ///< why its claim looks forgotten; empty: it does not
+    std::uint64_t wait_ns = 0;  ///< had work, but not the engine
+    AgentView agent{};          ///< filled in by the main loop
 };
 
 /// Something an administrator may want to know; becomes the signal Manager.Event.

@@ -130,3 +130,51 @@ write("agent", "result", welcomed + line("valid/vf-agent-result"))
 write("agent", "wrong-type", welcomed + line("invalid/vf-agent-result-type"))
 write("agent", "conversation", b"\n" + line("valid/vf-agent-hello") + welcomed +
       line("valid/vf-agent-status") + line("valid/vf-agent-result"))
+
+
+# --- journal: a byte of how, then a journal, a checkpoint, payloads or damage (journal_fuzz.cpp)
+JOURNAL, CHECKPOINT, PAYLOADS, DAMAGE = range(4)
+BASE = 3  # the generation of the checkpoint that goes with a journal
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def record(sequence, payload):
+    length = struct.pack("<IQ", len(payload), sequence)
+    return b"\xffvgJ" + length + struct.pack("<I", crc32c(length + payload)) + payload
+
+
+def change(weight):
+    vf = {"vf": 1, "name": "a", "uuid": "00112233-4455-4677-8899-aabbccddee01", "weight": weight,
+          "quantum_us": 0, "vram_bytes": 1 << 26, "cu_mask": 0, "doorbell_pages": 0,
+          "releasing": False, "owner": {"name": "x", "generation": 1, "lease_s": 0, "since_s": 1,
+                                        "expires_s": 0}}
+    gpu = {"quantum_us": 6000, "max_gap_ms": 60, "claims": 1, "vfs": [vf],
+           "scrubs": [{"vf": 2, "generation": 9}]}
+    return json.dumps({"gpus": {"gpu0": gpu}}, separators=(",", ":")).encode()
+
+
+def journal(name, how, data):
+    write("journal", name, bytes([how]) + data)
+
+
+JOURNAL_HEAD = record(BASE, b'{"schema":"vgpud-journal","version":1}')
+FOUR, FIVE = record(BASE + 1, change(4)), record(BASE + 2, change(5))
+journal("whole", JOURNAL, JOURNAL_HEAD + FOUR + FIVE)
+journal("torn", JOURNAL, JOURNAL_HEAD + FOUR + FIVE[:-9])
+journal("gap", JOURNAL, JOURNAL_HEAD + FIVE)
+journal("damaged-in-the-middle", JOURNAL, JOURNAL_HEAD + FOUR[:-1] + b"!" + FIVE)
+journal("newer", JOURNAL, record(BASE, b'{"schema":"vgpud-journal","version":2}'))
+journal("checkpoint", CHECKPOINT, (EXAMPLES / "valid" / "vgpud-state.json").read_bytes())
+journal("version-1", CHECKPOINT,
+        (CORPUS.resolve().parents[1] / "golden" / "state" / "version1.json").read_bytes())
+journal("payloads", PAYLOADS, change(1) + b"\n" + change(2))
+journal("payload-wrong-type", PAYLOADS, change(1).replace(b'"weight":1', b'"weight":"x"'))
+journal("damage", DAMAGE, bytes([0, 90, 1, 1, 0, 2]))

@@ -74,8 +74,10 @@ TEST_F(DBus, WrongTypesRangesAndOptionsAreNamedErrors) {
         {{{"vram_bytes", sdbus::Variant{UINT64_MAX}}}, "OutOfRange"},
         {{{"vram_bytes", sdbus::Variant{std::uint64_t{12345}}}}, "OutOfRange"},
         {{{"wait", sdbus::Variant{true}}}, "UnknownOption"},
-        {{{"name", sdbus::Variant{std::string(1 << 20, 'a')}}}, "InvalidName"},
-        {{{std::string(1 << 20, 'a'), sdbus::Variant{true}}}, "UnknownOption"}};
+        {{{"name", sdbus::Variant{std::string(1 << 10, 'a')}}}, "InvalidName"},
+        {{{std::string(1 << 10, 'a'), sdbus::Variant{true}}}, "UnknownOption"},
+        {{{"name", sdbus::Variant{std::string(1 << 20, 'a')}}}, "OutOfRange"},
+        {{{std::string(1 << 20, 'a'), sdbus::Variant{true}}}, "OutOfRange"}};
     for (const auto& [options, name] : cases)
         EXPECT_EQ(create_error(options), "org.vgpu1.Error." + name);
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.log.empty(); }));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpud as it runs on a system bus, asking polkit: a small authority of ours on the private bus
-// says yes or no and notes what it was asked. (The real polkitd reads its actions from the system's
-// own directories only, so it cannot be had for a test.)
+// says yes or no and notes what it was asked. The real polkitd: real_polkit_test.cpp.
 #include "tests/scenario/dbus/bus_fixture.h"
 
 #include <fmt/format.h>
@@ -144,6 +143,18 @@ TEST_F(Polkit, YesIsAskedForEachCallWithItsOwnAction) {
     EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
 }
 
+TEST_F(Polkit, WhomAVfBelongsToIsAnActionOfItsOwn) {
+    polkit->say(true);
+    EXPECT_EQ(create("train").status, 0);
+    polkit->take_questions();
+    EXPECT_EQ(ctl({"claim", "train", "--owner", "a"}).status, 0);
+    EXPECT_THAT(polkit->take_actions(), ElementsAre("org.vgpu1.assign"));
+    polkit->say(false);
+    EXPECT_EQ(ctl({"release", "train", "--owner", "a", "--generation", "1"}).status, 4);
+    EXPECT_THAT(polkit->take_actions(), ElementsAre("org.vgpu1.assign"));
+    EXPECT_EQ(ctl_json({"show", "train"}).at("vf").at("owner"), "a");
+}
+
 TEST_F(Polkit, IsAskedAboutTheCallersBusNameAndMayAskAPerson) {
     polkit->say(true);
     const auto caller = connect();
@@ -188,7 +199,7 @@ TEST_F(Polkit, WithoutAnAnswerNobodyMayChangeAnything) {
 TEST(PolkitPolicy, DescribesEveryActionThatIsAskedFor) {
     std::ifstream file(VGPU_POLKIT_POLICY);
     const std::string policy(std::istreambuf_iterator<char>(file), {});
-    for (const char* action : {"org.vgpu1.provision", "org.vgpu1.control"})
+    for (const char* action : {"org.vgpu1.provision", "org.vgpu1.assign", "org.vgpu1.control"})
         EXPECT_THAT(policy, HasSubstr(fmt::format("<action id=\"{}\">", action)));
 }
 

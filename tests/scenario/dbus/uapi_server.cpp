@@ -135,7 +135,7 @@ int UapiServer::answer(std::uint32_t op, std::vector<std::byte>& body, std::stri
             return settle(port_.provision(body_as<vgpu_pf_provision>(body)), body, message);
         case VGPU_PF_OP_RELEASE: {
             const int error = settle(port_.release(ref.vf, ref.generation), body, message);
-            if (error == 0) pf_.finish_scrub(ref.vf);
+            if (error == 0 && !pf_.holds_scrubs) pf_.finish_scrub(ref.vf);
             return error;
         }
         case VGPU_PF_OP_SCRUB_DURABLE:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/app.h"
 #include "cli/format.h"
-#include "tests/unit/cli/fake_service.h"
+#include "tests/unit/cli/cli_fixture.h"
 
 #include <gmock/gmock.h>
 #include <cstdlib>
@@ -12,73 +12,10 @@
 namespace vgpu::cli {
 namespace {
 
+using testing::Cli;
 using ::testing::ElementsAre;
-using testing::FakeService;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// Lends a FakeService to run_cli, which wants to own one.
-class Lent final : public Service {
-public:
-    explicit Lent(Service& service) : service_(service) {}
-    Properties manager() override { return service_.manager(); }
-    std::vector<Properties> list_gpus() override { return service_.list_gpus(); }
-    std::vector<Properties> list_vfs() override { return service_.list_vfs(); }
-    std::string resolve(const std::string& target) override { return service_.resolve(target); }
-    std::string create_vf(const std::string& gpu, const Options& options) override {
-        return service_.create_vf(gpu, options);
-    }
-    void set_gpu(const std::string& path, const Options& options) override {
-        service_.set_gpu(path, options);
-    }
-    void set_vf(const std::string& path, const Options& options) override {
-        service_.set_vf(path, options);
-    }
-    void destroy_vf(const std::string& path, const Options& options) override {
-        service_.destroy_vf(path, options);
-    }
-    void act(const std::string& path, VfAction action, const Options& options) override {
-        service_.act(path, action, options);
-    }
-    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
-        return service_.ask_agent(path, act, options);
-    }
-
-private:
-    Service& service_;
-};
-
-class Cli : public ::testing::Test {
-protected:
-    int run(const std::vector<std::string>& words) {
-        out.str("");
-        err.str("");
-        return run_cli(words,
-                       [this](const std::string& bus) {
-                           used_bus = bus;
-                           return std::make_unique<Lent>(service);
-                       },
-                       {.out = out, .err = err});
-    }
-
-    /// Output equals tests/golden/vgpuctl/NAME; VGPU_UPDATE_GOLDEN=1 writes it anew.
-    void expect_golden(const std::string& name) const {
-        const std::string path = std::string(VGPU_GOLDEN_DIR) + "/" + name;
-        if (std::getenv("VGPU_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << out.str();
-        std::ifstream file(path);
-        const std::string wanted(std::istreambuf_iterator<char>(file), {});
-        EXPECT_EQ(out.str(), wanted) << path;
-    }
-
-    void expect_80_columns() const {
-        std::istringstream lines(out.str());
-        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
-    }
-
-    FakeService service;
-    std::ostringstream out, err;
-    std::string used_bus;
-};
 
 struct Golden {
     const char* file;
@@ -109,7 +46,9 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"self-test.json", {"self-test", "gpu0/vf1", "--json"}},
         Golden{"show-vf-no-agent.txt", {"show", "gpu0/vf2"}},
         Golden{"version.json", {"version", "--json"}}, Golden{"help.txt", {"help"}},
-        Golden{"help-create.txt", {"help", "create"}}),
+        Golden{"claim.txt", {"claim", "gpu0/vf1", "--owner", "slurm:1"}},
+        Golden{"claim.json", {"claim", "gpu0/vf1", "--owner", "slurm:1", "--json"}},
+        Golden{"help-claim.txt", {"help", "claim"}}, Golden{"help-create.txt", {"help", "create"}}),
     [](const auto& tested) {
         std::string name = tested.param.file;
         for (char& letter : name)
@@ -150,6 +89,25 @@ TEST_F(Cli, ActionsReachTheRightMethodWithTheirFlags) {
     EXPECT_THAT(service.asked,
                 ElementsAre("act 0 " + path, "act 1 " + path + " force", "act 4 " + path,
                             "act 2 " + path, "act 3 " + path, "destroy " + path + " no_wait"));
+}
+
+TEST_F(Cli, ClaimsAndReleasesNameOwnerAndGeneration) {
+    const std::string path = "/org/vgpu1/gpu/gpu0/vf/1";
+    EXPECT_EQ(
+        run({"claim", "gpu0/vf1", "--owner", "slurm:7", "--lease", "60", "--generation", "0"}), 0);
+    EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "slurm:7", "--generation", "5"}), 0);
+    EXPECT_EQ(out.str(), "gpu0/vf1: released\n");
+    EXPECT_EQ(run({"destroy", "gpu0/vf1", "--owner", "slurm:7"}), 0);
+    EXPECT_EQ(run({"reset", "gpu0/vf1", "--owner", "slurm:7", "--force"}), 0);
+    EXPECT_THAT(service.asked,
+                ElementsAre("claim slurm:7 " + path + " generation=0 lease_s=60",
+                            "release slurm:7 5 " + path, "destroy " + path + " owner=slurm:7",
+                            "act 0 " + path + " force owner=slurm:7"));
+    EXPECT_EQ(run({"claim", "gpu0/vf1"}), 2);
+    EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "slurm:7"}), 2);
+    for (const char* lease : {"soon", "-1"})
+        EXPECT_EQ(run({"claim", "gpu0/vf1", "--owner", "a", "--lease", lease}), 2) << lease;
+    EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "a", "--generation", "-1"}), 2);
 }
 
 TEST_F(Cli, AgentVerbsPassTheirLimitAndTellHowItEnded) {

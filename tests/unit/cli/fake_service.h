@@ -6,6 +6,7 @@
 
 #include "cli/service.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,11 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"LastError", std::string("none")},
             {"Socket", "/run/vgpu/gpu0/vf" + number + ".sock"},
             {"Attached", index != 3},
+            {"Owner", index == 3 ? std::string() : "slurm:" + number},
+            {"OwnerGeneration", index == 3 ? std::uint64_t{0} : index + 4},
+            {"LeaseExpires", index == 2 ? std::uint64_t{1'700'000'000} : std::uint64_t{0}},
+            {"Orphan", std::string(index == 2 ? "the lease of 'slurm:2' (claim 6) is over" : "")},
+            {"Trouble", std::string()},
             {"Driver", std::string("6.1.0-26-amd64")},
             {"VramBytes", std::uint64_t{64} << 20},
             {"GuestFbUsageBytes", std::uint64_t{24} << 20},
@@ -132,6 +138,15 @@ public:
     void destroy_vf(const std::string& path, const Options& options) override {
         note("destroy " + path, options);
     }
+    std::uint64_t claim_vf(const std::string& path, const std::string& owner,
+                           const Options& options) override {
+        note("claim " + owner + " " + path, options);
+        return 5;
+    }
+    void release_vf(const std::string& path, const std::string& owner,
+                    std::uint64_t generation) override {
+        note("release " + owner + " " + std::to_string(generation) + " " + path, {});
+    }
     void act(const std::string& path, VfAction action, const Options& options) override {
         note("act " + std::to_string(static_cast<int>(action)) + " " + path, options);
     }
@@ -143,6 +158,76 @@ public:
                 {"duration_ms", std::uint64_t{812}}};
     }
 
+    std::string plan(const std::string& config, const Options& options) override {
+        note("plan " + std::to_string(config.size()) + " bytes", options);
+        return plan_text;
+    }
+    std::string apply(const std::string& config, const Options& options) override {
+        note("apply " + std::to_string(config.size()) + " bytes", options);
+        return "/org/vgpu1/job/3";
+    }
+    std::string export_config(const Options& options) override {
+        note("export", options);
+        return R"({"profiles": {}, "configs": {"current": []}})"
+               "\n";
+    }
+    std::string auto_config(const Options& options) override {
+        note("auto", options);
+        return R"({"profiles": {}, "configs": {"auto-4": []}})"
+               "\n";
+    }
+    /// Tells of the job once in the middle and once at its end.
+    Properties await_job(const std::string& path,
+                         const std::function<void(const Properties&)>& on_change) override {
+        asked.push_back("await " + path);
+        on_change({{"State", std::string("running")},
+                   {"Progress", 0.5},
+                   {"Step", std::string("create gpu0/vf3 'c'")}});
+        on_change(job_end);
+        return job_end;
+    }
+
+    std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
+        if (!is_there)
+            throw ServiceError("org.freedesktop.DBus.Error.ServiceUnknown", "nobody owns it");
+        std::vector<Properties> fresh;
+        for (const Properties& event : events)
+            if (std::get<std::uint64_t>(event.at("Seq")) > after) fresh.push_back(event);
+        if (fresh.size() > limit)
+            fresh.erase(fresh.begin(), fresh.end() - static_cast<std::ptrdiff_t>(limit));
+        return fresh;
+    }
+    /// Plays the script; at its end the verb is stopped.
+    News wait_for_news(const std::vector<pollfd>&) override {
+        if (script.empty()) return News::Stopped;
+        const Scene scene = std::move(script.front());
+        script.erase(script.begin());
+        if (scene.happens) scene.happens();
+        return scene.news;
+    }
+    std::string metrics() override { return "# TYPE vgpu_build info\n# EOF\n"; }
+    RunTable run_table(const std::string& gpu_path) override {
+        if (gpu_path.ends_with("gpu1"))
+            throw ServiceError("org.vgpu1.Error.PfLost", "VGPU-601: gpu1: as the test wants.");
+        return {.slices = {{.vf = 1, .quantum_us = 6000}, {.vf = 2, .quantum_us = 3000}},
+                .generation = 42};
+    }
+    std::string dump(const std::string& gpu_path) override {
+        note("dump " + gpu_path, {});
+        return "the dump of " + gpu_path + "\n";
+    }
+
+    /// vgpud tells something.
+    void tell(std::uint64_t vf, const std::string& kind, const std::string& text) {
+        const std::uint64_t seq = ++told;
+        events.push_back({{"Seq", seq},
+                          {"TimeUs", std::uint64_t{1'700'000'000'000'000} + seq * 1'500'000},
+                          {"Gpu", std::string("gpu0")},
+                          {"Vf", vf},
+                          {"Kind", kind},
+                          {"Text", text}});
+    }
+
     FakeService() { vfs.front().merge(agent_properties()); }
 
     std::vector<Properties> gpus{gpu_properties("gpu0", "ok"), gpu_properties("gpu1", "pf-lost")};
@@ -151,6 +236,20 @@ public:
         vf_properties(3, "a-name-that-is-as-long-as-names-may-be-sixty-three-characters-x", 0.625)};
     bool is_read_only = false;
     bool is_agent_well = true;
+    std::string plan_text;  ///< what plan() answers
+    Properties job_end{{"State", std::string("done")},
+                       {"Progress", 1.0},
+                       {"Step", std::string("done")},
+                       {"Error", std::string()},
+                       {"ErrorName", std::string()}};
+    std::vector<Properties> events;
+    std::uint64_t told = 0;
+    struct Scene {
+        News news;
+        std::function<void()> happens;
+    };
+    std::vector<Scene> script;  ///< what wait_for_news() answers
+    bool is_there = true;       ///< recent_events() fails without
     std::vector<std::string> asked;
     std::string error_name;  ///< what changing calls fail with
 

@@ -3,11 +3,13 @@
 // schemas/*.json against what the programs really accept and print.
 #include "daemon/service/agent_message.h"
 #include "daemon/service/config.h"
+#include "daemon/service/configuration.h"
 #include "daemon/service/state_store.h"
 
 #include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -56,6 +58,14 @@ TEST(Schemas, EveryGoldenOutputObeysItsSchema) {
     EXPECT_GE(checked, 7);
 }
 
+TEST(Schemas, EveryLineOfEventsObeysItsSchema) {
+    std::istringstream lines(text_of(kRoot / "tests/golden/vgpuctl/events.jsonl"));
+    int checked = 0;
+    for (std::string line; std::getline(lines, line); ++checked)
+        EXPECT_EQ(complaint_of("vgpuctl.schema.json", Json::parse(line)), "") << line;
+    EXPECT_GE(checked, 3);
+}
+
 TEST(Schemas, ValidConfigurationsAreAcceptedByBothSchemaAndVgpud) {
     for (const fs::path& file : files_of("schemas/examples/valid")) {
         if (!file.filename().string().starts_with("vgpud-config")) continue;
@@ -72,6 +82,57 @@ TEST(Schemas, InvalidConfigurationsAreRefusedByBothSchemaAndVgpud) {
         if (!file.filename().string().starts_with("vgpud-config")) continue;
         EXPECT_NE(complaint_of("vgpud-config.schema.json", Json::parse(text_of(file))), "") << file;
         EXPECT_FALSE(daemon::parse_config(text_of(file), "x")) << file;
+    }
+}
+
+/// JSON with comments.
+Json commented_json_of(const fs::path& path) {
+    constexpr bool kThrows = true, kHasComments = true;
+    return Json::parse(text_of(path), nullptr, kThrows, kHasComments);
+}
+
+TEST(Schemas, ValidDocumentsOfProfilesAreAcceptedByBothSchemaAndVgpud) {
+    int checked = 0;
+    for (const fs::path& file : files_of("schemas/examples/valid")) {
+        if (!file.filename().string().starts_with("vgpu-config")) continue;
+        EXPECT_EQ(complaint_of("vgpu-config.schema.json", commented_json_of(file)), "") << file;
+        const auto read = daemon::parse_configuration(text_of(file));
+        EXPECT_TRUE(read) << file << ": " << read.error().cause;
+        ++checked;
+    }
+    EXPECT_GE(checked, 3);
+}
+
+/// The first line of each says in a comment why: the words of vgpud. What only makes no sense
+/// ("meaning") is beyond a schema.
+TEST(Schemas, InvalidDocumentsOfProfilesAreRefusedForTheirReason) {
+    int checked = 0;
+    for (const fs::path& file : files_of("schemas/examples/invalid")) {
+        const std::string name = file.filename().string();
+        if (!name.starts_with("vgpu-config")) continue;
+        const std::string text = text_of(file);
+        const std::string reason = text.substr(3, text.find('\n') - 3);
+        const bool is_beyond_schemas = name.starts_with("vgpu-config-meaning");
+        EXPECT_EQ(complaint_of("vgpu-config.schema.json", commented_json_of(file)).empty(),
+                  is_beyond_schemas)
+            << file;
+        const auto read = daemon::parse_configuration(text);
+        ASSERT_FALSE(read) << file;
+        EXPECT_NE(read.error().cause.find(reason), std::string::npos)
+            << file << ": " << read.error().cause;
+        ++checked;
+    }
+    EXPECT_GE(checked, 20);
+}
+
+TEST(Schemas, WhatVgpudWritesAsConfigurationObeysTheSchema) {
+    for (const fs::path& file : files_of("schemas/examples/valid")) {
+        if (!file.filename().string().starts_with("vgpu-config")) continue;
+        const auto read = daemon::parse_configuration(text_of(file));
+        ASSERT_TRUE(read);
+        const std::string written = daemon::encode_configuration(*read);
+        EXPECT_EQ(complaint_of("vgpu-config.schema.json", Json::parse(written)), "") << written;
+        EXPECT_TRUE(*daemon::parse_configuration(written) == *read) << written;
     }
 }
 
@@ -104,9 +165,29 @@ TEST(Schemas, WhatVgpudTellsAnAgentObeysTheSchema) {
         EXPECT_EQ(complaint_of("vf-agent.schema.json", Json::parse(line)), "") << line;
 }
 
+TEST(Schemas, ValidStateFilesAreAcceptedByBothSchemaAndVgpud) {
+    const fs::path file = kRoot / "schemas/examples/valid/vgpud-state.json";
+    EXPECT_EQ(complaint_of("vgpud-state.schema.json", Json::parse(text_of(file))), "");
+    const auto records = daemon::decode_records(text_of(file));
+    ASSERT_TRUE(records) << records.error().cause;
+    EXPECT_EQ(daemon::encode_records(*records), text_of(file)) << "nothing is lost on the way";
+}
+
+TEST(Schemas, InvalidStateFilesAreRefusedByBothSchemaAndVgpud) {
+    int checked = 0;
+    for (const fs::path& file : files_of("schemas/examples/invalid")) {
+        if (!file.filename().string().starts_with("vgpud-state")) continue;
+        EXPECT_NE(complaint_of("vgpud-state.schema.json", Json::parse(text_of(file))), "") << file;
+        EXPECT_FALSE(daemon::decode_records(text_of(file))) << file;
+        ++checked;
+    }
+    EXPECT_EQ(checked, 4);
+}
+
 TEST(Schemas, StateFileObeysItsSchema) {
     daemon::Records records;
     records.gpus["gpu0"].vfs[1] = {.vf = 1, .name = "train", .uuid = daemon::make_uuid()};
+    records.gpus["gpu0"].vfs[1].owner = {.name = "pid:1", .generation = 1};
     records.gpus["gpu0"].scrubs[2] = 5;
     const Json document = Json::parse(daemon::encode_records(records));
     EXPECT_EQ(complaint_of("vgpud-state.schema.json", document), "");

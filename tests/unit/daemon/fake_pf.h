@@ -80,6 +80,7 @@ public:
     }
     void restart() {
         vfs.clear();
+        is_scrubbed.clear();
         info.vram_free_bytes = info.vram_largest_free_bytes = 2032 * kMiB;
         table.count = 1;
         ring.clear();
@@ -97,9 +98,14 @@ public:
     std::set<std::uint32_t> is_scrubbed;
     std::vector<std::string> log;  ///< operations that change something, in order
     std::string refuse;            ///< name of the operation to refuse, e.g. "provision"
+    /// Refuses what it says so of: the operation and the VF it changes.
+    std::function<bool(const std::string& operation, std::uint32_t vf)> refuses;
+    bool scrubs_at_once = false;
+    bool holds_scrubs = false;  ///< UapiServer is not to finish them either
     bool is_there = true;
     bool is_provision_answer_lost = false;               ///< it is done, but the connection is gone
     std::function<void(const vgpu_pf_event&)> on_event;  ///< also tell somebody else
+    std::function<void()> on_change;                     ///< before each change; may throw
 
 private:
     VirtualClock& clock_;
@@ -174,6 +180,7 @@ public:
     Result<> release(std::uint32_t vf, std::uint32_t) override {
         TRY_VOID(change("release", vf));
         pf_.set_state(vf, VGPU_PF_VF_SCRUBBING);
+        if (pf_.scrubs_at_once) pf_.finish_scrub(vf);
         return {};
     }
     Result<> scrub_durable(std::uint32_t vf, std::uint32_t) override {
@@ -226,7 +233,10 @@ private:
         return {};
     }
     Result<> change(const std::string& operation, std::uint32_t vf) {
+        if (pf_.on_change) pf_.on_change();
         TRY_VOID(answer(operation));
+        if (pf_.refuses && pf_.refuses(operation, vf))
+            return fail(ErrorId::PfRefused, "as the test wants");
         pf_.log.push_back(vf == 0 ? operation : operation + " " + std::to_string(vf));
         return {};
     }

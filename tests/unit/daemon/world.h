@@ -4,6 +4,7 @@
 #pragma once
 
 #include "daemon/service/manager.h"
+#include "tests/unit/daemon/fake_owners.h"
 #include "tests/unit/daemon/fake_pf.h"
 #include "tests/unit/daemon/fake_state.h"
 
@@ -28,7 +29,8 @@ public:
             GpuModel::Ports ports{.pf = std::make_unique<FakePfPort>(pf(gpu)),
                                   .companions = nullptr,
                                   .store = manager->store(),
-                                  .clock = clock};
+                                  .clock = clock,
+                                  .owners = &owners};
             GpuConfig config;
             config.id = gpu;
             manager->add(std::make_unique<GpuModel>(
@@ -72,6 +74,16 @@ public:
             [&](const Done<>& done) { manager->control(target, action, options, done); });
     }
 
+    Result<std::uint64_t> claim(const Target& target, const std::string& owner,
+                                const Options& options = {}) {
+        return answer<std::uint64_t>(
+            [&](const Done<std::uint64_t>& done) { manager->claim(target, owner, options, done); });
+    }
+    Result<> release(const Target& target, const std::string& owner, std::uint64_t generation) {
+        return answer<void>(
+            [&](const Done<>& done) { manager->release(target, owner, generation, {}, done); });
+    }
+
     void pass(Nanoseconds time) {
         clock.advance(time);
         step();
@@ -79,6 +91,7 @@ public:
 
     VirtualClock clock;
     FakeState state;
+    FakeOwners owners;
     std::unique_ptr<Manager> manager;
 
 private:

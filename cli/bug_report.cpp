@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "cli/bug_report.h"
+
+#include "cli/diagnosis.h"
+#include "cli/format.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+
+namespace vgpu::cli {
+
+namespace {
+
+constexpr std::string_view kReadme =
+    R"(A bug report of vgpu, made by 'vgpuctl report'.
+
+versions.json        vgpuctl, vgpud, kernel release, QEMU
+doctor.json          what 'vgpuctl doctor' finds
+list.json            properties of every GPU and VF, with names and UUIDs of VFs
+events.json          the events that vgpud keeps
+run-table/GPU.json   the run table in force
+dump/GPU.txt         the PF core's own report; wants the right to control VFs
+metrics.txt          the metrics
+configuration.json   vgpud's configuration; what may be a secret is removed
+kernel-messages.txt  the kernel's lines about vgpu_pf
+
+Not in it: the environment, contents of VRAM and of guests' memory, processes
+of guests. Names of the host and of users are replaced by HOST and USER.
+Look through it before you send it.
+)";
+
+[[noreturn]] void unreadable(const std::string& path, int error) {
+    throw ServiceError("org.vgpu1.Error.System",
+                       path + ": " + std::generic_category().message(error));
+}
+
+std::string configuration_of(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) unreadable(path, errno);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const auto redacted = redacted_configuration(text);
+    if (!redacted)
+        throw ServiceError("org.vgpu1.Error.System",
+                           path + " is no JSON, so its secrets cannot be found");
+    return *redacted;
+}
+
+/// Everything the kernel still remembers, one record a line; never waits.
+std::string kernel_log_of(const std::string& path) {
+    constexpr std::size_t kMost = 4u << 20;
+    const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) unreadable(path, errno);
+    std::string text;
+    std::array<char, 8192> record{};
+    while (text.size() < kMost) {
+        const ssize_t got = ::read(fd, record.data(), record.size());
+        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten meanwhile
+        if (got <= 0) break;
+        text.append(record.data(), static_cast<std::size_t>(got));
+    }
+    ::close(fd);
+    return text;
+}
+
+/// The lines that our module wrote.
+std::string module_lines(const std::string& log) {
+    std::istringstream lines(log);
+    std::string ours;
+    for (std::string line; std::getline(lines, line);)
+        if (line.find("vgpu_pf") != std::string::npos || line.find("vgpu-pf") != std::string::npos)
+            ours += line + "\n";
+    return ours.empty() ? "(no line about vgpu_pf)\n" : ours;
+}
+
+/// What guests run is nobody's business but theirs.
+nlohmann::ordered_json without_processes(nlohmann::ordered_json vfs) {
+    for (auto& vf : vfs)
+        if (vf.contains("agent")) vf["agent"].erase("process_list");
+    return vfs;
+}
+
+nlohmann::ordered_json table_json(const RunTable& table) {
+    nlohmann::ordered_json entries = nlohmann::ordered_json::array();
+    for (const RunTable::Slice& slice : table.slices)
+        entries.push_back({{"vf", slice.vf}, {"quantum_us", slice.quantum_us}});
+    return {{"generation", table.generation}, {"entries", std::move(entries)}};
+}
+
+std::string versions_of(const HostFacts& facts) {
+    return document_text("vgpuctl-report-versions-1", {{"vgpuctl", facts.vgpuctl_version},
+                                                       {"vgpud", json_of(facts.service.manager)},
+                                                       {"kernel", facts.kernel_release},
+                                                       {"qemu", facts.qemu_version.value_or("")}});
+}
+
+}  // namespace
+
+BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
+    add("versions.json", [this] { return versions_of(sources_.facts); });
+    add("doctor.json", [this] {
+        return document_text("vgpuctl-doctor-1", findings_json(diagnose(sources_.facts)));
+    });
+    add("configuration.json", [this] { return configuration_of(sources_.configuration); });
+    add("kernel-messages.txt", [this] { return module_lines(kernel_log_of(sources_.kernel_log)); });
+    try {
+        const auto service = sources_.connect();
+        add_service(*service);
+    } catch (const ServiceError& error) {
+        missing_.push_back({"what vgpud says", error.what()});
+    }
+}
+
+void BugReport::add_service(Service& service) {
+    const std::vector<Properties> gpus = service.list_gpus();
+    add("list.json", [&] {
+        return document_text(
+            "vgpuctl-list-1",
+            {{"gpus", json_of(gpus)}, {"vfs", without_processes(json_of(service.list_vfs()))}});
+    });
+    add("events.json", [&] {
+        constexpr std::uint64_t kAll = 512;
+        return document_text("vgpuctl-report-events-1",
+                             {{"events", json_of(service.recent_events(0, kAll))}});
+    });
+    add("metrics.txt", [&] { return service.metrics(); });
+    for (const Properties& gpu : gpus) add_gpu(service, gpu);
+}
+
+void BugReport::add_gpu(Service& service, const Properties& gpu) {
+    const std::string id = text_of(gpu, "Id"), path = text_of(gpu, "Path");
+    add(fmt::format("run-table/{}.json", id), [&] {
+        return document_text("vgpuctl-report-run-table-1", table_json(service.run_table(path)));
+    });
+    add(fmt::format("dump/{}.txt", id), [&] { return service.dump(path); });
+}
+
+void BugReport::add(const std::string& name, const std::function<std::string()>& make) {
+    try {
+        pieces_.emplace_back(name, without_names(make(), sources_.identity));
+    } catch (const ServiceError& error) {
+        missing_.push_back({name, without_names(error.what(), sources_.identity)});
+    }
+}
+
+std::vector<ArchiveEntry> BugReport::entries() const {
+    std::vector<ArchiveEntry> all{{"README.txt", std::string(kReadme)}};
+    all.insert(all.end(), pieces_.begin(), pieces_.end());
+    std::string text;
+    for (const Missing& one : missing_) text += fmt::format("{}: {}\n", one.piece, one.why);
+    if (!missing_.empty()) all.emplace_back("MISSING.txt", text);
+    return all;
+}
+
+}  // namespace vgpu::cli

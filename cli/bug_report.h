@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// BugReport: the pieces of `vgpuctl report`. Each is a file of the archive; one that cannot be had
+// is named with the reason in MISSING.txt instead. In no piece: the environment, contents of VRAM
+// or of guests' memory, processes of guests, names of host and users, what may be a secret of the
+// configuration. docs/vgpuctl.md tells the user the same.
+#pragma once
+
+#include "cli/archive.h"
+#include "cli/host_facts.h"
+#include "cli/redaction.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace vgpu::cli {
+
+/// What a report is made of.
+struct ReportSources {
+    std::function<std::unique_ptr<Service>()> connect;  ///< throws ServiceError
+    HostFacts facts;
+    Identity identity;
+    std::string configuration;             ///< path of vgpud's
+    std::string kernel_log = "/dev/kmsg";  ///< or a file with such lines
+};
+
+class BugReport {
+public:
+    /// Collects everything.
+    explicit BugReport(const ReportSources& sources);
+
+    struct Missing {
+        std::string piece, why;
+    };
+
+    /// With README.txt, and MISSING.txt if something is missing.
+    [[nodiscard]] std::vector<ArchiveEntry> entries() const;
+    [[nodiscard]] const std::vector<ArchiveEntry>& pieces() const { return pieces_; }
+    [[nodiscard]] const std::vector<Missing>& missing() const { return missing_; }
+
+private:
+    void add(const std::string& name, const std::function<std::string()>& make);
+    void add_service(Service& service);
+    void add_gpu(Service& service, const Properties& gpu);
+
+    const ReportSources& sources_;
+    std::vector<ArchiveEntry> pieces_;
+    std::vector<Missing> missing_;
+};
+
+}  // namespace vgpu::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// CommandTree: vgpuctl's verbs and options as plain values, taken from the CLI11 application that
+// parses them. What is made of it (completion, manual page) sees what --help shows. Pure.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace vgpu::cli {
+
+/// What may stand where a value is wanted.
+enum class ValueKind { None, Target, File, Word };
+
+struct TreeOption {
+    std::vector<std::string> names;  ///< "-o", "--output"; empty: positional
+    std::string label;               ///< of the value: "TARGET", "TEXT"
+    std::string description;
+    std::string initial;  ///< default value; may be empty
+    ValueKind value = ValueKind::None;
+    bool is_required = false;
+    bool is_repeatable = false;
+};
+
+struct TreeVerb {
+    std::string name;
+    std::string description;
+    std::vector<TreeOption> options;
+    std::vector<TreeOption> positionals;
+};
+
+/// The application's own options, and its verbs in their order.
+struct CommandTree {
+    TreeVerb root;
+    std::vector<TreeVerb> verbs;
+};
+
+[[nodiscard]] CommandTree tree_of(const CLI::App& app);
+
+}  // namespace vgpu::cli

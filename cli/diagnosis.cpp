@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: MIT
+#include "cli/diagnosis.h"
+
+#include "cli/colour.h"
+#include "cli/format.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
+#include <sstream>
+#include <utility>
+
+namespace vgpu::cli {
+
+namespace {
+
+using Findings = std::vector<Finding>;
+
+// --- the bus and vgpud
+
+void check_service(const HostFacts& facts, Findings& found) {
+    const ServiceFacts& service = facts.service;
+    if (!service.has_bus) {
+        found.push_back({"bus", Level::Problem, "there is no bus: " + service.trouble,
+                         "vgpuctl and libvirt reach vgpud through D-Bus only",
+                         "start dbus, or name the bus with --bus or VGPUCTL_BUS"});
+        return;
+    }
+    found.push_back({"bus", Level::Ok, "the bus is reachable"});
+    if (service.is_there) {
+        found.push_back(
+            {"vgpud", Level::Ok, "vgpud " + text_of(service.manager, "Version") + " answers"});
+        return;
+    }
+    found.push_back({"vgpud", Level::Problem, "vgpud does not answer: " + service.trouble,
+                     "VFs go on as they are, but nothing can be created, changed or seen",
+                     "systemctl status vgpud tells why; systemctl start vgpud"});
+}
+
+void check_versions(const HostFacts& facts, Findings& found) {
+    if (!facts.service.is_there) return;
+    const std::string vgpud = text_of(facts.service.manager, "Version");
+    if (vgpud == facts.vgpuctl_version)
+        found.push_back({"version", Level::Ok, "vgpuctl and vgpud are both " + vgpud});
+    else
+        found.push_back({"version", Level::Warning,
+                         fmt::format("vgpuctl is {}, vgpud is {}", facts.vgpuctl_version, vgpud),
+                         "verbs and options may not be known to the other",
+                         "install the same release of both, then systemctl restart vgpud"});
+    for (const Properties& vf : facts.service.vfs) {
+        const std::string agent = text_of(vf, "Agent.Version");
+        if (!flag_of(vf, "Agent.Connected") || agent == vgpud) continue;
+        found.push_back({"agent-version", Level::Note,
+                         fmt::format("{}: the guest's agent is {}", text_of(vf, "Target"), agent),
+                         "it may not know everything this vgpud asks for",
+                         "install vgpu-agent of release " + vgpud + " in the guest"});
+    }
+}
+
+void check_state(const HostFacts& facts, Findings& found) {
+    if (!facts.service.is_there) return;
+    if (!flag_of(facts.service.manager, "ReadOnly")) {
+        found.push_back({"state", Level::Ok, "the durable state is trusted"});
+        return;
+    }
+    found.push_back({"state", Level::Problem,
+                     "vgpud is read-only: " + text_of(facts.service.manager, "StateMessage"),
+                     "VFs keep running, but nothing can be changed",
+                     "mend or move away what is named here, then systemctl restart vgpud"});
+}
+
+void check_gpus(const HostFacts& facts, Findings& found) {
+    for (const Properties& gpu : facts.service.gpus) {
+        const std::string id = text_of(gpu, "Id"), state = text_of(gpu, "State");
+        if (state == "ok")
+            found.push_back({"gpu", Level::Ok, id + " is in service"});
+        else
+            found.push_back(
+                {"gpu", Level::Problem,
+                 fmt::format("{} is {}: {}", id, state, text_of(gpu, "StateMessage")),
+                 "requests for it and its VFs are refused",
+                 "vgpud attaches again by itself; its log and that of vgpu-pf say why"});
+        if (const std::uint64_t resets = number_of(gpu, "WholeResets"); resets > 0)
+            found.push_back({"gpu-whole-resets", Level::Warning,
+                             fmt::format("{} was reset as a whole {} times", id, resets),
+                             "every VF of the GPU lost its work each time",
+                             "'vgpuctl events' tells which VF hung before; send 'vgpuctl report'"});
+        if (const std::uint64_t lost = number_of(gpu, "EventsLost"); lost > 0)
+            found.push_back({"gpu-events-lost", Level::Note,
+                             fmt::format("{}: {} events of the PF core came too fast", id, lost),
+                             "shares were reconciled; single events are missing in 'events'",
+                             "give vgpud more of the CPU if this number grows"});
+    }
+}
+
+void check_vfs(const HostFacts& facts, Findings& found) {
+    for (const Properties& vf : facts.service.vfs) {
+        const std::string target = text_of(vf, "Target"), state = text_of(vf, "State");
+        if (state == "quarantined" || state == "mismatch")
+            found.push_back({"vf-state", Level::Warning, fmt::format("{} is {}", target, state),
+                             "it gets no engine time",
+                             fmt::format("'vgpuctl show {}' tells why; then 'vgpuctl resume "
+                                         "--clear-quarantine' or 'reset'",
+                                         target)});
+        if (number_of(vf, "GuardLevel") > 0)
+            found.push_back({"vf-guard", Level::Warning,
+                             fmt::format("{} is beyond a guard limit (level {})", target,
+                                         number_of(vf, "GuardLevel")),
+                             "its guest resets or interrupts more than a sane driver does",
+                             "look into the guest's kernel log"});
+    }
+}
+
+// --- the kernel
+
+void check_kernel_config(const HostFacts& facts, Findings& found) {
+    if (!facts.kernel_config) {
+        found.push_back({"kernel-config", Level::Note,
+                         "the configuration of kernel " + facts.kernel_release + " is not readable",
+                         "whether it has SR-IOV and VFIO was not checked",
+                         "install /boot/config-" + facts.kernel_release +
+                             ", or a kernel with CONFIG_IKCONFIG_PROC"});
+        return;
+    }
+    struct Wanted {
+        std::string_view name, why;
+    };
+    constexpr std::array kWanted{
+        Wanted{"CONFIG_PCI_IOV", "vgpu_pf.ko cannot enable virtual functions without it"},
+        Wanted{"CONFIG_VFIO_PCI", "VFs of real silicon reach a VM through vfio-pci"},
+        Wanted{"CONFIG_IOMMU_SUPPORT", "nothing keeps a VF's DMA to its own VM without it"}};
+    bool is_complete = true;
+    for (const Wanted& one : kWanted) {
+        const auto at = facts.kernel_config->find(std::string(one.name));
+        if (at != facts.kernel_config->end() && (at->second == "y" || at->second == "m")) continue;
+        is_complete = false;
+        found.push_back({"kernel-config", Level::Warning,
+                         fmt::format("kernel {} has no {}", facts.kernel_release, one.name),
+                         std::string(one.why), "use a kernel of the distribution that has it"});
+    }
+    if (is_complete)
+        found.push_back({"kernel-config", Level::Ok, "the kernel has SR-IOV, VFIO and an IOMMU"});
+}
+
+[[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
+    return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
+                       [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
+}
+
+void check_module(const HostFacts& facts, Findings& found) {
+    if (facts.module.is_loaded) {
+        found.push_back(
+            {"module", Level::Ok,
+             fmt::format("vgpu_pf is loaded, {} PF devices", facts.module.pf_devices.size())});
+        return;
+    }
+    const bool is_needed = has_sriov_gpu(facts);
+    const std::string why = is_needed ? "this machine has a GPU with SR-IOV that it would drive"
+                                      : "only GPUs of this machine need it; softgpu does not";
+    if (facts.module.is_available)
+        found.push_back({"module", is_needed ? Level::Warning : Level::Note,
+                         "vgpu_pf is installed, but not loaded", why, "modprobe vgpu_pf"});
+    else
+        found.push_back({"module", is_needed ? Level::Warning : Level::Note,
+                         "vgpu_pf is not installed for kernel " + facts.kernel_release, why,
+                         "dkms install vgpu-pf/" + facts.vgpuctl_version});
+}
+
+void check_iommu(const HostFacts& facts, Findings& found) {
+    if (facts.iommu_groups > 0) {
+        found.push_back({"iommu", Level::Ok, fmt::format("{} IOMMU groups", facts.iommu_groups)});
+        return;
+    }
+    std::istringstream words(facts.kernel_command_line);
+    std::string off;
+    for (std::string word; words >> word;)
+        if (word == "iommu=off" || word == "intel_iommu=off" || word == "amd_iommu=off") off = word;
+    const std::string what = off.empty() ? "no IOMMU group" : "the kernel command line has " + off;
+    found.push_back({"iommu", has_sriov_gpu(facts) ? Level::Problem : Level::Note, what,
+                     "VFs of real silicon cannot be given to VMs without an IOMMU; softgpu "
+                     "needs none",
+                     off.empty() ? "enable VT-d or AMD-Vi in the firmware; on Intel boot with "
+                                   "intel_iommu=on"
+                                 : "remove " + off + " and boot again"});
+}
+
+// --- PCI
+
+void check_one_gpu(const HostFacts& facts, const PciFunction& gpu, Findings& found);
+
+void check_pci(const HostFacts& facts, Findings& found) {
+    if (!facts.pci.trouble.empty()) {
+        found.push_back({"pci", Level::Note, "the PCI bus is not readable: " + facts.pci.trouble,
+                         "GPUs of this machine were not checked",
+                         "run 'vgpuctl doctor' as root on the host itself"});
+        return;
+    }
+    bool has_gpu = false;
+    for (const PciFunction& one : facts.pci.functions) {
+        if (!is_amd_gpu(one)) continue;
+        has_gpu = true;
+        check_one_gpu(facts, one, found);
+    }
+    if (!has_gpu)
+        found.push_back({"pci-gpu", Level::Note, "this machine has no GPU of AMD",
+                         "only software GPUs (softgpu) can be shared here", ""});
+}
+
+void check_vf_bars(const PciFunction& gpu, Findings& found) {
+    if (gpu.sriov->has_vf_bars_assigned) {
+        found.push_back({"pci-vf-bars", Level::Ok, gpu.address + ": its VFs have address space"});
+        return;
+    }
+    found.push_back({"pci-vf-bars", Level::Problem,
+                     gpu.address + ": the VFs' BARs have no address space",
+                     "sriov_numvfs fails with ENOMEM",
+                     "enable 'Above 4G decoding' and 'SR-IOV' in the firmware, or boot with "
+                     "pci=realloc,assign-busses"});
+}
+
+/// VFs beyond function 7 of the PF's own device number need ARI on the whole way.
+void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
+    const SriovFacts& sriov = *gpu.sriov;
+    constexpr unsigned kFunctions = 8;
+    const unsigned stride = std::max(1u, sriov.vf_stride);
+    const unsigned last =
+        gpu.function + sriov.first_vf_offset + stride * (std::max(1u, sriov.total_vfs) - 1);
+    const PciFunction* port = port_above(facts.pci.functions, gpu);
+    const bool is_enabled =
+        sriov.is_ari_hierarchy || (port != nullptr && port->is_forwarding_ari.value_or(false));
+    if (is_enabled || last < kFunctions) {
+        found.push_back({"pci-ari", Level::Ok, gpu.address + ": all its VFs can be addressed"});
+        return;
+    }
+    const bool can = gpu.has_ari && port != nullptr && port->is_forwarding_ari.has_value();
+    const unsigned usable =
+        gpu.function + sriov.first_vf_offset >= kFunctions
+            ? 0
+            : (kFunctions - 1 - gpu.function - sriov.first_vf_offset) / stride + 1;
+    found.push_back(
+        {"pci-ari", Level::Warning,
+         fmt::format("{}: ARI is {}; {} of {} VFs can be addressed without another bus",
+                     gpu.address, can ? "off" : "not possible in this slot", usable,
+                     sriov.total_vfs),
+         "VFs beyond function 7 take a bus number of their own, which the bridge may not have",
+         can ? "enable ARI in the firmware, or boot with pci=realloc,assign-busses"
+             : "use a slot whose root port forwards ARI"});
+}
+
+void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
+    constexpr unsigned kRedirect = 0x1 | 0x4 | 0x8 | 0x10;  // SV, RR, CR, UF
+    const PciFunction* port = port_above(facts.pci.functions, gpu);
+    if (port == nullptr) {
+        found.push_back({"pci-acs", Level::Ok, gpu.address + ": is part of the root complex"});
+        return;
+    }
+    if (!port->acs_control) {
+        found.push_back(
+            {"pci-acs", Level::Warning,
+             fmt::format("{}: the port above ({}) has no ACS", gpu.address, port->address),
+             "VFs and other devices below it could reach each other past the IOMMU, "
+             "so they are in one group and go to one VM only",
+             "use a slot below a root port with ACS"});
+        return;
+    }
+    if ((*port->acs_control & kRedirect) == kRedirect) {
+        found.push_back({"pci-acs", Level::Ok, gpu.address + ": the port above isolates it"});
+        return;
+    }
+    found.push_back({"pci-acs", Level::Warning,
+                     fmt::format("{}: ACS of the port above ({}) is not enabled ({:#06x})",
+                                 gpu.address, port->address, *port->acs_control),
+                     "VFs could reach each other past the IOMMU",
+                     "enable the IOMMU and ACS in the firmware; the kernel then switches it on"});
+}
+
+void check_group(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
+    const auto at = facts.group_members.find(gpu.address);
+    if (at == facts.group_members.end()) return;
+    std::vector<std::string> strangers;
+    for (const std::string& member : at->second) {
+        const auto known =
+            std::find_if(facts.pci.functions.begin(), facts.pci.functions.end(),
+                         [&member](const PciFunction& one) { return one.address == member; });
+        const bool is_bridge = known != facts.pci.functions.end() && known->is_bridge;
+        const bool is_same_card =
+            member.substr(0, member.find('.')) == gpu.address.substr(0, gpu.address.find('.'));
+        if (!is_bridge && !is_same_card) strangers.push_back(member);
+    }
+    if (strangers.empty()) {
+        found.push_back({"pci-group", Level::Ok, gpu.address + ": has its IOMMU group to itself"});
+        return;
+    }
+    found.push_back(
+        {"pci-group", Level::Warning,
+         fmt::format("{}: shares its IOMMU group with {}", gpu.address, fmt::join(strangers, ", ")),
+         "they can only be given away together", "move the card or the others to another slot"});
+}
+
+void check_one_gpu(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
+    if (!gpu.has_extended_config) {
+        found.push_back({"pci-sriov", Level::Note,
+                         gpu.address + ": its PCIe capabilities are not readable",
+                         "SR-IOV, ARI and ACS were not checked", "run 'vgpuctl doctor' as root"});
+        return;
+    }
+    if (!gpu.sriov) {
+        found.push_back({"pci-sriov", Level::Note,
+                         fmt::format("{} ({:04x}:{:04x}) has no SR-IOV", gpu.address, gpu.vendor_id,
+                                     gpu.device_id),
+                         "it can be given to one VM as a whole, not shared", ""});
+        return;
+    }
+    found.push_back({"pci-sriov", Level::Ok,
+                     fmt::format("{} has SR-IOV: {} VFs, {} enabled", gpu.address,
+                                 gpu.sriov->total_vfs, gpu.sriov->enabled_vfs)});
+    check_vf_bars(gpu, found);
+    check_ari(facts, gpu, found);
+    check_acs(facts, gpu, found);
+    check_group(facts, gpu, found);
+}
+
+// --- QEMU and files
+
+struct Release {
+    unsigned first = 0, second = 0;
+};
+
+/// The first "N.M" of `text`.
+std::optional<Release> release_in(std::string_view text) {
+    const char* const end = text.data() + text.size();
+    for (const char* at = text.data(); at != end; ++at) {
+        Release release;
+        const auto first = std::from_chars(at, end, release.first);
+        if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '.') continue;
+        const auto second = std::from_chars(first.ptr + 1, end, release.second);
+        if (second.ec == std::errc{}) return release;
+    }
+    return {};
+}
+
+void check_qemu(const HostFacts& facts, Findings& found) {
+    constexpr unsigned kFirst = 10, kSecond = 1;
+    const std::string why =
+        "QEMU 10.1 is the first with vfio-user-pci, through which a VM gets a VF "
+        "of softgpu";
+    const std::string fix = "install QEMU 10.1 or newer";
+    if (!facts.qemu_version) {
+        found.push_back({"qemu", Level::Note, "no qemu-system-x86_64 that answers", why, fix});
+        return;
+    }
+    const auto release = release_in(*facts.qemu_version);
+    const bool is_enough = release && (release->first > kFirst ||
+                                       (release->first == kFirst && release->second >= kSecond));
+    if (is_enough)
+        found.push_back({"qemu", Level::Ok, *facts.qemu_version});
+    else
+        found.push_back({"qemu", Level::Warning, *facts.qemu_version, why, fix});
+}
+
+void check_files(const HostFacts& facts, Findings& found) {
+    constexpr unsigned kOthersWrite = 0002, kOthers = 0006;
+    const FileFacts& dir = facts.run_dir;
+    if (!dir.exists && facts.service.is_there)
+        found.push_back({"run-dir", Level::Note, dir.path + " is not there",
+                         "vgpud of this bus has another run_dir, or this is another machine", ""});
+    if (dir.exists && !dir.is_expected_kind)
+        found.push_back({"run-dir", Level::Problem, dir.path + " is no directory",
+                         "vgpud cannot make its sockets there", "remove it and start vgpud"});
+    if (dir.exists && dir.is_expected_kind) {
+        const bool is_open = (dir.mode & kOthersWrite) != 0;
+        if (is_open)
+            found.push_back({"run-dir", Level::Problem,
+                             fmt::format("everybody may write in {} ({:04o})", dir.path, dir.mode),
+                             "any user could put a socket of theirs in place of a VF's",
+                             "chmod o-w " + dir.path});
+        else
+            found.push_back({"run-dir", Level::Ok, fmt::format("{} ({:04o})", dir.path, dir.mode)});
+    }
+    for (const FileFacts& socket : facts.vf_sockets) {
+        if (!socket.exists || !socket.is_expected_kind)
+            found.push_back(
+                {"vf-socket", Level::Warning,
+                 fmt::format("{} is {}", socket.path, socket.exists ? "no socket" : "not there"),
+                 "QEMU cannot attach to that VF",
+                 "softgpu makes it when it starts; see its log in the same directory"});
+        else if ((socket.mode & kOthers) != 0)
+            found.push_back(
+                {"vf-socket", Level::Warning,
+                 fmt::format("everybody may attach to {} ({:04o})", socket.path, socket.mode),
+                 "a VF belongs to who attaches first", "chmod o-rw " + socket.path});
+    }
+}
+
+// --- text
+
+/// `text` broken at spaces into lines of `width`, each but the first after `indent` spaces.
+std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+    std::istringstream words(text);
+    std::string all, line;
+    for (std::string word; words >> word;) {
+        if (!line.empty() && line.size() + 1 + word.size() > width) {
+            all += line + "\n" + std::string(indent, ' ');
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return all + line;
+}
+
+Colour colour_of(Level level) {
+    constexpr std::array kColours{Colour::Green, Colour::Blue, Colour::Yellow, Colour::Red};
+    return kColours.at(static_cast<std::size_t>(level));
+}
+
+std::string counted(const Findings& findings, Level level, std::string_view one,
+                    std::string_view more) {
+    const auto count = std::count_if(findings.begin(), findings.end(),
+                                     [level](const Finding& f) { return f.level == level; });
+    return fmt::format("{} {}", count, count == 1 ? one : more);
+}
+
+}  // namespace
+
+std::string_view name_of(Level level) {
+    constexpr std::array<std::string_view, 4> kNames{"ok", "note", "warning", "problem"};
+    return kNames.at(static_cast<std::size_t>(level));
+}
+
+std::vector<Finding> diagnose(const HostFacts& facts) {
+    constexpr std::array kChecks{check_service, check_versions, check_state, check_gpus,
+                                 check_vfs,     check_files,    check_qemu,  check_kernel_config,
+                                 check_module,  check_iommu,    check_pci};
+    Findings found;
+    for (const auto check : kChecks) check(facts, found);
+    return found;
+}
+
+Level worst_of(const std::vector<Finding>& findings) {
+    Level worst = Level::Ok;
+    for (const Finding& finding : findings) worst = std::max(worst, finding.level);
+    return worst;
+}
+
+std::string findings_text(const std::vector<Finding>& findings, bool uses_colour) {
+    constexpr std::size_t kIndent = 9, kLabel = 5;
+    constexpr std::size_t kWidth = kColumns - kIndent;
+    std::string text;
+    for (const Finding& finding : findings) {
+        const std::string level = fmt::format("{:<{}}", name_of(finding.level), kIndent - 1);
+        text += painted(level, colour_of(finding.level), uses_colour) + " " +
+                wrapped(finding.id + ": " + finding.what, kWidth, kIndent) + "\n";
+        for (const auto& [label, words] :
+             {std::pair("why: ", &finding.why), std::pair("fix: ", &finding.fix)})
+            if (!words->empty())
+                text += std::string(kIndent, ' ') + label +
+                        wrapped(*words, kWidth - kLabel, kIndent + kLabel) + "\n";
+    }
+    return text + fmt::format("\n{}, {}, {}.\n",
+                              counted(findings, Level::Problem, "problem", "problems"),
+                              counted(findings, Level::Warning, "warning", "warnings"),
+                              counted(findings, Level::Note, "note", "notes"));
+}
+
+nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Finding& finding : findings)
+        list.push_back({{"id", finding.id},
+                        {"level", name_of(finding.level)},
+                        {"what", finding.what},
+                        {"why", finding.why},
+                        {"fix", finding.fix}});
+    return {{"worst", name_of(worst_of(findings))}, {"findings", std::move(list)}};
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// What the exit codes of vgpuctl mean, once: for --help, the manual page and their tests. The codes
+// themselves are ExitCode in service.h.
+#pragma once
+
+#include "cli/service.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vgpu::cli {
+
+struct ExitCodeRow {
+    ExitCode code;
+    std::string_view words;
+};
+
+std::span<const ExitCodeRow> exit_code_rows();
+
+/// "Exit codes: 0 ok, 1 failed, …" in lines of at most 80 columns.
+std::string exit_codes_text();
+
+}  // namespace vgpu::cli

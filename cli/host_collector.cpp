@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "cli/host_collector.h"
+
+#include "cli/archive.h"
+#include "cli/bounded_command.h"
+#include "cli/format.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+
+namespace vgpu::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> text_of_file(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) return {};
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/// Names in a directory, sorted; none if it cannot be read.
+std::vector<std::string> names_in(const std::string& path) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+        names.push_back(at->path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+FileFacts file_facts(const std::string& path, unsigned kind) {
+    constexpr unsigned kPermissions = 07777;
+    FileFacts facts{.path = path};
+    struct stat file {};
+    facts.exists = ::stat(path.c_str(), &file) == 0;
+    if (!facts.exists) return facts;
+    facts.is_expected_kind = (file.st_mode & S_IFMT) == kind;
+    facts.mode = file.st_mode & kPermissions;
+    return facts;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> parse_kernel_config(const std::string& text) {
+    std::map<std::string, std::string> config;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t equals = line.find('=');
+        if (line.starts_with("CONFIG_") && equals != std::string::npos)
+            config[line.substr(0, equals)] = line.substr(equals + 1);
+    }
+    return config;
+}
+
+HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>& connect) const {
+    constexpr std::chrono::seconds kQemuLimit{5};
+    HostFacts facts;
+    facts.vgpuctl_version = VGPU_VERSION;
+    facts.is_root = ::geteuid() == 0;
+    read_kernel(facts);
+    facts.pci = read_pci(places_.pci_dump);
+    read_groups(facts);
+    if (const auto version = output_of({places_.qemu, "--version"}, kQemuLimit))
+        facts.qemu_version = version->substr(0, version->find('\n'));
+    ask_service(connect, facts.service);
+    facts.run_dir = file_facts(places_.run_dir, S_IFDIR);
+    for (const Properties& vf : facts.service.vfs)
+        if (const std::string socket = text_of(vf, "Socket"); socket != "-")
+            facts.vf_sockets.push_back(file_facts(socket, S_IFSOCK));
+    return facts;
+}
+
+void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>& connect,
+                                ServiceFacts& facts) const {
+    try {
+        const auto service = connect();
+        facts.has_bus = true;
+        facts.manager = service->manager();
+        facts.is_there = true;
+        facts.gpus = service->list_gpus();
+        facts.vfs = service->list_vfs();
+    } catch (const ServiceError& error) {
+        facts.trouble = error.what();
+    }
+}
+
+void HostCollector::read_kernel(HostFacts& facts) const {
+    utsname name{};
+    ::uname(&name);
+    facts.kernel_release = name.release;
+    facts.kernel_command_line = text_of_file(place("/proc/cmdline")).value_or("");
+    facts.kernel_config = read_config(facts.kernel_release);
+    facts.module = read_module(facts.kernel_release);
+    facts.iommu_groups = names_in(place("/sys/kernel/iommu_groups")).size();
+}
+
+std::optional<std::map<std::string, std::string>> HostCollector::read_config(
+    const std::string& release) const {
+    std::optional<std::string> text = text_of_file(place("/boot/config-" + release));
+    if (!text) text = read_compressed(place("/proc/config.gz"));
+    if (!text) return {};
+    return parse_kernel_config(*text);
+}
+
+ModuleFacts HostCollector::read_module(const std::string& release) const {
+    ModuleFacts facts;
+    std::error_code error;
+    facts.is_loaded = fs::is_directory(place("/sys/module/vgpu_pf"), error);
+    const auto known = text_of_file(place("/lib/modules/" + release + "/modules.dep"));
+    facts.is_available = known && known->find("/vgpu_pf.ko") != std::string::npos;
+    for (const std::string& name : names_in(place("/dev")))
+        if (name.starts_with("vgpu-pf")) facts.pf_devices.push_back("/dev/" + name);
+    return facts;
+}
+
+void HostCollector::read_groups(HostFacts& facts) const {
+    for (const PciFunction& one : facts.pci.functions) {
+        if (!is_amd_gpu(one)) continue;
+        const auto members =
+            names_in(place("/sys/bus/pci/devices/" + one.address + "/iommu_group/devices"));
+        if (!members.empty()) facts.group_members[one.address] = members;
+    }
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// HostCollector: fills HostFacts from a machine. Thin: it reads files, asks libpci, runs
+// `qemu --version` with a limit, and judges nothing. Where things are is given, so that tests show
+// it a machine in a directory. Used by doctor and report.
+#pragma once
+
+#include "cli/host_facts.h"
+
+#include <functional>
+#include <memory>
+
+namespace vgpu::cli {
+
+struct HostPlaces {
+    std::string root;  ///< before /proc, /sys, /boot, /lib/modules, /dev; "": here
+    std::optional<std::string> pci_dump;  ///< a dump of lspci -xxxx in place of this machine's PCI
+    std::string run_dir = "/run/vgpu";
+    std::string qemu = "qemu-system-x86_64";
+};
+
+class HostCollector {
+public:
+    explicit HostCollector(HostPlaces places) : places_(std::move(places)) {}
+
+    /// `connect` throws ServiceError if there is no bus.
+    [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
+
+private:
+    [[nodiscard]] std::string place(const std::string& path) const { return places_.root + path; }
+    void ask_service(const std::function<std::unique_ptr<Service>()>& connect,
+                     ServiceFacts& facts) const;
+    void read_kernel(HostFacts& facts) const;
+    void read_groups(HostFacts& facts) const;
+    [[nodiscard]] std::optional<std::map<std::string, std::string>> read_config(
+        const std::string& release) const;
+    [[nodiscard]] ModuleFacts read_module(const std::string& release) const;
+
+    HostPlaces places_;
+};
+
+/// CONFIG_… lines of a kernel configuration.
+[[nodiscard]] std::map<std::string, std::string> parse_kernel_config(const std::string& text);
+
+}  // namespace vgpu::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "cli/interruption.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace vgpu::cli {
+
+Interruption::Interruption() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGINT);
+    ::sigaddset(&signals, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &signals, &old_mask_);
+    fd_ = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
+}
+
+Interruption::~Interruption() {
+    // what came is used up: it must not end the process when the mask is gone
+    signalfd_siginfo signal{};
+    while (::read(fd_, &signal, sizeof signal) > 0) {
+    }
+    if (fd_ >= 0) ::close(fd_);
+    if (old_pipe_ != SIG_ERR) std::signal(SIGPIPE, old_pipe_);
+    ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+bool Interruption::wait(std::chrono::milliseconds time) const {
+    std::vector<pollfd> waited = fds();
+    return ::poll(waited.data(), waited.size(), static_cast<int>(time.count())) != 0;
+}
+
+std::vector<pollfd> Interruption::fds() const {
+    // of the output only its errors count: a terminal is readable when somebody types
+    return {{.fd = fd_, .events = POLLIN, .revents = 0},
+            {.fd = STDOUT_FILENO, .events = 0, .revents = 0}};
+}
+
+}  // namespace vgpu::cli

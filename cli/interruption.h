@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// Interruption: the ways in which a verb that goes on until it is stopped is stopped: SIGINT,
+// SIGTERM (by a descriptor), and a reader of its output that is gone (SIGPIPE is not delivered;
+// writing fails). While it lives these signals do nothing else; afterwards all is as before. Used
+// by top and events; one thread.
+#pragma once
+
+#include <poll.h>
+#include <chrono>
+#include <csignal>
+#include <vector>
+
+namespace vgpu::cli {
+
+class Interruption {
+public:
+    Interruption();
+    ~Interruption();
+    Interruption(const Interruption&) = delete;
+    Interruption& operator=(const Interruption&) = delete;
+
+    /// Waits that long; true if it was interrupted.
+    [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
+    /// To wait for together with other things; ready ones tell that it is over.
+    [[nodiscard]] std::vector<pollfd> fds() const;
+
+private:
+    int fd_ = -1;
+    sigset_t old_mask_{};
+    void (*old_pipe_)(int) = SIG_DFL;
+};
+
+}  // namespace vgpu::cli

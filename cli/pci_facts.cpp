@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "cli/pci_facts.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+extern "C" {
+#include <pci/pci.h>
+}
+
+namespace vgpu::cli {
+
+namespace {
+
+/// libpci ends the process on errors unless its handler does not return.
+[[noreturn]] __attribute__((format(printf, 1, 2))) void throw_error(char* format, ...) {
+    std::array<char, 256> text{};
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text.data(), text.size(), format, arguments);
+    va_end(arguments);
+    throw std::runtime_error(text.data());
+}
+
+__attribute__((format(printf, 1, 2))) void ignore(char*, ...) {}
+
+unsigned word(pci_dev* device, unsigned offset) {
+    return pci_read_word(device, static_cast<int>(offset));
+}
+
+unsigned long_word(pci_dev* device, unsigned offset) {
+    return pci_read_long(device, static_cast<int>(offset));
+}
+
+/// VF BARs that exist have type bits or an address; a 64-bit one takes two registers.
+void read_vf_bars(pci_dev* device, unsigned capability, SriovFacts& facts) {
+    constexpr unsigned kBars = 6, kBarBytes = 4;
+    bool is_all_assigned = true;
+    for (unsigned bar = 0; bar < kBars; ++bar) {
+        const unsigned at = capability + PCI_IOV_BAR_BASE + bar * kBarBytes;
+        const unsigned low = long_word(device, at);
+        const bool is_64 = (low & PCI_BASE_ADDRESS_MEM_TYPE_MASK) == PCI_BASE_ADDRESS_MEM_TYPE_64;
+        const unsigned high = is_64 ? long_word(device, at + kBarBytes) : 0;
+        if (is_64) ++bar;
+        if (low == 0 && high == 0) continue;
+        facts.has_vf_bars = true;
+        const auto mask = static_cast<unsigned>(PCI_BASE_ADDRESS_MEM_MASK);
+        if ((low & mask) == 0 && high == 0) is_all_assigned = false;
+    }
+    facts.has_vf_bars_assigned = facts.has_vf_bars && is_all_assigned;
+}
+
+std::optional<SriovFacts> read_sriov(pci_dev* device) {
+    const pci_cap* found = pci_find_cap(device, PCI_EXT_CAP_ID_SRIOV, PCI_CAP_EXTENDED);
+    if (found == nullptr) return {};
+    const unsigned at = found->addr;
+    SriovFacts facts{.total_vfs = word(device, at + PCI_IOV_TOTALVF),
+                     .enabled_vfs = word(device, at + PCI_IOV_NUMVF),
+                     .first_vf_offset = word(device, at + PCI_IOV_OFFSET),
+                     .vf_stride = word(device, at + PCI_IOV_STRIDE)};
+    const unsigned control = word(device, at + PCI_IOV_CTRL);
+    facts.is_ari_hierarchy = (control & PCI_IOV_CTRL_ARI) != 0;
+    read_vf_bars(device, at, facts);
+    return facts;
+}
+
+/// ARI forwarding of a port; nothing if it has no such thing.
+std::optional<bool> read_ari_forwarding(pci_dev* device) {
+    constexpr unsigned kDeviceCapabilities2 = 0x24, kDeviceControl2 = 0x28;
+    constexpr unsigned kAriSupported = 1u << 5, kAriEnabled = 1u << 5;
+    const pci_cap* express = pci_find_cap(device, PCI_CAP_ID_EXP, PCI_CAP_NORMAL);
+    if (express == nullptr) return {};
+    if ((long_word(device, express->addr + kDeviceCapabilities2) & kAriSupported) == 0) return {};
+    return (word(device, express->addr + kDeviceControl2) & kAriEnabled) != 0;
+}
+
+PciFunction read_function(pci_dev* device) {
+    constexpr unsigned kExtendedStart = 0x100;
+    pci_fill_info(device, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_CAPS | PCI_FILL_EXT_CAPS);
+    PciFunction one{.address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", device->domain, device->bus,
+                                           device->dev, device->func),
+                    .domain = static_cast<unsigned>(device->domain),
+                    .bus = device->bus,
+                    .device = device->dev,
+                    .function = device->func,
+                    .vendor_id = device->vendor_id,
+                    .device_id = device->device_id,
+                    .class_code = device->device_class};
+    constexpr unsigned kLayoutMask = 0x7f;
+    one.is_bridge =
+        (pci_read_byte(device, PCI_HEADER_TYPE) & kLayoutMask) == PCI_HEADER_TYPE_BRIDGE;
+    if (one.is_bridge) one.secondary_bus = pci_read_byte(device, PCI_SECONDARY_BUS);
+    const unsigned extended = long_word(device, kExtendedStart);
+    one.has_extended_config = extended != 0 && extended != UINT32_MAX;
+    one.sriov = read_sriov(device);
+    one.has_ari = pci_find_cap(device, PCI_EXT_CAP_ID_ARI, PCI_CAP_EXTENDED) != nullptr;
+    if (one.is_bridge) one.is_forwarding_ari = read_ari_forwarding(device);
+    if (const pci_cap* acs = pci_find_cap(device, PCI_EXT_CAP_ID_ACS, PCI_CAP_EXTENDED))
+        one.acs_control = word(device, acs->addr + PCI_ACS_CTRL);
+    return one;
+}
+
+}  // namespace
+
+bool is_amd_gpu(const PciFunction& function) {
+    constexpr unsigned kDisplay = 0x03, kAccelerator = 0x12;
+    const unsigned base = function.class_code >> 8;
+    return function.vendor_id == kAmd && (base == kDisplay || base == kAccelerator);
+}
+
+const PciFunction* port_above(const std::vector<PciFunction>& all, const PciFunction& function) {
+    for (const PciFunction& one : all)
+        if (one.is_bridge && one.domain == function.domain && one.secondary_bus == function.bus &&
+            one.secondary_bus != 0)
+            return &one;
+    return nullptr;
+}
+
+PciReading read_pci(const std::optional<std::string>& dump_file) {
+    PciReading reading;
+    const std::unique_ptr<pci_access, decltype(&pci_cleanup)> access(pci_alloc(), pci_cleanup);
+    std::string name = "dump.name", value = dump_file.value_or("");
+    access->error = throw_error;
+    access->warning = ignore;
+    if (dump_file) {
+        access->method = PCI_ACCESS_DUMP;
+        pci_set_param(access.get(), name.data(), value.data());
+    }
+    try {
+        pci_init(access.get());
+        pci_scan_bus(access.get());
+        for (pci_dev* device = access->devices; device != nullptr; device = device->next)
+            reading.functions.push_back(read_function(device));
+    } catch (const std::runtime_error& error) {
+        reading.functions.clear();
+        reading.trouble = error.what();
+    }
+    std::sort(reading.functions.begin(), reading.functions.end(),
+              [](const PciFunction& a, const PciFunction& b) { return a.address < b.address; });
+    return reading;
+}
+
+}  // namespace vgpu::cli

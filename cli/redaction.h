@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// What must not leave a machine in a bug report: secrets of the configuration, the names of the
+// host and of the people who use it. Rather too much is removed than too little. Pure; used by
+// BugReport.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu::cli {
+
+/// Names that are replaced wherever they stand as a word.
+struct Identity {
+    std::string host;
+    std::vector<std::string> users;
+};
+
+/// True if what stands under this name may be a secret: password, token, key, …
+[[nodiscard]] bool is_secret_name(std::string_view name);
+
+/// `text` with the host as HOST, people and their homes as USER.
+[[nodiscard]] std::string without_names(const std::string& text, const Identity& identity);
+
+/// A configuration (JSON with comments) without its comments, with "(removed)" for every value that
+/// may be a secret, also behind '=' and after an option in lists of arguments; nothing if it is no
+/// JSON.
+[[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
+
+}  // namespace vgpu::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl apply FILE: makes the VFs those that a configuration wants, all or nothing. What empties
+// the VRAM of a VF wants --yes. The work is a job of vgpud and goes on if vgpuctl is interrupted.
+#include "cli/wanted_document.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::cli {
+
+namespace {
+
+constexpr std::string_view kToLineStart = "\r\x1b[K";
+
+std::string bar_text(double progress) {
+    constexpr std::size_t kWidth = 20;
+    const auto full = static_cast<std::size_t>(std::clamp(progress, 0.0, 1.0) * kWidth);
+    return fmt::format("[{}{}] {:3.0f} %", std::string(full, '#'), std::string(kWidth - full, ' '),
+                       progress * 100);
+}
+
+class ApplyVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "apply"; }
+    [[nodiscard]] std::string summary() const override {
+        return "make the VFs those of a configuration";
+    }
+    void describe(CLI::App& command) override {
+        document_.describe(command);
+        command.add_flag("--yes", is_sure_, "also if VFs lose what is in their VRAM");
+        command.add_flag("--force", force_, "also VFs that are open or claimed");
+        command.add_flag("--no-wait", no_wait_, "do not wait for the end; print the job");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string text = document_.read(invocation.service);
+        const PlanJson plan = parse_plan(invocation.service.plan(text, document_.options()));
+        const bool is_text = invocation.output == Output::Text;
+        if (is_text) invocation.out << plan_text(plan);
+        if (is_empty_plan(plan)) return finish(invocation, plan, {{"State", std::string("done")}});
+        if (disruption_of(plan) != "none" && !is_sure_) {
+            invocation.err << fmt::format(
+                "vgpuctl: nothing was done: VFs would lose what is in their VRAM ({}); apply with "
+                "--yes if that is meant\n",
+                disruption_of(plan));
+            return ExitCode::Failed;
+        }
+        Options options = document_.options();
+        if (force_) options["force"] = true;
+        const std::string job = invocation.service.apply(text, options);
+        if (no_wait_)
+            return finish(invocation, plan, {{"Path", job}, {"State", std::string("running")}});
+        Properties end = invocation.service.await_job(
+            job, [&](const Properties& now) { show_progress(invocation, now); });
+        if (is_text && invocation.is_terminal) invocation.out << kToLineStart;
+        end["Path"] = job;
+        return finish(invocation, plan, end);
+    }
+
+private:
+    static void show_progress(Invocation& invocation, const Properties& job) {
+        if (invocation.output == Output::Json || !invocation.is_terminal) return;
+        invocation.out << kToLineStart << bar_text(real_of(job, "Progress")) << " "
+                       << text_of(job, "Step");
+        invocation.out.flush();
+    }
+
+    /// Empty if there was nothing to do.
+    static std::string path_of(const Properties& job) {
+        return job.contains("Path") ? std::get<std::string>(job.at("Path")) : "";
+    }
+
+    /// Tells how it ended; a failure has the exit code of its error.
+    static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
+        const std::string state = text_of(job, "State");
+        const bool is_well = state == "done" || state == "running";
+        if (invocation.output == Output::Json)
+            invocation.out << document_text("vgpuctl-apply-1",
+                                            {{"result", state},
+                                             {"job", path_of(job)},
+                                             {"error", is_well ? "" : text_of(job, "Error")},
+                                             {"plan", plan_members(plan)}});
+        else if (state == "running")
+            invocation.out << path_of(job) << "\n";
+        else if (is_well && !is_empty_plan(plan))
+            invocation.out << fmt::format("configuration '{}' is applied\n",
+                                          plan.at("label").get<std::string>());
+        if (is_well) return ExitCode::Ok;
+        throw ServiceError(text_of(job, "ErrorName"), text_of(job, "Error"));
+    }
+
+    WantedDocument document_;
+    bool is_sure_ = false, force_ = false, no_wait_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_apply_verb() {
+    return std::make_unique<ApplyVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl assert FILE: are the VFs as a configuration wants them? Exit code 0: yes; 1: no, and the
+// steps that would make them so are printed.
+#include "cli/wanted_document.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::cli {
+
+namespace {
+
+class AssertVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "assert"; }
+    [[nodiscard]] std::string summary() const override {
+        return "exit with 0 if the VFs are as wanted";
+    }
+    void describe(CLI::App& command) override {
+        document_.describe(command);
+        command.footer("Exit code 0: they are; 1: they are not, and how they differ is printed.");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string text = document_.read(invocation.service);
+        const PlanJson plan = parse_plan(invocation.service.plan(text, document_.options()));
+        const bool holds = is_empty_plan(plan);
+        if (invocation.output == Output::Json) {
+            nlohmann::ordered_json members{{"holds", holds}};
+            members.update(plan_members(plan));
+            invocation.out << document_text("vgpuctl-assert-1", std::move(members));
+        } else if (holds) {
+            invocation.out << fmt::format("configuration '{}' holds\n",
+                                          plan.at("label").get<std::string>());
+        } else {
+            invocation.out << plan_text(plan);
+        }
+        return holds ? ExitCode::Ok : ExitCode::Failed;
+    }
+
+private:
+    WantedDocument document_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_assert_verb() {
+    return std::make_unique<AssertVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl claim TARGET --owner NAME: says whom a VF belongs to. The generation that it prints is
+// what 'release' wants.
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+namespace vgpu::cli {
+
+namespace {
+
+class ClaimVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "claim"; }
+    [[nodiscard]] std::string summary() const override { return "give a VF to an owner"; }
+    void describe(CLI::App& command) override {
+        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        command.add_option("--owner", owner_, "libvirt:UUID, pid:N, slurm:JOB, or any other word")
+            ->required();
+        command.add_option("--lease", lease_s_, "seconds until the claim ends (default: no end)")
+            ->check(CLI::NonNegativeNumber.description(""));
+        command
+            .add_option("--generation", generation_,
+                        "only if this claim is in force (0: if none is)")
+            ->check(CLI::NonNegativeNumber.description(""));
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = resolve_vf(invocation.service, target_, name());
+        Options options;
+        if (lease_s_) options["lease_s"] = *lease_s_;
+        if (generation_) options["generation"] = *generation_;
+        const std::uint64_t generation = invocation.service.claim_vf(path, owner_, options);
+        if (invocation.output == Output::Json)
+            invocation.out << document_text(
+                "vgpuctl-claim-1",
+                {{"target", target_}, {"owner", owner_}, {"generation", generation}});
+        else
+            invocation.out << fmt::format("{}: belongs to {}, generation {}\n", target_, owner_,
+                                          generation);
+        return ExitCode::Ok;
+    }
+
+private:
+    std::string target_, owner_;
+    std::optional<std::uint64_t> lease_s_, generation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_claim_verb() {
+    return std::make_unique<ClaimVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl doctor: what is wrong with this host, why it matters, and what mends it. Works without
+// vgpud: that it is not there is one of the findings.
+#include "cli/diagnosis.h"
+#include "cli/host_collector.h"
+#include "cli/verbs.h"
+
+namespace vgpu::cli {
+
+namespace {
+
+class DoctorVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "doctor"; }
+    [[nodiscard]] std::string summary() const override { return "what is wrong with this host"; }
+    void describe(CLI::App& command) override {
+        command.add_option("--run-dir", places_.run_dir, "run_dir of vgpud")->capture_default_str();
+        command.add_option("--qemu", places_.qemu, "the QEMU to look at")->capture_default_str();
+        command.add_option("--root", places_.root, "look at a copy of /proc, /sys … below this")
+            ->group("");
+        command.add_option("--pci-dump", pci_dump_, "look at an lspci -xxxx dump")->group("");
+    }
+
+    ExitCode start(const Setting& setting) override {
+        if (!pci_dump_.empty()) places_.pci_dump = pci_dump_;
+        const auto findings = diagnose(HostCollector(places_).collect(setting.connect));
+        if (setting.output == Output::Json)
+            setting.out << document_text("vgpuctl-doctor-1", findings_json(findings));
+        else
+            setting.out << findings_text(findings, setting.uses_colour);
+        return worst_of(findings) == Level::Problem ? ExitCode::Failed : ExitCode::Ok;
+    }
+
+private:
+    HostPlaces places_;
+    std::string pci_dump_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_doctor_verb() {
+    return std::make_unique<DoctorVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl events: what vgpud told administrators, the last ones it keeps and, with --follow, those
+// to come. The signal only says that there is something new; what it is comes from vgpud's numbered
+// log, so nothing is told twice and what was missed is noticed.
+#include "cli/colour.h"
+#include "cli/interruption.h"
+#include "cli/verbs.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <array>
+#include <chrono>
+
+namespace vgpu::cli {
+
+namespace {
+
+/// All that vgpud keeps.
+constexpr std::uint64_t kAll = 512;
+
+/// "2026-11-22T05:10:31.204518Z"
+std::string time_text(std::uint64_t time_us) {
+    constexpr std::uint64_t kUsPerS = 1'000'000;
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z",
+                       fmt::gmtime(static_cast<std::time_t>(time_us / kUsPerS)), time_us % kUsPerS);
+}
+
+std::string target_of(const Properties& event) {
+    const std::uint64_t vf = number_of(event, "Vf");
+    const std::string gpu = text_of(event, "Gpu");
+    return vf == 0 ? gpu : fmt::format("{}/vf{}", gpu, vf);
+}
+
+Colour colour_of(const std::string& kind) {
+    struct Row {
+        std::string_view kind;
+        Colour colour;
+    };
+    constexpr std::array kRows{
+        Row{"hang", Colour::Red},           Row{"pf-lost", Colour::Red},
+        Row{"device-lost", Colour::Red},    Row{"version-mismatch", Colour::Red},
+        Row{"whole-reset", Colour::Red},    Row{"guard", Colour::Yellow},
+        Row{"events-lost", Colour::Yellow}, Row{"agent-misbehaved", Colour::Yellow},
+        Row{"guest-error", Colour::Yellow}};
+    for (const Row& row : kRows)
+        if (row.kind == kind) return row.colour;
+    return Colour::Plain;
+}
+
+class EventsVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "events"; }
+    [[nodiscard]] std::string summary() const override { return "resets, hangs, losses, scrubs"; }
+    void describe(CLI::App& command) override {
+        command.add_option("TARGET", target_, "only of this GPU or VF (default: of all)");
+        command.add_flag("--follow", is_following_, "go on with those to come, until interrupted");
+        command.add_option("--limit", limit_, "the newest so many of those that vgpud keeps")
+            ->check(CLI::Range(std::uint64_t{0}, kAll))
+            ->capture_default_str();
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        wanted_ = target_.empty() ? "" : wanted_target(invocation.service);
+        std::vector<Properties> kept = invocation.service.recent_events(0, kAll);
+        if (!kept.empty()) seen_ = number_of(kept.back(), "Seq");
+        std::erase_if(kept, [this](const Properties& event) { return !is_wanted(event); });
+        if (kept.size() > limit_)
+            kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(limit_));
+        for (const Properties& event : kept) print(invocation, event);
+        invocation.out.flush();
+        if (is_following_) follow(invocation);
+        return ExitCode::Ok;
+    }
+
+private:
+    /// A VF that is gone has events, too: its target is taken as it is written.
+    [[nodiscard]] std::string wanted_target(Service& service) const {
+        try {
+            const std::string path = service.resolve(target_);
+            const auto list = is_vf_path(path) ? service.list_vfs() : service.list_gpus();
+            return text_of(with_path(list, path), "Target");
+        } catch (const ServiceError& error) {
+            const bool may_be_gone = target_.find("/vf") != std::string::npos;
+            if (error.exit_code() == ExitCode::NotFound && may_be_gone) return target_;
+            throw;
+        }
+    }
+
+    [[nodiscard]] bool is_wanted(const Properties& event) const {
+        return wanted_.empty() || target_of(event) == wanted_ || text_of(event, "Gpu") == wanted_;
+    }
+
+    void follow(Invocation& invocation) {
+        const Interruption interruption;
+        while (invocation.out) {
+            switch (invocation.service.wait_for_news(interruption.fds())) {
+                case News::Stopped:
+                    return;
+                case News::Gone:
+                    invocation.err << "vgpuctl: vgpud is gone; its events go on when it is back\n";
+                    break;
+                case News::Back:
+                    invocation.err << "vgpuctl: vgpud is back\n";
+                    seen_ = 0;  // a new vgpud counts anew
+                    print_new(invocation);
+                    break;
+                case News::Event:
+                    print_new(invocation);
+                    break;
+            }
+        }
+    }
+
+    /// vgpud may be gone again before it answers; then that is the next news.
+    void print_new(Invocation& invocation) {
+        std::vector<Properties> fresh;
+        try {
+            fresh = invocation.service.recent_events(seen_, kAll);
+        } catch (const ServiceError& error) {
+            if (error.exit_code() != ExitCode::Unreachable) throw;
+            return;
+        }
+        for (const Properties& event : fresh) {
+            const std::uint64_t seq = number_of(event, "Seq");
+            if (seq > seen_ + 1)
+                invocation.err << fmt::format("vgpuctl: {} events were missed\n", seq - seen_ - 1);
+            seen_ = seq;
+            if (is_wanted(event)) print(invocation, event);
+        }
+        invocation.out.flush();
+    }
+
+    static void print(Invocation& invocation, const Properties& event) {
+        const std::string time = time_text(number_of(event, "TimeUs"));
+        const std::string kind = text_of(event, "Kind");
+        if (invocation.output == Output::Text) {
+            invocation.out << fmt::format("{}  {}: {}: {}\n", time, target_of(event),
+                                          painted(kind, colour_of(kind), invocation.uses_colour),
+                                          text_of(event, "Text"));
+            return;
+        }
+        const nlohmann::ordered_json line = {{"schema", "vgpuctl-event-1"},
+                                             {"seq", number_of(event, "Seq")},
+                                             {"time", time},
+                                             {"time_us", number_of(event, "TimeUs")},
+                                             {"target", target_of(event)},
+                                             {"gpu", text_of(event, "Gpu")},
+                                             {"vf", number_of(event, "Vf")},
+                                             {"kind", kind},
+                                             {"text", text_of(event, "Text")}};
+        invocation.out << line.dump() << "\n";
+    }
+
+    std::string target_;
+    std::string wanted_;  ///< "gpu0", "gpu0/vf3"; empty: all
+    bool is_following_ = false;
+    std::uint64_t limit_ = 50;
+    std::uint64_t seen_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_events_verb() {
+    return std::make_unique<EventsVerb>();
+}
+
+}  // namespace vgpu::cli

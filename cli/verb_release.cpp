@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl release TARGET --owner NAME --generation N: ends a claim; the VF keeps its resources. A
+// release that comes late, when the VF is somebody else's already, does nothing and says so.
+#include "cli/verbs.h"
+
+namespace vgpu::cli {
+
+namespace {
+
+class ReleaseVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "release"; }
+    [[nodiscard]] std::string summary() const override { return "end an owner's claim to a VF"; }
+    void describe(CLI::App& command) override {
+        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        command.add_option("--owner", owner_, "whose claim it is")->required();
+        command.add_option("--generation", generation_, "what 'claim' printed; see 'show'")
+            ->required()
+            ->check(CLI::NonNegativeNumber.description(""));
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = resolve_vf(invocation.service, target_, name());
+        invocation.service.release_vf(path, owner_, generation_);
+        print_done(invocation, target_, "released");
+        return ExitCode::Ok;
+    }
+
+private:
+    std::string target_, owner_;
+    std::uint64_t generation_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_release_verb() {
+    return std::make_unique<ReleaseVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl report: one archive for a bug report. Works without vgpud; what is missing is named.
+#include "cli/bug_report.h"
+#include "cli/host_collector.h"
+#include "cli/verbs.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+
+namespace vgpu::cli {
+
+namespace {
+
+/// The names of this host and of whoever runs this.
+Identity identity_here() {
+    Identity identity;
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) == 0) identity.host = host.data();
+    for (const char* variable : {"USER", "LOGNAME", "SUDO_USER"})
+        if (const char* name = std::getenv(variable); name != nullptr)
+            identity.users.emplace_back(name);
+    if (const passwd* user = ::getpwuid(::getuid()); user != nullptr)
+        identity.users.emplace_back(user->pw_name);
+    return identity;
+}
+
+std::string default_name() {
+    const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));
+}
+
+class ReportVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "report"; }
+    [[nodiscard]] std::string summary() const override { return "one archive for a bug report"; }
+    void describe(CLI::App& command) override {
+        command.add_option("-o,--output", file_, "file to write (default: named after the time)");
+        command.add_option("--config", configuration_, "configuration of vgpud")
+            ->capture_default_str();
+        command.add_option("--run-dir", places_.run_dir, "run_dir of vgpud")->capture_default_str();
+    }
+
+    ExitCode start(const Setting& setting) override {
+        const std::string file = file_.empty() ? default_name() : file_;
+        const ReportSources sources{.connect = setting.connect,
+                                    .facts = HostCollector(places_).collect(setting.connect),
+                                    .identity = identity_here(),
+                                    .configuration = configuration_};
+        const BugReport report(sources);
+        write_archive(file, "vgpu-report", report.entries());
+        if (setting.output == Output::Json)
+            print_json(setting.out, file, report);
+        else
+            print_text(setting.out, file, report);
+        return ExitCode::Ok;
+    }
+
+private:
+    static void print_text(std::ostream& out, const std::string& file, const BugReport& report) {
+        out << fmt::format("{}: {} pieces, {} missing\n", file, report.pieces().size(),
+                           report.missing().size());
+        for (const BugReport::Missing& one : report.missing())
+            out << fmt::format("missing: {}: {}\n", one.piece, one.why);
+        out << "Look through it before you send it; README.txt tells what is in it.\n";
+    }
+
+    static void print_json(std::ostream& out, const std::string& file, const BugReport& report) {
+        nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
+        nlohmann::ordered_json missing = nlohmann::ordered_json::array();
+        for (const auto& [name, content] : report.pieces()) pieces.push_back(name);
+        for (const BugReport::Missing& one : report.missing())
+            missing.push_back({{"piece", one.piece}, {"why", one.why}});
+        out << document_text(
+            "vgpuctl-report-1",
+            {{"file", file}, {"pieces", std::move(pieces)}, {"missing", std::move(missing)}});
+    }
+
+    HostPlaces places_;
+    std::string file_;
+    std::string configuration_ = "/etc/vgpu/vgpud.json";
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_report_verb() {
+    return std::make_unique<ReportVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "cli/wanted_document.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+namespace vgpu::cli {
+
+namespace {
+
+constexpr const char* kUsageError = "org.vgpu1.Error.BadConfiguration";
+constexpr const char* kStandardInput = "-";
+constexpr std::string_view kBytesEnd = "_bytes";
+/// What may be cut in the table is told below it, too.
+constexpr std::size_t kLongChange = 36;
+
+std::string content_of(const std::string& file) {
+    if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
+    std::ifstream stream(file);
+    if (!stream)
+        throw ServiceError(kUsageError,
+                           fmt::format("cannot read {}: {}", file, std::strerror(errno)));
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string member(const PlanJson& json, const char* key) {
+    return json.at(key).get<std::string>();
+}
+
+/// "vram_bytes" as "vram"
+std::string label_of(const std::string& key) {
+    std::string label = key;
+    if (label.ends_with(kBytesEnd)) label.erase(label.size() - kBytesEnd.size());
+    return label;
+}
+
+std::string value_of(const std::string& key, const PlanJson& value) {
+    constexpr std::uint32_t kOff = UINT32_MAX;
+    if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
+    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+    if (!value.is_number_unsigned()) return value.dump();
+    const auto number = value.get<std::uint64_t>();
+    if (key.ends_with(kBytesEnd)) return size_text(number);
+    if (key == "cu_mask") return number == 0 ? "all" : fmt::format("{:#x}", number);
+    if (key == "doorbell_pages" && number == 0) return "all";
+    if (key == "quantum_us" && number == 0) return "the GPU's";
+    if (key.starts_with("guard_") && number == kOff) return "off";
+    const bool has_default =
+        key.starts_with("guard_") || key.ends_with("_timeout_us") || key.ends_with("_timeout_ms");
+    return has_default && number == 0 ? "default" : std::to_string(number);
+}
+
+/// What is said of a VF that comes or goes.
+std::string whole_text(const PlanJson& vf) {
+    std::string text = size_text(vf.value("vram_bytes", std::uint64_t{0}));
+    text += fmt::format(", weight {}", vf.value("weight", std::uint64_t{0}));
+    const std::string profile = vf.value("profile", "");
+    return profile.empty() ? text : fmt::format("{}: {}", profile, text);
+}
+
+std::string change_text(const PlanJson& step) {
+    const std::string action = member(step, "action");
+    const PlanJson& from = step.at("from");
+    const PlanJson& to = step.at("to");
+    if (action == "keep") return "-";
+    if (action == "create") return whole_text(to);
+    if (action == "destroy") return whole_text(from);
+    std::string text;
+    for (const auto& [key, value] : to.items()) {
+        if (key == "profile" && to.size() > 1) continue;
+        text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", label_of(key),
+                            from.contains(key) ? value_of(key, from.at(key)) : "?",
+                            value_of(key, value));
+    }
+    return text;
+}
+
+/// `text` in lines that fit; all but the first are indented.
+std::string wrapped(const std::string& text) {
+    std::string lines, line;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
+            lines += line + "\n";
+            line = "   ";
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return lines + line + "\n";
+}
+
+/// Why a step is not without cost, for those that are not.
+std::string remark_of(const PlanJson& step) {
+    const std::string in_use = member(step, "in_use");
+    if (step.at("disruption") == "none" && in_use.empty()) return "";
+    return wrapped(fmt::format(
+        "{} '{}': {}{}", member(step, "target"), member(step, "name"), member(step, "why"),
+        in_use.empty() ? "" : fmt::format("; {}: apply wants --force", in_use)));
+}
+
+}  // namespace
+
+void WantedDocument::describe(CLI::App& command) {
+    auto* file = command.add_option("FILE", file_, "configuration (JSON), '-': standard input");
+    command.add_option("--label", label_, "which of its configs (default: the only one)");
+    auto* automatic =
+        command.add_option("--auto", auto_vfs_, "instead of FILE: so many equal VFs on each GPU")
+            ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u}));
+    automatic->excludes(file);
+    command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
+}
+
+std::string WantedDocument::read(Service& service) const {
+    if (auto_vfs_) {
+        Options options;
+        if (!gpu_.empty()) options["gpu"] = gpu_;
+        return service.auto_config(options);
+    }
+    if (!file_.empty()) return content_of(file_);
+    throw ServiceError(kUsageError, "name a FILE, '-' for standard input, or --auto N");
+}
+
+Options WantedDocument::options() const {
+    Options options;
+    if (auto_vfs_) options["label"] = fmt::format("auto-{}", *auto_vfs_);
+    if (!label_.empty()) options["label"] = label_;
+    return options;
+}
+
+PlanJson parse_plan(const std::string& text) {
+    constexpr bool kThrows = false;
+    PlanJson plan = PlanJson::parse(text, nullptr, kThrows);
+    if (plan.is_object() && plan.value("schema", "") == "vgpu-plan-1") return plan;
+    throw ServiceError("org.vgpu1.Error.VersionMismatch",
+                       "vgpud's plan is not understood; install vgpuctl and vgpud of the same "
+                       "release");
+}
+
+bool is_empty_plan(const PlanJson& plan) {
+    return plan.at("is_empty").get<bool>();
+}
+
+std::size_t step_count(const PlanJson& plan) {
+    const PlanJson& steps = plan.at("steps");
+    return static_cast<std::size_t>(
+        std::count_if(steps.begin(), steps.end(),
+                      [](const PlanJson& step) { return step.at("action") != "keep"; }));
+}
+
+std::string disruption_of(const PlanJson& plan) {
+    return member(plan, "disruption");
+}
+
+std::string plan_text(const PlanJson& plan) {
+    const std::string label = member(plan, "label");
+    std::vector<std::vector<std::string>> rows;
+    std::string remarks;
+    for (const PlanJson& step : plan.at("steps")) {
+        const std::string change = change_text(step);
+        rows.push_back({member(step, "action"), member(step, "target"), member(step, "name"),
+                        change, member(step, "disruption")});
+        if (change.size() > kLongChange)
+            remarks += wrapped(
+                fmt::format("{} '{}': {}", member(step, "target"), member(step, "name"), change));
+        remarks += remark_of(step);
+    }
+    std::string text = fmt::format("configuration '{}'\n", label);
+    if (!rows.empty())
+        text += table_text({{"STEP"},
+                            {"TARGET", Align::Left, true},
+                            {"NAME", Align::Left, true},
+                            {"CHANGE", Align::Left, true},
+                            {"DISRUPTION"}},
+                           rows);
+    text += remarks;
+    const std::size_t steps = step_count(plan);
+    if (steps == 0) return text + "Nothing to do: everything is as wanted.\n";
+    return text + fmt::format("{} step{}; disruption: {}\n", steps, steps == 1 ? "" : "s",
+                              disruption_of(plan));
+}
+
+nlohmann::ordered_json plan_members(const PlanJson& plan) {
+    nlohmann::ordered_json members = plan;
+    members.erase("schema");
+    return members;
+}
+
+}  // namespace vgpu::cli

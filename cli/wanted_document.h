@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// WantedDocument: the configuration that plan, apply and assert are given: a FILE, "-" for standard
+// input, or --auto N for one of vgpud's own. And plans as people read them. Used by those verbs.
+#pragma once
+
+#include "cli/verbs.h"
+
+#include <optional>
+#include <string>
+
+namespace vgpu::cli {
+
+class WantedDocument {
+public:
+    void describe(CLI::App& command);
+
+    /// Its text; ServiceError if it cannot be read. Once: standard input is used up.
+    [[nodiscard]] std::string read(Service& service) const;
+    /// Options of Manager.Plan and Apply that belong to it.
+    [[nodiscard]] Options options() const;
+
+private:
+    std::string file_, label_, gpu_;
+    std::optional<unsigned> auto_vfs_;
+};
+
+/// A plan as vgpud writes it (schema id vgpu-plan-1).
+using PlanJson = nlohmann::ordered_json;
+
+/// ServiceError if `text` is no such plan: vgpuctl and vgpud are of different releases.
+PlanJson parse_plan(const std::string& text);
+bool is_empty_plan(const PlanJson& plan);
+/// Steps that do something.
+std::size_t step_count(const PlanJson& plan);
+/// "none", "vf-restart" or "vf-loss"
+std::string disruption_of(const PlanJson& plan);
+std::string plan_text(const PlanJson& plan);
+/// The members that plan and assert print with --json.
+nlohmann::ordered_json plan_members(const PlanJson& plan);
+
+}  // namespace vgpu::cli

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/metrics_socket.h"
+
+#include "daemon/adapters/http_request.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+/// Reading needs no privilege, as on D-Bus; the directory may restrict it.
+constexpr mode_t kSocketMode = 0666;
+constexpr int kBacklog = 16;
+
+/// Removes what a vgpud that died has left; anything but a socket stays.
+void remove_stale(const std::string& path) {
+    struct stat file {};
+    if (::lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode)) ::unlink(path.c_str());
+}
+
+}  // namespace
+
+MetricsSocket::MetricsSocket(Source source, std::string type, const Clock& clock)
+    : source_(std::move(source)), type_(std::move(type)), clock_(clock) {}
+
+MetricsSocket::~MetricsSocket() {
+    if (listener_.is_open()) remove_stale(path_);
+}
+
+Result<> MetricsSocket::listen(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path)
+        return fail(ErrorId::System, fmt::format("{}: the path is too long for a socket", path));
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    remove_stale(path);
+    const void* generic = &address;
+    if (!fd.is_open() ||
+        ::bind(fd.get(), static_cast<const sockaddr*>(generic), sizeof address) != 0 ||
+        ::chmod(path.c_str(), kSocketMode) != 0 || ::listen(fd.get(), kBacklog) != 0)
+        return fail_errno(ErrorId::System, errno, path);
+    listener_ = std::move(fd);
+    path_ = path;
+    return {};
+}
+
+void MetricsSocket::watch(Wanted& wanted) {
+    is_watched_ = true;
+    listener_index_ = wanted.fds.size();
+    wanted.watch(listener_.get(), POLLIN);
+    for (Client& client : clients_) {
+        client.index = wanted.fds.size();
+        wanted.watch(client.fd.get(), client.response.empty() ? POLLIN : POLLOUT);
+        wanted.wake_by(client.since + kPatience);
+    }
+}
+
+void MetricsSocket::look(const Wanted& wanted) {
+    if (!std::exchange(is_watched_, false)) return;
+    const Nanoseconds now = clock_.now();
+    for (Client& client : clients_) {
+        if (wanted.fds.at(client.index).revents != 0) serve(client);
+        if (now - client.since >= kPatience) client.is_over = true;
+    }
+    std::erase_if(clients_, [](const Client& client) { return client.is_over; });
+    if (listener_.is_open() && wanted.fds.at(listener_index_).revents != 0) accept();
+}
+
+void MetricsSocket::accept() {
+    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.is_open()) return;
+    if (clients_.size() == kMaxClients) clients_.erase(clients_.begin());
+    clients_.push_back({.fd = std::move(fd), .since = clock_.now()});
+}
+
+void MetricsSocket::serve(Client& client) {
+    if (client.response.empty()) read(client);
+    if (!client.response.empty() && !client.is_over) write(client);
+}
+
+void MetricsSocket::read(Client& client) {
+    std::array<char, kMaxRequest> buffer{};
+    const ssize_t got = ::recv(client.fd.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got > 0) client.request.append(buffer.data(), static_cast<std::size_t>(got));
+    if (got <= 0 || client.request.size() > kMaxRequest) {
+        client.is_over = true;
+        return;
+    }
+    if (!is_complete(client.request)) return;
+    const HttpAnswer answer = answer_to(client.request);
+    const bool wants_document = answer == HttpAnswer::Document || answer == HttpAnswer::HeadOnly;
+    client.response = http_response(answer, type_, wants_document ? source_() : std::string());
+}
+
+void MetricsSocket::write(Client& client) {
+    const std::string_view rest = std::string_view(client.response).substr(client.sent);
+    const ssize_t done =
+        ::send(client.fd.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (done < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (done > 0) client.sent += static_cast<std::size_t>(done);
+    if (done <= 0 || client.sent == client.response.size()) client.is_over = true;
+}
+
+}  // namespace vgpu::daemon::adapters

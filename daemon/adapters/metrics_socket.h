@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// MetricsSocket: the metrics document for scrapers, by HTTP/1.0 on a unix socket (curl
+// --unix-socket, or a proxy in front of Prometheus). Whoever may reach the socket may read; nothing
+// a client does can harm the others or vgpud:
+//   - sockets never block; a turn of the loop reads one buffer and writes what the client takes;
+//   - kMaxClients at once: one more takes the place of the one that has been there longest;
+//   - a client has kPatience for all it does, and kMaxRequest bytes to say what it wants.
+// main.cpp lets it watch before each wait and look after it; one thread.
+#pragma once
+
+#include "daemon/adapters/event_loop.h"
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/ports/result.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon::adapters {
+
+class MetricsSocket {
+public:
+    static constexpr std::size_t kMaxClients = 8;
+    static constexpr std::size_t kMaxRequest = 4096;
+    static constexpr Nanoseconds kPatience = std::chrono::seconds(5);
+
+    /// Makes the document; called once per request.
+    using Source = std::function<std::string()>;
+
+    /// `type` is the document's media type.
+    MetricsSocket(Source source, std::string type, const Clock& clock);
+    ~MetricsSocket();
+    MetricsSocket(const MetricsSocket&) = delete;
+    MetricsSocket& operator=(const MetricsSocket&) = delete;
+
+    Result<> listen(const std::string& path);
+
+    void watch(Wanted& wanted);
+    /// Serves those of `wanted` that are ready, ends those whose time is up.
+    void look(const Wanted& wanted);
+
+    [[nodiscard]] std::size_t clients() const { return clients_.size(); }
+
+private:
+    struct Client {
+        UniqueFd fd;
+        Nanoseconds since{0};
+        std::string request{}, response{};
+        std::size_t sent = 0;
+        std::size_t index = 0;  ///< in Wanted::fds
+        bool is_over = false;
+    };
+
+    void accept();
+    void serve(Client& client);
+    void read(Client& client);
+    void write(Client& client);
+
+    Source source_;
+    std::string type_;
+    const Clock& clock_;
+    std::string path_;
+    UniqueFd listener_;
+    std::size_t listener_index_ = 0;
+    bool is_watched_ = false;
+    std::vector<Client> clients_;  ///< the oldest first
+};
+
+}  // namespace vgpu::daemon::adapters

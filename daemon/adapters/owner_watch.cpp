@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/owner_watch.h"
+
+#include <fmt/format.h>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// State letter and start time, fields 3 and 22 of /proc/PID/stat; 'X' if there is no such process.
+std::pair<char, std::uint64_t> state_of(const fs::path& process) {
+    constexpr int kFieldsToStartTime = 18;
+    const std::string line = text_of(process / "stat");
+    const std::size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos) return {'X', 0};
+    std::istringstream fields(line.substr(name_end + 1));
+    char state = 'X';
+    std::string skipped;
+    std::uint64_t start_time = 0;
+    fields >> state;
+    for (int i = 0; i < kFieldsToStartTime; ++i) fields >> skipped;
+    fields >> start_time;
+    return {fields ? state : 'X', start_time};
+}
+
+bool is_number(const std::string& name) {
+    return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// What follows "-uuid" among arguments that are each ended by NUL, in lower case; empty if
+/// nothing.
+std::string uuid_among(const std::string& arguments) {
+    using std::string_literals::operator""s;
+    const std::string option = "\0-uuid\0"s;
+    const std::size_t at = arguments.find(option);
+    if (at == std::string::npos) return "";
+    const std::size_t from = at + option.size();
+    std::string uuid = arguments.substr(from, arguments.find('\0', from) - from);
+    for (char& letter : uuid)
+        letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    return uuid;
+}
+
+}  // namespace
+
+bool OwnerWatch::process_exists(const ProcessId& id) const {
+    const auto [state, start_time] = state_of(fs::path(proc_) / std::to_string(id.pid));
+    if (state == 'X' || state == 'Z') return false;
+    return id.start_time == 0 || id.start_time == start_time;
+}
+
+std::set<std::string> OwnerWatch::running_domains() const {
+    std::set<std::string> uuids;
+    std::error_code error;
+    for (fs::directory_iterator at(proc_, error), end; !error && at != end; at.increment(error))
+        if (is_number(at->path().filename()))
+            uuids.insert(uuid_among(text_of(at->path() / "cmdline")));
+    uuids.erase("");
+    return uuids;
+}
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// OwnerWatch: OwnerPort over /proc. A virtual machine is known by the `-uuid` argument that libvirt
+// gives to every QEMU, so nobody has to ask libvirt, which may be waiting for a hook that waits for
+// vgpud. Stateless; any thread.
+#pragma once
+
+#include "daemon/ports/owner_port.h"
+
+namespace vgpu::daemon::adapters {
+
+class OwnerWatch final : public OwnerPort {
+public:
+    /// `proc`: another directory in tests.
+    explicit OwnerWatch(std::string proc = "/proc") : proc_(std::move(proc)) {}
+
+    [[nodiscard]] bool process_exists(const ProcessId& id) const override;
+    [[nodiscard]] std::set<std::string> running_domains() const override;
+
+private:
+    std::string proc_;
+};
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/state_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+constexpr mode_t kOwnerOnly = 0600;
+
+tl::unexpected<Error> not_written(std::string_view act, const std::string& path) {
+    return fail_errno(ErrorId::StateNotWritten, errno, fmt::format("cannot {} {}", act, path));
+}
+
+Result<> write_all(int fd, std::string_view bytes, off_t at, const std::string& path) {
+    while (!bytes.empty()) {
+        const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return not_written("write", path);
+        bytes.remove_prefix(static_cast<std::size_t>(done));
+        at += done;
+    }
+    return {};
+}
+
+Result<> write_temporary(const std::string& path, std::string_view content) {
+    const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly));
+    if (!fd.is_open()) return not_written("create", path);
+    TRY_VOID(write_all(fd.get(), content, 0, path));
+    if (::fsync(fd.get()) != 0) return not_written("sync", path);
+    return {};
+}
+
+}  // namespace
+
+std::string StateFiles::where(StateFile file) const {
+    return directory_ + "/" + (file == StateFile::Journal ? kJournalName : kCheckpointName);
+}
+
+Result<std::optional<std::string>> StateFiles::read(StateFile file) {
+    const std::string path = where(file);
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.is_open() && errno == ENOENT) return std::optional<std::string>{};
+    if (!fd.is_open())
+        return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot open {}", path));
+    std::string text;
+    std::array<char, 65536> buffer{};
+    for (;;) {
+        const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot read {}", path));
+        if (got == 0) return std::optional<std::string>{std::move(text)};
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+        if (text.size() > kMaxBytes)
+            return fail(ErrorId::StateCorrupt,
+                        fmt::format("{} is longer than {} bytes", path, kMaxBytes));
+    }
+}
+
+Result<> StateFiles::replace(StateFile file, std::string_view content) {
+    const std::string path = where(file);
+    const std::string temporary = path + ".new";
+    if (file == StateFile::Journal) journal_ = UniqueFd();
+    if (auto written = write_temporary(temporary, content); !written) {
+        ::unlink(temporary.c_str());
+        return written;
+    }
+    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+        const auto refused = not_written("replace", path);
+        ::unlink(temporary.c_str());
+        return refused;
+    }
+    const UniqueFd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!directory.is_open() || ::fsync(directory.get()) != 0)
+        return not_written("sync", directory_);
+    return {};
+}
+
+Result<> StateFiles::open_journal() {
+    if (journal_.is_open()) return {};
+    const std::string path = where(StateFile::Journal);
+    journal_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!journal_.is_open()) return not_written("open", path);
+    return {};
+}
+
+Result<> StateFiles::append(std::uint64_t end, std::string_view bytes) {
+    const std::string path = where(StateFile::Journal);
+    TRY_VOID(open_journal());
+    struct stat facts {};
+    if (::fstat(journal_.get(), &facts) != 0) return not_written("look at", path);
+    if (facts.st_nlink == 0 || static_cast<std::uint64_t>(facts.st_size) != end)
+        return fail(ErrorId::StateNotWritten,
+                    fmt::format("{} was changed by somebody else ({} bytes, {} expected)", path,
+                                facts.st_nlink == 0 ? 0 : facts.st_size, end));
+    TRY_VOID(write_all(journal_.get(), bytes, static_cast<off_t>(end), path));
+    if (::fdatasync(journal_.get()) != 0) return not_written("sync", path);
+    return {};
+}
+
+Result<> StateFiles::cut(std::uint64_t end) {
+    const std::string path = where(StateFile::Journal);
+    TRY_VOID(open_journal());
+    if (::ftruncate(journal_.get(), static_cast<off_t>(end)) != 0)
+        return not_written("truncate", path);
+    if (::fsync(journal_.get()) != 0) return not_written("sync", path);
+    return {};
+}
+
+}  // namespace vgpu::daemon::adapters

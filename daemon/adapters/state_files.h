@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// StateFiles: StatePort over two files in the state directory. Replacing is write-to-temporary,
+// fsync, rename, fsync of the directory: at every instant, also after a power cut, a file is the
+// old or the new one. Appending is one write and one fdatasync. One call at a time (StateStore sees
+// to that), from any thread.
+#pragma once
+
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/ports/state_port.h"
+
+namespace vgpu::daemon::adapters {
+
+class StateFiles final : public StatePort {
+public:
+    static constexpr std::size_t kMaxBytes = 16u << 20;
+    static constexpr const char* kCheckpointName = "vgpud.state.json";
+    static constexpr const char* kJournalName = "vgpud.journal";
+
+    explicit StateFiles(std::string directory) : directory_(std::move(directory)) {}
+
+    Result<std::optional<std::string>> read(StateFile file) override;
+    Result<> replace(StateFile file, std::string_view content) override;
+    Result<> append(std::uint64_t end, std::string_view bytes) override;
+    Result<> cut(std::uint64_t end) override;
+    [[nodiscard]] std::string where(StateFile file) const override;
+
+private:
+    Result<> open_journal();
+
+    std::string directory_;
+    UniqueFd journal_;  ///< open for writing since the first append
+};
+
+}  // namespace vgpu::daemon::adapters

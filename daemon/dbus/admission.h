@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// Admission: how many changing requests may be under way. Each holds its message until it is
+// answered, which may take as long as polkit asks a person or a scrub lasts; so there are at most
+// kMostPerSender of one caller and kMost in all, the rest is refused at once (TooManyRequests).
+// Used by authorized(); main loop only.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace vgpu::daemon::dbus {
+
+class Admission {
+public:
+    static constexpr std::size_t kMostPerSender = 32;
+    static constexpr std::size_t kMost = 256;
+
+    /// The request is under way as long as the ticket lives; it may outlive the Admission.
+    using Ticket = std::shared_ptr<const void>;
+
+    Result<Ticket> admit(const std::string& sender);
+    [[nodiscard]] std::size_t under_way() const { return counts_->total; }
+
+private:
+    struct Counts {
+        std::map<std::string, std::size_t> by_sender;
+        std::size_t total = 0;
+    };
+    std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+};
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/dbus/job_object.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::daemon::dbus {
+
+namespace {
+
+const InterfaceName kInterface{org::vgpu1::Job_adaptor::INTERFACE_NAME};
+
+std::vector<PropertyName> differences(const JobView& before, const JobView& after) {
+    std::vector<PropertyName> names;
+    if (before.state != after.state) names.emplace_back("State");
+    if (before.progress < after.progress || before.progress > after.progress)
+        names.emplace_back("Progress");
+    if (before.step != after.step) names.emplace_back("Step");
+    if (before.error.has_value() != after.error.has_value() ||
+        (before.error && before.error->cause != after.error->cause)) {
+        names.emplace_back("Error");
+        names.emplace_back("ErrorName");
+    }
+    if (before.plan != after.plan) names.emplace_back("Plan");
+    return names;
+}
+
+}  // namespace
+
+std::string job_path(std::uint32_t id) {
+    return fmt::format("/org/vgpu1/job/{}", id);
+}
+
+JobObject::JobObject(Context& context, JobView view)
+    : AdaptorInterfaces(context.bus, sdbus::ObjectPath{job_path(view.id)}),
+      context_(context),
+      view_(std::move(view)) {
+    registerAdaptor();
+    emitInterfacesAddedSignal({kInterface});
+}
+
+JobObject::~JobObject() {
+    try {
+        emitInterfacesRemovedSignal({kInterface});
+    } catch (const sdbus::Error&) {
+        // the bus is gone, and everybody with it who would have wanted to know
+    }
+    unregisterAdaptor();
+}
+
+void JobObject::show(JobView view) {
+    const std::vector<PropertyName> changed = differences(view_, view);
+    view_ = std::move(view);
+    if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);
+}
+
+void JobObject::Cancel(sdbus::Result<>&& result, SentOptions options) {
+    authorized(
+        context_, current_sender(getObject()), kProvisionAction, std::move(result),
+        [&jobs = context_.jobs, id = view_.id, values = options_of(options)](const Done<>& done) {
+            if (const auto known = OptionReader(values).only({}); !known) return done(known);
+            done(jobs.cancel(id));
+        });
+}
+
+std::string JobObject::Error() {
+    return view_.error ? text_of(*view_.error) : "";
+}
+
+std::string JobObject::ErrorName() {
+    return view_.error ? dbus_name_of(view_.error->id) : "";
+}
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// JobObject: org.vgpu1.Job at /org/vgpu1/job/N. Thin: shows the JobView it was given last. Made and
+// removed by Objects, which follows Jobs.
+#pragma once
+
+#include "daemon/dbus/context.h"
+#include "daemon/service/jobs.h"
+
+#include "vgpu1/job_adaptor.h"
+
+namespace vgpu::daemon::dbus {
+
+std::string job_path(std::uint32_t id);
+
+class JobObject final
+    : public sdbus::AdaptorInterfaces<org::vgpu1::Job_adaptor, sdbus::Properties_adaptor,
+                                      sdbus::ManagedObject_adaptor> {
+public:
+    JobObject(Context& context, JobView view);
+    ~JobObject();
+
+    /// Shows `view` from now on and signals what differs.
+    void show(JobView view);
+
+private:
+    using SentOptions = std::map<std::string, sdbus::Variant>;
+
+    void Cancel(sdbus::Result<>&& result, SentOptions options) override;
+    std::uint32_t Id() override { return view_.id; }
+    std::string Kind() override { return view_.kind; }
+    std::string State() override { return view_.state; }
+    double Progress() override { return view_.progress; }
+    std::string Step() override { return view_.step; }
+    std::string Error() override;
+    std::string ErrorName() override;
+    std::string Plan() override { return view_.plan; }
+
+    Context& context_;
+    JobView view_;
+};
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// LogPort: vgpud's own log as an administrator may turn it at run time, in the words of syslog
+// and systemd. Implemented by adapters/log_control over spdlog; shown on D-Bus as
+// org.freedesktop.LogControl1. Main loop only.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <string>
+
+namespace vgpu::daemon {
+
+class LogPort {
+public:
+    virtual ~LogPort() = default;
+
+    /// emerg, alert, crit, err, warning, notice, info or debug
+    [[nodiscard]] virtual std::string level() const = 0;
+    virtual Result<> set_level(const std::string& level) = 0;
+    /// console, journal or null
+    [[nodiscard]] virtual std::string target() const = 0;
+    virtual Result<> set_target(const std::string& target) = 0;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// What the host knows of those who own VFs: is that process, that virtual machine still there?
+// Asked by GpuModel when it looks for claims that were forgotten; nothing is done to anybody
+// because of the answer. Callable from any thread. Implemented by adapters/owner_watch; tests fake
+// it.
+#pragma once
+
+#include "daemon/ports/process_port.h"
+
+#include <set>
+#include <string>
+
+namespace vgpu::daemon {
+
+class OwnerPort {
+public:
+    virtual ~OwnerPort() = default;
+
+    /// Start time 0: any process with this pid.
+    [[nodiscard]] virtual bool process_exists(const ProcessId& id) const = 0;
+    /// UUIDs (lower case) of the virtual machines that run on this host. Looks at every process.
+    [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+//
+// How an order is found: a model of every GPU is taken from where it is to where it shall be. Each
+// time the first kind of work that is possible now is done: settings and names of a GPU (all at
+// once), a create, a resize, a destroy. Whatever blocks one of them is undone by destroys and
+// shrinks, which are always possible; and what is wanted in the end was checked to fit before, so
+// the work always comes to its end.
+#include "daemon/service/change_plan.h"
+
+#include "daemon/service/plan_fit.h"
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+namespace vgpu::daemon {
+
+namespace {
+
+struct ActionRow {
+    Action action;
+    std::string_view name;
+    Disruption disruption;
+};
+constexpr std::array kActions{ActionRow{Action::Keep, "keep", Disruption::None},
+                              ActionRow{Action::Set, "set", Disruption::None},
+                              ActionRow{Action::Rename, "rename", Disruption::None},
+                              ActionRow{Action::Create, "create", Disruption::None},
+                              ActionRow{Action::Resize, "resize", Disruption::VfRestart},
+                              ActionRow{Action::Destroy, "destroy", Disruption::VfLoss}};
+constexpr std::array<std::string_view, 3> kDisruptions{"none", "vf-restart", "vf-loss"};
+
+const ActionRow& row_of(Action action) {
+    return kActions.at(static_cast<std::size_t>(action));
+}
+
+/// What is still to be done to one GPU.
+struct Work {
+    GpuInventory model;
+    std::vector<Step> changes{};  ///< Set and Rename, made together
+    std::vector<Step> creates{}, resizes{}, destroys{};
+    std::set<std::uint32_t> kept_numbers{};  ///< that names such as "gpu0-vf3" stand for
+
+    [[nodiscard]] std::uint64_t vram_free() const {
+        std::uint64_t used = 0;
+        for (const InventoryVf& vf : model.vfs) used += vf.definition.shape.vram_bytes;
+        return used < model.vram_bytes ? model.vram_bytes - used : 0;
+    }
+    [[nodiscard]] bool has_number(std::uint32_t number) const {
+        return std::any_of(model.vfs.begin(), model.vfs.end(),
+                           [number](const InventoryVf& vf) { return vf.vf == number; });
+    }
+};
+
+std::vector<VfDefinition> definitions_of(const GpuInventory& gpu) {
+    std::vector<VfDefinition> all;
+    for (const InventoryVf& vf : gpu.vfs) all.push_back(vf.definition);
+    return all;
+}
+
+bool can_be_scheduled(const GpuInventory& gpu) {
+    return check_schedule(gpu.settings, definitions_of(gpu)).has_value();
+}
+
+std::string use_of(const InventoryVf& vf) {
+    if (vf.is_attached && !vf.owner.empty())
+        return fmt::format("a client has it open; it belongs to '{}'", vf.owner);
+    if (vf.is_attached) return "a client has it open";
+    return vf.owner.empty() ? "" : fmt::format("it belongs to '{}'", vf.owner);
+}
+
+/// Differences that only a restart of the VF can make, in words.
+std::string shape_differences(const VfShape& from, const VfShape& to) {
+    std::vector<std::string_view> what;
+    if (from.vram_bytes != to.vram_bytes) what.emplace_back("VRAM");
+    if (from.cu_mask != to.cu_mask) what.emplace_back("compute units");
+    if (from.doorbell_pages != to.doorbell_pages) what.emplace_back("doorbell pages");
+    if (from.security != to.security) what.emplace_back("security");
+    return fmt::format("{}", fmt::join(what, ", "));
+}
+
+class Planner {
+public:
+    explicit Planner(const Surroundings& around) : around_(around) {}
+
+    Result<> add(const WantedGpu& wanted, const GpuInventory& gpu);
+    Result<ChangePlan> plan();
+
+private:
+    [[nodiscard]] Result<std::uint32_t> kept_number(const std::string& name,
+                                                    const GpuInventory& gpu) const;
+    Result<> check_name(const std::string& name) const;
+    void want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
+    Result<> want_new(Work& work, const VfDefinition& wanted);
+    bool advance();
+    bool make_changes(Work& work);
+    bool make_create(Work& work);
+    bool make_resize(Work& work);
+    bool make_destroy(Work& work);
+    [[nodiscard]] std::string who_waits() const;
+    void emit(Work& work, const Step& step);
+
+    const Surroundings& around_;
+    std::vector<Work> works_;
+    std::set<std::string> names_;  ///< of all VFs of the models
+    std::vector<Step> kept_, steps_;
+};
+
+/// The VF number that a name such as "gpu0-vf3" stands for; 0 for any other name.
+Result<std::uint32_t> Planner::kept_number(const std::string& name, const GpuInventory& gpu) const {
+    for (const std::string& id : around_.gpus) {
+        const std::string prefix = id + "-vf";
+        if (!name.starts_with(prefix)) continue;
+        std::uint32_t number = 0;
+        const char* const end = name.data() + name.size();
+        const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, number);
+        const bool is_number = error == std::errc{} && stop == end && number > 0;
+        if (id == gpu.id && is_number && number <= gpu.total_vfs &&
+            name == fmt::format("{}{}", prefix, number))
+            return number;
+        return fail(ErrorId::NameTaken,
+                    fmt::format("'{}' is kept for VFs without a name of their own", name));
+    }
+    return std::uint32_t{0};
+}
+
+Result<> Planner::check_name(const std::string& name) const {
+    if (std::find(around_.gpus.begin(), around_.gpus.end(), name) != around_.gpus.end())
+        return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
+    if (const auto other = around_.names.find(name); other != around_.names.end())
+        return fail(ErrorId::NameTaken, fmt::format("'{}' is the name of {}, which this "
+                                                    "configuration says nothing about",
+                                                    name, other->second));
+    return {};
+}
+
+void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
+    const VfDefinition& now = vf.definition;
+    const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now};
+    const auto put = [&step](std::vector<Step>& to, Action action, std::string why) -> Step& {
+        Step one = step;
+        one.action = action;
+        one.to = one.from;
+        one.why = std::move(why);
+        return to.emplace_back(std::move(one));
+    };
+    bool is_same = true;
+    if (wanted.name != now.name) {
+        put(work.changes, Action::Rename, "it was known under its former name").to->name =
+            wanted.name;
+        is_same = false;
+    }
+    // a VF that only has another profile's name is the same VF
+    const bool changes_profile = wanted.profile != now.profile && wanted.shape != now.shape;
+    if (wanted.weight != now.weight || wanted.quantum_us != now.quantum_us || changes_profile) {
+        Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
+        set.to->weight = wanted.weight;
+        set.to->quantum_us = wanted.quantum_us;
+        set.to->profile = wanted.profile;
+        is_same = false;
+    }
+    if (wanted.shape != now.shape) {
+        Step& resize = put(work.resizes, Action::Resize,
+                           fmt::format("{} can only change while its driver is unloaded",
+                                       shape_differences(now.shape, wanted.shape)));
+        resize.to->shape = wanted.shape;
+        resize.in_use = use_of(vf);
+        is_same = false;
+    }
+    if (is_same) put(kept_, Action::Keep, "it is as wanted");
+}
+
+Result<> Planner::want_new(Work& work, const VfDefinition& wanted) {
+    TRY(const std::uint32_t number, kept_number(wanted.name, work.model));
+    if (number > 0) work.kept_numbers.insert(number);
+    work.creates.push_back({.action = Action::Create,
+                            .gpu = work.model.id,
+                            .vf = number,
+                            .to = wanted,
+                            .why = "no VF has this name"});
+    return {};
+}
+
+Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
+    Work work{.model = gpu};
+    GpuSettings settings = gpu.settings;
+    settings.quantum_us = wanted.quantum_us.value_or(settings.quantum_us);
+    settings.max_gap_ms = wanted.max_gap_ms.value_or(settings.max_gap_ms);
+    if (settings != gpu.settings)
+        work.changes.push_back({.action = Action::Set,
+                                .gpu = gpu.id,
+                                .gpu_from = gpu.settings,
+                                .gpu_to = settings,
+                                .why = "takes effect with the next run table"});
+    std::vector<VfDefinition> all;
+    std::set<std::uint32_t> matched;
+    const auto find = [&gpu](const std::string& name) {
+        return std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
+                            [&name](const InventoryVf& vf) { return vf.definition.name == name; });
+    };
+    for (const WantedVf& vf : wanted.vfs) {
+        VfDefinition definition = vf.definition;
+        definition.shape = normalised(definition.shape, gpu);
+        all.push_back(definition);
+        TRY_VOID(check_name(definition.name));
+        auto existing = find(definition.name);
+        if (existing == gpu.vfs.end() && !vf.was.empty()) existing = find(vf.was);
+        if (existing == gpu.vfs.end()) {
+            TRY_VOID(want_new(work, definition));
+            continue;
+        }
+        TRY(const std::uint32_t number, kept_number(definition.name, gpu));
+        if (number > 0 && number != existing->vf)
+            return fail(ErrorId::NameTaken, fmt::format("'{}' is kept for VF {} of {}",
+                                                        definition.name, number, gpu.id));
+        matched.insert(existing->vf);
+        want_existing(work, *existing, definition);
+    }
+    TRY_VOID(check_fit(gpu, settings, all));
+    for (const InventoryVf& vf : gpu.vfs) {
+        names_.insert(vf.definition.name);
+        if (matched.contains(vf.vf) && work.kept_numbers.contains(vf.vf))
+            return fail(ErrorId::NameTaken,
+                        fmt::format("'{}-vf{}' is kept for that VF, which is '{}'", gpu.id, vf.vf,
+                                    vf.definition.name));
+        if (matched.contains(vf.vf)) continue;
+        work.destroys.push_back({.action = Action::Destroy,
+                                 .gpu = gpu.id,
+                                 .vf = vf.vf,
+                                 .from = vf.definition,
+                                 .in_use = use_of(vf),
+                                 .why = "the configuration does not name it"});
+    }
+    works_.push_back(std::move(work));
+    return {};
+}
+
+void Planner::emit(Work& work, const Step& step) {
+    if (step.from) names_.erase(step.from->name);
+    if (step.to) names_.insert(step.to->name);
+    perform(step, work.model);
+    steps_.push_back(step);
+}
+
+/// All settings and names of one GPU, if the schedule and the names allow it now.
+bool Planner::make_changes(Work& work) {
+    if (work.changes.empty()) return false;
+    GpuInventory after = work.model;
+    std::set<std::string> names = names_;
+    for (const Step& step : work.changes) perform(step, after);
+    for (const Step& step : work.changes)
+        if (step.action == Action::Rename) names.erase(step.from->name);
+    for (const Step& step : work.changes)
+        if (step.action == Action::Rename && !names.insert(step.to->name).second) return false;
+    if (!can_be_scheduled(after)) return false;
+    for (const Step& step : work.changes) {
+        perform(step, work.model);
+        steps_.push_back(step);
+    }
+    names_ = std::move(names);
+    work.changes.clear();
+    return true;
+}
+
+bool Planner::make_create(Work& work) {
+    for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
+        Step step = *create;
+        if (step.to->shape.vram_bytes > work.vram_free() || names_.contains(step.to->name))
+            continue;
+        for (std::uint32_t number = 1; step.vf == 0 && number <= work.model.total_vfs; ++number)
+            if (!work.has_number(number) && !work.kept_numbers.contains(number)) step.vf = number;
+        if (step.vf == 0 || work.has_number(step.vf)) continue;
+        GpuInventory after = work.model;
+        perform(step, after);
+        if (!can_be_scheduled(after)) continue;
+        work.creates.erase(create);
+        emit(work, step);
+        return true;
+    }
+    return false;
+}
+
+/// Those that need no more VRAM first.
+bool Planner::make_resize(Work& work) {
+    std::stable_partition(work.resizes.begin(), work.resizes.end(), [](const Step& step) {
+        return step.to->shape.vram_bytes <= step.from->shape.vram_bytes;
+    });
+    for (auto resize = work.resizes.begin(); resize != work.resizes.end(); ++resize) {
+        const std::uint64_t has = resize->from->shape.vram_bytes;
+        if (resize->to->shape.vram_bytes > has + work.vram_free()) continue;
+        const Step step = *resize;
+        work.resizes.erase(resize);
+        perform(step, work.model);
+        steps_.push_back(step);
+        return true;
+    }
+    return false;
+}
+
+/// Something that cannot be done yet.
+std::string Planner::who_waits() const {
+    for (const Work& work : works_) {
+        if (!work.creates.empty()) return fmt::format("'{}'", work.creates.front().to->name);
+        if (!work.resizes.empty()) return fmt::format("'{}'", work.resizes.front().to->name);
+        if (!work.changes.empty()) return fmt::format("the settings of {}", work.model.id);
+    }
+    return "";
+}
+
+bool Planner::make_destroy(Work& work) {
+    if (work.destroys.empty()) return false;
+    Step step = work.destroys.front();
+    work.destroys.erase(work.destroys.begin());
+    if (const std::string waiting = who_waits(); !waiting.empty())
+        step.why += fmt::format("; it makes way for {}", waiting);
+    emit(work, step);
+    return true;
+}
+
+bool Planner::advance() {
+    using Make = bool (Planner::*)(Work&);
+    constexpr std::array<Make, 4> kInOrder{&Planner::make_changes, &Planner::make_create,
+                                           &Planner::make_resize, &Planner::make_destroy};
+    for (const Make make : kInOrder)
+        for (Work& work : works_)
+            if ((this->*make)(work)) return true;
+    return false;
+}
+
+Result<ChangePlan> Planner::plan() {
+    while (advance()) {
+    }
+    if (const std::string waiting = who_waits(); !waiting.empty())
+        return fail(ErrorId::NoSchedule,
+                    fmt::format("no order of steps leads to {} without a moment at which the "
+                                "schedule or the VRAM would not suffice; apply it in two parts",
+                                waiting));
+    ChangePlan result{.label = "", .steps = std::move(kept_)};
+    result.steps.insert(result.steps.end(), std::make_move_iterator(steps_.begin()),
+                        std::make_move_iterator(steps_.end()));
+    return result;
+}
+
+}  // namespace
+
+std::string_view name_of(Action action) {
+    return row_of(action).name;
+}
+
+std::string_view name_of(Disruption disruption) {
+    return kDisruptions.at(static_cast<std::size_t>(disruption));
+}
+
+Disruption disruption_of(Action action) {
+    return row_of(action).disruption;
+}
+
+bool ChangePlan::is_empty() const {
+    return std::all_of(steps.begin(), steps.end(),
+                       [](const Step& step) { return step.action == Action::Keep; });
+}
+
+Disruption ChangePlan::disruption() const {
+    Disruption worst = Disruption::None;
+    for (const Step& step : steps) worst = std::max(worst, disruption_of(step.action));
+    return worst;
+}
+
+std::string target_of(const Step& step) {
+    return step.vf == 0 ? step.gpu : fmt::format("{}/vf{}", step.gpu, step.vf);
+}
+
+Step inverse_of(const Step& step) {
+    Step inverse = step;
+    std::swap(inverse.from, inverse.to);
+    std::swap(inverse.gpu_from, inverse.gpu_to);
+    if (step.action == Action::Create) inverse.action = Action::Destroy;
+    if (step.action == Action::Destroy) inverse.action = Action::Create;
+    return inverse;
+}
+
+void perform(const Step& step, GpuInventory& gpu) {
+    if (step.gpu_to) gpu.settings = *step.gpu_to;
+    if (step.vf == 0 || step.action == Action::Keep) return;
+    const auto at = std::lower_bound(
+        gpu.vfs.begin(), gpu.vfs.end(), step.vf,
+        [](const InventoryVf& vf, std::uint32_t number) { return vf.vf < number; });
+    if (step.action == Action::Create) {
+        gpu.vfs.insert(at, InventoryVf{.vf = step.vf, .definition = *step.to});
+        return;
+    }
+    if (at == gpu.vfs.end() || at->vf != step.vf) return;
+    if (step.action == Action::Destroy) {
+        gpu.vfs.erase(at);
+        return;
+    }
+    VfDefinition& vf = at->definition;
+    if (step.action == Action::Rename) vf.name = step.to->name;
+    if (step.action == Action::Resize) vf.shape = step.to->shape;
+    if (step.action != Action::Set) return;
+    vf.weight = step.to->weight;
+    vf.quantum_us = step.to->quantum_us;
+    vf.profile = step.to->profile;
+}
+
+Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
+                                    std::span<const GpuInventory> gpus,
+                                    const Surroundings& around) {
+    Planner planner(around);
+    for (const WantedGpu& one : wanted) {
+        const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&one](const GpuInventory& other) {
+            return other.id == one.gpu;
+        });
+        if (gpu == gpus.end())
+            return fail(ErrorId::NoSuchGpu, fmt::format("there is no GPU '{}'", one.gpu));
+        TRY_VOID(planner.add(one, *gpu));
+    }
+    return planner.plan();
+}
+
+}  // namespace vgpu::daemon

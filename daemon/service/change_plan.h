@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// ChangePlan: the way from the VFs there are to the VFs a configuration wants, as steps in order.
+// VFs are matched by name (or by WantedVf::was). A step changes its own VF and no other; after each
+// step the schedule is one that can be kept, the VRAM and the VF numbers suffice, and no name is
+// there twice. What loses nothing comes first (set, rename, create), what empties a VF's VRAM later
+// (resize, destroy), earlier only if something else needs its room. VRAM is handed out in scattered
+// units, so only sums matter: there is no fragmentation. Pure; ApplyRun carries plans out.
+#pragma once
+
+#include "daemon/ports/result.h"
+#include "daemon/service/configuration.h"
+#include "daemon/service/gpu_inventory.h"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu::daemon {
+
+enum class Action { Keep, Set, Rename, Create, Resize, Destroy };
+enum class Disruption {
+    None,       ///< nobody notices
+    VfRestart,  ///< the VF's driver must be unloaded; its VRAM comes back empty
+    VfLoss,     ///< the VF is gone, and what was in its VRAM
+};
+
+std::string_view name_of(Action action);
+std::string_view name_of(Disruption disruption);
+Disruption disruption_of(Action action);
+
+struct Step {
+    Action action = Action::Keep;
+    std::string gpu;
+    std::uint32_t vf = 0;  ///< 0: the GPU itself
+    /// Of a VF: as it is, as it is to be. Set is about weight, quantum and profile, Rename about
+    /// the name, Resize about the shape; Create has no `from`, Destroy no `to`.
+    std::optional<VfDefinition> from{}, to{};
+    std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
+    std::string in_use{};  ///< why the step wants force: who has the VF; empty: nobody
+    std::string why{};
+
+    bool operator==(const Step&) const = default;
+};
+
+struct ChangePlan {
+    std::string label;
+    std::vector<Step> steps;  ///< VFs to be kept first
+
+    [[nodiscard]] bool is_empty() const;
+    [[nodiscard]] Disruption disruption() const;  ///< the worst of all steps
+};
+
+/// What else there is on the host: names a VF cannot get.
+struct Surroundings {
+    std::vector<std::string> gpus;             ///< ids of all
+    std::map<std::string, std::string> names;  ///< VFs of GPUs the plan is not about: name, target
+};
+
+/// "gpu0/vf2", "gpu0"
+std::string target_of(const Step& step);
+/// The step that takes `step` back.
+Step inverse_of(const Step& step);
+/// What `step` does to `gpu`, which is the step's.
+void perform(const Step& step, GpuInventory& gpu);
+
+/// `gpus` are those that `wanted` is about, in any order. NoVram, NoFreeVf, NoSchedule and
+/// OutOfRange name the resource, the shortage and what would fit; NameTaken the name.
+Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
+                                    std::span<const GpuInventory> gpus, const Surroundings& around);
+
+/// One JSON document, schema id "vgpu-plan-1" (docs/dbus-api.md).
+std::string encode_change_plan(const ChangePlan& plan);
+
+}  // namespace vgpu::daemon

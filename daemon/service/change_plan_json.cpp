@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// Plans as JSON: what Manager.Plan answers and Job.Plan shows.
+#include "daemon/service/change_plan.h"
+
+#include <nlohmann/json.hpp>
+
+namespace vgpu::daemon {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json scheduling_json(const VfDefinition& vf) {
+    return {{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
+}
+
+Json shape_json(const VfShape& shape) {
+    Json json{{"vram_bytes", shape.vram_bytes},
+              {"cu_mask", shape.cu_mask},
+              {"doorbell_pages", shape.doorbell_pages},
+              {"preempt_timeout_us", shape.security.preempt_timeout_us},
+              {"full_access_timeout_ms", shape.security.full_access_timeout_ms},
+              {"exclusive_full_access", shape.security.is_exclusive_full_access}};
+    for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind)
+        json["guard_" + std::string(kGuardKinds[kind])] = shape.security.guard_limits[kind];
+    return json;
+}
+
+/// The part of a definition that steps of this kind are about.
+Json part_of(Action action, const VfDefinition& vf) {
+    Json json = Json::object();
+    const bool is_all = action == Action::Create || action == Action::Destroy;
+    if (is_all || action == Action::Rename) json["name"] = vf.name;
+    if (is_all || action == Action::Set) json.update(scheduling_json(vf));
+    if (is_all || action == Action::Resize) json.update(shape_json(vf.shape));
+    return json;
+}
+
+Json settings_json(const GpuSettings& settings) {
+    return {{"quantum_us", settings.quantum_us}, {"max_gap_ms", settings.max_gap_ms}};
+}
+
+/// Members that both have and that are the same say nothing.
+void drop_same(Json& from, Json& to) {
+    const Json before = from;
+    for (const auto& [key, value] : before.items()) {
+        if (!to.contains(key) || to.at(key) != value) continue;
+        from.erase(key);
+        to.erase(key);
+    }
+}
+
+Json step_json(const Step& step) {
+    Json from = Json::object(), to = Json::object();
+    if (step.from) from = part_of(step.action, *step.from);
+    if (step.to) to = part_of(step.action, *step.to);
+    if (step.gpu_from) from = settings_json(*step.gpu_from);
+    if (step.gpu_to) to = settings_json(*step.gpu_to);
+    drop_same(from, to);
+    const VfDefinition* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
+    return {{"action", name_of(step.action)},
+            {"target", target_of(step)},
+            {"name", vf != nullptr ? vf->name : ""},
+            {"from", std::move(from)},
+            {"to", std::move(to)},
+            {"disruption", name_of(disruption_of(step.action))},
+            {"in_use", step.in_use},
+            {"why", step.why}};
+}
+
+}  // namespace
+
+std::string encode_change_plan(const ChangePlan& plan) {
+    Json json{{"schema", "vgpu-plan-1"},
+              {"label", plan.label},
+              {"is_empty", plan.is_empty()},
+              {"disruption", name_of(plan.disruption())},
+              {"steps", Json::array()}};
+    for (const Step& step : plan.steps) json["steps"].push_back(step_json(step));
+    return json.dump(2) + "\n";
+}
+
+}  // namespace vgpu::daemon

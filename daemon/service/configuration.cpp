@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/configuration.h"
+
+#include "daemon/service/config.h"
+#include "daemon/service/json_section.h"
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace vgpu::daemon {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kMaxCount = VGPU_PF_MAX_VFS;
+constexpr std::uint32_t kMaxCus = 64;
+constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
+constexpr std::string_view kOff = "off";
+
+struct SizeUnit {
+    std::string_view text;
+    unsigned shift;
+};
+constexpr std::array kSizeUnits{SizeUnit{"GiB", 30}, SizeUnit{"MiB", 20}, SizeUnit{"KiB", 10}};
+
+/// A number in `text` from its first letter to its last.
+std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+    if (error != std::errc{} || end != text.data() + text.size()) return {};
+    return number;
+}
+
+/// Bytes of "256MiB" or "1 GiB".
+std::optional<std::uint64_t> bytes_of(std::string_view text) {
+    for (const SizeUnit& unit : kSizeUnits) {
+        if (!text.ends_with(unit.text)) continue;
+        text.remove_suffix(unit.text.size());
+        if (text.ends_with(' ')) text.remove_suffix(1);
+        const auto number = whole_number(text, 10);
+        if (!number || *number > (UINT64_MAX >> unit.shift)) return {};
+        return *number << unit.shift;
+    }
+    return {};
+}
+
+void read_vram(JsonSection& section, std::uint64_t& to) {
+    const Json* value = section.find("vram");
+    if (value == nullptr) return section.complain("vram", "is missing");
+    std::optional<std::uint64_t> bytes;
+    if (value->is_number_unsigned()) bytes = value->get<std::uint64_t>();
+    if (value->is_string()) bytes = bytes_of(value->get<std::string>());
+    if (!bytes || *bytes == 0 || *bytes > kMaxVramBytes)
+        return section.complain("vram", "wants a number of bytes, or a size such as \"256MiB\"");
+    to = *bytes;
+}
+
+/// A number of units, or a mask of them as "0x0f".
+void read_compute_units(JsonSection& section, std::uint64_t& mask) {
+    const Json* value = section.find("compute_units");
+    if (value == nullptr) return;
+    if (value->is_string()) {
+        const std::string text = value->get<std::string>();
+        const auto bits = text.starts_with("0x")
+                              ? whole_number(std::string_view(text).substr(2), 16)
+                              : std::nullopt;
+        if (bits && *bits != 0) mask = *bits;
+        if (mask == 0) section.complain("compute_units", "wants a mask such as \"0x0f\"");
+        return;
+    }
+    std::uint32_t count = 0;
+    section.number("compute_units", {1, kMaxCus}, count);
+    if (count > 0) mask = count >= kMaxCus ? ~0ull : (1ull << count) - 1;
+}
+
+void read_resources(const Json& json, const std::string& path, Error& error, VfShape& shape) {
+    JsonSection section(json, path, error);
+    section.only({"vram", "doorbell_pages", "compute_units"});
+    read_vram(section, shape.vram_bytes);
+    section.number("doorbell_pages", {1, UINT32_MAX}, shape.doorbell_pages);
+    read_compute_units(section, shape.cu_mask);
+}
+
+/// 0 stands for "the GPU's own".
+void read_quantum(JsonSection& section, std::uint32_t& to) {
+    const Json* value = section.find("quantum_us");
+    if (value != nullptr && *value == 0) return;
+    section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs}, to);
+}
+
+void read_scheduler(const Json& json, const std::string& path, Error& error, Profile& profile) {
+    JsonSection section(json, path, error);
+    section.only({"weight", "quantum_us"});
+    section.number("weight", {scheduler::kMinWeight, scheduler::kMaxWeight}, profile.weight);
+    read_quantum(section, profile.quantum_us);
+}
+
+void read_guard(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
+    JsonSection section(json, path, error);
+    section.only({kGuardKinds[0], kGuardKinds[1], kGuardKinds[2], kGuardKinds[3]});
+    for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind) {
+        const std::string key(kGuardKinds[kind]);
+        const Json* value = section.find(key);
+        if (value != nullptr && *value == std::string(kOff))
+            security.guard_limits[kind] = kGuardOff;
+        else
+            section.number(key, {1, kMaxGuardLimit}, security.guard_limits[kind]);
+    }
+}
+
+void read_security(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
+    JsonSection section(json, path, error);
+    section.only(
+        {"preempt_timeout_us", "full_access_timeout_ms", "exclusive_full_access", "guard"});
+    section.number("preempt_timeout_us", {1, kMaxPreemptTimeoutUs}, security.preempt_timeout_us);
+    section.number("full_access_timeout_ms", {1, kMaxFullAccessTimeoutMs},
+                   security.full_access_timeout_ms);
+    section.flag("exclusive_full_access", security.is_exclusive_full_access);
+    if (const Json* guard = section.find("guard"))
+        read_guard(*guard, section.path_of("guard"), error, security);
+}
+
+Profile profile_of(const Json& json, const std::string& path, Error& error) {
+    Profile profile;
+    JsonSection section(json, path, error);
+    section.only({"resources", "scheduler", "security"});
+    if (const Json* resources = section.find("resources"))
+        read_resources(*resources, section.path_of("resources"), error, profile.shape);
+    else
+        section.complain("resources", "is missing");
+    if (const Json* scheduler = section.find("scheduler"))
+        read_scheduler(*scheduler, section.path_of("scheduler"), error, profile);
+    if (const Json* security = section.find("security"))
+        read_security(*security, section.path_of("security"), error, profile.shape.security);
+    return profile;
+}
+
+std::string replaced(std::string text, std::string_view what, const std::string& by) {
+    for (std::size_t at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
+    return text;
+}
+
+std::string name_of(const std::string& pattern, const std::string& gpu, std::uint32_t n) {
+    return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
+}
+
+void check_pattern(JsonSection& section, const std::string& key, const std::string& pattern,
+                   std::uint32_t count) {
+    if (!is_valid_name(name_of(pattern, "gpu0", count)))
+        section.complain(key,
+                         "wants a name of 1 to 63 letters, digits, '-', '_' or '.', first a "
+                         "letter; in it {n} and {gpu} are replaced");
+    if (count > 1 && pattern.find("{n}") == std::string::npos)
+        section.complain(key, fmt::format("wants {{n}} in it: {} VFs cannot have one name", count));
+}
+
+VfGroup group_of(const Json& json, const std::string& path, Error& error,
+                 const std::map<std::string, Profile>& profiles) {
+    VfGroup group;
+    JsonSection section(json, path, error);
+    section.only({"profile", "count", "name", "was"});
+    section.text("profile", group.profile);
+    section.number("count", {1, kMaxCount}, group.count);
+    section.text("name", group.name);
+    section.text("was", group.was);
+    if (group.profile.empty()) section.complain("profile", "is missing");
+    if (group.name.empty()) section.complain("name", "is missing");
+    if (!profiles.contains(group.profile)) {
+        std::vector<std::string_view> known;
+        for (const auto& [name, profile] : profiles) known.push_back(name);
+        const std::string shown = group.profile.substr(0, 64);
+        section.complain("profile", fmt::format("'{}' is not among the profiles{}", shown,
+                                                did_you_mean(shown, known)));
+    }
+    check_pattern(section, "name", group.name, group.count);
+    if (!group.was.empty()) check_pattern(section, "was", group.was, group.count);
+    return group;
+}
+
+void read_gpu_scheduler(const Json& json, const std::string& path, Error& error, GpuSection& gpu) {
+    JsonSection section(json, path, error);
+    section.only({"quantum_us", "max_gap_ms"});
+    std::uint32_t quantum_us = 0, max_gap_ms = 0;
+    section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs}, quantum_us);
+    section.number("max_gap_ms", {kMinGapMs, kMaxGapMs}, max_gap_ms);
+    if (quantum_us > 0) gpu.quantum_us = quantum_us;
+    if (max_gap_ms > 0) gpu.max_gap_ms = max_gap_ms;
+}
+
+GpuSection gpu_section_of(const Json& json, const std::string& path, Error& error,
+                          const std::map<std::string, Profile>& profiles) {
+    GpuSection gpu;
+    JsonSection section(json, path, error);
+    section.only({"gpu", "scheduler", "vfs"});
+    section.text("gpu", gpu.gpu);
+    if (gpu.gpu.empty()) section.complain("gpu", "is missing");
+    if (const Json* scheduler = section.find("scheduler"))
+        read_gpu_scheduler(*scheduler, section.path_of("scheduler"), error, gpu);
+    const Json* vfs = section.find("vfs");
+    if (vfs == nullptr || !vfs->is_array()) {
+        section.complain("vfs", "wants a list of VFs; [] for none");
+        return gpu;
+    }
+    for (std::size_t i = 0; i < vfs->size(); ++i)
+        gpu.vfs.push_back(
+            group_of((*vfs)[i], section.path_of(fmt::format("vfs/{}", i)), error, profiles));
+    return gpu;
+}
+
+void read_profiles(JsonSection& root, Configuration& to) {
+    const Json* profiles = root.find("profiles");
+    if (profiles == nullptr || !profiles->is_object())
+        return root.complain("profiles", "wants an object of profiles by name");
+    for (const auto& [name, profile] : profiles->items()) {
+        const std::string path = "profiles/" + name.substr(0, 64);
+        if (!is_valid_label(name)) root.complain(path, "is no name for a profile");
+        to.profiles[name] = profile_of(profile, root.path_of(path), root.error());
+    }
+}
+
+void read_configs(JsonSection& root, Configuration& to) {
+    const Json* configs = root.find("configs");
+    if (configs == nullptr || !configs->is_object() || configs->empty())
+        return root.complain("configs", "wants an object of at least one config by label");
+    for (const auto& [label, sections] : configs->items()) {
+        const std::string path = "configs/" + label.substr(0, 64);
+        if (!is_valid_label(label)) root.complain(path, "is no label");
+        if (!sections.is_array()) root.complain(path, "wants a list of GPUs");
+        std::set<std::string> seen;
+        for (std::size_t i = 0; sections.is_array() && i < sections.size(); ++i) {
+            const std::string place = fmt::format("{}/{}", path, i);
+            to.configs[label].push_back(
+                gpu_section_of(sections[i], root.path_of(place), root.error(), to.profiles));
+            if (!seen.insert(to.configs[label].back().gpu).second)
+                root.complain(place + "/gpu", "has two entries; put their VFs into one");
+        }
+        to.configs.try_emplace(label);
+    }
+}
+
+/// nlohmann::json keeps the last of several members of one name: an operator would lose the others.
+class TwiceSeen {
+public:
+    bool note(Json::parse_event_t event, const Json& value) {
+        if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+        if (event == Json::parse_event_t::object_end) keys_.pop_back();
+        if (event != Json::parse_event_t::key) return true;
+        const auto& key = value.get_ref<const std::string&>();
+        if (!keys_.back().insert(key).second && key_.empty()) key_ = key;
+        return true;
+    }
+    [[nodiscard]] const std::string& key() const { return key_; }
+
+private:
+    std::vector<std::set<std::string>> keys_;
+    std::string key_;
+};
+
+/// Throws as nlohmann::json does.
+Result<> parse_into(Json& json, std::string_view text) {
+    constexpr bool kThrows = true, kHasComments = true;
+    TwiceSeen twice;
+    const auto note = [&twice](int, Json::parse_event_t event, const Json& value) {
+        return twice.note(event, value);
+    };
+    json = Json::parse(text, note, kThrows, kHasComments);
+    if (!twice.key().empty())
+        return fail(ErrorId::BadConfiguration,
+                    fmt::format("'{}' is there twice in one object", twice.key().substr(0, 64)));
+    if (!json.is_object()) return fail(ErrorId::BadConfiguration, "the document is no object");
+    return {};
+}
+
+// --- writing
+
+Json vram_json(std::uint64_t bytes) {
+    for (const SizeUnit& unit : kSizeUnits)
+        if (unit.shift >= 20 && bytes % (1ull << unit.shift) == 0)
+            return fmt::format("{}{}", bytes >> unit.shift, unit.text);
+    return bytes;
+}
+
+Json compute_units_json(std::uint64_t mask) {
+    for (std::uint32_t count = 1; count < kMaxCus; ++count)
+        if (mask == (1ull << count) - 1) return count;
+    return fmt::format("{:#x}", mask);
+}
+
+nlohmann::ordered_json security_json(const VfSecurity& security) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    if (security.preempt_timeout_us > 0) json["preempt_timeout_us"] = security.preempt_timeout_us;
+    if (security.full_access_timeout_ms > 0)
+        json["full_access_timeout_ms"] = security.full_access_timeout_ms;
+    if (security.is_exclusive_full_access) json["exclusive_full_access"] = true;
+    for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind) {
+        const std::uint32_t limit = security.guard_limits[kind];
+        const std::string key(kGuardKinds[kind]);
+        if (limit == kGuardOff)
+            json["guard"][key] = kOff;
+        else if (limit > 0)
+            json["guard"][key] = limit;
+    }
+    return json;
+}
+
+nlohmann::ordered_json profile_json(const Profile& profile) {
+    nlohmann::ordered_json json;
+    json["resources"]["vram"] = vram_json(profile.shape.vram_bytes);
+    if (profile.shape.doorbell_pages > 0)
+        json["resources"]["doorbell_pages"] = profile.shape.doorbell_pages;
+    if (profile.shape.cu_mask != 0)
+        json["resources"]["compute_units"] = compute_units_json(profile.shape.cu_mask);
+    json["scheduler"]["weight"] = profile.weight;
+    if (profile.quantum_us > 0) json["scheduler"]["quantum_us"] = profile.quantum_us;
+    auto security = security_json(profile.shape.security);
+    if (!security.empty()) json["security"] = std::move(security);
+    return json;
+}
+
+nlohmann::ordered_json group_json(const VfGroup& group) {
+    nlohmann::ordered_json json{{"profile", group.profile}};
+    if (group.count != 1) json["count"] = group.count;
+    json["name"] = group.name;
+    if (!group.was.empty()) json["was"] = group.was;
+    return json;
+}
+
+nlohmann::ordered_json gpu_json(const GpuSection& gpu) {
+    nlohmann::ordered_json json{{"gpu", gpu.gpu}};
+    if (gpu.quantum_us) json["scheduler"]["quantum_us"] = *gpu.quantum_us;
+    if (gpu.max_gap_ms) json["scheduler"]["max_gap_ms"] = *gpu.max_gap_ms;
+    json["vfs"] = nlohmann::ordered_json::array();
+    for (const VfGroup& group : gpu.vfs) json["vfs"].push_back(group_json(group));
+    return json;
+}
+
+// --- choosing
+
+Result<const std::vector<GpuSection>*> sections_of(const Configuration& configuration,
+                                                   const std::string& label) {
+    const auto& configs = configuration.configs;
+    if (const auto at = configs.find(chosen_label(configuration, label)); at != configs.end())
+        return &at->second;
+    std::vector<std::string_view> known;
+    for (const auto& [name, sections] : configs) known.push_back(name);
+    const std::string shown = label.substr(0, 64);
+    const std::string what =
+        label.empty() ? fmt::format("the document has {} configs", configs.size())
+                      : fmt::format("there is no label '{}'{}", shown, did_you_mean(shown, known));
+    return fail(ErrorId::NoSuchLabel,
+                fmt::format("{}; its labels are {}", what, fmt::join(known, ", ")));
+}
+
+Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std::string> gpus) {
+    const std::vector<std::string_view> known(gpus.begin(), gpus.end());
+    for (const GpuSection& section : sections) {
+        if (section.gpu == "*") continue;
+        if (std::find(gpus.begin(), gpus.end(), section.gpu) != gpus.end()) continue;
+        const std::string shown = section.gpu.substr(0, 64);
+        return fail(ErrorId::NoSuchGpu,
+                    fmt::format("there is no GPU '{}'{}", shown, did_you_mean(shown, known)));
+    }
+    return {};
+}
+
+std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
+                                 const std::string& gpu) {
+    std::vector<WantedVf> vfs;
+    for (const VfGroup& group : section.vfs) {
+        const Profile& profile = configuration.profiles.at(group.profile);
+        for (std::uint32_t n = 1; n <= group.count; ++n)
+            vfs.push_back({.definition = {.name = name_of(group.name, gpu, n),
+                                          .shape = profile.shape,
+                                          .weight = profile.weight,
+                                          .quantum_us = profile.quantum_us,
+                                          .profile = group.profile},
+                           .was = name_of(group.was, gpu, n)});
+    }
+    return vfs;
+}
+
+Result<> check_names(const std::vector<WantedGpu>& wanted) {
+    std::map<std::string, std::string> owners;
+    for (const WantedGpu& gpu : wanted)
+        for (const WantedVf& vf : gpu.vfs) {
+            const std::string& name = vf.definition.name;
+            if (!is_valid_name(name))
+                return fail(ErrorId::InvalidName, fmt::format("'{}' is no name for a VF of {}",
+                                                              name.substr(0, 80), gpu.gpu));
+            if (const auto [at, is_new] = owners.try_emplace(name, gpu.gpu); !is_new)
+                return fail(ErrorId::BadConfiguration,
+                            fmt::format("'{}' is the name of two VFs, of {} and of {}", name,
+                                        at->second, gpu.gpu));
+        }
+    std::set<std::string> former;
+    for (const WantedGpu& gpu : wanted)
+        for (const WantedVf& vf : gpu.vfs) {
+            if (vf.was.empty() || vf.was == vf.definition.name) continue;
+            if (owners.contains(vf.was) || !former.insert(vf.was).second)
+                return fail(ErrorId::BadConfiguration,
+                            fmt::format("'{}' is to be renamed from '{}', which another VF is or "
+                                        "was to be too; rename one after the other",
+                                        vf.definition.name, vf.was));
+        }
+    return {};
+}
+
+}  // namespace
+
+Result<Configuration> parse_configuration(std::string_view text) {
+    if (text.size() > kMaxConfigurationBytes)
+        return fail(ErrorId::BadConfiguration,
+                    fmt::format("the document has {} bytes, at most {} are taken", text.size(),
+                                kMaxConfigurationBytes));
+    try {
+        Json json;
+        TRY_VOID(parse_into(json, text));
+        Error error{.id = ErrorId::BadConfiguration, .cause = ""};
+        Configuration configuration;
+        JsonSection root(json, "", error);
+        root.only({"$schema", "profiles", "configs"});
+        read_profiles(root, configuration);
+        read_configs(root, configuration);
+        if (!error.cause.empty()) return tl::make_unexpected(error);
+        return configuration;
+    } catch (const Json::exception& error) {
+        constexpr std::size_t kShown = 300;
+        return fail(ErrorId::BadConfiguration, std::string(error.what()).substr(0, kShown));
+    }
+}
+
+std::string encode_configuration(const Configuration& configuration) {
+    nlohmann::ordered_json json{{"profiles", nlohmann::ordered_json::object()},
+                                {"configs", nlohmann::ordered_json::object()}};
+    for (const auto& [name, profile] : configuration.profiles)
+        json["profiles"][name] = profile_json(profile);
+    for (const auto& [label, sections] : configuration.configs) {
+        json["configs"][label] = nlohmann::ordered_json::array();
+        for (const GpuSection& section : sections)
+            json["configs"][label].push_back(gpu_json(section));
+    }
+    return json.dump(2) + "\n";
+}
+
+bool is_valid_label(std::string_view label) {
+    const bool has_start =
+        !label.empty() && std::isalnum(static_cast<unsigned char>(label[0])) != 0;
+    return has_start && is_valid_name("a" + std::string(label));
+}
+
+std::string chosen_label(const Configuration& configuration, const std::string& label) {
+    const bool is_only_one = label.empty() && configuration.configs.size() == 1;
+    return is_only_one ? configuration.configs.begin()->first : label;
+}
+
+Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
+                                    std::span<const std::string> gpus) {
+    TRY(const std::vector<GpuSection>* sections, sections_of(configuration, label));
+    TRY_VOID(check_gpus(*sections, gpus));
+    std::vector<WantedGpu> wanted;
+    for (const std::string& gpu : gpus) {
+        const auto named = std::find_if(sections->begin(), sections->end(),
+                                        [&](const GpuSection& one) { return one.gpu == gpu; });
+        const auto general = std::find_if(sections->begin(), sections->end(),
+                                          [](const GpuSection& one) { return one.gpu == "*"; });
+        const auto section = named != sections->end() ? named : general;
+        if (section == sections->end()) continue;
+        wanted.push_back({.gpu = gpu,
+                          .quantum_us = section->quantum_us,
+                          .max_gap_ms = section->max_gap_ms,
+                          .vfs = wanted_vfs(configuration, *section, gpu)});
+    }
+    TRY_VOID(check_names(wanted));
+    return wanted;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// Configuration: what an operator wants of the GPUs, as one document (JSON with comments,
+// schemas/vgpu-config.schema.json, docs/profiles.md): profiles, and under labels which VFs of which
+// profile each GPU is to have. parse_configuration() checks the document by itself, want() one
+// label of it against the GPUs there are; plans are made from what want() returns.
+// encode_configuration() writes a document that reads back the same. Pure.
+#pragma once
+
+#include "daemon/service/gpu_inventory.h"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu::daemon {
+
+struct Profile {
+    VfShape shape{};
+    std::uint32_t weight = scheduler::kDefaultWeight;
+    std::uint32_t quantum_us = 0;  ///< 0: the GPU's
+
+    bool operator==(const Profile&) const = default;
+};
+
+/// `count` VFs of one profile; "{n}" in the names is 1..count, "{gpu}" the GPU.
+struct VfGroup {
+    std::string profile;
+    std::uint32_t count = 1;
+    std::string name;
+    std::string was{};  ///< the name under which it may still be there; may be empty
+
+    bool operator==(const VfGroup&) const = default;
+};
+
+struct GpuSection {
+    std::string gpu;  ///< "*": all that have no section of their own
+    std::optional<std::uint32_t> quantum_us{};
+    std::optional<std::uint32_t> max_gap_ms{};
+    std::vector<VfGroup> vfs{};
+
+    bool operator==(const GpuSection&) const = default;
+};
+
+struct Configuration {
+    std::map<std::string, Profile> profiles;
+    std::map<std::string, std::vector<GpuSection>> configs;
+
+    bool operator==(const Configuration&) const = default;
+};
+
+struct WantedVf {
+    VfDefinition definition{};  ///< without UUID
+    std::string was{};
+
+    bool operator==(const WantedVf&) const = default;
+};
+
+struct WantedGpu {
+    std::string gpu;
+    std::optional<std::uint32_t> quantum_us{};
+    std::optional<std::uint32_t> max_gap_ms{};
+    std::vector<WantedVf> vfs{};
+
+    bool operator==(const WantedGpu&) const = default;
+};
+
+/// A document may come from anybody who may speak on the bus.
+inline constexpr std::size_t kMaxConfigurationBytes = 1u << 20;
+
+/// BadConfiguration with the path of the first mistake.
+Result<Configuration> parse_configuration(std::string_view text);
+std::string encode_configuration(const Configuration& configuration);
+
+/// What the config `label` ("": the only one) wants of the GPUs `gpus`. NoSuchLabel, NoSuchGpu,
+/// or BadConfiguration if a name would be given twice.
+Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
+                                    std::span<const std::string> gpus);
+/// Labels and names of profiles: 1 to 62 of [A-Za-z0-9._-], first a letter or digit.
+bool is_valid_label(std::string_view label);
+/// The label that want() would take, for messages.
+std::string chosen_label(const Configuration& configuration, const std::string& label);
+
+}  // namespace vgpu::daemon

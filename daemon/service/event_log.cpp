@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/event_log.h"
+
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+void EventLog::add(const Notice& notice, std::uint64_t time_us) {
+    kept_.push_back({.seq = ++count_,
+                     .time_us = time_us,
+                     .gpu = notice.gpu,
+                     .vf = notice.vf,
+                     .kind = std::string(notice.kind),
+                     .text = notice.text.substr(0, kMaxText)});
+    if (kept_.size() > kKept) kept_.pop_front();
+}
+
+std::vector<LoggedEvent> EventLog::since(std::uint64_t after, std::size_t most) const {
+    const auto is_new = [after](const LoggedEvent& event) { return event.seq > after; };
+    auto first = std::find_if(kept_.begin(), kept_.end(), is_new);
+    const auto found = static_cast<std::size_t>(kept_.end() - first);
+    if (found > most) first += static_cast<std::ptrdiff_t>(found - most);
+    return {first, kept_.end()};
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// EventLog: the last kKept notices with a number and the time at which they were said, for those
+// who were not listening: `vgpuctl events`, the bug report. Numbers begin at 1 with each vgpud and
+// have no gaps, so a reader knows what it missed. Bounded in events and in bytes of each. Main loop
+// only: main.cpp adds, the D-Bus layer reads.
+#pragma once
+
+#include "daemon/service/views.h"
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon {
+
+struct LoggedEvent {
+    std::uint64_t seq = 0;
+    std::uint64_t time_us = 0;  ///< since 1970, CLOCK_REALTIME
+    std::string gpu;
+    std::uint32_t vf = 0;  ///< 0: the GPU itself
+    std::string kind, text;
+
+    bool operator==(const LoggedEvent&) const = default;
+};
+
+class EventLog {
+public:
+    static constexpr std::size_t kKept = 512;
+    static constexpr std::size_t kMaxText = 1024;
+
+    void add(const Notice& notice, std::uint64_t time_us);
+    /// Those with a number above `after`, oldest first; if they are more than `most`, the newest.
+    [[nodiscard]] std::vector<LoggedEvent> since(std::uint64_t after, std::size_t most) const;
+    /// Events since the start.
+    [[nodiscard]] std::uint64_t count() const { return count_; }
+
+private:
+    std::deque<LoggedEvent> kept_;
+    std::uint64_t count_ = 0;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: what plans need to be carried out: an inventory, many settings in one durable step, and
+// a VF that gets another shape. A VF's way to another shape: record durable (VfRecord::next),
+// RELEASE, scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. A VF that was never
+// released keeps its old shape; one that was gets the new one, or the old one if the PF core
+// refuses; so a vgpud that dies anywhere in between leaves the one or the other.
+#include "daemon/service/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+std::uint64_t all_cus(const vgpu_pf_info& info) {
+    return info.cu_count >= 64 ? ~0ull : (1ull << info.cu_count) - 1;
+}
+
+VfShape normalised(VfShape shape, const vgpu_pf_info& info) {
+    if (shape.cu_mask == all_cus(info)) shape.cu_mask = 0;
+    if (shape.doorbell_pages == info.doorbell_pages) shape.doorbell_pages = 0;
+    return shape;
+}
+
+InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const vgpu_pf_info& info) {
+    return {.vf = record.vf,
+            .definition = {.name = record.name,
+                           .uuid = record.uuid,
+                           .shape = normalised(shape_of(record), info),
+                           .weight = record.weight,
+                           .quantum_us = record.quantum_us,
+                           .profile = record.profile},
+            .is_attached = live.attached != 0,
+            .owner = record.owner.name};
+}
+
+}  // namespace
+
+Result<GpuInventory> GpuModel::inventory() {
+    TRY_VOID(usable());
+    TRY(info_, ports_.pf->get_info());
+    for (const std::uint32_t vf : vfs()) refresh(vf);
+    TRY_VOID(usable());
+    const GpuRecord record = ports_.store.gpu(id_);
+    GpuInventory all{
+        .id = id_,
+        .vram_bytes = info_.vram_free_bytes,
+        .vram_unit_bytes = std::max<std::uint64_t>(1, info_.vram_unit_bytes),
+        .vram_most_bytes = info_.vram_aperture_bytes,
+        .total_vfs = info_.total_vfs,
+        .doorbell_pages = info_.doorbell_pages,
+        .cu_count = info_.cu_count,
+        .settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms}};
+    for (const auto& [vf, live] : live_) {
+        all.vram_bytes += live.vram_bytes;
+        all.is_scrubbing = all.is_scrubbing || live.state == VGPU_PF_VF_SCRUBBING;
+        const auto known = record.vfs.find(vf);
+        if (known == record.vfs.end() || known->second.is_releasing) continue;
+        VfRecord defined = known->second;
+        if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
+        all.vfs.push_back(inventory_of(defined, live, info_));
+    }
+    return all;
+}
+
+Result<> GpuModel::configure(const Settings& settings) {
+    TRY_VOID(usable());
+    GpuRecord record = ports_.store.gpu(id_);
+    if (settings.gpu.quantum_us) record.quantum_us = *settings.gpu.quantum_us;
+    if (settings.gpu.max_gap_ms) record.max_gap_ms = *settings.gpu.max_gap_ms;
+    for (const auto& [vf, change] : settings.vfs) {
+        TRY_VOID(known(vf));
+        TRY_VOID(defined_here(vf));
+        apply_change(record.vfs.try_emplace(vf, shown_.at(vf)).first->second, change);
+    }
+    TRY_VOID(admit(record));
+    TRY_VOID(ports_.store.commit(id_, record));
+    for (const auto& [vf, change] : settings.vfs) shown_[vf] = record.vfs.at(vf);
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
+    if (change.name) record.name = *change.name;
+    if (change.weight) record.weight = *change.weight;
+    if (change.quantum_us) record.quantum_us = *change.quantum_us;
+    if (change.profile) record.profile = *change.profile;
+}
+
+Result<> GpuModel::check_shape(const VfShape& shape) const {
+    CreateRequest request;
+    request.vram_bytes = shape.vram_bytes;
+    request.cu_mask = shape.cu_mask;
+    request.doorbell_pages = shape.doorbell_pages;
+    TRY_VOID(check_engine(request));
+    if (shape.vram_bytes > 0 && shape.vram_bytes % info_.vram_unit_bytes == 0 &&
+        shape.vram_bytes <= info_.vram_aperture_bytes)
+        return {};
+    return fail(
+        ErrorId::OutOfRange,
+        fmt::format("VRAM of {} is no multiple of {} up to {}", size_text(shape.vram_bytes),
+                    size_text(info_.vram_unit_bytes), size_text(info_.vram_aperture_bytes)));
+}
+
+/// A VF on its way already is only told where to.
+Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) {
+    TRY_VOID(usable());
+    TRY_VOID(known(vf));
+    refresh(vf);
+    TRY_VOID(known(vf));
+    TRY_VOID(check_shape(shape));
+    TRY_VOID(defined_here(vf));
+    TRY_VOID(check_owner(vf, "resize", force, ""));
+    const vgpu_pf_vf live = live_.at(vf);
+    if (live.state == VGPU_PF_VF_ABSENT) return redefine(vf, shape);
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord after = before;
+    VfRecord& record = after.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    const bool is_under_way = live.state == VGPU_PF_VF_SCRUBBING && record.next.has_value();
+    if (live.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
+        return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
+    if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
+    record.next = VfNext{.shape = shape, .replaces = live.generation};
+    TRY_VOID(ports_.store.commit(id_, after));
+    shown_[vf] = record;
+    if (is_under_way) return {};
+    if (const auto released = ports_.pf->release(vf, live.generation); !released) {
+        watch_loss(released);
+        undo_reshape(vf, before);
+        return tl::make_unexpected(
+            Error{released.error().id,
+                  fmt::format("{}/vf{}: resize refused: {}", id_, vf, released.error().cause)});
+    }
+    refresh(vf);
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+/// A PF core that was lost may still have released it: then `next` says what is to be done.
+void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
+    if (!ports_.pf->is_connected()) return;
+    shown_[vf].next.reset();
+    if (const auto undone = ports_.store.commit(id_, before); !undone)
+        say(vf, "record-left", undone.error().cause);
+}
+
+/// Gives a VF that is ABSENT the shape its record is on the way to, or else the one it had.
+Result<> GpuModel::finish_reshape(std::uint32_t vf) {
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord old_one = record.vfs.at(vf);
+    old_one.next.reset();
+    VfRecord new_one = old_one;
+    set_shape(new_one, record.vfs.at(vf).next->shape);
+    forget(vf);
+    auto made = provision(new_one);
+    if (!made && !ports_.pf->is_connected()) return made;
+    if (made) {
+        record.vfs[vf] = new_one;
+    } else {
+        record.vfs[vf] = old_one;
+        say(vf, "not-resized",
+            fmt::format("'{}' could not be given {}: {}", new_one.name,
+                        size_text(new_one.vram_bytes), made.error().cause));
+        made = restore_vf(old_one);
+    }
+    refresh_members(ports_.clock.now());
+    TRY_VOID(ports_.store.commit(id_, record));
+    return made;
+}
+
+/// A VF that was on its way to another shape when its vgpud died, and is in service now: if its
+/// generation is the one that was to go, it never went; else it came back, in one of the two
+/// shapes.
+void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) {
+    if (!record.next) return;
+    const VfNext next = *record.next;
+    record.next.reset();
+    if (live.generation == next.replaces || live.vram_bytes != next.shape.vram_bytes) return;
+    set_shape(record, next.shape);
+}
+
+}  // namespace vgpu::daemon

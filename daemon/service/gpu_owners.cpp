@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: who VFs belong to. The rules are in ownership.h; here they are made durable, shown, and
+// held against what the host knows of the owners.
+#include "daemon/service/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// Who is there at one moment; the virtual machines are looked for once, if at all.
+class Present {
+public:
+    explicit Present(const OwnerPort* owners) : owners_(owners) {}
+
+    /// Nothing if that cannot be told of such an owner.
+    std::optional<bool> has(std::string_view owner) {
+        if (owners_ == nullptr) return {};
+        const OwnerForm form = form_of(owner);
+        if (const auto* process = std::get_if<ProcessId>(&form))
+            return owners_->process_exists(*process);
+        const auto* domain = std::get_if<DomainOwner>(&form);
+        if (domain == nullptr) return {};
+        if (!domains_) domains_ = owners_->running_domains();
+        return domains_->contains(domain->uuid);
+    }
+
+private:
+    const OwnerPort* owners_;
+    std::optional<std::set<std::string>> domains_;
+};
+
+}  // namespace
+
+std::string GpuModel::name_text(std::uint32_t vf) const {
+    return fmt::format("{}/vf{} ('{}')", id_, vf, shown_.at(vf).name);
+}
+
+Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& request) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(known(vf));
+    TRY_VOID(in_service(vf));
+    TRY_VOID(defined_here(vf));
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    if (one.is_releasing)
+        return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", name_text(vf)));
+    TRY(one.owner, daemon::claim(one.owner, request,
+                                 {.target = name_text(vf),
+                                  .now = ports_.clock.unix_time(),
+                                  .is_attached = live_.at(vf).attached != 0,
+                                  .next_generation = record.claims + 1}));
+    record.claims = std::max(record.claims, one.owner.generation);
+    TRY_VOID(ports_.store.commit(id_, record));
+    if (shown_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
+    shown_[vf] = one;
+    look_at_owner(vf, one.owner, {}, ports_.clock.now());
+    return one.owner.generation;
+}
+
+Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(known(vf));
+    TRY_VOID(check_owner_name(owner));
+    GpuRecord record = ports_.store.gpu(id_);
+    const auto one = record.vfs.find(vf);
+    if (one == record.vfs.end()) return {};
+    TRY_VOID(check_release(one->second.owner, owner, generation, name_text(vf)));
+    one->second.owner = {};
+    TRY_VOID(ports_.store.commit(id_, record));
+    if (shown_.at(vf).uuid == one->second.uuid) shown_[vf] = one->second;
+    look_at_owner(vf, {}, {}, ports_.clock.now());
+    return {};
+}
+
+/// What would end what the owner computes wants the owner's name, or force.
+Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
+                               const std::string& by) const {
+    const OwnerRecord& owner = shown_.at(vf).owner;
+    if (owner.name.empty() || owner.name == by || force == Force::Yes) return {};
+    if (is_expired(owner, ports_.clock.unix_time())) return {};
+    return fail(ErrorId::Claimed,
+                fmt::format("{} belongs to {}; {} it in its name (option 'owner') or with option "
+                            "'force'",
+                            name_text(vf), claim_text(owner), verb));
+}
+
+void GpuModel::look_for_orphans(Nanoseconds now) {
+    if (now < owners_at_) return;
+    owners_at_ = now + kOwnerCheck;
+    Present present(ports_.owners);
+    for (const auto& [vf, record] : shown_)
+        look_at_owner(vf, record.owner, present.has(record.owner.name), now);
+}
+
+void GpuModel::look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
+                             Nanoseconds now) {
+    const auto live = live_.find(vf);
+    const bool is_attached = live != live_.end() && live->second.attached != 0;
+    if (is_attached || owner.name.empty()) unattached_since_.erase(vf);
+    const Nanoseconds since = is_attached || owner.name.empty()
+                                  ? now
+                                  : unattached_since_.try_emplace(vf, now).first->second;
+    const std::string cause = orphan_cause(
+        owner, {.now = ports_.clock.unix_time(),
+                .is_attached = is_attached,
+                .unattached_for = std::chrono::duration_cast<std::chrono::seconds>(now - since),
+                .exists = exists});
+    std::string& known_cause = orphans_[vf];
+    if (cause == known_cause) return;
+    known_cause = cause;
+    if (!cause.empty()) say(vf, "orphan", cause);
+}
+
+}  // namespace vgpu::daemon

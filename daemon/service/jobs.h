@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// Jobs: what takes longer than a call, one after the other, and what can be asked about
+// configurations. A job is an ApplyRun with a number; it belongs to vgpud, not to its caller, who
+// may leave. Jobs that are over stay readable for kKeepFor, the newest kKeepMost of them. Runs in
+// the main loop, which calls step() in every turn; the D-Bus layer shows list() and signals
+// take_news().
+#pragma once
+
+#include "daemon/service/apply_run.h"
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon {
+
+struct JobView {
+    std::uint32_t id = 0;
+    std::string kind;
+    std::string state;  ///< waiting | running | rolling-back | done | failed | cancelled
+    double progress = 0;
+    std::string step;
+    std::optional<Error> error;
+    std::string plan;  ///< as Manager.Plan writes it; empty until it is made
+};
+
+/// A job came, or was over with `result` (its last state).
+struct JobNews {
+    std::uint32_t id = 0;
+    std::string result;  ///< empty: it came
+};
+
+class Jobs {
+public:
+    static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
+    static constexpr std::size_t kKeepMost = 32;
+    static constexpr std::size_t kMostWaiting = 8;
+    /// Between two looks at what a job waits for.
+    static constexpr Nanoseconds kLook = std::chrono::milliseconds(20);
+
+    Jobs(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
+
+    // --- questions; options are those of the D-Bus method
+    void plan(const std::string& document, const Options& options, const Done<std::string>& done);
+    void export_document(const Options& options, const Done<std::string>& done);
+    void automatic_document(const Options& options, const Done<std::string>& done);
+
+    // --- jobs
+    /// The number of the new job; the job itself may still fail.
+    Result<std::uint32_t> apply(const std::string& document, const Options& options);
+    /// WrongState if it is over already.
+    Result<> cancel(std::uint32_t id);
+    /// Those that wait, the one that runs, those that are over and kept; by number.
+    [[nodiscard]] std::vector<JobView> list() const;
+
+    void step();
+    /// When step() wants to be called if nothing else happens; nothing: it does not.
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const;
+    /// Something that list() or take_news() tells may have changed.
+    [[nodiscard]] bool has_news() const { return !news_.empty() || active() != nullptr; }
+    std::vector<JobNews> take_news();
+
+private:
+    struct Job {
+        std::uint32_t id = 0;
+        std::unique_ptr<ApplyRun> run;
+        Nanoseconds ended_at{0};
+        bool is_begun = false;
+        bool is_told = false;  ///< that it is over
+    };
+
+    [[nodiscard]] std::vector<std::string> gpu_ids() const;
+    [[nodiscard]] Result<std::vector<std::string>> gpus_of(const Options& options) const;
+    Result<> start_plan(const std::string& document, const Options& options,
+                        const Done<std::string>& done);
+    void write_document(const std::vector<std::string>& gpus, const Done<std::string>& done,
+                        std::function<Configuration(const std::vector<GpuInventory>&)> write);
+    [[nodiscard]] Job* active() const;
+    void forget_old();
+    [[nodiscard]] static JobView view_of(const Job& job);
+
+    Manager& manager_;
+    const Clock& clock_;
+    std::uint32_t last_id_ = 0;
+    std::deque<std::unique_ptr<Job>> jobs_;  ///< by number
+    std::vector<JobNews> news_;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// JsonSection: one JSON object of a document that a person wrote, being read. It knows its path in
+// the document and remembers the first mistake of the whole document, named with that path; what is
+// wrong is left at its default, so that reading goes on without a check at every value. Used by
+// parse_config() and parse_configuration().
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu::daemon {
+
+struct Bounds {
+    std::uint32_t least;
+    std::uint32_t most;
+};
+
+class JsonSection {
+public:
+    /// `error` has the id that a mistake gets, and no cause while there is none.
+    JsonSection(const nlohmann::json& json, std::string path, Error& error);
+
+    /// Every key must be one of `known`.
+    void only(std::initializer_list<std::string_view> known);
+    void number(const std::string& key, Bounds bounds, std::uint32_t& to);
+    void text(const std::string& key, std::string& to);
+    void flag(const std::string& key, bool& to);
+    void texts(const std::string& key, std::vector<std::string>& to);
+
+    /// Null if it is not there.
+    [[nodiscard]] const nlohmann::json* find(const std::string& key) const;
+    [[nodiscard]] std::string path_of(const std::string& key) const { return path_ + "/" + key; }
+    /// Remembers the mistake `what` of `key` ("": of the object), if it is the first.
+    void complain(const std::string& key, const std::string& what);
+    [[nodiscard]] Error& error() const { return error_; }
+
+private:
+    const nlohmann::json& json_;
+    std::string path_;
+    Error& error_;
+};
+
+}  // namespace vgpu::daemon

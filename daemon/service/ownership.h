@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// Who a VF belongs to. A claim gives a VF to an owner (a VM, a job, a person: any word) and has a
+// generation that no other claim of that GPU ever has, so that a release that comes late cannot
+// touch the next owner. Pure rules over values: the record is part of VfRecord and durable, the
+// time and the facts about the world are handed in. Called by GpuModel.
+#pragma once
+
+#include "daemon/ports/process_port.h"
+#include "daemon/ports/result.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace vgpu::daemon {
+
+/// Since 1970: leases outlive a reboot, CLOCK_MONOTONIC does not.
+using UnixTime = std::chrono::seconds;
+
+/// A claim that is in force, or nobody's.
+struct OwnerRecord {
+    std::string name{};            ///< empty: nobody
+    std::uint64_t generation = 0;  ///< 0: nobody
+    std::uint32_t lease_s = 0;     ///< 0: until it is released
+    UnixTime since{0};
+    UnixTime expires{0};  ///< 0: never
+
+    bool operator==(const OwnerRecord&) const = default;
+};
+
+struct ClaimRequest {
+    std::string owner;
+    /// Only if this is the claim in force; 0: only if there is none.
+    std::optional<std::uint64_t> generation{};
+    std::uint32_t lease_s = 0;
+};
+
+/// What a claim is decided by besides the one in force.
+struct ClaimFacts {
+    std::string target;  ///< "gpu0/vf3 ('train')", for messages
+    UnixTime now{0};
+    bool is_attached = false;
+    std::uint64_t next_generation = 0;  ///< for a claim that begins
+};
+
+inline constexpr std::uint32_t kMaxLeaseS = 366 * 24 * 3600;
+/// Before that a consumer may still be on its way.
+inline constexpr std::chrono::seconds kOwnerGrace{60};
+/// A claimed VF that nobody has open for that long is looked at.
+inline constexpr std::chrono::hours kLongUnattached{1};
+
+/// 1 to 128 printable ASCII characters without blanks, quotes and backslashes.
+[[nodiscard]] Result<> check_owner_name(std::string_view owner);
+
+[[nodiscard]] bool is_expired(const OwnerRecord& owner, UnixTime now);
+
+/// "'libvirt:…' (claim 5)"
+[[nodiscard]] std::string claim_text(const OwnerRecord& owner);
+
+/// The claim in force afterwards. The owner itself renews its lease and keeps its generation;
+/// another one is refused (Claimed) unless the lease is over and nobody has the VF open.
+[[nodiscard]] Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request,
+                                        const ClaimFacts& facts);
+
+/// Success if the claim may end or there is none; Claimed or StaleClaim if it is another's.
+[[nodiscard]] Result<> check_release(const OwnerRecord& before, std::string_view owner,
+                                     std::uint64_t generation, std::string_view target);
+
+/// What stands behind an owner's name, where that can be told.
+struct DomainOwner {
+    std::string uuid;
+};
+struct OtherOwner {};
+using OwnerForm = std::variant<OtherOwner, ProcessId, DomainOwner>;
+
+/// "pid:N" or "pid:N:START" (clock ticks since boot): a process. A UUID, alone or after "domain:"
+/// or "libvirt:": a virtual machine.
+[[nodiscard]] OwnerForm form_of(std::string_view owner);
+
+struct OrphanFacts {
+    UnixTime now{0};
+    bool is_attached = false;
+    std::chrono::seconds unattached_for{0};  ///< as far as this vgpud knows
+    std::optional<bool> exists{};            ///< nothing: that cannot be told
+};
+
+/// Why the claim looks forgotten; empty if it does not. Nothing is done about it here.
+[[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/plan_fit.h"
+
+#include "daemon/service/gpu_schedule.h"
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace vgpu::daemon {
+
+namespace {
+
+std::uint64_t all_cus(const GpuInventory& gpu) {
+    return gpu.cu_count >= 64 ? ~0ull : (1ull << gpu.cu_count) - 1;
+}
+
+std::string words_for(const VfDefinition& vf) {
+    return vf.profile.empty() ? fmt::format("'{}'", vf.name)
+                              : fmt::format("'{}' (profile '{}')", vf.name, vf.profile);
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+/// "96 MiB or 112 MiB"
+std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_t most) {
+    const std::uint64_t above = round_up(bytes, unit);
+    const std::uint64_t below = above - unit;
+    if (below == 0) return size_text(above);
+    if (above > most) return size_text(below);
+    return fmt::format("{} or {}", size_text(below), size_text(above));
+}
+
+Result<> check_shape(const GpuInventory& gpu, const VfDefinition& vf) {
+    const std::uint64_t vram = vf.shape.vram_bytes;
+    if (vram == 0 || vram % gpu.vram_unit_bytes != 0)
+        return fail(
+            ErrorId::OutOfRange,
+            fmt::format("{}: VRAM: {} wanted for {} is no multiple of {}; {} would fit", gpu.id,
+                        size_text(vram), words_for(vf), size_text(gpu.vram_unit_bytes),
+                        multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_most_bytes)));
+    if (vram > gpu.vram_most_bytes)
+        return fail(
+            ErrorId::NoVram,
+            fmt::format("{}: VRAM: {} wanted for {}, but one VF can have at most {} (its "
+                        "BAR0), short by {}",
+                        gpu.id, size_text(vram), words_for(vf), size_text(gpu.vram_most_bytes),
+                        size_text(vram - gpu.vram_most_bytes)));
+    if (vf.shape.doorbell_pages > gpu.doorbell_pages)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("{}: doorbell pages: {} wanted for {}, but one VF can have at most "
+                                "{}, short by {}",
+                                gpu.id, vf.shape.doorbell_pages, words_for(vf), gpu.doorbell_pages,
+                                vf.shape.doorbell_pages - gpu.doorbell_pages));
+    if ((vf.shape.cu_mask & ~all_cus(gpu)) != 0)
+        return fail(
+            ErrorId::OutOfRange,
+            fmt::format("{}: compute units: mask {:#x} wanted for {}, but there are {} "
+                        "(mask {:#x})",
+                        gpu.id, vf.shape.cu_mask, words_for(vf), gpu.cu_count, all_cus(gpu)));
+    return {};
+}
+
+/// One VF whose VRAM alone makes up for the shortage, the smallest such; else how many it takes.
+std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t shortage) {
+    std::vector<const VfDefinition*> by_size;
+    for (const VfDefinition& vf : vfs) by_size.push_back(&vf);
+    std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
+        return a->shape.vram_bytes < b->shape.vram_bytes;
+    });
+    for (const VfDefinition* vf : by_size)
+        if (vf->shape.vram_bytes >= shortage)
+            return fmt::format("leave out '{}' ({})", vf->name, size_text(vf->shape.vram_bytes));
+    std::uint64_t freed = 0;
+    std::vector<std::string> names;
+    for (auto vf = by_size.rbegin(); vf != by_size.rend() && freed < shortage; ++vf) {
+        freed += (*vf)->shape.vram_bytes;
+        names.push_back(fmt::format("'{}'", (*vf)->name));
+    }
+    return fmt::format("leave out {}", fmt::join(names, ", "));
+}
+
+/// The VFs that have most, all of one size, made smaller by the shortage; empty if that is no way.
+std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfDefinition> vfs,
+                           std::uint64_t shortage) {
+    std::map<std::uint64_t, std::uint64_t> count_by_size;
+    for (const VfDefinition& vf : vfs) ++count_by_size[vf.shape.vram_bytes];
+    const auto most = std::max_element(
+        count_by_size.begin(), count_by_size.end(),
+        [](const auto& a, const auto& b) { return a.first * a.second < b.first * b.second; });
+    const auto [size, count] = *most;
+    const std::uint64_t less = round_up((shortage + count - 1) / count, gpu.vram_unit_bytes);
+    if (less >= size) return "";
+    return count == 1 ? fmt::format(", or shrink the VF of {} by {} to {}", size_text(size),
+                                    size_text(less), size_text(size - less))
+                      : fmt::format(", or shrink the {} VFs of {} by {} each to {}", count,
+                                    size_text(size), size_text(less), size_text(size - less));
+}
+
+Result<> check_sums(const GpuInventory& gpu, std::span<const VfDefinition> vfs) {
+    if (vfs.size() > gpu.total_vfs)
+        return fail(ErrorId::NoFreeVf,
+                    fmt::format("{}: VF numbers: {} VFs wanted, {} exist, short by {}; leave out "
+                                "that many",
+                                gpu.id, vfs.size(), gpu.total_vfs, vfs.size() - gpu.total_vfs));
+    const std::uint64_t wanted = std::accumulate(
+        vfs.begin(), vfs.end(), std::uint64_t{0},
+        [](std::uint64_t sum, const VfDefinition& vf) { return sum + vf.shape.vram_bytes; });
+    if (wanted <= gpu.vram_bytes) return {};
+    const std::uint64_t shortage = wanted - gpu.vram_bytes;
+    return fail(
+        ErrorId::NoVram,
+        fmt::format("{}: VRAM: {} wanted by {} VFs, {} there for VFs, short by {}; {}{}", gpu.id,
+                    size_text(wanted), vfs.size(), size_text(gpu.vram_bytes), size_text(shortage),
+                    what_to_leave_out(vfs, shortage), what_to_shrink(gpu, vfs, shortage)));
+}
+
+}  // namespace
+
+VfShape normalised(VfShape shape, const GpuInventory& gpu) {
+    if (shape.cu_mask == all_cus(gpu)) shape.cu_mask = 0;
+    if (shape.doorbell_pages == gpu.doorbell_pages) shape.doorbell_pages = 0;
+    return shape;
+}
+
+Result<> check_schedule(const GpuSettings& settings, std::span<const VfDefinition> vfs) {
+    std::vector<GpuSchedule::Member> members;
+    for (const VfDefinition& vf : vfs)
+        members.push_back({.vf = static_cast<std::uint32_t>(members.size() + 1),
+                           .weight = vf.weight,
+                           .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : settings.quantum_us});
+    return GpuSchedule::admit(members, settings.max_gap_ms);
+}
+
+Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
+                   std::span<const VfDefinition> vfs) {
+    for (const VfDefinition& vf : vfs) TRY_VOID(check_shape(gpu, vf));
+    TRY_VOID(check_sums(gpu, vfs));
+    auto admitted = check_schedule(settings, vfs);
+    if (admitted) return {};
+    std::string cause = admitted.error().cause;
+    for (std::size_t i = 0; i < vfs.size(); ++i) {
+        const std::string number = fmt::format("VF {} with", i + 1);
+        if (cause.starts_with(number))
+            cause.replace(0, number.size(), fmt::format("'{}' with", vfs[i].name));
+    }
+    return fail(ErrorId::NoSchedule, fmt::format("{}: schedule: {}", gpu.id, cause));
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// Can a GPU have these VFs at all? Checked before any step is planned, so that what does not fit is
+// refused with the resource, the shortage and what would make it fit. Pure; part of
+// make_change_plan().
+#pragma once
+
+#include "daemon/ports/result.h"
+#include "daemon/service/gpu_inventory.h"
+
+#include <span>
+
+namespace vgpu::daemon {
+
+/// `vfs` all together on `gpu`, nothing else. Shapes are normalised.
+Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
+                   std::span<const VfDefinition> vfs);
+
+/// All compute units and all doorbell pages become 0.
+VfShape normalised(VfShape shape, const GpuInventory& gpu);
+
+/// True if a run table can serve these VFs.
+Result<> check_schedule(const GpuSettings& settings, std::span<const VfDefinition> vfs);
+
+}  // namespace vgpu::daemon

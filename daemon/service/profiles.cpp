@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/profiles.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cctype>
+
+namespace vgpu::daemon {
+
+namespace {
+
+Profile profile_of(const VfDefinition& vf) {
+    return {.shape = vf.shape, .weight = vf.weight, .quantum_us = vf.quantum_us};
+}
+
+/// "64MiB", "64MiB-w300"
+std::string descriptive_name(const Profile& profile) {
+    constexpr unsigned kMiBShift = 20;
+    std::string name = fmt::format("{}MiB", profile.shape.vram_bytes >> kMiBShift);
+    if (profile.weight != scheduler::kDefaultWeight) name += fmt::format("-w{}", profile.weight);
+    return name;
+}
+
+/// The name under which `vf`'s values are among the profiles: the one it was made from if that
+/// still says the same, else one that is added.
+std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinition& vf) {
+    const Profile profile = profile_of(vf);
+    if (vf.profile.empty())
+        for (const auto& [name, other] : profiles)
+            if (other == profile) return name;
+    const std::string base = vf.profile.empty() ? descriptive_name(profile) : vf.profile;
+    std::string name = base;
+    for (int n = 2; profiles.contains(name) && profiles.at(name) != profile; ++n)
+        name = fmt::format("{}-{}", base, n);
+    profiles[name] = profile;
+    return name;
+}
+
+/// What comes before the number that ends a name; empty if there is none.
+std::string stem_of(const std::string& name, std::uint32_t number) {
+    const std::string digits = std::to_string(number);
+    if (!name.ends_with(digits)) return "";
+    std::string stem = name.substr(0, name.size() - digits.size());
+    const bool is_whole =
+        !stem.empty() && std::isdigit(static_cast<unsigned char>(stem.back())) == 0;
+    return is_whole ? stem : "";
+}
+
+/// One entry for VFs in a row that are stem1, stem2, … of one profile.
+std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
+    std::vector<VfGroup> groups;
+    for (std::size_t i = 0; i < single.size();) {
+        const std::string stem = stem_of(single[i].name, 1);
+        std::uint32_t count = 1;
+        while (!stem.empty() && i + count < single.size() &&
+               single[i + count].profile == single[i].profile &&
+               single[i + count].name == stem + std::to_string(count + 1))
+            ++count;
+        groups.push_back(single[i]);
+        if (count > 1) {
+            groups.back().count = count;
+            groups.back().name = stem + "{n}";
+        }
+        i += count;
+    }
+    return groups;
+}
+
+}  // namespace
+
+Configuration current_configuration(std::span<const GpuInventory> gpus, const std::string& label) {
+    Configuration configuration;
+    std::vector<GpuSection>& sections = configuration.configs[label];
+    for (const GpuInventory& gpu : gpus) {
+        GpuSection section{.gpu = gpu.id,
+                           .quantum_us = gpu.settings.quantum_us,
+                           .max_gap_ms = gpu.settings.max_gap_ms};
+        for (const InventoryVf& vf : gpu.vfs)
+            section.vfs.push_back({.profile = name_among(configuration.profiles, vf.definition),
+                                   .name = vf.definition.name});
+        section.vfs = grouped(std::move(section.vfs));
+        sections.push_back(std::move(section));
+    }
+    return configuration;
+}
+
+std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs) {
+    if (vfs > gpu.total_vfs) return 0;
+    const std::uint64_t part = std::min(gpu.vram_bytes / vfs, gpu.vram_most_bytes);
+    return part / gpu.vram_unit_bytes * gpu.vram_unit_bytes;
+}
+
+Configuration automatic_configuration(std::span<const GpuInventory> gpus) {
+    Configuration configuration;
+    for (const std::uint32_t vfs : kSplits)
+        for (const GpuInventory& gpu : gpus) {
+            const std::uint64_t vram_bytes = split_vram_bytes(gpu, vfs);
+            if (vram_bytes == 0) continue;
+            const std::string profile = fmt::format("{}-auto-{}", gpu.id, vfs);
+            configuration.profiles[profile].shape.vram_bytes = vram_bytes;
+            configuration.configs[fmt::format("auto-{}", vfs)].push_back(
+                {.gpu = gpu.id,
+                 .vfs = {{.profile = profile, .count = vfs, .name = gpu.id + "-{n}"}}});
+        }
+    return configuration;
+}
+
+}  // namespace vgpu::daemon

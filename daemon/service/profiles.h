@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// Configurations that vgpud makes by itself: the VFs there are, written down so that reading it
+// back wants exactly them; and fair splits of a GPU into 1, 2, 4, 8 or 16 equal VFs. Pure.
+//
+// A split depends on the device alone, never on what is free now: each VF gets the VRAM of all VFs
+// (the PF's own unit is not in it) divided by their number, rounded down to the unit, at most its
+// BAR0; all compute units in turn; all doorbell pages; the default weight.
+#pragma once
+
+#include "daemon/service/configuration.h"
+#include "daemon/service/gpu_inventory.h"
+
+#include <array>
+#include <span>
+#include <string>
+
+namespace vgpu::daemon {
+
+inline constexpr std::array<std::uint32_t, 5> kSplits{1, 2, 4, 8, 16};
+
+/// What these GPUs have, under `label`.
+Configuration current_configuration(std::span<const GpuInventory> gpus, const std::string& label);
+
+/// A label "auto-N" for each split that one of the GPUs can have; a GPU that cannot is left out of
+/// it. VFs are named "<gpu>-<n>", profiles "<gpu>-auto-<N>".
+Configuration automatic_configuration(std::span<const GpuInventory> gpus);
+
+/// VRAM of each VF when `gpu` is split into `vfs`; 0 if it cannot be.
+std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs);
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// Records as JSON: the checkpoint (schemas/vgpud-state.schema.json), which is all of them with a
+// checksum, and the changes that a record of the journal holds, which are whole GPU records. Pure;
+// used by StateStore and recovery. Nothing here throws.
+#pragma once
+
+#include "daemon/ports/result.h"
+#include "daemon/service/records.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace vgpu::daemon {
+
+/// GPUs whose records are replaced.
+using Changes = std::map<std::string, GpuRecord>;
+
+/// A checkpoint as read; version 1 had no journal beside it.
+struct Checkpoint {
+    std::uint32_t version = 0;
+    Records records;
+};
+
+inline constexpr std::uint32_t kCheckpointVersion = 2;
+
+[[nodiscard]] std::string encode_records(const Records& records);
+/// StateCorrupt or StateNewer with the reason.
+[[nodiscard]] Result<Checkpoint> decode_checkpoint(std::string_view document);
+[[nodiscard]] Result<Records> decode_records(std::string_view document);
+
+[[nodiscard]] std::string encode_changes(const Changes& changes);
+/// StateCorrupt with the reason.
+[[nodiscard]] Result<Changes> decode_changes(std::string_view payload);
+
+}  // namespace vgpu::daemon

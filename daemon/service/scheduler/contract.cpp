@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/scheduler/contract.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+namespace vgpu::daemon::scheduler {
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+constexpr double kShrink = 0.9;
+constexpr std::uint32_t kMostWeight = 10'000;
+/// Quantum of a VF that is alone and asks for no limit.
+constexpr std::int64_t kSoleQuantumNs = 1'000'000'000;
+/// Budgets that a VF with latency_ms may take ahead of time: its bursts are not cut by periods.
+constexpr std::int64_t kAhead = 4;
+
+std::int64_t ns_of_ms(double ms) {
+    return std::llround(ms * kNsPerMs);
+}
+
+double ms_of(double ns) {
+    return ns / kNsPerMs;
+}
+
+Result<> in_range(std::uint32_t vf, std::string_view name, double value, double least,
+                  double most) {
+    if (std::isfinite(value) && value >= least && value <= most) return {};
+    return fail(ErrorId::OutOfRange, fmt::format("VF {}: {} is {:g}; it takes {:g} to {:g}", vf,
+                                                 name, value, least, most));
+}
+
+/// The contract of one party in the scheduler's units; the quantum is shrunk later.
+VfPolicy policy_of(const Contract& contract) {
+    VfPolicy policy{.band = contract.band,
+                    .weight = contract.weight,
+                    .is_strict = contract.mode == SlotMode::Strict};
+    policy.request_ns = contract.quantum_ms > 0 ? ns_of_ms(contract.quantum_ms) : kSoleQuantumNs;
+    if (contract.min_pct > 0) {
+        const double period_ms =
+            contract.latency_ms > 0 ? contract.latency_ms : contract.max_gap_ms / 2;
+        policy.reservation.period_ns = ns_of_ms(period_ms);
+        policy.reservation.budget_ns = ns_of_ms(period_ms * contract.min_pct / 100);
+        policy.reservation.ahead = contract.latency_ms > 0 ? kAhead : 0;
+    }
+    if (contract.max_pct < 100) {
+        policy.cap.rate_ppm = static_cast<std::uint32_t>(std::llround(contract.max_pct * 1e4));
+        policy.cap.burst_ns = std::max(ns_of_ms(contract.burst_ms), policy.request_ns);
+    }
+    return policy;
+}
+
+double per_period(const Reservation& reservation, const Engine& engine) {
+    if (reservation.budget_ns == 0) return 0;
+    return static_cast<double>(reservation.budget_ns + 2 * engine.switch_ns) /
+           static_cast<double>(reservation.period_ns);
+}
+
+/// Longest time that a reservation waits for something that cannot be cut: a switch and the
+/// shortest run after it.
+std::int64_t blocking_ns(const Engine& engine) {
+    return engine.switch_ns + engine.min_run_ns;
+}
+
+/// The part of the engine that reservations with periods up to that of `policy` need.
+double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
+                    const Engine& engine) {
+    double demand = static_cast<double>(blocking_ns(engine)) /
+                    static_cast<double>(policy.reservation.period_ns);
+    for (const VfPolicy& other : policies)
+        if (other.reservation.period_ns <= policy.reservation.period_ns)
+            demand += per_period(other.reservation, engine);
+    return demand;
+}
+
+Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPolicy> policies,
+                            const Engine& engine) {
+    const double most = engine.reservable_ppm / 1e6;
+    for (std::size_t i = 0; i < parties.size(); ++i) {
+        const VfPolicy& policy = policies[i];
+        if (policy.reservation.budget_ns == 0) continue;
+        const double period_ms = ms_of(static_cast<double>(policy.reservation.period_ns));
+        if (policy.reservation.budget_ns < engine.min_run_ns)
+            return fail(ErrorId::NoSchedule,
+                        fmt::format("VF {}: min_pct {:g} of {:g} ms is {:.3f} ms, the shortest run "
+                                    "is {:g} ms; min_pct {:.3f} would do",
+                                    parties[i].vf, parties[i].contract.min_pct, period_ms,
+                                    ms_of(static_cast<double>(policy.reservation.budget_ns)),
+                                    ms_of(static_cast<double>(engine.min_run_ns)),
+                                    100.0 * static_cast<double>(engine.min_run_ns) /
+                                        static_cast<double>(policy.reservation.period_ns)));
+        const double demand = demand_up_to(policies, policy, engine);
+        if (demand <= most) continue;
+        const double fits = parties[i].contract.min_pct - (demand - most) * 100;
+        return fail(
+            ErrorId::NoSchedule,
+            fmt::format("VF {}: min_pct {:g} every {:g} ms: with the reservations of periods up to "
+                        "that, two switches of {:g} ms each and {:g} ms of waiting, {:.1f} % of "
+                        "the engine are needed and {:g} % can be reserved; {}",
+                        parties[i].vf, parties[i].contract.min_pct, period_ms,
+                        ms_of(static_cast<double>(engine.switch_ns)),
+                        ms_of(static_cast<double>(blocking_ns(engine))), demand * 100, most * 100,
+                        fits > 0 ? fmt::format("min_pct {:.2f} would fit", fits)
+                                 : fmt::format("a period this short does not fit, whatever its "
+                                               "min_pct")));
+    }
+    return {};
+}
+
+/// Bounds of the time off the engine; docs/scheduling.md derives them.
+class Gaps {
+public:
+    Gaps(std::span<const VfPolicy> policies, const Engine& engine)
+        : policies_(policies), switch_ns_(static_cast<double>(engine.switch_ns)) {
+        for (const VfPolicy& policy : policies) {
+            first_ = std::min(first_, policy.band);
+            reserved_ += per_period(policy.reservation, engine);
+            if (policy.reservation.budget_ns > 0)
+                budgets_ns_ += static_cast<double>(1 + policy.reservation.ahead) *
+                               (static_cast<double>(policy.reservation.budget_ns) + 2 * switch_ns_);
+        }
+        for (const VfPolicy& policy : policies)
+            if (policy.band == first_) {
+                weights_ += policy.weight;
+                longest_ns_ = std::max(longest_ns_, static_cast<double>(policy.request_ns));
+            }
+    }
+
+    [[nodiscard]] double reserved() const { return reserved_; }
+    [[nodiscard]] double weights() const { return weights_; }
+
+    /// A budget is had somewhere before its deadline: at once, then at the end of the last of the
+    /// periods that were taken ahead and of the next.
+    [[nodiscard]] double by_reservation(const VfPolicy& policy) const {
+        if (policy.reservation.budget_ns == 0) return HUGE_VAL;
+        return 2 * static_cast<double>(policy.reservation.period_ns - policy.reservation.budget_ns);
+    }
+
+    [[nodiscard]] double by_weight(const VfPolicy& policy) const {
+        if (policy.band != first_ || reserved_ >= 1) return HUGE_VAL;
+        const auto request_ns = static_cast<double>(policy.request_ns);
+        const double service_ns = 2 * request_ns * (weights_ / policy.weight - 1) + longest_ns_;
+        double slices = 0;
+        for (const VfPolicy& other : policies_)
+            if (other.band == first_)
+                slices +=
+                    service_ns * (other.weight / weights_) / static_cast<double>(other.request_ns) +
+                    2;
+        return (service_ns + slices * switch_ns_ + budgets_ns_) / (1 - reserved_);
+    }
+
+    [[nodiscard]] double of(const VfPolicy& policy) const {
+        return std::min(by_reservation(policy), by_weight(policy));
+    }
+
+private:
+    std::span<const VfPolicy> policies_;
+    double switch_ns_;
+    Band first_ = Band::Low;
+    double reserved_ = 0;
+    double budgets_ns_ = 0;
+    double weights_ = 0;
+    double longest_ns_ = 0;
+};
+
+/// The least weight with which the bound of `index` would hold, to a tenth; 0: none.
+std::uint32_t weight_that_fits(std::span<const VfPolicy> policies, std::size_t index, double gap_ns,
+                               const Engine& engine) {
+    std::vector<VfPolicy> changed(policies.begin(), policies.end());
+    std::uint32_t& weight = changed[index].weight;
+    while (weight <= kMostWeight) {
+        if (Gaps(changed, engine).by_weight(changed[index]) <= gap_ns) return weight;
+        weight += weight / 10 + 1;
+    }
+    return 0;
+}
+
+std::string refusal_of_gap(std::span<const Party> parties, std::span<const VfPolicy> policies,
+                           std::size_t index, const Engine& engine) {
+    const Gaps gaps(policies, engine);
+    const Party& party = parties[index];
+    const double gap_ms = party.contract.max_gap_ms;
+    const double gap = gaps.by_weight(policies[index]);
+    if (std::isinf(gap))
+        return fmt::format(
+            "VF {}: the bands before its own may take all of the engine, so "
+            "max_gap_ms {:g} wants a reservation; min_pct {:.2f} would do",
+            party.vf, gap_ms,
+            100 * static_cast<double>(engine.min_run_ns) / (gap_ms / 2 * kNsPerMs));
+    const std::uint32_t weight = weight_that_fits(policies, index, gap_ms * kNsPerMs, engine);
+    return fmt::format(
+        "VF {} with weight {} of {:g}: even with slices of {:g} ms it may be off "
+        "the engine for {:.1f} ms, max_gap_ms is {:g}; {}max_gap_ms {:.0f} would fit",
+        party.vf, policies[index].weight, gaps.weights(),
+        ms_of(static_cast<double>(policies[index].request_ns)), ms_of(gap), gap_ms,
+        weight > 0 ? fmt::format("weight {} or ", weight) : "", std::ceil(ms_of(gap)));
+}
+
+/// Indexes of the VFs whose bound exceeds what they allow, the worst first.
+std::vector<std::size_t> too_long(std::span<const Party> parties,
+                                  std::span<const VfPolicy> policies, const Gaps& gaps) {
+    std::vector<std::pair<double, std::size_t>> found;
+    for (std::size_t i = 0; i < parties.size(); ++i) {
+        const double ratio = gaps.of(policies[i]) / (parties[i].contract.max_gap_ms * kNsPerMs);
+        if (ratio > 1) found.emplace_back(-ratio, i);
+    }
+    std::sort(found.begin(), found.end());
+    std::vector<std::size_t> indexes;
+    for (const auto& [ratio, i] : found) indexes.push_back(i);
+    return indexes;
+}
+
+/// Shortens one slice; false if it is as short as it can be.
+bool shorten(VfPolicy& policy, const Engine& engine) {
+    const auto shorter =
+        static_cast<std::int64_t>(static_cast<double>(policy.request_ns) * kShrink);
+    if (policy.request_ns <= engine.min_run_ns) return false;
+    policy.request_ns = std::max(engine.min_run_ns, shorter);
+    return true;
+}
+
+/// Shortens slices until no VF with work is off the engine for longer than it may: those of the
+/// VFs concerned, so that their turns come more often, and long ones they would have to wait for.
+Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> policies,
+                        const Engine& engine) {
+    for (;;) {
+        const Gaps gaps(policies, engine);
+        const std::vector<std::size_t> concerned = too_long(parties, policies, gaps);
+        if (concerned.empty()) return {};
+        bool is_changed = false;
+        const Party& worst = parties[concerned.front()];
+        const std::int64_t part_ns = ns_of_ms(worst.contract.max_gap_ms / 4);
+        for (VfPolicy& policy : policies)
+            if (policy.request_ns > part_ns) is_changed |= shorten(policy, engine);
+        for (const std::size_t i : concerned) is_changed |= shorten(policies[i], engine);
+        if (!is_changed || std::isinf(gaps.of(policies[concerned.front()])))
+            return fail(ErrorId::NoSchedule,
+                        refusal_of_gap(parties, policies, concerned.front(), engine));
+    }
+}
+
+Result<> check_unlimited(std::span<const Party> parties) {
+    if (parties.size() < 2) return {};
+    for (const Party& party : parties)
+        if (party.contract.quantum_ms == 0)
+            return fail(ErrorId::NoSchedule,
+                        fmt::format("VF {}: quantum_ms 0 (unlimited) beside {} other VFs would "
+                                    "keep them off the engine for ever; quantum_ms {:g} would fit",
+                                    party.vf, parties.size() - 1, party.contract.max_gap_ms / 4));
+    return {};
+}
+
+}  // namespace
+
+Result<> validate(const Party& party) {
+    const Contract& contract = party.contract;
+    const std::uint32_t vf = party.vf;
+    TRY_VOID(in_range(vf, "weight", contract.weight, 1, kMostWeight));
+    TRY_VOID(in_range(vf, "min_pct", contract.min_pct, 0, 100));
+    TRY_VOID(in_range(vf, "max_pct", contract.max_pct, 0.01, 100));
+    TRY_VOID(in_range(vf, "burst_ms", contract.burst_ms, 0, 10'000));
+    TRY_VOID(in_range(vf, "latency_ms", contract.latency_ms, 0, 10'000));
+    TRY_VOID(in_range(vf, "max_gap_ms", contract.max_gap_ms, 1, 10'000));
+    if (contract.quantum_ms != 0)
+        TRY_VOID(in_range(vf, "quantum_ms", contract.quantum_ms, 0.1, 1000));
+    TRY_VOID(in_range(vf, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 10'000));
+    if (contract.latency_ms > 0 && contract.min_pct == 0)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("VF {}: latency_ms {:g} without min_pct; a latency is bounded for "
+                                "a reserved part of the engine",
+                                vf, contract.latency_ms));
+    if (contract.min_pct > contract.max_pct)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("VF {}: min_pct {:g} is more than max_pct {:g}", vf,
+                                contract.min_pct, contract.max_pct));
+    const VfPolicy policy = policy_of(contract);
+    if (policy.cap.is_on() && policy.reservation.budget_ns > policy.cap.burst_ns)
+        return fail(
+            ErrorId::OutOfRange,
+            fmt::format("VF {}: min_pct {:g} reserves {:g} ms at a time, more than burst_ms "
+                        "lets through; burst_ms {:g} would do",
+                        vf, contract.min_pct,
+                        ms_of(static_cast<double>(policy.reservation.budget_ns)),
+                        ms_of(static_cast<double>(policy.reservation.budget_ns))));
+    return {};
+}
+
+Result<Admission> admit(std::span<const Party> parties, const Engine& engine) {
+    Admission admission;
+    for (const Party& party : parties) {
+        TRY_VOID(validate(party));
+        admission.policies.push_back(policy_of(party.contract));
+    }
+    TRY_VOID(check_unlimited(parties));
+    TRY_VOID(admit_reservations(parties, admission.policies, engine));
+    if (parties.size() > 1) TRY_VOID(shrink_to_gaps(parties, admission.policies, engine));
+    const Gaps gaps(admission.policies, engine);
+    admission.reserved_pct = gaps.reserved() * 100;
+    for (const VfPolicy& policy : admission.policies)
+        admission.worst_gap_ns.push_back(
+            parties.size() == 1 ? 0 : static_cast<std::int64_t>(gaps.of(policy)));
+    return admission;
+}
+
+}  // namespace vgpu::daemon::scheduler

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract: what an operator asks of the engine for one VF, in the operator's units; and the
+// admission test that turns the contracts of all VFs of one engine into policies that hold, or
+// refuses with the numbers that would fit. What is admitted is guaranteed while the device does
+// what Engine says; what a hang or an overrun costs is charged to its VF and bounded by its
+// preempt_timeout_ms, outside these guarantees. Pure. Called before anything is changed.
+#pragma once
+
+#include "daemon/ports/result.h"
+#include "daemon/service/scheduler/scheduler.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace vgpu::daemon::scheduler {
+
+enum class SlotMode : std::uint8_t {
+    WorkConserving,  ///< a VF without work is passed over
+    Strict,          ///< it keeps its slots; the engine idles there
+};
+
+struct Contract {
+    std::uint32_t weight = 100;  ///< 1..10000; share of what is not reserved
+    Band band = Band::Normal;
+    double min_pct = 0;               ///< of the engine, in every latency_ms
+    double max_pct = 100;             ///< in the long run; 100: no cap
+    double burst_ms = 0;              ///< with max_pct: beyond it at once; 0: one quantum
+    double latency_ms = 0;            ///< period of min_pct, of which bursts may use five at
+                                      ///< once; 0: half of max_gap_ms, one at a time
+    double max_gap_ms = 60;           ///< longest time off the engine with work
+    double quantum_ms = 6;            ///< longest slice; 0: unlimited, for a VF alone only
+    double preempt_timeout_ms = 500;  ///< to leave the engine, before it is reset
+    SlotMode mode = SlotMode::WorkConserving;
+};
+
+/// What the device can do, and how much of it may be promised.
+struct Engine {
+    std::int64_t switch_ns = 100'000;        ///< world switch
+    std::int64_t min_run_ns = 100'000;       ///< shortest slice; not pre-empted before
+    std::uint32_t reservable_ppm = 900'000;  ///< for reservations, their switches included
+};
+
+struct Party {
+    std::uint32_t vf = 0;
+    Contract contract{};
+};
+
+struct Admission {
+    std::vector<VfPolicy> policies;          ///< one for each party
+    std::vector<std::int64_t> worst_gap_ns;  ///< bound on the time off the engine with work
+    double reserved_pct = 0;                 ///< switches included
+};
+
+/// OutOfRange with the field, its value and its range, unless each field makes sense by itself.
+Result<> validate(const Party& party);
+
+/// NoSchedule, naming the VF and what would fit, if the contracts cannot all be kept at once.
+Result<Admission> admit(std::span<const Party> parties, const Engine& engine);
+
+}  // namespace vgpu::daemon::scheduler

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/scheduler/proportional.h"
+
+#include <cassert>
+
+namespace vgpu::daemon::scheduler {
+
+namespace {
+
+/// A lag of less than 2^-10 ns comes from rounding.
+constexpr Virtual kEven = amount_of(1) >> 10;
+
+}  // namespace
+
+void Proportional::join(std::uint32_t vf, std::uint32_t weight, std::int64_t request_ns) {
+    assert(weight > 0 && request_ns > 0);
+    if (vf >= clients_.size()) {
+        clients_.resize(vf + 1);
+        waiting_.make_room(vf + 1);
+        ready_.make_room(vf + 1);
+        debtors_.make_room(vf + 1);
+    }
+    Client& client = clients_[vf];
+    client.is_leaving = false;
+    client.request_ns = request_ns;
+    if (client.phase == Phase::Absent) {
+        client.phase = Phase::Asleep;
+        client.weight = weight;
+    } else {
+        set_weight(vf, weight);
+    }
+}
+
+void Proportional::leave(std::uint32_t vf) {
+    if (!has(vf)) return;
+    Client& client = clients_[vf];
+    // it may leave while others are served: what it is owed would come on top of what they are
+    if (client.phase == Phase::Awake) estate_ += remove_from_account(vf);
+    if (awake_ == 0) share_estate();
+    client.is_leaving = true;
+    if (client.phase == Phase::Asleep) client.phase = Phase::Absent;
+}
+
+void Proportional::set_weight(std::uint32_t vf, std::uint32_t weight) {
+    Client& client = clients_[vf];
+    client.next_weight = weight == client.weight ? 0 : weight;
+    take_weight(vf);
+}
+
+void Proportional::set_request(std::uint32_t vf, std::int64_t request_ns) {
+    clients_[vf].request_ns = request_ns;
+}
+
+void Proportional::wake(std::uint32_t vf) {
+    Client& client = clients_[vf];
+    if (client.phase == Phase::Awake || client.phase == Phase::Absent) return;
+    if (client.phase != Phase::Ghost) {
+        weights_ += client.weight;
+        client.received = now_;
+    }
+    client.phase = Phase::Awake;
+    ++awake_;
+    debtors_.remove(vf);
+    begin_request(vf);
+    take_weight(vf);
+}
+
+void Proportional::sleep(std::uint32_t vf) {
+    if (clients_[vf].phase == Phase::Awake) advance(remove_from_account(vf));
+    if (awake_ == 0) share_estate();
+}
+
+/// A VF without work any more; what it forfeits.
+Virtual Proportional::remove_from_account(std::uint32_t vf) {
+    Client& client = clients_[vf];
+    waiting_.remove(vf);
+    ready_.remove(vf);
+    --awake_;
+    if (client.received > now_) {
+        client.phase = Phase::Ghost;
+        debtors_.set(vf, client.received);
+        return 0;
+    }
+    const Virtual forfeit = (now_ - client.received) * client.weight;
+    weights_ -= client.weight;
+    client.phase = Phase::Asleep;
+    debtors_.remove(vf);
+    take_weight(vf);
+    return forfeit;
+}
+
+/// If nobody is owed anything, what those who left were owed goes to the others, until somebody is
+/// even. At any other time it would add to what somebody is owed.
+void Proportional::share_estate() {
+    while (estate_ > 0 && weights_ > 0 && ready_.empty()) {
+        const bool somebody_waits = !waiting_.empty();
+        if (somebody_waits && waiting_.least_key() <= now_) return;
+        Virtual until = somebody_waits ? waiting_.least_key() : debtors_.least_key();
+        if (!debtors_.empty() && debtors_.least_key() < until) until = debtors_.least_key();
+        const Virtual amount = (until - now_) * weights_;
+        if (amount > estate_) break;
+        estate_ -= amount;
+        now_ = until;
+        if (!debtors_.empty() && debtors_.least_key() <= now_) become_even(debtors_.least());
+    }
+    if (!ready_.empty()) return;
+    if (weights_ > 0) now_ += estate_ / weights_;
+    estate_ = 0;
+}
+
+std::optional<std::uint32_t> Proportional::pick() {
+    while (!waiting_.empty() && waiting_.least_key() <= now_) {
+        const std::uint32_t vf = waiting_.least();
+        waiting_.remove(vf);
+        ready_.set(vf, clients_[vf].deadline);
+    }
+    if (!ready_.empty()) return ready_.least();
+    if (estate_ > 0 && !waiting_.empty()) {
+        share_estate();
+        return waiting_.least();
+    }
+    // all lags sum to zero, so this happens by rounding only
+    if (!waiting_.empty()) return waiting_.least();
+    return std::nullopt;
+}
+
+void Proportional::charge(std::uint32_t vf, std::int64_t ns) {
+    Client& client = clients_[vf];
+    assert(client.phase == Phase::Awake && ns >= 0);
+    // its own service makes no one even: it only brings it ahead
+    debtors_.remove(vf);
+    client.received += virtual_of(ns, client.weight);
+    client.left_ns -= ns;
+    advance(amount_of(ns));
+    // what is served beyond a request moves the next one away
+    if (client.left_ns <= 0 || waiting_.has(vf)) begin_request(vf);
+    take_weight(vf);
+}
+
+bool Proportional::has(std::uint32_t vf) const {
+    return vf < clients_.size() && clients_[vf].phase != Phase::Absent && !clients_[vf].is_leaving;
+}
+
+bool Proportional::is_awake(std::uint32_t vf) const {
+    return vf < clients_.size() && clients_[vf].phase == Phase::Awake;
+}
+
+std::int64_t Proportional::lag_ns(std::uint32_t vf) const {
+    if (vf >= clients_.size()) return 0;
+    const Client& client = clients_[vf];
+    if (client.phase != Phase::Awake && client.phase != Phase::Ghost) return 0;
+    return ns_of((now_ - client.received) * client.weight);
+}
+
+std::uint32_t Proportional::weight(std::uint32_t vf) const {
+    return vf < clients_.size() ? static_cast<std::uint32_t>(clients_[vf].weight) : 0;
+}
+
+void Proportional::begin_request(std::uint32_t vf) {
+    Client& client = clients_[vf];
+    client.left_ns = client.request_ns;
+    client.deadline = client.received + virtual_of(client.request_ns, client.weight);
+    ready_.remove(vf);
+    waiting_.set(vf, client.received);
+}
+
+/// Lets a new weight take effect, or sees to it that it will; what the VF owes is kept. A larger
+/// one has to wait while the VF is owed something and in the middle of a request, whose rest would
+/// be more than the others reckoned with; a smaller one until it is even: else V would pass faster
+/// while the others still wait for what it owes.
+void Proportional::take_weight(std::uint32_t vf) {
+    Client& client = clients_[vf];
+    if (client.next_weight == 0) return;
+    const bool counts = client.phase == Phase::Awake || client.phase == Phase::Ghost;
+    const Virtual debt = client.received - now_;
+    const Virtual exact = (debt < 0 ? -debt : debt) * client.weight;
+    if (!counts || exact <= kEven) {
+        put_weight_in_force(vf);
+    } else if (debt > 0 && client.next_weight < client.weight) {
+        debtors_.set(vf, client.received);
+    } else if (debt > 0 && !ready_.has(vf)) {
+        put_weight_in_force(vf);
+    }
+}
+
+void Proportional::put_weight_in_force(std::uint32_t vf) {
+    Client& client = clients_[vf];
+    if (client.phase == Phase::Awake || client.phase == Phase::Ghost) {
+        client.received = now_ + (client.received - now_) * client.weight / client.next_weight;
+        weights_ += client.next_weight - client.weight;
+    }
+    client.weight = client.next_weight;
+    client.next_weight = 0;
+    if (client.phase == Phase::Awake) begin_request(vf);
+    if (client.phase == Phase::Ghost) debtors_.set(vf, client.received);
+}
+
+/// Spreads `amount` of ideal service over all that count; who has paid on the way becomes even.
+void Proportional::advance(Virtual amount) {
+    while (!debtors_.empty()) {
+        const Virtual until_paid = (debtors_.least_key() - now_) * weights_;
+        if (until_paid > amount) break;
+        amount -= until_paid;
+        now_ = debtors_.least_key();
+        become_even(debtors_.least());
+    }
+    if (weights_ > 0) now_ += amount / weights_;
+}
+
+/// Its debt is paid: a ghost goes, a smaller weight takes effect.
+void Proportional::become_even(std::uint32_t vf) {
+    Client& client = clients_[vf];
+    debtors_.remove(vf);
+    if (client.phase == Phase::Ghost) {
+        weights_ -= client.weight;
+        client.phase = client.is_leaving ? Phase::Absent : Phase::Asleep;
+        client.is_leaving = false;
+    }
+    take_weight(vf);
+}
+
+}  // namespace vgpu::daemon::scheduler

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// Proportional: one priority band of the scheduler. EEVDF (earliest eligible virtual deadline
+// first): each VF with work asks for its share in requests of bounded length; a request is eligible
+// once the VF has received no more than its share, is due when its share would have covered it, and
+// of the eligible ones the one due first is served.
+//
+// Virtual time advances with the service this band delivers, so the share is one of the capacity
+// that reservations and higher bands leave. At every instant, for every VF with work,
+// |received - ideal| <= the longest request (plus the worst overrun); docs/scheduling.md proves it.
+// It holds because nothing ever changes a VF's rate while it is owed something:
+//  - a VF that goes without work forfeits what it is owed; the others get it as if served,
+//  - what a VF was owed that leaves is kept until nobody is owed anything, and then shared,
+//  - one that has received too much stays in the account (a "ghost") until its share has paid,
+//  - a larger weight takes effect between two requests, once the VF is owed nothing, a smaller one
+//    when it is even, so that it is not given the time of others to pay; both are within the time
+//    between two of its slices, which max_gap_ms bounds.
+//
+// All operations are O(log n), amortised over requests, and allocate nothing but in join(). VF
+// numbers are used as indexes: keep them small. One thread; called by Scheduler.
+#pragma once
+
+#include "daemon/service/scheduler/indexed_heap.h"
+#include "daemon/service/scheduler/virtual_time.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace vgpu::daemon::scheduler {
+
+class Proportional {
+public:
+    /// Enters without work. A number that left in debt and returns before it is paid keeps it.
+    void join(std::uint32_t vf, std::uint32_t weight, std::int64_t request_ns);
+    void leave(std::uint32_t vf);
+    void set_weight(std::uint32_t vf, std::uint32_t weight);
+    /// From its next request on.
+    void set_request(std::uint32_t vf, std::int64_t request_ns);
+
+    void wake(std::uint32_t vf);
+    void sleep(std::uint32_t vf);
+
+    /// The VF to be served next; none if no VF has work.
+    [[nodiscard]] std::optional<std::uint32_t> pick();
+    /// What is left of its request, > 0.
+    [[nodiscard]] std::int64_t left_ns(std::uint32_t vf) const { return clients_[vf].left_ns; }
+    /// `vf`, awake, has received `ns` more.
+    void charge(std::uint32_t vf, std::int64_t ns);
+
+    [[nodiscard]] bool has_work() const { return awake_ > 0; }
+    [[nodiscard]] bool has(std::uint32_t vf) const;
+    [[nodiscard]] bool is_awake(std::uint32_t vf) const;
+    /// Ideal minus received: > 0 if it is owed. Without work: what it still owes, <= 0.
+    [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
+    /// The weight in force, which may lag behind set_weight().
+    [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const;
+
+private:
+    enum class Phase : std::uint8_t { Absent, Asleep, Ghost, Awake };
+
+    struct Client {
+        Virtual received = 0;  ///< virtual time up to which it has been served
+        Virtual deadline = 0;  ///< of its request
+        std::int64_t left_ns = 0;
+        std::int64_t request_ns = 0;
+        std::int64_t weight = 0;
+        std::int64_t next_weight = 0;  ///< 0: none
+        Phase phase = Phase::Absent;
+        bool is_leaving = false;  ///< Absent once its debt is paid
+    };
+
+    void begin_request(std::uint32_t vf);
+    void take_weight(std::uint32_t vf);
+    void put_weight_in_force(std::uint32_t vf);
+    void become_even(std::uint32_t vf);
+    void advance(Virtual amount);
+    void share_estate();
+    [[nodiscard]] Virtual remove_from_account(std::uint32_t vf);
+
+    std::vector<Client> clients_;
+    IndexedHeap<Virtual> waiting_;  ///< requests not yet eligible, by the time they will be
+    IndexedHeap<Virtual> ready_;    ///< eligible requests, by deadline
+    /// Ghosts and those that wait for a smaller weight, by the time their debt is paid.
+    IndexedHeap<Virtual> debtors_;
+    Virtual now_ = 0;
+    Virtual estate_ = 0;        ///< what those who left were owed
+    std::int64_t weights_ = 0;  ///< of the awake and the ghosts
+    std::uint32_t awake_ = 0;
+};
+
+}  // namespace vgpu::daemon::scheduler

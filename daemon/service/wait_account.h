@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// WaitAccount: how long each VF had work but not the engine, from the same events the shares are
+// counted from. A VF waits from its wake until its next run begins, and again from the end of a run
+// until the next one, unless it went idle in that run. Runs are reported when they are over; times
+// are those of the events. Lost events end a wait uncounted. Owned by GpuModel; one thread.
+#pragma once
+
+#include "daemon/ports/clock.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace vgpu::daemon {
+
+class WaitAccount {
+public:
+    void on_wake(std::uint32_t vf, Nanoseconds at);
+    /// The VF in the engine has run out of work; its run is still to be reported.
+    void on_idle(std::uint32_t vf) { vfs_[vf].has_work = false; }
+    /// A VF off the engine has no work (any more).
+    void on_parked_idle(std::uint32_t vf, Nanoseconds at);
+    /// `vf` ran for `ns` until `end`.
+    void on_run(std::uint32_t vf, Nanoseconds ns, Nanoseconds end);
+    /// Nothing is known of who waits now.
+    void on_lost();
+    void forget(std::uint32_t vf) { vfs_.erase(vf); }
+
+    [[nodiscard]] Nanoseconds waited(std::uint32_t vf) const;
+
+private:
+    struct Vf {
+        Nanoseconds waited{0};
+        std::optional<Nanoseconds> since;  ///< it waits
+        bool has_work = false;
+    };
+    std::map<std::uint32_t, Vf> vfs_;
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "tests/bench/des/comparison.h"
+
+#include "tests/bench/des/gps_fluid.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace vgpu::des {
+
+namespace {
+
+double ms_of(std::int64_t ns) {
+    return static_cast<double>(ns) / 1e6;
+}
+
+double part_of(std::int64_t ns, const Figures& figures) {
+    return figures.elapsed_ns == 0
+               ? 0
+               : 100.0 * static_cast<double>(ns) / static_cast<double>(figures.elapsed_ns);
+}
+
+/// |received / due - 1| of the VF worst off, of those that always have work and compete by weight
+/// alone: what they received together is due to them by weight.
+double share_error_of(const Simulation& setup, const Figures& figures) {
+    double weights = 0, received = 0;
+    const auto counts = [&](std::size_t i) {
+        return setup.vfs[i].work.arrivals == Arrivals::Backlogged &&
+               setup.vfs[i].policy.reservation.budget_ns == 0 && !setup.vfs[i].policy.cap.is_on() &&
+               !setup.vfs[i].joins_later;
+    };
+    for (std::size_t i = 0; i < setup.vfs.size(); ++i) {
+        if (!counts(i)) continue;
+        weights += setup.vfs[i].policy.weight;
+        received += static_cast<double>(figures.vfs[i + 1].service_ns);
+    }
+    if (received == 0 || !setup.changes.empty()) return 0;
+    double worst = 0;
+    for (std::size_t i = 0; i < setup.vfs.size(); ++i) {
+        if (!counts(i)) continue;
+        const double due = received * setup.vfs[i].policy.weight / weights;
+        worst = std::max(worst,
+                         std::fabs(static_cast<double>(figures.vfs[i + 1].service_ns) / due - 1));
+    }
+    return 100 * worst;
+}
+
+Row row_of(const Scenario& scenario, const std::string& name) {
+    const std::unique_ptr<Policy> policy = policy_named(name);
+    GpsFluid oracle;
+    const Figures figures = Simulator(scenario.setup, *policy, &oracle).run();
+    Row row{.policy = name};
+    std::vector<std::int64_t> responses;
+    for (const VfFigures& vf : figures.vfs) {
+        responses.insert(responses.end(), vf.response_ns.begin(), vf.response_ns.end());
+        row.missed += vf.missed;
+        row.longest_wait_ms = std::max(row.longest_wait_ms, ms_of(vf.longest_wait_ns));
+    }
+    row.jobs = responses.size();
+    row.p50_ms = ms_of(quantile(responses, 0.5));
+    row.p99_ms = ms_of(quantile(responses, 0.99));
+    row.max_ms = ms_of(quantile(responses, 1));
+    row.worst_lag_ms = static_cast<double>(oracle.worst_lag_ns()) / 1e6;
+    row.share_error_pct = share_error_of(scenario.setup, figures);
+    row.useful_pct = part_of(figures.service_ns, figures);
+    row.idle_with_work_pct = part_of(figures.idle_with_work_ns, figures);
+    row.switches = figures.switches;
+    return row;
+}
+
+double longest_slice_ms(const Scenario& scenario) {
+    std::int64_t longest_ns = 1;
+    for (const VfSetup& vf : scenario.setup.vfs)
+        longest_ns = std::max(longest_ns, vf.policy.request_ns);
+    return ms_of(longest_ns);
+}
+
+}  // namespace
+
+std::vector<Row> compare(const Scenario& scenario) {
+    std::vector<Row> rows;
+    for (const std::string& name : scenario.policies) rows.push_back(row_of(scenario, name));
+    return rows;
+}
+
+std::string table_of(const Scenario& scenario, const std::vector<Row>& rows) {
+    const double slice_ms = longest_slice_ms(scenario);
+    std::string text = fmt::format("{}: {} VFs, slices up to {:.2f} ms, {:.1f} s, seed {}\n",
+                                   scenario.setup.name, scenario.setup.vfs.size(), slice_ms,
+                                   ms_of(scenario.setup.duration_ns) / 1000, scenario.setup.seed);
+    text += fmt::format("{:<11} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7}\n", "policy",
+                        "lag ms", "lag q", "share %", "p50 ms", "p99 ms", "max ms", "wait ms",
+                        "useful", "idle!");
+    for (const Row& row : rows)
+        text += fmt::format(
+            "{:<11} {:>10.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.1f} {:>6.1f}% "
+            "{:>6.1f}%{}\n",
+            row.policy, row.worst_lag_ms, row.worst_lag_ms / slice_ms, row.share_error_pct,
+            row.p50_ms, row.p99_ms, row.max_ms, row.longest_wait_ms, row.useful_pct,
+            row.idle_with_work_pct,
+            row.missed > 0 ? fmt::format("  {} of {} deadlines missed", row.missed, row.jobs) : "");
+    return text;
+}
+
+std::string json_of(const Scenario& scenario, const std::vector<Row>& rows) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Row& row : rows)
+        list.push_back({{"policy", row.policy},
+                        {"worst_lag_ms", row.worst_lag_ms},
+                        {"share_error_pct", row.share_error_pct},
+                        {"p50_ms", row.p50_ms},
+                        {"p99_ms", row.p99_ms},
+                        {"max_ms", row.max_ms},
+                        {"jobs", row.jobs},
+                        {"missed", row.missed},
+                        {"longest_wait_ms", row.longest_wait_ms},
+                        {"useful_pct", row.useful_pct},
+                        {"idle_with_work_pct", row.idle_with_work_pct},
+                        {"switches", row.switches}});
+    return nlohmann::json{{"scenario", scenario.setup.name},
+                          {"vfs", scenario.setup.vfs.size()},
+                          {"longest_slice_ms", longest_slice_ms(scenario)},
+                          {"rows", list}}
+        .dump();
+}
+
+}  // namespace vgpu::des

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Dice: a seeded source of random numbers that gives the same sequence with every standard library
+// (SplitMix64; the distributions of <random> differ between libraries).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace vgpu::des {
+
+class Dice {
+public:
+    explicit Dice(std::uint64_t seed) : state_(seed) {}
+
+    std::uint64_t operator()() {
+        state_ += 0x9e3779b97f4a7c15u;
+        std::uint64_t z = state_;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+    }
+
+    /// 0 .. end - 1
+    std::uint64_t below(std::uint64_t end) { return (*this)() % end; }
+    /// first .. last
+    std::int64_t between(std::int64_t first, std::int64_t last) {
+        return first +
+               static_cast<std::int64_t>(below(static_cast<std::uint64_t>(last - first + 1)));
+    }
+    /// 0 <= x < 1
+    double unit() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
+    bool chance(double probability) { return unit() < probability; }
+    /// Exponential with this mean, rounded to at least 1.
+    std::int64_t exponential(std::int64_t mean) {
+        const double x = -std::log1p(-unit()) * static_cast<double>(mean);
+        return static_cast<std::int64_t>(x) + 1;
+    }
+    /// 1 .. 10000, its logarithm uniform.
+    std::uint32_t weight() { return static_cast<std::uint32_t>(std::exp(unit() * 9.21034)); }
+
+private:
+    std::uint64_t state_;
+};
+
+}  // namespace vgpu::des

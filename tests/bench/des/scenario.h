@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// Scenario: a simulation described in a JSON file (schemas/vgpu-scenario.schema.json): a device,
+// VFs with contracts and work, changes on the way, and the policies to compare. The contracts go
+// through the product's admission, so a scenario simulates what vgpud would have accepted.
+#pragma once
+
+#include "tests/bench/des/simulator.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace vgpu::des {
+
+struct Scenario {
+    Simulation setup{};
+    std::vector<std::string> policies{};  ///< names for policy_named()
+};
+
+/// The error names the member, its value and what it takes.
+tl::expected<Scenario, std::string> parse_scenario(std::string_view text);
+
+/// Names for `policies`, in the order of tables.
+[[nodiscard]] const std::vector<std::string>& policy_names();
+/// A new policy, or none if there is no such name.
+[[nodiscard]] std::unique_ptr<Policy> policy_named(std::string_view name);
+
+}  // namespace vgpu::des

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+//
+// Simulator: one engine, its VFs and what they have to do, under any Policy, event by event. Time
+// is simulated; a run depends on nothing but its setup and seed. The engine is a model of the
+// product's: a world switch costs switch_ns and nobody's service, a slice may be overrun, a VF
+// whose work ends leaves at once, a waking VF may cut the slice under way if the policy says so.
+//
+// Whoever wants to judge the run passes a Witness, which is told every piece of service and every
+// change of who competes, at the instants at which they happen.
+#pragma once
+
+#include "tests/bench/des/dice.h"
+#include "tests/bench/des/policy.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <string>
+#include <vector>
+
+namespace vgpu::des {
+
+enum class Arrivals : std::uint8_t {
+    Backlogged,  ///< always has work
+    Bursty,      ///< jobs of work_ns, exponential pauses of mean period_ns between arrivals
+    Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
+};
+
+struct Workload {
+    Arrivals arrivals = Arrivals::Backlogged;
+    std::int64_t work_ns = 0;
+    std::int64_t period_ns = 0;
+    std::int64_t phase_ns = 0;
+    std::int64_t deadline_ns = 0;  ///< after arrival; 0: none
+};
+
+struct VfSetup {
+    std::string name{};
+    VfPolicy policy{};
+    Workload work{};
+    bool joins_later = false;  ///< by a Change
+};
+
+enum class ChangeKind : std::uint8_t { Weight, Leave, Join };
+
+struct Change {
+    std::int64_t at_ns = 0;
+    ChangeKind kind = ChangeKind::Weight;
+    std::uint32_t vf = 0;
+    std::uint32_t weight = 0;  ///< of Weight and Join
+};
+
+struct DeviceModel {
+    std::int64_t switch_ns = 100'000;
+    std::int64_t decision_ns = 0;  ///< from the end of a run to the start of the switch
+    double overrun_part = 0;       ///< of the slices that end with work left
+    std::int64_t overrun_mean_ns = 0;
+    std::int64_t overrun_max_ns = 0;
+};
+
+struct Simulation {
+    std::string name{};
+    DeviceModel device{};
+    std::vector<VfSetup> vfs{};  ///< VF 1, 2, ...
+    std::vector<Change> changes{};
+    std::int64_t duration_ns = 0;  ///< 0: no limit
+    std::uint64_t max_runs = 0;    ///< 0: no limit
+    std::uint64_t seed = 1;
+};
+
+struct VfFigures {
+    std::int64_t service_ns = 0;
+    std::int64_t reserved_ns = 0;
+    std::uint64_t runs = 0;
+    std::uint64_t jobs = 0;
+    std::uint64_t missed = 0;          ///< deadlines
+    std::uint64_t dropped = 0;         ///< jobs beyond a queue of kMaxJobs
+    std::int64_t longest_wait_ns = 0;  ///< off the engine with work, not held back
+    std::int64_t worst_overrun_ns = 0;
+    std::vector<std::int64_t> response_ns;  ///< of jobs
+};
+
+struct Figures {
+    std::int64_t elapsed_ns = 0;
+    std::int64_t service_ns = 0;
+    std::int64_t switching_ns = 0;
+    std::int64_t idle_ns = 0;
+    std::int64_t idle_with_work_ns = 0;  ///< although a VF that is not held back had work
+    std::uint64_t switches = 0;
+    std::uint64_t runs = 0;
+    std::vector<VfFigures> vfs;  ///< by VF number; 0 unused
+};
+
+/// Sees a run as it happens; does nothing by itself.
+class Witness {
+public:
+    virtual ~Witness() = default;
+    virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
+    virtual void left(std::uint32_t) {}
+    virtual void wants_weight(std::uint32_t, std::uint32_t /*weight*/) {}
+    virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/, std::int64_t /*at_ns*/) {}
+    /// The engine is between two runs.
+    virtual void decided() {}
+    virtual void competes(std::uint32_t, bool) {}
+    /// `ns` of service that ended at `at_ns`.
+    virtual void served(std::uint32_t, std::int64_t /*ns*/, bool /*is_reserved*/,
+                        std::int64_t /*at_ns*/) {}
+    virtual void overran(std::int64_t /*ns*/) {}
+    virtual void arrived(std::uint32_t, std::int64_t /*work_ns*/) {}
+};
+
+/// The setup has to outlive it.
+class Simulator {
+public:
+    static constexpr std::size_t kMaxJobs = 4096;
+
+    Simulator(const Simulation& setup, Policy& policy, Witness* witness = nullptr);
+
+    Figures run();
+
+private:
+    struct Job {
+        std::int64_t arrived_ns = 0;
+        std::int64_t left_ns = 0;
+    };
+
+    struct Vf {
+        std::deque<Job> jobs;
+        std::int64_t waits_since_ns = 0;
+        bool is_in = false;
+        bool has_work = false;
+        bool is_held_back = false;
+        std::uint32_t weight = 0;  ///< as the witness knows it
+        std::uint64_t life = 0;    ///< arrivals of an earlier life are void
+    };
+
+    struct Arrival {
+        std::int64_t at_ns = 0;
+        std::uint32_t vf = 0;
+        std::uint64_t life = 0;
+
+        bool operator>(const Arrival& other) const {
+            return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
+        }
+    };
+
+    [[nodiscard]] bool is_over() const;
+    [[nodiscard]] std::int64_t next_outside() const;
+    [[nodiscard]] std::int64_t next_event() const;
+    void pass_to(std::int64_t at_ns);
+    void deliver();
+    void deliver_change(const Change& change);
+    void arrive(const Arrival& arrival);
+    void schedule_arrival(std::uint32_t vf, std::int64_t from_ns, bool is_first);
+    void join(std::uint32_t vf, std::uint32_t weight);
+    void leave(std::uint32_t vf);
+    void run_out_of_work(std::uint32_t vf);
+    void idle();
+    [[nodiscard]] bool somebody_waits_for_nothing() const;
+    void switch_to(std::uint32_t vf);
+    void run_slice(const Grant& grant);
+    void serve(const Grant& grant, std::int64_t until_ns);
+    void complete_job(std::uint32_t vf);
+    [[nodiscard]] std::int64_t end_of_work(std::uint32_t vf) const;
+    void note_held_back();
+    void note_weights();
+    [[nodiscard]] bool is_backlogged(std::uint32_t vf) const;
+
+    const Simulation& setup_;
+    Policy& policy_;
+    Witness* witness_;
+    Dice dice_;
+    std::vector<Vf> vfs_;
+    std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
+    std::size_t next_change_ = 0;
+    std::int64_t now_ns_ = 0;
+    std::uint32_t loaded_ = 0;
+    std::uint32_t with_work_ = 0;
+    bool has_caps_ = false;
+    bool has_changes_ = false;
+    Figures figures_;
+};
+
+/// The value below which `part` of the values lie; 0 if there are none.
+[[nodiscard]] std::int64_t quantile(std::vector<std::int64_t> values, double part);
+
+}  // namespace vgpu::des

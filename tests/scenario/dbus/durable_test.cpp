@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+//
+// What survives: definitions and claims, after kill -9 of vgpud and after everything but the disk
+// is gone (softgpu and vgpu-pf too, as after a reboot); state files that were torn, damaged or
+// written by an older vgpud; a second vgpud on the same state.
+#include "tests/scenario/dbus/bus_fixture.h"
+#include "tests/support/stack/gpu_stack.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+namespace vgpu::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::BusFixture;
+using testing::FakePf;
+using ::testing::HasSubstr;
+
+/// What has to be the same, of every VF.
+nlohmann::json definitions_of(const nlohmann::json& list) {
+    constexpr std::array kKept{"target",  "name",           "uuid",         "vram_bytes",
+                               "weight",  "quantum_us",     "owner",        "owner_generation",
+                               "cu_mask", "doorbell_pages", "lease_expires"};
+    auto kept = nlohmann::json::array();
+    for (const auto& vf : list.at("vfs")) {
+        nlohmann::json one;
+        for (const char* member : kKept) one[member] = vf.at(member);
+        kept.push_back(std::move(one));
+    }
+    return kept;
+}
+
+struct OneGpu {
+    test::GpuStack gpu{{.vfs = 4, .vram_mb = 256}};
+
+    [[nodiscard]] std::string config() const {
+        return fmt::format(
+            R"([{{"id": "gpu0", "attach": {{"uapi": "{}", "vf_socket_dir": "{}"}}}}])",
+            gpu.dir().file("uapi.sock"), gpu.dir().path().string());
+    }
+};
+
+class Durable : private OneGpu, public BusFixture {
+protected:
+    Durable() : BusFixture(Setup{.gpus = config()}) {}
+
+    /// Two VFs, the second of them claimed, and one that was destroyed before.
+    void define() {
+        for (const std::string name : {"gone", "train", "infer"})
+            ASSERT_EQ(ctl({"create", "--name", name, "--vram", "32M"}).status, 0);
+        ASSERT_EQ(ctl({"set", "train", "--weight", "700"}).status, 0);
+        ASSERT_EQ(ctl({"set", "infer", "--quantum-us", "3000"}).status, 0);
+        ASSERT_EQ(ctl({"claim", "infer", "--owner", "slurm:7", "--lease", "86400"}).status, 0);
+        ASSERT_EQ(ctl({"destroy", "gone"}).status, 0);
+    }
+    void power_off() {
+        vgpud->kill_now();
+        gpu.kill_pf();
+        gpu.kill_softgpu();
+    }
+    void power_on() {
+        fs::remove(gpu.dir().file("softgpu.log"));  // it said "ready" before, too
+        gpu.start_softgpu();
+        gpu.start_pf();
+        start_daemon();
+        wait_for_gpu_state("ok");
+    }
+    [[nodiscard]] nlohmann::json definitions() const { return definitions_of(ctl_json({"list"})); }
+
+    test::GpuStack& stack() { return gpu; }
+};
+
+TEST_F(Durable, DefinitionsAndClaimsSurviveKillOfVgpud) {
+    define();
+    const auto before = definitions();
+    ASSERT_EQ(before.size(), 2u);
+    vgpud->kill_now();
+    start_daemon();
+    EXPECT_EQ(definitions(), before);
+    const auto released = ctl({"release", "infer", "--owner", "slurm:7", "--generation", "1"});
+    EXPECT_EQ(released.status, 0) << released.out;
+}
+
+TEST_F(Durable, AfterAPowerCutEveryVfIsMadeAgainAsItWasDefined) {
+    define();
+    const auto before = definitions();
+    power_off();
+    power_on();
+    EXPECT_EQ(definitions(), before);
+    const auto after = ctl_json({"list"});
+    for (const auto& vf : after.at("vfs")) {
+        EXPECT_EQ(vf.at("state"), "provisioned") << vf;
+        EXPECT_EQ(vf.at("trouble"), "");
+    }
+    EXPECT_EQ(stack().pf().vf(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT));
+    EXPECT_EQ(stack().pf().vf(2).vram_bytes, 32u << 20);
+    EXPECT_EQ(stack().pf().vf(3).vram_bytes, 32u << 20);
+    const auto refused = ctl({"destroy", "infer"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.out, HasSubstr("VGPU-310: gpu0/vf3 ('infer') belongs to 'slurm:7'"));
+    EXPECT_EQ(ctl({"destroy", "infer", "--owner", "slurm:7"}).status, 0);
+}
+
+TEST_F(Durable, AChangeThatThePowerCutInTwoIsDroppedAndSaid) {
+    define();
+    auto before = definitions();
+    ASSERT_EQ(ctl({"set", "train", "--weight", "5"}).status, 0);
+    power_off();
+    const fs::path journal = directory.file("state/vgpud.journal");
+    fs::resize_file(journal, fs::file_size(journal) - 7);
+    power_on();
+    EXPECT_EQ(definitions(), before);
+    EXPECT_THAT(vgpud->output(), HasSubstr("a change that was never finished; it is dropped"));
+    EXPECT_EQ(ctl({"set", "train", "--weight", "6"}).status, 0);
+    power_off();
+    power_on();
+    before[0]["weight"] = 6;
+    EXPECT_EQ(definitions(), before);
+}
+
+/// With a fake PF core: nothing here is about a GPU.
+class StateFiles : public BusFixture {
+protected:
+    StateFiles() : BusFixture(Setup{.gpus = "", .start = Setup::Start::Later}) {
+        fs::create_directories(directory.file("state"));
+    }
+    [[nodiscard]] fs::path journal() const { return directory.file("state/vgpud.journal"); }
+};
+
+TEST_F(StateFiles, DamageInTheMiddleOfTheJournalStartsReadOnlyAndNamesFileOffsetAndFix) {
+    start_daemon();
+    for (const std::string name : {"a", "b", "c"})
+        ASSERT_EQ(ctl({"create", "--name", name, "--vram", "64M"}).status, 0);
+    vgpud->kill_now();
+    const auto size = fs::file_size(journal());
+    {
+        std::fstream file(journal(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(static_cast<std::streamoff>(size / 4));
+        file.put('\x7f');
+    }
+    start_daemon();
+    EXPECT_THAT(vgpud->output(), HasSubstr("VGPU-503: the journal " + journal().string() +
+                                           " is damaged at offset "));
+    EXPECT_THAT(vgpud->output(), HasSubstr("Restore all state files from one backup"));
+    EXPECT_EQ(ctl({"create"}).status, 8);
+    EXPECT_EQ(ctl({"claim", "gpu0/vf1", "--owner", "x"}).status, 8);
+    EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 3u) << "they run, and can be looked at";
+    EXPECT_EQ(fs::file_size(journal()), size);
+}
+
+TEST_F(StateFiles, OfAnOlderVgpudAreReadAndItsVfsMadeAgain) {
+    fs::copy_file(fs::path(VGPU_STATE_GOLDEN_DIR) / "version1.json",
+                  directory.file("state/vgpud.state.json"));
+    start_daemon();
+    wait_for_gpu_state("ok");
+    const auto vfs = ctl_json({"list"}).at("vfs");
+    ASSERT_EQ(vfs.size(), 1u) << vfs;
+    EXPECT_EQ(vfs[0].at("name"), "train");
+    EXPECT_EQ(vfs[0].at("uuid"), "00112233-4455-4677-8899-aabbccddee01");
+    EXPECT_EQ(vfs[0].at("weight"), 700);
+    vgpud->kill_now();
+    start_daemon();
+    EXPECT_EQ(ctl_json({"list"}).at("vfs")[0].at("name"), "train");
+    EXPECT_TRUE(fs::exists(journal()));
+}
+
+TEST_F(StateFiles, OneVgpudAtATimeHasThemAlsoWithAnotherRunDirectory) {
+    start_daemon();
+    auto command = daemon_command();
+    std::ofstream(directory.file("other.json"))
+        << fmt::format(R"({{"state_dir": "{0}/state", "run_dir": "{0}/other",
+                            "gpus": [{{"id": "gpu0", "attach": {{"uapi": "{0}/uapi.sock"}}}}]}})",
+                       directory.path().string());
+    command[4] = directory.file("other.json");
+    const auto second = test::run(command);
+    EXPECT_EQ(second.status, 1);
+    EXPECT_THAT(second.out, HasSubstr(fmt::format(
+                                "VGPU-701: another vgpud (pid {}) keeps its state", vgpud->pid())));
+    EXPECT_EQ(ctl({"list"}).status, 0);
+}
+
+class Claims : public BusFixture {
+protected:
+    Claims() { EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0); }
+};
+
+TEST_F(Claims, AreMadeRenewedRefusedAndReleased) {
+    const auto claimed = ctl_json({"claim", "train", "--owner", "a", "--lease", "600"});
+    EXPECT_EQ(claimed.at("generation"), 1);
+    EXPECT_EQ(ctl_json({"claim", "train", "--owner", "a"}).at("generation"), 1);
+    const auto refused = ctl({"claim", "train", "--owner", "b"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(refused.out,
+              "vgpuctl: VGPU-310: gpu0/vf1 ('train') belongs to 'a' (claim 1). Have its owner "
+              "release it, wait for the end of its lease, or use option 'force' where there is "
+              "one.\n");
+    EXPECT_THAT(ctl({"list"}).out, HasSubstr("  a\n"));
+    EXPECT_EQ(ctl({"release", "train", "--owner", "a", "--generation", "1"}).out,
+              "train: released\n");
+    EXPECT_EQ(ctl_json({"claim", "train", "--owner", "b"}).at("generation"), 2);
+    const auto late = ctl({"release", "train", "--owner", "a", "--generation", "1"});
+    EXPECT_EQ(late.status, 1);
+    EXPECT_THAT(late.out, HasSubstr("VGPU-311: gpu0/vf1 ('train'): claim 1 is not in force (any "
+                                    "more): it belongs to 'b' (claim 2)"));
+    EXPECT_EQ(ctl_json({"show", "train"}).at("vf").at("owner"), "b");
+    EXPECT_EQ(ctl({"claim", "train", "--owner", "a b"}).status, 2);
+}
+
+TEST_F(Claims, AnOwnerThatEndedIsReportedAsAnOrphan) {
+    ASSERT_EQ(ctl({"claim", "train", "--owner", "a", "--lease", "1"}).status, 0);
+    test::wait_for("the lease to be over", test::milliseconds(30'000), [&] {
+        return ctl_json({"show", "train"}).at("vf").at("orphan") ==
+               "the lease of 'a' (claim 1) is over";
+    });
+    EXPECT_EQ(ctl_json({"claim", "train", "--owner", "b"}).at("generation"), 2);
+    EXPECT_EQ(ctl_json({"show", "train"}).at("vf").at("orphan"), "");
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

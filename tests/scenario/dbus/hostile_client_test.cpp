@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+//
+// Clients of the bus that flood, never read, hang up in the middle or send too much: vgpud keeps
+// answering the others, and its memory stays bounded.
+#include "tests/scenario/dbus/bus_fixture.h"
+
+#include <gmock/gmock.h>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::BusFixture;
+using testing::FakePf;
+using Dict = std::map<std::string, sdbus::Variant>;
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+/// A healthy answer takes milliseconds; sanitizers and a busy machine take their part.
+constexpr seconds kPrompt{10};
+constexpr std::size_t kMiB = 1u << 20;
+constexpr std::size_t kMayGrow = 96 * kMiB;
+
+/// Frees at once, so that what vgpud holds is what it needs; the destructor puts things back.
+class NoQuarantine {
+public:
+    NoQuarantine() {
+        const char* old = std::getenv("ASAN_OPTIONS");
+        if (old != nullptr) old_ = old;
+        ::setenv("ASAN_OPTIONS",
+                 (old_ + (old_.empty() ? "" : ":") + "quarantine_size_mb=1").c_str(), 1);
+    }
+    ~NoQuarantine() {
+        if (old_.empty())
+            ::unsetenv("ASAN_OPTIONS");
+        else
+            ::setenv("ASAN_OPTIONS", old_.c_str(), 1);
+    }
+    NoQuarantine(const NoQuarantine&) = delete;
+    NoQuarantine& operator=(const NoQuarantine&) = delete;
+
+private:
+    std::string old_;
+};
+
+class HostileClient : private NoQuarantine, public BusFixture {
+protected:
+    [[nodiscard]] static std::unique_ptr<sdbus::IProxy> manager_on(sdbus::IConnection& bus) {
+        auto proxy = sdbus::createProxy(bus, "org.vgpu1", "/org/vgpu1");
+        proxy->finishRegistration();
+        return proxy;
+    }
+    /// How long an honest caller waits for an answer.
+    [[nodiscard]] Clock::duration honest_call() const {
+        const auto connection = connect();
+        const auto manager = manager_on(*connection);
+        sdbus::ObjectPath found;
+        const auto start = Clock::now();
+        manager->callMethod("Resolve")
+            .onInterface("org.vgpu1.Manager")
+            .withArguments(std::string("gpu0"), Dict{})
+            .storeResultsTo(found);
+        EXPECT_EQ(found, "/org/vgpu1/gpu/gpu0");
+        return Clock::now() - start;
+    }
+    [[nodiscard]] std::size_t resident_bytes() const {
+        std::ifstream file("/proc/" + std::to_string(vgpud->pid()) + "/statm");
+        std::size_t size = 0, resident = 0;
+        file >> size >> resident;
+        return resident * 4096;
+    }
+    void expect_bounded(std::size_t before) const {
+        const std::size_t after = resident_bytes();
+        EXPECT_LT(after, before + kMayGrow) << "grew by " << (after - before) / kMiB << " MiB";
+    }
+};
+
+TEST_F(HostileClient, AFloodOfCallsDoesNotKeepOthersFromTheirAnswers) {
+    const std::size_t before = resident_bytes();
+    std::atomic<bool> is_over = false;
+    std::atomic<int> calls = 0;
+    std::vector<std::thread> flooders;
+    for (int i = 0; i < 4; ++i)
+        flooders.emplace_back([&] {
+            const auto connection = connect();
+            const auto manager = manager_on(*connection);
+            while (!is_over) {
+                std::vector<Dict> listed;
+                manager->callMethod("ListGpus")
+                    .onInterface("org.vgpu1.Manager")
+                    .withArguments(Dict{})
+                    .storeResultsTo(listed);
+                ++calls;
+            }
+        });
+    for (int i = 0; i < 5; ++i) EXPECT_LT(honest_call(), kPrompt);
+    EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
+    is_over = true;
+    for (std::thread& flooder : flooders) flooder.join();
+    EXPECT_GT(calls, 20);
+    expect_bounded(before);
+}
+
+TEST_F(HostileClient, OneThatNeverReadsItsRepliesHarmsNobody) {
+    const std::size_t before = resident_bytes();
+    const auto deaf = connect();
+    const auto manager = manager_on(*deaf);
+    for (int i = 0; i < 2000; ++i)
+        manager->callMethodAsync("ListGpus")
+            .onInterface("org.vgpu1.Manager")
+            .withArguments(Dict{})
+            .uponReplyInvoke([](const sdbus::Error*, const std::vector<Dict>&) {});
+    EXPECT_LT(honest_call(), kPrompt);
+    EXPECT_EQ(ctl({"list"}).status, 0);
+    expect_bounded(before);
+}
+
+TEST_F(HostileClient, OneThatHangsUpInTheMiddleOfACallHarmsNobody) {
+    for (int i = 0; i < 30; ++i) {
+        const auto connection = connect();
+        const auto manager = manager_on(*connection);
+        const Dict options{{"weight", sdbus::Variant{std::uint32_t(i < 3 ? 7 : 0)}}};
+        manager->callMethodAsync("CreateVf")
+            .onInterface("org.vgpu1.Manager")
+            .withArguments(std::string("gpu0"), options)
+            .uponReplyInvoke([](const sdbus::Error*, const sdbus::ObjectPath&) {});
+    }
+    EXPECT_LT(honest_call(), kPrompt);
+    EXPECT_TRUE(vgpud->is_running());
+    // a caller that is gone is nobody: the owner cannot be found out, so nothing is made for it,
+    // or it was there long enough and the VF is whole
+    const auto left = ctl_json({"list"});
+    for (const auto& vf : left.at("vfs"))
+        EXPECT_EQ(ctl({"destroy", vf.at("target")}).status, 0);
+    EXPECT_EQ(ctl({"create", "--vram", "64M"}).status, 0);
+}
+
+TEST_F(HostileClient, TenMebibytesOfOptionsAreRefusedAndNotKept) {
+    constexpr std::size_t kMany = 100;
+    Dict many;
+    for (std::size_t i = 0; i < kMany; ++i)
+        many["option" + std::to_string(i)] = sdbus::Variant{std::string(100'000, 'x')};
+    const Dict one_name{{std::string(10 * kMiB, 'n'), sdbus::Variant{true}}};
+    const Dict bytes{{"name", sdbus::Variant{std::vector<std::uint8_t>(10 * kMiB)}}};
+    const Dict list{
+        {"name", sdbus::Variant{std::vector<std::string>(kMany, std::string(100'000, 'x'))}}};
+    static_cast<void>(create_error(many));  // what the first one costs is not growth
+    const std::size_t before = resident_bytes();
+    for (int i = 0; i < 5; ++i)
+        for (const Dict* options :
+             std::initializer_list<const Dict*>{&many, &one_name, &bytes, &list})
+            EXPECT_EQ(create_error(*options), "org.vgpu1.Error.OutOfRange");
+    EXPECT_LT(honest_call(), kPrompt);
+    expect_bounded(before);
+    EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.empty(); }));
+}
+
+TEST_F(HostileClient, ADocumentWithoutEndIsRefused) {
+    const auto connection = connect();
+    const auto manager = manager_on(*connection);
+    for (const char* method : {"Plan", "Apply"}) {
+        std::string refused;
+        try {
+            manager->callMethod(method)
+                .onInterface("org.vgpu1.Manager")
+                .withArguments(std::string(10 * kMiB, '['), Dict{});
+        } catch (const sdbus::Error& error) {
+            refused = error.getName();
+        }
+        EXPECT_EQ(refused, "org.vgpu1.Error.OutOfRange") << method;
+    }
+    EXPECT_LT(honest_call(), kPrompt);
+}
+
+TEST_F(HostileClient, TargetsWithoutEndAreNoTargets) {
+    const auto connection = connect();
+    const auto manager = manager_on(*connection);
+    for (const char* method : {"CreateVf", "Resolve"}) {
+        try {
+            sdbus::ObjectPath found;
+            manager->callMethod(method)
+                .onInterface("org.vgpu1.Manager")
+                .withArguments(std::string(10 * kMiB, 'g'), Dict{})
+                .storeResultsTo(found);
+            ADD_FAILURE() << method << " answered " << found;
+        } catch (const sdbus::Error& error) {
+            EXPECT_TRUE(error.getName().starts_with("org.vgpu1.Error.NoSuch")) << error.getName();
+            EXPECT_LT(error.getMessage().size(), 512u);
+        }
+    }
+}
+
+TEST_F(HostileClient, RequestsOfOneCallerBeyondTheBoundAreRefusedAtOnce) {
+    constexpr int kSent = 40, kAdmitted = 32;
+    std::atomic<int> refused = 0, others = 0;
+    const auto connection = connect();
+    const auto manager = manager_on(*connection);
+    connection->enterEventLoopAsync();
+    server.with([&](FakePf&) {  // the PF core does not answer meanwhile
+        for (int i = 0; i < kSent; ++i)
+            manager->callMethodAsync("CreateVf")
+                .onInterface("org.vgpu1.Manager")
+                .withArguments(std::string("gpu0"), Dict{})
+                .uponReplyInvoke([&](const sdbus::Error* error, const sdbus::ObjectPath&) {
+                    const bool is_refused =
+                        error != nullptr && error->getName() == "org.vgpu1.Error.TooManyRequests";
+                    ++(is_refused ? refused : others);
+                });
+        test::wait_for("the requests beyond the bound to be refused", test::milliseconds(10'000),
+                       [&] { return refused == kSent - kAdmitted; });
+        EXPECT_LT(honest_call(), kPrompt) << "reading goes on";
+    });
+    test::wait_for("the others to be answered", test::milliseconds(60'000),
+                   [&] { return others == kAdmitted; });
+    EXPECT_EQ(refused, kSent - kAdmitted);
+    connection->leaveEventLoop();
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+//
+// org.vgpu1.Job on the bus, over a fake PF core whose scrubs end when the test says so.
+#include "tests/scenario/dbus/bus_fixture.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+#include <fstream>
+#include <future>
+#include <mutex>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::BusFixture;
+using ::testing::ElementsAre;
+using testing::FakePf;
+using ::testing::HasSubstr;
+using Dict = std::map<std::string, sdbus::Variant>;
+
+constexpr const char* kManager = "org.vgpu1.Manager";
+
+/// One VF "a" of so much VRAM.
+std::string one_vf(const std::string& vram) {
+    return R"({"profiles": {"p": {"resources": {"vram": ")" + vram +
+           R"("}}}, "configs": {"x": [{"gpu": "gpu0", "vfs": [{"profile": "p", "name": "a"}]}]}})";
+}
+
+/// What the manager says of jobs while things happen, in order.
+class JobWatch {
+public:
+    explicit JobWatch(std::unique_ptr<sdbus::IConnection>&& connection)
+        : proxy_(sdbus::createProxy(std::move(connection), "org.vgpu1", "/org/vgpu1")) {
+        proxy_->uponSignal("JobAdded")
+            .onInterface(kManager)
+            .call([this](const std::uint32_t&, const sdbus::ObjectPath& job) {
+                note("added " + job);
+            });
+        proxy_->uponSignal("JobRemoved")
+            .onInterface(kManager)
+            .call([this](const std::uint32_t&, const sdbus::ObjectPath& job,
+                         const std::string& result) { note("removed " + job + " " + result); });
+        proxy_->finishRegistration();
+    }
+    std::vector<std::string> wait_for(std::size_t count) {
+        test::wait_for("signals of jobs", test::milliseconds(20'000), [&] {
+            const std::scoped_lock lock(mutex_);
+            return seen_.size() >= count;
+        });
+        const std::scoped_lock lock(mutex_);
+        return seen_;
+    }
+
+private:
+    void note(std::string what) {
+        const std::scoped_lock lock(mutex_);
+        seen_.push_back(std::move(what));
+    }
+
+    std::mutex mutex_;
+    std::vector<std::string> seen_;
+    std::unique_ptr<sdbus::IProxy> proxy_;
+};
+
+class JobsOnTheBus : public BusFixture {
+protected:
+    JobsOnTheBus() {
+        std::ofstream(directory.file("64.json")) << one_vf("64MiB");
+        std::ofstream(directory.file("128.json")) << one_vf("128MiB");
+        EXPECT_EQ(ctl({"apply", directory.file("64.json")}).status, 0);
+        server.with([](FakePf& pf) { pf.holds_scrubs = true; });
+    }
+
+    /// By a connection of its own, which is closed again.
+    std::string apply(const std::string& config, const Dict& options = {}) {
+        const auto connection = connect();
+        const auto manager = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1");
+        manager->finishRegistration();
+        sdbus::ObjectPath job;
+        manager->callMethod("Apply")
+            .onInterface(kManager)
+            .withArguments(config, options)
+            .storeResultsTo(job);
+        return job;
+    }
+    template <typename T> T property(const std::string& job, const std::string& name) {
+        const auto connection = connect();
+        const auto proxy = sdbus::createProxy(*connection, "org.vgpu1", job);
+        proxy->finishRegistration();
+        return proxy->getProperty(name).onInterface("org.vgpu1.Job").get<T>();
+    }
+    void wait_for_property(const std::string& job, const std::string& name,
+                           const std::string& value) {
+        test::wait_for(job + " to be " + value, test::milliseconds(20'000), [&] {
+            try {
+                return property<std::string>(job, name) == value;
+            } catch (const sdbus::Error&) {
+                return false;  // the job is not there yet
+            }
+        });
+    }
+    void wait_for_state(const std::string& job, const std::string& state) {
+        wait_for_property(job, "State", state);
+    }
+    void wait_for_step(const std::string& job, const std::string& step) {
+        wait_for_property(job, "Step", step);
+    }
+    void end_scrub() {
+        server.with([](FakePf& pf) {
+            pf.holds_scrubs = false;
+            pf.finish_scrub(1);
+        });
+    }
+    void cancel(const std::string& job) {
+        const auto connection = connect();
+        const auto proxy = sdbus::createProxy(*connection, "org.vgpu1", job);
+        proxy->finishRegistration();
+        proxy->callMethod("Cancel").onInterface("org.vgpu1.Job").withArguments(Dict{});
+    }
+    [[nodiscard]] std::uint64_t vram_of_a() const {
+        return ctl_json({"show", "a"}).at("vf").at("vram_bytes");
+    }
+};
+
+TEST_F(JobsOnTheBus, AreSignalledAndOutliveTheirCaller) {
+    JobWatch watch(connect());
+    const std::string job = apply(one_vf("128MiB"));
+    EXPECT_EQ(job, "/org/vgpu1/job/2");
+    wait_for_step(job, "resize gpu0/vf1 'a'");
+    EXPECT_EQ(property<std::string>(job, "State"), "running");
+    EXPECT_EQ(property<std::string>(job, "Kind"), "apply");
+    EXPECT_EQ(property<double>(job, "Progress"), 0.0);
+    EXPECT_THAT(property<std::string>(job, "Plan"), HasSubstr("\"vf-restart\""));
+    end_scrub();
+    EXPECT_THAT(watch.wait_for(2), ElementsAre("added " + job, "removed " + job + " done"));
+    EXPECT_EQ(property<std::string>(job, "State"), "done");
+    EXPECT_EQ(property<double>(job, "Progress"), 1.0);
+    EXPECT_EQ(vram_of_a(), 128 * FakePf::kMiB);
+}
+
+TEST_F(JobsOnTheBus, CancelTakesBackWhatWasDone) {
+    const std::string job = apply(one_vf("128MiB"));
+    wait_for_step(job, "resize gpu0/vf1 'a'");
+    cancel(job);
+    end_scrub();
+    wait_for_state(job, "cancelled");
+    EXPECT_EQ(property<std::string>(job, "ErrorName"), "org.vgpu1.Error.Cancelled");
+    EXPECT_THAT(property<std::string>(job, "Error"),
+                HasSubstr("everything is as it was before, but the VRAM of 'a' is empty"));
+    EXPECT_EQ(vram_of_a(), 64 * FakePf::kMiB);
+    EXPECT_THROW(cancel(job), sdbus::Error);
+}
+
+TEST_F(JobsOnTheBus, WaitForEachOtherAndKeepOthersOffTheirGpu) {
+    const std::string first = apply(one_vf("128MiB"));
+    const std::string second = apply(one_vf("64MiB"));
+    wait_for_step(first, "resize gpu0/vf1 'a'");
+    EXPECT_EQ(property<std::string>(second, "State"), "waiting");
+    const auto busy = ctl({"set", "a", "--weight", "7"});
+    EXPECT_EQ(busy.status, 1);
+    EXPECT_THAT(busy.out, HasSubstr("VGPU-307: gpu0 is being changed by job 2 (apply 'x')"));
+    EXPECT_EQ(ctl({"list"}).status, 0) << "looking is always possible";
+    end_scrub();
+    wait_for_state(second, "done");
+    EXPECT_EQ(vram_of_a(), 64 * FakePf::kMiB);
+}
+
+TEST_F(JobsOnTheBus, VgpudKilledInTheMiddleLeavesTheRestToTheNextPlan) {
+    auto caller = std::async(std::launch::async, [this] {
+        return ctl({"apply", directory.file("128.json"), "--yes"});
+    });
+    wait_for_step("/org/vgpu1/job/2", "resize gpu0/vf1 'a'");
+    vgpud->kill_now();
+    const auto told = caller.get();
+    EXPECT_EQ(told.status, 5) << told.out;
+    server.with([](FakePf& pf) {
+        pf.holds_scrubs = false;
+        pf.is_scrubbed.insert(1);  // its event was for the dead daemon
+    });
+    start_daemon();
+    test::wait_for("the VF to come back", test::milliseconds(20'000), [&] {
+        return ctl_json({"show", "a"}).at("vf").at("state") == "provisioned";
+    });
+    EXPECT_EQ(vram_of_a(), 128 * FakePf::kMiB) << "it had been released: it is new";
+    EXPECT_EQ(ctl({"assert", directory.file("128.json")}).status, 0);
+}
+
+TEST_F(JobsOnTheBus, OthersMayPlanButNotApply) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+    if (ctl_as_nobody({"--help"}).status != 0)
+        GTEST_SKIP() << "nobody cannot execute programs of this build directory";
+    EXPECT_EQ(ctl_as_nobody({"plan", "--auto", "4"}).status, 0);
+    EXPECT_EQ(ctl_as_nobody({"export"}).status, 0);
+    const auto refused = ctl_as_nobody({"apply", "--auto", "4", "--yes"});
+    EXPECT_EQ(refused.status, 4) << refused.out;
+    EXPECT_THAT(refused.out, HasSubstr("VGPU-401: org.vgpu1.provision"));
+}
+
+TEST_F(JobsOnTheBus, MistakesOfTheCallerMakeNoJob) {
+    EXPECT_THROW(apply("{"), sdbus::Error);
+    EXPECT_THROW(apply(one_vf("64MiB"), {{"label", sdbus::Variant{std::string("y")}}}),
+                 sdbus::Error);
+    EXPECT_THROW(apply(std::string((1u << 20) + 1, ' ')), sdbus::Error);
+    EXPECT_THROW(property<std::string>("/org/vgpu1/job/2", "State"), sdbus::Error);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

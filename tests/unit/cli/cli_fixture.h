@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//
+// Cli: vgpuctl in this process over a FakeService; what it prints can be compared with goldens.
+#pragma once
+
+#include "cli/app.h"
+#include "tests/unit/cli/fake_service.h"
+
+#include <gtest/gtest.h>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace vgpu::cli::testing {
+
+/// Lends a FakeService to run_cli, which wants to own one.
+class Lent final : public Service {
+public:
+    explicit Lent(Service& service) : service_(service) {}
+    Properties manager() override { return service_.manager(); }
+    std::vector<Properties> list_gpus() override { return service_.list_gpus(); }
+    std::vector<Properties> list_vfs() override { return service_.list_vfs(); }
+    std::string resolve(const std::string& target) override { return service_.resolve(target); }
+    std::string create_vf(const std::string& gpu, const Options& options) override {
+        return service_.create_vf(gpu, options);
+    }
+    void set_gpu(const std::string& path, const Options& options) override {
+        service_.set_gpu(path, options);
+    }
+    void set_vf(const std::string& path, const Options& options) override {
+        service_.set_vf(path, options);
+    }
+    void destroy_vf(const std::string& path, const Options& options) override {
+        service_.destroy_vf(path, options);
+    }
+    std::uint64_t claim_vf(const std::string& path, const std::string& owner,
+                           const Options& options) override {
+        return service_.claim_vf(path, owner, options);
+    }
+    void release_vf(const std::string& path, const std::string& owner,
+                    std::uint64_t generation) override {
+        service_.release_vf(path, owner, generation);
+    }
+    void act(const std::string& path, VfAction action, const Options& options) override {
+        service_.act(path, action, options);
+    }
+    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
+        return service_.ask_agent(path, act, options);
+    }
+    std::string plan(const std::string& config, const Options& options) override {
+        return service_.plan(config, options);
+    }
+    std::string apply(const std::string& config, const Options& options) override {
+        return service_.apply(config, options);
+    }
+    std::string export_config(const Options& options) override {
+        return service_.export_config(options);
+    }
+    std::string auto_config(const Options& options) override {
+        return service_.auto_config(options);
+    }
+    Properties await_job(const std::string& path,
+                         const std::function<void(const Properties&)>& on_change) override {
+        return service_.await_job(path, on_change);
+    }
+    std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
+        return service_.recent_events(after, limit);
+    }
+    News wait_for_news(const std::vector<pollfd>& stop_on) override {
+        return service_.wait_for_news(stop_on);
+    }
+    std::string metrics() override { return service_.metrics(); }
+    RunTable run_table(const std::string& gpu_path) override {
+        return service_.run_table(gpu_path);
+    }
+    std::string dump(const std::string& gpu_path) override { return service_.dump(gpu_path); }
+
+private:
+    Service& service_;
+};
+
+class Cli : public ::testing::Test {
+protected:
+    int run(const std::vector<std::string>& words) {
+        out.str("");
+        err.str("");
+        return run_cli(
+            words,
+            [this](const std::string& bus) {
+                used_bus = bus;
+                return std::make_unique<Lent>(service);
+            },
+            {.out = out, .err = err, .is_terminal = is_terminal, .uses_colour = uses_colour});
+    }
+
+    /// Output equals tests/golden/vgpuctl/NAME; VGPU_UPDATE_GOLDEN=1 writes it anew.
+    void expect_golden(const std::string& name) const {
+        const std::string path = std::string(VGPU_GOLDEN_DIR) + "/" + name;
+        if (std::getenv("VGPU_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << out.str();
+        std::ifstream file(path);
+        const std::string wanted(std::istreambuf_iterator<char>(file), {});
+        EXPECT_EQ(out.str(), wanted) << path;
+    }
+
+    void expect_80_columns() const {
+        std::istringstream lines(out.str());
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+    }
+
+    FakeService service;
+    std::ostringstream out, err;
+    std::string used_bus;
+    bool is_terminal = false;
+    bool uses_colour = false;
+};
+
+}  // namespace vgpu::cli::testing

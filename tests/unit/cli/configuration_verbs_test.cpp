@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+//
+// plan, apply, assert and export over a FakeService whose plan has a step of every kind.
+#include "tests/unit/cli/cli_fixture.h"
+
+#include <gmock/gmock.h>
+#include <filesystem>
+
+namespace vgpu::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* kPlan = R"({
+  "schema": "vgpu-plan-1", "label": "day", "is_empty": false, "disruption": "vf-loss",
+  "steps": [
+    {"action": "keep", "target": "gpu0/vf1", "name": "web-1", "from": {}, "to": {},
+     "disruption": "none", "in_use": "", "why": "it is as wanted"},
+    {"action": "set", "target": "gpu0", "name": "", "from": {"max_gap_ms": 60},
+     "to": {"max_gap_ms": 80}, "disruption": "none", "in_use": "",
+     "why": "takes effect with the next run table"},
+    {"action": "rename", "target": "gpu0/vf2", "name": "old", "from": {"name": "old"},
+     "to": {"name": "web-2"}, "disruption": "none", "in_use": "",
+     "why": "it was known under its former name"},
+    {"action": "set", "target": "gpu0/vf2", "name": "old",
+     "from": {"weight": 100, "quantum_us": 0, "profile": "small"},
+     "to": {"weight": 300, "quantum_us": 2000, "profile": "large"}, "disruption": "none",
+     "in_use": "", "why": "takes effect with the next run table"},
+    {"action": "create", "target": "gpu0/vf4", "name": "train-1", "from": {},
+     "to": {"name": "train-1", "weight": 300, "quantum_us": 0, "profile": "large",
+            "vram_bytes": 67108864, "cu_mask": 255, "doorbell_pages": 0, "preempt_timeout_us": 0,
+            "full_access_timeout_ms": 0, "exclusive_full_access": false, "guard_flr": 0,
+            "guard_exclusive": 0, "guard_exclusive_timeout": 0, "guard_interrupt": 0},
+     "disruption": "none", "in_use": "", "why": "no VF has this name"},
+    {"action": "resize", "target": "gpu0/vf2", "name": "old",
+     "from": {"vram_bytes": 33554432, "guard_flr": 0},
+     "to": {"vram_bytes": 67108864, "guard_flr": 4294967295},
+     "disruption": "vf-restart", "in_use": "a client has it open",
+     "why": "VRAM, security can only change while its driver is unloaded"},
+    {"action": "destroy", "target": "gpu0/vf3", "name": "batch",
+     "from": {"name": "batch", "weight": 100, "quantum_us": 0, "profile": "",
+              "vram_bytes": 33554432, "cu_mask": 0, "doorbell_pages": 0, "preempt_timeout_us": 0,
+              "full_access_timeout_ms": 0, "exclusive_full_access": false, "guard_flr": 0,
+              "guard_exclusive": 0, "guard_exclusive_timeout": 0, "guard_interrupt": 0},
+     "to": {}, "disruption": "vf-loss", "in_use": "",
+     "why": "the configuration does not name it"}]
+})";
+
+constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
+  "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
+  "from": {}, "to": {}, "disruption": "none", "in_use": "", "why": "it is as wanted"}]})";
+
+constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day",
+  "is_empty": false, "disruption": "none", "steps": [{"action": "set", "target": "gpu0/vf1",
+  "name": "web-1", "from": {"weight": 100}, "to": {"weight": 200}, "disruption": "none",
+  "in_use": "", "why": "takes effect with the next run table"}]})";
+
+class ConfigurationVerbs : public testing::Cli {
+protected:
+    ConfigurationVerbs() { service.plan_text = kPlan; }
+
+    const std::string file =
+        std::string(VGPU_SOURCE_DIR) + "/schemas/examples/valid/vgpu-config-two-sizes.json";
+    const std::string bytes = std::to_string(std::filesystem::file_size(file)) + " bytes";
+};
+
+TEST_F(ConfigurationVerbs, PlanShowsEveryStepWithItsCost) {
+    EXPECT_EQ(run({"plan", file, "--label", "day"}), 0);
+    expect_golden("plan.txt");
+    expect_80_columns();
+    EXPECT_THAT(service.asked, ElementsAre("plan " + bytes + " label=day"));
+    EXPECT_EQ(run({"plan", file, "--json"}), 0);
+    expect_golden("plan.json");
+}
+
+TEST_F(ConfigurationVerbs, PlanOfWhatIsThereSaysSo) {
+    service.plan_text = kEmptyPlan;
+    EXPECT_EQ(run({"plan", file}), 0);
+    expect_golden("plan-empty.txt");
+}
+
+TEST_F(ConfigurationVerbs, AutoIsPlannedFromVgpudsOwnConfiguration) {
+    EXPECT_EQ(run({"plan", "--auto", "4", "--gpu", "gpu1"}), 0);
+    EXPECT_THAT(service.asked, ElementsAre("auto gpu=gpu1",
+                                           AllOf(StartsWith("plan "), HasSubstr(" label=auto-4"))));
+}
+
+TEST_F(ConfigurationVerbs, WrongUsageIsExitCodeTwo) {
+    EXPECT_EQ(run({"plan"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("name a FILE, '-' for standard input, or --auto N"));
+    EXPECT_EQ(run({"plan", "/nowhere/config.json"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("cannot read /nowhere/config.json: No such file"));
+    EXPECT_EQ(run({"plan", file, "--auto", "4"}), 2);
+    EXPECT_EQ(run({"plan", "--auto", "3"}), 2);
+    EXPECT_EQ(run({"plan", file, "--gpu", "gpu0"}), 2);
+    EXPECT_EQ(run({"export", "--auto", "--label", "x"}), 2);
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(ConfigurationVerbs, APlanOfAnotherReleaseIsNotGuessedAt) {
+    service.plan_text = R"({"schema": "vgpu-plan-9"})";
+    EXPECT_EQ(run({"plan", file}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("of the same release"));
+}
+
+TEST_F(ConfigurationVerbs, AssertIsZeroOnlyIfNothingIsToBeDone) {
+    service.plan_text = kEmptyPlan;
+    EXPECT_EQ(run({"assert", file}), 0);
+    EXPECT_EQ(out.str(), "configuration 'day' holds\n");
+    EXPECT_EQ(run({"assert", file, "--json"}), 0);
+    expect_golden("assert.json");
+    service.plan_text = kPlan;
+    EXPECT_EQ(run({"assert", file}), 1);
+    EXPECT_THAT(out.str(), HasSubstr("destroy"));
+    EXPECT_THAT(service.asked, Not(Contains(StartsWith("apply"))));
+}
+
+TEST_F(ConfigurationVerbs, ApplyThatWouldLoseDataWantsYes) {
+    EXPECT_EQ(run({"apply", file}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("VFs would lose what is in their VRAM (vf-loss)"));
+    EXPECT_THAT(service.asked, Not(Contains(StartsWith("apply"))));
+    EXPECT_EQ(run({"apply", file, "--yes", "--force", "--label", "day"}), 0);
+    EXPECT_THAT(service.asked, Contains("apply " + bytes + " force label=day"));
+    EXPECT_THAT(service.asked, Contains("await /org/vgpu1/job/3"));
+    EXPECT_THAT(out.str(), HasSubstr("configuration 'day' is applied\n"));
+}
+
+TEST_F(ConfigurationVerbs, ApplyThatLosesNothingNeedsNoWord) {
+    service.plan_text = kHarmlessPlan;
+    EXPECT_EQ(run({"apply", file}), 0);
+    expect_golden("apply.txt");
+    EXPECT_EQ(run({"apply", file, "--json"}), 0);
+    expect_golden("apply.json");
+    EXPECT_EQ(run({"apply", file, "--no-wait"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("/org/vgpu1/job/3\n"));
+}
+
+TEST_F(ConfigurationVerbs, ApplyOfWhatIsThereStartsNoJob) {
+    service.plan_text = kEmptyPlan;
+    EXPECT_EQ(run({"apply", file}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("Nothing to do: everything is as wanted.\n"));
+    EXPECT_THAT(service.asked, Not(Contains(StartsWith("apply"))));
+}
+
+TEST_F(ConfigurationVerbs, AFailedJobHasTheExitCodeOfItsError) {
+    service.plan_text = kHarmlessPlan;
+    service.job_end = {{"State", std::string("failed")},
+                       {"Error", std::string("VGPU-302: step 2 of 3: no. Do this.")},
+                       {"ErrorName", std::string("org.vgpu1.Error.NoVram")}};
+    EXPECT_EQ(run({"apply", file}), 6);
+    EXPECT_EQ(err.str(), "vgpuctl: VGPU-302: step 2 of 3: no. Do this.\n");
+    EXPECT_EQ(run({"apply", file, "--json"}), 6);
+    EXPECT_THAT(out.str(), HasSubstr("\"result\": \"failed\""));
+}
+
+TEST_F(ConfigurationVerbs, ProgressIsDrawnOnATerminalOnly) {
+    service.plan_text = kHarmlessPlan;
+    EXPECT_EQ(run({"apply", file}), 0);
+    EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
+    is_terminal = true;
+    EXPECT_EQ(run({"apply", file}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("\r\x1b[K[##########          ]  50 % create gpu0/vf3 'c'"));
+    EXPECT_EQ(run({"apply", file, "--json"}), 0);
+    EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
+}
+
+TEST_F(ConfigurationVerbs, ExportPrintsADocumentThatCanBeReadAgain) {
+    EXPECT_EQ(run({"export", "--gpu", "gpu0", "--label", "now"}), 0);
+    EXPECT_EQ(out.str(), "{\"profiles\": {}, \"configs\": {\"current\": []}}\n");
+    EXPECT_EQ(run({"export", "--json"}), 0);
+    expect_golden("export.json");
+    EXPECT_EQ(run({"export", "--auto"}), 0);
+    EXPECT_THAT(service.asked, ElementsAre("export gpu=gpu0 label=now", "export", "auto"));
+}
+
+}  // namespace
+}  // namespace vgpu::cli

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "cli/diagnosis.h"
+#include "cli/format.h"
+#include "tests/unit/cli/fake_service.h"
+
+#include <gmock/gmock.h>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace vgpu::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+PciReading pci(const std::string& name) {
+    return read_pci(std::string(VGPU_SOURCE_DIR) + "/tests/unit/cli/pci/" + name);
+}
+
+/// A host with nothing wrong.
+HostFacts well() {
+    HostFacts facts;
+    facts.vgpuctl_version = "0.1.0";
+    facts.kernel_release = "6.12.57";
+    facts.kernel_command_line = "quiet intel_iommu=on";
+    facts.is_root = true;
+    facts.iommu_groups = 34;
+    facts.kernel_config = {
+        {"CONFIG_PCI_IOV", "y"}, {"CONFIG_VFIO_PCI", "m"}, {"CONFIG_IOMMU_SUPPORT", "y"}};
+    facts.pci = pci("sriov_ready.txt");
+    facts.group_members["0000:03:00.0"] = {"0000:03:00.0"};
+    facts.module = {.is_loaded = true, .is_available = true, .pf_devices = {"/dev/vgpu-pf0"}};
+    facts.qemu_version = "QEMU emulator version 10.1.2 (Debian 1:10.1.2+ds-1)";
+    facts.run_dir = {.path = "/run/vgpu", .exists = true, .is_expected_kind = true, .mode = 0755};
+    facts.vf_sockets = {{.path = "/run/vgpu/gpu0/vf1.sock",
+                         .exists = true,
+                         .is_expected_kind = true,
+                         .mode = 0660}};
+    facts.service.has_bus = facts.service.is_there = true;
+    facts.service.manager = testing::FakeService().manager();
+    facts.service.gpus = {testing::gpu_properties("gpu0", "ok")};
+    facts.service.vfs = testing::FakeService().vfs;
+    return facts;
+}
+
+/// A host with something wrong everywhere.
+HostFacts ill() {
+    HostFacts facts = well();
+    facts.iommu_groups = 0;
+    facts.kernel_command_line = "quiet intel_iommu=off";
+    facts.kernel_config->erase("CONFIG_PCI_IOV");
+    facts.pci = pci("sriov_unready.txt");
+    facts.group_members["0000:03:00.0"] = {"0000:00:01.0", "0000:03:00.0", "0000:03:00.1",
+                                           "0000:02:00.0"};
+    facts.module = {};
+    facts.qemu_version = "QEMU emulator version 7.2.19 (Debian 1:7.2+dfsg-7)";
+    facts.run_dir.mode = 0777;
+    facts.vf_sockets.push_back({.path = "/run/vgpu/gpu0/vf2.sock"});
+    facts.vf_sockets.front().mode = 0666;
+    facts.service.manager["Version"] = std::string("0.2.0");
+    facts.service.manager["ReadOnly"] = true;
+    facts.service.manager["StateMessage"] = std::string("the state file x is damaged");
+    facts.service.gpus.push_back(testing::gpu_properties("gpu1", "pf-lost"));
+    facts.service.gpus.back()["WholeResets"] = std::uint64_t{3};
+    facts.service.gpus.back()["EventsLost"] = std::uint64_t{17};
+    facts.service.vfs.at(1)["State"] = std::string("quarantined");
+    facts.service.vfs.at(2)["GuardLevel"] = std::uint64_t{2};
+    return facts;
+}
+
+/// Levels of the findings with this id, in order.
+std::vector<Level> levels_of(const HostFacts& facts, const std::string& id) {
+    std::vector<Level> levels;
+    for (const Finding& finding : diagnose(facts))
+        if (finding.id == id) levels.push_back(finding.level);
+    return levels;
+}
+
+using Levels = std::vector<Level>;
+
+TEST(Doctor, AHostWithNothingWrongHasOnlyOk) {
+    EXPECT_THAT(diagnose(well()), Each(Field(&Finding::level, Level::Ok)));
+    EXPECT_EQ(worst_of(diagnose(well())), Level::Ok);
+}
+
+TEST(Doctor, WhatIsNotOkSaysWhyItMatters) {
+    for (const Finding& finding : diagnose(ill())) {
+        if (finding.level == Level::Ok) continue;
+        EXPECT_FALSE(finding.why.empty()) << finding.id;
+        EXPECT_TRUE(finding.level == Level::Note || !finding.fix.empty()) << finding.id;
+    }
+    EXPECT_EQ(worst_of(diagnose(ill())), Level::Problem);
+}
+
+TEST(Doctor, WithoutABusOrVgpudTheRestIsStillJudged) {
+    HostFacts facts = well();
+    facts.service = {.has_bus = false, .is_there = false, .trouble = "no such file"};
+    EXPECT_EQ(levels_of(facts, "bus"), Levels{Level::Problem});
+    EXPECT_EQ(levels_of(facts, "vgpud"), Levels{});
+    EXPECT_EQ(levels_of(facts, "pci-sriov"), Levels{Level::Ok});
+    facts.service.has_bus = true;
+    EXPECT_EQ(levels_of(facts, "bus"), Levels{Level::Ok});
+    EXPECT_EQ(levels_of(facts, "vgpud"), Levels{Level::Problem});
+    EXPECT_EQ(levels_of(facts, "state"), Levels{});
+}
+
+TEST(Doctor, VersionsThatDifferAreAWarningAndOfAnAgentANote) {
+    HostFacts facts = well();
+    facts.vgpuctl_version = "0.2.0";
+    EXPECT_EQ(levels_of(facts, "version"), Levels{Level::Warning});
+    facts.service.vfs.front()["Agent.Version"] = std::string("0.0.9");
+    EXPECT_EQ(levels_of(facts, "agent-version"), Levels{Level::Note});
+    facts.service.vfs.front()["Agent.Connected"] = false;
+    EXPECT_EQ(levels_of(facts, "agent-version"), Levels{}) << "it was seen long ago";
+}
+
+TEST(Doctor, QemuIsJudgedByItsRelease) {
+    HostFacts facts = well();
+    const std::map<std::string, Level> releases{{"QEMU emulator version 10.1.0", Level::Ok},
+                                                {"QEMU emulator version 11.0.0", Level::Ok},
+                                                {"QEMU emulator version 10.0.13", Level::Warning},
+                                                {"QEMU emulator version 9.2", Level::Warning},
+                                                {"something else", Level::Warning}};
+    for (const auto& [text, level] : releases) {
+        facts.qemu_version = text;
+        EXPECT_EQ(levels_of(facts, "qemu"), Levels{level}) << text;
+    }
+    facts.qemu_version.reset();
+    EXPECT_EQ(levels_of(facts, "qemu"), Levels{Level::Note});
+}
+
+TEST(Doctor, AnIommuIsNeededOnlyForSilicon) {
+    HostFacts facts = well();
+    facts.iommu_groups = 0;
+    EXPECT_EQ(levels_of(facts, "iommu"), Levels{Level::Problem});
+    facts.pci = pci("no_sriov.txt");
+    EXPECT_EQ(levels_of(facts, "iommu"), Levels{Level::Note});
+    facts.kernel_command_line = "iommu=off";
+    EXPECT_THAT(diagnose(facts), Contains(AllOf(Field(&Finding::id, "iommu"),
+                                                Field(&Finding::fix, HasSubstr("iommu=off")))));
+}
+
+TEST(Doctor, TheModuleIsNeededOnlyForSilicon) {
+    HostFacts facts = well();
+    facts.module = {.is_loaded = false, .is_available = true, .pf_devices = {}};
+    EXPECT_EQ(levels_of(facts, "module"), Levels{Level::Warning});
+    facts.pci = pci("no_sriov.txt");
+    EXPECT_EQ(levels_of(facts, "module"), Levels{Level::Note});
+}
+
+TEST(Doctor, AKernelConfigurationThatIsNotReadableIsANote) {
+    HostFacts facts = well();
+    facts.kernel_config.reset();
+    EXPECT_EQ(levels_of(facts, "kernel-config"), Levels{Level::Note});
+    facts.kernel_config = {{"CONFIG_PCI_IOV", "y"}, {"CONFIG_IOMMU_SUPPORT", "n"}};
+    EXPECT_EQ(levels_of(facts, "kernel-config"), (Levels{Level::Warning, Level::Warning}));
+}
+
+TEST(Doctor, PciFindingsNameTheFunctionAndWhatThePortAboveLacks) {
+    HostFacts facts = ill();
+    EXPECT_EQ(levels_of(facts, "pci-vf-bars"), (Levels{Level::Problem, Level::Ok}));
+    EXPECT_EQ(levels_of(facts, "pci-ari"), (Levels{Level::Warning, Level::Warning}));
+    EXPECT_EQ(levels_of(facts, "pci-acs"), (Levels{Level::Warning, Level::Warning}));
+    EXPECT_EQ(levels_of(facts, "pci-group"), Levels{Level::Warning});
+    const auto findings = diagnose(facts);
+    const auto said = [&findings](const std::string& id, const std::string& words) {
+        EXPECT_THAT(findings, Contains(AllOf(Field(&Finding::id, id),
+                                             Field(&Finding::what, HasSubstr(words)))));
+    };
+    said("pci-ari", "0000:03:00.0: ARI is off; 7 of 16 VFs");
+    said("pci-ari", "0000:04:00.0: ARI is not possible in this slot");
+    said("pci-acs", "0000:03:00.0: the port above (0000:00:01.0) has no ACS");
+    said("pci-acs", "0000:04:00.0: ACS of the port above (0000:00:02.0) is not enabled (0x0000)");
+    said("pci-group", "0000:03:00.0: shares its IOMMU group with 0000:02:00.0");
+}
+
+TEST(Doctor, AFunctionOfWhichOnlyTheHeadIsReadableIsNotJudged) {
+    HostFacts facts = well();
+    facts.pci = pci("no_sriov.txt");
+    EXPECT_EQ(levels_of(facts, "pci-sriov"), (Levels{Level::Note, Level::Note}));
+    EXPECT_EQ(levels_of(facts, "pci-acs"), Levels{});
+    facts.pci = {.functions = {}, .trouble = "cannot open /proc/bus/pci"};
+    EXPECT_EQ(levels_of(facts, "pci"), Levels{Level::Note});
+    facts.pci = {};
+    EXPECT_EQ(levels_of(facts, "pci-gpu"), Levels{Level::Note});
+}
+
+TEST(Doctor, ADirectoryThatEverybodyMayWriteIsAProblem) {
+    HostFacts facts = well();
+    facts.run_dir.mode = 0757;
+    EXPECT_EQ(levels_of(facts, "run-dir"), Levels{Level::Problem});
+    facts.run_dir = {.path = "/run/vgpu", .exists = true};
+    EXPECT_EQ(levels_of(facts, "run-dir"), Levels{Level::Problem}) << "no directory";
+    facts.run_dir = {.path = "/run/vgpu"};
+    EXPECT_EQ(levels_of(facts, "run-dir"), Levels{Level::Note});
+}
+
+TEST(Doctor, EveryIdIsInTheDocument) {
+    std::ifstream file(VGPU_SOURCE_DIR "/docs/vgpuctl.md");
+    const std::string document(std::istreambuf_iterator<char>(file), {});
+    HostFacts unreadable = ill();
+    unreadable.pci = {.functions = {}, .trouble = "x"};
+    unreadable.service = {};
+    HostFacts without_gpu = ill();
+    without_gpu.pci = {};
+    without_gpu.service.vfs.front()["Agent.Version"] = std::string("0.0.9");
+    for (const HostFacts& facts : {well(), ill(), unreadable, without_gpu})
+        for (const Finding& finding : diagnose(facts))
+            EXPECT_THAT(document, HasSubstr("`" + finding.id + "`"));
+}
+
+/// `text` equals the golden file; VGPU_UPDATE_GOLDEN=1 writes it anew.
+void expect_golden(const std::string& name, const std::string& text) {
+    const std::string path = std::string(VGPU_GOLDEN_DIR) + "/" + name;
+    if (std::getenv("VGPU_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+    std::ifstream file(path);
+    EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {})) << path;
+}
+
+TEST(DoctorGolden, TextIsAsWrittenDownAndFits80Columns) {
+    const std::string text = findings_text(diagnose(ill()), false);
+    expect_golden("doctor.txt", text);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+    expect_golden("doctor-well.txt", findings_text(diagnose(well()), false));
+}
+
+TEST(DoctorGolden, JsonIsAsWrittenDown) {
+    expect_golden("doctor.json", document_text("vgpuctl-doctor-1", findings_json(diagnose(ill()))));
+}
+
+TEST(DoctorGolden, ColourIsOnlyWhereItIsWanted) {
+    EXPECT_THAT(findings_text(diagnose(ill()), false), Not(HasSubstr("\x1b")));
+    EXPECT_THAT(findings_text(diagnose(ill()), true), HasSubstr("\x1b[31mproblem \x1b[0m "));
+}
+
+}  // namespace
+}  // namespace vgpu::cli

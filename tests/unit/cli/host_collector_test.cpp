@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// The collector on machines that are directories, and with programs that misbehave.
+#include "cli/host_collector.h"
+#include "cli/bounded_command.h"
+#include "tests/unit/cli/cli_fixture.h"
+#include "tests/unit/cli/temp_tree.h"
+
+#include <gmock/gmock.h>
+#include <sys/utsname.h>
+#include <chrono>
+
+namespace vgpu::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TempTree;
+
+std::string release() {
+    utsname name{};
+    ::uname(&name);
+    return name.release;
+}
+
+class Collector : public ::testing::Test {
+protected:
+    [[nodiscard]] HostFacts collect() {
+        places.root = tree.path();
+        places.run_dir = tree.file("run");
+        return HostCollector(places).collect([this]() -> std::unique_ptr<Service> {
+            if (!has_bus)
+                throw ServiceError("org.freedesktop.DBus.Error.FileNotFound", "no such bus");
+            return std::make_unique<testing::Lent>(service);
+        });
+    }
+
+    TempTree tree;
+    testing::FakeService service;
+    HostPlaces places{
+        .root = "",
+        .pci_dump = std::string(VGPU_SOURCE_DIR) + "/tests/unit/cli/pci/sriov_ready.txt",
+        .run_dir = "",
+        .qemu = "vgpu-no-such-qemu"};
+    bool has_bus = true;
+};
+
+TEST_F(Collector, FindsWhatIsThere) {
+    tree.write("proc/cmdline", "quiet intel_iommu=on\n");
+    tree.write("boot/config-" + release(), "# a comment\nCONFIG_PCI_IOV=y\nCONFIG_VFIO=m\n");
+    tree.make_directory("sys/kernel/iommu_groups/0");
+    tree.make_directory("sys/kernel/iommu_groups/1");
+    tree.make_directory("sys/bus/pci/devices/0000:03:00.0/iommu_group/devices/0000:03:00.0");
+    tree.make_directory("sys/module/vgpu_pf");
+    tree.write("lib/modules/" + release() + "/modules.dep", "updates/dkms/vgpu_pf.ko:\n");
+    tree.write("dev/vgpu-pf0", "");
+    tree.make_directory("run");
+    const HostFacts facts = collect();
+    EXPECT_EQ(facts.kernel_command_line, "quiet intel_iommu=on\n");
+    EXPECT_EQ(facts.kernel_config->at("CONFIG_VFIO"), "m");
+    EXPECT_EQ(facts.kernel_config->size(), 2u);
+    EXPECT_EQ(facts.iommu_groups, 2u);
+    EXPECT_THAT(facts.group_members.at("0000:03:00.0"), ElementsAre("0000:03:00.0"));
+    EXPECT_TRUE(facts.module.is_loaded);
+    EXPECT_TRUE(facts.module.is_available);
+    EXPECT_THAT(facts.module.pf_devices, ElementsAre("/dev/vgpu-pf0"));
+    EXPECT_TRUE(facts.run_dir.exists);
+    EXPECT_TRUE(facts.run_dir.is_expected_kind);
+    EXPECT_EQ(facts.pci.functions.size(), 2u);
+    EXPECT_TRUE(facts.service.is_there);
+    EXPECT_EQ(facts.service.gpus.size(), 2u);
+    EXPECT_EQ(facts.vf_sockets.size(), 3u);
+}
+
+TEST_F(Collector, OnAnEmptyMachineSaysNothingRatherThanGuess) {
+    has_bus = false;
+    const HostFacts facts = collect();
+    EXPECT_FALSE(facts.kernel_config);
+    EXPECT_FALSE(facts.qemu_version);
+    EXPECT_EQ(facts.iommu_groups, 0u);
+    EXPECT_FALSE(facts.module.is_loaded);
+    EXPECT_FALSE(facts.module.is_available);
+    EXPECT_FALSE(facts.run_dir.exists);
+    EXPECT_FALSE(facts.service.has_bus);
+    EXPECT_EQ(facts.service.trouble, "no such bus");
+}
+
+TEST_F(Collector, ReadsTheKernelsOwnConfigurationIfBootHasNone) {
+    const std::string plain = tree.write("config", "CONFIG_PCI_IOV=y\n");
+    tree.make_directory("proc");
+    ASSERT_EQ(std::system(("gzip -c " + plain + " >" + tree.file("proc/config.gz")).c_str()), 0);
+    const HostFacts facts = collect();
+    ASSERT_TRUE(facts.kernel_config);
+    EXPECT_EQ(facts.kernel_config->at("CONFIG_PCI_IOV"), "y");
+}
+
+TEST_F(Collector, AFileInPlaceOfADirectoryIsSeen) {
+    tree.write("run", "");
+    const HostFacts facts = collect();
+    EXPECT_TRUE(facts.run_dir.exists);
+    EXPECT_FALSE(facts.run_dir.is_expected_kind);
+}
+
+TEST_F(Collector, AsksQemuForItsVersion) {
+    places.qemu = tree.write("qemu", "#!/bin/sh\necho QEMU emulator version 10.1.0\necho more\n");
+    std::filesystem::permissions(places.qemu, std::filesystem::perms(0755));
+    EXPECT_EQ(collect().qemu_version, "QEMU emulator version 10.1.0");
+}
+
+TEST(BoundedCommand, AProgramThatHangsIsKilledWhenItsTimeIsUp) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_FALSE(
+        output_of({"sh", "-c", "echo half; exec sleep 600"}, std::chrono::milliseconds(50)));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
+TEST(BoundedCommand, OneThatFailsOrTalksWithoutEndSaysNothing) {
+    constexpr std::chrono::seconds kLimit{20};
+    EXPECT_EQ(output_of({"sh", "-c", "echo a; echo b >&2"}, kLimit), "a\n");
+    EXPECT_FALSE(output_of({"sh", "-c", "echo a; exit 3"}, kLimit));
+    EXPECT_FALSE(output_of({"vgpu-no-such-program"}, kLimit));
+    EXPECT_FALSE(output_of({"yes"}, kLimit));
+}
+
+}  // namespace
+}  // namespace vgpu::cli

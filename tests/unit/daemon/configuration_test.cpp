@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+//
+// Configuration documents: what they say, what is wrong with them, and what want() makes of a
+// label.
+#include "daemon/service/configuration.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kTwoSizes = R"({
+    // comments are allowed
+    "profiles": {
+        "small": {"resources": {"vram": "32MiB"}},
+        "large": {"resources": {"vram": "1 GiB", "compute_units": 4, "doorbell_pages": 8},
+                  "scheduler": {"weight": 300, "quantum_us": 2000},
+                  "security": {"preempt_timeout_us": 5, "full_access_timeout_ms": 6,
+                               "exclusive_full_access": true,
+                               "guard": {"flr": 7, "interrupt": "off"}}}
+    },
+    "configs": {
+        "day": [{"gpu": "gpu1", "vfs": []},
+                {"gpu": "*", "scheduler": {"max_gap_ms": 80},
+                 "vfs": [{"profile": "small", "count": 2, "name": "{gpu}-web-{n}"},
+                         {"profile": "large", "name": "train", "was": "old"}]}],
+        "night": []
+    }
+})";
+
+Configuration two_sizes() {
+    const auto read = parse_configuration(kTwoSizes);
+    EXPECT_TRUE(read) << read.error().cause;
+    return read.value_or(Configuration{});
+}
+
+std::string mistake_in(std::string_view text) {
+    const auto read = parse_configuration(text);
+    if (read) return "none";
+    EXPECT_EQ(read.error().id, ErrorId::BadConfiguration);
+    return read.error().cause;
+}
+
+std::vector<std::string> names_of(const WantedGpu& gpu) {
+    std::vector<std::string> names;
+    for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+    return names;
+}
+
+TEST(Configuration, SaysEverythingThatThePfCoreCanDoForAVf) {
+    const Configuration read = two_sizes();
+    const Profile& large = read.profiles.at("large");
+    EXPECT_EQ(large.shape.vram_bytes, 1u << 30);
+    EXPECT_EQ(large.shape.cu_mask, 0xfu);
+    EXPECT_EQ(large.shape.doorbell_pages, 8u);
+    EXPECT_EQ(large.weight, 300u);
+    EXPECT_EQ(large.quantum_us, 2000u);
+    EXPECT_EQ(large.shape.security.preempt_timeout_us, 5u);
+    EXPECT_EQ(large.shape.security.full_access_timeout_ms, 6u);
+    EXPECT_TRUE(large.shape.security.is_exclusive_full_access);
+    EXPECT_THAT(large.shape.security.guard_limits, ElementsAre(7u, 0u, 0u, kGuardOff));
+    EXPECT_EQ(read.profiles.at("small"), (Profile{.shape = {.vram_bytes = 32u << 20}}));
+}
+
+TEST(Configuration, ReadsBackWhatItWrites) {
+    const Configuration read = two_sizes();
+    const auto again = parse_configuration(encode_configuration(read));
+    ASSERT_TRUE(again) << again.error().cause;
+    EXPECT_EQ(*again, read);
+}
+
+TEST(Configuration, ShapeReachesThePfCoreWhole) {
+    const vgpu_pf_provision request = provision_of(two_sizes().profiles.at("large").shape);
+    EXPECT_EQ(request.vram_bytes, 1u << 30);
+    EXPECT_EQ(request.cu_mask, 0xfu);
+    EXPECT_EQ(request.doorbell_pages, 8u);
+    EXPECT_EQ(request.preempt_timeout_us, 5u);
+    EXPECT_EQ(request.full_access_timeout_ms, 6u);
+    EXPECT_EQ(request.flags, static_cast<std::uint32_t>(VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS));
+    EXPECT_THAT(request.guard_limits, ElementsAre(7u, 0u, 0u, UINT32_MAX));
+}
+
+TEST(Configuration, HostileDocumentsEndInAnError) {
+    EXPECT_THAT(mistake_in(std::string(kMaxConfigurationBytes + 1, ' ')), HasSubstr("at most"));
+    EXPECT_THAT(mistake_in("{"), HasSubstr("parse error"));
+    EXPECT_THAT(mistake_in("[]"), HasSubstr("no object"));
+    EXPECT_THAT(mistake_in("\"\xff\""), HasSubstr("UTF-8"));
+    const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+    EXPECT_EQ(mistake_in(R"({"configs": {"a": []}, "profiles": {"p": {"resources": {"vram": 1,)"
+                         R"("doorbell_pages": )" +
+                         deep + "}}}}"),
+              "/profiles/p/resources/doorbell_pages wants a whole number within 1..4294967295, "
+              "not a list");
+    const std::string mistake = mistake_in(R"({")" + std::string(500'000, 'x') + R"(": 1})");
+    EXPECT_LT(mistake.size(), 200u);
+    EXPECT_THAT(mistake, HasSubstr("is not known"));
+}
+
+TEST(Configuration, StarStandsForTheGpusWithoutAnEntry) {
+    const std::vector<std::string> gpus{"gpu0", "gpu1"};
+    const auto wanted = want(two_sizes(), "day", gpus);
+    ASSERT_TRUE(wanted) << wanted.error().cause;
+    ASSERT_EQ(wanted->size(), 2u);
+    EXPECT_THAT(names_of(wanted->at(0)), ElementsAre("gpu0-web-1", "gpu0-web-2", "train"));
+    EXPECT_EQ(wanted->at(0).max_gap_ms, 80u);
+    EXPECT_EQ(wanted->at(0).vfs.at(2).was, "old");
+    EXPECT_EQ(wanted->at(0).vfs.at(2).definition.profile, "large");
+    EXPECT_THAT(names_of(wanted->at(1)), ElementsAre());
+    EXPECT_EQ(want(two_sizes(), "night", gpus)->size(), 0u) << "a GPU without entry is left alone";
+}
+
+TEST(Configuration, ALabelMustBeThereAndIsGuessed) {
+    const std::vector<std::string> gpus{"gpu0", "gpu1"};
+    const auto wrong = want(two_sizes(), "nihgt", gpus);
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().id, ErrorId::NoSuchLabel);
+    EXPECT_EQ(wrong.error().cause,
+              "there is no label 'nihgt'; did you mean 'night'?; its labels are day, night");
+    EXPECT_EQ(want(two_sizes(), "", gpus).error().cause,
+              "the document has 2 configs; its labels are day, night");
+    Configuration single = two_sizes();
+    single.configs.erase("night");
+    EXPECT_TRUE(want(single, "", gpus));
+    EXPECT_EQ(chosen_label(single, ""), "day");
+}
+
+TEST(Configuration, WhatIsWantedTwiceOrOfNoGpuIsRefused) {
+    const std::vector<std::string> three{"gpu0", "gpu1", "gpu2"};
+    EXPECT_EQ(want(two_sizes(), "day", three).error().cause,
+              "'train' is the name of two VFs, of gpu0 and of gpu2");
+    EXPECT_EQ(want(two_sizes(), "day", std::vector<std::string>{"a", "gpu11"}).error().cause,
+              "there is no GPU 'gpu1'; did you mean 'gpu11'?");
+}
+
+TEST(Configuration, RenamingInACircleIsRefused) {
+    const auto read = parse_configuration(R"({
+        "profiles": {"p": {"resources": {"vram": "64MiB"}}},
+        "configs": {"x": [{"gpu": "gpu0", "vfs": [{"profile": "p", "name": "a", "was": "b"},
+                                                   {"profile": "p", "name": "b", "was": "a"}]}]}
+    })");
+    ASSERT_TRUE(read) << read.error().cause;
+    const auto wanted = want(*read, "x", std::vector<std::string>{"gpu0"});
+    ASSERT_FALSE(wanted);
+    EXPECT_THAT(wanted.error().cause, HasSubstr("rename one after the other"));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+//
+// Configurations on their way to a PF core in memory: done, failed at every step and taken back,
+// cancelled, killed in the middle, and what the jobs say meanwhile.
+#include "daemon/service/jobs.h"
+
+#include "tests/unit/daemon/world.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakePf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::World;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+constexpr std::uint64_t kMiB = FakePf::kMiB;
+
+/// a and b of 64 MiB, c of 128 MiB.
+constexpr const char* kBefore = R"({
+    "profiles": {"small": {"resources": {"vram": "64MiB"}},
+                 "large": {"resources": {"vram": "128MiB"}}},
+    "configs": {"day": [{"gpu": "gpu0", "scheduler": {"max_gap_ms": 60},
+                         "vfs": [{"profile": "small", "name": "a"},
+                                 {"profile": "small", "name": "b"},
+                                 {"profile": "large", "name": "c"}]}]}
+})";
+/// a has another weight, b another size, c goes, d comes.
+constexpr const char* kAfter = R"({
+    "profiles": {"small": {"resources": {"vram": "64MiB"}, "scheduler": {"weight": 300}},
+                 "large": {"resources": {"vram": "128MiB"},
+                           "security": {"guard": {"flr": 5}}}},
+    "configs": {"night": [{"gpu": "gpu0", "scheduler": {"max_gap_ms": 80},
+                           "vfs": [{"profile": "small", "name": "a"},
+                                   {"profile": "large", "name": "b"},
+                                   {"profile": "small", "name": "d"}]}]}
+})";
+
+class JobsOnAFakePf : public ::testing::Test {
+protected:
+    JobsOnAFakePf() { world.pf().scrubs_at_once = true; }
+
+    /// A new vgpud; the jobs of the old one are gone.
+    void restart() {
+        jobs.reset();
+        world.start();
+        jobs.emplace(*world.manager, world.clock);
+    }
+    void step() {
+        jobs->step();
+        world.step();
+        jobs->step();
+    }
+    std::uint32_t begin(const std::string& document, const Options& options = {}) {
+        const auto id = jobs->apply(document, options);
+        EXPECT_TRUE(id) << id.error().cause;
+        return id.value_or(0);
+    }
+    JobView apply(const std::string& document, const Options& options = {}) {
+        const std::uint32_t id = begin(document, options);
+        for (int i = 0; i < 20 && !is_over(id); ++i) {
+            step();
+            world.clock.advance(100ms);
+        }
+        return view(id);
+    }
+    [[nodiscard]] JobView view(std::uint32_t id) const {
+        for (const JobView& job : jobs->list())
+            if (job.id == id) return job;
+        ADD_FAILURE() << "no job " << id;
+        return {};
+    }
+    [[nodiscard]] bool is_over(std::uint32_t id) const {
+        const std::string state = view(id).state;
+        return state == "done" || state == "failed" || state == "cancelled";
+    }
+    std::string exported() {
+        std::string text;
+        jobs->export_document({}, [&text](const Result<std::string>& answer) {
+            text = answer ? *answer : answer.error().cause;
+        });
+        return text;
+    }
+    /// "" if there is nothing to do.
+    std::string planned(const std::string& document) {
+        std::string steps;
+        jobs->plan(document, {}, [&steps](const Result<std::string>& answer) {
+            if (!answer) {
+                steps = answer.error().cause;
+                return;
+            }
+            const auto plan = nlohmann::json::parse(*answer);
+            for (const auto& step : plan.at("steps"))
+                if (step.at("action") != "keep")
+                    steps += fmt::format("{} {};", step.at("action").get<std::string>(),
+                                         step.at("name").get<std::string>());
+        });
+        return steps;
+    }
+    long provisions_and_releases() {
+        const auto& log = world.pf().log;
+        return std::count_if(log.begin(), log.end(), [](const std::string& operation) {
+            return operation.starts_with("provision") || operation.starts_with("release");
+        });
+    }
+    Uuid uuid_of(std::uint32_t vf) { return world.gpu().view(vf).record.uuid; }
+
+    World world;
+    std::optional<Jobs> jobs{std::in_place, *world.manager, world.clock};
+};
+
+TEST_F(JobsOnAFakePf, ApplyMakesExactlyWhatIsWanted) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const Uuid b = uuid_of(2);
+    EXPECT_EQ(planned(kBefore), "");
+    EXPECT_EQ(planned(kAfter), "set ;set a;set b;create d;resize b;destroy c;");
+    const JobView job = apply(kAfter);
+    EXPECT_EQ(job.state, "done") << (job.error ? job.error->cause : "");
+    EXPECT_EQ(job.progress, 1.0);
+    EXPECT_EQ(planned(kAfter), "");
+    EXPECT_EQ(world.pf().vfs.at(2).vram_bytes, 128 * kMiB);
+    EXPECT_EQ(uuid_of(2), b) << "a VF that is resized stays the same VF";
+    EXPECT_EQ(world.gpu().view(2).record.security.guard_limits[0], 5u);
+    EXPECT_FALSE(world.pf().vfs.contains(3));
+    EXPECT_EQ(world.gpu().view(4).record.name, "d");
+}
+
+TEST_F(JobsOnAFakePf, WhatIsExportedIsWhatIsThere) {
+    ASSERT_EQ(apply(kAfter).state, "done");
+    const std::string text = exported();
+    EXPECT_EQ(planned(text), "");
+    ASSERT_EQ(apply(kBefore).state, "done");
+    EXPECT_NE(exported(), text);
+    ASSERT_EQ(apply(text).state, "done");
+    EXPECT_EQ(exported(), text);
+}
+
+TEST_F(JobsOnAFakePf, EverythingSurvivesARestartOfEverything) {
+    ASSERT_EQ(apply(kAfter).state, "done");
+    const std::string text = exported();
+    world.pf().restart();
+    restart();
+    EXPECT_EQ(exported(), text);
+    EXPECT_EQ(world.pf().vfs.size(), 3u);
+}
+
+/// Numbers the provisions and releases from 0 and refuses one of them.
+struct Refusal {
+    int at;
+    int seen = 0;
+    bool operator()(const std::string& operation, std::uint32_t) {
+        return (operation == "provision" || operation == "release") && seen++ == at;
+    }
+};
+
+TEST_F(JobsOnAFakePf, AFailureOfAnyStepTakesEverythingBack) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    bool is_done = false;
+    for (int at = 0; !is_done; ++at) {
+        ASSERT_LT(at, 20);
+        SCOPED_TRACE(fmt::format("operation {} is refused", at));
+        auto refusal = std::make_shared<Refusal>(Refusal{.at = at});
+        world.pf().refuses = [refusal](const std::string& operation, std::uint32_t vf) {
+            return (*refusal)(operation, vf);
+        };
+        const JobView job = apply(kAfter);
+        world.pf().refuses = nullptr;
+        is_done = job.state == "done";
+        if (is_done) break;
+        EXPECT_EQ(job.state, "failed");
+        EXPECT_THAT(job.error->cause, HasSubstr("as it was before")) << at;
+        EXPECT_THAT(job.error->cause, HasSubstr(" of 4 ("));
+        EXPECT_EQ(exported(), before);
+        EXPECT_EQ(planned(kBefore), "");
+    }
+    EXPECT_EQ(planned(kAfter), "");
+}
+
+TEST_F(JobsOnAFakePf, AFailureSaysWhichStepItWasAndWhatItCost) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    bool is_second = false;
+    world.pf().refuses = [&is_second](const std::string& operation, std::uint32_t vf) {
+        return operation == "provision" && vf == 2 && !std::exchange(is_second, true);
+    };
+    const JobView job = apply(kAfter);
+    EXPECT_EQ(job.error->cause,
+              "step 3 of 4 (resize gpu0/vf2 'b'): the PF core would not give gpu0/vf2 its new "
+              "resources; it has its old ones; everything is as it was before, but the VRAM of 'b' "
+              "is empty");
+    EXPECT_EQ(job.error->id, ErrorId::PfRefused);
+}
+
+TEST_F(JobsOnAFakePf, AFullDiskChangesNothing) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    world.state.is_full = true;
+    const JobView job = apply(kAfter);
+    EXPECT_EQ(job.error->id, ErrorId::StateNotWritten);
+    world.state.is_full = false;
+    EXPECT_EQ(exported(), before);
+}
+
+TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJob) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
+        if (operation == "release") world.pf().is_there = false;
+        return false;
+    };
+    world.pf().scrubs_at_once = false;
+    const JobView job = apply(kAfter);
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_EQ(job.error->id, ErrorId::PfLost);
+    EXPECT_THAT(job.error->cause, HasSubstr("'vgpuctl plan' shows what is left"));
+    world.pf().refuses = nullptr;
+    world.pf().is_there = true;
+    world.pf().finish_scrub(2);
+    for (int i = 0; i < 10; ++i) world.pass(2s);
+    world.pf().scrubs_at_once = true;
+    EXPECT_EQ(apply(kAfter).state, "done") << "the next one does the rest";
+    EXPECT_EQ(planned(kAfter), "");
+}
+
+TEST_F(JobsOnAFakePf, AVfInUseIsNotTakenFromItsUserWithoutForce) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.pf().vfs.at(2).attached = 1;
+    const auto done = provisions_and_releases();
+    const JobView refused = apply(kAfter);
+    EXPECT_EQ(refused.error->id, ErrorId::WrongState);
+    EXPECT_THAT(refused.error->cause, HasSubstr("resize gpu0/vf2 'b': a client has it open"));
+    EXPECT_EQ(provisions_and_releases(), done) << "nothing was begun";
+    EXPECT_EQ(apply(kAfter, {{"force", true}}).state, "done");
+}
+
+TEST_F(JobsOnAFakePf, ADryRunOnlyPlans) {
+    const JobView job = apply(kAfter, {{"dry_run", true}});
+    EXPECT_EQ(job.state, "done");
+    EXPECT_THAT(job.plan, HasSubstr("vgpu-plan-1"));
+    EXPECT_TRUE(world.pf().vfs.empty());
+}
+
+TEST_F(JobsOnAFakePf, MistakesAreTheCallersAndMakeNoJob) {
+    EXPECT_EQ(jobs->apply("{", {}).error().id, ErrorId::BadConfiguration);
+    EXPECT_EQ(jobs->apply(kAfter, {{"label", std::string("x")}}).error().id, ErrorId::NoSuchLabel);
+    EXPECT_EQ(jobs->apply(kAfter, {{"labell", std::string("x")}}).error().id,
+              ErrorId::UnknownOption);
+    EXPECT_EQ(jobs->apply(kAfter, {{"force", std::uint64_t{1}}}).error().id, ErrorId::WrongType);
+    EXPECT_THAT(jobs->list(), IsEmpty());
+}
+
+TEST_F(JobsOnAFakePf, WhatDoesNotFitFailsBeforeAnythingIsDone) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const auto done = provisions_and_releases();
+    const JobView job = apply(R"({
+        "profiles": {"p": {"resources": {"vram": "256MiB"}}},
+        "configs": {"x": [{"gpu": "gpu0", "vfs": [{"profile": "p", "count": 9, "name": "v{n}"}]}]}
+    })");
+    EXPECT_EQ(job.error->id, ErrorId::NoVram);
+    EXPECT_THAT(job.error->cause, HasSubstr("short by 272 MiB"));
+    EXPECT_EQ(provisions_and_releases(), done);
+}
+
+TEST_F(JobsOnAFakePf, CancellingTakesBackWhatWasDone) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(kAfter);
+    step();
+    const JobView under_way = view(id);
+    EXPECT_EQ(under_way.state, "running");
+    EXPECT_EQ(under_way.step, "resize gpu0/vf2 'b'");
+    EXPECT_EQ(under_way.progress, 0.5);
+    ASSERT_TRUE(jobs->cancel(id));
+    world.pf().finish_scrub(2);
+    world.pf().scrubs_at_once = true;
+    for (int i = 0; i < 10; ++i) step();
+    const JobView over = view(id);
+    EXPECT_EQ(over.state, "cancelled");
+    EXPECT_THAT(over.error->cause, HasSubstr("cancelled after 3 of 4 steps; everything is as it"));
+    EXPECT_THAT(over.error->cause, HasSubstr("the VRAM of 'b' is empty"));
+    EXPECT_EQ(exported(), before);
+    EXPECT_EQ(jobs->cancel(id).error().cause, "job 2 is over: it is cancelled");
+    EXPECT_EQ(jobs->cancel(99).error().id, ErrorId::WrongState);
+}
+
+TEST_F(JobsOnAFakePf, CancellingDuringTheLastStepTakesBackToo) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    const std::string larger =
+        std::string(kBefore).replace(std::string(kBefore).find("64MiB"), 5, "96MiB");
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(larger);
+    step();
+    world.pf().finish_scrub(1);
+    step();
+    EXPECT_EQ(view(id).step, "resize gpu0/vf2 'b'") << "the last one";
+    ASSERT_TRUE(jobs->cancel(id));
+    world.pf().scrubs_at_once = true;
+    world.pf().finish_scrub(2);
+    for (int i = 0; i < 10; ++i) step();
+    EXPECT_EQ(view(id).state, "cancelled");
+    EXPECT_EQ(exported(), before);
+}
+
+TEST_F(JobsOnAFakePf, OneJobRunsTheOthersWaitTheirTurn) {
+    world.pf().scrubs_at_once = false;
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::uint32_t first = begin(kAfter);
+    const std::uint32_t second = begin(kBefore);
+    step();
+    EXPECT_EQ(view(first).state, "running");
+    EXPECT_EQ(view(second).state, "waiting");
+    for (std::size_t i = 1; i < Jobs::kMostWaiting; ++i) begin(kBefore);
+    const auto refused = jobs->apply(kBefore, {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::Busy);
+    EXPECT_EQ(refused.error().cause, fmt::format("8 jobs wait behind job {}", first));
+    world.pf().scrubs_at_once = true;
+    world.pf().finish_scrub(2);
+    for (int i = 0; i < 40; ++i) step();
+    EXPECT_EQ(view(first).state, "done");
+    EXPECT_EQ(view(second).state, "done");
+    EXPECT_EQ(planned(kBefore), "");
+}
+
+TEST_F(JobsOnAFakePf, NobodyElseChangesAGpuThatAJobChanges) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(kAfter);
+    step();
+    const std::string cause = fmt::format("gpu0 is being changed by job {} (apply 'night')", id);
+    EXPECT_EQ(world.create({}).error().cause, cause);
+    EXPECT_EQ(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{5}}}).error().cause, cause);
+    EXPECT_EQ(world.set_gpu({"gpu0"}, {{"max_gap_ms", std::uint64_t{99}}}).error().cause, cause);
+    EXPECT_EQ(world.destroy({"gpu0", 1}).error().cause, cause);
+    EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::Busy);
+    world.pf().scrubs_at_once = true;
+    world.pf().finish_scrub(2);
+    for (int i = 0; i < 10; ++i) step();
+    ASSERT_TRUE(is_over(id));
+    EXPECT_TRUE(world.create({}));
+}
+
+TEST_F(JobsOnAFakePf, AScrubThatNeverEndsIsTakenBackAsFarAsCanBe) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(kAfter);
+    step();
+    for (int i = 0; i < 4; ++i) {
+        world.clock.advance(ApplyRun::kActTimeout);
+        step();
+    }
+    const JobView job = view(id);
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_EQ(job.error->id, ErrorId::TimedOut);
+    EXPECT_THAT(job.error->cause, HasSubstr("not everything could be taken back"));
+}
+
+TEST_F(JobsOnAFakePf, JobsThatAreOverStayReadableForAWhile) {
+    const std::uint32_t id = begin(kBefore);
+    EXPECT_THAT(jobs->take_news(), ElementsAre(::testing::Field(&JobNews::result, "")));
+    for (int i = 0; i < 5; ++i) step();
+    const auto news = jobs->take_news();
+    ASSERT_EQ(news.size(), 1u);
+    EXPECT_EQ(news.front().id, id);
+    EXPECT_EQ(news.front().result, "done");
+    world.clock.advance(Jobs::kKeepFor - 1s);
+    step();
+    EXPECT_EQ(jobs->list().size(), 1u);
+    ASSERT_TRUE(jobs->next_step());
+    EXPECT_LE(*jobs->next_step() - world.clock.now(), 1s);
+    world.clock.advance(1s);
+    step();
+    EXPECT_THAT(jobs->list(), IsEmpty());
+    EXPECT_FALSE(jobs->next_step()) << "nothing to wake up for";
+    for (std::size_t i = 0; i < Jobs::kKeepMost + 5; ++i) apply(kBefore);
+    EXPECT_EQ(jobs->list().size(), Jobs::kKeepMost);
+}
+
+// --- killed in the middle
+
+TEST_F(JobsOnAFakePf, KilledAtAnyWriteEveryVfIsOldOrNewAndThePlanShowsTheRest) {
+    struct Killed {};
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    bool is_done = false;
+    for (int at = 1; !is_done; ++at) {
+        SCOPED_TRACE(fmt::format("killed at write point {}", at));
+        ASSERT_LT(at, 500);
+        int seen = 0;
+        world.state.on_point = [&seen, at] {
+            if (++seen == at) throw Killed{};
+        };
+        try {
+            const JobView job = apply(kAfter);
+            is_done = job.state == "done";
+            EXPECT_TRUE(is_done) << job.error->cause;
+        } catch (const Killed&) {
+            // what is in the files now is what the next vgpud finds
+        }
+        world.state.on_point = nullptr;
+        restart();
+        for (int i = 0; i < 5; ++i) world.pass(2s);
+        const auto& pf = world.pf();
+        for (const auto& [vf, live] : pf.vfs) {
+            const auto& record = world.gpu().view(vf).record;
+            EXPECT_EQ(live.vram_bytes, record.vram_bytes) << vf;
+            EXPECT_FALSE(record.next) << vf;
+            const bool has_a_shape = live.vram_bytes == 64 * kMiB || live.vram_bytes == 128 * kMiB;
+            EXPECT_TRUE(has_a_shape) << record.name;
+        }
+        EXPECT_TRUE(world.gpu().has_vf(1) && world.gpu().has_vf(2)) << "a and b are never lost";
+        ASSERT_EQ(apply(kAfter).state, "done");
+        EXPECT_EQ(planned(kAfter), "");
+        ASSERT_EQ(apply(kBefore).state, "done");
+        ASSERT_EQ(exported(), before);
+    }
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+//
+// The journal and recovery as pure functions of bytes: whatever happened to a journal, what is read
+// from it is a state that once was, or nothing at all.
+#include "daemon/service/journal.h"
+
+#include "daemon/service/crc32c.h"
+#include "daemon/service/record_json.h"
+#include "daemon/service/recovery.h"
+
+#include <gmock/gmock.h>
+#include <algorithm>
+#include <map>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Crc32c, HasTheValuesOfRfc3720) {
+    EXPECT_EQ(crc32c(""), 0u);
+    EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
+    EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
+    EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+    EXPECT_EQ(crc32c("6789", crc32c("12345")), 0xe3069283u) << "in pieces";
+}
+
+/// A checkpoint, and a journal of four changes after it; every state there was, by generation.
+struct History {
+    static constexpr std::uint64_t kFirst = 7;
+
+    History() {
+        Records records;
+        records.generation = kFirst;
+        records.gpus["gpu0"].quantum_us = 1000;
+        image = {.checkpoint = encode_records(records),
+                 .journal = encode_journal_head(kFirst),
+                 .checkpoint_path = "C",
+                 .journal_path = "J"};
+        states[kFirst] = records;
+        for (std::uint32_t i = 1; i <= 4; ++i) change(records, i);
+    }
+
+    void change(Records& records, std::uint32_t i) {
+        GpuRecord& gpu = records.gpus["gpu" + std::to_string(i % 2)];
+        gpu.vfs[i] = {.vf = i, .name = "vf" + std::to_string(i), .uuid = make_uuid(), .weight = i};
+        ++records.generation;
+        starts.push_back(image.journal->size());
+        const std::string id = "gpu" + std::to_string(i % 2);
+        *image.journal += encode_record(records.generation, encode_changes({{id, gpu}}));
+        states[records.generation] = records;
+    }
+
+    [[nodiscard]] Result<Recovered> recover_from(std::string journal) const {
+        StateImage damaged = image;
+        damaged.journal = std::move(journal);
+        return recover(damaged);
+    }
+    /// A state that was, or a refusal.
+    [[nodiscard]] bool is_honest(const Result<Recovered>& recovered) const {
+        if (!recovered) return !recovered.error().cause.empty();
+        const auto was = states.find(recovered->records.generation);
+        return was != states.end() && was->second == recovered->records;
+    }
+
+    StateImage image;
+    std::map<std::uint64_t, Records> states;
+    std::vector<std::size_t> starts;  ///< of the records
+};
+
+TEST(Journal, IsReplayedToItsLastRecord) {
+    const History history;
+    const auto recovered = recover(history.image);
+    ASSERT_TRUE(recovered) << recovered.error().cause;
+    EXPECT_EQ(recovered->records, history.states.rbegin()->second);
+    EXPECT_TRUE(recovered->is_appendable);
+    EXPECT_EQ(recovered->journal_end, history.image.journal->size());
+    EXPECT_EQ(recovered->note, "");
+}
+
+TEST(Journal, CutAnywhereGivesTheStateOfItsWholeRecordsAndSaysWhatWasDropped) {
+    const History history;
+    const std::string& whole = *history.image.journal;
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        const auto recovered = history.recover_from(whole.substr(0, length));
+        if (length < history.starts.front()) {
+            ASSERT_FALSE(recovered) << "without a whole head nothing can be told, " << length;
+            continue;
+        }
+        ASSERT_TRUE(recovered) << length << " " << recovered.error().cause;
+        const auto begun = std::upper_bound(history.starts.begin(), history.starts.end(), length);
+        const auto kept = static_cast<std::uint64_t>(begun - history.starts.begin()) - 1;
+        ASSERT_EQ(recovered->records, history.states.at(History::kFirst + kept)) << length;
+        const bool is_torn = length != history.starts.at(kept);
+        ASSERT_EQ(!recovered->note.empty(), is_torn) << length;
+        ASSERT_EQ(recovered->is_appendable, !is_torn) << length;
+    }
+}
+
+TEST(Journal, EveryFlippedByteIsRefusedOrCostsNoMoreThanTheLastRecord) {
+    const History history;
+    const std::string& whole = *history.image.journal;
+    for (std::size_t at = 0; at < whole.size(); ++at)
+        for (const int mask : {0x01, 0x10, 0x80, 0xff}) {
+            std::string damaged = whole;
+            damaged[at] = static_cast<char>(damaged[at] ^ mask);
+            const auto recovered = history.recover_from(damaged);
+            ASSERT_TRUE(history.is_honest(recovered)) << at << " " << mask;
+            if (at < history.starts.back()) {
+                ASSERT_FALSE(recovered) << at << " " << mask << ": whole records follow";
+                continue;
+            }
+            ASSERT_TRUE(recovered);
+            ASSERT_EQ(recovered->records, history.states.at(History::kFirst + 3));
+            ASSERT_NE(recovered->note, "");
+        }
+}
+
+/// The disk may have written the blocks of the last records in any order, or lost one.
+TEST(Journal, BlocksOfTheLastRecordsLostOrExchangedAreNeverTakenForAnotherState) {
+    constexpr std::size_t kBlock = 32;
+    const History history;
+    const std::string& whole = *history.image.journal;
+    const std::size_t from = history.starts.at(2);
+    for (std::size_t a = from; a + kBlock <= whole.size(); a += kBlock) {
+        std::string zeroed = whole;
+        zeroed.replace(a, kBlock, kBlock, '\0');
+        ASSERT_TRUE(history.is_honest(history.recover_from(zeroed))) << a;
+        std::string missing = whole;
+        missing.erase(a, kBlock);
+        ASSERT_TRUE(history.is_honest(history.recover_from(missing))) << a;
+        for (std::size_t b = a + kBlock; b + kBlock <= whole.size(); b += kBlock) {
+            std::string exchanged = whole;
+            exchanged.replace(a, kBlock, whole, b, kBlock);
+            exchanged.replace(b, kBlock, whole, a, kBlock);
+            ASSERT_TRUE(history.is_honest(history.recover_from(exchanged))) << a << " " << b;
+        }
+    }
+}
+
+TEST(Journal, WholeRecordsMissingRepeatedOrExchangedAreRefused) {
+    const History history;
+    const std::string& whole = *history.image.journal;
+    const std::size_t second = history.starts[1], third = history.starts[2],
+                      fourth = history.starts[3];
+    const std::string head = whole.substr(0, second);
+    const std::string two = whole.substr(second, third - second);
+    const std::string three = whole.substr(third, fourth - third);
+    const std::string four = whole.substr(fourth);
+    const auto missing = history.recover_from(head + two + four);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().id, ErrorId::StateCorrupt);
+    EXPECT_EQ(missing.error().cause, "the journal J is damaged at offset " + std::to_string(third) +
+                                         ": generation 11 follows generation 9");
+    EXPECT_FALSE(history.recover_from(head + two + two));
+    EXPECT_FALSE(history.recover_from(head + three + two + four));
+    EXPECT_FALSE(history.recover_from(head + two + four + three));
+}
+
+TEST(Journal, DamageInTheMiddleNamesFileAndOffsetAndWhatFollows) {
+    const History history;
+    std::string damaged = *history.image.journal;
+    char& letter = damaged[history.starts[1] + kRecordHead + 3];
+    letter = static_cast<char>(letter ^ 0x20);
+    const auto refused = history.recover_from(damaged);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(text_of(refused.error()),
+              "VGPU-503: the journal J is damaged at offset " + std::to_string(history.starts[1]) +
+                  ": no sound record there, but one follows at offset " +
+                  std::to_string(history.starts[2]) +
+                  ". Restore all state files from one backup, or move them all away to start from "
+                  "what the GPUs report; then restart vgpud.");
+}
+
+TEST(Journal, MoreRubbishThanOneRecordHasIsRefused) {
+    const History history;
+    const auto refused =
+        history.recover_from(*history.image.journal + std::string(kMaxPayload + 100, 'x'));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().cause, HasSubstr("too many to be one that was torn"));
+    EXPECT_TRUE(history.recover_from(*history.image.journal + std::string(100, 'x')));
+}
+
+TEST(Journal, OfANewerVersionIsRefusedClearly) {
+    const History history;
+    const auto refused =
+        history.recover_from(encode_record(7, R"({"schema":"vgpud-journal","version":2})"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::StateNewer);
+    EXPECT_EQ(refused.error().cause, "the journal J has version 2; this vgpud knows version 1");
+    EXPECT_FALSE(history.recover_from(encode_record(7, R"({"schema":"x","version":1})")));
+    EXPECT_FALSE(history.recover_from(encode_record(7, "[]")));
+    EXPECT_FALSE(history.recover_from(encode_record(7, "")));
+}
+
+TEST(Journal, SoundRecordsThatSayNothingKnownAreRefused) {
+    const History history;
+    for (const std::string payload :
+         {"", "{}", "[]", R"({"gpus":[]})", R"({"gpus":{"gpu0":{}}})",
+          R"({"gpus":{"gpu0":{"quantum_us":1,"max_gap_ms":1,"vfs":[{"vf":17}],"scrubs":[]}}})"}) {
+        const auto refused =
+            history.recover_from(encode_journal_head(7) + encode_record(8, payload));
+        ASSERT_FALSE(refused) << payload;
+        EXPECT_EQ(refused.error().id, ErrorId::StateCorrupt);
+        EXPECT_THAT(refused.error().cause, HasSubstr("the journal J is damaged at offset"));
+    }
+}
+
+TEST(Recovery, ACheckpointAheadOfItsJournalIsTheEndOfAnInterruptedOne) {
+    const History history;
+    StateImage image = history.image;
+    image.checkpoint = encode_records(history.states.at(9));
+    const auto between = recover(image);
+    ASSERT_TRUE(between);
+    EXPECT_EQ(between->records, history.states.at(11));
+    EXPECT_TRUE(between->is_appendable);
+    Records newer = history.states.at(11);
+    newer.generation = 12;
+    image.checkpoint = encode_records(newer);
+    const auto ahead = recover(image);
+    ASSERT_TRUE(ahead);
+    EXPECT_EQ(ahead->records, newer);
+    EXPECT_FALSE(ahead->is_appendable) << "the journal would have a gap";
+}
+
+TEST(Recovery, FilesThatDoNotBelongTogetherAreRefused) {
+    const History history;
+    StateImage no_journal = history.image;
+    no_journal.journal.reset();
+    EXPECT_THAT(recover(no_journal).error().cause, HasSubstr("the journal J is missing"));
+    StateImage no_checkpoint = history.image;
+    no_checkpoint.checkpoint.reset();
+    EXPECT_EQ(recover(no_checkpoint).error().cause,
+              "the state file C is missing, but there is the journal J with generations 7 to 11");
+    StateImage old_checkpoint = history.image;
+    old_checkpoint.checkpoint = encode_records({.generation = 6, .gpus = {}});
+    EXPECT_THAT(
+        recover(old_checkpoint).error().cause,
+        HasSubstr("begins after generation 7, but the state file C ends with generation 6"));
+}
+
+TEST(Recovery, AFirstStartThatWasInterruptedGoesOn) {
+    const StateImage image{.checkpoint = {},
+                           .journal = encode_journal_head(0),
+                           .checkpoint_path = "C",
+                           .journal_path = "J"};
+    const auto recovered = recover(image);
+    ASSERT_TRUE(recovered);
+    EXPECT_EQ(recovered->records, Records{});
+    EXPECT_FALSE(recovered->is_appendable);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// The configurations that vgpud writes: exports and fair splits.
+#include "daemon/service/profiles.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::uint64_t kMiB = 1u << 20;
+
+GpuInventory gpu_of(const std::string& id, std::uint64_t vram_mib, std::uint32_t total_vfs = 16) {
+    return {.id = id,
+            .vram_bytes = vram_mib * kMiB,
+            .vram_unit_bytes = 16 * kMiB,
+            .vram_most_bytes = 256 * kMiB,
+            .total_vfs = total_vfs,
+            .doorbell_pages = 512,
+            .cu_count = 8};
+}
+
+void add_vf(GpuInventory& gpu, const std::string& name, std::uint64_t mib,
+            const std::string& profile = "", std::uint32_t weight = 100) {
+    gpu.vfs.push_back({.vf = static_cast<std::uint32_t>(gpu.vfs.size() + 1),
+                       .definition = {.name = name,
+                                      .shape = {.vram_bytes = mib * kMiB},
+                                      .weight = weight,
+                                      .profile = profile}});
+}
+
+std::vector<std::string> names_of(const Configuration& configuration) {
+    std::vector<std::string> names;
+    for (const auto& [name, profile] : configuration.profiles) names.push_back(name);
+    return names;
+}
+
+TEST(Profiles, ExportKeepsTheOperatorsNamesAndGroupsNumberedVfs) {
+    GpuInventory gpu = gpu_of("gpu0", 2032);
+    add_vf(gpu, "web-1", 64, "small");
+    add_vf(gpu, "web-2", 64, "small");
+    add_vf(gpu, "web-4", 64, "small");
+    add_vf(gpu, "train", 128, "large", 300);
+    const Configuration written = current_configuration(std::vector{gpu}, "now");
+    EXPECT_THAT(names_of(written), ElementsAre("large", "small"));
+    const auto& sections = written.configs.at("now");
+    ASSERT_EQ(sections.size(), 1u);
+    EXPECT_EQ(sections.front().quantum_us, scheduler::kDefaultQuantumUs);
+    EXPECT_THAT(sections.front().vfs,
+                ElementsAre(VfGroup{.profile = "small", .count = 2, .name = "web-{n}"},
+                            VfGroup{.profile = "small", .name = "web-4"},
+                            VfGroup{.profile = "large", .name = "train"}));
+}
+
+TEST(Profiles, ExportDescribesVfsOfNoProfileAndThoseThatLeftTheirs) {
+    GpuInventory gpu = gpu_of("gpu0", 2032);
+    add_vf(gpu, "a", 64);
+    add_vf(gpu, "b", 64, "", 300);
+    add_vf(gpu, "c", 64, "small");
+    add_vf(gpu, "d", 64, "small", 7);
+    add_vf(gpu, "e", 64);
+    const Configuration written = current_configuration(std::vector{gpu}, "now");
+    EXPECT_THAT(names_of(written), ElementsAre("64MiB", "64MiB-w300", "small", "small-2"));
+    EXPECT_EQ(written.configs.at("now").front().vfs.at(4).profile, "64MiB");
+}
+
+TEST(Profiles, SplitsAreFairAndDependOnTheDeviceAlone) {
+    GpuInventory gpu = gpu_of("gpu0", 2032);
+    EXPECT_EQ(split_vram_bytes(gpu, 1), 256 * kMiB) << "a VF's BAR0";
+    EXPECT_EQ(split_vram_bytes(gpu, 8), 240 * kMiB);
+    EXPECT_EQ(split_vram_bytes(gpu, 16), 112 * kMiB);
+    const Configuration empty = automatic_configuration(std::vector{gpu});
+    add_vf(gpu, "a", 256);
+    EXPECT_EQ(automatic_configuration(std::vector{gpu}), empty);
+    EXPECT_EQ(empty.configs.size(), 5u);
+    EXPECT_EQ(empty.configs.at("auto-4").front(),
+              (GpuSection{.gpu = "gpu0",
+                          .vfs = {{.profile = "gpu0-auto-4", .count = 4, .name = "gpu0-{n}"}}}));
+}
+
+TEST(Profiles, ASplitThatAGpuCannotHaveIsLeftOut) {
+    const std::vector<GpuInventory> gpus{gpu_of("small", 48, 4), gpu_of("large", 2032)};
+    const Configuration splits = automatic_configuration(gpus);
+    EXPECT_EQ(splits.configs.at("auto-2").size(), 2u);
+    EXPECT_EQ(splits.configs.at("auto-4").size(), 1u) << "48 MiB have only three units";
+    EXPECT_EQ(splits.configs.at("auto-16").front().gpu, "large");
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+//
+// Defined and active state: after everything but the disk is gone, every defined VF comes back as
+// it was; one that cannot is shown with the reason and tried again; kills at every point in between
+// leave the old or the new definition.
+#include "tests/unit/daemon/world.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <stdexcept>
+#include <tuple>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::FakePf;
+using ::testing::HasSubstr;
+using testing::World;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+std::vector<std::string> texts_of(World& world, std::string_view kind) {
+    std::vector<std::string> texts;
+    for (const Notice& notice : world.manager->take_notices())
+        if (notice.kind == kind) texts.push_back(notice.text);
+    return texts;
+}
+
+/// The host is started anew: fresh PF core, no VF provisioned.
+void reboot(World& world) {
+    world.pf().restart();
+    world.pf().log.clear();
+    world.start();
+}
+
+TEST(Restore, AfterARebootEveryDefinedVfIsAsItWas) {
+    World world;
+    for (const std::string name : {"a", "b", "c"})
+        ASSERT_TRUE(world.create({{"name", name},
+                                  {"weight", std::uint64_t{name == "b" ? 700u : 100u}},
+                                  {"cu_mask", std::uint64_t{0xf}},
+                                  {"doorbell_pages", std::uint64_t{16}}}));
+    ASSERT_TRUE(world.set_vf({"gpu0", 3}, {{"quantum_us", std::uint64_t{2000}}}));
+    ASSERT_TRUE(world.claim({"gpu0", 3}, "slurm:7"));
+    ASSERT_TRUE(world.destroy({"gpu0", 1}));
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    const VfRecord b = world.gpu().view(2).record, c = world.gpu().view(3).record;
+    reboot(world);
+    EXPECT_THAT(world.pf().log, ::testing::Contains("provision 2"));
+    EXPECT_FALSE(world.pf().vfs.contains(1));
+    EXPECT_EQ(world.gpu().view(2).record, b);
+    EXPECT_EQ(world.gpu().view(3).record, c);
+    for (const std::uint32_t vf : {2u, 3u}) {
+        const vgpu_pf_vf& live = world.pf().vfs.at(vf);
+        const Uuid& uuid = world.gpu().view(vf).record.uuid;
+        EXPECT_TRUE(std::equal(uuid.begin(), uuid.end(), std::begin(live.uuid)));
+        EXPECT_EQ(live.vram_bytes, 64 * FakePf::kMiB);
+        EXPECT_EQ(live.cu_mask, 0xfu);
+        EXPECT_EQ(live.doorbell_pages, 16u);
+    }
+    EXPECT_EQ(texts_of(world, "restored").size(), 2u);
+}
+
+TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    const VfRecord a = world.gpu().view(1).record;
+    world.pf().refuse = "provision";
+    reboot(world);
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok) << "the GPU is there";
+    const VfView held = world.gpu().view(1);
+    EXPECT_EQ(held.record, a);
+    EXPECT_EQ(held.live.state, static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT));
+    EXPECT_EQ(held.trouble, "'a' could not be given its resources again: as the test wants");
+    EXPECT_EQ(world.gpu().view().message,
+              "1 of its VFs are not as they are defined; 'vgpuctl show' says why");
+    for (int i = 0; i < 20; ++i) world.pass(1s);
+    EXPECT_THAT(texts_of(world, "not-restored"), ::testing::ElementsAre(held.trouble))
+        << "said once, tried often";
+    EXPECT_EQ(world.create({{"name", std::string("b")}}).error().id, ErrorId::PfRefused);
+    world.pf().refuse = "";
+    world.pass(6s);
+    EXPECT_EQ(world.gpu().view(1).record, a);
+    EXPECT_EQ(world.gpu().view(1).trouble, "");
+    EXPECT_EQ(world.gpu().view().message, "");
+    EXPECT_EQ(texts_of(world, "restored").size(), 1u);
+    EXPECT_TRUE(world.pf().vfs.contains(1));
+}
+
+TEST(Restore, ADefinitionWithoutResourcesKeepsItsNumberAndCanBeChangedAndDestroyed) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.pf().refuse = "provision";
+    reboot(world);
+    EXPECT_EQ(world.control({"gpu0", 1}, VGPU_PF_RESET, {}).error().id, ErrorId::WrongState);
+    const auto claim = world.claim({"gpu0", 1}, "x");
+    ASSERT_FALSE(claim);
+    EXPECT_EQ(claim.error().cause,
+              "gpu0/vf1 ('a') has no resources now: 'a' could not be given its "
+              "resources again: as the test wants");
+    EXPECT_TRUE(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{7}}}));
+    EXPECT_EQ(world.set_vf({"gpu0", 1}, {{"name", std::string("gpu0")}}).error().id,
+              ErrorId::NameTaken);
+    world.pf().refuse = "";
+    const auto other = world.create({{"name", std::string("b")}});
+    ASSERT_TRUE(other);
+    EXPECT_EQ(other->vf, 2u) << "1 is a's";
+    world.pf().refuse = "provision";
+    reboot(world);
+    EXPECT_EQ(world.gpu().view(1).record.weight, 7u);
+    ASSERT_TRUE(world.destroy({"gpu0", 1}));
+    EXPECT_FALSE(world.gpu().has_vf(1));
+    reboot(world);
+    EXPECT_FALSE(world.gpu().has_vf(1));
+    EXPECT_TRUE(world.gpu().has_vf(2));
+}
+
+TEST(Restore, ADefinitionThatDoesNotFitAnyMoreIsGivenAnotherShape) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.pf().refuse = "provision";
+    reboot(world);
+    ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 32 * FakePf::kMiB}, Force::No));
+    EXPECT_NE(world.gpu().view(1).trouble, "");
+    world.pf().refuse = "";
+    world.pass(6s);
+    EXPECT_EQ(world.pf().vfs.at(1).vram_bytes, 32 * FakePf::kMiB);
+    EXPECT_EQ(world.gpu().view(1).record.name, "a");
+}
+
+TEST(Restore, SomebodyElsesVfUnderTheNumberCostsNoDefinition) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}, {"weight", std::uint64_t{9}}}));
+    const VfRecord a = world.gpu().view(1).record;
+    std::uint8_t& first = world.pf().vfs.at(1).uuid[0];
+    first = static_cast<std::uint8_t>(first + 1);
+    world.start();
+    EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
+    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but somebody else's"));
+    EXPECT_EQ(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}}).error().id,
+              ErrorId::WrongState);
+    EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
+    ASSERT_TRUE(world.destroy({"gpu0", 1}));
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_EQ(world.gpu().view(1).record, a);
+    EXPECT_EQ(world.gpu().view(1).trouble, "");
+    const Uuid& uuid = a.uuid;
+    EXPECT_TRUE(std::equal(uuid.begin(), uuid.end(), std::begin(world.pf().vfs.at(1).uuid)));
+}
+
+TEST(Restore, ASliceIsNotHandedOutBeforeItsScrubIsDurableAlsoToItsOwnDefinition) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.pf().set_state(1, VGPU_PF_VF_SCRUBBING);  // released behind our back
+    world.pf().finish_scrub(1);
+    world.state.is_full = true;
+    world.pf().log.clear();
+    world.start();
+    world.pass(5s);
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("scrub_durable 1")));
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("provision 1")));
+    world.state.is_full = false;
+    world.pass(5s);
+    EXPECT_THAT(world.pf().log, ::testing::IsSupersetOf({"scrub_durable 1", "provision 1"}));
+    EXPECT_EQ(world.gpu().view(1).record.name, "a");
+}
+
+TEST(Restore, AVfThatSomebodyElseReleasedComesBack) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    const VfRecord a = world.gpu().view(1).record;
+    world.pf().vfs.erase(1);
+    world.pf().refuse = "provision";
+    world.pass(2s);
+    EXPECT_EQ(world.gpu().view(1).trouble,
+              "'a' could not be given its resources again: as the test wants");
+    world.pf().refuse = "";
+    world.pass(6s);
+    EXPECT_EQ(world.gpu().view(1).record, a);
+    EXPECT_TRUE(world.pf().vfs.contains(1));
+}
+
+TEST(Restore, AFullDiskAtTheStartIsNoLostGpu) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.pf().restart();
+    vgpu_pf_vf stranger{};
+    stranger.vf = 5;
+    stranger.state = VGPU_PF_VF_PROVISIONED;
+    stranger.uuid[0] = 1;
+    world.pf().vfs[5] = stranger;
+    world.state.is_full = true;
+    world.start();
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok);
+    EXPECT_EQ(texts_of(world, "record-left").size(), 1u);
+    EXPECT_TRUE(world.pf().vfs.contains(1)) << "what is defined is durable already";
+}
+
+// --- kills: the disk and the PF core at every point of a day
+
+struct Killed : std::runtime_error {
+    Killed() : std::runtime_error("killed") {}
+};
+
+/// What an operator can see of the definitions.
+std::string summary(World& world) {
+    std::string text;
+    const GpuRecord record = world.manager->store().gpu("gpu0");
+    for (const auto& [vf, one] : record.vfs)
+        if (!one.is_releasing)
+            text += fmt::format("{} {} {} {}/{};", vf, one.name, one.weight, one.owner.name,
+                                one.owner.generation);
+    return text;
+}
+
+/// Everything an operator does in a day, each act followed by a look at what is.
+class Day {
+public:
+    explicit Day(World& world) : world_(world) { look(); }
+
+    void live() {
+        act([&] { std::ignore = world_.create({{"name", std::string("a")}}); });
+        act([&] { std::ignore = world_.claim({"gpu0", 1}, "x"); });
+        act([&] { std::ignore = world_.create({{"name", std::string("b")}}); });
+        act([&] { std::ignore = world_.set_vf({"gpu0", 2}, {{"weight", std::uint64_t{300}}}); });
+        act([&] { std::ignore = world_.release({"gpu0", 1}, "x", 1); });
+        act([&] { std::ignore = world_.destroy({"gpu0", 1}); });
+        act([&] {
+            world_.pf().finish_scrub(1);
+            world_.pass(2s);
+        });
+        act([&] { std::ignore = world_.create({{"name", std::string("c")}}); });
+        act([&] { std::ignore = world_.claim({"gpu0", 1}, "y"); });
+    }
+    /// The states before and after the act that was killed.
+    [[nodiscard]] const std::vector<std::string>& seen() const { return seen_; }
+
+private:
+    void act(const std::function<void()>& work) {
+        work();
+        look();
+    }
+    void look() { seen_.push_back(summary(world_)); }
+
+    World& world_;
+    std::vector<std::string> seen_;
+};
+
+/// Every definition has its VF and no VF is without one; scrubs under way may still end.
+void expect_settled(World& world, int kill) {
+    for (std::uint32_t vf = 1; vf <= 2; ++vf)
+        if (world.pf().vfs.contains(vf) &&
+            world.pf().vfs.at(vf).state == static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING))
+            world.pf().finish_scrub(vf);
+    for (int i = 0; i < 4; ++i) world.pass(2s);
+    const GpuRecord record = world.manager->store().gpu("gpu0");
+    EXPECT_EQ(record.vfs.size(), world.pf().vfs.size()) << kill;
+    for (const auto& [vf, one] : record.vfs) {
+        ASSERT_TRUE(world.pf().vfs.contains(vf)) << kill;
+        const auto& uuid = world.pf().vfs.at(vf).uuid;
+        EXPECT_TRUE(std::equal(one.uuid.begin(), one.uuid.end(), std::begin(uuid))) << kill;
+        EXPECT_EQ(world.gpu().view(vf).trouble, "") << kill;
+    }
+}
+
+enum class After { Kill, Reboot };
+
+int kill_everywhere(After after, const std::vector<std::string>& whole_day) {
+    int kill = 0;
+    for (bool was_killed = true; was_killed; ++kill) {
+        World world;
+        int point = 0;
+        const auto on_point = [&point, kill] {
+            if (point++ == kill) throw Killed();
+        };
+        Day day(world);
+        world.state.on_point = world.pf().on_change = on_point;
+        was_killed = false;
+        try {
+            day.live();
+        } catch (const Killed&) {
+            was_killed = true;
+        }
+        world.state.on_point = world.pf().on_change = nullptr;
+        const std::size_t last = day.seen().size() - 1;
+        if (after == After::Reboot)
+            reboot(world);
+        else
+            world.start();
+        const std::string found = summary(world);
+        const bool is_old = found == whole_day.at(last);
+        const bool is_new = last + 1 < whole_day.size() && found == whole_day.at(last + 1);
+        EXPECT_TRUE(is_old || is_new) << kill << ": " << found;
+        expect_settled(world, kill);
+    }
+    return kill;
+}
+
+TEST(Restore, KilledAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions) {
+    World world;
+    Day day(world);
+    day.live();
+    ASSERT_EQ(day.seen().back(), "1 c 100 y/2;2 b 300 /0;");
+    EXPECT_GE(kill_everywhere(After::Kill, day.seen()), 50);
+}
+
+TEST(Restore, PoweredOffAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions) {
+    World world;
+    Day day(world);
+    day.live();
+    EXPECT_GE(kill_everywhere(After::Reboot, day.seen()), 50);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

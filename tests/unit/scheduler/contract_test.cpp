@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/scheduler/contract.h"
+
+#include <gmock/gmock.h>
+#include <limits>
+
+namespace vgpu::daemon::scheduler {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<Party> equal(std::uint32_t vfs, const Contract& contract = {}) {
+    std::vector<Party> parties;
+    for (std::uint32_t vf = 1; vf <= vfs; ++vf) parties.push_back({.vf = vf, .contract = contract});
+    return parties;
+}
+
+std::string cause_of(const std::vector<Party>& parties, const Engine& engine = {}) {
+    const auto admission = admit(parties, engine);
+    return admission ? "admitted" : admission.error().cause;
+}
+
+TEST(Contract, TheDefaultFitsForSixteen) {
+    const auto admission = admit(equal(16), {});
+    ASSERT_TRUE(admission) << admission.error().cause;
+    for (const std::int64_t gap_ns : admission->worst_gap_ns) EXPECT_LE(gap_ns, 60'000'000);
+    EXPECT_LT(admission->policies[0].request_ns, 6'000'000) << "slices are shortened to keep it";
+}
+
+TEST(Contract, AVfAloneKeepsItsQuantumAndMayHaveNone) {
+    EXPECT_EQ(admit(equal(1), {})->policies[0].request_ns, 6'000'000);
+    EXPECT_TRUE(admit(equal(1, {.quantum_ms = 0}), {}));
+}
+
+TEST(Contract, AnUnlimitedQuantumBesideOthersIsRefused) {
+    auto parties = equal(3);
+    parties[1].contract.quantum_ms = 0;
+    EXPECT_THAT(cause_of(parties), HasSubstr("VF 2: quantum_ms 0 (unlimited) beside 2 other VFs"));
+    EXPECT_THAT(cause_of(parties), HasSubstr("quantum_ms 15 would fit"));
+}
+
+TEST(Contract, EachFieldIsCheckedByItself) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::pair<Contract, const char*> wrong[] = {
+        {{.weight = 0}, "weight is 0; it takes 1 to 10000"},
+        {{.weight = 10'001}, "weight is 10001"},
+        {{.min_pct = -1}, "min_pct is -1; it takes 0 to 100"},
+        {{.min_pct = nan}, "min_pct is nan"},
+        {{.max_pct = 0}, "max_pct is 0"},
+        {{.max_pct = 100.5}, "max_pct is 100.5"},
+        {{.burst_ms = -2}, "burst_ms is -2"},
+        {{.latency_ms = 1e9}, "latency_ms is 1e+09"},
+        {{.max_gap_ms = 0}, "max_gap_ms is 0"},
+        {{.quantum_ms = 0.01}, "quantum_ms is 0.01; it takes 0.1 to 1000"},
+        {{.preempt_timeout_ms = 0}, "preempt_timeout_ms is 0"},
+        {{.latency_ms = 5}, "latency_ms 5 without min_pct"},
+        {{.min_pct = 30, .max_pct = 20}, "min_pct 30 is more than max_pct 20"},
+        {{.min_pct = 20, .max_pct = 50, .latency_ms = 100}, "burst_ms 20 would do"},
+    };
+    for (const auto& [contract, words] : wrong) {
+        const auto result = validate({.vf = 4, .contract = contract});
+        ASSERT_FALSE(result) << words;
+        EXPECT_EQ(result.error().id, ErrorId::OutOfRange);
+        EXPECT_THAT(result.error().cause, HasSubstr(words));
+        EXPECT_THAT(result.error().cause, HasSubstr("VF 4"));
+    }
+}
+
+TEST(Contract, TooMuchReservedIsRefusedAndTheNumberItNamesFits) {
+    auto parties = equal(4, {.min_pct = 20, .latency_ms = 20});
+    EXPECT_EQ(cause_of(parties), "admitted");
+    parties[2].contract.min_pct = 40;
+    const std::string cause = cause_of(parties);
+    EXPECT_THAT(cause, HasSubstr("VF 1: min_pct 20 every 20 ms"));
+    EXPECT_THAT(cause, HasSubstr("% of the engine are needed and 90 % can be reserved"));
+    const auto at = cause.rfind("min_pct ");
+    parties[0].contract.min_pct = std::stod(cause.substr(at + 8)) - 0.01;
+    EXPECT_EQ(cause_of(parties), "admitted") << cause;
+}
+
+TEST(Contract, ABudgetShorterThanTheShortestRunIsRefused) {
+    const auto parties = equal(2, {.min_pct = 1, .latency_ms = 2});
+    EXPECT_THAT(cause_of(parties), HasSubstr("the shortest run is 0.1 ms; min_pct 5.000 would do"));
+}
+
+TEST(Contract, AWeightTooSmallForItsGapIsRefusedAndWhatItNamesFits) {
+    auto parties = equal(2);
+    parties[0].contract.weight = 1;
+    parties[1].contract.weight = 10'000;
+    const std::string cause = cause_of(parties);
+    EXPECT_THAT(cause, HasSubstr("VF 1 with weight 1 of 10001"));
+    const auto at = cause.find("; weight ");
+    ASSERT_NE(at, std::string::npos) << cause;
+    parties[0].contract.weight = static_cast<std::uint32_t>(std::stoul(cause.substr(at + 9)));
+    EXPECT_EQ(cause_of(parties), "admitted") << cause;
+    parties[0].contract = {.weight = 1};
+    const auto gap = cause.find("max_gap_ms ", at);
+    parties[0].contract.max_gap_ms = std::stod(cause.substr(gap + 11));
+    EXPECT_EQ(cause_of(parties), "admitted") << cause;
+}
+
+TEST(Contract, ALowerBandNeedsAReservationToKeepItsGap) {
+    auto parties = equal(2);
+    parties[1].contract.band = Band::Low;
+    const std::string cause = cause_of(parties);
+    EXPECT_THAT(cause, HasSubstr("VF 2: the bands before its own may take all of the engine"));
+    parties[1].contract.min_pct = 5;
+    EXPECT_EQ(cause_of(parties), "admitted");
+}
+
+TEST(Contract, UnitsBecomeThoseOfTheScheduler) {
+    const auto admission = admit(equal(2, {.weight = 7,
+                                           .min_pct = 10,
+                                           .max_pct = 25,
+                                           .burst_ms = 12,
+                                           .latency_ms = 40,
+                                           .max_gap_ms = 1000,
+                                           .quantum_ms = 2,
+                                           .mode = SlotMode::Strict}),
+                                 {});
+    ASSERT_TRUE(admission) << admission.error().cause;
+    const VfPolicy& policy = admission->policies[0];
+    EXPECT_EQ(policy.weight, 7u);
+    EXPECT_EQ(policy.reservation,
+              (Reservation{.budget_ns = 4'000'000, .period_ns = 40'000'000, .ahead = 4}));
+    EXPECT_EQ(policy.cap, (Cap{.rate_ppm = 250'000, .burst_ns = 12'000'000}));
+    EXPECT_EQ(policy.request_ns, 2'000'000);
+    EXPECT_TRUE(policy.is_strict);
+    EXPECT_NEAR(admission->reserved_pct, 2 * (4.0 + 0.2) / 40 * 100, 1e-9);
+}
+
+TEST(Contract, NothingIsAdmittedToNobody) {
+    const auto admission = admit({}, {});
+    ASSERT_TRUE(admission);
+    EXPECT_TRUE(admission->policies.empty());
+}
+
+}  // namespace
+}  // namespace vgpu::daemon::scheduler

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "tests/bench/des/scenario.h"
+
+#include "tests/bench/des/comparison.h"
+
+#include <gmock/gmock.h>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+namespace vgpu::des {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+const fs::path kRoot = VGPU_SOURCE_DIR;
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<fs::path> examples(const char* folder) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(kRoot / "schemas/examples" / folder))
+        if (entry.path().filename().string().starts_with("vgpu-scenario"))
+            files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+bool obeys_schema(const Json& document) {
+    const Json json = Json::parse(text_of(kRoot / "schemas/vgpu-scenario.schema.json"));
+    valijson::Schema schema;
+    valijson::SchemaParser parser;
+    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(json), schema);
+    valijson::Validator validator;
+    return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
+}
+
+std::string error_of(const std::string& text) {
+    const auto scenario = parse_scenario(text);
+    return scenario ? "accepted" : scenario.error();
+}
+
+TEST(Scenario, ValidExamplesAreAcceptedByTheSchemaAndTheSimulator) {
+    const auto files = examples("valid");
+    EXPECT_GE(files.size(), 4u);
+    for (const fs::path& file : files) {
+        EXPECT_TRUE(obeys_schema(Json::parse(text_of(file)))) << file;
+        EXPECT_EQ(error_of(text_of(file)), "accepted") << file;
+    }
+}
+
+TEST(Scenario, InvalidExamplesAreRefusedByBoth) {
+    const auto files = examples("invalid");
+    EXPECT_GE(files.size(), 3u);
+    for (const fs::path& file : files) {
+        EXPECT_FALSE(obeys_schema(Json::parse(text_of(file)))) << file;
+        EXPECT_NE(error_of(text_of(file)), "accepted") << file;
+    }
+}
+
+TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
+    EXPECT_THAT(error_of(R"({"vfs": [{"weight": 0}]})"),
+                HasSubstr("vfs[0].weight is 0; it takes 1 to 10000"));
+    EXPECT_THAT(error_of(R"({"vfs": [{}, {"wieght": 5}]})"),
+                HasSubstr("vfs[1] has an unknown member 'wieght'"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"work": {"arrivals": "burst"}}]})"),
+                HasSubstr("vfs[0].work.arrivals is 'burst'; it takes one of backlogged, bursty"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"work": {"arrivals": "bursty"}}]})"),
+                HasSubstr("vfs[0].work comes in jobs and needs work_ms and period_ms above 0"));
+    EXPECT_THAT(error_of(R"({"vfs": [{}], "changes": [{"at_ms": 1, "vf": "x"}]})"),
+                HasSubstr("changes[0].vf is 'x'; no VF has that name"));
+    EXPECT_THAT(error_of(R"({"vfs": [{}], "policies": ["best"]})"),
+                HasSubstr("policies has \"best\"; there are vgpu, vgpu+table, gim"));
+    EXPECT_THAT(error_of("{}"), HasSubstr("scenario has no vfs"));
+    EXPECT_THAT(error_of("[]"), HasSubstr("scenario is no object"));
+    EXPECT_THAT(error_of("{"), HasSubstr("parse error"));
+}
+
+TEST(Scenario, ContractsThatVgpudWouldRefuseAreRefused) {
+    EXPECT_THAT(error_of(R"({"vfs": [{"weight": 1}, {"weight": 10000}]})"),
+                HasSubstr("not admitted: VF 1 with weight 1 of 10001"));
+}
+
+TEST(Scenario, VfsOfOneEntryAreCountedAndNamed) {
+    const auto scenario = parse_scenario(
+        R"({"vfs": [{"name": "web", "count": 3, "quantum_ms": 2}, {"name": "batch"}],
+            "changes": [{"at_ms": 5, "vf": "web-2", "what": "leave"}]})");
+    ASSERT_TRUE(scenario) << scenario.error();
+    ASSERT_EQ(scenario->setup.vfs.size(), 4u);
+    EXPECT_EQ(scenario->setup.vfs[1].name, "web-2");
+    EXPECT_EQ(scenario->setup.vfs[2].policy.request_ns, 2'000'000);
+    EXPECT_EQ(scenario->setup.changes[0].vf, 2u);
+    EXPECT_EQ(scenario->policies, policy_names());
+}
+
+TEST(Comparison, SameSeedGivesTheSameFiguresAndEveryPolicyHasARow) {
+    const auto scenario = parse_scenario(
+        R"({"name": "small", "duration_ms": 500, "seed": 9,
+            "vfs": [{"count": 2, "quantum_ms": 2},
+                    {"count": 2, "quantum_ms": 2,
+                     "work": {"arrivals": "bursty", "work_ms": 0.5, "period_ms": 20}}]})");
+    ASSERT_TRUE(scenario) << scenario.error();
+    const auto rows = compare(*scenario);
+    EXPECT_EQ(json_of(*scenario, rows), json_of(*scenario, compare(*scenario)));
+    const std::string table = table_of(*scenario, rows);
+    for (const std::string& name : policy_names()) EXPECT_THAT(table, HasSubstr(name));
+    EXPECT_LE(rows[0].worst_lag_ms, 2.0 + 1e-6);
+}
+
+}  // namespace
+}  // namespace vgpu::des
