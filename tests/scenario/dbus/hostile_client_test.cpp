@@ -135,8 +135,7 @@ TEST_F(HostileClient, OneThatHangsUpInTheMiddleOfACallHarmsNobody) {
     // a caller that is gone is nobody: the owner cannot be found out, so nothing is made for it,
     // or it was there long enough and the VF is whole
     const auto left = ctl_json({"list"});
-    for (const auto& vf : left.at("vfs"))
-        EXPECT_EQ(ctl({"destroy", vf.at("target")}).status, 0);
+    for (const auto& vf : left.at("vfs")) EXPECT_EQ(ctl({"destroy", vf.at("target")}).status, 0);
     EXPECT_EQ(ctl({"create", "--vram", "64M"}).status, 0);
 }
 
