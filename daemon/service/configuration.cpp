@@ -377,13 +377,15 @@ std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSe
     std::vector<WantedVf> vfs;
     for (const VfGroup& group : section.vfs) {
         const Profile& profile = configuration.profiles.at(group.profile);
-        for (std::uint32_t n = 1; n <= group.count; ++n)
-            vfs.push_back({.definition = {.name = name_of(group.name, gpu, n),
-                                          .shape = profile.shape,
-                                          .weight = profile.weight,
-                                          .quantum_us = profile.quantum_us,
-                                          .profile = group.profile},
-                           .was = name_of(group.was, gpu, n)});
+        for (std::uint32_t n = 1; n <= group.count; ++n) {
+            WantedVf& vf = vfs.emplace_back();
+            vf.definition.name = name_of(group.name, gpu, n);
+            vf.definition.shape = profile.shape;
+            vf.definition.weight = profile.weight;
+            vf.definition.quantum_us = profile.quantum_us;
+            vf.definition.profile = group.profile;
+            vf.was = name_of(group.was, gpu, n);
+        }
     }
     return vfs;
 }
