@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/agent_sockets.h"
 
-#include <fmt/format.h>
+#include "daemon/adapters/listener.h"
+
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace vgpu::daemon::adapters {
@@ -16,28 +14,7 @@ namespace {
 
 /// QEMU may run as another user of the group, as with the VF's own socket.
 constexpr mode_t kSocketMode = 0660;
-
-/// Removes what a vgpud that died has left; anything but a socket stays.
-void remove_stale(const std::string& path) {
-    struct stat file {};
-    if (::lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode)) ::unlink(path.c_str());
-}
-
-Result<UniqueFd> make_listener(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path)
-        return fail(ErrorId::System, fmt::format("{}: the path is too long for a socket", path));
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    remove_stale(path);
-    const void* generic = &address;
-    if (!fd.is_open() ||
-        ::bind(fd.get(), static_cast<const sockaddr*>(generic), sizeof address) != 0 ||
-        ::chmod(path.c_str(), kSocketMode) != 0 || ::listen(fd.get(), 2) != 0)
-        return fail_errno(ErrorId::System, errno, path);
-    return fd;
-}
+constexpr int kBacklog = 2;
 
 }  // namespace
 
@@ -46,13 +23,13 @@ AgentSockets::~AgentSockets() {
 }
 
 Result<> AgentSockets::listen(const std::string& path) {
-    TRY(UniqueFd listener, make_listener(path));
+    TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
     places_[path].listener = std::move(listener);
     return {};
 }
 
 void AgentSockets::close(const std::string& path) {
-    if (places_.erase(path) != 0) remove_stale(path);
+    if (places_.erase(path) != 0) remove_stale_socket(path);
     std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
 }
 

@@ -2,14 +2,12 @@
 #include "daemon/adapters/metrics_socket.h"
 
 #include "daemon/adapters/http_request.h"
+#include "daemon/adapters/listener.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace vgpu::daemon::adapters {
@@ -20,34 +18,17 @@ namespace {
 constexpr mode_t kSocketMode = 0666;
 constexpr int kBacklog = 16;
 
-/// Removes what a vgpud that died has left; anything but a socket stays.
-void remove_stale(const std::string& path) {
-    struct stat file {};
-    if (::lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode)) ::unlink(path.c_str());
-}
-
 }  // namespace
 
 MetricsSocket::MetricsSocket(Source source, std::string type, const Clock& clock)
     : source_(std::move(source)), type_(std::move(type)), clock_(clock) {}
 
 MetricsSocket::~MetricsSocket() {
-    if (listener_.is_open()) remove_stale(path_);
+    if (listener_.is_open()) remove_stale_socket(path_);
 }
 
 Result<> MetricsSocket::listen(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path)
-        return fail(ErrorId::System, fmt::format("{}: the path is too long for a socket", path));
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    remove_stale(path);
-    const void* generic = &address;
-    if (!fd.is_open() ||
-        ::bind(fd.get(), static_cast<const sockaddr*>(generic), sizeof address) != 0 ||
-        ::chmod(path.c_str(), kSocketMode) != 0 || ::listen(fd.get(), kBacklog) != 0)
-        return fail_errno(ErrorId::System, errno, path);
+    TRY(UniqueFd fd, listen_at(path, kSocketMode, kBacklog));
     listener_ = std::move(fd);
     path_ = path;
     return {};

@@ -10,21 +10,24 @@ namespace {
 
 using softgpu::Haste;
 using softgpu::Nanoseconds;
-using namespace std::chrono_literals;
+
+constexpr Nanoseconds kUs{1'000};
+constexpr Nanoseconds kMs{1'000'000};
+constexpr Nanoseconds kSecond{1'000'000'000};
 
 TEST(Haste, ItBeginsWithAFullBudget) {
     Haste haste;
-    EXPECT_TRUE(haste.wake(0s, 5s));
-    EXPECT_TRUE(haste.go_on(5s + 999us));
-    EXPECT_FALSE(haste.go_on(5s + 1ms));
+    EXPECT_TRUE(haste.wake(0 * kSecond, 5 * kSecond));
+    EXPECT_TRUE(haste.go_on(5 * kSecond + 999 * kUs));
+    EXPECT_FALSE(haste.go_on(5 * kSecond + 1 * kMs));
 }
 
 TEST(Haste, WhoSleepsNearlyAlwaysIsAlwaysInHaste) {
     Haste haste;
     Nanoseconds cpu{};
-    for (Nanoseconds now{}; now < 10s; now += 1ms) {
+    for (Nanoseconds now{}; now < 10 * kSecond; now += 1 * kMs) {
         ASSERT_TRUE(haste.wake(now, cpu)) << now.count();
-        cpu += 40us;  // 4 % of a CPU
+        cpu += 40 * kUs;  // 4 % of a CPU
         ASSERT_TRUE(haste.go_on(cpu)) << now.count();
     }
 }
@@ -33,28 +36,29 @@ TEST(Haste, NobodyTakesMoreThanItsPartOfACpu) {
     Haste haste;
     Nanoseconds hasty{};
     Nanoseconds cpu{};
-    for (Nanoseconds now{}; now < 10s; now += 10us) {  // asleep for an instant, again and again
-        if (haste.wake(now, cpu)) hasty += 10us;
-        cpu += 10us;
+    for (Nanoseconds now{}; now < 10 * kSecond;
+         now += 10 * kUs) {  // asleep for an instant, again and again
+        if (haste.wake(now, cpu)) hasty += 10 * kUs;
+        cpu += 10 * kUs;
         (void)haste.go_on(cpu);
     }
-    EXPECT_LE(hasty, 10'000ms / 20 + 1ms);
-    EXPECT_GE(hasty, 10'000ms / 40);
+    EXPECT_LE(hasty, 10 * kSecond / 20 + 1 * kMs);
+    EXPECT_GE(hasty, 10 * kSecond / 40);
 }
 
 TEST(Haste, ALongTurnIsPaidForLater) {
     Haste haste;
-    ASSERT_TRUE(haste.wake(0s, 0s));
-    ASSERT_FALSE(haste.go_on(5ms));  // 4 ms of debt: 80 ms, and a quarter of the budget
-    EXPECT_FALSE(haste.wake(80ms, 5ms));
-    EXPECT_FALSE(haste.wake(84ms, 5ms));
-    EXPECT_TRUE(haste.wake(86ms, 5ms));
+    ASSERT_TRUE(haste.wake(0 * kSecond, 0 * kSecond));
+    ASSERT_FALSE(haste.go_on(5 * kMs));  // 4 ms of debt: 80 ms, and a quarter of the budget
+    EXPECT_FALSE(haste.wake(80 * kMs, 5 * kMs));
+    EXPECT_FALSE(haste.wake(84 * kMs, 5 * kMs));
+    EXPECT_TRUE(haste.wake(86 * kMs, 5 * kMs));
 }
 
 TEST(Haste, ABudgetDoesNotGrowBeyondItself) {
     Haste haste;
-    EXPECT_TRUE(haste.wake(3600s, 0s));
-    EXPECT_FALSE(haste.go_on(1ms));
+    EXPECT_TRUE(haste.wake(3600 * kSecond, 0 * kSecond));
+    EXPECT_FALSE(haste.go_on(1 * kMs));
 }
 
 }  // namespace

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// A listening unix socket at a path of vgpud's run directory. Used by the adapters that serve local
+// clients (agents, metrics).
+#pragma once
+
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/ports/result.h"
+
+#include <sys/types.h>
+#include <string>
+
+namespace vgpu::daemon::adapters {
+
+/// Removes what a vgpud that died has left at `path`; anything but a socket stays.
+void remove_stale_socket(const std::string& path);
+
+/// Listens at `path` in place of a stale socket; non-blocking. The file's mode is `mode`.
+Result<UniqueFd> listen_at(const std::string& path, mode_t mode, int backlog);
+
+}  // namespace vgpu::daemon::adapters
