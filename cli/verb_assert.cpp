@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl assert FILE: are the VFs as a configuration wants them? Exit code 0: yes; 1: no, and the
-// steps that would make them so are printed.
+// vgpuctl assert FILE: are the VFs as a configuration wants them, and in service? Exit code 0: yes;
+// 1: no, and the steps that would make them so, or what keeps them out of service, are printed.
 #include "cli/wanted_document.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ public:
     ExitCode run(Invocation& invocation) override {
         const std::string text = document_.read(invocation.service);
         const PlanJson plan = parse_plan(invocation.service.plan(text, document_.options()));
-        const bool holds = is_empty_plan(plan);
+        const bool holds = is_empty_plan(plan) && is_in_service(plan);
         if (invocation.output == Output::Json) {
             nlohmann::ordered_json members{{"holds", holds}};
             members.update(plan_members(plan));

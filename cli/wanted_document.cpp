@@ -98,6 +98,10 @@ std::string wrapped(const std::string& text) {
 /// Why a step is not without cost, for those that are not.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
+    const std::string trouble = step.value("trouble", "");
+    if (!trouble.empty())
+        return wrapped(fmt::format("{} '{}': not in service: {}", member(step, "target"),
+                                   member(step, "name"), trouble));
     if (step.at("disruption") == "none" && in_use.empty()) return "";
     return wrapped(fmt::format(
         "{} '{}': {}{}", member(step, "target"), member(step, "name"), member(step, "why"),
@@ -146,6 +150,12 @@ bool is_empty_plan(const PlanJson& plan) {
     return plan.at("is_empty").get<bool>();
 }
 
+bool is_in_service(const PlanJson& plan) {
+    const PlanJson& steps = plan.at("steps");
+    return std::none_of(steps.begin(), steps.end(),
+                        [](const PlanJson& step) { return !step.value("trouble", "").empty(); });
+}
+
 std::size_t step_count(const PlanJson& plan) {
     const PlanJson& steps = plan.at("steps");
     return static_cast<std::size_t>(
@@ -180,7 +190,9 @@ std::string plan_text(const PlanJson& plan) {
                            rows);
     text += remarks;
     const std::size_t steps = step_count(plan);
-    if (steps == 0) return text + "Nothing to do: everything is as wanted.\n";
+    if (steps == 0)
+        return text + (is_in_service(plan) ? "Nothing to do: everything is as wanted.\n"
+                                           : "Nothing to do: everything is defined as wanted.\n");
     return text + fmt::format("{} step{}; disruption: {}\n", steps, steps == 1 ? "" : "s",
                               disruption_of(plan));
 }

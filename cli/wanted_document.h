@@ -31,6 +31,8 @@ using PlanJson = nlohmann::ordered_json;
 /// ServiceError if `text` is no such plan: vgpuctl and vgpud are of different releases.
 PlanJson parse_plan(const std::string& text);
 bool is_empty_plan(const PlanJson& plan);
+/// Every VF that is wanted is in service: none is only defined.
+bool is_in_service(const PlanJson& plan);
 /// Steps that do something.
 std::size_t step_count(const PlanJson& plan);
 /// "none", "vf-restart" or "vf-loss"

@@ -139,7 +139,7 @@ Result<> Planner::check_name(const std::string& name) const {
 
 void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
     const VfDefinition& now = vf.definition;
-    const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now};
+    const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .trouble = vf.trouble};
     const auto put = [&step](std::vector<Step>& to, Action action, std::string why) -> Step& {
         Step one = step;
         one.action = action;
@@ -170,7 +170,9 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
         resize.in_use = use_of(vf);
         is_same = false;
     }
-    if (is_same) put(kept_, Action::Keep, "it is as wanted");
+    if (is_same)
+        put(kept_, Action::Keep,
+            vf.trouble.empty() ? "it is as wanted" : "it is defined as wanted, but not in service");
 }
 
 Result<> Planner::want_new(Work& work, const VfDefinition& wanted) {

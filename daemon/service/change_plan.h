@@ -40,7 +40,8 @@ struct Step {
     /// the name, Resize about the shape; Create has no `from`, Destroy no `to`.
     std::optional<VfDefinition> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
-    std::string in_use{};  ///< why the step wants force: who has the VF; empty: nobody
+    std::string in_use{};   ///< why the step wants force: who has the VF; empty: nobody
+    std::string trouble{};  ///< why the VF is not in service as it is defined; empty: it is
     std::string why{};
 
     bool operator==(const Step&) const = default;

@@ -66,6 +66,7 @@ Json step_json(const Step& step) {
             {"to", std::move(to)},
             {"disruption", name_of(disruption_of(step.action))},
             {"in_use", step.in_use},
+            {"trouble", step.trouble},
             {"why", step.why}};
 }
 

@@ -24,7 +24,8 @@ VfShape normalised(VfShape shape, const vgpu_pf_info& info) {
     return shape;
 }
 
-InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const vgpu_pf_info& info) {
+InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const vgpu_pf_info& info,
+                         const std::string& trouble) {
     return {.vf = record.vf,
             .definition = {.name = record.name,
                            .uuid = record.uuid,
@@ -33,7 +34,8 @@ InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const v
                            .quantum_us = record.quantum_us,
                            .profile = record.profile},
             .is_attached = live.attached != 0,
-            .owner = record.owner.name};
+            .owner = record.owner.name,
+            .trouble = trouble};
 }
 
 }  // namespace
@@ -60,7 +62,9 @@ Result<GpuInventory> GpuModel::inventory() {
         if (known == record.vfs.end() || known->second.is_releasing) continue;
         VfRecord defined = known->second;
         if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
-        all.vfs.push_back(inventory_of(defined, live, info_));
+        const auto trouble = troubles_.find(vf);
+        all.vfs.push_back(
+            inventory_of(defined, live, info_, trouble == troubles_.end() ? "" : trouble->second));
     }
     return all;
 }

@@ -29,7 +29,8 @@ struct InventoryVf {
     std::uint32_t vf = 0;
     VfDefinition definition{};
     bool is_attached = false;
-    std::string owner{};  ///< empty: none
+    std::string owner{};    ///< empty: none
+    std::string trouble{};  ///< why it is not in service as it is defined; empty: it is
 
     bool operator==(const InventoryVf&) const = default;
 };

@@ -10,6 +10,7 @@ import unittest
 
 import test_module
 import test_work
+from card_test import TROUBLE, CardTest
 
 CYCLES = int(os.environ.get('VGPU_CYCLES', '1000'))
 BATCH = 10  # between looks at the log
@@ -32,7 +33,7 @@ def assert_no_leak(test, vm):
     test.assertNotIn('vgpu', vm.check('cat /sys/kernel/debug/kmemleak', 120))
 
 
-class DebugLives(test_module.ModuleTest):
+class DebugLives(CardTest):
     kernel = 'debug'
 
     def test_module_and_functions_come_and_go(self):
@@ -40,7 +41,7 @@ class DebugLives(test_module.ModuleTest):
         for done in range(0, CYCLES, BATCH):
             count = min(BATCH, CYCLES - done)
             self.vm.check('for i in $(seq %d); do %s || exit 1; done' % (count, LIFE.replace('\n', ' ')), 120 * count)
-            self.assertNotRegex(self.vm.dmesg(), test_module.TROUBLE, f'after {done + count} lives')
+            self.assertNotRegex(self.vm.dmesg(), TROUBLE, f'after {done + count} lives')
         assert_no_leak(self, self.vm)
 
 

@@ -2,19 +2,14 @@
 """The contract suite over vgpu_pf.ko: tests/contract/pf_home in the machine, against /dev/vgpu-pf0."""
 import os
 import unittest
-from unittest import mock
 
-import test_module
+from card_test import CardTest
 
 
-class Contract(test_module.ModuleTest):
+class Contract(CardTest):
     """A device in the shape that the suite describes."""
+    vfs = 4
     card_options = {'vram_mb': 512, 'aperture_mb': 256}
-
-    @classmethod
-    def setUpClass(cls):
-        with mock.patch.object(test_module, 'VFS', 4):
-            super().setUpClass()
 
     def test_contract_of_a_home(self):
         answer = self.vm.run('in_root VGPU_PF_DEVICE=/dev/vgpu-pf0 contract_pf_home '

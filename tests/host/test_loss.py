@@ -6,7 +6,6 @@ as after a reset of the bus.
 """
 import base64
 import json
-import os
 import socket
 import unittest
 

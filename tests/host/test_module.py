@@ -6,52 +6,17 @@ test_module_uapi.py, runs in the machine. Every class ends with a look at the ke
 """
 import base64
 import os
-import re
-import shutil
 import unittest
 
-from machine import DOMAINS, HOST, Card, Machine
+from card_test import CardTest
+from machine import DOMAINS
 
 MIB = 1 << 20
-VFS = 16
-TROUBLE = re.compile(r'WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|UBSAN|'
-                     r'possible circular|left SR-IOV enabled|memory leak|hung_task|blocked for more')
+VFS = CardTest.vfs
 
 
-class ModuleTest(unittest.TestCase):
-    """A card and a VM for all tests of the class; logs in build/host/logs/CLASS."""
-    kernel = '6.12'
-    card_options = {'vram_mb': 512, 'aperture_mb': 64}
-    maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = os.path.join(HOST, 'logs', cls.__name__)
-        shutil.rmtree(cls.directory, ignore_errors=True)
-        os.makedirs(cls.directory)
-        cls.card = Card(cls.directory, vfs=VFS, **cls.card_options)
-        cls.card.__enter__()
-        cls.addClassCleanup(cls.card.stop)
-        cls.vm = Machine(cls.card.path('host.sock'), cls.directory, kernel=cls.kernel)
-        cls.vm.__enter__()
-        cls.addClassCleanup(cls.vm.kill)
-        cls.vm.check('insmod /built/vgpu_test_bridge.ko')
-        cls.load()
-
-    @classmethod
-    def load(cls):
-        cls.vm.check('insmod /built/vgpu_pf.ko time_scale=20', timeout=120)
-
-    @classmethod
-    def tearDownClass(cls):
-        found = [line for line in cls.vm.dmesg().split('\n') if TROUBLE.search(line)]
-        if found:
-            raise AssertionError('the kernel complains:\n' + '\n'.join(found[:20]))
-
-    # ---- sysfs ----
-
-    def path(self, name=''):
-        return f'/sys/bus/pci/devices/{DOMAINS["bridge"]}:01:00.0/{name}'
+class ModuleTest(CardTest):
+    """What is said to the module's sysfs."""
 
     def read(self, name):
         return self.vm.check(f'cat {self.path(name)}')
@@ -67,7 +32,7 @@ class ModuleTest(unittest.TestCase):
 
     def quotas(self):
         files = ' '.join(self.path(f'sriov_admin/vf{vf}/profile/vram_quota')
-                         for vf in range(1, VFS + 1))
+                         for vf in range(1, self.vfs + 1))
         return [int(line) for line in self.vm.check(f'cat {files}').split()]
 
     def functions(self):

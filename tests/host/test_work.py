@@ -6,61 +6,39 @@ PF goes through sysfs and the uapi.
 """
 import base64
 import json
-import os
-import shutil
 import socket
 import time
 import unittest
 
 import uapi
-from machine import DOMAINS, HOST, Card, Machine
-from test_module import TROUBLE
+from card_test import CardTest
 from vf_guest import VfGuest
 
 MIB = 1 << 20
-VFS = 4
 WINDOW_SECONDS = 15
 RESET_SECONDS = 120  # a guest that does not answer is waited for first
 COUNTERS = ('service_ns', 'state', 'flrs', 'hangs', 'faults', 'switches', 'attached')
 
 
-class WorkTest(unittest.TestCase):
-    """A card and a VM for all tests of the class; logs in build/host/logs/CLASS."""
-    kernel = '6.12'
+class WorkTest(CardTest):
+    """Every VF has VRAM."""
+    vfs = 4
 
     @classmethod
     def setUpClass(cls):
-        cls.directory = os.path.join(HOST, 'logs', cls.__name__)
-        shutil.rmtree(cls.directory, ignore_errors=True)
-        os.makedirs(cls.directory)
-        cls.card = Card(cls.directory, vfs=VFS, vram_mb=512, aperture_mb=64)
-        cls.card.__enter__()
-        cls.addClassCleanup(cls.card.stop)
-        cls.vm = Machine(cls.card.path('host.sock'), cls.directory, kernel=cls.kernel)
-        cls.vm.__enter__()
-        cls.addClassCleanup(cls.vm.kill)
-        cls.vm.check('insmod /built/vgpu_test_bridge.ko && insmod /built/vgpu_pf.ko time_scale=20', 120)
-        for vf in range(1, VFS + 1):
+        super().setUpClass()
+        for vf in range(1, cls.vfs + 1):
             # less than the aperture, so that there is something beyond it
             cls.write(f'vf{vf}/profile/vram_quota', 32 * MIB)
         cls.vm.check('mkfifo /r/tmp/ask /r/tmp/reply; in_root env PYTHONPATH=/tests python3 -B '
                      '/tests/uapi_shell.py /tmp/ask /tmp/reply > /dev/null 2>&1 &')
 
-    @classmethod
-    def tearDownClass(cls):
-        found = [line for line in cls.vm.dmesg().split('\n') if TROUBLE.search(line)]
-        if found:
-            raise AssertionError('the kernel complains:\n' + '\n'.join(found[:20]))
-
     # ---- the PF ----
-
-    @staticmethod
-    def pf_path(name):
-        return f'/sys/bus/pci/devices/{DOMAINS["bridge"]}:01:00.0/{name}'
 
     @classmethod
     def write(cls, name, value):
-        cls.vm.check(f'echo {value} > {cls.pf_path("sriov_admin/" + name)}', 240)
+        """To a file of sriov_admin."""
+        cls.vm.check(f'echo {value} > {cls.path("sriov_admin/" + name)}', 240)
 
     def python(self, script, timeout=300):
         """Runs statements in the machine; `pf` is the uapi."""
@@ -71,13 +49,13 @@ class WorkTest(unittest.TestCase):
 
     def counters(self):
         """What GET_VF says, by VF."""
-        script = (f'all = [pf.vf(n) for n in range(1, {VFS + 1})]\n'
+        script = (f'all = [pf.vf(n) for n in range(1, {self.vfs + 1})]\n'
                   f'print(json.dumps([{{k: getattr(vf, k) for k in {COUNTERS}}} for vf in all]))')
         return dict(enumerate(json.loads(self.python(script)), start=1))
 
     def service(self, seconds=WINDOW_SECONDS):
         """Engine time of each VF during a window, ns."""
-        script = (f'read = lambda: [pf.vf(n).service_ns for n in range(1, {VFS + 1})]\n'
+        script = (f'read = lambda: [pf.vf(n).service_ns for n in range(1, {self.vfs + 1})]\n'
                   f'before = read(); time.sleep({seconds}); after = read()\n'
                   'print(json.dumps([b - a for a, b in zip(before, after)]))')
         return dict(enumerate(json.loads(self.python(script)), start=1))
@@ -245,11 +223,11 @@ class Control(WorkTest):
         self.assert_right(neighbour)
 
     def test_functions_stay_while_a_guest_has_one(self):
-        numvfs = self.pf_path('sriov_numvfs')
+        numvfs = self.path('sriov_numvfs')
         self.vm.check(f'echo 2 > {numvfs}', 120)
         guest = self.guest(1, 'endless')
         self.assertIn('busy', self.vm.run(f'echo 0 > {numvfs}', 120).text)
-        self.assertIn('busy', self.vm.run(f'echo 0 > {self.pf_path("sriov_admin/vf1/profile/vram_quota")}', 120).text)
+        self.assertIn('busy', self.vm.run(f'echo 0 > {self.path("sriov_admin/vf1/profile/vram_quota")}', 120).text)
         self.assert_runs(guest)
         guest.kill()
         deadline = time.monotonic() + 60

@@ -252,6 +252,28 @@ def check_header_story(files):
             yield f'{name}:1: open with 3-15 lines: what this is, how it fits, who calls it'
 
 
+def check_hardware_contract(files):
+    """Registers, fields and numbers that docs/hardware-contract.md names stand in pf-driver/hw."""
+    page = 'docs/hardware-contract.md'
+    sources = '\n'.join(text_of(f) for f in files
+                        if f.startswith('pf-driver/hw/') and f.endswith(('.h', '.def')))
+    known = set(re.findall(r'[A-Za-z_][A-Za-z0-9_]*', sources))
+    # without its prefixes, too
+    known |= {name[at.end():] for name in known for at in re.finditer('_', name)}
+    numbers = {int(n, 16) for n in re.findall(r'\b0x([0-9a-fA-F]+)', sources)}
+    for number, line in enumerate(text_of(page).split('\n'), 1):
+        for quoted in re.findall(r'`([A-Z][A-Z0-9_]*(?:\.[A-Z_]+)?)`', line):
+            for name in quoted.split('.'):
+                if name not in known:
+                    yield f'{page}:{number}: {name} is not in pf-driver/hw'
+        hexes = re.findall(r'\b0x([0-9a-f]+)\b', line)
+        for pair in re.findall(r'\b([0-9a-f]{4}):([0-9a-f]{4})\b', line):
+            hexes += pair
+        for value in hexes:
+            if int(value, 16) not in numbers:
+                yield f'{page}:{number}: 0x{value} is not in pf-driver/hw'
+
+
 def check_markdown_links(files):
     """Links between documents lead somewhere."""
     for name in files:

@@ -56,6 +56,11 @@ constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", 
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
   "from": {}, "to": {}, "disruption": "none", "in_use": "", "why": "it is as wanted"}]})";
 
+constexpr const char* kAbsentPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
+  "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
+  "from": {}, "to": {}, "disruption": "none", "in_use": "", "trouble": "512 MiB are missing",
+  "why": "it is defined as wanted, but not in service"}]})";
+
 constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day",
   "is_empty": false, "disruption": "none", "steps": [{"action": "set", "target": "gpu0/vf1",
   "name": "web-1", "from": {"weight": 100}, "to": {"weight": 200}, "disruption": "none",
@@ -107,6 +112,15 @@ TEST_F(ConfigurationVerbs, APlanOfAnotherReleaseIsNotGuessedAt) {
     service.plan_text = R"({"schema": "vgpu-plan-9"})";
     EXPECT_EQ(run({"plan", file}), 1);
     EXPECT_THAT(err.str(), HasSubstr("of the same release"));
+}
+
+TEST_F(ConfigurationVerbs, AssertIsOneWhileAVfIsOnlyDefined) {
+    service.plan_text = kAbsentPlan;
+    EXPECT_EQ(run({"assert", file}), 1);
+    EXPECT_THAT(out.str(), HasSubstr("gpu0/vf1 'web-1': not in service: 512 MiB are missing"));
+    EXPECT_THAT(out.str(), HasSubstr("everything is defined as wanted"));
+    EXPECT_EQ(run({"assert", file, "--json"}), 1);
+    EXPECT_THAT(out.str(), HasSubstr(R"("holds": false)"));
 }
 
 TEST_F(ConfigurationVerbs, AssertIsZeroOnlyIfNothingIsToBeDone) {

@@ -79,8 +79,12 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     EXPECT_THAT(texts_of(world, "not-restored"), ::testing::ElementsAre(held.trouble))
         << "said once, tried often";
     EXPECT_EQ(world.create({{"name", std::string("b")}}).error().id, ErrorId::PfRefused);
+    const auto planned = world.gpu().inventory();
+    ASSERT_TRUE(planned);
+    EXPECT_EQ(planned->vfs.at(0).trouble, held.trouble) << "plan and assert say so";
     world.pf().refuse = "";
     world.pass(6s);
+    EXPECT_EQ(world.gpu().inventory()->vfs.at(0).trouble, "");
     EXPECT_EQ(world.gpu().view(1).record, a);
     EXPECT_EQ(world.gpu().view(1).trouble, "");
     EXPECT_EQ(world.gpu().view().message, "");

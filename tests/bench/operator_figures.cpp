@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpu-operator-figures: what an operator waits for, with one vgpud, 16 GPUs and 256 VFs. Each
+// figure is a ratio to a floor of the same run where there is one: an empty method of a process
+// that does nothing else on the same bus (Echo), fdatasync of a record's size in the same
+// directory. The GPUs are fakes behind real uapi sockets, so that vgpud is measured and not the
+// engine. Prints what was measured and what is aimed at; says nothing about pass or fail.
+#include "tests/scenario/dbus/bus_fixture.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::BusFixture;
+using testing::UapiServer;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kGpus = 16;
+constexpr std::size_t kVfsPerGpu = 16;
+constexpr int kRounds = 5;
+constexpr const char* kEchoName = "org.vgpu1echo";
+constexpr const char* kEchoPolicy = R"(<policy context="default">
+  <allow own="org.vgpu1echo"/><allow send_destination="org.vgpu1echo"/></policy>)";
+
+double milliseconds_of(const std::function<void()>& act) {
+    const auto start = Clock::now();
+    act();
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values.at(values.size() / 2);
+}
+
+double median_of(int count, const std::function<void()>& act) {
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i) times.push_back(milliseconds_of(act));
+    return median(std::move(times));
+}
+
+void row(const std::string& what, const std::string& measured, const std::string& aim = "") {
+    fmt::print("  {:<58} {:>22}   {}\n", what, measured, aim);
+    std::fflush(stdout);
+}
+
+struct FakeGpus {
+    test::TempDir sockets;
+    std::vector<std::unique_ptr<UapiServer>> servers;
+
+    FakeGpus() {
+        for (std::size_t i = 0; i < kGpus; ++i)
+            servers.push_back(std::make_unique<UapiServer>(uapi(i)));
+    }
+    [[nodiscard]] std::string uapi(std::size_t gpu) const {
+        return sockets.file(fmt::format("uapi{}.sock", gpu));
+    }
+    [[nodiscard]] std::string config() const {
+        auto gpus = nlohmann::json::array();
+        for (std::size_t i = 0; i < kGpus; ++i)
+            gpus.push_back(
+                {{"id", fmt::format("gpu{}", i)},
+                 {"attach", {{"uapi", uapi(i)}, {"vf_socket_dir", sockets.path().string()}}}});
+        return gpus.dump();
+    }
+};
+
+/// The bus, vgpud and its GPUs; a fixture outside of a test.
+class Plane : private FakeGpus, public BusFixture {
+public:
+    Plane() : BusFixture(Setup{.gpus = config(), .bus_policy = kEchoPolicy}) {}
+    void TestBody() override {}
+
+    [[nodiscard]] const std::string& bus_address() const { return address; }
+    [[nodiscard]] std::string state_file(const std::string& name) const {
+        return directory.file("state/" + name);
+    }
+    void kill_daemon() { vgpud->kill_now(); }
+    /// Does not wait for anything.
+    void launch_daemon() {
+        vgpud.reset();
+        vgpud.emplace(test::ChildProcess::Spec{"vgpud", daemon_command(),
+                                               directory.file(fmt::format("again{}.log", ++n_))});
+    }
+    void list() const {
+        if (const auto done = ctl({"list"}); done.status != 0) throw std::runtime_error(done.out);
+    }
+    [[nodiscard]] double resident_mib() const {
+        std::ifstream status(fmt::format("/proc/{}/status", vgpud->pid()));
+        for (std::string line; std::getline(status, line);)
+            if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
+        throw std::runtime_error("no VmRSS in /proc/PID/status of vgpud");
+    }
+
+private:
+    int n_ = 0;
+};
+
+/// A process on the bus that answers an empty method and does nothing else.
+class Echo {
+public:
+    explicit Echo(const std::string& address) : pid_(::fork()) {
+        if (pid_ == 0) serve(address);
+    }
+    ~Echo() {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    Echo(const Echo&) = delete;
+    Echo& operator=(const Echo&) = delete;
+
+private:
+    [[noreturn]] static void serve(const std::string& address) {
+        const auto connection = sdbus::createSessionBusConnectionWithAddress(address);
+        connection->requestName(kEchoName);
+        const auto object = sdbus::createObject(*connection, "/echo");
+        object->registerMethod("Echo").onInterface(kEchoName).implementedAs(
+            [](std::uint32_t value) { return value; });
+        object->finishRegistration();
+        connection->enterEventLoop();
+        std::_Exit(0);
+    }
+    pid_t pid_;
+};
+
+class Client {
+public:
+    explicit Client(const std::string& address)
+        : connection_(sdbus::createSessionBusConnectionWithAddress(address)),
+          echo_(proxy(kEchoName, "/echo")),
+          manager_(proxy("org.vgpu1", "/org/vgpu1")),
+          bus_(proxy("org.freedesktop.DBus", "/org/freedesktop/DBus")) {}
+
+    void echo() {
+        std::uint32_t answer = 0;
+        echo_->callMethod("Echo").onInterface(kEchoName).withArguments(7u).storeResultsTo(answer);
+    }
+    [[nodiscard]] bool is_owned(const std::string& name) {
+        bool is_owned = false;
+        bus_->callMethod("NameHasOwner")
+            .onInterface("org.freedesktop.DBus")
+            .withArguments(name)
+            .storeResultsTo(is_owned);
+        return is_owned;
+    }
+    using Row = std::map<std::string, sdbus::Variant>;
+    [[nodiscard]] std::vector<Row> rows(const std::string& method) {
+        std::vector<Row> answer;
+        manager_->callMethod(method)
+            .onInterface("org.vgpu1.Manager")
+            .withArguments(Row{})
+            .storeResultsTo(answer);
+        return answer;
+    }
+    sdbus::ObjectPath create(const std::string& gpu, const std::string& name) {
+        sdbus::ObjectPath made;
+        manager_->callMethod("CreateVf")
+            .onInterface("org.vgpu1.Manager")
+            .withTimeout(std::chrono::seconds(60))
+            .withArguments(gpu, Row{{"name", name}, {"vram_bytes", std::uint64_t{64} << 20}})
+            .storeResultsTo(made);
+        return made;
+    }
+    void take(const std::string& vf) { vf_ = proxy("org.vgpu1", vf); }
+    void read_property() {
+        static_cast<void>(vf_->getProperty("Weight").onInterface("org.vgpu1.Vf"));
+    }
+    void set_weight(std::uint32_t weight) {
+        vf_->callMethod("Set").onInterface("org.vgpu1.Vf").withArguments(Row{{"weight", weight}});
+    }
+
+private:
+    [[nodiscard]] std::unique_ptr<sdbus::IProxy> proxy(const std::string& name,
+                                                       const std::string& path) const {
+        auto made = sdbus::createProxy(*connection_, name, path);
+        made->finishRegistration();
+        return made;
+    }
+    std::unique_ptr<sdbus::IConnection> connection_;
+    std::unique_ptr<sdbus::IProxy> echo_, manager_, bus_, vf_;
+};
+
+/// Medians of interleaved rounds, so that both sides meet the same machine.
+struct Pair {
+    double floor_ms = 0, ours_ms = 0;
+};
+Pair compare(int count, const std::function<void()>& floor, const std::function<void()>& ours) {
+    std::vector<double> floors, measured;
+    for (int round = 0; round < kRounds; ++round) {
+        floors.push_back(median_of(count, floor));
+        measured.push_back(median_of(count, ours));
+    }
+    return {median(std::move(floors)), median(std::move(measured))};
+}
+void ratio(const std::string& what, const Pair& pair, const std::string& aim) {
+    row(what, fmt::format("{:.3f} / {:.3f} ms", pair.ours_ms, pair.floor_ms));
+    row("  ratio", fmt::format("{:.2f}", pair.ours_ms / pair.floor_ms), aim);
+}
+
+class DurableWrite {
+public:
+    explicit DurableWrite(const std::string& path)
+        : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
+        if (fd_.get() < 0) throw std::runtime_error("open " + path);
+    }
+    void operator()() const {
+        const std::string record(512, 'x');
+        if (::write(fd_.get(), record.data(), record.size()) < 0 || ::fdatasync(fd_.get()) != 0)
+            throw std::runtime_error("fdatasync");
+    }
+
+private:
+    adapters::UniqueFd fd_;
+};
+
+bool all_is_back(Client& client) {
+    const auto gpus = client.rows("ListGpus");
+    return gpus.size() == kGpus && std::ranges::all_of(gpus, [](const auto& gpu) {
+               return gpu.at("state").template get<std::string>() == "ok";
+           });
+}
+
+void restart(Plane& plane, Client& client) {
+    std::vector<double> owned, recovered;
+    for (int round = 0; round < kRounds; ++round) {
+        plane.kill_daemon();
+        const auto start = Clock::now();
+        const auto passed = [&] {
+            return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+        };
+        plane.launch_daemon();
+        while (!client.is_owned("org.vgpu1")) ::usleep(500);
+        owned.push_back(passed());
+        while (!all_is_back(client)) ::usleep(500);
+        recovered.push_back(passed());
+        if (const auto vfs = client.rows("ListVfs").size(); vfs != kGpus * kVfsPerGpu)
+            throw std::runtime_error(fmt::format("{} VFs after the restart", vfs));
+    }
+    row("from exec to the name on the bus, 256 VFs of state",
+        fmt::format("{:.1f} ms", median(owned)), "<= 50 ms");
+    row("from exec to 16 GPUs adopted, after kill -9", fmt::format("{:.1f} ms", median(recovered)),
+        "<= 100 ms");
+}
+
+void run() {
+    Plane plane;
+    const Echo echo(plane.bus_address());
+    Client client(plane.bus_address());
+    while (!client.is_owned(kEchoName) || !all_is_back(client)) ::usleep(1000);
+
+    fmt::print("  {:<58} {:>22}   {}\n", "figure", "measured / floor", "aim");
+    row("resident memory of vgpud, 16 GPUs without VFs",
+        fmt::format("{:.1f} MiB", plane.resident_mib()), "<= 16 MiB");
+    sdbus::ObjectPath last;
+    for (std::size_t gpu = 0; gpu < kGpus; ++gpu)
+        for (std::size_t vf = 0; vf < kVfsPerGpu; ++vf)
+            last = client.create(fmt::format("gpu{}", gpu), fmt::format("vm{}-{}", gpu, vf));
+    client.take(last);
+    row("resident memory of vgpud, 256 VFs", fmt::format("{:.1f} MiB", plane.resident_mib()),
+        "<= 25 MiB");
+
+    const auto empty = [&] { client.echo(); };
+    ratio("one property / Echo", compare(200, empty, [&] { client.read_property(); }), "<= 1.3");
+    ratio("ListVfs of 256 VFs / Echo",
+          compare(30, empty, [&] { static_cast<void>(client.rows("ListVfs")); }), "<= 3");
+    const DurableWrite durable(plane.state_file("figures.tmp"));
+    std::uint32_t weight = 100;
+    ratio("a new weight, durable / fdatasync + Echo",
+          compare(
+              40,
+              [&] {
+                  durable();
+                  client.echo();
+              },
+              [&] { client.set_weight(++weight); }),
+          "<= 1.5");
+    row("vgpuctl list, 256 VFs", fmt::format("{:.1f} ms", median_of(20, [&] { plane.list(); })),
+        "<= 15 ms");
+    restart(plane, client);
+    row("resident memory of vgpud, 256 VFs, adopted",
+        fmt::format("{:.1f} MiB", plane.resident_mib()));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon
+
+int main(int argc, char** argv) {
+    ::testing::InitGoogleTest(&argc, argv);
+    try {
+        vgpu::daemon::run();
+        return 0;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "vgpu-operator-figures: {}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What most suites of the host level stand on: a card, a machine with our modules, a look at the log at the end."""
+import os
+import re
+import shutil
+import unittest
+
+from machine import DOMAINS, HOST, Card, Machine
+
+TROUBLE = re.compile(r'WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|UBSAN|'
+                     r'possible circular|left SR-IOV enabled|memory leak|hung_task|blocked for more')
+
+
+class CardTest(unittest.TestCase):
+    """A card and a VM for all tests of the class; logs in build/host/logs/CLASS."""
+    kernel = '6.12'
+    vfs = 16
+    card_options = {'vram_mb': 512, 'aperture_mb': 64}
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = os.path.join(HOST, 'logs', cls.__name__)
+        shutil.rmtree(cls.directory, ignore_errors=True)
+        os.makedirs(cls.directory)
+        cls.card = Card(cls.directory, vfs=cls.vfs, **cls.card_options)
+        cls.card.__enter__()
+        cls.addClassCleanup(cls.card.stop)
+        cls.vm = Machine(cls.card.path('host.sock'), cls.directory, kernel=cls.kernel)
+        cls.vm.__enter__()
+        cls.addClassCleanup(cls.vm.kill)
+        cls.vm.check('insmod /built/vgpu_test_bridge.ko')
+        cls.load()
+
+    @classmethod
+    def load(cls):
+        cls.vm.check('insmod /built/vgpu_pf.ko time_scale=20', timeout=120)
+
+    @classmethod
+    def tearDownClass(cls):
+        found = [line for line in cls.vm.dmesg().split('\n') if TROUBLE.search(line)]
+        if found:
+            raise AssertionError('the kernel complains:\n' + '\n'.join(found[:20]))
+
+    @staticmethod
+    def path(name=''):
+        """Of a file of the PF in sysfs."""
+        return f'/sys/bus/pci/devices/{DOMAINS["bridge"]}:01:00.0/{name}'
