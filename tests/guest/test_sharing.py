@@ -8,6 +8,8 @@ from suite import Background, GuestTest
 
 # what the warm-up of a HIP program executes is far below this: the long kernel is running
 LONG_KERNEL_RUNS = 20_000_000
+QUANTUM_US = 2000
+WINDOW_SECONDS = 20
 
 
 def part_of_a(before, after):
@@ -17,7 +19,7 @@ def part_of_a(before, after):
 
 
 class Sharing(GuestTest):
-    host_options = {'quantum_us': 2000}
+    host_options = {'quantum_us': QUANTUM_US}
     guests = {'a': 100, 'b': 300}
 
     def wait_until_busy(self, *names):
@@ -27,18 +29,27 @@ class Sharing(GuestTest):
                 'wave_instructions'] - start[name] > LONG_KERNEL_RUNS, 0.2)
 
     def moment(self):
-        """Counters of both VFs, each kind read at one moment: on a busy host a call takes a while."""
-        vfs = {vf['name']: vf for vf in self.host.ctl('list', '--vfs')['vfs']}
+        """Counters of both VFs, each kind read at one moment: on a busy host a call takes a while.
+
+        A host that stands still for 100 ms, as a virtual one does, makes that slice so much longer, and
+        paying it back takes a second. A share is therefore measured between moments at which neither
+        owes the other more than a quantum. They must come: that is the schedule's bound.
+        """
+        vfs = wait_for('a moment at which nobody owes more than a quantum', 20, self.even_vfs, 0.05)
         stats = {vf['vf']: vf for vf in self.host.gpu_stats()['vfs']}
         return {'service_ns': {name: vfs[name]['service_ns'] for name in 'ab'},
                 'instructions': {name: stats[vfs[name]['index']]['wave_instructions'] for name in 'ab'}}
 
+    def even_vfs(self):
+        vfs = {vf['name']: vf for vf in self.host.ctl('list', '--vfs')['vfs']}
+        return vfs if all(abs(vfs[name]['lag_ns']) <= QUANTUM_US * 1000 for name in 'ab') else None
+
     def test_two_guests_share_one_to_three_and_their_results_are_exact(self):
-        a = Background(self, 'long_kernel', 40000, vm=self.vms['a'])
-        b = Background(self, 'long_kernel', 120000, vm=self.vms['b'])
+        a = Background(self, 'long_kernel', 80000, vm=self.vms['a'])
+        b = Background(self, 'long_kernel', 240000, vm=self.vms['b'])
         self.wait_until_busy('a', 'b')
         before = self.moment()
-        time.sleep(8)
+        time.sleep(WINDOW_SECONDS)
         after = self.moment()
         self.assertTrue(a.is_running() and b.is_running(), 'a kernel ended inside the window')
         a.finish()
@@ -46,10 +57,10 @@ class Sharing(GuestTest):
 
         (share, service), (work, _) = (part_of_a(before[kind], after[kind]) for kind in ('service_ns', 'instructions'))
         print(f'share of a: {share:.4f} of the time, {work:.4f} of the instructions', flush=True)
-        self.assertGreater(service, 200 * 2_000_000, 'too few quanta to judge')
+        self.assertGreater(service, 500 * QUANTUM_US * 1000, 'too few quanta to judge')
         self.assertAlmostEqual(share, 0.25, delta=0.02 * 0.25)
         # the two guests' QEMUs compete with the engine for the host's CPUs while they boot kernels
-        self.assertAlmostEqual(work, 0.25, delta=0.02)
+        self.assertAlmostEqual(work, 0.25, delta=0.03)
 
     def test_a_thousand_world_switches_in_the_middle_of_waves(self):
         before = {name: self.host.vf(name)['switches'] for name in 'ab'}
