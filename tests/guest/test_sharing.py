@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from host import wait_for
+from host import HostError, wait_for
 from suite import Background, GuestTest
 
 # what the warm-up of a HIP program executes is far below this: the long kernel is running
@@ -35,13 +35,18 @@ class Sharing(GuestTest):
         paying it back takes a second. A share is therefore measured between moments at which neither
         owes the other more than a quantum. They must come: that is the schedule's bound.
         """
-        vfs = wait_for('a moment at which nobody owes more than a quantum', 20, self.even_vfs, 0.05)
+        seen = []
+        try:
+            vfs = wait_for('a moment at which nobody owes more than a quantum', 20, lambda: self.even_vfs(seen))
+        except HostError as error:
+            self.fail(f'{error}; lag ns, overruns and longest overrun: {seen[-20:]}')
         stats = {vf['vf']: vf for vf in self.host.gpu_stats()['vfs']}
         return {'service_ns': {name: vfs[name]['service_ns'] for name in 'ab'},
                 'instructions': {name: stats[vfs[name]['index']]['wave_instructions'] for name in 'ab'}}
 
-    def even_vfs(self):
+    def even_vfs(self, seen):
         vfs = {vf['name']: vf for vf in self.host.ctl('list', '--vfs')['vfs']}
+        seen.append([(vf['lag_ns'], vf['overruns'], vf['overrun_max_ns']) for vf in vfs.values()])
         return vfs if all(abs(vfs[name]['lag_ns']) <= QUANTUM_US * 1000 for name in 'ab') else None
 
     def test_two_guests_share_one_to_three_and_their_results_are_exact(self):
