@@ -433,7 +433,7 @@ void Gpu::wake_device() {
         const std::scoped_lock lock(device_mutex_);
         has_device_work_ = true;
     }
-    device_wake_.notify_one();
+    device_wake_.notify_all();
 }
 
 /// Real time: while a command lasts nobody computes.

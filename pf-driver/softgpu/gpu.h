@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/gpu_pf.h"
 #include "pf-driver/softgpu/gpu_vf.h"
 #include "pf-driver/softgpu/host_view/host_view.h"
@@ -154,12 +155,12 @@ private:
     std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};
 
-    std::mutex run_mutex_;  // leaf
+    PiMutex run_mutex_;  // leaf
     std::uint64_t run_id_ = 0;
     Nanoseconds run_began_{};
 
-    std::mutex device_mutex_;  // leaf
-    std::condition_variable device_wake_;
+    PiMutex device_mutex_;  // leaf
+    PiCondition device_wake_;
     bool has_device_work_ = false;
     std::vector<VfId> flrs_;
     bool is_whole_reset_ = false;  // flrs_ are parts of one

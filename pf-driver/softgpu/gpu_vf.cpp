@@ -199,7 +199,7 @@ void GpuVf::wire() {
     finish_bank_reset();
 }
 
-std::unique_lock<std::mutex> GpuVf::enter() {
+std::unique_lock<PiMutex> GpuVf::enter() {
     std::unique_lock lock(lock_);
     bring_back();
     return lock;

@@ -20,6 +20,7 @@
 
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/base/units.h"
 #include "pf-driver/softgpu/cp/command_processor.h"
 #include "pf-driver/softgpu/cp/engine.h"
@@ -85,7 +86,7 @@ public:
     [[nodiscard]] bool is_attached() const { return is_attached_; }
 
     /// The VF lock, with the VF's state in place.
-    [[nodiscard]] std::unique_lock<std::mutex> enter();
+    [[nodiscard]] std::unique_lock<PiMutex> enter();
 
     // --- the PF's hand; io thread -------------------------------------------------------------
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size);
@@ -204,7 +205,7 @@ private:
     const Clock& clock_;
     iov::FaultPlan& faults_;
     const Device device_;
-    mutable std::mutex lock_;
+    mutable PiMutex lock_;
 
     regs::RegisterFile registers_{regs::Role::Vf};
     mem::SystemMemory system_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 #include <numeric>
@@ -16,6 +17,9 @@ using Wide = __int128;
 
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint64_t kSettledEntries = 256;  ///< length aimed at when lags have to be carried
+constexpr std::uint64_t kRepayEntries = 32;     ///< the same when many slices have to be paid back
+/// Parts that are tried for what a VF gives of its part: as much as the gap limit allows.
+constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
 constexpr int kShrinkRounds = 24;
 /// Lag bounds that are tried for the order, in parts of the longest slice; see Unroller.
 constexpr std::int64_t kBoundParts = 8;
@@ -128,6 +132,32 @@ bool add_corrections(std::vector<Part>& parts) {
         part.slices = ceil_div(part.total_us, part.request_us);
     }
     return true;
+}
+
+/// Changes totals so that lags of many slices are paid back: a VF that owes gives up to 1/`divisor`
+/// of its part of the cycle, in shorter slices, so that nobody waits longer. The totals are the
+/// weights from then on: ordered by their lags, the slices of the VF that is owed would come in a
+/// row and those of the others after them, and the lags would be the same at the end.
+void repay(std::vector<Part>& parts, std::uint64_t divisor) {
+    std::int64_t paid = 1, owed = 1;  // of each lag
+    for (const Part& part : parts) {
+        const std::int64_t owes_us = -part.claim.lag_ns / kNsPerUs;
+        const auto most_us = static_cast<std::int64_t>(part.total_us / divisor);
+        if (Wide{owes_us} * paid <= Wide{most_us} * owed) continue;
+        paid = most_us;
+        owed = owes_us;
+    }
+    for (Part& part : parts) {
+        const auto share_us =
+            static_cast<std::int64_t>(Wide{part.claim.lag_ns / kNsPerUs} * paid / owed);
+        part.total_us =
+            static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(part.total_us) + share_us,
+                                                static_cast<std::int64_t>(kMinQuantumUs)));
+        part.slices = share_us < 0 ? std::min(part.slices, part.total_us / kMinQuantumUs)
+                                   : ceil_div(part.total_us, part.request_us);
+        part.weight = part.total_us;
+        part.claim.lag_ns = 0;
+    }
 }
 
 /// Orders the parts' slices. Without a bound: EEVDF, a part is eligible when it is owed service,
@@ -282,19 +312,31 @@ bool has_lag(const std::vector<Part>& parts) {
                        [](const Part& part) { return part.claim.lag_ns != 0; });
 }
 
-enum class Lags : std::uint8_t { Carry, PayBack };
+enum class Lags : std::uint8_t {
+    Carry,    ///< the cycle ends at the lags it starts from
+    PayBack,  ///< it pays a slice of them
+    Repay,    ///< it pays many slices; the order is that of a cycle without lags
+};
+
+struct Way {
+    Lags lags = Lags::Carry;
+    std::uint64_t divisor = 1;  ///< Repay: the part of a VF's part that it gives at most
+};
 
 /// One cycle for the requests as they are. Lags make it several hyperperiods long, so that most of
 /// the table runs with the lags paid.
-Plan unroll(std::vector<Part> parts, const Limits& limits, Lags lags,
+Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
             std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
     if (has_lag(parts)) {
-        const std::uint64_t aim = std::min<std::uint64_t>(limits.max_entries / 2, kSettledEntries);
+        const std::uint64_t aim = std::min<std::uint64_t>(
+            limits.max_entries / 2, way.lags == Lags::Repay ? kRepayEntries : kSettledEntries);
         cycle_us *= std::max<std::uint64_t>(1, aim / entries_for(parts, cycle_us));
     }
     const bool is_exact = set_totals(parts, cycle_us);
-    const bool corrects = lags == Lags::PayBack && add_corrections(parts);
+    if (way.lags == Lags::Repay) repay(parts, way.divisor);
+    const bool corrects =
+        way.lags == Lags::Repay || (way.lags == Lags::PayBack && add_corrections(parts));
     Plan plan = order(parts, bound_ns);
     plan.is_exact = is_exact && !corrects;
     plan.corrects = corrects;
@@ -304,11 +346,11 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Lags lags,
 }
 
 /// Of the orders that keep the gap limit, the one with the smallest lags; if none keeps it, EEVDF.
-Plan best(const std::vector<Part>& parts, const Limits& limits, Lags lags) {
-    Plan chosen = unroll(parts, limits, lags);
+Plan best(const std::vector<Part>& parts, const Limits& limits, Way way) {
+    Plan chosen = unroll(parts, limits, way);
     const std::int64_t slice_ns = std::int64_t{chosen.quantum_us} * kNsPerUs;
     for (std::int64_t eighths = kTightestBound; eighths <= kBoundParts; ++eighths) {
-        Plan plan = unroll(parts, limits, lags, slice_ns * eighths / kBoundParts);
+        Plan plan = unroll(parts, limits, way, slice_ns * eighths / kBoundParts);
         if (plan.worst_gap_us > std::max<std::uint64_t>(limits.max_gap_us, chosen.worst_gap_us))
             continue;
         if (plan.worst_lag_ns < chosen.worst_lag_ns) chosen = std::move(plan);
@@ -319,6 +361,19 @@ Plan best(const std::vector<Part>& parts, const Limits& limits, Lags lags) {
 std::vector<Part> without_lags(std::vector<Part> parts) {
     for (Part& part : parts) part.claim.lag_ns = 0;
     return parts;
+}
+
+/// The largest lag of those with work.
+std::int64_t largest_lag_ns(const std::vector<Part>& parts) {
+    std::int64_t largest = 0;
+    for (const Part& part : parts) largest = std::max(largest, magnitude(part.claim.lag_ns));
+    return largest;
+}
+
+bool owes_slices(const std::vector<Part>& parts) {
+    return std::any_of(parts.begin(), parts.end(), [](const Part& part) {
+        return magnitude(part.claim.lag_ns) > std::int64_t{part.claim.quantum_us} * kNsPerUs;
+    });
 }
 
 /// Shortens the requests of the VFs that wait too long; false if none can be shortened.
@@ -349,7 +404,7 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
         std::vector<Part> attempt = parts;
         for (Part& part : attempt) part.request_us = std::min(part.request_us, cap);
         for (int round = 0; round < kShrinkRounds; ++round) {
-            const Plan plan = unroll(attempt, limits, Lags::Carry);
+            const Plan plan = unroll(attempt, limits, {Lags::Carry});
             best_gap = std::min(best_gap, plan.worst_gap_us);
             if (plan.worst_gap_us <= limits.max_gap_us) return attempt;
             if (!shrink(attempt, plan, limits)) break;
@@ -396,12 +451,27 @@ Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
     TRY_VOID(admit(parts, limits));
     TRY(std::vector<Part> fitting, fit_gap(parts, limits));
     for (std::size_t i = 0; i < parts.size(); ++i) fitting[i].claim.lag_ns = claims[i].lag_ns;
-    Plan fair = best(fitting, limits, Lags::Carry);
-    const std::int64_t slack_ns = std::int64_t{fair.quantum_us} * kNsPerUs / kBoundParts;
-    const Plan settled = best(without_lags(fitting), limits, Lags::Carry);
-    if (fair.worst_lag_ns <= settled.worst_lag_ns + slack_ns) return fair;
-    Plan correcting = best(fitting, limits, Lags::PayBack);
-    return correcting.worst_gap_us <= limits.max_gap_us ? correcting : fair;
+    const auto keeps_gap = [&limits](const Plan& plan) {
+        return plan.worst_gap_us <= limits.max_gap_us;
+    };
+    Plan settled = best(without_lags(fitting), limits, {Lags::Carry});
+    if (!owes_slices(fitting)) {
+        Plan fair = best(fitting, limits, {Lags::Carry});
+        const std::int64_t slack_ns = std::int64_t{fair.quantum_us} * kNsPerUs / kBoundParts;
+        if (keeps_gap(fair) && fair.worst_lag_ns <= settled.worst_lag_ns + slack_ns) return fair;
+        Plan correcting = best(fitting, limits, {Lags::PayBack});
+        if (keeps_gap(correcting)) return correcting;
+        if (keeps_gap(fair)) return fair;
+    }
+    // a host stood still, and a slice became as long
+    const std::int64_t lag_ns = largest_lag_ns(fitting);
+    for (const std::uint64_t divisor : kRepayDivisors) {
+        Plan repaying = best(fitting, limits, {Lags::Repay, divisor});
+        repaying.worst_lag_ns += lag_ns;
+        if (keeps_gap(repaying)) return repaying;
+    }
+    settled.worst_lag_ns += lag_ns;
+    return settled;
 }
 
 namespace {

@@ -43,7 +43,7 @@ namespace vgpu::softgpu::cp {
 /// A VF as the engine sees it; owned by gpu.cpp, outlives the engine's use of it.
 struct Context {
     VfId vf;
-    std::mutex& lock;  ///< the VF lock
+    PiMutex& lock;  ///< the VF lock
     CommandProcessor& cp;
     std::vector<PacketSource*> sources;  ///< SDMA engines
 };

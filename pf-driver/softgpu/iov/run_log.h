@@ -14,6 +14,7 @@
 
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 
 namespace vgpu::softgpu::iov {
 
@@ -34,7 +35,7 @@ public:
 
 private:
     WriteMemory write_;
-    mutable std::mutex mutex_;
+    mutable PiMutex mutex_;
     Iova base_{};
     std::uint32_t entries_ = 0;
     std::uint64_t written_ = 0;

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/pci/config_space.h"
 #include "pf-driver/softgpu/pci/function_spec.h"
 #include "pf-driver/softgpu/pci/interrupts.h"
@@ -166,7 +167,7 @@ private:
     std::atomic<std::uint64_t> undecoded_{0};
     SriovState sriov_;
     std::optional<Reach> reach_;  // set while attached
-    mutable std::mutex peer_mutex_;
+    mutable PiMutex peer_mutex_;
     std::shared_ptr<vfio_user::Peer> peer_;
 };
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/vfio_user/session.h"
 #include "pf-driver/softgpu/vfio_user/socket.h"
 
@@ -102,7 +103,7 @@ private:
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::unordered_map<SourceId, Client> clients_;
     std::atomic<bool> is_stopping_{false};
-    std::mutex posted_mutex_;
+    PiMutex posted_mutex_;
     std::vector<std::function<void()>> posted_;  // guarded by posted_mutex_
 };
 

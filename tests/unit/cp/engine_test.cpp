@@ -71,7 +71,7 @@ struct EngineVf {
         rig.map(queue);
     }
     CpRig rig;
-    std::mutex lock;
+    PiMutex lock;
     Context context;
     Ring queue;
     std::uint64_t progress = 0;

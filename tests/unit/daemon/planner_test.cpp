@@ -192,20 +192,56 @@ TEST(Planner, LagsThatWouldStayLargeArePaidBack) {
     EXPECT_NEAR(static_cast<double>(fluid.lag_ns(4)), 5.5e6, 2e3);
 }
 
-TEST(Planner, LagBeyondAQuantumIsPaidBackByOneQuantumPerTable) {
+TEST(Planner, LagBeyondAQuantumIsPaidBackInOneTableIfHalfAPartSuffices) {
     auto claims = claims_of({1, 1, 2, 4});
     claims[0].lag_ns = 9'000'000;
     claims[3].lag_ns = -9'000'000;
-    const auto made = plan(claims, {.max_gap_us = 200'000});
+    const auto made = plan(claims, {});
     ASSERT_TRUE(made);
     EXPECT_TRUE(made->corrects);
     EXPECT_FALSE(made->is_exact);
+    EXPECT_LE(made->worst_gap_us, 60'000u);
     Fluid fluid;
     for (const Claim& claim : claims) fluid.join(claim.vf, claim.weight);
     for (const Entry& entry : made->entries)
         fluid.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
-    EXPECT_NEAR(static_cast<double>(fluid.lag_ns(1)), -6e6, 2e3);
-    EXPECT_NEAR(static_cast<double>(fluid.lag_ns(4)), 6e6, 2e3);
+    EXPECT_NEAR(static_cast<double>(fluid.lag_ns(1)), -9e6, 1e4);
+    EXPECT_NEAR(static_cast<double>(fluid.lag_ns(4)), 9e6, 1e4);
+    EXPECT_NEAR(static_cast<double>(fluid.lag_ns(2)), 0, 1e4);
+}
+
+/// A host that stood still for a second made one slice that long. Seen with two guests: the tables
+/// ordered by such a lag gave one VF 128 ms and then the other 384 ms, for ever.
+TEST(Planner, LagOfManyQuantaIsPaidBackSoonAndNobodyWaitsLongerMeanwhile) {
+    daemon::testing::Dice random(23);
+    for (int round = 0; round < 40; ++round) {
+        auto claims = round == 0 ? claims_of({1, 3}) : random_claims(random, 8, 16);
+        const Limits limits{.max_gap_us = 200'000};
+        if (!plan(claims, limits)) continue;
+        Fluid fluid;
+        for (const Claim& claim : claims) fluid.join(claim.vf, claim.weight);
+        const std::uint32_t culprit = claims[random() % claims.size()].vf;
+        fluid.serve(culprit, 1'000'000'000);
+        std::int64_t passed_us = 0;
+        const auto largest = [&] {
+            std::int64_t lag = 0;
+            for (const Claim& claim : claims) lag = std::max(lag, std::abs(fluid.lag_ns(claim.vf)));
+            return lag;
+        };
+        std::int64_t bound_ns = 0;
+        do {
+            for (Claim& claim : claims) claim.lag_ns = fluid.lag_ns(claim.vf);
+            const auto made = plan(claims, limits);
+            ASSERT_TRUE(made);
+            ASSERT_LE(made->worst_gap_us, limits.max_gap_us) << words(claims);
+            bound_ns = static_cast<std::int64_t>(quantum_ns(*made));
+            for (const Entry& entry : made->entries)
+                fluid.serve(entry.vf, std::int64_t{entry.quantum_us} * 1000);
+            passed_us += static_cast<std::int64_t>(made->cycle_us);
+            // what the others were owed was a second in sum; who owes pays half of its part
+            ASSERT_LT(passed_us, 60'000'000) << words(claims);
+        } while (largest() > bound_ns);
+    }
 }
 
 /// A product-like loop: measured lags go into a new table every so often, each table is cut off
