@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl create: gives a VF resources and a place in the run table.
+#include "cli/qos_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@ public:
         command.add_option("--vram", vram_, "VRAM, such as 256M (default: a fair part)");
         command.add_option("--weight", weight_, "1 to 10000 (default 100)");
         command.add_option("--quantum-us", quantum_us_, "longest slice (default: the GPU's)");
+        qos_.describe(command);
         command.add_option("--cu-mask", cu_mask_, "compute units, such as 0xff (default: all)");
         command.add_option("--doorbell-pages", doorbell_pages_, "default: all a VF can have");
     }
@@ -30,6 +32,7 @@ public:
         if (!vram_.empty()) options["vram_bytes"] = vram_bytes();
         put(options, "weight", weight_);
         put(options, "quantum_us", quantum_us_);
+        qos_.put(options);
         put(options, "cu_mask", cu_mask_);
         put(options, "doorbell_pages", doorbell_pages_);
         const std::string path = invocation.service.create_vf(gpu_, options);
@@ -62,6 +65,7 @@ private:
 
     std::string gpu_, name_, vram_;
     std::optional<std::uint64_t> weight_, quantum_us_, cu_mask_, doorbell_pages_;
+    QosOptions qos_;
 };
 
 }  // namespace

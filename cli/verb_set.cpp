@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl set TARGET: changes a VF's name, weight or quantum, or a GPU's quantum or longest gap.
+// vgpuctl set TARGET: changes a VF's name or contract, or a GPU's quantum or longest gap.
+#include "cli/qos_options.h"
 #include "cli/verbs.h"
 
 #include <optional>
@@ -19,7 +20,7 @@ public:
         command.add_option("--weight", weight_, "VF: 1 to 10000");
         command.add_option("--quantum-us", quantum_us_,
                            "VF or GPU: longest slice; VF 0: the GPU's");
-        command.add_option("--max-gap-ms", max_gap_ms_, "GPU: longest time off the engine");
+        qos_.describe(command);
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -28,7 +29,7 @@ public:
         if (name_) options["name"] = *name_;
         if (weight_) options["weight"] = *weight_;
         if (quantum_us_) options["quantum_us"] = *quantum_us_;
-        if (max_gap_ms_) options["max_gap_ms"] = *max_gap_ms_;
+        qos_.put(options);
         if (options.empty())
             throw ServiceError("org.vgpu1.Error.UnknownOption",
                                "nothing to set; see 'vgpuctl set --help'");
@@ -43,7 +44,8 @@ public:
 private:
     std::string target_;
     std::optional<std::string> name_;
-    std::optional<std::uint64_t> weight_, quantum_us_, max_gap_ms_;
+    std::optional<std::uint64_t> weight_, quantum_us_;
+    QosOptions qos_;
 };
 
 }  // namespace

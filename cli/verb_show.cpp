@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl show TARGET: everything about one GPU or VF.
+#include "cli/qos_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/chrono.h>
@@ -32,6 +33,20 @@ std::string duration(const Properties& from, const std::string& name) {
 std::string microseconds(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
+}
+std::string reservation(const Properties& from, const std::string&) {
+    return reservation_text(from);
+}
+std::string cap(const Properties& from, const std::string&) {
+    return cap_text(from);
+}
+std::string gap(const Properties& from, const std::string& name) {
+    const double ms = real_of(from, name);
+    return ms > 0 ? fmt::format("{:g} ms", ms) : "the GPU's";
+}
+std::string time_out(const Properties& from, const std::string& name) {
+    const double ms = real_of(from, name);
+    return ms > 0 ? fmt::format("{:g} ms", ms) : "as provisioned";
 }
 std::string ago(const Properties& from, const std::string& name) {
     return fmt::format("{} ms ago", number_of(from, name));
@@ -74,12 +89,20 @@ constexpr std::array kVfLines{
     Line{"Doorbell pages", "DoorbellPages", plain},
     Line{"Weight", "Weight", plain},
     Line{"Quantum", "QuantumUs", microseconds},
+    Line{"Reserved", "MinPct", reservation},
+    Line{"Cap", "MaxPct", cap},
+    Line{"Longest gap", "MaxGapMs", gap},
+    Line{"Leaves within", "PreemptTimeoutMs", time_out},
+    Line{"Without work", "Mode", plain},
+    Line{"Band", "Band", plain},
     Line{"Share, ideal now", "ShareIdeal", share},
     Line{"Share, last 10 s", "ShareWindow", share},
     Line{"Share, in all", "ShareTotal", share},
     Line{"Lag", "LagQuanta", lag},
     Line{"Lag, worst", "MaxLagQuanta", lag},
     Line{"Service", "ServiceNs", duration},
+    Line{"Service, reserved", "ReservedNs", duration},
+    Line{"Held by its cap", "CappedNs", duration},
     Line{"Switches", "Switches", plain},
     Line{"Overruns", "Overruns", plain},
     Line{"Overrun, worst", "OverrunMaxNs", duration},

@@ -2,6 +2,7 @@
 //
 // vgpuctl top: who gets the engine, refreshed until interrupted.
 #include "cli/interruption.h"
+#include "cli/qos_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,8 @@ std::string vf_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs)
         rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
-                        text_of(vf, "Weight"), percent_text(real_of(vf, "ShareWindow")),
+                        text_of(vf, "Weight"), short_qos_text(vf),
+                        percent_text(real_of(vf, "ShareWindow")),
                         percent_text(real_of(vf, "ShareIdeal")), lag_text(real_of(vf, "LagQuanta")),
                         lag_text(real_of(vf, "MaxLagQuanta")), text_of(vf, "Switches"),
                         text_of(vf, "Overruns")});
@@ -36,11 +38,12 @@ std::string vf_table(const std::vector<Properties>& vfs) {
                        {"NAME", Align::Left, true},
                        {"STATE"},
                        {"WGT", Align::Right},
+                       {"QOS"},
                        {"SHARE", Align::Right},
                        {"IDEAL", Align::Right},
                        {"LAG", Align::Right},
                        {"MAX", Align::Right},
-                       {"SWITCHES", Align::Right},
+                       {"SWITCH", Align::Right},
                        {"OVR", Align::Right}},
                       rows);
 }

@@ -51,6 +51,7 @@ Settings settings_of(const std::vector<Step>& act) {
         if (step.action != Action::Set) continue;
         change.weight = step.to->weight;
         change.quantum_us = step.to->quantum_us;
+        change.qos = change_to(step.to->qos);
         change.profile = step.to->profile;
     }
     return settings;
@@ -63,6 +64,7 @@ CreateRequest create_request(const Step& step) {
     request.vram_bytes = vf.shape.vram_bytes;
     request.weight = vf.weight;
     request.quantum_us = vf.quantum_us;
+    request.qos = vf.qos;
     request.cu_mask = vf.shape.cu_mask;
     request.doorbell_pages = vf.shape.doorbell_pages;
     request.security = vf.shape.security;

@@ -155,10 +155,12 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
     }
     // a VF that only has another profile's name is the same VF
     const bool changes_profile = wanted.profile != now.profile && wanted.shape != now.shape;
-    if (wanted.weight != now.weight || wanted.quantum_us != now.quantum_us || changes_profile) {
+    if (wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
+        wanted.qos != now.qos || changes_profile) {
         Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
         set.to->weight = wanted.weight;
         set.to->quantum_us = wanted.quantum_us;
+        set.to->qos = wanted.qos;
         set.to->profile = wanted.profile;
         is_same = false;
     }
@@ -405,6 +407,7 @@ void perform(const Step& step, GpuInventory& gpu) {
     if (step.action != Action::Set) return;
     vf.weight = step.to->weight;
     vf.quantum_us = step.to->quantum_us;
+    vf.qos = step.to->qos;
     vf.profile = step.to->profile;
 }
 

@@ -36,8 +36,8 @@ struct Step {
     Action action = Action::Keep;
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
-    /// Of a VF: as it is, as it is to be. Set is about weight, quantum and profile, Rename about
-    /// the name, Resize about the shape; Create has no `from`, Destroy no `to`.
+    /// Of a VF: as it is, as it is to be. Set is about weight, quantum, contract and profile,
+    /// Rename about the name, Resize about the shape; Create has no `from`, Destroy no `to`.
     std::optional<VfDefinition> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
     std::string in_use{};   ///< why the step wants force: who has the VF; empty: nobody

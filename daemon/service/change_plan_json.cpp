@@ -15,6 +15,11 @@ Json scheduling_json(const VfDefinition& vf) {
     return {{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
 }
 
+/// Of a VF that is set, all there is to compare; of one that comes or goes, what is special.
+Json qos_part(Action action, const VfQos& qos) {
+    return action == Action::Set ? whole_qos_json(qos) : qos_json(qos);
+}
+
 Json shape_json(const VfShape& shape) {
     Json json{{"vram_bytes", shape.vram_bytes},
               {"cu_mask", shape.cu_mask},
@@ -33,6 +38,7 @@ Json part_of(Action action, const VfDefinition& vf) {
     const bool is_all = action == Action::Create || action == Action::Destroy;
     if (is_all || action == Action::Rename) json["name"] = vf.name;
     if (is_all || action == Action::Set) json.update(scheduling_json(vf));
+    if (is_all || action == Action::Set) json.update(qos_part(action, vf.qos));
     if (is_all || action == Action::Resize) json.update(shape_json(vf.shape));
     return json;
 }

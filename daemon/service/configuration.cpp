@@ -97,9 +97,12 @@ void read_quantum(JsonSection& section, std::uint32_t& to) {
 
 void read_scheduler(const Json& json, const std::string& path, Error& error, Profile& profile) {
     JsonSection section(json, path, error);
-    section.only({"weight", "quantum_us"});
+    std::vector<std::string_view> known = qos_names();
+    known.insert(known.begin(), {"weight", "quantum_us"});
+    section.only(known);
     section.number("weight", {scheduler::kMinWeight, scheduler::kMaxWeight}, profile.weight);
     read_quantum(section, profile.quantum_us);
+    read_qos(section, profile.qos);
 }
 
 void read_guard(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
@@ -321,6 +324,7 @@ nlohmann::ordered_json profile_json(const Profile& profile) {
         json["resources"]["compute_units"] = compute_units_json(profile.shape.cu_mask);
     json["scheduler"]["weight"] = profile.weight;
     if (profile.quantum_us > 0) json["scheduler"]["quantum_us"] = profile.quantum_us;
+    json["scheduler"].update(qos_json(profile.qos));
     auto security = security_json(profile.shape.security);
     if (!security.empty()) json["security"] = std::move(security);
     return json;
@@ -383,6 +387,7 @@ std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSe
             vf.definition.shape = profile.shape;
             vf.definition.weight = profile.weight;
             vf.definition.quantum_us = profile.quantum_us;
+            vf.definition.qos = profile.qos;
             vf.definition.profile = group.profile;
             vf.was = name_of(group.was, gpu, n);
         }

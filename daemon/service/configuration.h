@@ -22,6 +22,7 @@ struct Profile {
     VfShape shape{};
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
+    VfQos qos{};
 
     bool operator==(const Profile&) const = default;
 };

@@ -54,7 +54,8 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
     view.share_window = schedule_.account().share_window(vf);
     view.share_total = schedule_.account().share_total(vf);
-    view.share_ideal = schedule_.fluid().ideal_share(vf);
+    view.share_ideal = schedule_.ideal_share(vf);
+    view.is_capped = schedule_.is_capped(vf);
     view.lag_ns = schedule_.fluid().lag_ns(vf);
     view.lag_quanta = schedule_.lag_quanta(vf);
     view.worst_lag_quanta = schedule_.worst_lag_quanta(vf);

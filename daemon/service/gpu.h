@@ -35,6 +35,7 @@ struct CreateRequest {
     std::optional<std::uint64_t> vram_bytes;
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;
+    VfQos qos{};
     std::uint64_t cu_mask = 0;
     std::uint32_t doorbell_pages = 0;
     VfSecurity security{};
@@ -47,6 +48,7 @@ struct VfChange {
     std::optional<std::string> name;
     std::optional<std::uint32_t> weight;
     std::optional<std::uint32_t> quantum_us;
+    QosChange qos{};
     std::optional<std::string> profile{};
 };
 
@@ -176,10 +178,12 @@ private:
     void obey_policies();
     Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
+    [[nodiscard]] std::map<std::uint32_t, std::uint64_t> table_service() const;
     void wake(const vgpu_pf_event& event, Nanoseconds now);
     void note_wake(std::uint32_t vf, Nanoseconds at);
     void note_idle(std::uint32_t vf, Nanoseconds at);
     void note_parked_idle(std::uint32_t vf, Nanoseconds at);
+    void note_capped(std::uint32_t vf, Nanoseconds at);
     void note_event(const vgpu_pf_event& event);
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
@@ -236,6 +240,7 @@ private:
     std::map<std::uint32_t, vgpu_pf_vf> live_;  ///< VFs that are not ABSENT
     std::map<std::uint32_t, VfRecord> shown_;   ///< record of each live VF, made up if read-only
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
+    std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
     Nanoseconds scrub_retry_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again

@@ -87,7 +87,11 @@ Result<> GpuModel::read_all_vfs() {
         if (events_->next_seq() == before) break;
     }
     counted_service_ns_.clear();
-    for (const auto& [vf, live] : live_) counted_service_ns_[vf] = live.service_ns;
+    counted_reserved_ns_.clear();
+    for (const auto& [vf, live] : live_) {
+        counted_service_ns_[vf] = live.service_ns;
+        counted_reserved_ns_[vf] = live.reserved_service_ns;
+    }
     return {};
 }
 
@@ -173,6 +177,7 @@ Result<> GpuModel::provision(const VfRecord& wanted) {
     live_[wanted.vf] = live;
     shown_[wanted.vf] = wanted;
     counted_service_ns_[wanted.vf] = live.service_ns;
+    counted_reserved_ns_[wanted.vf] = live.reserved_service_ns;
     return {};
 }
 

@@ -32,6 +32,7 @@ InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const v
                            .shape = normalised(shape_of(record), info),
                            .weight = record.weight,
                            .quantum_us = record.quantum_us,
+                           .qos = record.qos,
                            .profile = record.profile},
             .is_attached = live.attached != 0,
             .owner = record.owner.name,
@@ -91,6 +92,7 @@ void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
     if (change.name) record.name = *change.name;
     if (change.weight) record.weight = *change.weight;
     if (change.quantum_us) record.quantum_us = *change.quantum_us;
+    apply(change.qos, record.qos);
     if (change.profile) record.profile = *change.profile;
 }
 

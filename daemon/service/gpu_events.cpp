@@ -61,8 +61,10 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
     switch (event.type) {
         case VGPU_PF_EVENT_RUN:
             counted_service_ns_[event.vf] += event.duration_ns;
+            counted_reserved_ns_[event.vf] += event.reserved_ns;
             schedule_.on_run(event.vf, static_cast<std::int64_t>(event.duration_ns),
-                             Nanoseconds{event.time_ns} - device_clock_ahead_);
+                             Nanoseconds{event.time_ns} - device_clock_ahead_,
+                             static_cast<std::int64_t>(event.reserved_ns));
             waits_.on_run(event.vf, Nanoseconds{event.duration_ns},
                           Nanoseconds{event.time_ns} - device_clock_ahead_);
             return;
@@ -70,7 +72,9 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             wake(event, now);
             return;
         case VGPU_PF_EVENT_IDLE:
-            if (event.arg == VGPU_PF_IDLE_PARKED)
+            if (event.arg == VGPU_PF_IDLE_CAPPED)
+                note_capped(event.vf, Nanoseconds{event.time_ns});
+            else if (event.arg == VGPU_PF_IDLE_PARKED)
                 note_parked_idle(event.vf, Nanoseconds{event.time_ns});
             else
                 note_idle(event.vf, Nanoseconds{event.time_ns});
@@ -118,6 +122,12 @@ void GpuModel::note_idle(std::uint32_t vf, Nanoseconds at) {
 
 void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
     schedule_.on_parked_idle(vf, at);
+    waits_.on_parked_idle(vf, at);
+}
+
+/// Waiting for tokens is no waiting for the engine.
+void GpuModel::note_capped(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_capped(vf);
     waits_.on_parked_idle(vf, at);
 }
 
@@ -184,9 +194,12 @@ void GpuModel::count_missed_service() {
         if (!now_live) return;
         live = *now_live;
         std::uint64_t& counted = counted_service_ns_[vf];
+        std::uint64_t& reserved = counted_reserved_ns_[vf];
         if (live.service_ns > counted)
-            schedule_.on_missed(vf, static_cast<std::int64_t>(live.service_ns - counted));
+            schedule_.on_missed(vf, static_cast<std::int64_t>(live.service_ns - counted),
+                                static_cast<std::int64_t>(live.reserved_service_ns - reserved));
         counted = live.service_ns;
+        reserved = live.reserved_service_ns;
         if (live.state == VGPU_PF_VF_SCRUBBING && ports_.pf->verify_zero(vf, live.generation))
             scrubbed_[vf] = live.generation;
     }
@@ -283,12 +296,19 @@ bool GpuModel::may_plan() const {
     return ports_.pf->is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
 }
 
+/// What each VF received from its entries.
+std::map<std::uint32_t, std::uint64_t> GpuModel::table_service() const {
+    std::map<std::uint32_t, std::uint64_t> service = counted_service_ns_;
+    for (const auto& [vf, reserved] : counted_reserved_ns_) service[vf] -= reserved;
+    return service;
+}
+
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan() || !schedule_.wants_table(now)) return;
     auto in_force = ports_.pf->get_run_table();
     watch_loss(in_force);
     if (!in_force) return;
-    auto table = schedule_.make_table(in_force->generation + 1, counted_service_ns_, now);
+    auto table = schedule_.make_table(in_force->generation + 1, table_service(), now);
     const auto set =
         table ? ports_.pf->set_run_table(*table) : Result<>(tl::make_unexpected(table.error()));
     watch_loss(set);

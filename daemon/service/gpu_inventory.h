@@ -20,6 +20,7 @@ struct VfDefinition {
     VfShape shape{};
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
+    VfQos qos{};
     std::string profile{};
 
     bool operator==(const VfDefinition&) const = default;

@@ -134,7 +134,8 @@ std::vector<GpuSchedule::Member> GpuModel::members_of(const GpuRecord& record) c
             members.push_back(
                 {.vf = vf,
                  .weight = one.weight,
-                 .quantum_us = one.quantum_us > 0 ? one.quantum_us : record.quantum_us});
+                 .quantum_us = one.quantum_us > 0 ? one.quantum_us : record.quantum_us,
+                 .qos = one.qos});
     return members;
 }
 
@@ -157,6 +158,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
         .uuid = request.uuid.value_or(make_uuid()),
         .weight = request.weight,
         .quantum_us = request.quantum_us,
+        .qos = request.qos,
         .vram_bytes = vram_bytes,
         .cu_mask = request.cu_mask,
         .doorbell_pages = request.doorbell_pages,
@@ -291,6 +293,7 @@ void GpuModel::forget(std::uint32_t vf) {
     orphans_.erase(vf);
     unattached_since_.erase(vf);
     counted_service_ns_.erase(vf);
+    counted_reserved_ns_.erase(vf);
     waits_.forget(vf);
 }
 

@@ -2,19 +2,62 @@
 #include "daemon/service/gpu_schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace vgpu::daemon {
 
 namespace {
 
-scheduler::Limits limits_of(std::uint32_t max_gap_ms) {
-    return {.max_gap_us = max_gap_ms * 1000, .max_entries = VGPU_PF_TABLE_ENTRIES};
+using scheduler::Band;
+using scheduler::TableAdmission;
+
+constexpr std::int64_t kNsPerUs = 1000;
+constexpr double kUsPerMs = 1000;
+constexpr std::uint64_t kNsPerMinQuantum = std::uint64_t{scheduler::kMinQuantumUs} * 1000;
+constexpr std::uint32_t kAllPpm = scheduler::Cap::kAll;
+static_assert(scheduler::Fluid::kBands == scheduler::kBands);
+static_assert(scheduler::kBands == VGPU_PF_BANDS);
+
+std::size_t band_of(const GpuSchedule::Member& member) {
+    return static_cast<std::size_t>(member.qos.band);
 }
 
 scheduler::Claim claim_of(const GpuSchedule::Member& member) {
     return {.vf = member.vf, .weight = member.weight, .quantum_us = member.quantum_us};
+}
+
+std::uint32_t gap_us_of(std::int64_t gap_ns) {
+    if (gap_ns == scheduler::kNoGapLimit) return scheduler::kAnyGap;
+    return static_cast<std::uint32_t>(
+        std::min<std::int64_t>(gap_ns / kNsPerUs, scheduler::kAnyGap - 1));
+}
+
+Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
+                                    std::uint32_t max_gap_ms) {
+    std::vector<scheduler::Party> parties;
+    for (const GpuSchedule::Member& member : members)
+        parties.push_back(
+            {.vf = member.vf,
+             .contract = contract_of(member.qos, member.weight, member.quantum_us, max_gap_ms)});
+    return scheduler::admit_for_table(parties, scheduler::Engine{});
+}
+
+/// Bands with members share the entries of the table.
+std::uint32_t bands_in(const std::vector<GpuSchedule::Member>& members) {
+    std::set<Band> bands;
+    for (const GpuSchedule::Member& member : members) bands.insert(member.qos.band);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, bands.size()));
+}
+
+scheduler::Limits limits_of(std::uint32_t max_gap_ms, const TableAdmission& admission,
+                            const std::vector<GpuSchedule::Member>& members) {
+    return {.max_gap_us = max_gap_ms * 1000,
+            .max_entries = VGPU_PF_TABLE_ENTRIES / bands_in(members),
+            .extra_us = static_cast<std::uint32_t>(admission.budgets_ns / kNsPerUs),
+            .taken = admission.reserved};
 }
 
 std::vector<scheduler::Entry> entries_of(const vgpu_pf_run_table& table) {
@@ -24,19 +67,43 @@ std::vector<scheduler::Entry> entries_of(const vgpu_pf_run_table& table) {
     return entries;
 }
 
+/// One table of the tables of two bands: the PF core goes through each by itself.
+void append(scheduler::Plan& plan, scheduler::Plan band) {
+    plan.entries.insert(plan.entries.end(), band.entries.begin(), band.entries.end());
+    plan.quantum_us = std::max(plan.quantum_us, band.quantum_us);
+    plan.cycle_us += band.cycle_us;
+    plan.worst_gap_us = std::max(plan.worst_gap_us, band.worst_gap_us);
+    plan.worst_lag_ns = std::max(plan.worst_lag_ns, band.worst_lag_ns);
+    plan.is_exact = plan.is_exact && band.is_exact;
+    plan.corrects = plan.corrects || band.corrects;
+}
+
+bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
+    return a.budget_ns == b.budget_ns && a.period_ns == b.period_ns && a.ahead == b.ahead &&
+           a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm && a.band == b.band &&
+           a.flags == b.flags && a.preempt_timeout_us == b.preempt_timeout_us;
+}
+
 }  // namespace
 
 Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms) {
-    std::vector<scheduler::Claim> wanted;
-    for (const Member& member : members) wanted.push_back(claim_of(member));
-    TRY_VOID(scheduler::plan(wanted, limits_of(max_gap_ms)));
+    TRY(const TableAdmission admission, admission_of(members, max_gap_ms));
+    const scheduler::Limits limits = limits_of(max_gap_ms, admission, members);
+    for (std::size_t band = 0; band < scheduler::kBands; ++band) {
+        std::vector<scheduler::Claim> wanted;
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            if (band_of(members[i]) != band) continue;
+            wanted.push_back(claim_of(members[i]));
+            wanted.back().max_gap_us = gap_us_of(admission.terms[i].table_gap_ns);
+        }
+        TRY_VOID(scheduler::plan(wanted, limits));
+    }
     return {};
 }
 
 void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                               Nanoseconds now) {
-    const scheduler::Limits limits = limits_of(max_gap_ms);
-    if (members == members_ && limits.max_gap_us == limits_.max_gap_us) return;
+    if (members == members_ && max_gap_ms == max_gap_ms_) return;
     for (const Member& member : members_) {
         const auto stays = std::any_of(members.begin(), members.end(),
                                        [&](const Member& other) { return other.vf == member.vf; });
@@ -44,37 +111,55 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
         fluid_.leave(member.vf);
         account_.forget(member.vf);
         asleep_since_.erase(member.vf);
+        held_.erase(member.vf);
         woken_.erase(member.vf);
         worst_quanta_.erase(member.vf);
     }
     for (const Member& member : members) {
+        const bool is_awake = fluid_.is_awake(member.vf);
+        const bool moves = fluid_.has(member.vf) && fluid_.band_of(member.vf) != band_of(member);
+        if (moves) fluid_.leave(member.vf);
         if (!fluid_.has(member.vf)) {
-            fluid_.join(member.vf, member.weight);
-            fluid_.sleep(member.vf);
-            asleep_since_[member.vf] = now;
+            fluid_.join(member.vf, member.weight, band_of(member));
+            if (!moves || !is_awake) fluid_.sleep(member.vf);
+            if (!moves) asleep_since_[member.vf] = now;
         }
         fluid_.set_weight(member.vf, member.weight);
     }
     members_ = members;
-    limits_ = limits;
+    max_gap_ms_ = max_gap_ms;
+    auto admission = admission_of(members, max_gap_ms);
+    misfit_.reset();
+    if (admission) {
+        limits_ = limits_of(max_gap_ms, *admission, members);
+        terms_ = std::move(admission->terms);
+    } else {
+        terms_.clear();
+        misfit_ = admission.error();
+    }
     is_stale_ = true;
 }
 
-void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end) {
+void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
+                         std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns < 0) return;
+    const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     const bool is_over_idle = asleep_since_.contains(vf) && !woken_.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
     for (const auto& [woken, at] : woken_) wakes.emplace_back(at, woken);
     std::sort(wakes.begin(), wakes.end());
     woken_.clear();
-    Nanoseconds from = end - Nanoseconds{ns};
+    // its reservation serves it also while its cap keeps it from its entries
+    if (!held_.contains(vf)) fluid_.wake(vf);
+    Nanoseconds from = end - Nanoseconds{table_ns};
     for (const auto& [at, woken] : wakes) {
         const Nanoseconds until = std::clamp(at, from, end);
-        fluid_.serve(vf, (until - from).count());
+        if (until > from) fluid_.serve(vf, (until - from).count());
         fluid_.wake(woken);
         from = until;
     }
-    fluid_.serve(vf, (end - from).count());
+    if (end > from) fluid_.serve(vf, (end - from).count());
+    if (held_.contains(vf)) fluid_.sleep(vf);
     account_.add(vf, ns, end.count());
     note_lags();
     if (is_over_idle)
@@ -94,23 +179,35 @@ void GpuSchedule::note_lags() {
 void GpuSchedule::on_wake(std::uint32_t vf, Nanoseconds at) {
     if (!fluid_.has(vf) || fluid_.is_awake(vf)) return;
     woken_.try_emplace(vf, at);
+    held_.erase(vf);
     asleep_since_.erase(vf);
 }
 
 void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
+    if (!fluid_.has(vf) || is_strict(vf)) return;
+    woken_.erase(vf);
+    held_.erase(vf);
+    asleep_since_.try_emplace(vf, at);
+}
+
+void GpuSchedule::on_capped(std::uint32_t vf) {
     if (!fluid_.has(vf)) return;
     woken_.erase(vf);
-    asleep_since_.try_emplace(vf, at);
+    asleep_since_.erase(vf);
+    held_.insert(vf);
+    fluid_.sleep(vf);
 }
 
 void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
     on_idle(vf, at);
-    fluid_.sleep(vf);
+    if (!is_strict(vf)) fluid_.sleep(vf);
 }
 
-void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns) {
+void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns <= 0) return;
-    fluid_.serve(vf, ns);
+    const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
+    if (table_ns > 0) fluid_.serve(vf, table_ns);
+    held_.erase(vf);
     asleep_since_.erase(vf);
     woken_.erase(vf);
     account_.add_missed(vf, ns);
@@ -159,41 +256,79 @@ void GpuSchedule::apply_wakes(scheduler::Fluid& fluid) const {
     for (const auto& [vf, at] : woken_) fluid.wake(vf);
 }
 
-std::vector<scheduler::Claim> GpuSchedule::claims() const {
+std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
     scheduler::Fluid fluid = fluid_;
     apply_wakes(fluid);
     std::vector<scheduler::Claim> result;
-    for (const Member& member : members_) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        const Member& member = members_[i];
+        if (band_of(member) != band) continue;
         scheduler::Claim claim = claim_of(member);
         claim.is_asleep = is_asleep(member.vf, now_);
-        claim.lag_ns = claim.is_asleep ? 0 : fluid.lag_ns(member.vf);
+        claim.lag_ns = claim.is_asleep || held_.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
         claim.may_wake = asleep_since_.contains(member.vf);
         claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
+        claim.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
         result.push_back(claim);
     }
     return result;
+}
+
+bool GpuSchedule::has_bands() const {
+    return bands_in(members_) > 1;
+}
+
+/// What the PF core keeps for a member; all zeroes for one that has a weight and no more.
+vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
+    const scheduler::VfPolicy& policy = terms_[member].policy;
+    const VfQos& qos = members_[member].qos;
+    vgpu_pf_contract contract{};
+    contract.budget_ns = static_cast<std::uint64_t>(policy.reservation.budget_ns);
+    contract.period_ns = static_cast<std::uint64_t>(policy.reservation.period_ns);
+    contract.ahead = static_cast<std::uint32_t>(policy.reservation.ahead);
+    if (policy.cap.is_on()) {
+        contract.rate_ppm = policy.cap.rate_ppm;
+        // a slice must fit in beside what the reservation may need
+        contract.burst_ns =
+            std::max(static_cast<std::uint64_t>(policy.cap.burst_ns),
+                     contract.budget_ns +
+                         std::max(static_cast<std::uint64_t>(policy.request_ns), kNsPerMinQuantum));
+    }
+    if (has_bands()) contract.band = static_cast<std::uint32_t>(policy.band);
+    if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
+    contract.preempt_timeout_us =
+        static_cast<std::uint32_t>(std::llround(qos.preempt_timeout_ms * kUsPerMs));
+    return contract;
 }
 
 Result<vgpu_pf_run_table> GpuSchedule::make_table(
     std::uint64_t generation, const std::map<std::uint32_t, std::uint64_t>& service_ns,
     Nanoseconds now) {
     now_ = now;
-    const std::vector<scheduler::Claim> wanted = claims();
-    TRY(scheduler::Plan plan, scheduler::plan(wanted, limits_));
+    if (misfit_) return tl::make_unexpected(*misfit_);
     vgpu_pf_run_table table{};
     table.size = sizeof table;
     table.generation = generation;
     table.flags = VGPU_PF_TABLE_BASED;
     for (const auto& [vf, ns] : service_ns)
         if (vf >= 1 && vf <= VGPU_PF_MAX_VFS) table.planned_service_ns[vf - 1] = ns;
-    table.count = static_cast<std::uint32_t>(plan.entries.size());
-    for (std::size_t i = 0; i < plan.entries.size(); ++i)
-        table.entries[i] = {.vf = plan.entries[i].vf, .quantum_us = plan.entries[i].quantum_us};
-    for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
-        table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
-    planned_asleep_.clear();
-    for (const scheduler::Claim& claim : wanted) planned_asleep_[claim.vf] = claim.is_asleep;
-    made_ = std::move(plan);
+    scheduler::Plan whole;
+    std::map<std::uint32_t, bool> asleep;
+    for (std::size_t band = 0; band < scheduler::kBands; ++band) {
+        const std::vector<scheduler::Claim> wanted = claims(band);
+        TRY(scheduler::Plan plan, scheduler::plan(wanted, limits_));
+        for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
+            table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
+        for (const scheduler::Claim& claim : wanted) asleep[claim.vf] = claim.is_asleep;
+        append(whole, std::move(plan));
+    }
+    table.count = static_cast<std::uint32_t>(whole.entries.size());
+    for (std::size_t i = 0; i < whole.entries.size(); ++i)
+        table.entries[i] = {.vf = whole.entries[i].vf, .quantum_us = whole.entries[i].quantum_us};
+    for (std::size_t i = 0; i < members_.size(); ++i)
+        table.contracts[members_[i].vf - 1] = contract(i);
+    planned_asleep_ = std::move(asleep);
+    made_ = std::move(whole);
     return table;
 }
 
@@ -214,13 +349,34 @@ void GpuSchedule::refused(Nanoseconds now) {
     is_stale_ = true;
 }
 
-void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
-    std::vector<scheduler::Claim> wanted;
-    for (const Member& member : members_) wanted.push_back(claim_of(member));
+/// Each band's entries are fair, there are no others, and the PF core keeps what is promised.
+bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
+    if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);
-    if (entries.empty() || !scheduler::is_fair_table(entries, wanted)) return;
-    scheduler::Plan plan{.entries = entries};
-    for (const scheduler::Entry& entry : entries) {
+    std::size_t found = 0;
+    for (std::size_t band = 0; band < scheduler::kBands; ++band) {
+        std::vector<scheduler::Claim> wanted;
+        std::vector<scheduler::Entry> own;
+        for (const Member& member : members_)
+            if (band_of(member) == band) wanted.push_back(claim_of(member));
+        for (const scheduler::Entry& entry : entries)
+            if (std::any_of(wanted.begin(), wanted.end(),
+                            [&](const auto& claim) { return claim.vf == entry.vf; }))
+                own.push_back(entry);
+        found += own.size();
+        if (!wanted.empty() && !scheduler::is_fair_table(own, wanted)) return false;
+    }
+    std::map<std::uint32_t, vgpu_pf_contract> contracts;
+    for (std::size_t i = 0; i < members_.size(); ++i) contracts[members_[i].vf] = contract(i);
+    for (std::uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; ++vf)
+        if (!is_same(table.contracts[vf - 1], contracts[vf])) return false;
+    return found == entries.size();
+}
+
+void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
+    if (!is_kept_by(table)) return;
+    scheduler::Plan plan{.entries = entries_of(table)};
+    for (const scheduler::Entry& entry : plan.entries) {
         plan.cycle_us += entry.quantum_us;
         plan.quantum_us = std::max(plan.quantum_us, entry.quantum_us);
     }
@@ -228,6 +384,66 @@ void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
     planned_asleep_.clear();
     installed(now);
     lag_bound_quanta_ = kAdoptedLagBound;
+}
+
+bool GpuSchedule::is_strict(std::uint32_t vf) const {
+    return std::any_of(members_.begin(), members_.end(), [vf](const Member& member) {
+        return member.vf == vf && member.qos.mode == scheduler::SlotMode::Strict;
+    });
+}
+
+bool GpuSchedule::wants_engine(std::uint32_t vf) const {
+    return fluid_.is_awake(vf) || held_.contains(vf) || woken_.contains(vf);
+}
+
+/// Reservations first; then, band after band, what is left by weight, as far as caps allow.
+double GpuSchedule::ideal_share(std::uint32_t vf) const {
+    struct One {
+        std::uint32_t vf;
+        double weight, reserved, most;
+        bool is_full;
+    };
+    double left = 1;
+    std::array<std::vector<One>, scheduler::kBands> bands;
+    for (std::size_t i = 0; i < members_.size() && i < terms_.size(); ++i) {
+        if (!wants_engine(members_[i].vf)) continue;
+        const scheduler::VfPolicy& policy = terms_[i].policy;
+        One one{.vf = members_[i].vf,
+                .weight = static_cast<double>(members_[i].weight),
+                .reserved = 0,
+                .most = 1,
+                .is_full = false};
+        if (policy.reservation.budget_ns > 0)
+            one.reserved = static_cast<double>(policy.reservation.budget_ns) /
+                           static_cast<double>(policy.reservation.period_ns);
+        if (policy.cap.is_on()) one.most = static_cast<double>(policy.cap.rate_ppm) / kAllPpm;
+        left -= one.reserved;
+        bands.at(band_of(members_[i])).push_back(one);
+    }
+    double share = 0;
+    for (std::vector<One>& band : bands) {
+        for (bool is_settled = false; !is_settled;) {
+            is_settled = true;
+            double weights = 0;
+            for (const One& one : band)
+                if (!one.is_full) weights += one.weight;
+            for (One& one : band) {
+                if (one.is_full || one.reserved + left * one.weight / weights < one.most) continue;
+                one.is_full = one.most < 1;
+                if (!one.is_full) continue;
+                left -= std::max(0.0, one.most - one.reserved);
+                is_settled = false;
+                break;
+            }
+            if (!is_settled) continue;
+            for (const One& one : band)
+                if (one.vf == vf)
+                    share = one.is_full ? std::max(one.most, one.reserved)
+                                        : one.reserved + left * one.weight / weights;
+            if (weights > 0) left = 0;
+        }
+    }
+    return share;
 }
 
 double GpuSchedule::quantum_ns() const {

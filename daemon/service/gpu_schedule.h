@@ -2,8 +2,12 @@
 //
 // GpuSchedule: the time slicing of one GPU: who competes, what each received, and when the PF core
 // needs a new run table. Fed with events; asked for tables. A table is wanted when the members or
-// their weights change, when a VF that slept wakes or falls asleep for good, when a lag leaves its
-// bound, and when a table that pays lags back has done so; at most one every kMinInterval.
+// their contracts change, when a VF that slept wakes or falls asleep for good, when a lag leaves
+// its bound, and when a table that pays lags back has done so; at most one every kMinInterval.
+//
+// A table has two parts: entries, which share by weight what reservations leave, each priority band
+// for itself; and contracts, which the PF core keeps. Lags are about the first part: what a
+// reservation paid for is no service there, and a VF that its cap holds back does not compete.
 //
 // A table says what each VF had received when it was planned, so that the PF core can settle what
 // is received until the table takes over. Time is injected. One thread; owned by GpuModel.
@@ -13,10 +17,12 @@
 #include "daemon/service/account.h"
 #include "daemon/service/scheduler/fluid.h"
 #include "daemon/service/scheduler/planner.h"
+#include "daemon/service/vf_qos.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -37,25 +43,30 @@ public:
         std::uint32_t vf = 0;
         std::uint32_t weight = scheduler::kDefaultWeight;
         std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
+        VfQos qos{};
 
         bool operator==(const Member&) const = default;
     };
 
-    /// NoSchedule if no table could serve `members` within `max_gap_ms`.
+    /// OutOfRange or NoSchedule, with a number that fits, if the contracts of `members` make no
+    /// sense or cannot be kept together; gaps are `max_gap_ms` where a member asks for none.
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms);
 
     void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
 
-    /// `vf` ran for `ns` until `end`. All times are of Clock. A run is reported when it is over;
-    /// VFs that woke during it compete from then on, not before.
-    void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end);
+    /// `vf` ran for `ns` until `end`; its reservation paid for `reserved_ns` of that. All times are
+    /// of Clock. A run is reported when it is over; VFs that woke during it compete from then on,
+    /// not before.
+    void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns = 0);
     void on_wake(std::uint32_t vf, Nanoseconds at);
     /// The VF in the engine has run out of work; its run is still to be reported.
     void on_idle(std::uint32_t vf, Nanoseconds at);
     /// A VF off the engine has no work (any more).
     void on_parked_idle(std::uint32_t vf, Nanoseconds at);
-    /// Events were lost in which `vf` received `ns`.
-    void on_missed(std::uint32_t vf, std::int64_t ns);
+    /// A VF off the engine has work and no tokens; on_wake() tells when it has some.
+    void on_capped(std::uint32_t vf);
+    /// Events were lost in which `vf` received `ns`, of which `reserved_ns` were reserved.
+    void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns = 0);
     /// Service can no longer be followed (device or PF core started anew): lags begin at zero.
     void restart();
 
@@ -64,7 +75,7 @@ public:
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
     /// The table to install as `generation`. `service_ns`: by VF, as the PF core counts it, of all
-    /// runs reported so far.
+    /// runs reported so far, less what was reserved.
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation,
                                          const std::map<std::uint32_t, std::uint64_t>& service_ns,
                                          Nanoseconds now);
@@ -78,6 +89,11 @@ public:
     [[nodiscard]] const scheduler::Plan& plan() const { return plan_; }
     [[nodiscard]] const scheduler::Fluid& fluid() const { return fluid_; }
     [[nodiscard]] const ServiceAccount& account() const { return account_; }
+    /// Part of the engine that contract and weight entitle `vf` to now, given who has work, 0..1;
+    /// 0 while it has none.
+    [[nodiscard]] double ideal_share(std::uint32_t vf) const;
+    /// Is it held back for want of tokens?
+    [[nodiscard]] bool is_capped(std::uint32_t vf) const { return held_.contains(vf); }
     /// Largest |lag| of `vf` seen since it joined, in quanta of the table then in force.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
@@ -86,12 +102,20 @@ private:
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
-    [[nodiscard]] std::vector<scheduler::Claim> claims() const;
+    [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
+    [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t band) const;
+    [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
+    [[nodiscard]] bool has_bands() const;
+    [[nodiscard]] bool is_strict(std::uint32_t vf) const;
+    [[nodiscard]] bool is_kept_by(const vgpu_pf_run_table& table) const;
     void apply_wakes(scheduler::Fluid& fluid) const;
     void note_lags();
     [[nodiscard]] double quantum_ns() const;
 
     std::vector<Member> members_;
+    std::uint32_t max_gap_ms_ = scheduler::kDefaultMaxGapMs;
+    std::vector<scheduler::TableTerms> terms_;  ///< of members_; empty: they do not fit together
+    std::optional<Error> misfit_;               ///< why not
     scheduler::Limits limits_;
     scheduler::Fluid fluid_;
     ServiceAccount account_;
@@ -99,6 +123,7 @@ private:
     std::optional<scheduler::Plan> made_;         ///< given out, not yet confirmed
     std::map<std::uint32_t, Nanoseconds> woken_;  ///< since the last run was reported
     std::map<std::uint32_t, Nanoseconds> asleep_since_;
+    std::set<std::uint32_t> held_;  ///< have work and no tokens
     std::map<std::uint32_t, bool> planned_asleep_;
     std::map<std::uint32_t, double> worst_quanta_;
     Nanoseconds now_{0};

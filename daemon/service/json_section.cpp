@@ -32,12 +32,15 @@ JsonSection::JsonSection(const Json& json, std::string path, Error& error)
 }
 
 void JsonSection::only(std::initializer_list<std::string_view> known) {
+    only(std::vector<std::string_view>(known));
+}
+
+void JsonSection::only(const std::vector<std::string_view>& known) {
     if (!json_.is_object()) return;
-    const std::vector<std::string_view> names(known);
     for (const auto& [key, value] : json_.items())
-        if (std::find(names.begin(), names.end(), key) == names.end())
+        if (std::find(known.begin(), known.end(), key) == known.end())
             complain(clipped(key),
-                     fmt::format("is not known{}", did_you_mean(clipped(key), names)));
+                     fmt::format("is not known{}", did_you_mean(clipped(key), known)));
 }
 
 void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& to) {
@@ -49,6 +52,16 @@ void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& t
                                   bounds.most, shown(*value)));
     else
         to = value->get<std::uint32_t>();
+}
+
+void JsonSection::real(const std::string& key, double least, double most, double& to) {
+    const Json* value = find(key);
+    if (value == nullptr) return;
+    if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
+        complain(key, fmt::format("wants a number within {:g}..{:g}, not {}", least, most,
+                                  shown(*value)));
+    else
+        to = value->get<double>();
 }
 
 void JsonSection::text(const std::string& key, std::string& to) {

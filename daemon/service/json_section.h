@@ -29,7 +29,10 @@ public:
 
     /// Every key must be one of `known`.
     void only(std::initializer_list<std::string_view> known);
+    void only(const std::vector<std::string_view>& known);
     void number(const std::string& key, Bounds bounds, std::uint32_t& to);
+    /// With or without a fraction.
+    void real(const std::string& key, double least, double most, double& to);
     void text(const std::string& key, std::string& to);
     void flag(const std::string& key, bool& to);
     void texts(const std::string& key, std::vector<std::string>& to);

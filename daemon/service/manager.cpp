@@ -44,21 +44,32 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     return name;
 }
 
+std::vector<std::string_view> with_qos(std::span<const std::string_view> names) {
+    std::vector<std::string_view> all(names.begin(), names.end());
+    const std::vector<std::string_view> qos = qos_names();
+    all.insert(all.end(), qos.begin(), qos.end());
+    return all;
+}
+
 Result<CreateRequest> create_request(const Options& options) {
     constexpr std::array<std::string_view, 6> kKnown{"name",       "vram_bytes", "weight",
                                                      "quantum_us", "cu_mask",    "doorbell_pages"};
     const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
+    TRY_VOID(reader.only(with_qos(kKnown)));
     TRY(const auto name, name_option(reader));
     TRY(const auto vram_bytes, reader.number("vram_bytes", {1, 1ull << 50}));
     TRY(const auto weight, number32(reader, "weight", kWeights));
     TRY(const auto quantum_us, vf_quantum(reader));
     TRY(const auto cu_mask, reader.number("cu_mask", {}));
     TRY(const auto doorbell_pages, number32(reader, "doorbell_pages", {}));
+    TRY(const QosChange change, read_qos(reader));
+    VfQos qos;
+    apply(change, qos);
     return CreateRequest{.name = name.value_or(""),
                          .vram_bytes = vram_bytes,
                          .weight = weight.value_or(scheduler::kDefaultWeight),
                          .quantum_us = quantum_us.value_or(0),
+                         .qos = qos,
                          .cu_mask = cu_mask.value_or(0),
                          .doorbell_pages = doorbell_pages.value_or(0)};
 }
@@ -197,14 +208,15 @@ Result<> Manager::start_create(const std::string& gpu, const Options& options,
 Result<> Manager::start_set_vf(const Target& target, const Options& options, const Done<>& done) {
     constexpr std::array<std::string_view, 3> kKnown{"name", "weight", "quantum_us"};
     const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
+    TRY_VOID(reader.only(with_qos(kKnown)));
     TRY(const auto name, name_option(reader));
     TRY(const auto weight, number32(reader, "weight", kWeights));
     TRY(const auto quantum_us, vf_quantum(reader));
+    TRY(const QosChange qos, read_qos(reader));
     TRY(GpuHost * gpu, gpu_of(target));
     TRY_VOID(not_held(target.gpu));
     if (name) TRY_VOID(name_is_free(*name, target));
-    const VfChange change{.name = name, .weight = weight, .quantum_us = quantum_us};
+    const VfChange change{.name = name, .weight = weight, .quantum_us = quantum_us, .qos = qos};
     gpu->ask<void>([change, vf = target.vf](GpuModel& model) { return model.change(vf, change); },
                    while_reserved(name.value_or(""), done));
     return {};

@@ -63,6 +63,24 @@ Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& nam
     return std::optional(number);
 }
 
+Result<std::optional<double>> OptionReader::real(const std::string& name, double least,
+                                                 double most) const {
+    const Value* value = find(name);
+    if (value == nullptr) return std::optional<double>{};
+    double number = 0;
+    if (const auto* real = std::get_if<double>(value))
+        number = *real;
+    else if (const auto* with_sign = std::get_if<std::int64_t>(value))
+        number = static_cast<double>(*with_sign);
+    else if (const auto* plain = std::get_if<std::uint64_t>(value))
+        number = static_cast<double>(*plain);
+    else
+        return wrong_type(name, "a number (d, u, t, i or x)", *value);
+    if (number >= least && number <= most) return std::optional(number);
+    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {:g}, not within {:g}..{:g}", name,
+                                                 number, least, most));
+}
+
 Result<std::optional<std::string>> OptionReader::text(const std::string& name) const {
     const Value* value = find(name);
     if (value == nullptr) return std::optional<std::string>{};

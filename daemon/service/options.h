@@ -41,6 +41,9 @@ public:
     /// Nothing if the option is not there; WrongType or OutOfRange if it is no such value.
     [[nodiscard]] Result<std::optional<std::uint64_t>> number(const std::string& name,
                                                               Range range) const;
+    /// A number with or without a fraction.
+    [[nodiscard]] Result<std::optional<double>> real(const std::string& name, double least,
+                                                     double most) const;
     [[nodiscard]] Result<std::optional<std::string>> text(const std::string& name) const;
     /// False if the option is not there.
     [[nodiscard]] Result<bool> flag(const std::string& name) const;

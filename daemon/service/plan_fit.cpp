@@ -132,7 +132,8 @@ Result<> check_schedule(const GpuSettings& settings, std::span<const VfDefinitio
     for (const VfDefinition& vf : vfs)
         members.push_back({.vf = static_cast<std::uint32_t>(members.size() + 1),
                            .weight = vf.weight,
-                           .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : settings.quantum_us});
+                           .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : settings.quantum_us,
+                           .qos = vf.qos});
     return GpuSchedule::admit(members, settings.max_gap_ms);
 }
 
@@ -144,9 +145,11 @@ Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
     if (admitted) return {};
     std::string cause = admitted.error().cause;
     for (std::size_t i = 0; i < vfs.size(); ++i) {
-        const std::string number = fmt::format("VF {} with", i + 1);
-        if (cause.starts_with(number))
-            cause.replace(0, number.size(), fmt::format("'{}' with", vfs[i].name));
+        for (const std::string_view end : {" with", ":"}) {
+            const std::string number = fmt::format("VF {}{}", i + 1, end);
+            if (cause.starts_with(number))
+                cause.replace(0, number.size(), fmt::format("'{}'{}", vfs[i].name, end));
+        }
     }
     return fail(ErrorId::NoSchedule, fmt::format("{}: schedule: {}", gpu.id, cause));
 }

@@ -10,7 +10,7 @@ namespace vgpu::daemon {
 namespace {
 
 Profile profile_of(const VfDefinition& vf) {
-    return {.shape = vf.shape, .weight = vf.weight, .quantum_us = vf.quantum_us};
+    return {.shape = vf.shape, .weight = vf.weight, .quantum_us = vf.quantum_us, .qos = vf.qos};
 }
 
 /// "64MiB", "64MiB-w300"

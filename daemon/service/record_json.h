@@ -18,13 +18,15 @@ namespace vgpu::daemon {
 /// GPUs whose records are replaced.
 using Changes = std::map<std::string, GpuRecord>;
 
-/// A checkpoint as read; version 1 had no journal beside it.
+/// A checkpoint as read; version 1 had no journal beside it, version 2 no contracts (`qos`).
 struct Checkpoint {
     std::uint32_t version = 0;
     Records records;
 };
 
-inline constexpr std::uint32_t kCheckpointVersion = 2;
+inline constexpr std::uint32_t kCheckpointVersion = 3;
+/// From this one on there is a journal.
+inline constexpr std::uint32_t kFirstWithJournal = 2;
 
 [[nodiscard]] std::string encode_records(const Records& records);
 /// StateCorrupt or StateNewer with the reason.

@@ -8,6 +8,7 @@
 
 #include "daemon/service/ownership.h"
 #include "daemon/service/scheduler/planner.h"
+#include "daemon/service/vf_qos.h"
 #include "daemon/service/vf_shape.h"
 #include "daemon/service/words.h"
 
@@ -24,6 +25,7 @@ struct VfRecord {
     Uuid uuid{};
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
+    VfQos qos{};
     std::uint64_t vram_bytes = 0;
     std::uint64_t cu_mask = 0;         ///< 0: all
     std::uint32_t doorbell_pages = 0;  ///< 0: all

@@ -58,16 +58,16 @@ Result<Recovered> begin_again(const Checkpoint& checkpoint, const JournalText& j
 
 Result<Recovered> recover(const StateImage& image) {
     TRY(Checkpoint checkpoint, read_checkpoint(image));
-    const bool is_current = checkpoint.version == kCheckpointVersion;
+    const bool has_journal = checkpoint.version >= kFirstWithJournal;
     const std::uint64_t generation = checkpoint.records.generation;
-    if (!image.journal && is_current)
+    if (!image.journal && has_journal)
         return fail(ErrorId::StateCorrupt,
                     fmt::format("the journal {} is missing; what changed after generation {} of {} "
                                 "is not known",
                                 image.journal_path, generation, image.checkpoint_path));
     if (!image.journal) return Recovered{.records = std::move(checkpoint.records), .note = ""};
     TRY(const JournalText journal, read_journal(*image.journal, image.journal_path));
-    if (!is_current) return begin_again(checkpoint, journal, image);
+    if (!has_journal) return begin_again(checkpoint, journal, image);
     if (journal.base > generation)
         return fail(
             ErrorId::StateCorrupt,
@@ -77,7 +77,9 @@ Result<Recovered> recover(const StateImage& image) {
     Recovered recovered{
         .records = std::move(checkpoint.records),
         .journal_end = journal.end,
-        .is_appendable = journal.torn_bytes == 0 && journal.last_sequence() >= generation,
+        // an older vgpud would not understand what this one may write behind its records
+        .is_appendable = journal.torn_bytes == 0 && journal.last_sequence() >= generation &&
+                         checkpoint.version == kCheckpointVersion,
         .note = ""};
     TRY_VOID(replay(journal, image, recovered.records));
     if (journal.torn_bytes > 0)

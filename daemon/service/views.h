@@ -81,7 +81,8 @@ struct VfView {
     double lag_quanta = 0, worst_lag_quanta = 0;
     std::string trouble{};      ///< why it is not as it is defined; empty: it is
     std::string orphan{};       ///< why its claim looks forgotten; empty: it does not
-    std::uint64_t wait_ns = 0;  ///< had work, but not the engine
+    std::uint64_t wait_ns = 0;  ///< had work and tokens, but not the engine
+    bool is_capped = false;     ///< has work and no tokens now
     AgentView agent{};          ///< filled in by the main loop
 };
 

@@ -38,7 +38,7 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	    pf->vram.count);
 	put(dump, "table: generation %llu, %u entries, cursor %u, pending %u\n",
 	    LLU(executor->tables[executor->active].generation),
-	    executor->tables[executor->active].count, executor->cursor, executor->is_pending);
+	    executor->tables[executor->active].count, executor->cursors[0], executor->is_pending);
 	put(dump,
 	    "executor: state %u, in the engine VF%u (kind %u, granted %llu ns), next VF%u, "
 	    "busy 0x%04x, exclusive VF%u\n",
@@ -65,6 +65,15 @@ static void put_vf(struct dump_text *dump, const struct vgpu_vf *vf)
 	put(dump, "  service %llu ns, switches %llu, debit %lld ns, overruns %llu (max %llu ns)\n",
 	    LLU(vf->service.ns), LLU(vf->service.switches), (long long)vf->service.debit_ns,
 	    LLU(vf->service.overruns), LLU(vf->service.overrun_max_ns));
+	if (vf->contract.terms.budget_ns || vf->contract.terms.rate_ppm)
+		put(dump,
+		    "  contract: %llu ns in %llu ns, left %lld ns until %llu ns; cap %u ppm, "
+		    "burst %llu ns, left %lld ns, held %u; band %u\n",
+		    LLU(vf->contract.terms.budget_ns), LLU(vf->contract.terms.period_ns),
+		    (long long)vf->contract.budget_ns, LLU(vf->contract.deadline_ns),
+		    vf->contract.terms.rate_ppm, LLU(vf->contract.terms.burst_ns),
+		    (long long)(vf->contract.tokens / VGPU_PF_RATE_MAX_PPM), vf->contract.is_held,
+		    vf->contract.terms.band);
 	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n",
 	    vgpu_pf_control_event_name(vf->control.pending), vf->control.mismatches, vf->last_error,
 	    vf->guard.level);

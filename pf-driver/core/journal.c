@@ -3,7 +3,8 @@
  * Journal in PF VRAM: what a new core must know about VFs in service and cannot read from the
  * device's registers. Two records (VFs, run table), each in two copies written in turn, each with
  * version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one step,
- * never the record.
+ * never the record. The record of the table is cut after its last entry; contracts, if there are
+ * any, follow there.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/core/pf_vram.h"
@@ -146,13 +147,37 @@ static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
 			  table->count * sizeof(table->entries[0]));
 }
 
+/* moves the contracts to the end of the entries; how long the record is then */
+static uint32_t pack_contracts(struct vgpu_pf_run_table *table)
+{
+	static const struct vgpu_pf_contract none[VGPU_PF_MAX_VFS];
+	uint32_t bytes = table_bytes(table);
+
+	if (!memcmp(table->contracts, none, sizeof(none)))
+		return bytes;
+	memmove((uint8_t *)table + bytes, table->contracts, sizeof(table->contracts));
+	return bytes + (uint32_t)sizeof(table->contracts);
+}
+
+/* a record of a core that knew of no contracts has none */
+static void unpack_contracts(struct vgpu_pf_run_table *table, uint32_t record_bytes)
+{
+	uint32_t bytes = table_bytes(table);
+	uint32_t rest = record_bytes - bytes;
+
+	if (rest >= sizeof(table->contracts))
+		memmove(table->contracts, (uint8_t *)table + bytes, sizeof(table->contracts));
+	else
+		memset(table->contracts, 0, sizeof(table->contracts));
+}
+
 static void flush_table(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_run_table *table = (void *)(pf->scratch + sizeof(struct journal_head));
 
 	vgpu_pf_run_table_get(pf, table);
 	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->table_seq + 1,
-			 table_bytes(table)))
+			 pack_contracts(table)))
 		return;
 	pf->table_seq++;
 	pf->is_table_dirty = false;
@@ -209,6 +234,7 @@ static void load_table(struct vgpu_pf *pf)
 	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes < table_bytes(table))
 		return;
 	pf->table_seq = seq;
+	unpack_contracts(table, head->bytes);
 	vgpu_pf_run_table_load(pf, table);
 }
 

@@ -146,6 +146,7 @@ void vgpu_pf_run_table_wake(struct vgpu_pf *pf);
 void vgpu_pf_run_table_idle(struct vgpu_pf *pf);
 void vgpu_pf_run_table_expired(struct vgpu_pf *pf);
 void vgpu_pf_run_table_slice_timer(struct vgpu_pf *pf);
+void vgpu_pf_run_table_contract_timer(struct vgpu_pf *pf);
 void vgpu_pf_run_table_evict(struct vgpu_pf *pf);
 void vgpu_pf_run_table_lost(struct vgpu_pf *pf);
 void vgpu_pf_run_table_recover(struct vgpu_pf *pf);
@@ -155,6 +156,11 @@ int vgpu_pf_run_table_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *ta
 void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table);
 void vgpu_pf_run_table_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table);
 void vgpu_pf_run_table_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf);
+
+/* run_contract.c: reservations, caps and bands */
+void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+				 uint64_t ran, uint64_t reserved);
+uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 
 /* run_log.c: service received, from the device's own time stamps */
 void vgpu_pf_run_log_start(struct vgpu_pf *pf);

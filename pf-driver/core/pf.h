@@ -56,6 +56,7 @@ enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_BULK,	  /* look at a bulk operation */
 	VGPU_PF_TIMER_WATCHDOG,	  /* an interrupt may have been lost */
 	VGPU_PF_TIMER_RECOVER,	  /* the engine after a failed command, or the whole reset */
+	VGPU_PF_TIMER_CONTRACT,	  /* a VF gets its next budget, or has tokens again */
 	VGPU_PF_TIMERS,
 };
 
@@ -76,12 +77,15 @@ struct vgpu_run_slots {
 	uint32_t count;
 	uint32_t listed;   /* bit per VF that has an entry */
 	uint64_t cycle_ns; /* sum of the quanta */
+	bool has_contracts;
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* of its entries, by VF number */
+	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* its first entry; 0: it has none */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number */
 	uint64_t planned_service_ns[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	uint32_t reserve_count;
+	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
 };
 
 enum vgpu_executor_state {
@@ -99,14 +103,16 @@ enum vgpu_run_kind {
 	VGPU_RUN_REST,	    /* nobody has work: stays in the engine */
 	VGPU_RUN_RESCUE,    /* off the engine for too long: a short turn, charged as debit */
 	VGPU_RUN_RESERVE,   /* pre-empted the table from its reserve section */
+	VGPU_RUN_CONTRACT,  /* from the reservation of its contract */
 };
 
 struct vgpu_run {
 	uint32_t vf; /* 0: none */
 	enum vgpu_run_kind kind;
-	bool is_cut;	       /* pre-empted for the reserve: the rest of the slice is resumed */
+	bool is_cut;	       /* pre-empted: the rest of the slice is resumed */
 	bool is_accounted;     /* its run log entry has been read */
 	bool is_advance;       /* from the reserve, on the VF's own entries */
+	bool is_capped;	       /* not longer than the VF's tokens */
 	uint64_t granted_ns;   /* 0: not bounded */
 	uint64_t quantum_ns;   /* of its entry */
 	uint64_t started_ns;   /* our clock */
@@ -120,16 +126,19 @@ struct vgpu_run {
 /* why the VF in the engine shall leave it before its quantum ends */
 enum vgpu_preemption {
 	VGPU_PREEMPT_NONE = 0,
-	VGPU_PREEMPT_FOR_RESERVE,
+	VGPU_PREEMPT_FOR_RESERVE, /* of the table, or of a contract */
+	VGPU_PREEMPT_FOR_BAND,	  /* one that is served before its own */
 	VGPU_PREEMPT_FOR_ANYONE,
 };
 
 struct vgpu_pf_executor {
 	enum vgpu_executor_state state;
 	struct vgpu_run_slots tables[2];
-	uint32_t active; /* of tables */
-	bool is_pending; /* the other table takes over at the next decision */
-	uint32_t cursor; /* next position: entries, then VFs without an entry */
+	uint32_t active;    /* of tables */
+	bool is_pending;    /* the other table takes over at the next decision */
+	bool has_contracts; /* of the table in force */
+	/* next position of each band: entries, then VFs without an entry */
+	uint32_t cursors[VGPU_PF_BANDS];
 	uint64_t cycle_started_ns;
 	uint32_t busy;	    /* bit per VF with work, as last read */
 	bool is_busy_fresh; /* read since the run in the engine began */

@@ -87,6 +87,8 @@ static void fill_device_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 static void fill_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
 {
 	out->service_ns = vf->service.ns;
+	out->reserved_service_ns = vf->service.reserved_ns;
+	out->capped_ns = vgpu_pf_run_contract_capped_ns(pf, vf);
 	out->wave_instructions = vf->service.wave_instructions;
 	out->switches = vf->service.switches;
 	out->overruns = vf->service.overruns;

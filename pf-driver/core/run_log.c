@@ -8,8 +8,11 @@
  *   SOLE REST beyond its quantum, counted from when somebody else began to wait
  *   RESCUE    all of it: the turn was not in the table
  *   RESERVE   off the budget of this cycle, and all of it if it is an advance on the VF's entries
+ *   CONTRACT  off the budget of the reservation, and nothing else
+ *
+ * Whatever it was, it is taken off the tokens of a cap.
  */
-#include "pf-driver/core/parts.h"
+#include "pf-driver/core/run_table.h"
 #include "pf-driver/hw/regs.h"
 
 #define LOG_ENTRIES	   256u
@@ -66,7 +69,8 @@ static uint64_t allowed_ns(const struct vgpu_run *run)
 {
 	uint64_t until_contention;
 
-	if (run->kind == VGPU_RUN_SLICE || run->kind == VGPU_RUN_RESERVE)
+	if (run->kind == VGPU_RUN_SLICE || run->kind == VGPU_RUN_RESERVE ||
+	    run->kind == VGPU_RUN_CONTRACT)
 		return run->granted_ns;
 	if (run->kind == VGPU_RUN_RESCUE)
 		return 0;
@@ -94,16 +98,21 @@ static void note_alone(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t 
 {
 	if (run->kind != VGPU_RUN_SOLE && run->kind != VGPU_RUN_REST)
 		return;
-	vf->service.alone_from_ns = vf->service.ns - ran;
+	vf->service.alone_from_ns = vf->service.ns - vf->service.reserved_ns - ran;
 	vf->service.alone_ns = ran;
 	if (run->contended_ns)
 		vf->service.alone_ns = vgpu_min_u64(ran, run->contended_ns - run->started_ns);
 }
 
 /* once out of work it only rested in the engine, because nobody else wanted it */
+static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
+{
+	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
+}
+
 static void charge_reserve(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t ran)
 {
-	uint64_t used = run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
+	uint64_t used = used_ns(run, ran);
 
 	vf->service.budget_ns -= (int64_t)used;
 	if (run->is_advance)
@@ -118,7 +127,7 @@ static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run,
 	run->is_accounted = true;
 	if (run->kind == VGPU_RUN_RESERVE)
 		charge_reserve(vf, run, ran);
-	else
+	else if (run->kind != VGPU_RUN_CONTRACT)
 		vf->service.debit_ns += (int64_t)over;
 	count_overrun(pf, vf, run, over);
 	if (run->is_cut && ran < run->granted_ns) {
@@ -140,11 +149,17 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	struct vgpu_vf *vf = &pf->vfs[entry->vf];
 	struct vgpu_run *run = find_run(executor, entry->vf);
 
+	if (run && run->kind == VGPU_RUN_CONTRACT)
+		event.reserved_ns = used_ns(run, ran);
+	vf->service.reserved_ns += event.reserved_ns;
 	vf->service.ns += ran;
 	vf->service.wave_instructions += entry->wave_instructions;
 	vgpu_pf_event_push(pf, &event);
-	if (entry->reason == VGPU_RUN_END_NO_WORK)
+	if (entry->reason == VGPU_RUN_END_NO_WORK) {
 		executor->is_busy_fresh = false;
+		vgpu_pf_run_contract_idle(vf);
+	}
+	vgpu_pf_run_contract_charge(pf, vf, run, ran, event.reserved_ns);
 	if (!run)
 		return;
 	note_alone(vf, run, ran);

@@ -16,7 +16,13 @@ struct vgpu_run_slots *vgpu_pf_run_pick_table(struct vgpu_pf *pf)
 	return &pf->executor.tables[pf->executor.active];
 }
 
-static uint32_t runnable_mask(struct vgpu_pf *pf)
+/**
+ * vgpu_pf_run_pick_runnable() - who may be in the engine, with work or without
+ * @pf: the PF
+ *
+ * Return: bit per VF.
+ */
+uint32_t vgpu_pf_run_pick_runnable(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 	uint32_t mask = 0;
@@ -28,17 +34,16 @@ static uint32_t runnable_mask(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_pick_competing() - who competes: those with work, or all of them in a strict table
+ * vgpu_pf_run_pick_competing() - who competes: those with work and strict ones, unless held back
  * @pf: the PF
  *
- * Return: bit per VF.
+ * Return: bit per VF, of all bands.
  */
 uint32_t vgpu_pf_run_pick_competing(struct vgpu_pf *pf)
 {
-	uint32_t mask = runnable_mask(pf);
+	uint32_t wanting = pf->executor.busy | vgpu_pf_run_contract_strict(pf);
 
-	return vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT ? mask
-									: mask & pf->executor.busy;
+	return vgpu_pf_run_pick_runnable(pf) & wanting & ~vgpu_pf_run_contract_held(pf);
 }
 
 /**
@@ -65,28 +70,32 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 	}
 }
 
-static void advance_cursor(struct vgpu_pf *pf)
+static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
 {
 	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
 
-	if (++pf->executor.cursor < positions)
+	if (++pf->executor.cursors[band] < positions)
 		return;
-	pf->executor.cursor = 0;
+	pf->executor.cursors[band] = 0;
 	vgpu_pf_run_pick_start_cycle(pf);
 }
 
-/* position of the cursor: an entry of the table, or a VF that has none; vf 0: nothing here */
-static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf)
+/*
+ * Position of a band's cursor: an entry of the table, or a VF that has none; vf 0: nothing here.
+ * Each band has its own cursor: one that comes and goes must not make another lose its place.
+ */
+static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t band)
 {
 	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
 	struct vgpu_pf_run_entry entry = {0, QUANTUM_DEFAULT_US};
-	uint32_t vf;
+	uint32_t cursor = pf->executor.cursors[band];
 
-	if (pf->executor.cursor < table->count)
-		return table->entries[pf->executor.cursor];
-	vf = pf->executor.cursor - table->count + 1;
-	if (!vgpu_has_bit(table->listed, vf))
-		entry.vf = vf;
+	if (cursor < table->count)
+		entry = table->entries[cursor];
+	else if (!vgpu_has_bit(table->listed, cursor - table->count + 1))
+		entry.vf = cursor - table->count + 1;
+	if (pf->vfs[entry.vf].contract.terms.band != band)
+		entry.vf = 0;
 	return entry;
 }
 
@@ -97,12 +106,9 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf)
  */
 uint64_t vgpu_pf_run_pick_quantum(struct vgpu_pf *pf, uint32_t vf)
 {
-	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
+	uint32_t us = vgpu_pf_run_pick_table(pf)->first_us[vf];
 
-	for (uint32_t i = 0; i < table->count; i++)
-		if (table->entries[i].vf == vf)
-			return table->entries[i].quantum_us * VGPU_NS_PER_US;
-	return QUANTUM_DEFAULT_US * VGPU_NS_PER_US;
+	return (us ? us : QUANTUM_DEFAULT_US) * VGPU_NS_PER_US;
 }
 
 /**
@@ -207,12 +213,19 @@ static bool pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run 
 static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->executor.resume_vf;
+	bool is_postponed;
 
 	pf->executor.resume_vf = 0;
-	if (vf == 0 || !vgpu_has_bit(competing, vf))
+	if (vf == 0)
 		return false;
-	if (pf->executor.resume_ns < SLICE_MIN_NS) {
-		/* too short to run: kept as credit */
+	/* it would go on if no other band had work */
+	is_postponed = !vgpu_has_bit(competing, vf) &&
+		       vgpu_has_bit(vgpu_pf_run_pick_competing(pf) & pf->executor.busy, vf) &&
+		       pf->executor.has_contracts;
+	if (!vgpu_has_bit(competing, vf) && !is_postponed)
+		return false;
+	if (is_postponed || pf->executor.resume_ns < SLICE_MIN_NS) {
+		/* not now, or too short to run: kept as credit */
 		pf->vfs[vf].service.debit_ns -= (int64_t)pf->executor.resume_ns;
 		return false;
 	}
@@ -224,7 +237,7 @@ static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run
 static bool pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	/* the VF in the engine competes too, also where it is being pre-empted */
-	uint32_t all = vgpu_pf_run_pick_competing(pf);
+	uint32_t all = vgpu_pf_run_contract_first_band(pf, vgpu_pf_run_pick_competing(pf));
 	struct vgpu_vf *vf;
 
 	if (pf->executor.exclusive_vf == 0 && (all & (all - 1)))
@@ -276,8 +289,15 @@ static void pass_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry)
 			quantum < vf->service.debit_ns ? quantum : vf->service.debit_ns;
 }
 
+/* the band of those who compete: they are of one */
+static uint32_t band_of(struct vgpu_pf *pf, uint32_t competing)
+{
+	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.band;
+}
+
 static bool pick_entry(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
+	uint32_t band = band_of(pf, competing);
 	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
 	struct vgpu_pf_run_entry entry = {0, 0};
 	/* the VF in the engine is no sleeper */
@@ -286,8 +306,8 @@ static bool pick_entry(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *
 	/* a pass in which all turns are lost to debits is followed by another: never idle with work
 	 */
 	for (uint32_t i = 0; i < positions * DEBIT_PASSES; i++) {
-		entry = entry_at_cursor(pf);
-		advance_cursor(pf);
+		entry = entry_at_cursor(pf, band);
+		advance_cursor(pf, band);
 		if (entry.vf == 0)
 			continue;
 		if (!vgpu_has_bit(all, entry.vf))
@@ -312,9 +332,68 @@ static bool pick_forgiven(struct vgpu_pf *pf, uint32_t competing, struct vgpu_ru
 }
 
 static bool (*const picks[])(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run) = {
-	pick_exclusive, vgpu_pf_run_pick_reserve, pick_rescue, pick_resumed, pick_sole, pick_entry,
-	pick_forgiven,
+	vgpu_pf_run_pick_reserve, pick_rescue, pick_resumed, pick_sole, pick_entry, pick_forgiven,
 };
+
+/* who may be chosen, of those with work: nobody else while one stops the table */
+static uint32_t admitted(struct vgpu_pf *pf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t mask = UINT32_MAX;
+
+	if (executor->exclusive_vf)
+		mask = 1u << (executor->exclusive_vf - 1);
+	/* a VF in the middle of its quantum only makes room for others */
+	if (executor->state == VGPU_EXECUTOR_RUNNING)
+		mask &= ~(1u << (executor->run.vf - 1));
+	return mask;
+}
+
+/**
+ * vgpu_pf_run_pick_urgent() - who may cut the run in the engine, if anybody
+ * @pf: the PF; a VF is in the engine
+ * @run: filled in
+ *
+ * A reservation with an earlier deadline than the one in the engine; else, if the run is neither
+ * reserved nor an advance, an advance of the reserve section.
+ */
+bool vgpu_pf_run_pick_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
+{
+	const struct vgpu_run *current = &pf->executor.run;
+	const struct vgpu_vf_contract *own = &pf->vfs[current->vf].contract;
+	uint32_t mask = admitted(pf);
+	uint32_t competing = vgpu_pf_run_pick_competing(pf) & mask;
+
+	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_pick_runnable(pf) & mask, run) &&
+	    (current->kind != VGPU_RUN_CONTRACT ||
+	     pf->vfs[run->vf].contract.deadline_ns < own->deadline_ns))
+		return true;
+	if (current->kind == VGPU_RUN_CONTRACT || current->kind == VGPU_RUN_RESERVE)
+		return false;
+	competing = vgpu_pf_run_contract_before_band(pf, competing, own->terms.band + 1);
+	return vgpu_pf_run_pick_reserve(pf, competing, run);
+}
+
+static bool pick(struct vgpu_pf *pf, struct vgpu_run *run)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t competing = vgpu_pf_run_pick_competing(pf) & admitted(pf);
+
+	if (executor->preemption == VGPU_PREEMPT_FOR_RESERVE)
+		return vgpu_pf_run_pick_urgent(pf, run);
+	if (executor->preemption == VGPU_PREEMPT_FOR_BAND)
+		competing = vgpu_pf_run_contract_before_band(
+			pf, competing, pf->vfs[executor->run.vf].contract.terms.band);
+	if (competing && pick_exclusive(pf, competing, run))
+		return true;
+	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_pick_runnable(pf) & admitted(pf), run))
+		return true;
+	competing = vgpu_pf_run_contract_first_band(pf, competing);
+	for (uint32_t i = 0; competing && i < VGPU_COUNT_OF(picks); i++)
+		if (picks[i](pf, competing, run))
+			return true;
+	return false;
+}
 
 /**
  * vgpu_pf_run_pick_next() - who goes into the engine next
@@ -325,18 +404,8 @@ static bool (*const picks[])(struct vgpu_pf *pf, uint32_t competing, struct vgpu
  */
 bool vgpu_pf_run_pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t competing = vgpu_pf_run_pick_competing(pf);
-
-	if (executor->exclusive_vf)
-		competing &= 1u << (executor->exclusive_vf - 1);
-	/* a VF in the middle of its quantum only makes room for others */
-	if (executor->state == VGPU_EXECUTOR_RUNNING)
-		competing &= ~(1u << (executor->run.vf - 1));
-	if (executor->preemption == VGPU_PREEMPT_FOR_RESERVE)
-		return vgpu_pf_run_pick_reserve(pf, competing, run);
-	for (uint32_t i = 0; competing && i < VGPU_COUNT_OF(picks); i++)
-		if (picks[i](pf, competing, run))
-			return true;
-	return false;
+	if (!pick(pf, run))
+		return false;
+	vgpu_pf_run_contract_limit(pf, run);
+	return true;
 }

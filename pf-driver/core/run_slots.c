@@ -5,6 +5,13 @@
  */
 #include "pf-driver/core/run_table.h"
 
+static bool has_contracts(const struct vgpu_pf_run_table *table)
+{
+	static const struct vgpu_pf_contract none[VGPU_PF_MAX_VFS];
+
+	return memcmp(table->contracts, none, sizeof(none)) != 0;
+}
+
 static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_table *table)
 {
 	memset(slots, 0, sizeof(*slots));
@@ -18,11 +25,15 @@ static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_ta
 		slots->listed |= 1u << (table->entries[i].vf - 1);
 		slots->cycle_ns += table->entries[i].quantum_us * VGPU_NS_PER_US;
 		slots->total_us[table->entries[i].vf] += table->entries[i].quantum_us;
+		if (slots->first_us[table->entries[i].vf] == 0)
+			slots->first_us[table->entries[i].vf] = table->entries[i].quantum_us;
 	}
 	memcpy(slots->planned_service_ns, table->planned_service_ns,
 	       sizeof(slots->planned_service_ns));
 	for (uint32_t i = 0; i < table->reserve_count; i++)
 		slots->reserve_us[table->reserve[i].vf] = table->reserve[i].quantum_us;
+	memcpy(slots->contracts, table->contracts, sizeof(slots->contracts));
+	slots->has_contracts = has_contracts(table);
 }
 
 /**
@@ -36,6 +47,7 @@ void vgpu_pf_run_slots_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots
 	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
 		slots->entries[slots->count].vf = vf;
 		slots->entries[slots->count++].quantum_us = QUANTUM_DEFAULT_US;
+		slots->first_us[vf] = QUANTUM_DEFAULT_US;
 		slots->listed |= 1u << (vf - 1);
 		slots->cycle_ns += QUANTUM_DEFAULT_US * VGPU_NS_PER_US;
 	}
@@ -71,6 +83,8 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 		error = check_entry(pf, &table->entries[i], i, "entry");
 	for (uint32_t i = 0; !error && i < table->reserve_count; i++)
 		error = check_entry(pf, &table->reserve[i], i, "reserve entry");
+	if (!error)
+		error = vgpu_pf_run_contract_check(pf, table->contracts);
 	return error;
 }
 
@@ -109,6 +123,9 @@ int vgpu_pf_run_table_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *ta
 	if (executor->state == VGPU_EXECUTOR_RUNNING &&
 	    (executor->run.kind == VGPU_RUN_SOLE || executor->run.kind == VGPU_RUN_REST))
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	/* one that stays parked for want of tokens may not get any for long */
+	if (executor->state == VGPU_EXECUTOR_PARKED)
+		executor->wants_decision = true;
 	vgpu_pf_journal_mark_table(pf);
 	return 0;
 }
@@ -134,6 +151,7 @@ void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *t
 	       sizeof(table->planned_service_ns));
 	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
 	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
+	memcpy(table->contracts, slots->contracts, sizeof(table->contracts));
 }
 
 /**

@@ -11,13 +11,15 @@
  *
  * A decision takes the first of
  *   1. the VF that stops the table (exclusive full access)
- *   2. a VF of the reserve section with work and budget; what it uses is taken off its own turns
- *   3. a VF with work that has been off the engine for longer than max_gap (short, charged)
- *   4. a slice that was cut for the reserve, its rest
- *   5. the next entry whose VF has work; a debit is taken off the slice, a debit of a whole slice
+ *   2. a VF whose contract reserves service, with work and budget; the earliest deadline
+ * and, of the first band in which a VF has work, VFs without tokens left out,
+ *   3. a VF of the reserve section with work and budget; what it uses is taken off its own turns
+ *   4. a VF with work that has been off the engine for longer than max_gap (short, charged)
+ *   5. a slice that was cut, its rest
+ *   6. the next entry whose VF has work; a debit is taken off the slice, a debit of a whole slice
  *      costs the turn; VFs without an entry come after the last entry; the turn of a VF without
  *      work pays its debit
- *   6. nobody: the VF in the engine stays there, unbounded
+ *   7. nobody: the VF in the engine stays there, unbounded (one with a cap stays parked)
  * Quanta end in the device (VGPU_VF0_QUANTUM_US); the timer here is only a net. Alone with work, a
  * VF runs on until another one wakes. Nothing is polled while the engine is idle.
  */
@@ -39,25 +41,28 @@ static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
 					  executor->state == VGPU_EXECUTOR_SWITCHING);
 }
 
-/* tells who has work now that had none, and the other way round */
+/* tells who has work now that had none or no tokens, and the other way round */
 static void announce(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t held = vgpu_pf_run_contract_held(pf);
+	uint32_t ready = executor->busy & ~held;
 	uint32_t woken = 0;
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t bit = VGPU_VF_BIT(vf);
 
-		if (!((executor->announced ^ executor->busy) & bit) ||
-		    is_in_engine(executor, vf->number))
+		if (!((executor->announced ^ ready) & bit) || is_in_engine(executor, vf->number))
 			continue;
 		executor->announced ^= bit;
-		if (executor->busy & bit)
+		if (ready & bit)
 			woken |= bit;
 		else
 			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
-					     VGPU_PF_IDLE_PARKED, 0);
+					     executor->busy & held & bit ? VGPU_PF_IDLE_CAPPED
+									 : VGPU_PF_IDLE_PARKED,
+					     0);
 	}
 	if (woken)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, (uint32_t)__builtin_ctz(woken) + 1,
@@ -69,10 +74,13 @@ static void read_busy(struct vgpu_pf *pf)
 	uint32_t busy = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_VM_BUSY_STATUS);
 	uint64_t now = vgpu_pf_timer_now(pf);
 	struct vgpu_vf *vf;
+	uint32_t ready;
 
 	pf->executor.busy = busy;
+	vgpu_pf_run_contract_update(pf);
+	ready = busy & ~vgpu_pf_run_contract_held(pf);
 	vgpu_for_each_vf(pf, vf) {
-		bool is_waiting = (busy & VGPU_VF_BIT(vf)) && pf->executor.run.vf != vf->number;
+		bool is_waiting = (ready & VGPU_VF_BIT(vf)) && pf->executor.run.vf != vf->number;
 
 		if (!is_waiting)
 			vf->service.waiting_since_ns = 0;
@@ -89,7 +97,7 @@ static void read_busy(struct vgpu_pf *pf)
 static int64_t received_since_plan(const struct vgpu_run_slots *table, const struct vgpu_vf *vf)
 {
 	uint64_t planned = table->planned_service_ns[vf->number - 1];
-	int64_t received = (int64_t)(vf->service.ns - planned);
+	int64_t received = (int64_t)(vf->service.ns - vf->service.reserved_ns - planned);
 
 	if (planned <= vf->service.alone_from_ns)
 		received -= (int64_t)vf->service.alone_ns;
@@ -98,16 +106,18 @@ static int64_t received_since_plan(const struct vgpu_run_slots *table, const str
 
 /*
  * The plan starts from what everybody had received when it was made. Who received more than its
- * part of what was received since then owes it, the others are owed it, as long as they have work.
+ * part of what was received since then owes it, the others are owed it, as long as they compete.
  */
-static void rebase_debits(struct vgpu_pf *pf)
+static void rebase_band(struct vgpu_pf *pf, uint32_t band)
 {
 	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
-	uint32_t busy = pf->executor.busy;
+	uint32_t busy = pf->executor.busy & ~vgpu_pf_run_contract_held(pf);
 	int64_t received = 0, total_us = 0;
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
+		if (vf->contract.terms.band != band)
+			continue;
 		received += received_since_plan(table, vf);
 		if (vgpu_has_bit(busy, vf->number))
 			total_us += (int64_t)table->total_us[vf->number];
@@ -115,11 +125,19 @@ static void rebase_debits(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		int64_t part_us = (int64_t)table->total_us[vf->number];
 
+		if (vf->contract.terms.band != band)
+			continue;
 		vf->service.debit_ns = received_since_plan(table, vf);
 		if (total_us && vgpu_has_bit(busy, vf->number))
 			vf->service.debit_ns -= received / (int64_t)VGPU_NS_PER_US * part_us /
 						total_us * (int64_t)VGPU_NS_PER_US;
 	}
+}
+
+static void rebase_debits(struct vgpu_pf *pf)
+{
+	for (uint32_t band = 0; band < VGPU_PF_BANDS; band++)
+		rebase_band(pf, band);
 }
 
 static void take_pending_table(struct vgpu_pf *pf)
@@ -134,7 +152,8 @@ static void take_pending_table(struct vgpu_pf *pf)
 	executor->resume_vf = 0;
 	executor->active = !executor->active;
 	executor->is_pending = false;
-	executor->cursor = 0;
+	memset(executor->cursors, 0, sizeof(executor->cursors));
+	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
 	if (vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_BASED)
 		rebase_debits(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_pick_table(pf)->generation, 0);
@@ -163,26 +182,38 @@ static void set_quantum(struct vgpu_pf *pf, const struct vgpu_run *run)
 static void begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
+	bool is_urgent = run->kind == VGPU_RUN_RESERVE || run->kind == VGPU_RUN_CONTRACT ||
+			 executor->preemption == VGPU_PREEMPT_FOR_BAND;
 
 	executor->next = *run;
 	executor->state = VGPU_EXECUTOR_SWITCHING;
 	executor->decided_ns = vgpu_pf_timer_now(pf);
 	executor->preemption = VGPU_PREEMPT_NONE;
 	executor->is_busy_fresh = false;
-	executor->run.is_cut = executor->run.kind == VGPU_RUN_SLICE &&
-			       !executor->run.is_accounted && run->kind == VGPU_RUN_RESERVE;
+	executor->run.is_cut =
+		executor->run.kind == VGPU_RUN_SLICE && !executor->run.is_accounted && is_urgent;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 	if (run->vf)
 		set_quantum(pf, run);
 	vgpu_pf_world_switch_start(pf, executor->run.vf, run->vf);
 }
 
-/* VFs with work that wait for the one in the engine, as last read */
+/* VFs with work that wait for the one in the engine, as last read; those of later bands do not */
 static uint32_t waiting_mask(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t waiting =
+		vgpu_pf_run_pick_competing(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
 
-	return vgpu_pf_run_pick_competing(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
+	return vgpu_pf_run_contract_before_band(pf, waiting,
+						pf->vfs[executor->run.vf].contract.terms.band + 1);
+}
+
+/* with a cap a VF is in the engine for as long as it has tokens, and only with work */
+static bool exceeds_cap(const struct vgpu_pf_executor *executor, const struct vgpu_pf *pf)
+{
+	return vgpu_pf_run_contract_has_cap(pf, executor->run.vf) &&
+	       (executor->is_idle || !executor->run.is_capped);
 }
 
 /* nobody has work, or nobody may take the engine */
@@ -199,6 +230,10 @@ static void rest(struct vgpu_pf *pf)
 		return;
 	}
 	if (executor->state != VGPU_EXECUTOR_PARKED) {
+		if (exceeds_cap(executor, pf)) {
+			begin(pf, &run);
+			return;
+		}
 		if (waiting_mask(pf) && executor->exclusive_vf != executor->run.vf)
 			return;
 		/* whoever it was to be left for has gone; its quantum goes on */
@@ -208,16 +243,40 @@ static void rest(struct vgpu_pf *pf)
 					  executor->run.granted_ns + SLICE_NET_NS);
 		return;
 	}
+	/* it would rest there without an end */
+	if (vgpu_pf_run_contract_has_cap(pf, executor->run.vf))
+		return;
 	/* so that its next doorbell is served at once */
 	vgpu_pf_run_pick_set(&run, executor->run.vf, VGPU_RUN_REST, 0,
 			     vgpu_pf_run_pick_quantum(pf, executor->run.vf));
 	begin(pf, &run);
 }
 
-/* VFs without work keep their slots */
+/* the VF in the engine keeps its slot without work; a reservation is only for work */
 static bool is_strict(struct vgpu_pf *pf)
 {
-	return vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_STRICT;
+	const struct vgpu_run *run = &pf->executor.run;
+
+	return run->kind != VGPU_RUN_CONTRACT &&
+	       vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
+}
+
+/* somebody of an earlier band waits for the VF in the engine, which is not on its reservation */
+static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	return executor->exclusive_vf != executor->run.vf &&
+	       vgpu_pf_run_contract_before_band(pf, waiting,
+						pf->vfs[executor->run.vf].contract.terms.band);
+}
+
+/* with work, outside the engine, whatever its band or its tokens */
+static bool anybody_waits(struct vgpu_pf *pf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	return vgpu_pf_run_pick_runnable(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
 }
 
 /* VFs outside the engine have work, as last read: does the one in the engine have to leave it? */
@@ -231,16 +290,20 @@ static void consider_waiting(struct vgpu_pf *pf)
 	if (executor->state != VGPU_EXECUTOR_RUNNING ||
 	    executor->preemption == VGPU_PREEMPT_FOR_ANYONE)
 		return;
-	others = waiting_mask(pf);
-	if (others == 0)
-		return;
-	if (!is_strict(pf) &&
+	if (anybody_waits(pf) && !is_strict(pf) &&
 	    (executor->is_idle || !vgpu_has_bit(executor->busy, executor->run.vf))) {
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 		return;
 	}
-	if (executor->run.kind != VGPU_RUN_RESERVE && vgpu_pf_run_pick_reserve(pf, others, &run)) {
+	if (anybody_waits(pf) && vgpu_pf_run_pick_urgent(pf, &run)) {
 		executor->preemption = VGPU_PREEMPT_FOR_RESERVE;
+		return;
+	}
+	others = waiting_mask(pf);
+	if (others == 0 || executor->run.kind == VGPU_RUN_CONTRACT)
+		return;
+	if (is_outranked(pf, others)) {
+		executor->preemption = VGPU_PREEMPT_FOR_BAND;
 		return;
 	}
 	if (executor->run.kind != VGPU_RUN_SOLE && executor->run.kind != VGPU_RUN_REST)
@@ -264,9 +327,12 @@ static bool pick(struct vgpu_pf *pf, struct vgpu_run *run)
 
 	if (vgpu_pf_run_pick_next(pf, run))
 		return true;
-	if (executor->preemption != VGPU_PREEMPT_FOR_RESERVE)
+	if (executor->preemption != VGPU_PREEMPT_FOR_RESERVE &&
+	    executor->preemption != VGPU_PREEMPT_FOR_BAND)
 		return false;
 	executor->preemption = VGPU_PREEMPT_NONE;
+	if (executor->state != VGPU_EXECUTOR_RUNNING)
+		return vgpu_pf_run_pick_next(pf, run);
 	consider_waiting(pf);
 	return executor->preemption != VGPU_PREEMPT_NONE && vgpu_pf_run_pick_next(pf, run);
 }
@@ -292,6 +358,8 @@ static void decide(struct vgpu_pf *pf)
 	executor->wants_decision = false;
 	if (!knows_busy(executor))
 		read_busy(pf);
+	else if (vgpu_pf_run_contract_update(pf))
+		announce(pf);
 	if (!pf->device.is_attached)
 		return;
 	take_pending_table(pf);
@@ -310,17 +378,11 @@ static bool must_leave(struct vgpu_pf *pf)
 	return vf != 0 && !vgpu_pf_control_is_runnable(&pf->vfs[vf]);
 }
 
-/**
- * vgpu_pf_run_table_settle() - decide if there is something to decide
- * @pf: the PF; called at the end of every call into the core
- */
-void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
+static void decide_if_due(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 	bool is_due;
 
-	if (executor->state == VGPU_EXECUTOR_OFF || !pf->device.is_attached)
-		return;
 	vgpu_pf_run_log_drain(pf);
 	if (executor->state == VGPU_EXECUTOR_SWITCHING || executor->state == VGPU_EXECUTOR_BROKEN)
 		return;
@@ -329,6 +391,19 @@ void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
 			 : executor->wants_decision || must_leave(pf);
 	if (is_due)
 		decide(pf);
+}
+
+/**
+ * vgpu_pf_run_table_settle() - decide if there is something to decide
+ * @pf: the PF; called at the end of every call into the core
+ */
+void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
+{
+	if (pf->executor.state == VGPU_EXECUTOR_OFF || !pf->device.is_attached)
+		return;
+	decide_if_due(pf);
+	if (pf->device.is_attached)
+		vgpu_pf_run_contract_arm(pf);
 }
 
 /* a VF that runs alone has no quantum whose end could be waited for */
@@ -397,6 +472,15 @@ void vgpu_pf_run_table_wake(struct vgpu_pf *pf)
 }
 
 /**
+ * vgpu_pf_run_table_contract_timer() - a VF gets its next budget, or has tokens again
+ * @pf: the PF
+ */
+void vgpu_pf_run_table_contract_timer(struct vgpu_pf *pf)
+{
+	vgpu_pf_run_table_wake(pf);
+}
+
+/**
  * vgpu_pf_run_table_watch() - a wake may have been lost
  * @pf: the PF
  *
@@ -416,6 +500,8 @@ void vgpu_pf_run_table_idle(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
+	if (executor->state == VGPU_EXECUTOR_RUNNING)
+		vgpu_pf_run_contract_idle(&pf->vfs[executor->run.vf]);
 	if (executor->state != VGPU_EXECUTOR_RUNNING || is_strict(pf))
 		return;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, VGPU_PF_IDLE_RUNNING, 0);
@@ -516,6 +602,7 @@ void vgpu_pf_run_table_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->service, 0, sizeof(vf->service));
 	vf->service.quantum_us = UINT32_MAX;
+	vgpu_pf_run_contract_reset_vf(vf);
 	pf->executor.wants_decision = true;
 }
 
@@ -660,6 +747,7 @@ void vgpu_pf_run_table_start(struct vgpu_pf *pf)
 	executor->last.vf = 0;
 	if (vgpu_pf_run_pick_table(pf)->count == 0)
 		vgpu_pf_run_slots_fallback(pf, vgpu_pf_run_pick_table(pf));
+	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_EMPTY);
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_world_switch_is_engine_free(pf)) {
 		/* a command of the core before: let it end */
@@ -683,6 +771,7 @@ void vgpu_pf_run_table_stop(struct vgpu_pf *pf)
 	vgpu_pf_world_switch_abandon(pf);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_RECOVER);
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 	executor->state = VGPU_EXECUTOR_OFF;
 	executor->is_recovering = false;
 	executor->run.vf = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Shared by the files of the run table executor: run_table.c (engine, failure), run_pick.c (who is
- * next) and run_slots.c (the tables themselves). Nobody else includes it.
+ * next), run_contract.c (reservations, caps, bands) and run_slots.c (the tables themselves). Nobody
+ * else includes it.
  */
 #ifndef VGPU_CORE_RUN_TABLE_H
 #define VGPU_CORE_RUN_TABLE_H
@@ -21,12 +22,34 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 
 void vgpu_pf_run_slots_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots);
 struct vgpu_run_slots *vgpu_pf_run_pick_table(struct vgpu_pf *pf);
+uint32_t vgpu_pf_run_pick_runnable(struct vgpu_pf *pf);
 uint32_t vgpu_pf_run_pick_competing(struct vgpu_pf *pf);
 void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf);
 uint64_t vgpu_pf_run_pick_quantum(struct vgpu_pf *pf, uint32_t vf);
 void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
 			  uint64_t granted_ns, uint64_t quantum_ns);
 bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_urgent(struct vgpu_pf *pf, struct vgpu_run *run);
 bool vgpu_pf_run_pick_next(struct vgpu_pf *pf, struct vgpu_run *run);
+
+/* what is in the bucket of a cap that begins: a new core does not know what was used */
+enum vgpu_bucket {
+	VGPU_BUCKET_EMPTY = 0,
+	VGPU_BUCKET_FULL,
+};
+
+bool vgpu_pf_run_contract_update(struct vgpu_pf *pf);
+void vgpu_pf_run_contract_idle(struct vgpu_vf *vf);
+uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf);
+uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf);
+bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf);
+uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band);
+uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask);
+bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
+void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
+void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
+void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
+int vgpu_pf_run_contract_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts);
 
 #endif

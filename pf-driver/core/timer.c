@@ -11,6 +11,7 @@ static void (*const pf_handlers[VGPU_PF_TIMERS])(struct vgpu_pf *pf) = {
 	[VGPU_PF_TIMER_BULK] = vgpu_pf_bulk_poll,
 	[VGPU_PF_TIMER_WATCHDOG] = vgpu_pf_watchdog,
 	[VGPU_PF_TIMER_RECOVER] = vgpu_pf_run_table_recover,
+	[VGPU_PF_TIMER_CONTRACT] = vgpu_pf_run_table_contract_timer,
 };
 
 static void (*const vf_handlers[VGPU_VF_TIMERS])(struct vgpu_pf *pf, struct vgpu_vf *vf) = {

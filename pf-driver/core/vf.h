@@ -104,9 +104,25 @@ struct vgpu_vf_scrub {
 	uint64_t started_ns, verify_started_ns; /* of the VRAM's part */
 };
 
+/* run_contract.c: the terms in force, and where the VF stands with them */
+struct vgpu_vf_contract {
+	struct vgpu_pf_contract terms;
+	bool is_awake;		  /* its server has work, as last seen */
+	bool is_exhausted;	  /* its server waits for the next budget */
+	bool is_held;		  /* passed over until it has a slice's worth of tokens */
+	int64_t budget_ns;	  /* left; negative after an overrun */
+	int64_t tokens;		  /* millionths of a ns; negative after an overrun */
+	uint64_t deadline_ns;	  /* of the budget */
+	uint64_t filled_ns;	  /* when the tokens were right */
+	uint64_t capped_since_ns; /* when the cap began */
+	uint64_t held_ns;	  /* since when */
+	uint64_t capped_ns;	  /* held in sum, until it was held last */
+};
+
 /* run_table.c */
 struct vgpu_vf_service {
 	uint64_t ns;
+	uint64_t reserved_ns; /* part that its reservation paid for */
 	uint64_t alone_from_ns,
 		alone_ns; /* the last time nobody else had work: ns then, how long */
 	uint64_t wave_instructions;
@@ -160,6 +176,7 @@ struct vgpu_vf {
 	struct vgpu_vf_reset reset;
 	struct vgpu_vf_scrub scrub;
 	struct vgpu_vf_service service;
+	struct vgpu_vf_contract contract;
 	struct vgpu_vf_guard guard;
 	uint64_t timers_ns[VGPU_VF_TIMERS];
 };

@@ -151,8 +151,11 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 
 static uint64_t preempt_timeout_ns(const struct vgpu_pf *pf)
 {
-	uint32_t us = pf->vfs[pf->sw.from].config.preempt_timeout_us;
+	const struct vgpu_vf *vf = &pf->vfs[pf->sw.from];
+	uint32_t us = vf->contract.terms.preempt_timeout_us;
 
+	if (us == 0)
+		us = vf->config.preempt_timeout_us;
 	return (us ? us : PREEMPT_TIMEOUT_DEFAULT_US) * VGPU_NS_PER_US * pf->params.time_scale;
 }
 

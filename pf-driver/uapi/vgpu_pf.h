@@ -149,6 +149,8 @@ struct vgpu_pf_vf {
 	uint8_t uuid[16];
 	char driver_version[VGPU_PF_NAME_BYTES]; /* from VF2PF, sanitised */
 	uint64_t guest_fb_usage_bytes;
+	uint64_t reserved_service_ns; /* part of service_ns that its reservation paid for */
+	uint64_t capped_ns;	      /* had work, but no tokens */
 };
 
 struct vgpu_pf_provision {
@@ -206,16 +208,56 @@ struct vgpu_pf_run_entry {
 	uint32_t quantum_us; /* 100..1000000 */
 };
 
+/*
+ * What one VF gets beside its entries, kept by the executor whether or not its client lives. All
+ * zeroes: nothing; the VF has its entries and no more.
+ *
+ *   reservation  budget_ns of service in every period_ns in which it has that much work, before any
+ *                entry, earliest deadline first; it pre-empts. Of a burst, `ahead` further budgets
+ *                may be taken ahead of time. What it serves is not taken off the VF's entries.
+ *   cap          service in any time t is at most rate_ppm * t / 10^6 + burst_ns (and what the last
+ *                run was overrun by); a VF that has used that up is passed over until it has the
+ *                length of its first entry again
+ *   band         the entries of a band count only while no VF of a lower number has work
+ *   strict       its entries are kept while it has no work: the engine idles
+ *   preempt_timeout_us  to leave the engine, before it is reset
+ */
+#define VGPU_PF_BANDS		   3u
+#define VGPU_PF_CONTRACT_MIN_NS	   100000ull	  /* shortest budget and burst */
+#define VGPU_PF_CONTRACT_MAX_NS	   10000000000ull /* longest period and burst */
+#define VGPU_PF_CONTRACT_MAX_AHEAD 16u
+#define VGPU_PF_RATE_MAX_PPM	   1000000u
+
+enum vgpu_pf_contract_flags {
+	VGPU_PF_CONTRACT_STRICT = 1u << 0,
+};
+
+struct vgpu_pf_contract {
+	uint64_t budget_ns; /* 0: no reservation */
+	uint64_t period_ns;
+	uint64_t burst_ns;
+	uint32_t rate_ppm; /* of the time; 0: no cap */
+	uint32_t ahead;
+	uint32_t band;		     /* 0 is served first; below VGPU_PF_BANDS */
+	uint32_t flags;		     /* enum vgpu_pf_contract_flags */
+	uint32_t preempt_timeout_us; /* 0: as it was provisioned */
+	uint32_t reserved;
+};
+
 struct vgpu_pf_run_table {
 	uint32_t size;
 	uint32_t count;
 	uint64_t generation;
 	uint32_t reserve_count;
 	uint32_t flags; /* enum vgpu_pf_table_flags */
-	/* with VGPU_PF_TABLE_BASED: service_ns of VF index + 1 when the table was planned */
+	/*
+	 * with VGPU_PF_TABLE_BASED: service_ns less reserved_service_ns of VF index + 1 when the
+	 * table was planned
+	 */
 	uint64_t planned_service_ns[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
+	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS]; /* of VF index + 1 */
 };
 
 enum vgpu_pf_table_flags {
@@ -237,7 +279,7 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_RUN = 1,	   /* VF ran duration_ns until time_ns; arg: enum vgpu_hw_run_end */
 	VGPU_PF_EVENT_STATE = 2,   /* arg: new enum vgpu_pf_vf_state; arg2: old */
 	VGPU_PF_EVENT_WAKE = 3,	   /* inactive VFs have work, vf is the first; arg: bit per VF */
-	VGPU_PF_EVENT_IDLE = 4,	   /* VF has no more work; arg: enum vgpu_pf_idle */
+	VGPU_PF_EVENT_IDLE = 4,	   /* VF has no more work it may do; arg: enum vgpu_pf_idle */
 	VGPU_PF_EVENT_OVERRUN = 5, /* duration_ns beyond its quantum */
 	VGPU_PF_EVENT_HANG = 6,	   /* arg: enum vgpu_pf_reason; VF will be reset */
 	VGPU_PF_EVENT_RESET_DONE = 7, /* arg: enum vgpu_pf_reason */
@@ -270,6 +312,7 @@ enum vgpu_pf_policy {
 enum vgpu_pf_idle {
 	VGPU_PF_IDLE_RUNNING = 0, /* from the end of its run on, which is still to be reported */
 	VGPU_PF_IDLE_PARKED = 1,  /* it is off the engine already */
+	VGPU_PF_IDLE_CAPPED = 2,  /* it has work, and no tokens; WAKE comes when it has some */
 };
 
 struct vgpu_pf_event {
@@ -281,7 +324,7 @@ struct vgpu_pf_event {
 	uint64_t arg;
 	uint64_t arg2;
 	uint64_t table_generation;
-	uint64_t reserved;
+	uint64_t reserved_ns; /* RUN: part of duration_ns that its reservation paid for; else 0 */
 };
 
 struct vgpu_pf_event_ring_head {
@@ -349,6 +392,8 @@ VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_request) == 24);
 VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_reply) == 184);
 VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_event) == 64);
 VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_run_entry) == 8);
+VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_contract) == 48);
+VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_run_table) % 8 == 0);
 VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_info) % 8 == 0);
 VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_vf) % 8 == 0);
 

@@ -219,6 +219,25 @@ void fit_control(vgpu_pf_control& request) {
     request.action %= 8;
 }
 
+/// A contract that may be one; `seed` has a bit for each part and for a value just outside.
+vgpu_pf_contract contract_of(std::uint64_t seed) {
+    constexpr std::uint64_t kMs = 1'000'000;
+    vgpu_pf_contract contract{};
+    if ((seed & 1) != 0) {
+        contract.budget_ns = (seed >> 8 & 0x3f) * 100'000;
+        contract.period_ns = (1 + (seed >> 14 & 0x3f)) * kMs;
+        contract.ahead = seed >> 20 & 0x1f;
+    }
+    if ((seed & 2) != 0) {
+        contract.rate_ppm = static_cast<std::uint32_t>((seed >> 25 & 0x1ff) * 2000);
+        contract.burst_ns = contract.budget_ns + (seed >> 34 & 0xff) * 50'000;
+    }
+    contract.band = seed >> 2 & 3;
+    contract.flags = seed >> 4 & 1;
+    contract.preempt_timeout_us = static_cast<std::uint32_t>((seed >> 42 & 0xff) * 400'000);
+    return contract;
+}
+
 void fit_run_table(vgpu_pf_run_table& table) {
     constexpr std::uint32_t kQuantumUs = 1000;
     table.generation %= 8;
@@ -226,6 +245,9 @@ void fit_run_table(vgpu_pf_run_table& table) {
     table.flags %= 4;
     table.reserve[0] = {1, kQuantumUs};
     for (std::uint32_t i = 0; i < table.count; ++i) table.entries[i] = {1 + i % 2, kQuantumUs};
+    // few inputs are long enough to reach the contracts themselves
+    table.contracts[0] = contract_of(table.planned_service_ns[0]);
+    table.contracts[1] = contract_of(table.planned_service_ns[1]);
 }
 
 /// The struct of `op` in its exact size; its second dword, most often a VF, is one that exists.

@@ -49,7 +49,7 @@ class Vf(ctypes.Structure):
                                  'illegal_instructions')] + [
         ('guard_events', U64 * 4), ('guard_level', U32), ('last_error', U32),
         ('uuid', ctypes.c_uint8 * 16), ('driver_version', ctypes.c_char * 64),
-        ('guest_fb_usage_bytes', U64)]
+        ('guest_fb_usage_bytes', U64), ('reserved_service_ns', U64), ('capped_ns', U64)]
 
 
 class Provision(ctypes.Structure):
@@ -71,10 +71,17 @@ class RunEntry(ctypes.Structure):
     _fields_ = [('vf', U32), ('quantum_us', U32)]
 
 
+class Contract(ctypes.Structure):
+    _fields_ = [('budget_ns', U64), ('period_ns', U64), ('burst_ns', U64), ('rate_ppm', U32),
+                ('ahead', U32), ('band', U32), ('flags', U32), ('preempt_timeout_us', U32),
+                ('reserved', U32)]
+
+
 class RunTable(ctypes.Structure):
     _fields_ = [('size', U32), ('count', U32), ('generation', U64), ('reserve_count', U32),
                 ('flags', U32), ('planned_service_ns', U64 * MAX_VFS),
-                ('reserve', RunEntry * MAX_VFS), ('entries', RunEntry * TABLE_ENTRIES)]
+                ('reserve', RunEntry * MAX_VFS), ('entries', RunEntry * TABLE_ENTRIES),
+                ('contracts', Contract * MAX_VFS)]
 
     def plan(self):
         """[(vf, quantum_us)] of the entries."""
@@ -103,7 +110,7 @@ class Lease(ctypes.Structure):
 
 class Event(ctypes.Structure):
     _fields_ = [('seq', U64), ('time_ns', U64), ('type', U32), ('vf', U32), ('duration_ns', U64),
-                ('arg', U64), ('arg2', U64), ('table_generation', U64), ('reserved', U64)]
+                ('arg', U64), ('arg2', U64), ('table_generation', U64), ('reserved_ns', U64)]
 
 
 class Refused(OSError):

@@ -34,6 +34,15 @@ Result<> in_range(std::uint32_t vf, std::string_view name, double value, double 
                                                  name, value, least, most));
 }
 
+/// A percentage as messages name it, rounded so that it still fits: down where less is better, up
+/// where more is.
+double rounded_down(double pct) {
+    return std::floor(pct * 100 - 1e-6) / 100;
+}
+double rounded_up(double pct) {
+    return std::ceil(pct * 100 + 1e-6) / 100;
+}
+
 /// The contract of one party in the scheduler's units; the quantum is shrunk later.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.band = contract.band,
@@ -104,7 +113,7 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
                         parties[i].vf, parties[i].contract.min_pct, period_ms,
                         ms_of(static_cast<double>(engine.switch_ns)),
                         ms_of(static_cast<double>(blocking_ns(engine))), demand * 100, most * 100,
-                        fits > 0 ? fmt::format("min_pct {:.2f} would fit", fits)
+                        fits > 0 ? fmt::format("min_pct {:.2f} would fit", rounded_down(fits))
                                  : fmt::format("a period this short does not fit, whatever its "
                                                "min_pct")));
     }
@@ -131,6 +140,10 @@ public:
     }
 
     [[nodiscard]] double reserved() const { return reserved_; }
+    [[nodiscard]] double budgets_ns() const { return budgets_ns_; }
+    [[nodiscard]] bool is_in_first_band(const VfPolicy& policy) const {
+        return policy.band == first_;
+    }
     [[nodiscard]] double weights() const { return weights_; }
 
     /// A budget is had somewhere before its deadline: at once, then at the end of the last of the
@@ -190,7 +203,7 @@ std::string refusal_of_gap(std::span<const Party> parties, std::span<const VfPol
             "VF {}: the bands before its own may take all of the engine, so "
             "max_gap_ms {:g} wants a reservation; min_pct {:.2f} would do",
             party.vf, gap_ms,
-            100 * static_cast<double>(engine.min_run_ns) / (gap_ms / 2 * kNsPerMs));
+            rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ms / 2 * kNsPerMs)));
     const std::uint32_t weight = weight_that_fits(policies, index, gap_ms * kNsPerMs, engine);
     return fmt::format(
         "VF {} with weight {} of {:g}: even with slices of {:g} ms it may be off "
@@ -254,6 +267,30 @@ Result<> check_unlimited(std::span<const Party> parties) {
     return {};
 }
 
+/// The shortest table gap that is worth planning for.
+constexpr std::int64_t kLeastTableGapNs = 1'000'000;
+
+/// What of max_gap_ms is left for the table; a VF whose reservation keeps its gap needs none of it.
+Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const Gaps& gaps,
+                               std::span<const Party> parties, std::span<const VfPolicy> policies,
+                               const Engine& engine) {
+    const double gap_ns = party.contract.max_gap_ms * kNsPerMs;
+    if (parties.size() == 1 || gaps.by_reservation(policy) <= gap_ns) return kNoGapLimit;
+    if (!gaps.is_in_first_band(policy))
+        return fail(ErrorId::NoSchedule,
+                    refusal_of_gap(parties, policies,
+                                   static_cast<std::size_t>(&policy - policies.data()), engine));
+    const double left_ns = gap_ns * (1 - gaps.reserved()) - gaps.budgets_ns();
+    if (left_ns >= kLeastTableGapNs) return static_cast<std::int64_t>(left_ns);
+    const double fits_ns = (kLeastTableGapNs + gaps.budgets_ns()) / (1 - gaps.reserved());
+    return fail(ErrorId::NoSchedule,
+                fmt::format("VF {}: reservations take {:.1f} % of the engine and up to {:.1f} ms "
+                            "at once, which leaves nothing of max_gap_ms {:g}; max_gap_ms {:.0f} "
+                            "would fit",
+                            party.vf, gaps.reserved() * 100, ms_of(gaps.budgets_ns()),
+                            party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
+}
+
 }  // namespace
 
 Result<> validate(const Party& party) {
@@ -264,10 +301,10 @@ Result<> validate(const Party& party) {
     TRY_VOID(in_range(vf, "max_pct", contract.max_pct, 0.01, 100));
     TRY_VOID(in_range(vf, "burst_ms", contract.burst_ms, 0, 10'000));
     TRY_VOID(in_range(vf, "latency_ms", contract.latency_ms, 0, 10'000));
-    TRY_VOID(in_range(vf, "max_gap_ms", contract.max_gap_ms, 1, 10'000));
+    TRY_VOID(in_range(vf, "max_gap_ms", contract.max_gap_ms, 1, 60'000));
     if (contract.quantum_ms != 0)
         TRY_VOID(in_range(vf, "quantum_ms", contract.quantum_ms, 0.1, 1000));
-    TRY_VOID(in_range(vf, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 10'000));
+    TRY_VOID(in_range(vf, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 100'000));
     if (contract.latency_ms > 0 && contract.min_pct == 0)
         return fail(ErrorId::OutOfRange,
                     fmt::format("VF {}: latency_ms {:g} without min_pct; a latency is bounded for "
@@ -303,6 +340,26 @@ Result<Admission> admit(std::span<const Party> parties, const Engine& engine) {
     for (const VfPolicy& policy : admission.policies)
         admission.worst_gap_ns.push_back(
             parties.size() == 1 ? 0 : static_cast<std::int64_t>(gaps.of(policy)));
+    return admission;
+}
+
+Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine) {
+    std::vector<VfPolicy> policies;
+    for (const Party& party : parties) {
+        TRY_VOID(validate(party));
+        policies.push_back(policy_of(party.contract));
+    }
+    TRY_VOID(check_unlimited(parties));
+    TRY_VOID(admit_reservations(parties, policies, engine));
+    const Gaps gaps(policies, engine);
+    TableAdmission admission{.terms = {},
+                             .reserved = gaps.reserved(),
+                             .budgets_ns = static_cast<std::int64_t>(gaps.budgets_ns())};
+    for (std::size_t i = 0; i < parties.size(); ++i) {
+        TRY(const std::int64_t gap_ns,
+            table_gap(parties[i], policies[i], gaps, parties, policies, engine));
+        admission.terms.push_back({.policy = policies[i], .table_gap_ns = gap_ns});
+    }
     return admission;
 }
 

@@ -29,7 +29,7 @@ struct Contract {
     double burst_ms = 0;              ///< with max_pct: beyond it at once; 0: one quantum
     double latency_ms = 0;            ///< period of min_pct, of which bursts may use five at
                                       ///< once; 0: half of max_gap_ms, one at a time
-    double max_gap_ms = 60;           ///< longest time off the engine with work
+    double max_gap_ms = 60;           ///< longest time off the engine with work and tokens
     double quantum_ms = 6;            ///< longest slice; 0: unlimited, for a VF alone only
     double preempt_timeout_ms = 500;  ///< to leave the engine, before it is reset
     SlotMode mode = SlotMode::WorkConserving;
@@ -53,8 +53,33 @@ struct Admission {
     double reserved_pct = 0;                 ///< switches included
 };
 
+/// What a VF gets beside its entries in a table that the PF core repeats, and how long that table
+/// may leave it out.
+struct TableTerms {
+    VfPolicy policy{};              ///< request_ns as asked for: the planner shortens slices
+    std::int64_t table_gap_ns = 0;  ///< of the table's own time; kNoGapLimit: its reservation
+                                    ///< keeps its gap, or it is alone
+};
+inline constexpr std::int64_t kNoGapLimit = INT64_MAX;
+
+struct TableAdmission {
+    std::vector<TableTerms> terms;  ///< one for each party
+    double reserved = 0;            ///< part of the engine, 0..1, switches included
+    std::int64_t budgets_ns = 0;    ///< that may come at once, switches included
+
+    /// How long `table_ns` of the table's time may last.
+    [[nodiscard]] std::int64_t real_ns(std::int64_t table_ns) const {
+        return static_cast<std::int64_t>(static_cast<double>(table_ns + budgets_ns) /
+                                         (1 - reserved));
+    }
+};
+
 /// OutOfRange with the field, its value and its range, unless each field makes sense by itself.
 Result<> validate(const Party& party);
+
+/// As admit(), for tables: reservations are tested, and gaps as far as weights have no part in
+/// them. What gap a table leaves is its planner's to find out and to refuse.
+Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine);
 
 /// NoSchedule, naming the VF and what would fit, if the contracts cannot all be kept at once.
 Result<Admission> admit(std::span<const Party> parties, const Engine& engine);

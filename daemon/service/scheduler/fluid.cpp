@@ -15,10 +15,11 @@ __int128 virtual_of(std::int64_t ns, std::int64_t weight) {
 
 }  // namespace
 
-void Fluid::join(std::uint32_t vf, std::uint32_t weight) {
+void Fluid::join(std::uint32_t vf, std::uint32_t weight, std::size_t band) {
     const auto [at, is_new] = clients_.try_emplace(vf);
     if (!is_new) return;
     at->second.weight = weight;
+    at->second.band = band;
     enter(at->second, 0);
 }
 
@@ -35,7 +36,7 @@ void Fluid::set_weight(std::uint32_t vf, std::uint32_t weight) {
     Client& client = at->second;
     if (!client.is_awake) {
         client.debt_ns = debt_of(client);
-        client.slept_at = now_;
+        client.slept_at = bands_[client.band].now;
         client.weight = weight;
         return;
     }
@@ -57,20 +58,21 @@ void Fluid::sleep(std::uint32_t vf) {
     Client& client = at->second;
     client.debt_ns = std::max<std::int64_t>(0, -lag_of(client));
     exit(client);
-    client.slept_at = now_;
+    client.slept_at = bands_[client.band].now;
 }
 
 void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
     wake(vf);
+    Band& band = bands_[at->second.band];
     at->second.received += virtual_of(ns, at->second.weight);
-    now_ += virtual_of(ns, awake_weight_);
+    band.now += virtual_of(ns, band.awake_weight);
 }
 
 void Fluid::settle() {
     for (auto& [vf, client] : clients_) {
-        client.received = now_;
+        client.received = bands_[client.band].now;
         client.debt_ns = 0;
     }
 }
@@ -78,6 +80,11 @@ void Fluid::settle() {
 bool Fluid::is_awake(std::uint32_t vf) const {
     const auto at = clients_.find(vf);
     return at != clients_.end() && at->second.is_awake;
+}
+
+std::size_t Fluid::band_of(std::uint32_t vf) const {
+    const auto at = clients_.find(vf);
+    return at == clients_.end() ? 0 : at->second.band;
 }
 
 std::int64_t Fluid::lag_ns(std::uint32_t vf) const {
@@ -88,16 +95,18 @@ std::int64_t Fluid::lag_ns(std::uint32_t vf) const {
 
 double Fluid::ideal_share(std::uint32_t vf) const {
     if (!is_awake(vf)) return 0.0;
-    return static_cast<double>(clients_.at(vf).weight) / static_cast<double>(awake_weight_);
+    const Client& client = clients_.at(vf);
+    return static_cast<double>(client.weight) /
+           static_cast<double>(bands_[client.band].awake_weight);
 }
 
 std::int64_t Fluid::lag_of(const Client& client) const {
-    const __int128 scaled = (now_ - client.received) * client.weight;
+    const __int128 scaled = (bands_[client.band].now - client.received) * client.weight;
     return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
 }
 
 std::int64_t Fluid::debt_of(const Client& client) const {
-    const __int128 paid = (now_ - client.slept_at) * client.weight;
+    const __int128 paid = (bands_[client.band].now - client.slept_at) * client.weight;
     const auto paid_ns =
         static_cast<std::int64_t>(paid / (static_cast<__int128>(1) << kFractionBits));
     return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
@@ -105,18 +114,20 @@ std::int64_t Fluid::debt_of(const Client& client) const {
 
 /// What the newcomer is owed or owes is spread over the others, so that the lags sum to zero again.
 void Fluid::enter(Client& client, std::int64_t lag) {
-    if (awake_weight_ == 0) lag = 0;
-    if (lag != 0) now_ -= virtual_of(lag, awake_weight_);
+    Band& band = bands_[client.band];
+    if (band.awake_weight == 0) lag = 0;
+    if (lag != 0) band.now -= virtual_of(lag, band.awake_weight);
     client.is_awake = true;
-    awake_weight_ += client.weight;
-    client.received = now_ - virtual_of(lag, client.weight);
+    band.awake_weight += client.weight;
+    client.received = band.now - virtual_of(lag, client.weight);
 }
 
 void Fluid::exit(Client& client) {
+    Band& band = bands_[client.band];
     const std::int64_t lag = lag_of(client);
     client.is_awake = false;
-    awake_weight_ -= client.weight;
-    if (awake_weight_ > 0) now_ += virtual_of(lag, awake_weight_);
+    band.awake_weight -= client.weight;
+    if (band.awake_weight > 0) band.now += virtual_of(lag, band.awake_weight);
 }
 
 }  // namespace vgpu::daemon::scheduler

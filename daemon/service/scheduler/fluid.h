@@ -4,12 +4,15 @@
 // from measured service alone. Every nanosecond of service received by one VF is an ideal service
 // split by weight among the VFs that have work; lag = ideal - received, and the lags of the VFs
 // with work always sum to zero. A VF that runs out of work forfeits what it was owed and still owes
-// what it had too much, until fair service elsewhere has paid for it.
+// what it had too much, until fair service elsewhere has paid for it. Priority bands are engines of
+// their own here: what a VF receives is shared by weight within its band.
 //
 // Virtual time is a 128-bit fixed-point number (2^-32 ns per unit of weight). One thread.
 // Called by GpuSchedule with RUN, WAKE, IDLE events and life-cycle changes.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -17,8 +20,10 @@ namespace vgpu::daemon::scheduler {
 
 class Fluid {
 public:
+    static constexpr std::size_t kBands = 3;
+
     /// Enters the competition, awake, with no lag. Does nothing if it is there.
-    void join(std::uint32_t vf, std::uint32_t weight);
+    void join(std::uint32_t vf, std::uint32_t weight, std::size_t band = 0);
     void leave(std::uint32_t vf);
     void set_weight(std::uint32_t vf, std::uint32_t weight);
 
@@ -34,15 +39,23 @@ public:
 
     [[nodiscard]] bool has(std::uint32_t vf) const { return clients_.contains(vf); }
     [[nodiscard]] bool is_awake(std::uint32_t vf) const;
+    /// 0 if it is not there.
+    [[nodiscard]] std::size_t band_of(std::uint32_t vf) const;
     [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
-    /// Part of the engine that `vf` is entitled to now, 0..1; 0 while it sleeps.
+    /// Part of what its band gets that `vf` is entitled to now, 0..1; 0 while it sleeps.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
 
 private:
     using Virtual = __int128;
 
+    struct Band {
+        Virtual now = 0;
+        std::int64_t awake_weight = 0;
+    };
+
     struct Client {
         std::int64_t weight = 0;
+        std::size_t band = 0;
         bool is_awake = true;
         Virtual received = 0;      ///< virtual time up to which it has been served
         std::int64_t debt_ns = 0;  ///< asleep: what it still owes, >= 0
@@ -55,8 +68,7 @@ private:
     void exit(Client& client);
 
     std::map<std::uint32_t, Client> clients_;
-    Virtual now_ = 0;
-    std::int64_t awake_weight_ = 0;
+    std::array<Band, kBands> bands_{};
 };
 
 }  // namespace vgpu::daemon::scheduler

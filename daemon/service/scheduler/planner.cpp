@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -16,6 +17,7 @@ namespace {
 using Wide = __int128;
 
 constexpr std::int64_t kNsPerUs = 1000;
+constexpr std::uint64_t kUsPerMs = 1000;
 constexpr std::uint64_t kSettledEntries = 256;  ///< length aimed at when lags have to be carried
 constexpr std::uint64_t kRepayEntries = 32;     ///< the same when many slices have to be paid back
 /// Parts that are tried for what a VF gives of its part: as much as the gap limit allows.
@@ -307,6 +309,32 @@ std::map<std::uint32_t, std::uint64_t> gaps_of(const Plan& plan) {
     return gaps;
 }
 
+std::uint64_t gap_limit_of(const Claim& claim, const Limits& limits) {
+    return claim.max_gap_us > 0 ? claim.max_gap_us : limits.max_gap_us;
+}
+
+/// The longest gap of a table, of what its VF allows; more than 1: too long.
+double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
+    const auto gaps = gaps_of(plan);
+    double strain = 0;
+    for (const Part& part : parts) {
+        const auto gap = gaps.find(part.claim.vf);
+        if (gap == gaps.end()) continue;
+        strain = std::max(strain, static_cast<double>(gap->second) /
+                                      static_cast<double>(gap_limit_of(part.claim, limits)));
+    }
+    return strain;
+}
+
+/// `table_us` of the table's time as the time that passes.
+double real_us(std::uint64_t table_us, const Limits& limits) {
+    return static_cast<double>(table_us + limits.extra_us) / (1 - limits.taken);
+}
+
+std::uint64_t real_ms(std::uint64_t table_us, const Limits& limits) {
+    return ceil_div(static_cast<std::uint64_t>(real_us(table_us, limits)), kUsPerMs);
+}
+
 bool has_lag(const std::vector<Part>& parts) {
     return std::any_of(parts.begin(), parts.end(),
                        [](const Part& part) { return part.claim.lag_ns != 0; });
@@ -348,12 +376,15 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
 /// Of the orders that keep the gap limit, the one with the smallest lags; if none keeps it, EEVDF.
 Plan best(const std::vector<Part>& parts, const Limits& limits, Way way) {
     Plan chosen = unroll(parts, limits, way);
+    double strain = strain_of(chosen, parts, limits);
     const std::int64_t slice_ns = std::int64_t{chosen.quantum_us} * kNsPerUs;
     for (std::int64_t eighths = kTightestBound; eighths <= kBoundParts; ++eighths) {
         Plan plan = unroll(parts, limits, way, slice_ns * eighths / kBoundParts);
-        if (plan.worst_gap_us > std::max<std::uint64_t>(limits.max_gap_us, chosen.worst_gap_us))
+        const double strain_here = strain_of(plan, parts, limits);
+        if (strain_here > std::max(1.0, strain) || plan.worst_lag_ns >= chosen.worst_lag_ns)
             continue;
-        if (plan.worst_lag_ns < chosen.worst_lag_ns) chosen = std::move(plan);
+        chosen = std::move(plan);
+        strain = strain_here;
     }
     return chosen;
 }
@@ -380,13 +411,14 @@ bool owes_slices(const std::vector<Part>& parts) {
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
     for (const auto& [vf, gap] : gaps_of(plan)) {
-        if (gap <= limits.max_gap_us) continue;
         const auto part =
             std::find_if(parts.begin(), parts.end(),
                          [id = vf](const Part& candidate) { return candidate.claim.vf == id; });
+        const std::uint64_t limit_us = gap_limit_of(part->claim, limits);
+        if (gap <= limit_us) continue;
         const std::uint64_t shorter = std::max<std::uint64_t>(
-            kMinQuantumUs, std::min(part->request_us * limits.max_gap_us / gap,
-                                    part->request_us - part->request_us / 64));
+            kMinQuantumUs,
+            std::min(part->request_us * limit_us / gap, part->request_us - part->request_us / 64));
         did = did || shorter < part->request_us;
         part->request_us = shorter;
     }
@@ -399,21 +431,28 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
     parts = without_lags(std::move(parts));
     std::uint64_t cap = 0;
     for (const Part& part : parts) cap = std::max(cap, part.request_us);
-    std::uint64_t best_gap = UINT64_MAX;
+    double best_strain = HUGE_VAL;
     for (; cap >= kMinQuantumUs; cap /= 2) {
         std::vector<Part> attempt = parts;
         for (Part& part : attempt) part.request_us = std::min(part.request_us, cap);
         for (int round = 0; round < kShrinkRounds; ++round) {
             const Plan plan = unroll(attempt, limits, {Lags::Carry});
-            best_gap = std::min(best_gap, plan.worst_gap_us);
-            if (plan.worst_gap_us <= limits.max_gap_us) return attempt;
+            const double strain = strain_of(plan, attempt, limits);
+            if (strain <= 1) return attempt;
+            best_strain = std::min(best_strain, strain);
             if (!shrink(attempt, plan, limits)) break;
         }
     }
-    return fail(ErrorId::NoSchedule,
-                fmt::format("with these weights a VF would be off the engine for {:.1f} ms; "
-                            "max_gap_ms is {:.1f}",
-                            static_cast<double>(best_gap) / 1000.0, limits.max_gap_us / 1000.0));
+    std::uint64_t least_us = UINT64_MAX;
+    for (const Part& part : parts) least_us = std::min(least_us, gap_limit_of(part.claim, limits));
+    return fail(
+        ErrorId::NoSchedule,
+        fmt::format("with these weights a VF would be off the engine for {:.1f} ms; "
+                    "max_gap_ms is {:.1f}",
+                    real_us(static_cast<std::uint64_t>(best_strain * static_cast<double>(least_us)),
+                            limits) /
+                        1000.0,
+                    real_us(least_us, limits) / 1000.0));
 }
 
 /// Refuses a weight so small that the shortest slice would come too rarely, and names what works.
@@ -423,15 +462,17 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     for (const Part& part : parts) {
         const std::uint64_t weight = part.claim.weight;
         const std::uint64_t gap_us = kMinQuantumUs * (sum - weight) / weight;
-        if (gap_us <= limits.max_gap_us) continue;
-        const std::uint64_t fits = ceil_div(kMinQuantumUs * (sum - weight), limits.max_gap_us);
+        const std::uint64_t limit_us = gap_limit_of(part.claim, limits);
+        if (gap_us <= limit_us) continue;
+        const std::uint64_t fits = ceil_div(kMinQuantumUs * (sum - weight), limit_us);
         return fail(
             ErrorId::NoSchedule,
             fmt::format("VF {} with weight {} of {} would be off the engine for {} ms even "
                         "with slices of {} us; max_gap_ms is {}: weight {} or max_gap_ms {} "
                         "would fit",
-                        part.claim.vf, weight, sum, ceil_div(gap_us, 1000), kMinQuantumUs,
-                        limits.max_gap_us / 1000, fits, ceil_div(gap_us, 1000)));
+                        part.claim.vf, weight, sum, real_ms(gap_us, limits), kMinQuantumUs,
+                        std::llround(real_us(limit_us, limits) / kUsPerMs), fits,
+                        real_ms(gap_us, limits)));
     }
     return {};
 }
@@ -451,9 +492,7 @@ Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
     TRY_VOID(admit(parts, limits));
     TRY(std::vector<Part> fitting, fit_gap(parts, limits));
     for (std::size_t i = 0; i < parts.size(); ++i) fitting[i].claim.lag_ns = claims[i].lag_ns;
-    const auto keeps_gap = [&limits](const Plan& plan) {
-        return plan.worst_gap_us <= limits.max_gap_us;
-    };
+    const auto keeps_gap = [&](const Plan& plan) { return strain_of(plan, fitting, limits) <= 1; };
     Plan settled = best(without_lags(fitting), limits, {Lags::Carry});
     if (!owes_slices(fitting)) {
         Plan fair = best(fitting, limits, {Lags::Carry});

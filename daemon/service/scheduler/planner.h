@@ -36,15 +36,23 @@ struct Claim {
     std::uint32_t vf = 0;
     std::uint32_t weight = kDefaultWeight;
     std::uint32_t quantum_us = kDefaultQuantumUs;  ///< longest slice it wants
-    std::int64_t lag_ns = 0;   ///< > 0: it is owed; of all claims about 0 in sum
-    bool is_asleep = false;    ///< no work lately: spread evenly over the order of the others
-    bool may_wake = false;     ///< no work now: gets a place in the reserve
-    std::int64_t debt_ns = 0;  ///< with may_wake: what it still owes, off its place there
+    std::int64_t lag_ns = 0;       ///< > 0: it is owed; of all claims about 0 in sum
+    bool is_asleep = false;        ///< no work lately: spread evenly over the order of the others
+    bool may_wake = false;         ///< no work now: gets a place in the reserve
+    std::int64_t debt_ns = 0;      ///< with may_wake: what it still owes, off its place there
+    std::uint32_t max_gap_us = 0;  ///< of its own; 0: that of Limits
 };
+
+/// max_gap_us of a VF that may be left out for as long as it takes.
+inline constexpr std::uint32_t kAnyGap = UINT32_MAX;
 
 struct Limits {
     std::uint32_t max_gap_us = kDefaultMaxGapMs * 1000;  ///< longest time off the engine
     std::uint32_t max_entries = 1024;
+    /// What is not the table's: so much may come between two of its slices, and so much of all
+    /// time is taken. Messages speak of the time that passes, not of the table's.
+    std::uint32_t extra_us = 0;
+    double taken = 0;  ///< 0..1
 };
 
 struct Entry {

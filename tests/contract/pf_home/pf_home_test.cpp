@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <memory>
 
 #include "tests/contract/pf_home/pf_home.h"
 
@@ -165,6 +167,53 @@ TEST_P(PfHomeContract, TheRunTableIsGenerationChecked) {
     ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, back), 0);
     EXPECT_EQ(back.generation, 1u);
     EXPECT_EQ(back.entries[1].quantum_us, 3000u);
+}
+
+TEST_P(PfHomeContract, TheRunTableCarriesContracts) {
+    vgpu_pf_run_table table{};
+    table.generation = 1;
+    table.count = 2;
+    table.entries[0] = {1, 2000};
+    table.entries[1] = {2, 3000};
+    table.contracts[0].budget_ns = 1'000'000;
+    table.contracts[0].period_ns = 10'000'000;
+    table.contracts[0].ahead = 4;
+    table.contracts[1].rate_ppm = 250'000;
+    table.contracts[1].burst_ns = 5'000'000;
+    table.contracts[1].band = 1;
+    table.contracts[1].flags = VGPU_PF_CONTRACT_STRICT;
+    ASSERT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), 0) << client->message();
+    vgpu_pf_run_table back{};
+    ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, back), 0);
+    EXPECT_EQ(std::memcmp(back.contracts, table.contracts, sizeof(back.contracts)), 0);
+    table.generation = 2;
+    table.contracts[0].budget_ns = 11'000'000;
+    EXPECT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), -EINVAL);
+    EXPECT_THAT(client->message(), HasSubstr("VF1 has a budget of 11000000 ns"));
+    ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, back), 0);
+    EXPECT_EQ(back.generation, 1u) << "a table that is refused changes nothing";
+}
+
+TEST_P(PfHomeContract, AClientThatKnowsNoContractsSetsTablesWithoutThem) {
+    struct Before {
+        std::uint8_t bytes[offsetof(vgpu_pf_run_table, contracts)];
+    };
+    auto table = std::make_unique<vgpu_pf_run_table>();
+    table->generation = 1;
+    table->count = 1;
+    table->entries[0] = {1, 2000};
+    table->contracts[0].rate_ppm = 250'000;
+    table->contracts[0].burst_ns = 5'000'000;
+    ASSERT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, *table), 0) << client->message();
+    table->generation = 2;
+    table->size = sizeof(Before);
+    auto before = std::make_unique<Before>();
+    std::memcpy(before.get(), table.get(), sizeof(Before));
+    ASSERT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, *before), 0) << client->message();
+    auto back = std::make_unique<vgpu_pf_run_table>();
+    ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, *back), 0);
+    EXPECT_EQ(back->generation, 2u);
+    EXPECT_EQ(back->contracts[0].rate_ppm, 0u);
 }
 
 TEST_P(PfHomeContract, TheLeaseHasOneHolderAndGoesWithItsClient) {
@@ -357,6 +406,8 @@ TEST_P(PfHomeContract, VfsInServiceSurviveTheDeathOfTheCore) {
     table.generation = 1;
     table.count = 1;
     table.entries[0] = {1, 2345};
+    table.contracts[0].rate_ppm = 345'000;
+    table.contracts[0].burst_ns = 3'450'000;
     ASSERT_EQ(client->request(VGPU_PF_OP_SET_RUN_TABLE, table), 0) << client->message();
     const std::uint64_t boot = get_info().boot_id;
     home->restart();
@@ -373,6 +424,8 @@ TEST_P(PfHomeContract, VfsInServiceSurviveTheDeathOfTheCore) {
     ASSERT_EQ(client->request(VGPU_PF_OP_GET_RUN_TABLE, back), 0);
     EXPECT_EQ(back.generation, 1u);
     EXPECT_EQ(back.entries[0].quantum_us, 2345u);
+    EXPECT_EQ(back.contracts[0].rate_ppm, 345'000u);
+    EXPECT_EQ(back.contracts[0].burst_ns, 3'450'000u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Homes, PfHomeContract, testing::ValuesIn(PfHome::kinds()),

@@ -162,7 +162,8 @@ void PfClient::control(std::uint32_t vf, vgpu_pf_control_action action) {
     checked(VGPU_PF_OP_CONTROL, bytes_of(ask), "CONTROL");
 }
 
-void PfClient::set_run_table(const std::vector<vgpu_pf_run_entry>& entries, std::uint32_t flags) {
+void PfClient::set_run_table(const std::vector<vgpu_pf_run_entry>& entries, std::uint32_t flags,
+                             const std::map<std::uint32_t, vgpu_pf_contract>& contracts) {
     const auto table = std::make_unique<vgpu_pf_run_table>();
     table->size = sizeof *table;
     table->count = static_cast<std::uint32_t>(entries.size());
@@ -170,6 +171,7 @@ void PfClient::set_run_table(const std::vector<vgpu_pf_run_entry>& entries, std:
     table->flags = flags;
     if (entries.size() > VGPU_PF_TABLE_ENTRIES) throw VfError("run table: too many entries");
     std::ranges::copy(entries, table->entries);
+    for (const auto& [vf, contract] : contracts) table->contracts[vf - 1] = contract;
     checked(VGPU_PF_OP_SET_RUN_TABLE, bytes_of(*table), "SET_RUN_TABLE");
 }
 

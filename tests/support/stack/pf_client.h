@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,7 +63,8 @@ public:
     [[nodiscard]] bool is_zero(std::uint32_t vf);
     void control(std::uint32_t vf, vgpu_pf_control_action action);
     /// Takes effect as the generation after the one in force.
-    void set_run_table(const std::vector<vgpu_pf_run_entry>& entries, std::uint32_t flags = 0);
+    void set_run_table(const std::vector<vgpu_pf_run_entry>& entries, std::uint32_t flags = 0,
+                       const std::map<std::uint32_t, vgpu_pf_contract>& contracts = {});
     [[nodiscard]] EventReader events();
     /// Waits until the VF is in `state`.
     void wait_state(std::uint32_t vf, vgpu_pf_vf_state state,

@@ -815,9 +815,16 @@ int Rig::set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
     return send_table(entries, {}, VGPU_PF_TABLE_BASED, planned_service_ns);
 }
 
+int Rig::set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
+                       const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
+                       const std::vector<vgpu_pf_run_entry>& reserve) {
+    return send_table(entries, reserve, 0, {}, contracts);
+}
+
 int Rig::send_table(const std::vector<vgpu_pf_run_entry>& entries,
                     const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
-                    const std::vector<std::uint64_t>& planned_service_ns) {
+                    const std::vector<std::uint64_t>& planned_service_ns,
+                    const std::map<std::uint32_t, vgpu_pf_contract>& contracts) {
     auto table = std::make_unique<vgpu_pf_run_table>();
     request(VGPU_PF_OP_GET_RUN_TABLE, *table);
     const std::uint64_t generation = table->generation + 1;
@@ -830,6 +837,7 @@ int Rig::send_table(const std::vector<vgpu_pf_run_entry>& entries,
     table->reserve_count = static_cast<std::uint32_t>(reserve.size());
     std::ranges::copy(reserve, table->reserve);
     std::ranges::copy(planned_service_ns, table->planned_service_ns);
+    for (const auto& [vf, contract] : contracts) table->contracts[vf - 1] = contract;
     return request(VGPU_PF_OP_SET_RUN_TABLE, *table);
 }
 

@@ -234,6 +234,10 @@ public:
                   const std::vector<vgpu_pf_run_entry>& reserve = {}, std::uint32_t flags = 0);
     int set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
                         const std::vector<std::uint64_t>& planned_service_ns);
+    /// With contracts by VF number.
+    int set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
+                      const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
+                      const std::vector<vgpu_pf_run_entry>& reserve = {});
     [[nodiscard]] vgpu_pf_vf get_vf(std::uint32_t vf);
     [[nodiscard]] vgpu_pf_info get_info();
     /// The guest's driver loads: full access, and back; READY afterwards.
@@ -248,7 +252,8 @@ private:
     int await(std::uint64_t token);
     int send_table(const std::vector<vgpu_pf_run_entry>& entries,
                    const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
-                   const std::vector<std::uint64_t>& planned_service_ns);
+                   const std::vector<std::uint64_t>& planned_service_ns,
+                   const std::map<std::uint32_t, vgpu_pf_contract>& contracts = {});
     void start_core();
 
     std::function<void(vgpu_pf_params&)> adjust_;

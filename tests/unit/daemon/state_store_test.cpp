@@ -328,9 +328,38 @@ TEST(StateStore, TheDocumentOfVersion1IsReadAndReplacedByTheFirstChange) {
         ASSERT_TRUE(*found == old || *found == changed) << kills;
         if (was_killed) continue;
         EXPECT_EQ(*found, changed);
-        EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 2"));
+        EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 3"));
         break;
     }
+}
+
+TEST(StateStore, AStateOfVersion2IsReadWithItsJournalAndReplacedByTheFirstChange) {
+    FakeState state;
+    {
+        StateStore store(state);
+        store.load();
+        ASSERT_TRUE(store.commit("gpu0", some_record()));
+        GpuRecord next = some_record();
+        next.max_gap_ms = 77;
+        ASSERT_TRUE(store.commit("gpu0", next));
+    }
+    const std::size_t at = state.checkpoint->find("\"version\": 3");
+    ASSERT_NE(at, std::string::npos);
+    state.checkpoint->replace(at, 12, "\"version\": 2");
+    StateStore store(state);
+    store.load();
+    ASSERT_FALSE(store.is_read_only()) << store.message();
+    EXPECT_EQ(store.gpu("gpu0").max_gap_ms, 77u) << "from the journal";
+    GpuRecord with_contract = store.gpu("gpu0");
+    ASSERT_FALSE(with_contract.vfs.empty());
+    with_contract.vfs.begin()->second.qos.min_pct = 12.5;
+    with_contract.vfs.begin()->second.qos.band = scheduler::Band::Low;
+    ASSERT_TRUE(store.commit("gpu0", with_contract));
+    EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 3"))
+        << "a vgpud that knows no contracts must not read on as if there were none";
+    const auto found = reload(state);
+    ASSERT_TRUE(found) << found.error().cause;
+    EXPECT_EQ(found->gpus.at("gpu0"), with_contract);
 }
 
 TEST(StateStore, DocumentCutAnywhereIsReadOnly) {
@@ -362,9 +391,9 @@ TEST(StateStore, EveryFlippedBitIsFoundOrHarmless) {
 
 TEST(StateStore, NewerVersionIsRefusedClearly) {
     std::string document = encode_records({});
-    const std::size_t at = document.find("\"version\": 2");
+    const std::size_t at = document.find("\"version\": 3");
     ASSERT_NE(at, std::string::npos);
-    document.replace(at, 12, "\"version\": 3");
+    document.replace(at, 12, "\"version\": 4");
     FakeState state;
     state.document = document;
     StateStore store(state);
@@ -373,8 +402,8 @@ TEST(StateStore, NewerVersionIsRefusedClearly) {
     EXPECT_EQ(store.problem()->id, ErrorId::StateNewer);
     EXPECT_EQ(
         store.message(),
-        "the state file memory cannot be trusted: it has version 3; this vgpud knows versions "
-        "1 to 2");
+        "the state file memory cannot be trusted: it has version 4; this vgpud knows versions "
+        "1 to 3");
 }
 
 TEST(StateStore, ATornChangeIsDroppedAndSaidAndTheNextOneBeginsACheckpoint) {

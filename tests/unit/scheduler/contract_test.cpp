@@ -129,6 +129,32 @@ TEST(Contract, UnitsBecomeThoseOfTheScheduler) {
     EXPECT_NEAR(admission->reserved_pct, 2 * (4.0 + 0.2) / 40 * 100, 1e-9);
 }
 
+TEST(Contract, ForATableTheWeightsKeepTheGapOfWhatReservationsLeave) {
+    auto parties = equal(3, {.max_gap_ms = 60});
+    parties[2].contract.min_pct = 10;
+    parties[2].contract.latency_ms = 20;
+    const auto admission = admit_for_table(parties, {});
+    ASSERT_TRUE(admission) << admission.error().cause;
+    const double reserved = (2.0 + 0.2) / 20, budgets_ms = 5 * (2.0 + 0.2);
+    EXPECT_NEAR(admission->reserved, reserved, 1e-9);
+    EXPECT_NEAR(static_cast<double>(admission->terms[0].table_gap_ns),
+                (60 * (1 - reserved) - budgets_ms) * 1e6, 10);
+    EXPECT_EQ(admission->terms[2].table_gap_ns, kNoGapLimit) << "its reservation keeps it";
+    EXPECT_EQ(admission->terms[0].policy.request_ns, 6'000'000) << "the planner shortens slices";
+}
+
+TEST(Contract, ForATableReservationsThatLeaveNoGapAreRefusedAndTheGapItNamesFits) {
+    auto parties = equal(2, {.max_gap_ms = 20});
+    parties[1].contract = {.min_pct = 80, .latency_ms = 50};
+    const auto refused = admit_for_table(parties, {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::NoSchedule);
+    const std::string cause = refused.error().cause;
+    EXPECT_THAT(cause, HasSubstr("VF 1: reservations take"));
+    parties[0].contract.max_gap_ms = std::stod(cause.substr(cause.rfind("max_gap_ms ") + 11));
+    EXPECT_TRUE(admit_for_table(parties, {})) << cause;
+}
+
 TEST(Contract, NothingIsAdmittedToNobody) {
     const auto admission = admit({}, {});
     ASSERT_TRUE(admission);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// QosOptions: a VF's service contract on the command line of 'create' and 'set', and as text. The
+// numbers are those of schemas/vf_qos.def; what they promise is in docs/scheduling.md.
+#pragma once
+
+#include "cli/service.h"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+namespace vgpu::cli {
+
+class QosOptions {
+public:
+    /// Adds --min-pct and so on.
+    void describe(CLI::App& command);
+    /// What was given, under the names the service takes; whole numbers without a fraction.
+    void put(Options& options) const;
+
+private:
+#define QOS_NUMBER(name, least, most, standard, property, help) std::optional<double> name##_;
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    std::optional<std::string> mode_, band_;
+};
+
+/// "20 % every 10 ms", "none"
+std::string reservation_text(const Properties& vf);
+/// "50 %, 6 ms at once", "none"
+std::string cap_text(const Properties& vf);
+/// Whole percents: "20-50", ">20", "<50", with H or L for a band and S for strict behind; "-": a
+/// weight and no more.
+std::string short_qos_text(const Properties& vf);
+
+}  // namespace vgpu::cli

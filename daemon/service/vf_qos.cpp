@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/vf_qos.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace vgpu::daemon {
+
+namespace {
+
+template <typename Enum> struct Word {
+    std::string_view name;
+    Enum value;
+};
+
+constexpr std::array kModes{Word{"work-conserving", scheduler::SlotMode::WorkConserving},
+                            Word{"strict", scheduler::SlotMode::Strict}};
+constexpr std::array kBandWords{Word{"high", scheduler::Band::High},
+                                Word{"normal", scheduler::Band::Normal},
+                                Word{"low", scheduler::Band::Low}};
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> value_of(const std::array<Word<Enum>, N>& words, std::string_view name) {
+    for (const Word<Enum>& word : words)
+        if (word.name == name) return word.value;
+    return {};
+}
+
+template <typename Enum, std::size_t N>
+std::string_view name_among(const std::array<Word<Enum>, N>& words, Enum value) {
+    for (const Word<Enum>& word : words)
+        if (word.value == value) return word.name;
+    return "unknown";
+}
+
+/// "high, normal or low"
+template <typename Enum, std::size_t N>
+std::string list_of(const std::array<Word<Enum>, N>& words) {
+    std::string list{words.front().name};
+    for (std::size_t i = 1; i < N; ++i)
+        list += fmt::format("{}{}", i + 1 == N ? " or " : ", ", words[i].name);
+    return list;
+}
+
+template <typename Enum, std::size_t N>
+Result<std::optional<Enum>> word_option(const OptionReader& options, const std::string& name,
+                                        const std::array<Word<Enum>, N>& words) {
+    TRY(const auto text, options.text(name));
+    if (!text) return std::optional<Enum>{};
+    const auto value = value_of(words, *text);
+    if (value) return value;
+    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is '{}', not {}", name,
+                                                 text->substr(0, 40), list_of(words)));
+}
+
+template <typename Enum, std::size_t N>
+void read_word(JsonSection& section, const std::string& key, const std::array<Word<Enum>, N>& words,
+               Enum& to) {
+    std::string text;
+    section.text(key, text);
+    if (text.empty()) return;
+    const auto value = value_of(words, text);
+    if (value)
+        to = *value;
+    else
+        section.complain(key, fmt::format("wants {}", list_of(words)));
+}
+
+template <typename Enum, std::size_t N>
+Enum word_of(const nlohmann::json& json, const char* key, const std::array<Word<Enum>, N>& words,
+             Enum standard) {
+    if (!json.contains(key)) return standard;
+    const auto value = value_of(words, json.at(key).get<std::string>());
+    if (!value) throw std::runtime_error(fmt::format("a {} is unknown", key));
+    return *value;
+}
+
+constexpr double kUsPerMs = 1000;
+
+}  // namespace
+
+void apply(const QosChange& change, VfQos& qos) {
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    qos.name = change.name.value_or(qos.name);
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    qos.mode = change.mode.value_or(qos.mode);
+    qos.band = change.band.value_or(qos.band);
+}
+
+QosChange change_to(const VfQos& qos) {
+    QosChange change;
+#define QOS_NUMBER(name, least, most, standard, property, help) change.name = qos.name;
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    change.mode = qos.mode;
+    change.band = qos.band;
+    return change;
+}
+
+std::string_view name_of(scheduler::SlotMode mode) {
+    return name_among(kModes, mode);
+}
+
+std::string_view name_of(scheduler::Band band) {
+    return name_among(kBandWords, band);
+}
+
+std::vector<std::string_view> qos_names() {
+    std::vector<std::string_view> names;
+#define QOS_NUMBER(name, least, most, standard, property, help) names.emplace_back(#name);
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    names.emplace_back("mode");
+    names.emplace_back("band");
+    return names;
+}
+
+Result<QosChange> read_qos(const OptionReader& options) {
+    QosChange change;
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    TRY(change.name, options.real(#name, least, most));
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    TRY(change.mode, word_option(options, "mode", kModes));
+    TRY(change.band, word_option(options, "band", kBandWords));
+    return change;
+}
+
+void read_qos(JsonSection& section, VfQos& qos) {
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    section.real(#name, least, most, qos.name);
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    read_word(section, "mode", kModes, qos.mode);
+    read_word(section, "band", kBandWords, qos.band);
+}
+
+nlohmann::ordered_json qos_json(const VfQos& qos) {
+    const VfQos standard_qos;
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    if (qos.name != standard_qos.name) json[#name] = qos.name;
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    if (qos.mode != standard_qos.mode) json["mode"] = name_of(qos.mode);
+    if (qos.band != standard_qos.band) json["band"] = name_of(qos.band);
+    return json;
+}
+
+nlohmann::ordered_json whole_qos_json(const VfQos& qos) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+#define QOS_NUMBER(name, least, most, standard, property, help) json[#name] = qos.name;
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    json["mode"] = name_of(qos.mode);
+    json["band"] = name_of(qos.band);
+    return json;
+}
+
+VfQos qos_of(const nlohmann::json& json) {
+    VfQos qos;
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    qos.name = json.value(#name, qos.name);
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    qos.mode = word_of(json, "mode", kModes, qos.mode);
+    qos.band = word_of(json, "band", kBandWords, qos.band);
+    return qos;
+}
+
+scheduler::Contract contract_of(const VfQos& qos, std::uint32_t weight, std::uint32_t quantum_us,
+                                std::uint32_t gpu_max_gap_ms) {
+    scheduler::Contract contract{.weight = weight,
+                                 .band = qos.band,
+                                 .min_pct = qos.min_pct,
+                                 .max_pct = qos.max_pct,
+                                 .burst_ms = qos.burst_ms,
+                                 .latency_ms = qos.latency_ms,
+                                 .max_gap_ms = qos.max_gap_ms,
+                                 .quantum_ms = quantum_us / kUsPerMs,
+                                 .mode = qos.mode};
+    if (contract.max_gap_ms == 0) contract.max_gap_ms = gpu_max_gap_ms;
+    if (qos.preempt_timeout_ms > 0) contract.preempt_timeout_ms = qos.preempt_timeout_ms;
+    return contract;
+}
+
+}  // namespace vgpu::daemon
