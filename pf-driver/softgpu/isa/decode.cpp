@@ -16,7 +16,7 @@ using std::uint32_t;
 using std::uint8_t;
 
 constexpr std::size_t kCodes = 1024;
-constexpr std::size_t kEncodings = 16;
+constexpr std::size_t kEncodings = static_cast<std::size_t>(Encoding::Mtbuf) + 1;
 
 /// Opcode number to operation, for every encoding. The 64-bit encoding holds the shorter ones, too.
 struct OpTables {
@@ -63,16 +63,16 @@ bool is_half(Type type) {
 
 uint8_t width(Type type) {
     if (type == Type::none) return 0;
+    if (type == Type::u128) return 4;
     return is_64(type) ? 2 : 1;
 }
 
 /// Operations that round to nearest whatever MODE says.
 bool always_nearest(Op op) {
-    static constexpr std::array kOps{Op::v_rndne_f16,          Op::v_rndne_f32,
-                                     Op::v_rndne_f64,          Op::v_cvt_pk_u8_f32,
-                                     Op::v_cvt_norm_i16_f16,   Op::v_cvt_norm_u16_f16,
-                                     Op::v_cvt_pknorm_i16_f16, Op::v_cvt_pknorm_u16_f16,
-                                     Op::v_cvt_pknorm_i16_f32, Op::v_cvt_pknorm_u16_f32};
+    static constexpr std::array kOps{
+        Op::v_rndne_f16,          Op::v_rndne_f32,          Op::v_rndne_f64,
+        Op::v_cvt_norm_i16_f16,   Op::v_cvt_norm_u16_f16,   Op::v_cvt_pknorm_i16_f16,
+        Op::v_cvt_pknorm_u16_f16, Op::v_cvt_pknorm_i16_f32, Op::v_cvt_pknorm_u16_f32};
     return std::ranges::find(kOps, op) != kOps.end();
 }
 
@@ -107,6 +107,8 @@ private:
     void ds();
     void flat();
     void mubuf();
+    void mtbuf();
+    void buffer(const OpInfo& row);
 
     template <void (Decoder::*Part)()> static void call(Decoder& decoder) { (decoder.*Part)(); }
     bool start(Encoding encoding, uint32_t code);
@@ -159,8 +161,14 @@ Operand Decoder::vgpr(uint32_t first, uint32_t count) {
     return {OperandKind::Vgpr, static_cast<uint8_t>(count), false, false, place};
 }
 
+/// Pairs of scalar registers begin at even places, longer groups at multiples of four.
+uint32_t aligned(uint32_t first, uint32_t count) {
+    return first & ~(count > 2 ? 3u : (count == 2 ? 1u : 0u));
+}
+
 /// Groups of scalar registers do not run over the end of the file. EXEC is the last pair.
 Operand Decoder::scalar(uint32_t first, uint32_t count) {
+    first = aligned(first, count);
     if (first + count > enc::kScalars) illegal();
     return {OperandKind::Scalar, static_cast<uint8_t>(count), false, false, first};
 }
@@ -172,6 +180,7 @@ void Decoder::vector_result(uint32_t first, uint32_t count) {
 }
 
 void Decoder::scalar_result(uint32_t first, uint32_t count) {
+    first = aligned(first, count);
     if (first + count > enc::kScalars) illegal();
     out_.dst = static_cast<uint8_t>(first);
 }
@@ -182,6 +191,7 @@ Operand Decoder::literal(Type type) {
         return {};
     }
     Operand operand{OperandKind::Constant, 0, false, false, w1_};
+    operand.is_literal = true;
     if (type == Type::f64) operand.kind = OperandKind::ConstantHigh;
     if (type == Type::i64) operand.kind = OperandKind::ConstantSigned;
     return operand;
@@ -202,12 +212,15 @@ Operand Decoder::inline_constant(uint32_t code, Type type) {
 Operand Decoder::source(uint32_t code, Type type) {
     if (type == Type::none) return {};
     if (code >= enc::kFirstVgpr) return vgpr(code - enc::kFirstVgpr, width(type));
+    if (type == Type::u128) illegal();  // only in vector registers
     if (code < enc::kScalars) return scalar(code, width(type));
     if (code == enc::kLiteral) return literal(type);
     const bool is_number =
         code <= enc::kLastNegative || (code >= enc::kFirstFloat && code <= enc::kInverseTwoPi);
     if (is_number) return inline_constant(code, type);
     if (!enc::is_special(code)) illegal();
+    const bool is_vector = info(out_.op).encoding >= Encoding::Vop2;
+    if (code == enc::kLdsDirect && !is_vector) illegal();
     return {OperandKind::Special, 0, false, false, code};
 }
 
@@ -237,7 +250,8 @@ void Decoder::sopc() {
 void Decoder::sopk() {
     if (!start(Encoding::Sopk, field(w0_, enc::kSopkOp))) return;
     out_.imm = static_cast<std::int16_t>(field(w0_, enc::kSimm16));
-    scalar_result(field(w0_, enc::kSdst), out_.op == Op::s_call_b64 ? 2 : 1);
+    const bool is_pair = out_.op == Op::s_call_b64 || out_.op == Op::s_cbranch_i_fork;
+    scalar_result(field(w0_, enc::kSdst), is_pair ? 2 : 1);
     if (out_.op == Op::s_setreg_imm32_b32) out_.src[0] = literal(Type::u32);
 }
 
@@ -302,7 +316,8 @@ void Decoder::sdwa(const OpInfo& row) {
     }
     if (row.encoding == Encoding::Vopc) {
         const bool named = field(w1_, enc::kSdwaHasSdst) != 0;
-        out_.sdst = static_cast<uint8_t>(named ? field(w1_, enc::kSdwaSdst) : enc::kVcc);
+        out_.sdst =
+            static_cast<uint8_t>(aligned(named ? field(w1_, enc::kSdwaSdst) : enc::kVcc, 2));
         return;
     }
     const uint32_t to = field(w1_, enc::kSdwaDstSel);
@@ -401,7 +416,7 @@ void Decoder::vop3() {
     if (row.dst == Type::sgpr)
         scalar_result(vdst, 1);
     else if (row.dst == Type::mask)
-        out_.sdst = static_cast<uint8_t>(vdst);
+        out_.sdst = static_cast<uint8_t>(aligned(vdst, 2));
     else
         vector_result(vdst, width(row.dst));
     out_.src[0] = source(field(w1_, enc::kVop3Src0), row.src[0]);
@@ -415,7 +430,7 @@ void Decoder::vop3() {
         out_.src[i].negate = bit(negate, i);
         out_.src[i].absolute = bit(absolute, i);
     }
-    if (has_sdst) out_.sdst = static_cast<uint8_t>(field(w0_, enc::kVop3Sdst));
+    if (has_sdst) out_.sdst = static_cast<uint8_t>(aligned(field(w0_, enc::kVop3Sdst), 2));
     if (out_.sdst + 2u > enc::kScalars) illegal();
     if (!has_sdst) op_select(row, field(w0_, enc::kVop3OpSel));
 }
@@ -483,7 +498,24 @@ void Decoder::mubuf() {
     if (!second_word() || !start(Encoding::Mubuf, field(w0_, enc::kMubufOp))) return;
     const OpInfo& row = info(out_.op);
     if (row.trait == Trait::Constant) return;  // cache control: no operands
-    if (field(w0_, enc::kMubufLds) != 0 || field(w1_, enc::kMubufTfe) != 0) illegal();
+    out_.to_lds = field(w0_, enc::kMubufLds) != 0;
+    const bool is_load = row.result_regs != 0 && row.data_regs == 0;
+    const bool has_lds_form = out_.op == Op::buffer_store_lds_dword ||
+                              (is_load && row.result_regs == 1 && row.trait == Trait::Plain);
+    if (out_.to_lds && !has_lds_form) illegal();
+    if (out_.op == Op::buffer_store_lds_dword && !out_.to_lds) illegal();
+    buffer(row);
+}
+
+void Decoder::mtbuf() {
+    if (!second_word() || !start(Encoding::Mtbuf, field(w0_, enc::kMtbufOp))) return;
+    out_.format = static_cast<uint8_t>(field(w0_, enc::kMtbufFormat));
+    buffer(info(out_.op));
+}
+
+/// What MUBUF and MTBUF have in common.
+void Decoder::buffer(const OpInfo& row) {
+    if (field(w1_, enc::kMubufTfe) != 0) illegal();
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kMubufOffset));
     out_.offset_enable = field(w0_, enc::kMubufOffen) != 0;
     out_.index_enable = field(w0_, enc::kMubufIdxen) != 0;
@@ -497,7 +529,8 @@ void Decoder::mubuf() {
     if (soffset == enc::kLiteral) illegal();
     out_.src[3] = source(soffset, Type::u32);
     const bool is_atomic = row.trait == Trait::OldResult;
-    vector_result(data, is_atomic && !out_.returns ? 0 : row.result_regs);
+    const bool has_result = !out_.to_lds && (!is_atomic || out_.returns);
+    vector_result(data, has_result ? row.result_regs : 0);
     out_.keep_high = row.trait == Trait::KeepsHigh;
 }
 
@@ -506,13 +539,16 @@ bool is_branch(Op op) {
     switch (row.encoding) {
         case Encoding::Sopp:
             return enc::ends_block_sopp(op);
+        case Encoding::Sop2:
+            return op == Op::s_cbranch_g_fork || op == Op::s_rfe_restore_b64;
         case Encoding::Sop1:
             return op == Op::s_setpc_b64 || op == Op::s_swappc_b64 || op == Op::s_rfe_b64 ||
-                   op == Op::s_set_gpr_idx_idx;
+                   op == Op::s_set_gpr_idx_idx || op == Op::s_cbranch_join;
         case Encoding::Sopk:
-            return op == Op::s_setreg_b32 || op == Op::s_setreg_imm32_b32 || op == Op::s_call_b64;
+            return op == Op::s_setreg_b32 || op == Op::s_setreg_imm32_b32 || op == Op::s_call_b64 ||
+                   op == Op::s_cbranch_i_fork;
         case Encoding::Sopc:
-            return op == Op::s_set_gpr_idx_on;
+            return op == Op::s_set_gpr_idx_on || op == Op::s_setvskip;
         default:
             return false;
     }
@@ -539,7 +575,7 @@ Instruction Decoder::run() {
             Part part;
         };
         // The first that fits: longer prefixes come first.
-        static constexpr std::array<Prefix, 14> kPrefixes{{
+        static constexpr std::array<Prefix, 15> kPrefixes{{
             {enc::kVop1Mask, enc::kVop1, &call<&Decoder::vop1>},
             {enc::kVopcMask, enc::kVopc, &call<&Decoder::vopc>},
             {enc::kVop2Mask, enc::kVop2, &call<&Decoder::vop2>},
@@ -553,6 +589,7 @@ Instruction Decoder::run() {
             {enc::kDsMask, enc::kDs, &call<&Decoder::ds>},
             {enc::kFlatMask, enc::kFlat, &call<&Decoder::flat>},
             {enc::kMubufMask, enc::kMubuf, &call<&Decoder::mubuf>},
+            {enc::kMtbufMask, enc::kMtbuf, &call<&Decoder::mtbuf>},
             {0, 0, &call<&Decoder::illegal>},
         }};
         for (const Prefix& prefix : kPrefixes) {

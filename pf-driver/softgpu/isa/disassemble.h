@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Instructions as text, for error messages, traces and tests. Close to the assembler's syntax:
-// mnemonic, result, sources with their modifiers, offset. It is not meant to be assembled again.
+// Instructions as text, for error messages, traces and tests: the syntax of LLVM's disassembler,
+// with which the tests compare it, but hardware registers, messages, counters and swizzle patterns
+// stay numbers.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace vgpu::softgpu::isa {
 
-/// "v_add_f32 v3, -v1, s4"; for words that are no instruction "illegal 0xbfff0000 0x00000000".
+/// "v_add_f32_e32 v3, s4, v1"; for words that are no instruction "illegal 0xbfff0000 0x00000000".
 [[nodiscard]] std::string disassemble(const Instruction& instruction);
 
 }  // namespace vgpu::softgpu::isa

@@ -32,6 +32,7 @@ inline constexpr std::uint32_t kVop3Mask = 0xfc000000, kVop3 = 0xd0000000;
 inline constexpr std::uint32_t kDsMask = 0xfc000000, kDs = 0xd8000000;
 inline constexpr std::uint32_t kFlatMask = 0xfc000000, kFlat = 0xdc000000;
 inline constexpr std::uint32_t kMubufMask = 0xfc000000, kMubuf = 0xe0000000;
+inline constexpr std::uint32_t kMtbufMask = 0xfc000000, kMtbuf = 0xe8000000;
 
 // scalar
 inline constexpr Field kSop2Op{23, 7}, kSop1Op{8, 8}, kSopcOp{16, 7}, kSoppOp{16, 7},
@@ -56,11 +57,15 @@ inline constexpr Field kDppControl{8, 9}, kDppBound{19, 1}, kDppMods{20, 4}, kDp
 inline constexpr Field kDsOp{17, 8}, kDsOffsets{0, 16}, kDsGds{16, 1}, kDsAddress{0, 8},
     kDsData0{8, 8}, kDsData1{16, 8}, kDsVdst{24, 8};
 inline constexpr Field kFlatOp{18, 7}, kFlatOffset{0, 13}, kFlatLds{13, 1}, kFlatSegment{14, 2},
-    kFlatGlc{16, 1}, kFlatAddress{0, 8}, kFlatData{8, 8}, kFlatSaddr{16, 7}, kFlatVdst{24, 8};
+    kFlatGlc{16, 1}, kFlatSlc{17, 1}, kFlatAddress{0, 8}, kFlatData{8, 8}, kFlatSaddr{16, 7},
+    kFlatVdst{24, 8};
 inline constexpr std::uint32_t kFlatUnsignedMask = 0xfff, kNoSaddr = 0x7f;
 inline constexpr Field kMubufOp{18, 7}, kMubufOffset{0, 12}, kMubufOffen{12, 1}, kMubufIdxen{13, 1},
-    kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8}, kMubufSrsrc{16, 5},
-    kMubufTfe{23, 1}, kMubufSoffset{24, 8};
+    kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufSlc{17, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8},
+    kMubufSrsrc{16, 5}, kMubufTfe{23, 1}, kMubufSoffset{24, 8};
+inline constexpr Field kMtbufOp{15, 4}, kMtbufFormat{19, 7}, kMtbufSlc{22, 1};
+/// A format is a data format and above it a number format, as in words of descriptors.
+inline constexpr Field kDataFormat{0, 4}, kNumberFormat{4, 3};
 
 // operand numbers
 inline constexpr std::uint32_t kScalars = 128, kVgprs = 256, kFirstVgpr = 256, kVcc = 106;
@@ -69,10 +74,11 @@ inline constexpr std::uint32_t kSharedBase = 235, kSharedLimit = 236, kPrivateBa
                                kPrivateLimit = 238;
 inline constexpr std::uint32_t kFirstFloat = 240, kInverseTwoPi = 248;
 inline constexpr std::uint32_t kSdwa = 249, kDpp = 250, kVccZero = 251, kExecZero = 252, kScc = 253,
-                               kLiteral = 255;
+                               kLdsDirect = 254, kLiteral = 255;
 
 constexpr bool is_special(std::uint32_t code) {
-    return (code >= kSharedBase && code <= kPrivateLimit) || (code >= kVccZero && code <= kScc);
+    return (code >= kSharedBase && code <= kPrivateLimit) ||
+           (code >= kVccZero && code <= kLdsDirect);
 }
 
 /// 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi)

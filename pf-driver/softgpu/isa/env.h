@@ -31,11 +31,13 @@ using f64 = double;
 
 /// MODE register fields.
 namespace mode {
+/// SKIP_VECTOR is the documents' VSKIP; the fork stack pointer above it is their CSP.
 inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
                      kDenormDoubleShift = 6, kFloatBits = 0xff, kFloatDefault = 0xf0,
                      kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27,
+                     kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
                      kExceptionShift = 12, kException = 0x7fu << kExceptionShift;
-}
+}  // namespace mode
 
 /// TRAPSTS register fields.
 namespace trapsts {
@@ -98,6 +100,7 @@ using HandlerTable = std::array<Handler, kOpCount + 1>;
 
 /// The handlers of each unit are written into `table`; several units make up a variant.
 void fill_scalar(HandlerTable& table);
+void fill_format(HandlerTable& table);
 namespace baseline {
 void fill_vector(HandlerTable& table);
 void fill_compare(HandlerTable& table);

@@ -35,7 +35,8 @@ private:
 enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
 bool is_usual(const WaveState& wave, const Block& block) {
-    constexpr u32 bits = mode::kFloatBits | mode::kException | mode::kGprIndex;
+    constexpr u32 bits = mode::kFloatBits | mode::kException | mode::kGprIndex |
+                         mode::kHalfOverflow | mode::kSkipVector;
     return (wave.mode & bits) == mode::kFloatDefault && block.vgprs_needed <= wave.vgpr_count;
 }
 
@@ -224,6 +225,7 @@ RunResult Runner::run() {
 HandlerTable make_table(Variant which) {
     HandlerTable table{};
     fill_scalar(table);
+    fill_format(table);
     if (which == Variant::Avx2) {
         avx2::fill_vector(table);
         avx2::fill_compare(table);

@@ -99,6 +99,11 @@ VGPU_INLINE f32 log2_of(f32 a) {
     return std::log2(a);
 }
 
+/// What v_exp_f32 gives: results that would be denormal are 0, whatever MODE says.
+VGPU_INLINE f32 exp2_approximate(f32 a) {
+    return a < -126.0f ? 0.0f : exp2_of(a);
+}
+
 /// Sine of `a` turns.
 VGPU_INLINE f32 sin_turns(f32 a) {
     const f64 turns = f64{a} - __builtin_floor(f64{a});
@@ -107,6 +112,18 @@ VGPU_INLINE f32 sin_turns(f32 a) {
 VGPU_INLINE f32 cos_turns(f32 a) {
     const f64 turns = f64{a} - __builtin_floor(f64{a});
     return static_cast<f32>(std::cos(turns * 6.283185307179586476925));
+}
+
+/// v_sin_f32 and v_cos_f32 know 256 turns in both directions; beyond, they give the value at 0.
+VGPU_INLINE bool is_beyond_turns(f32 a) {
+    constexpr f32 turns = 256.0f;
+    return absolute(a) > turns && absolute(a) <= std::numeric_limits<f32>::max();
+}
+VGPU_INLINE f32 sin_in_domain(f32 a) {
+    return is_beyond_turns(a) ? 0.0f : sin_turns(a);
+}
+VGPU_INLINE f32 cos_in_domain(f32 a) {
+    return is_beyond_turns(a) ? 1.0f : cos_turns(a);
 }
 
 template <class T> VGPU_INLINE T fraction(T a) {
@@ -120,6 +137,38 @@ template <class T> VGPU_INLINE T mul_legacy(T a, T b) {
 /// The unfused single-precision multiply-add never sees denormals.
 VGPU_INLINE f32 mad_flushed(f32 a, f32 b, f32 c) {
     return flushed(flushed(flushed(a) * flushed(b)) + flushed(c));
+}
+
+VGPU_INLINE f32 mad_legacy_flushed(f32 a, f32 b, f32 c) {
+    return flushed(flushed(mul_legacy(flushed(a), flushed(b))) + flushed(c));
+}
+/// A signalling NaN becomes a quiet one.
+VGPU_INLINE f32 without_signal(f32 a) {
+    return a != a ? quieted(a) : a;
+}
+
+// Cube maps: the axis of the greatest magnitude, z before y before x, names the face.
+VGPU_INLINE u32 cube_axis(f32 x, f32 y, f32 z) {
+    if (absolute(z) >= absolute(x) && absolute(z) >= absolute(y)) return 2;
+    return absolute(y) >= absolute(x) ? 1 : 0;
+}
+VGPU_INLINE f32 cube_major(f32 x, f32 y, f32 z) {
+    const u32 axis = cube_axis(x, y, z);
+    return axis == 2 ? z : (axis == 1 ? y : x);
+}
+VGPU_INLINE f32 cube_face(f32 x, f32 y, f32 z) {
+    const f32 first = static_cast<f32>(2 * cube_axis(x, y, z));
+    return cube_major(x, y, z) < 0.0f ? first + 1.0f : first;
+}
+VGPU_INLINE f32 cube_s(f32 x, f32 y, f32 z) {
+    const u32 axis = cube_axis(x, y, z);
+    if (axis == 2) return z < 0.0f ? -x : x;
+    if (axis == 1) return x;
+    return x < 0.0f ? z : -z;
+}
+VGPU_INLINE f32 cube_t(f32 x, f32 y, f32 z) {
+    if (cube_axis(x, y, z) != 1) return -y;
+    return y < 0.0f ? -z : z;
 }
 
 /// Minimum with the GPU's rules: -0 < +0, a number beats a NaN, IEEE mode quiets signalling NaNs.
@@ -290,7 +339,8 @@ template <class T> VGPU_INLINE f16 overflowed_half(T too_big, u16 sign) {
     return {static_cast<u16>(sign | (infinite ? 0x7c00 : 0x7bff))};
 }
 
-/// Rounds to a multiple of the half-precision quantum by adding and taking away a big number.
+/// Rounds to a multiple of the half-precision quantum by adding and taking away a big number of the
+/// same sign, so that every rounding mode goes its way.
 template <class T> VGPU_INLINE f16 round_to_half(T a) {
     using F = FloatTraits<T>;
     using B = typename F::Bits;
@@ -306,7 +356,7 @@ template <class T> VGPU_INLINE f16 round_to_half(T a) {
     const int least = F::kBias - 14;
     const int shift = (exponent < least ? least : exponent) + F::kMantissa - 10;
     const T big =
-        from_bits<T>((static_cast<B>(shift) << F::kMantissa) | (B{1} << (F::kMantissa - 1)));
+        from_bits<T>(sign | (static_cast<B>(shift) << F::kMantissa) | (B{1} << (F::kMantissa - 1)));
     const T rounded = (a + big) - big;
     const T magnitude = absolute(rounded);
     if (magnitude >= T{65536}) return overflowed_half(rounded, sign16);
@@ -335,8 +385,13 @@ VGPU_INLINE f16 to_f16_toward_zero(f32 a) {
 VGPU_INLINE f16 fma_of(f16 a, f16 b, f16 c) {
     return round_to_half(__builtin_fma(f64{to_f32(a)}, f64{to_f32(b)}, f64{to_f32(c)}));
 }
+VGPU_INLINE f16 flushed(f16 a) {
+    return (a.bits & 0x7c00) == 0 ? f16{static_cast<u16>(a.bits & 0x8000)} : a;
+}
+/// The unfused half-precision multiply-add never sees denormals.
 VGPU_INLINE f16 mad_of(f16 a, f16 b, f16 c) {
-    return to_f16(to_f32(to_f16(to_f32(a) * to_f32(b))) + to_f32(c));
+    const f16 product = flushed(to_f16(to_f32(flushed(a)) * to_f32(flushed(b))));
+    return flushed(to_f16(to_f32(product) + to_f32(flushed(c))));
 }
 VGPU_INLINE bool operator<(f16 a, f16 b) {
     return to_f32(a) < to_f32(b);

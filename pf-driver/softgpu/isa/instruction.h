@@ -35,6 +35,7 @@ enum class Type : std::uint8_t {
     u64,
     i64,
     f64,
+    u128,        ///< four registers
     mask,        ///< one bit per lane in a scalar pair
     sgpr,        ///< a scalar register as result of a vector operation
     lane_index,  ///< a scalar that selects a lane
@@ -64,6 +65,7 @@ struct Operand {
     bool negate = false;
     bool absolute = false;
     std::uint32_t value = 0;
+    bool is_literal = false;  ///< a constant that stood behind the instruction
 };
 
 /// Ways to reach the operation itself.
@@ -126,9 +128,11 @@ struct Instruction {
     std::uint8_t op_sel = 0;
     std::uint8_t op_sel_hi = 0;
     std::uint8_t negate_hi = 0;
-    // MUBUF
+    // MUBUF, MTBUF
     bool offset_enable = false;
     bool index_enable = false;
+    bool to_lds = false;      ///< the result goes to LDS instead of registers
+    std::uint8_t format = 0;  ///< of MTBUF: data format, number format above it (enc::kFormatBits)
 
     std::array<std::uint32_t, 2> words{};
 };
@@ -151,6 +155,7 @@ enum class Encoding : std::uint8_t {
     Global,
     Scratch,
     Mubuf,
+    Mtbuf,
 };
 
 enum class Trait : std::uint8_t {
@@ -160,7 +165,8 @@ enum class Trait : std::uint8_t {
     Constant,   ///< source 2 is the constant that follows
     WritesExec,
     KeepsHigh,
-    ReadsVcc,  ///< reads VCC besides its sources
+    Packed,    ///< 16-bit components, two in a register
+    ReadsVcc,  ///< reads VCC besides its sources; SMEM: through a buffer descriptor
 };
 
 struct OpInfo {

@@ -27,10 +27,12 @@ struct f16 {
 VGPU_INLINE u32 field_u32(u32 value, u32 first, u32 count) {
     return static_cast<u32>((u64{value} >> first) & ((u64{1} << (count > 32 ? 32 : count)) - 1));
 }
+/// A field that ends above the top bit is filled with copies of that.
 VGPU_INLINE i32 field_i32(u32 value, u32 first, u32 count) {
     if (count == 0) return 0;
     const u32 shift = count >= 32 ? 0 : 32 - count;
-    return static_cast<i32>(field_u32(value, first, count) << shift) >> shift;
+    const u32 moved = static_cast<u32>(static_cast<i32>(value) >> first);
+    return static_cast<i32>(moved << shift) >> shift;
 }
 VGPU_INLINE u64 field_u64(u64 value, u32 first, u32 count) {
     return (value >> first) & (count >= 64 ? ~u64{0} : (u64{1} << count) - 1);
@@ -38,7 +40,8 @@ VGPU_INLINE u64 field_u64(u64 value, u32 first, u32 count) {
 VGPU_INLINE i64 field_i64(u64 value, u32 first, u32 count) {
     if (count == 0) return 0;
     const u32 shift = count >= 64 ? 0 : 64 - count;
-    return static_cast<i64>(field_u64(value, first, count) << shift) >> shift;
+    const u64 moved = static_cast<u64>(static_cast<i64>(value) >> first);
+    return static_cast<i64>(moved << shift) >> shift;
 }
 VGPU_INLINE u32 absdiff(i32 a, i32 b) {
     return a > b ? static_cast<u32>(a) - static_cast<u32>(b)
@@ -207,6 +210,13 @@ VGPU_INLINE bool mad_i64_carry(i32 a, i32 b, u64 c) {
     const bool sign_a = product < 0;
     const bool sign_c = static_cast<i64>(c) < 0;
     return (sign_a != sign_c) != carry;
+}
+VGPU_INLINE u64 mad_i64_saturated(i32 a, i32 b, u64 c) {
+    const i64 product = i64{a} * b;
+    i64 sum = 0;
+    if (!__builtin_add_overflow(product, static_cast<i64>(c), &sum)) return static_cast<u64>(sum);
+    return static_cast<u64>(product < 0 ? std::numeric_limits<i64>::min()
+                                        : std::numeric_limits<i64>::max());
 }
 VGPU_INLINE u64 conditional_exchange(u64 d, u64 a) {
     const u32 low = static_cast<u32>(a), high = static_cast<u32>(a >> 32);

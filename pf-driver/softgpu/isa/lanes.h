@@ -278,6 +278,7 @@ template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];
     Row carries;
+    const bool clamp = i.clamp;
     const Rows a = fetch<typename M::A>(env, i.src[0], t[0], t[1]);
     const Rows b = fetch<typename M::B>(env, i.src[1], t[2], t[3]);
     const Rows c = fetch<typename M::C>(env, i.src[2], t[4], t[5]);
@@ -290,8 +291,9 @@ template <class M> Outcome carry_op(Env& env, const Instruction& i) {
         const auto y = lane_of<typename M::B>(b, l);
         const auto z = lane_of<typename M::C>(c, l);
         const D value = result_of<D>(M::value(x, y, z));
-        carries.lane[l] = M::carry(x, y, z, value) ? ~0u : 0u;
-        put_lane<D>(low, high, l, value);
+        const bool carry = M::carry(x, y, z, value);
+        carries.lane[l] = carry ? ~0u : 0u;
+        put_lane<D>(low, high, l, clamp ? M::clamped(x, y, z, value, carry) : value);
     }
     const u64 mask_bits = pack(carries.lane) & env.exec();
     r.commit(env, i);

@@ -82,6 +82,8 @@ struct BufferDescriptor {
     u32 index_stride;
     bool swizzles;
     bool adds_lane;
+    u32 format;  ///< data format and number format (enc::kDataFormat)
+    u32 select;  ///< DST_SEL_X to W, three bits each
 
     BufferDescriptor(const Env& env, u32 first) {
         const u32* w = env.s + first;
@@ -91,6 +93,12 @@ struct BufferDescriptor {
         records = w[2];
         index_stride = 8u << ((w[3] >> 21) & 3);
         adds_lane = ((w[3] >> 23) & 1) != 0;
+        format = (w[3] >> 15) & 0xf;
+        format |= ((w[3] >> 12) & 7) << enc::kNumberFormat.first;
+        select = w[3] & 0xfff;
+        if (!adds_lane) return;
+        constexpr unsigned stride_bits = 14;  // the data format's place holds more of the stride
+        stride |= ((w[3] >> 15) & 0xf) << stride_bits;
     }
     /// Place of byte `offset` of record `index`, without the base.
     [[nodiscard]] u64 place(u64 index, u64 offset) const {
@@ -100,6 +108,51 @@ struct BufferDescriptor {
                index % index_stride * kScratchCell + offset % kScratchCell;
     }
 };
+
+/// Addresses of all lanes, and whether they are in LDS (which only flat addressing finds out).
+struct Addresses {
+    alignas(64) u64 at[kLanes];
+    u64 in_lds = 0;      ///< lanes whose `at` is an offset into LDS
+    u64 in_scratch = 0;  ///< lanes whose `at` is an offset into the wave's flat scratch
+    u64 dropped = 0;     ///< lanes outside their buffer: loads give 0, stores do nothing
+};
+
+/// Addresses of dword `part` of every lane. Lanes out of the buffer's range are dropped:
+/// NUM_RECORDS counts records where the instruction gives an index into a buffer with a stride,
+/// else bytes.
+[[maybe_unused]] void buffer_addresses(const Env& env, const Instruction& i, u32 part, u32 size,
+                                       Addresses& out) {
+    const BufferDescriptor buffer(env, i.src[2].value);
+    const u32 soffset = env.scalar32(i.src[3]);
+    const u32* offsets = env.v[i.src[0].value + (i.index_enable ? 1 : 0)].lane.data();
+    const u32* indices = env.v[i.src[0].value].lane.data();
+    const bool is_raw = buffer.stride == 0 || !i.index_enable;
+    out.dropped = 0;
+    for (unsigned l = 0; l < kLanes; ++l) {
+        const u64 index = (i.index_enable ? u64{indices[l]} : 0) + (buffer.adds_lane ? l : 0);
+        const u64 offset =
+            u64{i.offset_enable ? offsets[l] : 0} + static_cast<u32>(i.imm) + part * 4;
+        const u64 place = buffer.place(index, offset);
+        const bool outside =
+            is_raw ? place + soffset + size > buffer.records : index >= buffer.records;
+        out.dropped |= u64{outside} << l;
+        out.at[l] = buffer.base + soffset + place;
+    }
+}
+
+/// Place in LDS of a lane's dword, for transfers between LDS and buffers: M0 names the first
+/// lane's.
+[[maybe_unused]] u64 lds_of_lane(const Env& env, const Instruction& i, u32 lane) {
+    return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
+}
+
+[[maybe_unused]] Outcome row_to_lds(Env& env, const Instruction& i, const Row& row) {
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        write_lds(env, lds_of_lane(env, i, lane), &row.lane[lane], 4);
+    }
+    return Outcome::Next;
+}
 
 // ---- rows
 

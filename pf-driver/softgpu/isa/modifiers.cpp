@@ -13,7 +13,7 @@ namespace vgpu::softgpu::isa {
 namespace {
 
 /// Places of the scratch rows behind the kernel's registers.
-enum ScratchRow : u32 { kRow0, kRow1, kRow2, kRowResult };
+enum ScratchRow : u32 { kRow0, kRow1, kRow2 };
 
 VgprRow& scratch_row(Env& env, u32 which) {
     return env.v[env.vgprs + which];
@@ -111,24 +111,215 @@ bool is_enabled(const Instruction& i, u32 lane) {
     return row && ((i.bank_mask >> (lane % 16 / 4)) & 1) != 0;
 }
 
+// ---- numbers that MODE does not let through
+
+bool is_vector_alu(const OpInfo& row) {
+    return row.encoding >= Encoding::Vop2 && row.encoding <= Encoding::Vop3p;
+}
+
+/// Operations that take and give denormals whatever MODE says: they move bits, look at them, or
+/// convert between formats of which only one has a mode (Vega ISA manual, V_CVT_F16_F32).
+bool keeps_denormals(Op op) {
+    switch (op) {
+        case Op::v_cndmask_b32:
+        case Op::v_cmp_class_f16:
+        case Op::v_cmp_class_f32:
+        case Op::v_cmp_class_f64:
+        case Op::v_cmpx_class_f16:
+        case Op::v_cmpx_class_f32:
+        case Op::v_cmpx_class_f64:
+        case Op::v_cvt_f16_f32:
+        case Op::v_cvt_f32_f16:
+        case Op::v_cvt_pkrtz_f16_f32:
+        case Op::v_pack_b32_f16:
+            return true;
+        default:
+            return false;
+    }
+}
+
+/// Operations whose infinite result is right: a division by zero, or that of the whole division.
+bool divides(Op op) {
+    return op == Op::v_rcp_f16 || op == Op::v_rsq_f16 || op == Op::v_log_f16 ||
+           op == Op::v_div_fixup_f16 || op == Op::v_div_fixup_legacy_f16;
+}
+
+bool is_float(Type type) {
+    return type == Type::f16 || type == Type::f32 || type == Type::f64;
+}
+
+enum class Direction : u8 { In, Out };
+
+/// Whether MODE makes denormals of a type zero.
+bool flushes(u32 wave_mode, Type type, Direction direction) {
+    if (!is_float(type)) return false;
+    const u32 shift = type == Type::f32 ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
+    return ((wave_mode >> (shift + (direction == Direction::Out ? 1 : 0))) & 1) == 0;
+}
+
+constexpr u32 kHalfSign = 0x8000, kHalfExponent = 0x7c00, kHalfLargest = 0x7bff;
+constexpr u32 kSingleSign = 0x80000000, kSingleExponent = 0x7f800000;
+constexpr u32 kDoubleHighExponent = 0x7ff00000;
+
+u32 flushed_half(u32 half) {
+    return (half & kHalfExponent) == 0 ? half & kHalfSign : half;
+}
+u32 flushed_halves(u32 word) {
+    return flushed_half(word & 0xffff) | (flushed_half(word >> 16) << 16);
+}
+u32 flushed_single(u32 word) {
+    return (word & kSingleExponent) == 0 ? word & kSingleSign : word;
+}
+
+/// Makes denormals in the lanes of `lanes` zero; `high` is the second word of f64.
+void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
+    for (u32 l = 0; l < kLanes; ++l) {
+        if (((lanes >> l) & 1) == 0) continue;
+        if (type == Type::f16) low.lane[l] = flushed_halves(low.lane[l]);
+        if (type == Type::f32) low.lane[l] = flushed_single(low.lane[l]);
+        if (type != Type::f64 || (high->lane[l] & kDoubleHighExponent) != 0) continue;
+        low.lane[l] = 0;
+        high->lane[l] &= kSingleSign;
+    }
+}
+
+/// Replaces a source by rows that may be changed: `row` and, for f64, the one behind it.
+void make_own(Env& env, Operand& operand, Type type, u32 row) {
+    const bool is_own = operand.kind == OperandKind::Vgpr && operand.value >= env.vgprs;
+    if (is_own) return;
+    VgprRow& low = scratch_row(env, row);
+    VgprRow& high = scratch_row(env, row + 1);
+    const bool wide = type == Type::f64;
+    if (operand.kind == OperandKind::Vgpr) {
+        low = env.v[operand.value];
+        if (wide) high = env.v[operand.value + 1];
+    } else {
+        low.lane.fill(wide ? static_cast<u32>(env.scalar64(operand)) : env.scalar32(operand));
+        if (wide) high.lane.fill(static_cast<u32>(env.scalar64(operand) >> 32));
+    }
+    operand.kind = OperandKind::Vgpr;
+    operand.value = env.vgprs + row;
+}
+
+/// Multiply-adds of mixed precision: each source is f32 or a half, the row says f32.
+bool is_mixed(const OpInfo& row) {
+    return row.encoding == Encoding::Vop3p && row.src[0] == Type::f32;
+}
+
+void flush_sources(Env& env, Instruction& i) {
+    const OpInfo& row = info(i.op);
+    if (is_mixed(row)) return;  // never sees denormals
+    for (u32 k = 0; k < row.src.size(); ++k) {
+        if (!flushes(env.wave.mode, row.src[k], Direction::In)) continue;
+        make_own(env, i.src[k], row.src[k], 2 * k);
+        flush_row(row.src[k], ~u64{0}, env.v[i.src[k].value], &env.v[i.src[k].value + 1]);
+    }
+}
+
+bool is_infinite_half(u32 word, bool high) {
+    return ((high ? word >> 16 : word) & 0x7fff) == kHalfExponent;
+}
+bool is_infinite_single(u32 word) {
+    return (word & ~kSingleSign) == kSingleExponent;
+}
+
+/// Lanes in which a source of the low, or high, half of a result is infinite.
+struct InfiniteSources {
+    u64 low = 0;
+    u64 high = 0;
+};
+
+InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
+    const OpInfo& row = info(i.op);
+    const bool is_packed = row.encoding == Encoding::Vop3p && !is_mixed(row);
+    InfiniteSources out;
+    for (u32 k = 0; k < row.src.size(); ++k) {
+        if (!is_float(row.src[k])) continue;
+        const bool low_half = ((i.op_sel >> k) & 1) != 0;
+        const bool second = ((i.op_sel_hi >> k) & 1) != 0;
+        const bool is_half = row.src[k] == Type::f16 || (is_mixed(row) && second);
+        for (u32 l = 0; l < kLanes; ++l) {
+            const u32 word = word_at(env, i.src[k], l);
+            const bool low = is_half ? is_infinite_half(word, low_half) : is_infinite_single(word);
+            const bool high = is_packed ? is_infinite_half(word, second) : low;
+            out.low |= u64{low} << l;
+            out.high |= u64{high} << l;
+        }
+    }
+    return out;
+}
+
+/// MODE.FP16_OVFL: what only became too big is the largest number, not infinity.
+u32 bounded_half(u32 half, bool may_be_infinite) {
+    const bool infinite = (half & ~kHalfSign) == kHalfExponent;
+    return infinite && !may_be_infinite ? (half & kHalfSign) | kHalfLargest : half;
+}
+
+void bound_halves(VgprRow& result, u64 exec, const InfiniteSources& sources) {
+    for (u32 l = 0; l < kLanes; ++l) {
+        if (((exec >> l) & 1) == 0) continue;
+        const u32 low = bounded_half(result.lane[l] & 0xffff, ((sources.low >> l) & 1) != 0);
+        const u32 high = bounded_half(result.lane[l] >> 16, ((sources.high >> l) & 1) != 0);
+        result.lane[l] = low | (high << 16);
+    }
+}
+
+/// What the halves of a result are: packed operations and conversions say u32 in their rows.
+Type result_type(Op op) {
+    const OpInfo& row = info(op);
+    const bool is_packed = row.encoding == Encoding::Vop3p && row.src[0] == Type::f16;
+    const bool is_half = is_packed || op == Op::v_mad_mixlo_f16 || op == Op::v_mad_mixhi_f16;
+    return is_half ? Type::f16 : row.dst;
+}
+
+/// Bits of the result's register that an operation leaves as they were.
+u32 kept_bits(const Instruction& i) {
+    constexpr u32 high = 0xffff0000;
+    if (i.op == Op::v_mad_mixhi_f16) return ~high;
+    return i.keep_high || i.op == Op::v_mad_mixlo_f16 ? high : 0;
+}
+
+/// The operation itself, on numbers that MODE lets through, with a result that it lets through.
+Outcome run_operation(Env& env, const Instruction& instruction) {
+    const u32 wave_mode = env.wave.mode;
+    constexpr u32 float_bits = mode::kFloatBits | mode::kHalfOverflow;
+    if ((wave_mode & float_bits) == mode::kFloatDefault || !is_vector_alu(info(instruction.op)))
+        return instruction.inner(env, instruction);
+    Instruction i = instruction;
+    const Type type = result_type(i.op);
+    const bool keeps = keeps_denormals(i.op);
+    if (!keeps) flush_sources(env, i);
+    const bool bounds =
+        (wave_mode & mode::kHalfOverflow) != 0 && type == Type::f16 && !divides(i.op);
+    const InfiniteSources infinite = bounds ? infinite_sources(env, i) : InfiniteSources{};
+    const u64 exec = env.exec();
+    const VgprRow before = i.dst_regs != 0 ? env.v[i.dst] : VgprRow{};
+    const Outcome outcome = i.inner(env, i);
+    if (i.dst_regs == 0) return outcome;
+    VgprRow& result = env.v[i.dst];
+    if (bounds) bound_halves(result, exec, infinite);
+    if (!keeps && flushes(wave_mode, type, Direction::Out))
+        flush_row(type, exec, result, i.dst_regs > 1 ? &env.v[i.dst + 1] : nullptr);
+    const u32 kept = kept_bits(i);
+    for (u32 l = 0; l < kLanes && kept != 0; ++l)
+        result.lane[l] = (result.lane[l] & ~kept) | (before.lane[l] & kept);
+    return outcome;
+}
+
 // ---- unusual circumstances
 
-constexpr u32 kMxcsrDefault = 0x1f80, kMxcsrFlush = 1u << 15, kMxcsrDenormalsAreZero = 1u << 6;
+constexpr u32 kMxcsrDefault = 0x1f80, kMxcsrFlush = 1u << 15;
 constexpr unsigned kMxcsrRounding = 13;
 /// MODE counts nearest, up, down, zero; the host nearest, down, up, zero.
 constexpr std::array<u32, 4> kHostRounding{0, 2, 1, 3};
 
-u32 host_float_mode(u32 wave_mode, FloatClass which) {
+u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
     if (which == FloatClass::None) return kMxcsrDefault;
     const bool single = which == FloatClass::Single;
     const u32 round = wave_mode >> (single ? mode::kRoundSingleShift : mode::kRoundDoubleShift);
-    const u32 denorm = wave_mode >> (single ? mode::kDenormSingleShift : mode::kDenormDoubleShift);
-    return kMxcsrDefault | (kHostRounding[round & 3] << kMxcsrRounding) |
-           ((denorm & 1) != 0 ? 0 : kMxcsrDenormalsAreZero) | ((denorm & 2) != 0 ? 0 : kMxcsrFlush);
-}
-
-bool is_vector_alu(Encoding encoding) {
-    return encoding >= Encoding::Vop2 && encoding <= Encoding::Vop3p;
+    const bool flush =
+        !keeps_denormals(op) && flushes(wave_mode, single ? Type::f32 : Type::f64, Direction::Out);
+    return kMxcsrDefault | (kHostRounding[round & 3] << kMxcsrRounding) | (flush ? kMxcsrFlush : 0);
 }
 
 /// Adds M0's index to the registers that its mode bits name; false if one leaves the file.
@@ -240,10 +431,10 @@ Outcome run_sdwa(Env& env, const Instruction& instruction) {
                        {i.select[k], i.sign_extend[k], sign_of(row.src[k])});
     if (i.select2 != Select::Dword)
         select_operand(env, i.src[2], kRow2, {i.select2, false, sign_of(row.src[2])});
-    if (i.dst_regs != 1) return i.inner(env, i);
+    if (i.dst_regs != 1) return run_operation(env, i);
     const VgprRow before = env.v[i.dst];
     const u64 exec = env.exec();
-    const Outcome outcome = i.inner(env, i);
+    const Outcome outcome = run_operation(env, i);
     VgprRow& result = env.v[i.dst];
     for (u32 l = 0; l < kLanes; ++l)
         if (((exec >> l) & 1) != 0)
@@ -267,7 +458,7 @@ Outcome run_dpp(Env& env, const Instruction& instruction) {
     i.src[0].value = env.vgprs + kRow0;
     const u64 masked = exec & lanes;
     env.set_exec(masked);
-    const Outcome outcome = i.inner(env, i);
+    const Outcome outcome = run_operation(env, i);
     if (info(i.op).trait != Trait::WritesExec) env.set_exec(exec);
     return outcome;
 }
@@ -276,16 +467,19 @@ Outcome run_with_care(Env& env, const Instruction& instruction) {
     const Encoding encoding = info(instruction.op).encoding;
     if (encoding < Encoding::Vop2 && encoding != Encoding::Smem)
         return instruction.handler(env, instruction);
+    if ((env.wave.mode & mode::kSkipVector) != 0 && encoding != Encoding::Smem)
+        return Outcome::Next;
     Instruction i = instruction;
     bool is_inside = true;
-    if ((env.wave.mode & mode::kGprIndex) != 0 && is_vector_alu(encoding))
+    if ((env.wave.mode & mode::kGprIndex) != 0 && is_vector_alu(info(i.op)))
         is_inside = apply_index(env, i);
     if (!is_inside || !keep_inside(env, i)) return Outcome::Next;
     if (writes_source(i.op) && i.src[0].value != instruction.src[0].value) return Outcome::Next;
     const u32 before = _mm_getcsr();
-    _mm_setcsr(host_float_mode(env.wave.mode, i.float_class));
+    _mm_setcsr(host_float_mode(env.wave.mode, i.op, i.float_class));
     const bool is_watched =
         (env.wave.mode & mode::kException) != 0 && i.float_class != FloatClass::None;
+    if (i.modifier == Modifier::None) i.handler = &run_operation;
     const Outcome outcome = is_watched ? run_watched(env, i) : i.handler(env, i);
     _mm_setcsr(before);
     return outcome;

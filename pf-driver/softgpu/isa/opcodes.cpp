@@ -31,6 +31,8 @@ constexpr unsigned bytes_of_type(Type type) {
         case Type::f64:
         case Type::mask:
             return 8;
+        case Type::u128:
+            return 16;
         default:
             return 4;
     }
@@ -53,7 +55,14 @@ constexpr OpInfo memory(const char* name, Encoding encoding, std::uint16_t code,
 }
 
 constexpr Trait part_trait(const char* part) {
-    return part[0] == 'W' ? Trait::Plain : Trait::KeepsHigh;
+    const bool is_half = part[0] == 'L' || part[0] == 'H';
+    if (is_half) return Trait::KeepsHigh;
+    return part[0] == 'P' ? Trait::Packed : Trait::Plain;
+}
+
+/// Registers of `count` components with format conversion: two in one register if packed.
+constexpr std::uint8_t format_regs(unsigned count, const char* part) {
+    return static_cast<std::uint8_t>(part[0] == 'W' ? count : (count + 1) / 2);
 }
 
 #define ENC Encoding::VGPU_ENCODING
@@ -63,6 +72,7 @@ constexpr Trait part_trait(const char* part) {
 #define SE(n, c, v) alu(#n, ENC, c, T(u64), T(u64), T(none), T(none), Trait::WritesExec),
 #define SW(n, c, v) SE(n, c, v)
 #define SX(n, c, d, a, f) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
+#define SX2(n, c, d, a, b, f) alu(#n, ENC, c, T(d), T(a), T(b), T(none)),
 #define SC(n, c, a, b, v) alu(#n, ENC, c, T(none), T(a), T(b), T(none)),
 #define SCX(n, c, a, b, f) SC(n, c, a, b, f)
 #define SK(n, c, t, v, s) alu(#n, ENC, c, T(t), T(none), T(none), T(none)),
@@ -76,12 +86,18 @@ constexpr Trait part_trait(const char* part) {
 #define SMT(n, c, dwords) memory(#n, ENC, c, 0, dwords, 1, Trait::ReadsVcc),
 #define SMA(n, c, t, v) \
     memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+#define SMBA(n, c, t, v) \
+    memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::ReadsVcc),
+#define SMC(n, c, dwords) SML(n, c, dwords)
+#define SMD(n, c, dwords) SMS(n, c, dwords)
+#define SMP(n, c, f) memory(#n, ENC, c, 0, 0, 0),
+#define SMBP(n, c, f) memory(#n, ENC, c, 0, 0, 0, Trait::ReadsVcc),
 #define SMX(n, c, dwords, f) memory(#n, ENC, c, dwords, 0, 0, Trait::Constant),
 #define V2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(none)),
 #define VS2(n, c, d, a, b, v) V2(n, c, d, a, b, v)
 #define VM2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(d), Trait::OldResult),
 #define VK2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(d), Trait::Constant),
-#define VB2(n, c, m, v, k) alu(#n, ENC, c, T(u32), T(u32), T(u32), T(m), Trait::CarryOut),
+#define VB2(n, c, m, v, k, s) alu(#n, ENC, c, T(u32), T(u32), T(u32), T(m), Trait::CarryOut),
 #define VC2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(mask)),
 #define V1(n, c, d, a, v) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
 #define VX1(n, c, d, a, f) V1(n, c, d, a, f)
@@ -90,7 +106,9 @@ constexpr Trait part_trait(const char* part) {
 #define V3(n, k, d, a, b, c, v) alu(#n, ENC, k, T(d), T(a), T(b), T(c)),
 #define VS3(n, k, d, a, b, c, v) V3(n, k, d, a, b, c, v)
 #define VH3(n, k, d, a, b, c, v) alu(#n, ENC, k, T(d), T(a), T(b), T(c), Trait::KeepsHigh),
-#define VB3(n, k, d, a, b, c, v, m) alu(#n, ENC, k, T(d), T(a), T(b), T(c), Trait::CarryOut),
+#define VHS3(n, k, d, a, b, c, v) VH3(n, k, d, a, b, c, v)
+#define VM3(n, k, d, a, b, v) alu(#n, ENC, k, T(d), T(a), T(b), T(d), Trait::OldResult),
+#define VB3(n, k, d, a, b, c, v, m, s) alu(#n, ENC, k, T(d), T(a), T(b), T(c), Trait::CarryOut),
 #define VX3(n, k, d, a, b, c, f) V3(n, k, d, a, b, c, f)
 #define VP(n, k, t, count, v) alu(#n, ENC, k, T(u32), T(t), T(t), count == 3 ? T(t) : T(none)),
 #define VPS(n, k, t, count, v) VP(n, k, t, count, v)
@@ -101,6 +119,7 @@ constexpr Trait part_trait(const char* part) {
 #define DS2W(n, c, t, stride) memory(#n, ENC, c, 0, regs(T(t)), 2),
 #define DA(n, c, t, r, v) \
     memory(#n, ENC, c, r == Old ? regs(T(t)) : std::uint8_t{0}, regs(T(t)), ds_operands(#n)),
+#define DA2(n, c, t, v) memory(#n, ENC, c, 0, 0, 0),
 #define DX2(n, c, t, stride) memory(#n, ENC, c, regs(T(t), 2), regs(T(t)), 2),
 #define DX(n, c, d, a, f) memory(#n, ENC, c, regs(T(d)), regs(T(a)), regs(T(a))),
 #define ML(n, c, segment, t, count, part) \
@@ -108,6 +127,10 @@ constexpr Trait part_trait(const char* part) {
 #define MS(n, c, segment, t, count, part) memory(#n, ENC, c, 0, regs(T(t), count), 1),
 #define MA(n, c, segment, t, v) \
     memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+#define BL(n, c, source, count, part) \
+    memory(#n, ENC, c, format_regs(count, #part), 0, 0, part_trait(#part)),
+#define BS(n, c, source, count, part) memory(#n, ENC, c, 0, format_regs(count, #part), 1),
+#define MLDS(n, c, f) memory(#n, ENC, c, 0, 0, 0),
 #define MX(n, c, f) memory(#n, ENC, c, 0, 0, 0, Trait::Constant),
 
 constexpr bool contains(const char* text, const char* part) {

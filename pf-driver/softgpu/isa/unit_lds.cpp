@@ -152,6 +152,41 @@ template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
+/// Where the second operand of an operation on two places is: the distance in dwords is the offset,
+/// or the upper bits of the address (Vega ISA manual, DS_ADD_SRC2_U32).
+struct TwoPlaces {
+    u64 first;
+    u64 second;
+};
+
+TwoPlaces two_places(const Instruction& i, u32 address) {
+    constexpr u32 from_address = 0x8000, place_bits = 17;
+    const u32 code = static_cast<u32>(i.imm);
+    if ((code & from_address) == 0) {
+        const u32 distance = static_cast<u32>(enc::sign_extend(code, 15));
+        return {address, address + 4 * distance};
+    }
+    const u32 place = address & ((1u << place_bits) - 1);
+    const u32 distance = static_cast<u32>(static_cast<i32>(address) >> place_bits);
+    return {place, place + 4 * distance};
+}
+
+template <class M> Outcome lds_two_places(Env& env, const Instruction& i) {
+    using T = typename M::T;
+    const u32* address = env.v[i.src[0].value].lane.data();
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        const TwoPlaces places = two_places(i, address[lane]);
+        T d{};
+        T a{};
+        read_lds(env, places.first, &d, sizeof d);
+        read_lds(env, places.second, &a, sizeof a);
+        const T value = M::value(d, a, T{});
+        write_lds(env, places.first, &value, sizeof value);
+    }
+    return Outcome::Next;
+}
+
 template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction& i) {
     constexpr u32 words = sizeof(T) / 4;
     const u32* address = env.v[i.src[0].value].lane.data();
@@ -284,6 +319,7 @@ inline constexpr bool Nothing = false, Old = true;
         }                                                                             \
     };
 #define DA(n, code, type, returns, expression) VGPU_ATOMIC(n, type, returns, expression)
+#define DA2(n, code, type, expression) VGPU_ATOMIC(n, type, Nothing, expression)
 #define VGPU_ROW(...)
 #include "pf-driver/softgpu/isa/ops/all.inc"
 #undef VGPU_ROW
@@ -297,6 +333,7 @@ void fill_lds(HandlerTable& table) {
 #define DW(n, code, t, count, part) VGPU_SET(n, lds_write<t, count, Part::part>)
 #define DS2W(n, code, t, stride) VGPU_SET(n, lds_write2<t, stride>)
 #define DA(n, ...) VGPU_SET(n, lds_atomic<n>)
+#define DA2(n, ...) VGPU_SET(n, lds_two_places<n>)
 #define DX2(n, code, t, stride) VGPU_SET(n, lds_exchange2<t, stride>)
 #define DX(n, code, d, a, f) VGPU_SET(n, f)
 #define VGPU_ROW(...)

@@ -12,14 +12,6 @@ namespace {
 
 enum class Segment { Flat, Global, Scratch, Buffer };
 
-/// Addresses of all lanes, and whether they are in LDS (which only flat addressing finds out).
-struct Addresses {
-    alignas(64) u64 at[kLanes];
-    u64 in_lds = 0;      ///< lanes whose `at` is an offset into LDS
-    u64 in_scratch = 0;  ///< lanes whose `at` is an offset into the wave's flat scratch
-    u64 dropped = 0;     ///< lanes outside their buffer: loads give 0, stores do nothing
-};
-
 /// Address of a byte of a lane's scratch: dwords of all lanes are interleaved.
 u64 scratch_address(const Env& env, u64 offset, u32 lane) {
     const u64 base = env.pair(static_cast<u32>(ScalarReg::FlatScratch));
@@ -98,26 +90,6 @@ void scratch_addresses(const Env& env, const Instruction& i, Addresses& out) {
     for (unsigned l = 0; l < kLanes; ++l)
         out.at[l] = base + (is_scalar ? 0 : env.v[i.src[0].value].lane[l]);
     out.in_scratch = ~u64{0};
-}
-
-/// Addresses of dword `part` of every lane. Lanes out of the buffer's range are dropped.
-void buffer_addresses(const Env& env, const Instruction& i, u32 part, u32 size, Addresses& out) {
-    const BufferDescriptor buffer(env, i.src[2].value);
-    const u32 soffset = env.scalar32(i.src[3]);
-    const u32* offsets = env.v[i.src[0].value + (i.index_enable ? 1 : 0)].lane.data();
-    const u32* indices = env.v[i.src[0].value].lane.data();
-    const bool is_raw = buffer.stride == 0 || !buffer.swizzles;
-    out.dropped = 0;
-    for (unsigned l = 0; l < kLanes; ++l) {
-        const u64 index = (i.index_enable ? u64{indices[l]} : 0) + (buffer.adds_lane ? l : 0);
-        const u64 offset =
-            u64{i.offset_enable ? offsets[l] : 0} + static_cast<u32>(i.imm) + part * 4;
-        const u64 place = buffer.place(index, offset);
-        const bool outside =
-            is_raw ? place + soffset + size > buffer.records : index >= buffer.records;
-        out.dropped |= u64{outside} << l;
-        out.at[l] = buffer.base + soffset + place;
-    }
 }
 
 template <Segment S> void addresses(const Env& env, const Instruction& i, Addresses& out) {
@@ -240,7 +212,22 @@ template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const I
                 return fault(env, lane, a.at[lane], Access::Read);
         }
     }
+    if (Count == 1 && i.to_lds) return row_to_lds(env, i, rows[0]);
     write_back<P>(env, i.dst, rows, Count, env.exec());
+    return Outcome::Next;
+}
+
+/// Each lane's dword of LDS goes to its place in the buffer.
+Outcome do_store_lds(Env& env, const Instruction& i) {
+    Addresses a;
+    buffer_addresses(env, i, 0, 4, a);
+    for (u64 left = env.exec() & ~a.dropped; left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        u32 word = 0;
+        read_lds(env, lds_of_lane(env, i, lane), &word, sizeof word);
+        if (!write_global(env, a.at[lane], &word, sizeof word))
+            return fault(env, lane, a.at[lane], Access::Write);
+    }
     return Outcome::Next;
 }
 
@@ -342,6 +329,7 @@ void fill_memory(HandlerTable& table) {
 #define MS(n, code, segment, t, count, part) \
     VGPU_SET(n, any_store<Segment::segment, t, count, Part::part>)
 #define MA(n, code, segment, t, v) VGPU_SET(n, atomic_op<Segment::segment, n>)
+#define MLDS(n, code, f) VGPU_SET(n, f)
 #define MX(n, code, f) VGPU_SET(n, f)
 #define VGPU_ROW(...)
 #include "pf-driver/softgpu/isa/ops/all.inc"

@@ -3,6 +3,8 @@
 // Execute unit: scalar arithmetic, branches and program control. Nothing here works on lanes, so it
 // exists once.
 #define VGPU_ISA_VARIANT scalar_unit
+#include <algorithm>
+
 #include "pf-driver/softgpu/isa/lane_math.h"
 
 namespace vgpu::softgpu::isa::scalar_unit {
@@ -106,6 +108,51 @@ Outcome do_nothing(Env&, const Instruction&) {
     return Outcome::Next;
 }
 
+// Forks keep the path that is not taken yet, its address and its lanes, in four scalar registers;
+// MODE.CSP counts these entries. The path with fewer lanes goes first.
+
+constexpr u32 kForkRegisters = 4, kForkBits = 7;
+
+u32 fork_depth(const Env& env) {
+    return env.wave.mode >> mode::kForkShift;
+}
+
+void set_fork_depth(Env& env, u32 depth) {
+    constexpr u32 others = (1u << mode::kForkShift) - 1;
+    env.wave.mode = (env.wave.mode & others) | ((depth & kForkBits) << mode::kForkShift);
+}
+
+Outcome fork(Env& env, const Instruction& i, u64 condition, u64 target) {
+    const u64 pass = condition & env.exec();
+    const u64 fail = ~condition & env.exec();
+    if (fail == 0) return jump(env, target);
+    if (pass == 0) return jump(env, behind(i));
+    const bool fail_first = std::popcount(fail) < std::popcount(pass);
+    const u32 entry = fork_depth(env) * kForkRegisters;
+    env.set_pair(entry, fail_first ? pass : fail);
+    env.set_pair(entry + 2, fail_first ? target : behind(i));
+    set_fork_depth(env, fork_depth(env) + 1);
+    env.set_exec(fail_first ? fail : pass);
+    return jump(env, fail_first ? behind(i) : target);
+}
+
+Outcome do_g_fork(Env& env, const Instruction& i) {
+    return fork(env, i, env.scalar64(i.src[0]), env.scalar64(i.src[1]));
+}
+
+Outcome do_i_fork(Env& env, const Instruction& i) {
+    return fork(env, i, env.pair(i.dst), behind(i) + static_cast<u64>(i64{i.imm} * 4));
+}
+
+/// The first time at the join the other path runs, the second time the program goes on.
+Outcome do_join(Env& env, const Instruction& i) {
+    if (fork_depth(env) == (env.scalar32(i.src[0]) & kForkBits)) return jump(env, behind(i));
+    set_fork_depth(env, fork_depth(env) - 1);
+    const u32 entry = fork_depth(env) * kForkRegisters;
+    env.set_exec(env.pair(entry));
+    return jump(env, env.pair(entry + 2));
+}
+
 /// Back from the trap handler; what it left in STATUS.HALT takes effect now.
 Outcome do_rfe(Env& env, const Instruction& i) {
     if (env.wave.is_privileged == 0) return Outcome::Illegal;
@@ -146,6 +193,9 @@ Outcome change_phase(Env& env, WavePhase phase) {
 
 Outcome do_endpgm(Env& env, const Instruction&) {
     return change_phase(env, WavePhase::Ended);
+}
+Outcome do_setkill(Env& env, const Instruction& i) {
+    return (i.imm & 1) != 0 ? change_phase(env, WavePhase::Ended) : Outcome::Next;
 }
 Outcome do_barrier(Env& env, const Instruction&) {
     return change_phase(env, WavePhase::AtBarrier);
@@ -245,6 +295,14 @@ Outcome do_set_gpr_idx_mode(Env& env, const Instruction& i) {
 Outcome do_set_gpr_idx_idx(Env& env, const Instruction& i) {
     set_m0(env, kIndexBits, env.scalar32(i.src[0]) & kIndexBits);
     return Outcome::Next;
+}
+
+/// From here on vector instructions do nothing, or do again what they do.
+Outcome do_setvskip(Env& env, const Instruction& i) {
+    const u32 bits = env.scalar32(i.src[0]);
+    const bool skips = ((bits >> (env.scalar32(i.src[1]) & 31)) & 1) != 0;
+    env.wave.mode = (env.wave.mode & ~mode::kSkipVector) | (skips ? mode::kSkipVector : 0);
+    return jump(env, behind(i));
 }
 
 // ---- hardware registers
@@ -413,6 +471,7 @@ Outcome do_illegal(Env&, const Instruction&) {
             return static_cast<u32>(scc_expression);                                     \
         }                                                                                \
     };
+#define SX2(...)
 #define VGPU_EXEC(n, expression, saves)                                      \
     struct n {                                                               \
         static constexpr bool kSavesOld = saves;                             \
@@ -458,6 +517,7 @@ Outcome do_illegal(Env&, const Instruction&) {
 #include "pf-driver/softgpu/isa/ops/sopk.def"
 #include "pf-driver/softgpu/isa/ops/sopp.def"
 #undef S2
+#undef SX2
 #undef S1
 #undef SE
 #undef SW
@@ -476,6 +536,7 @@ void fill(HandlerTable& table) {
     table.fill(&do_illegal);
 #define VGPU_SET(n, function) table[static_cast<std::size_t>(Op::n)] = &function;
 #define S2(n, ...) VGPU_SET(n, scalar2<n>)
+#define SX2(n, code, d, a, b, f) VGPU_SET(n, f)
 #define S1(n, ...) VGPU_SET(n, scalar1<n>)
 #define SE(n, ...) VGPU_SET(n, exec_op<n>)
 #define SW(n, ...) VGPU_SET(n, exec_op<n>)
@@ -502,6 +563,32 @@ void fill_scalar(HandlerTable& table) {
     scalar_unit::fill(table);
 }
 
+namespace {
+
+/// One value of LDS for all lanes: M0 says where it is and of which type.
+u32 lds_direct(const Env& env) {
+    constexpr u32 type_shift = 16, type_bits = 7, place_bits = 0xffff;
+    enum Kind : u32 { kUnsignedByte, kUnsignedShort, kDword, kUnused, kSignedByte, kSignedShort };
+    const u32 place = env.m0() & place_bits;
+    u32 word = 0;
+    if (place < env.lds_bytes)
+        std::memcpy(&word, env.lds + place, std::min(env.lds_bytes - place, 4u));
+    switch ((env.m0() >> type_shift) & type_bits) {
+        case kUnsignedByte:
+            return word & 0xff;
+        case kUnsignedShort:
+            return word & 0xffff;
+        case kSignedByte:
+            return static_cast<u32>(i32{static_cast<i8>(word)});
+        case kSignedShort:
+            return static_cast<u32>(i32{static_cast<i16>(word)});
+        default:
+            return word;
+    }
+}
+
+}  // namespace
+
 u64 Env::special(u32 code) const {
     constexpr u64 kApertureBytes = u64{1} << 32;
     const Apertures& apertures = context.apertures;
@@ -518,6 +605,8 @@ u64 Env::special(u32 code) const {
             return vcc() == 0 ? 1 : 0;
         case enc::kExecZero:
             return exec() == 0 ? 1 : 0;
+        case enc::kLdsDirect:
+            return lds_direct(*this);
         default:
             return wave.scc;
     }

@@ -24,8 +24,18 @@ u64 scalar_address(const Env& env, const Instruction& i) {
     return (env.scalar64(i.src[0]) + scalar_offset(env, i)) & ~u64{3};
 }
 
-template <u32 Count> Outcome scalar_load(Env& env, const Instruction& i) {
-    const u64 va = scalar_address(env, i);
+/// Scalar scratch: the offset in a register counts 64 bytes.
+u64 scratch_address(const Env& env, const Instruction& i) {
+    constexpr u64 unit = 64;
+    const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
+    return (env.scalar64(i.src[0]) + static_cast<u64>(i64{i.imm}) + extra * unit) & ~u64{3};
+}
+
+using AddressOf = u64 (*)(const Env&, const Instruction&);
+
+template <u32 Count, AddressOf Address = scalar_address>
+Outcome scalar_load(Env& env, const Instruction& i) {
+    const u64 va = Address(env, i);
     u32 words[Count];
     if (!read_global(env, va, words, sizeof words)) return fault(env, 0, va, Access::Read);
     std::memcpy(env.s + i.dst, words, sizeof words);
@@ -50,8 +60,9 @@ template <u32 Count> Outcome scalar_buffer_load(Env& env, const Instruction& i) 
     return Outcome::Next;
 }
 
-template <u32 Count> Outcome scalar_store(Env& env, const Instruction& i) {
-    const u64 va = scalar_address(env, i);
+template <u32 Count, AddressOf Address = scalar_address>
+Outcome scalar_store(Env& env, const Instruction& i) {
+    const u64 va = Address(env, i);
     if (!write_global(env, va, env.s + i.dst, Count * 4)) return fault(env, 0, va, Access::Write);
     return Outcome::Next;
 }
@@ -66,10 +77,9 @@ template <u32 Count> Outcome scalar_buffer_store(Env& env, const Instruction& i)
     return Outcome::Next;
 }
 
-template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
+template <class M> Outcome scalar_atomic_at(Env& env, const Instruction& i, u64 va) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
-    const u64 va = scalar_address(env, i);
     T a{};
     T b{};
     std::memcpy(&a, env.s + i.dst, sizeof a);
@@ -77,6 +87,21 @@ template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
     T old{};
     if (!atomic_global<M, T>(env, va, a, b, old)) return fault(env, 0, va, Access::Write);
     if (i.returns) std::memcpy(env.s + i.dst, &old, sizeof old);
+    return Outcome::Next;
+}
+
+template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
+    return scalar_atomic_at<M>(env, i, scalar_address(env, i));
+}
+
+/// Outside the buffer nothing happens, and the old value is 0.
+template <class M> Outcome scalar_buffer_atomic(Env& env, const Instruction& i) {
+    using T = typename M::T;
+    const BufferDescriptor buffer(env, i.src[0].value);
+    const u64 offset = scalar_offset(env, i) & ~u64{3};
+    if (inside_buffer(buffer, offset) >= sizeof(T))
+        return scalar_atomic_at<M>(env, i, buffer.base + offset);
+    if (i.returns) std::memset(env.s + i.dst, 0, sizeof(T));
     return Outcome::Next;
 }
 
@@ -108,6 +133,7 @@ Outcome do_memrealtime(Env& env, const Instruction& i) {
         }                                                                             \
     };
 #define SMA(n, code, type, expression) VGPU_ATOMIC(n, type, true, expression)
+#define SMBA SMA
 #define VGPU_ROW(...)
 #include "pf-driver/softgpu/isa/ops/all.inc"
 #undef VGPU_ROW
@@ -120,7 +146,12 @@ void fill_scalar_memory(HandlerTable& table) {
 #define SMB(n, code, dwords) VGPU_SET(n, scalar_buffer_load<dwords>)
 #define SMS(n, code, dwords) VGPU_SET(n, scalar_store<dwords>)
 #define SMT(n, code, dwords) VGPU_SET(n, scalar_buffer_store<dwords>)
+#define SMC(n, code, dwords) VGPU_SET(n, scalar_load<dwords, scratch_address>)
+#define SMD(n, code, dwords) VGPU_SET(n, scalar_store<dwords, scratch_address>)
+#define SMP(n, code, f) VGPU_SET(n, f)
+#define SMBP(n, code, f) VGPU_SET(n, f)
 #define SMA(n, ...) VGPU_SET(n, scalar_atomic<n>)
+#define SMBA(n, ...) VGPU_SET(n, scalar_buffer_atomic<n>)
 #define SMX(n, code, dwords, f) VGPU_SET(n, f)
 #define VGPU_ROW(...)
 #include "pf-driver/softgpu/isa/ops/all.inc"

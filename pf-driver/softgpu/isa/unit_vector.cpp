@@ -97,6 +97,28 @@ template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
+/// Four masked sums of absolute differences, of bytes that begin one further each time.
+Outcome do_mqsad_u32(Env& env, const Instruction& i) {
+    constexpr unsigned sums = 4;
+    Row t[3];
+    const Rows a = fetch<u64>(env, i.src[0], t[0], t[1]);
+    const Rows b = fetch<u32>(env, i.src[1], t[2], t[2]);
+    Row out[sums];
+    for (unsigned l = 0; l < kLanes; ++l) {
+        const u64 bytes = lane_of<u64>(a, l);
+        for (unsigned k = 0; k < sums; ++k) {
+            const u64 sum = u64{msad_u8(static_cast<u32>(bytes >> (8 * k)), b.low[l])} +
+                            env.v[i.src[2].value + k].lane[l];
+            out[k].lane[l] = saturate<u32>(sum);
+        }
+    }
+    Row where;
+    expand(env.exec(), where.lane);
+    for (unsigned k = 0; k < sums; ++k)
+        blend(env.v[i.dst + k].lane.data(), out[k].lane, where.lane);
+    return Outcome::Next;
+}
+
 // ---- packed operations
 
 /// Half `high` of an operand of a packed operation, with its sign modifier.
@@ -204,20 +226,25 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
                 return D{};                                                               \
         }                                                                                 \
     };
-#define VGPU_CARRY(n, d_type, a_type, b_type, c_type, expression, carry_expression)     \
-    struct n {                                                                          \
-        using D = d_type;                                                               \
-        using A = a_type;                                                               \
-        using B = b_type;                                                               \
-        using C = c_type;                                                               \
-        VGPU_INLINE static auto value([[maybe_unused]] auto a, [[maybe_unused]] auto b, \
-                                      [[maybe_unused]] auto c) {                        \
-            return expression;                                                          \
-        }                                                                               \
-        VGPU_INLINE static bool carry([[maybe_unused]] auto a, [[maybe_unused]] auto b, \
-                                      [[maybe_unused]] auto c, [[maybe_unused]] D r) {  \
-            return carry_expression;                                                    \
-        }                                                                               \
+#define VGPU_CARRY(n, d_type, a_type, b_type, c_type, expression, carry_expression, clamp_value) \
+    struct n {                                                                                   \
+        using D = d_type;                                                                        \
+        using A = a_type;                                                                        \
+        using B = b_type;                                                                        \
+        using C = c_type;                                                                        \
+        VGPU_INLINE static auto value([[maybe_unused]] auto a, [[maybe_unused]] auto b,          \
+                                      [[maybe_unused]] auto c) {                                 \
+            return expression;                                                                   \
+        }                                                                                        \
+        VGPU_INLINE static bool carry([[maybe_unused]] auto a, [[maybe_unused]] auto b,          \
+                                      [[maybe_unused]] auto c, [[maybe_unused]] D r) {           \
+            return carry_expression;                                                             \
+        }                                                                                        \
+        VGPU_INLINE static D clamped([[maybe_unused]] auto a, [[maybe_unused]] auto b,           \
+                                     [[maybe_unused]] auto c, [[maybe_unused]] D r,              \
+                                     [[maybe_unused]] bool k) {                                  \
+            return clamp_value;                                                                  \
+        }                                                                                        \
     };
 #define VGPU_PACKED(n, element, sources, saturating, expression)                          \
     struct n {                                                                            \
@@ -244,11 +271,13 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
 #define VM2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
 #define VK2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
 #define VC2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, mask, false, v)
-#define VB2(n, k, m, v, carry) VGPU_CARRY(n, u32, u32, u32, m, v, carry)
+#define VB2(n, k, m, v, carry, s) VGPU_CARRY(n, u32, u32, u32, m, v, carry, s)
 #define V3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, false, v)
 #define VS3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, true, v)
 #define VH3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, false, v)
-#define VB3(n, k, d, a, b, c, v, carry) VGPU_CARRY(n, d, a, b, c, v, carry)
+#define VHS3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, true, v)
+#define VM3(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
+#define VB3(n, k, d, a, b, c, v, carry, s) VGPU_CARRY(n, d, a, b, c, v, carry, s)
 #define VX3(n, k, d, a, b, c, f)
 #define VP(n, k, t, count, v) VGPU_PACKED(n, t, count, false, v)
 #define VPS(n, k, t, count, v) VGPU_PACKED(n, t, count, true, v)
@@ -272,6 +301,8 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
 #undef V3
 #undef VS3
 #undef VH3
+#undef VHS3
+#undef VM3
 #undef VB3
 #undef VX3
 #undef VP
@@ -291,6 +322,8 @@ void fill_vector(HandlerTable& table) {
 #define V3 V1
 #define VS3 V1
 #define VH3 V1
+#define VHS3 V1
+#define VM3 V1
 #define VB2(n, ...) VGPU_SET(n, carry_op<n>)
 #define VB3 VB2
 #define VX1(n, k, d, a, f) VGPU_SET(n, f)

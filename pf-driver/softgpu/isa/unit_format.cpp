@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+//
+// Execute unit: buffers with format conversion (MUBUF "format" and MTBUF). An element is up to four
+// components of 2 to 32 bits; a register holds one component, or two of 16 bits. Sources: Vega ISA
+// manual, "Buffer resource descriptor" and "MTBUF"; what it leaves open is listed in docs/isa.md.
+#define VGPU_ISA_VARIANT format_unit
+#include "pf-driver/softgpu/isa/memory_access.h"
+
+namespace vgpu::softgpu::isa::format_unit {
+
+namespace {
+
+constexpr u32 kComponents = 4;
+
+enum NumberFormat : u32 {
+    kUnorm = 0,
+    kSnorm = 1,
+    kUscaled = 2,
+    kSscaled = 3,
+    kUint = 4,
+    kSint = 5,
+    kReserved = 6,
+    kFloat = 7
+};
+
+/// Bits of the components of each data format, beginning with the lowest bits of the element.
+using Widths = std::array<u8, kComponents>;
+constexpr std::array<Widths, 16> kDataFormats{{
+    {},
+    {8},
+    {16},
+    {8, 8},
+    {32},
+    {16, 16},
+    {11, 11, 10},
+    {10, 11, 11},
+    {2, 10, 10, 10},
+    {10, 10, 10, 2},
+    {8, 8, 8, 8},
+    {32, 32},
+    {16, 16, 16, 16},
+    {32, 32, 32},
+    {32, 32, 32, 32},
+    {},
+}};
+
+struct Format {
+    Widths widths;
+    u32 number;
+    u32 bytes;  ///< of an element; 0: not a format
+
+    explicit Format(u32 code)
+        : widths(kDataFormats[bits_at(code, enc::kDataFormat)]),
+          number(bits_at(code, enc::kNumberFormat)),
+          bytes(0) {
+        for (const u32 width : widths) bytes += width;
+        bytes /= 8;
+    }
+
+private:
+    static u32 bits_at(u32 code, enc::Field field) {
+        return (code >> field.first) & ((1u << field.count) - 1);
+    }
+};
+
+/// The words of one element.
+using Element = std::array<u32, kComponents>;
+/// Its components as they are in 32-bit registers.
+using Values = std::array<u32, kComponents>;
+
+u32 low_mask(u32 width) {
+    return width == 32 ? ~0u : (1u << width) - 1;
+}
+
+/// Unsigned floats of 10 or 11 bits are halves without the sign and the lowest bits.
+u32 small_float_to_f32(u32 value, u32 width) {
+    constexpr u32 half_magnitude_bits = 15;
+    return std::bit_cast<u32>(
+        to_f32(f16{static_cast<u16>(value << (half_magnitude_bits - width))}));
+}
+
+u32 f32_to_small_float(f32 value, u32 width) {
+    constexpr u32 half_magnitude_bits = 15;
+    if (value < 0.0f) return 0;
+    return u32{to_f16(value).bits} >> (half_magnitude_bits - width);
+}
+
+u32 float_from(u32 value, u32 width) {
+    if (width == 32) return value;
+    if (width == 16) return std::bit_cast<u32>(to_f32(f16{static_cast<u16>(value)}));
+    return width == 11 || width == 10 ? small_float_to_f32(value, width) : 0;
+}
+
+u32 float_to(u32 value, u32 width) {
+    const f32 number = std::bit_cast<f32>(value);
+    if (width == 32) return value;
+    if (width == 16) return to_f16(number).bits;
+    return width == 11 || width == 10 ? f32_to_small_float(number, width) : 0;
+}
+
+/// The largest value of a normalised component: what 1.0 is.
+f64 norm_top(u32 width, bool is_signed) {
+    return static_cast<f64>(low_mask(is_signed ? width - 1 : width));
+}
+
+u32 decode_component(u32 value, u32 width, u32 number) {
+    const i32 with_sign = enc::sign_extend(value, width);
+    switch (number) {
+        case kUnorm:
+            return std::bit_cast<u32>(
+                static_cast<f32>(f64{static_cast<f64>(value)} / norm_top(width, false)));
+        case kSnorm:
+            return std::bit_cast<u32>(static_cast<f32>(
+                std::max(-1.0, static_cast<f64>(with_sign) / norm_top(width, true))));
+        case kUscaled:
+            return std::bit_cast<u32>(static_cast<f32>(value));
+        case kSscaled:
+            return std::bit_cast<u32>(static_cast<f32>(with_sign));
+        case kUint:
+            return value;
+        case kSint:
+            return static_cast<u32>(with_sign);
+        case kFloat:
+            return float_from(value, width);
+        default:
+            return 0;
+    }
+}
+
+/// Nearest whole number within [low, high]; NaN is 0.
+i64 rounded(f64 value, f64 low, f64 high) {
+    if (value != value) return 0;
+    return static_cast<i64>(nearest_even(value < low ? low : (value > high ? high : value)));
+}
+
+u32 encode_component(u32 value, u32 width, u32 number) {
+    const f64 real = static_cast<f64>(std::bit_cast<f32>(value));
+    const f64 top = norm_top(width, false);
+    const f64 signed_top = norm_top(width, true);
+    switch (number) {
+        case kUnorm:
+            return static_cast<u32>(rounded(real * top, 0.0, top));
+        case kSnorm:
+            return static_cast<u32>(rounded(real * signed_top, -signed_top, signed_top));
+        case kUscaled:
+            return static_cast<u32>(rounded(real, 0.0, top));
+        case kSscaled:
+            return static_cast<u32>(rounded(real, -signed_top - 1.0, signed_top));
+        case kUint:
+        case kSint:
+            return value;
+        case kFloat:
+            return float_to(value, width);
+        default:
+            return 0;
+    }
+}
+
+/// What a component that the format does not have reads as.
+u32 missing_component(u32 which, u32 number) {
+    if (which != kComponents - 1) return 0;
+    const bool is_integer = number == kUint || number == kSint;
+    return is_integer ? 1u : std::bit_cast<u32>(1.0f);
+}
+
+Values unpack(const Format& format, const Element& element) {
+    Values out{};
+    u32 first = 0;
+    for (u32 c = 0; c < kComponents; ++c) {
+        const u32 width = format.widths[c];
+        out[c] = missing_component(c, format.number);
+        if (width == 0) continue;
+        const u32 value = (element[first / 32] >> (first % 32)) & low_mask(width);
+        out[c] = decode_component(value, width, format.number);
+        first += width;
+    }
+    return out;
+}
+
+Element pack_element(const Format& format, const Values& values) {
+    Element out{};
+    u32 first = 0;
+    for (u32 c = 0; c < kComponents && format.widths[c] != 0; ++c) {
+        const u32 width = format.widths[c];
+        const u32 value = encode_component(values[c], width, format.number) & low_mask(width);
+        out[first / 32] |= value << (first % 32);
+        first += width;
+    }
+    return out;
+}
+
+// ---- which component goes where
+
+constexpr u32 kSelectBits = 3, kSelectOne = 1, kSelectFirst = 4;
+constexpr u32 kIdentity = 0xfac;  ///< 4, 5, 6, 7
+
+u32 selector(u32 select, u32 which) {
+    return (select >> (kSelectBits * which)) & 7;
+}
+
+Values swizzled(const Values& values, u32 select, u32 number) {
+    Values out{};
+    for (u32 c = 0; c < kComponents; ++c) {
+        const u32 from = selector(select, c);
+        if (from >= kSelectFirst) out[c] = values[from - kSelectFirst];
+        if (from == kSelectOne) out[c] = missing_component(kComponents - 1, number);
+    }
+    return out;
+}
+
+/// The inverse: the first register component that stands for a component of the element gives it.
+Values unswizzled(const Values& values, u32 select) {
+    Values out{};
+    for (u32 c = kComponents; c-- > 0;) {
+        const u32 to = selector(select, c);
+        if (to >= kSelectFirst) out[to - kSelectFirst] = values[c];
+    }
+    return out;
+}
+
+// ---- registers
+
+enum class From { Resource, Instruction };
+
+struct Shape {
+    Format format;
+    u32 select;
+};
+
+template <From F> Shape shape_of(const Env& env, const Instruction& i) {
+    if constexpr (F == From::Instruction) return {Format(i.format), kIdentity};
+    const BufferDescriptor buffer(env, i.src[2].value);
+    return {Format(buffer.format), buffer.select};
+}
+
+bool is_float_register(u32 number) {
+    return number != kUint && number != kSint;
+}
+
+/// 16 bits of a component, as a half or the low bits of an integer; and back.
+u16 narrowed(u32 value, u32 number) {
+    return is_float_register(number) ? to_f16(std::bit_cast<f32>(value)).bits
+                                     : static_cast<u16>(value);
+}
+u32 widened(u16 value, u32 number) {
+    if (is_float_register(number)) return std::bit_cast<u32>(to_f32(f16{value}));
+    return number == kSint ? static_cast<u32>(i32{static_cast<i16>(value)}) : value;
+}
+
+/// How components are in registers.
+enum class Layout { Whole, Packed, Low, High };
+
+template <Layout L> void put_values(const Values& values, u32 count, u32 number, u32* out) {
+    if constexpr (L == Layout::Whole) {
+        for (u32 c = 0; c < count; ++c) out[c] = values[c];
+        return;
+    }
+    for (u32 c = 0; c < count; c += 2) {
+        const u32 high = c + 1 < count ? narrowed(values[c + 1], number) : 0u;
+        out[c / 2] = narrowed(values[c], number) | (high << 16);
+    }
+}
+
+template <Layout L> Values get_values(const u32* in, u32 count, u32 number) {
+    Values out{};
+    for (u32 c = 0; c < count; ++c) {
+        const u32 word = L == Layout::Whole ? in[c] : in[c / 2];
+        const bool is_high = L == Layout::High || (L == Layout::Packed && c % 2 == 1);
+        out[c] = L == Layout::Whole
+                     ? word
+                     : widened(static_cast<u16>(is_high ? word >> 16 : word), number);
+    }
+    return out;
+}
+
+/// Words of an element, at least one; each is in memory by itself, because buffers interleave them.
+u32 words_of(const Format& format) {
+    return (format.bytes + 3) / 4;
+}
+
+struct Places {
+    std::array<Addresses, kComponents> of_word;
+    u32 words;
+    u32 word_bytes;
+};
+
+void find_places(const Env& env, const Instruction& i, const Format& format, Places& out) {
+    out.words = words_of(format);
+    out.word_bytes = std::min(format.bytes, 4u);
+    for (u32 k = 0; k < out.words; ++k) buffer_addresses(env, i, k, out.word_bytes, out.of_word[k]);
+}
+
+bool is_dropped(const Places& places, u32 lane) {
+    u64 dropped = 0;
+    for (u32 k = 0; k < places.words; ++k) dropped |= places.of_word[k].dropped;
+    return places.words == 0 || ((dropped >> lane) & 1) != 0;
+}
+
+template <From F, u32 Count, Layout L> Outcome format_load(Env& env, const Instruction& i) {
+    constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
+    constexpr Part part = L == Layout::Low    ? Part::Low
+                          : L == Layout::High ? Part::High
+                                              : Part::Whole;
+    const Shape shape = shape_of<F>(env, i);
+    Places places;
+    find_places(env, i, shape.format, places);
+    Row rows[registers];
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        Values values{};
+        if (!is_dropped(places, lane)) {
+            Element element{};
+            for (u32 k = 0; k < places.words; ++k) {
+                const u64 va = places.of_word[k].at[lane];
+                if (!read_global(env, va, &element[k], places.word_bytes))
+                    return fault(env, lane, va, Access::Read);
+            }
+            values = unpack(shape.format, element);
+        }
+        values = swizzled(values, shape.select, shape.format.number);
+        u32 words[registers];
+        put_values<L>(values, Count, shape.format.number, words);
+        for (u32 k = 0; k < registers; ++k) rows[k].lane[lane] = words[k];
+    }
+    if (i.to_lds) return row_to_lds(env, i, rows[0]);
+    write_back<part>(env, i.dst, rows, registers, env.exec());
+    return Outcome::Next;
+}
+
+template <From F, u32 Count, Layout L> Outcome format_store(Env& env, const Instruction& i) {
+    constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
+    const Shape shape = shape_of<F>(env, i);
+    Places places;
+    find_places(env, i, shape.format, places);
+    for (u64 left = env.exec(); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        if (is_dropped(places, lane)) continue;
+        u32 words[registers];
+        for (u32 k = 0; k < registers; ++k) words[k] = env.v[i.src[1].value + k].lane[lane];
+        const Values values = get_values<L>(words, Count, shape.format.number);
+        const Element element = pack_element(shape.format, unswizzled(values, shape.select));
+        for (u32 k = 0; k < places.words; ++k) {
+            const u64 va = places.of_word[k].at[lane];
+            if (!write_global(env, va, &element[k], places.word_bytes))
+                return fault(env, lane, va, Access::Write);
+        }
+    }
+    return Outcome::Next;
+}
+
+}  // namespace
+
+void fill(HandlerTable& table) {
+#define VGPU_SET(n, ...) table[static_cast<std::size_t>(Op::n)] = &__VA_ARGS__;
+#define BL(n, code, source, count, layout) \
+    VGPU_SET(n, format_load<From::source, count, Layout::layout>)
+#define BS(n, code, source, count, layout) \
+    VGPU_SET(n, format_store<From::source, count, Layout::layout>)
+#define VGPU_ROW(...)
+#include "pf-driver/softgpu/isa/ops/all.inc"
+#undef VGPU_ROW
+}
+
+}  // namespace vgpu::softgpu::isa::format_unit
+
+namespace vgpu::softgpu::isa {
+
+void fill_format(HandlerTable& table) {
+    format_unit::fill(table);
+}
+
+}  // namespace vgpu::softgpu::isa
