@@ -19,8 +19,9 @@ function(vgpu_page file program)
     add_dependencies(documentation_pages ${target})
 endfunction()
 
-# vgpu_man_page(PROGRAM SECTION "SUMMARY"): from --help by help2man, with docs/man/PROGRAM.h2m.
-function(vgpu_man_page program section summary)
+# vgpu_man_page(PROGRAM SECTION COMPONENT "SUMMARY"): from --help by help2man, with
+# docs/man/PROGRAM.h2m.
+function(vgpu_man_page program section component summary)
     if(NOT HELP2MAN)
         message(STATUS "no manual page of ${program}: help2man is not installed")
         return()
@@ -40,5 +41,5 @@ function(vgpu_man_page program section summary)
     string(MAKE_C_IDENTIFIER page_${file} target)
     add_custom_target(${target} DEPENDS ${page})
     add_dependencies(documentation_pages ${target})
-    install(FILES ${page} DESTINATION share/man/man${section} COMPONENT host)
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
 endfunction()

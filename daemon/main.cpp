@@ -12,6 +12,7 @@
 #include "daemon/adapters/owner_watch.h"
 #include "daemon/adapters/process_launcher.h"
 #include "daemon/adapters/run_lock.h"
+#include "daemon/adapters/service_manager.h"
 #include "daemon/adapters/state_files.h"
 #include "daemon/adapters/system_clock.h"
 #include "daemon/adapters/uapi_client.h"
@@ -27,7 +28,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -167,9 +167,9 @@ public:
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
         std::puts("vgpud: ready");
         std::fflush(stdout);
-        ::sd_notify(0, "READY=1\nSTATUS=serving org.vgpu1");
+        service_manager_.ready("serving org.vgpu1");
         serve(*bus, objects, signals.get());
-        ::sd_notify(0, "STOPPING=1");
+        service_manager_.stopping();
         return {};
     }
 
@@ -223,6 +223,7 @@ private:
 
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         for (;;) {
+            service_manager_.step();
             take_requests(bus);
             manager_.finish();
             agents_.step();
@@ -254,6 +255,7 @@ private:
         metrics_socket_.watch(wanted);
         if (const auto at = agents_.next_step()) wanted.wake_by(*at);
         if (const auto at = jobs_.next_step()) wanted.wake_by(*at);
+        if (const auto at = service_manager_.next_step()) wanted.wake_by(*at);
         return wanted;
     }
 
@@ -261,6 +263,7 @@ private:
     LogPort& log_port_;
     std::string metrics_path_;
     adapters::SystemClock clock_;
+    adapters::ServiceManager service_manager_{clock_};
     adapters::ProcessLauncher processes_;
     adapters::OwnerWatch owners_;
     adapters::StateFiles state_;

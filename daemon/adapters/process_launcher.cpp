@@ -8,18 +8,24 @@
 #include <linux/close_range.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 namespace vgpu::daemon::adapters {
 
 namespace {
 
 constexpr int kExecFailed = 127;
+/// What the service manager says to vgpud alone: a child that answered would speak in its name.
+constexpr std::array<std::string_view, 3> kNotForChildren{
+    "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
 
 std::string note_of(const ProcessSpec& spec) {
     return fmt::format("{}/{}.pid", spec.directory, spec.label);
@@ -47,8 +53,30 @@ std::optional<ProcessFacts> facts_of(int pid) {
     return fields ? std::optional(facts) : std::nullopt;
 }
 
+bool is_for_children(std::string_view variable) {
+    return std::none_of(kNotForChildren.begin(), kNotForChildren.end(),
+                        [&](std::string_view name) { return variable.starts_with(name); });
+}
+
+/// Ends with a null pointer, as exec wants it.
+std::vector<char*> environment_of_children() {
+    std::vector<char*> environment;
+    for (char** at = ::environ; at != nullptr && *at != nullptr; ++at)
+        if (is_for_children(*at)) environment.push_back(*at);
+    environment.push_back(nullptr);
+    return environment;
+}
+
+/// What a child gets.
+struct Inheritance {
+    char* const* command;
+    char* const* environment;
+    int input;
+    int output;
+};
+
 /// Runs in the child: only async-signal-safe calls between fork and exec.
-[[noreturn]] void become(char* const* command, int input, int output, int gate) {
+[[noreturn]] void become(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
     ::setsid();
@@ -56,11 +84,11 @@ std::optional<ProcessFacts> facts_of(int pid) {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
-    ::dup2(input, STDIN_FILENO);
-    ::dup2(output, STDOUT_FILENO);
-    ::dup2(output, STDERR_FILENO);
+    ::dup2(given.input, STDIN_FILENO);
+    ::dup2(given.output, STDOUT_FILENO);
+    ::dup2(given.output, STDERR_FILENO);
     ::close_range(STDERR_FILENO + 1, ~0u, 0);
-    ::execvp(command[0], command);
+    ::execvpe(given.command[0], given.command, given.environment);
     ::_exit(kExecFailed);
 }
 
@@ -91,12 +119,17 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     std::vector<char*> command;
     for (std::string& word : words) command.push_back(word.data());
     command.push_back(nullptr);
+    const std::vector<char*> environment = environment_of_children();
 
     const pid_t pid = ::fork();
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
         opener.reset();
-        become(command.data(), input.get(), output.get(), gate.get());
+        become({.command = command.data(),
+                .environment = environment.data(),
+                .input = input.get(),
+                .output = output.get()},
+               gate.get());
     }
     const auto facts = facts_of(pid);
     const ProcessId id{.pid = pid, .start_time = facts ? facts->start_time : 0};

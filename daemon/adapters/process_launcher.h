@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // ProcessLauncher: ProcessPort over fork and exec. A child gets a session of its own, the default
-// signal mask, /dev/null as input and LABEL.log as output, and no other fd; nothing ties its life
-// to vgpud's. The note LABEL.pid ("pid start_time") is written before the child may exec, so a
-// vgpud that dies in between still finds it. Children that end are reaped by is_alive(). One
-// thread.
+// signal mask, /dev/null as input and LABEL.log as output, no other fd, and nothing that would let
+// it speak to the service manager; nothing ties its life to vgpud's. The note LABEL.pid ("pid
+// start_time") is written before the child may exec, so a vgpud that dies in between still finds
+// it. Children that end are reaped by is_alive(). One thread.
 #pragma once
 
 #include "daemon/ports/process_port.h"

@@ -17,7 +17,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 
 #include "pf-driver/softgpu/base/priority.h"
 #include "pf-driver/softgpu/gpu.h"
@@ -35,12 +34,11 @@ struct Options {
     bool is_true_copy = false;
     bool has_control = false;
     std::string host_view;
+    std::string doorbell_mode = "trap";
     std::string log_level = "info";
 };
 
 void add_options(CLI::App& app, Options& options) {
-    const std::map<std::string, iov::DoorbellMode> kModes{{"trap", iov::DoorbellMode::Trap},
-                                                          {"poll", iov::DoorbellMode::Poll}};
     app.add_option("--name", options.gpu.name, "name in logs and statistics");
     app.add_option("--vfs", options.gpu.vfs, "virtual functions, 1 to 16");
     app.add_option("--vram-mb", options.vram_mb, "VRAM of the device");
@@ -49,8 +47,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--threads", options.gpu.threads, "worker threads that execute waves");
     app.add_option("--socket-dir", options.gpu.socket_dir, "where pf.sock, vf1.sock ... are")
         ->required();
-    app.add_option("--doorbell-mode", options.gpu.doorbell_mode, "trap, or poll mapped pages")
-        ->transform(CLI::CheckedTransformer(kModes));
+    app.add_option("--doorbell-mode", options.doorbell_mode, "trap, or poll mapped pages")
+        ->check(CLI::IsMember({"trap", "poll"}));
     app.add_flag(
            "--host-view{bridge}", options.host_view,
            "serve host.sock, the whole card for a VM: =bridge (own ids) or =vmd (Intel VMD's)")
@@ -68,6 +66,7 @@ Gpu::Spec spec_of(const Options& options) {
     spec.aperture = Bytes{std::min(options.aperture_mb, kMaxMegabytes) << 20};
     if (options.host_view == "bridge") spec.host_view = host_view::EndpointKind::Bridge;
     if (options.host_view == "vmd") spec.host_view = host_view::EndpointKind::Vmd;
+    if (options.doorbell_mode == "poll") spec.doorbell_mode = iov::DoorbellMode::Poll;
     if (options.is_true_copy) spec.switch_mode = iov::SwitchMode::TrueCopy;
     return spec;
 }

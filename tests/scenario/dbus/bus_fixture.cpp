@@ -81,7 +81,8 @@ std::vector<std::string> BusFixture::daemon_command() const {
 void BusFixture::start_daemon() {
     vgpud.reset();
     vgpud.emplace(test::ChildProcess::Spec{"vgpud", daemon_command(),
-                                           directory.file(fmt::format("vgpud{}.log", ++starts_))});
+                                           directory.file(fmt::format("vgpud{}.log", ++starts_)),
+                                           setup_.environment});
     vgpud->wait_for_output("vgpud: ready");
 }
 

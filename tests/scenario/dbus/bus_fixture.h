@@ -27,6 +27,7 @@ protected:
         std::string bus_policy{};  ///< more rules of the bus
         std::string authority = "--no-polkit";
         enum class Start { Now, Later } start = Start::Now;  ///< of vgpud
+        std::vector<std::string> environment{};              ///< NAME=value, added to vgpud's
     };
 
     BusFixture() : BusFixture(Setup{}) {}

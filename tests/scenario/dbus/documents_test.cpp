@@ -14,7 +14,9 @@ namespace vgpu::daemon {
 namespace {
 
 using testing::BusFixture;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Truly;
 namespace fs = std::filesystem;
 
 class Documents : public BusFixture {
@@ -48,6 +50,10 @@ struct Page {
     const char* section;
 };
 
+bool is_readable(char letter) {
+    return letter == '\n' || static_cast<unsigned char>(letter) >= ' ';
+}
+
 class ManualPages : public ::testing::TestWithParam<Page> {};
 
 TEST_P(ManualPages, KnowEveryOptionOfHelp) {
@@ -66,12 +72,14 @@ TEST_P(ManualPages, KnowEveryOptionOfHelp) {
         ++checked;
     }
     EXPECT_GE(checked, 3);
+    EXPECT_THAT(help.out + page, Each(Truly(is_readable)));
     EXPECT_THAT(page, HasSubstr(".SH NAME\n"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, ManualPages,
                          ::testing::Values(Page{"vgpuctl", "1"}, Page{"vgpud", "8"},
-                                           Page{"softgpu", "8"}, Page{"vgpu-pf", "8"}),
+                                           Page{"softgpu", "8"}, Page{"vgpu-pf", "8"},
+                                           Page{"vgpu-agent", "8"}),
                          [](const auto& tested) {
                              std::string name = tested.param.program;
                              std::erase(name, '-');

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Packages come, are replaced and go: what stays, what does not, and that nothing asks a question."""
+import unittest
+
+from debian_system import DebianSystem, older, wait_for
+
+HOST = ('vgpu', 'vgpu-softgpu')
+EDITED = '// edited\n'
+
+
+class Life(unittest.TestCase):
+    """Each test begins with a fresh system that has booted."""
+
+    def start(self, name):
+        system = DebianSystem(name)
+        system.__enter__()
+        self.addCleanup(system.__exit__)
+        system.boot()
+        return system
+
+    @staticmethod
+    def use(system):
+        """As an administrator would have, before the packages go or are replaced."""
+        system.wait_for_gpu()
+        system.check('vgpuctl create --name train --vram 64M')
+
+    def test_an_upgrade_keeps_configuration_state_and_running_devices(self):
+        system = self.start('upgrade')
+        system.install(*HOST, place=older())
+        self.use(system)
+        system.write('/etc/vgpu/vgpud.json', EDITED + system.read('/etc/vgpu/vgpud.json'))
+        devices = system.processes('softgpu') + system.processes('vgpu-pf')
+        self.assertEqual(len(devices), 2)
+        vgpud = system.processes('vgpud')
+        text = system.install(*HOST)
+        self.assertIn('over (0.1.0~previous)', text)
+        self.assertTrue(system.read('/etc/vgpu/vgpud.json').startswith(EDITED))
+        self.assertEqual(system.processes('softgpu') + system.processes('vgpu-pf'), devices)
+        wait_for('the new vgpud', 60, lambda: system.processes('vgpud') not in ([], vgpud))
+        system.wait_for_gpu()
+        self.assertIn('train', system.check('vgpuctl list --vfs'))
+        self.assertEqual(system.processes('softgpu') + system.processes('vgpu-pf'), devices)
+
+    def test_removed_it_leaves_configuration_and_state_and_a_hook_that_does_nothing(self):
+        system = self.start('remove')
+        system.install(*HOST)
+        self.use(system)
+        system.check('apt-get remove -qy vgpu vgpu-softgpu')
+        self.assertEqual(system.processes('vgpud'), [])
+        for kept in ('/etc/vgpu/vgpud.json', '/var/lib/vgpu/vgpud.journal'):
+            self.assertTrue(system.exists(kept), kept)
+        for gone in ('/usr/sbin/vgpud', '/usr/bin/vgpuctl', '/usr/sbin/softgpu',
+                     '/usr/share/dbus-1/system.d/org.vgpu1.conf'):
+            self.assertFalse(system.exists(gone), gone)
+        wait_for('the devices to end', 20,
+                 lambda: not system.processes('softgpu') + system.processes('vgpu-pf'))
+        self.assertEqual(
+            system.check('echo "<domain/>" | /etc/libvirt/hooks/qemu.d/50-vgpu vm prepare begin -'), '')
+
+    def test_purged_it_leaves_nothing(self):
+        system = self.start('purge')
+        before = self.files_of(system)
+        system.install(*HOST)
+        self.use(system)
+        # the daemon alone: its devices are ended, whose sockets go with /run/vgpu
+        system.check('apt-get purge -qy vgpu')
+        wait_for('the devices to end', 20,
+                 lambda: not system.processes('softgpu') + system.processes('vgpu-pf'))
+        self.assertFalse(system.exists('/run/vgpu'))
+        system.check('apt-get purge -qy vgpu-softgpu')
+        left = {path for path in self.files_of(system) - before if 'vgpu' in path}
+        self.assertEqual(left, set())
+
+    def test_the_agent_comes_and_goes(self):
+        system = self.start('agent')
+        before = self.files_of(system)
+        system.install('vgpu-agent')
+        # started by the rule of its port alone
+        self.assertEqual(system.check('systemctl is-enabled vgpu-agent || true').strip(), 'static')
+        self.assertTrue(system.exists('/etc/systemd/system/sysinit.target.wants/vgpu-modprobe.service'))
+        self.assertIn('options amdgpu', system.check('vgpu-agent --modprobe-options 6.12.1'))
+        system.check('apt-get purge -qy vgpu-agent')
+        left = {path for path in self.files_of(system) - before if 'vgpu' in path}
+        self.assertEqual(left, set())
+
+    @staticmethod
+    def files_of(system):
+        text = system.check('find / -xdev \\( -path /proc -o -path /packages -o -path /var/lib/dpkg -o '
+                            '-path /var/cache -o -path /var/log \\) -prune -o -print; find /run')
+        return set(text.splitlines())
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""lintian has nothing to say, the same source gives the same packages, and units are confined."""
+import glob
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from debian_system import OUT, packages
+
+UNITS = {'vgpu': ['vgpud.service'], 'vgpu-agent': ['vgpu-agent.service', 'vgpu-modprobe.service']}
+# "OK" of systemd-analyze ends at 4.9
+MOST_EXPOSED = 3.0
+
+
+def digest(path):
+    with open(path, 'rb') as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+class Lintian(unittest.TestCase):
+    def test_it_has_no_errors_and_no_warnings(self):
+        changes = glob.glob(os.path.join(OUT, 'first', '*.changes'))
+        self.assertEqual(len(changes), 1)
+        done = subprocess.run(['lintian', '--allow-root', '--profile', 'debian', '--tag-display-limit', '0',
+                               '--fail-on', 'error,warning', *changes],
+                              capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout, '')
+
+
+class Reproducible(unittest.TestCase):
+    def test_two_places_give_the_same_packages(self):
+        first, second = packages('first'), packages('second/place')
+        self.assertEqual(set(first), set(second))
+        differ = [name for name in sorted(first) if digest(first[name]) != digest(second[name])]
+        self.assertEqual(differ, [], '\n'.join(self.different_files(name) for name in differ))
+
+    @staticmethod
+    def different_files(name):
+        with tempfile.TemporaryDirectory() as directory:
+            for place in ('first', 'second/place'):
+                tree = os.path.join(directory, os.path.basename(place))
+                subprocess.run(['dpkg-deb', '-R', packages(place)[name], tree], check=True)
+            return subprocess.run(['diff', '-r', 'first', 'place'], cwd=directory, capture_output=True,
+                                  text=True, check=False).stdout[:4000] or f'{name}: modes or times'
+
+
+class AppArmor(unittest.TestCase):
+    def test_the_rule_for_qemu_compiles(self):
+        with tempfile.TemporaryDirectory() as directory:
+            subprocess.run(['dpkg-deb', '-x', packages()['vgpu'], directory], check=True)
+            rule = os.path.join(directory, 'etc/apparmor.d/abstractions/libvirt-qemu.d/vgpu')
+            with open(rule, encoding='utf-8') as file:
+                profile = 'profile qemu {\n' + file.read() + '}\n'
+            done = subprocess.run(['apparmor_parser', '--skip-kernel-load', '--skip-cache', '--debug'],
+                                  input=profile, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('/run/vgpu/**.sock', done.stdout)
+
+
+class Units(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.directory)
+        for package in UNITS:
+            subprocess.run(['dpkg-deb', '-x', packages()[package], cls.directory], check=True)
+
+    def test_their_exposure_is_at_most_three(self):
+        for unit in (unit for units in UNITS.values() for unit in units):
+            path = os.path.join(self.directory, 'lib/systemd/system', unit)
+            done = subprocess.run(['systemd-analyze', 'security', '--offline=true', '--no-pager',
+                                   f'--threshold={int(MOST_EXPOSED * 10)}', path],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            self.assertIn('Overall exposure level', done.stdout, done.stderr)
+            self.assertEqual(done.returncode, 0, done.stdout.splitlines()[-1])
+
+
+if __name__ == '__main__':
+    unittest.main()
