@@ -194,9 +194,32 @@ public:
                 Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Claim(owner, dict_of(options))};
         });
     }
-    void release_vf(const std::string& path, const std::string& owner,
-                    std::uint64_t generation) override {
-        guarded([&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Release(owner, generation, {}); });
+    void release_vf(const std::string& path, const std::string& owner, std::uint64_t generation,
+                    const Options& options) override {
+        guarded([&] {
+            Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Release(owner, generation, dict_of(options));
+        });
+    }
+    std::vector<Properties> assign_vfs(
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const Options& options) override {
+        return guarded([&] {
+            std::vector<sdbus::Struct<std::string, std::string>> wants;
+            for (const auto& [by, value] : wanted) wants.emplace_back(by, value);
+            return properties_of(manager_.Assign(owner, wants, dict_of(options)));
+        });
+    }
+    void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
+        guarded([&] { manager_.Grant(owner, uid, gid, {}); });
+    }
+    std::uint64_t take_back_vfs(const std::string& owner) override {
+        return guarded([&] { return std::uint64_t{manager_.TakeBack(owner, {})}; });
+    }
+    std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
+        return guarded([&] { return std::uint64_t{manager_.Adopt(owner, dict_of(options))}; });
+    }
+    void limit_calls(std::chrono::milliseconds limit) override {
+        bus_->setMethodCallTimeout(std::chrono::duration_cast<std::chrono::microseconds>(limit));
     }
     void act(const std::string& path, VfAction action, const Options& options) override {
         using Method = void (org::vgpu1::Vf_proxy::*)(const Dict&);

@@ -24,6 +24,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.BadConfiguration", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.NoSuchLabel", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoFreeVf", ExitCode::NoCapacity},
+    ExitRow{"org.vgpu1.Error.NoMatchingVf", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoVram", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoSchedule", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NotAuthorized", ExitCode::NotAuthorized},
@@ -35,6 +36,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.DBus.Error.ServiceUnknown", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.NameHasNoOwner", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.NoReply", ExitCode::Unreachable},
+    ExitRow{"org.freedesktop.DBus.Error.Timeout", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.Disconnected", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.FileNotFound", ExitCode::Unreachable},
 };

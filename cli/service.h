@@ -6,6 +6,7 @@
 #pragma once
 
 #include <poll.h>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -84,7 +85,19 @@ public:
     virtual std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                                    const Options& options) = 0;
     virtual void release_vf(const std::string& path, const std::string& owner,
-                            std::uint64_t generation) = 0;
+                            std::uint64_t generation, const Options& options) = 0;
+    /// VFs for `owner`, all or none; each is wanted by "name" or "profile": Target, Path,
+    /// Generation, Socket of each.
+    virtual std::vector<Properties> assign_vfs(
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const Options& options) = 0;
+    virtual void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) = 0;
+    /// How many VFs `owner` had.
+    virtual std::uint64_t take_back_vfs(const std::string& owner) = 0;
+    /// How many VFs `owner` has.
+    virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
+    /// No call waits for longer from now on.
+    virtual void limit_calls(std::chrono::milliseconds limit) = 0;
     virtual void act(const std::string& path, VfAction action, const Options& options) = 0;
     /// The report: ok, text, duration_ms.
     virtual Properties ask_agent(const std::string& path, AgentAct act, const Options& options) = 0;

@@ -26,13 +26,21 @@ std::string gpu_table(const std::vector<Properties>& gpus) {
                       rows);
 }
 
+/// "libvirt:vm1", where the owner's name is known.
+std::string owner_text(const Properties& vf) {
+    const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
+    if (name == "-") return owner;
+    const std::size_t kind = owner.find(':');
+    return kind == std::string::npos ? name : owner.substr(0, kind + 1) + name;
+}
+
 std::string vf_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs)
         rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
                         size_text(number_of(vf, "VramBytes")), text_of(vf, "Weight"),
                         percent_text(real_of(vf, "ShareWindow")),
-                        flag_of(vf, "Attached") ? "yes" : "no", text_of(vf, "Owner")});
+                        flag_of(vf, "Attached") ? "yes" : "no", owner_text(vf)});
     return table_text({{"VF", Align::Left, true},
                        {"NAME", Align::Left, true},
                        {"STATE"},

@@ -18,11 +18,14 @@ public:
         command.add_option("--generation", generation_, "what 'claim' printed; see 'show'")
             ->required()
             ->check(CLI::NonNegativeNumber.description(""));
+        command.add_flag("--scrub", is_scrubbing_, "empty the VF before anybody can claim it");
     }
 
     ExitCode run(Invocation& invocation) override {
         const std::string path = resolve_vf(invocation.service, target_, name());
-        invocation.service.release_vf(path, owner_, generation_);
+        Options options;
+        if (is_scrubbing_) options["scrub"] = true;
+        invocation.service.release_vf(path, owner_, generation_, options);
         print_done(invocation, target_, "released");
         return ExitCode::Ok;
     }
@@ -30,6 +33,7 @@ public:
 private:
     std::string target_, owner_;
     std::uint64_t generation_ = 0;
+    bool is_scrubbing_ = false;
 };
 
 }  // namespace

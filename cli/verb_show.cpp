@@ -78,6 +78,7 @@ constexpr std::array kVfLines{
     Line{"Socket", "Socket", plain},
     Line{"Attached", "Attached", plain},
     Line{"Owner", "Owner", plain},
+    Line{"Owner's name", "OwnerName", plain},
     Line{"Claim", "OwnerGeneration", plain},
     Line{"Lease ends", "LeaseExpires", lease_end},
     Line{"Orphan", "Orphan", plain},

@@ -19,6 +19,8 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
     verbs.push_back(make_destroy_verb());
     verbs.push_back(make_claim_verb());
     verbs.push_back(make_release_verb());
+    verbs.push_back(make_attach_xml_verb());
+    verbs.push_back(make_hook_verb());
     verbs.push_back(make_reset_verb());
     verbs.push_back(make_pause_verb());
     verbs.push_back(make_resume_verb());

@@ -58,6 +58,8 @@ std::unique_ptr<Verb> make_destroy_verb();
 std::unique_ptr<Verb> make_set_verb();
 std::unique_ptr<Verb> make_claim_verb();
 std::unique_ptr<Verb> make_release_verb();
+std::unique_ptr<Verb> make_attach_xml_verb();
+std::unique_ptr<Verb> make_hook_verb();
 std::unique_ptr<Verb> make_top_verb();
 std::unique_ptr<Verb> make_plan_verb();
 std::unique_ptr<Verb> make_apply_verb();

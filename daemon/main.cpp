@@ -5,6 +5,7 @@
 // and dbus/.
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
+#include "daemon/adapters/domain_feed.h"
 #include "daemon/adapters/event_loop.h"
 #include "daemon/adapters/gpu_thread.h"
 #include "daemon/adapters/log_control.h"
@@ -16,10 +17,13 @@
 #include "daemon/adapters/state_files.h"
 #include "daemon/adapters/system_clock.h"
 #include "daemon/adapters/uapi_client.h"
+#include "daemon/adapters/vm_sockets.h"
 #include "daemon/dbus/log_control_object.h"
 #include "daemon/dbus/objects.h"
 #include "daemon/service/agents.h"
+#include "daemon/service/assignments.h"
 #include "daemon/service/config.h"
+#include "daemon/service/domains.h"
 #include "daemon/service/event_log.h"
 #include "daemon/service/jobs.h"
 #include "daemon/service/manager.h"
@@ -96,11 +100,17 @@ void log(const Notice& notice) {
         "guard",         "whole-reset",      "events-lost",      "scrub-not-recorded",
         "table-refused", "not-restored",     "record-left",      "replaced",
         "guest-error",   "agent-misbehaved", "no-agent-socket",  "orphan",
-        "state-mended"};
+        "state-mended",  "taken-back",       "not-scrubbed"};
     const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
     const std::string target =
         notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
     spdlog::log(level, "{}: {}: {}", target, notice.kind, notice.text);
+}
+
+/// What tells about libvirt's domains, if that is wanted.
+std::vector<std::string> libvirt_command(const Config& config) {
+    if (config.libvirt_uri.empty()) return {};
+    return {config.libvirt_program, "--connect", config.libvirt_uri};
 }
 
 std::uint64_t time_us() {
@@ -136,6 +146,8 @@ public:
           log_port_(log_port),
           metrics_path_(config.run_dir + "/metrics.sock"),
           state_(config.state_dir),
+          vm_sockets_(config.run_dir + "/vm"),
+          domain_feed_(libvirt_command(config), clock_),
           manager_(state_, clock_) {
         const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;
         for (const GpuConfig& gpu : config.gpus) {
@@ -157,11 +169,11 @@ public:
         if (const auto& problem = manager_.store().problem())
             spdlog::error("read-only, nothing can be changed: {}", text_of(*problem));
         const auto bus = connect_bus(line_);
-        const EndGpus end_before_bus{manager_, agents_};
+        const EndGpus end_before_bus{manager_, agents_, assignments_};
         const auto authority = make_authority(*bus);
         start_gpus();
-        dbus::Objects objects(*bus, manager_, agents_, jobs_, *authority, clock_, events_,
-                              metrics_);
+        dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_, *authority,
+                              clock_, events_, metrics_);
         const dbus::LogControlObject log_control(*bus, log_port_);
         listen_for_scrapers();
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
@@ -178,7 +190,9 @@ private:
     struct EndGpus {
         Manager& manager;
         Agents& agents;
+        Assignments& assignments;
         ~EndGpus() {
+            assignments.end();
             agents.end();
             manager.end();
         }
@@ -216,6 +230,14 @@ private:
         if (news_.clear()) objects.note_news();
     }
 
+    void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
+        domain_feed_.look(wanted);
+        const auto lines = domain_feed_.take_lines();
+        for (const std::string& line : lines) domains_.take(line);
+        if (domain_feed_.take_loss()) domains_.forget();
+        if (!lines.empty()) objects.note_news();
+    }
+
     [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(sdbus::IConnection& bus) const {
         if (line_.is_without_polkit) return std::make_unique<dbus::OwnerAuthority>(bus);
         return std::make_unique<dbus::PolkitAuthority>(bus);
@@ -227,6 +249,7 @@ private:
             take_requests(bus);
             manager_.finish();
             agents_.step();
+            assignments_.step();
             jobs_.step();
             if (jobs_.has_news()) objects.note_news();
             std::vector<Notice> notices = manager_.take_notices();
@@ -239,6 +262,7 @@ private:
             if ((wanted.fds.back().revents & POLLIN) != 0) return;
             agent_sockets_.look(wanted);
             metrics_socket_.look(wanted);
+            hear_libvirt(wanted, objects);
             take_news(objects);
         }
     }
@@ -253,9 +277,11 @@ private:
         if (objects.wants_step()) wanted.wake_by(objects.next_step());
         agent_sockets_.watch(wanted);
         metrics_socket_.watch(wanted);
+        domain_feed_.watch(wanted);
         if (const auto at = agents_.next_step()) wanted.wake_by(*at);
         if (const auto at = jobs_.next_step()) wanted.wake_by(*at);
         if (const auto at = service_manager_.next_step()) wanted.wake_by(*at);
+        if (const auto at = assignments_.next_step()) wanted.wake_by(*at);
         return wanted;
     }
 
@@ -267,11 +293,15 @@ private:
     adapters::ProcessLauncher processes_;
     adapters::OwnerWatch owners_;
     adapters::StateFiles state_;
+    adapters::VmSockets vm_sockets_;
+    adapters::DomainFeed domain_feed_;
     adapters::Wakeup news_;
     adapters::AgentSockets agent_sockets_;
     Manager manager_;
     Agents agents_{manager_, agent_sockets_, clock_};
     Jobs jobs_{manager_, clock_};
+    Assignments assignments_{manager_, vm_sockets_, clock_};
+    Domains domains_{assignments_};
     EventLog events_;
     Metrics metrics_{manager_, agents_, events_, clock_, VGPU_VERSION};
     adapters::MetricsSocket metrics_socket_{[this] { return metrics_.text(); },

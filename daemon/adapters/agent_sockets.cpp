@@ -4,6 +4,8 @@
 #include "daemon/adapters/listener.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -15,6 +17,19 @@ namespace {
 /// QEMU may run as another user of the group, as with the VF's own socket.
 constexpr mode_t kSocketMode = 0660;
 constexpr int kBacklog = 2;
+constexpr std::string_view kAgentEnd = ".agent.sock", kVfEnd = ".sock";
+
+/// Whom the VF's own socket was given to, and who has it open maybe, may open its agent's: also one
+/// that a new vgpud has made.
+void follow_owner_of_vf(const std::string& path) {
+    if (!path.ends_with(kAgentEnd)) return;
+    const std::string vf =
+        path.substr(0, path.size() - kAgentEnd.size()).append(kVfEnd.begin(), kVfEnd.end());
+    struct stat facts {};
+    if (::lstat(vf.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
+    if (facts.st_uid == ::geteuid()) return;
+    static_cast<void>(::lchown(path.c_str(), facts.st_uid, facts.st_gid) == 0);
+}
 
 }  // namespace
 
@@ -24,6 +39,7 @@ AgentSockets::~AgentSockets() {
 
 Result<> AgentSockets::listen(const std::string& path) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
+    follow_owner_of_vf(path);
     places_[path].listener = std::move(listener);
     return {};
 }

@@ -11,6 +11,7 @@
 #include "daemon/dbus/properties.h"
 #include "daemon/ports/clock.h"
 #include "daemon/service/agents.h"
+#include "daemon/service/domains.h"
 #include "daemon/service/event_log.h"
 #include "daemon/service/jobs.h"
 #include "daemon/service/metrics.h"
@@ -49,6 +50,8 @@ struct Context {
     Manager& manager;
     Agents& agents;
     Jobs& jobs;
+    Assignments& assignments;
+    const Domains& domains;
     Authority& authority;
     Waiters& waiters;
     const Clock& clock;
@@ -57,6 +60,15 @@ struct Context {
     Admission& admission;
     std::function<void()> refresh_objects;  ///< objects on the bus follow the service at once
 };
+
+/// What only the main loop knows of a VF: its agent, and what its owner is called.
+inline void complete(const Context& context, VfView& view) {
+    view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
+    view.owner_title = context.assignments.title_of(view.record.owner.name);
+    if (view.orphan.empty()) return;
+    const std::string words = context.domains.words_for(view.record.owner.name);
+    if (!words.empty()) view.orphan += "; " + words;
+}
 
 /// Starts `work`, which anybody may ask for; replies with what it hands to its `done`.
 template <typename T>

@@ -39,6 +39,29 @@ Result<WantedEvents> wanted_events(const Options& options) {
     return WantedEvents{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
 }
 
+/// What an Assign asks for; no more than one too many is looked at.
+Result<std::vector<Want>> wants_of(
+    const std::vector<sdbus::Struct<std::string, std::string>>& wanted) {
+    std::vector<Want> wants;
+    for (const auto& one : wanted) {
+        if (wants.size() > kMostWants) break;
+        TRY(Want want, want_of(std::get<0>(one), std::get<1>(one)));
+        wants.push_back(std::move(want));
+    }
+    return wants;
+}
+
+std::vector<Dict> dicts_of(const std::vector<GivenVf>& given) {
+    std::vector<Dict> all;
+    for (const GivenVf& one : given)
+        all.push_back(
+            {{"Path", sdbus::Variant{sdbus::ObjectPath{vf_path(one.target.gpu, one.target.vf)}}},
+             {"Target", sdbus::Variant{one.target.gpu + "/vf" + std::to_string(one.target.vf)}},
+             {"Generation", sdbus::Variant{one.generation}},
+             {"Socket", sdbus::Variant{one.path}}});
+    return all;
+}
+
 }  // namespace
 
 ManagerObject::ManagerObject(Context& context)
@@ -73,7 +96,7 @@ std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
         const auto seen = gpu->look();
         for (const auto& [vf, view] : seen->vfs) {
             VfView shown = view;
-            shown.agent = context_.agents.view({.gpu = gpu->id(), .vf = vf});
+            complete(context_, shown);
             all.push_back(properties_of(shown));
         }
     }
@@ -151,6 +174,51 @@ void ManagerObject::AutoConfig(sdbus::Result<std::string>&& result, SentOptions 
                           });
 }
 
+void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
+                           std::vector<sdbus::Struct<std::string, std::string>> wanted,
+                           SentOptions options) {
+    authorized<std::vector<Dict>>(
+        context_, current_sender(getObject()), kAssignAction, std::move(result),
+        [&assignments = context_.assignments, owner = std::move(owner), wanted = wants_of(wanted),
+         values = options_of(options)](const Done<std::vector<Dict>>& done) {
+            if (!wanted) return done(tl::make_unexpected(wanted.error()));
+            assignments.assign(owner, *wanted, values,
+                               [done](const Result<std::vector<GivenVf>>& given) {
+                                   if (!given) return done(tl::make_unexpected(given.error()));
+                                   done(dicts_of(*given));
+                               });
+        });
+}
+
+void ManagerObject::Grant(sdbus::Result<>&& result, std::string owner, std::uint32_t uid,
+                          std::uint32_t gid, SentOptions options) {
+    authorized(context_, current_sender(getObject()), kAssignAction, std::move(result),
+               [&assignments = context_.assignments, owner = std::move(owner), uid, gid,
+                values = options_of(options)](const Done<>& done) {
+                   done(assignments.grant(owner, uid, gid, values));
+               });
+}
+
+void ManagerObject::TakeBack(sdbus::Result<std::uint32_t>&& result, std::string owner,
+                             SentOptions options) {
+    authorized<std::uint32_t>(context_, current_sender(getObject()), kAssignAction,
+                              std::move(result),
+                              [&assignments = context_.assignments, owner = std::move(owner),
+                               values = options_of(options)](const Done<std::uint32_t>& done) {
+                                  assignments.take_back(owner, values, done);
+                              });
+}
+
+void ManagerObject::Adopt(sdbus::Result<std::uint32_t>&& result, std::string owner,
+                          SentOptions options) {
+    authorized<std::uint32_t>(context_, current_sender(getObject()), kAssignAction,
+                              std::move(result),
+                              [&assignments = context_.assignments, owner = std::move(owner),
+                               values = options_of(options)](const Done<std::uint32_t>& done) {
+                                  assignments.adopt(owner, values, done);
+                              });
+}
+
 void ManagerObject::signal(const JobNews& news) {
     const sdbus::ObjectPath path{job_path(news.id)};
     if (news.result.empty())
@@ -180,11 +248,14 @@ std::uint64_t ManagerObject::StateGeneration() {
 }
 
 Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-                 Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics)
+                 Assignments& assignments, const Domains& domains, Authority& authority,
+                 const Clock& clock, const EventLog& events, Metrics& metrics)
     : context_{.bus = bus,
                .manager = manager,
                .agents = agents,
                .jobs = jobs,
+               .assignments = assignments,
+               .domains = domains,
                .authority = authority,
                .waiters = waiters_,
                .clock = clock,

@@ -42,6 +42,15 @@ private:
                SentOptions options) override;
     void Export(sdbus::Result<std::string>&& result, SentOptions options) override;
     void AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) override;
+    void Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
+                std::vector<sdbus::Struct<std::string, std::string>> wanted,
+                SentOptions options) override;
+    void Grant(sdbus::Result<>&& result, std::string owner, std::uint32_t uid, std::uint32_t gid,
+               SentOptions options) override;
+    void TakeBack(sdbus::Result<std::uint32_t>&& result, std::string owner,
+                  SentOptions options) override;
+    void Adopt(sdbus::Result<std::uint32_t>&& result, std::string owner,
+               SentOptions options) override;
     std::string Version() override;
     std::uint32_t ApiVersion() override;
     bool ReadOnly() override;
@@ -56,7 +65,8 @@ public:
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-            Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics);
+            Assignments& assignments, const Domains& domains, Authority& authority,
+            const Clock& clock, const EventLog& events, Metrics& metrics);
 
     /// Some GPU has a new snapshot.
     void note_news() { has_news_ = true; }

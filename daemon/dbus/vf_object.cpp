@@ -123,8 +123,9 @@ VfObject::~VfObject() {
 
 const VfView& VfObject::view() {
     const auto seen = context_.manager.find_gpu(target_.gpu)->look();
-    if (seen->has_vf(target_.vf)) view_ = seen->vfs.at(target_.vf);
-    view_.agent = context_.agents.view(target_);
+    if (!seen->has_vf(target_.vf)) return view_;
+    view_ = seen->vfs.at(target_.vf);
+    complete(context_, view_);
     return view_;
 }
 

@@ -105,14 +105,16 @@ Config config_of(const Json& json, const std::string& name,
                  const std::vector<std::string>& pf_devices, Error& error) {
     Config config;
     JsonSection root(json, name + ":", error);
-    root.only({"$schema", "state_dir", "run_dir", "programs", "gpus"});
+    root.only({"$schema", "state_dir", "run_dir", "libvirt", "programs", "gpus"});
     root.text("state_dir", config.state_dir);
     root.text("run_dir", config.run_dir);
+    root.text("libvirt", config.libvirt_uri);
     if (const Json* programs = root.find("programs")) {
         JsonSection section(*programs, root.path_of("programs"), error);
-        section.only({"softgpu", "vgpu_pf"});
+        section.only({"softgpu", "vgpu_pf", "vgpu_libvirt"});
         section.text("softgpu", config.softgpu_program);
         section.text("vgpu_pf", config.pf_program);
+        section.text("vgpu_libvirt", config.libvirt_program);
     }
     read_gpus(root, pf_devices, config, error);
     return config;

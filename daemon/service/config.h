@@ -47,6 +47,8 @@ struct Config {
     std::string run_dir = "/run/vgpu";
     std::string softgpu_program = "softgpu";
     std::string pf_program = "vgpu-pf";
+    std::string libvirt_program = "vgpu-libvirt";
+    std::string libvirt_uri;  ///< whose domains' names are shown; empty: nobody's
     std::vector<GpuConfig> gpus;
 };
 

@@ -22,6 +22,7 @@ void GpuModel::step() {
     finish_scrubs(now);
     refresh_all(now);
     if (!dirty_.empty()) read_events(now);
+    scrub_released(now);
     restore_missing(now);
     look_for_orphans(now);
     install_table(now);
@@ -32,6 +33,8 @@ Nanoseconds GpuModel::wake_at() const {
     Nanoseconds at = ports_.pf->is_connected() ? refreshed_at_ + kRefresh : retry_at_;
     if (may_plan()) at = std::min(at, schedule_.next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
+    for (const auto& [vf, since] : to_scrub_)
+        at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
     return at;
 }
 

@@ -66,6 +66,10 @@ struct Settings {
 /// What a request may do to a VF that a client has open.
 enum class Force { No, Yes };
 
+/// What becomes of a VF's VRAM when its claim ends. Scrub: the VF is provisioned anew, empty,
+/// before anybody can claim it.
+enum class AfterRelease { Keep, Scrub };
+
 class GpuModel {
 public:
     static constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(20);
@@ -75,6 +79,9 @@ public:
     /// Between two attempts to give a VF what it is defined to have.
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
+    /// A client that died is seen by the device a moment later; one that stays open for longer than
+    /// this after its VF was released loses it.
+    static constexpr Nanoseconds kDetachPatience = std::chrono::seconds(5);
 
     struct Ports {
         std::unique_ptr<PfPort> pf;
@@ -105,7 +112,8 @@ public:
     /// The generation of the claim in force afterwards.
     Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
     /// Ends a claim; success too if there is none.
-    Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation);
+    Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
+                     AfterRelease after = AfterRelease::Keep);
     Result<> change_gpu(const GpuChange& change);
     /// What there is, asked of the PF core now.
     Result<GpuInventory> inventory();
@@ -167,6 +175,9 @@ private:
     [[nodiscard]] std::string name_text(std::uint32_t vf) const;
     [[nodiscard]] Result<> check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                        const std::string& by) const;
+    void owe_scrub(VfRecord& record) const;
+    void scrub_released(Nanoseconds now);
+    [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const vgpu_pf_vf& live);
     void look_for_orphans(Nanoseconds now);
     void look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
                        Nanoseconds now);
@@ -252,6 +263,8 @@ private:
     std::map<std::uint32_t, std::string> orphans_;  ///< VF: why its claim looks forgotten
     std::map<std::uint32_t, Nanoseconds> unattached_since_;
     Nanoseconds owners_at_{0};
+    std::map<std::uint32_t, Nanoseconds> to_scrub_;  ///< VF: released then; its scrub has not begun
+    Nanoseconds scrub_begin_at_{0};                  ///< not before, after a refusal
     std::shared_ptr<const vgpu_pf_run_table> table_;
     std::vector<Notice> notices_;
 };

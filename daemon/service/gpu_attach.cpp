@@ -99,6 +99,7 @@ Result<> GpuModel::read_all_vfs() {
 Result<> GpuModel::adopt_vfs() {
     shown_.clear();
     scrubbed_.clear();
+    to_scrub_.clear();
     troubles_.clear();
     GpuRecord record = ports_.store.gpu(id_);
     if (!ports_.store.records().gpus.contains(id_)) {
@@ -136,6 +137,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     if (known != record.vfs.end() && is_same_vf(known->second, live)) {
         settle_next(known->second, live);
         shown_[vf] = known->second;
+        if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
         if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
         return ports_.pf->release(vf, live.generation);
     }

@@ -180,10 +180,13 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
 
 /// A VF that was on its way to another shape when its vgpud died, and is in service now: if its
 /// generation is the one that was to go, it never went; else it came back, in one of the two
-/// shapes.
+/// shapes. One that was only to be scrubbed (owe_scrub) still is.
 void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) {
     if (!record.next) return;
     const VfNext next = *record.next;
+    const bool is_owed_a_scrub = record.owner.name.empty() && next.shape == shape_of(record) &&
+                                 next.replaces == live.generation;
+    if (is_owed_a_scrub) return;
     record.next.reset();
     if (live.generation == next.replaces || live.vram_bytes != next.shape.vram_bytes) return;
     set_shape(record, next.shape);

@@ -48,6 +48,9 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
     if (one.is_releasing)
         return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", name_text(vf)));
+    if (one.next)
+        return fail(ErrorId::WrongState,
+                    fmt::format("{} is being scrubbed, and is then there again", name_text(vf)));
     TRY(one.owner, daemon::claim(one.owner, request,
                                  {.target = name_text(vf),
                                   .now = ports_.clock.unix_time(),
@@ -61,7 +64,8 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     return one.owner.generation;
 }
 
-Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation) {
+Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
+                           AfterRelease after) {
     if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
     TRY_VOID(known(vf));
     TRY_VOID(check_owner_name(owner));
@@ -69,10 +73,64 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     const auto one = record.vfs.find(vf);
     if (one == record.vfs.end()) return {};
     TRY_VOID(check_release(one->second.owner, owner, generation, name_text(vf)));
+    const bool was_owned = !one->second.owner.name.empty();
+    const bool is_same = shown_.at(vf).uuid == one->second.uuid;
     one->second.owner = {};
+    if (after == AfterRelease::Scrub && was_owned && is_same) owe_scrub(one->second);
     TRY_VOID(ports_.store.commit(id_, record));
-    if (shown_.at(vf).uuid == one->second.uuid) shown_[vf] = one->second;
+    if (is_same) shown_[vf] = one->second;
     look_at_owner(vf, {}, {}, ports_.clock.now());
+    if (shown_.at(vf).next) to_scrub_.try_emplace(vf, ports_.clock.now());
+    step();
+    return {};
+}
+
+/// A VF that is to be scrubbed before its next owner is one on its way to the shape it has: from
+/// this record on it is not handed out, also by another vgpud.
+void GpuModel::owe_scrub(VfRecord& record) const {
+    const vgpu_pf_vf& live = live_.at(record.vf);
+    const bool has_vram = live.state != VGPU_PF_VF_ABSENT && live.state != VGPU_PF_VF_SCRUBBING;
+    if (record.is_releasing || record.next || !has_vram) return;
+    record.next = VfNext{.shape = shape_of(record), .replaces = live.generation};
+}
+
+/// Begins the scrubs that are owed, each when the device has seen that the VF's client is gone.
+void GpuModel::scrub_released(Nanoseconds now) {
+    if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
+    const auto owed = to_scrub_;
+    for (const auto& [vf, since] : owed) {
+        const auto live = live_.find(vf);
+        const bool is_owed = live != live_.end() && shown_.contains(vf) && shown_.at(vf).next &&
+                             shown_.at(vf).owner.name.empty() &&
+                             live->second.generation == shown_.at(vf).next->replaces &&
+                             live->second.state != VGPU_PF_VF_SCRUBBING;
+        if (!is_owed) {
+            to_scrub_.erase(vf);
+            continue;
+        }
+        const bool is_open = live->second.attached != 0;
+        if (is_open && now - since < kDetachPatience) continue;
+        if (is_open)
+            say(vf, "taken-back",
+                fmt::format("{} was released {} s ago and a client still has it open; it loses it",
+                            name_text(vf), kDetachPatience.count() / 1'000'000'000));
+        if (const auto begun = scrub_released(vf, live->second); !begun) {
+            scrub_begin_at_ = now + kRefresh;
+            say(vf, "not-scrubbed", begun.error().cause);
+        }
+        if (!ports_.pf->is_connected()) return;
+    }
+}
+
+Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
+    const auto released = ports_.pf->release(vf, live.generation);
+    watch_loss(released);
+    if (!released)
+        return fail(released.error().id, fmt::format("{} could not be scrubbed: {}", name_text(vf),
+                                                     released.error().cause));
+    to_scrub_.erase(vf);
+    refresh(vf);
+    refresh_members(ports_.clock.now());
     return {};
 }
 

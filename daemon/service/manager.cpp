@@ -287,11 +287,15 @@ Result<> Manager::start_claim(const Target& target, const std::string& owner,
 Result<> Manager::start_release(const Target& target, const std::string& owner,
                                 std::uint64_t generation, const Options& options,
                                 const Done<>& done) {
-    TRY_VOID(OptionReader(options).only({}));
+    constexpr std::array<std::string_view, 1> kKnown{"scrub"};
+    const OptionReader reader(options);
+    TRY_VOID(reader.only(kKnown));
+    TRY(const bool scrub, reader.flag("scrub"));
     TRY_VOID(check_owner_name(owner));
     TRY(GpuHost * gpu, gpu_of(target));
-    gpu->ask<void>([vf = target.vf, owner,
-                    generation](GpuModel& model) { return model.release(vf, owner, generation); },
+    gpu->ask<void>([vf = target.vf, owner, generation,
+                    after = scrub ? AfterRelease::Scrub : AfterRelease::Keep](
+                       GpuModel& model) { return model.release(vf, owner, generation, after); },
                    done);
     return {};
 }

@@ -84,6 +84,7 @@ struct VfView {
     std::uint64_t wait_ns = 0;  ///< had work and tokens, but not the engine
     bool is_capped = false;     ///< has work and no tokens now
     AgentView agent{};          ///< filled in by the main loop
+    std::string owner_title{};  ///< what people call the owner; filled in by the main loop
 };
 
 /// Something an administrator may want to know; becomes the signal Manager.Event.

@@ -52,14 +52,17 @@ def wait_for(what, seconds, condition, interval=0.05):
 
 class Host:
     def __init__(self, directory, vfs=4, cus=8, threads=2, vram_mb=2048, aperture_mb=512,
-                 quantum_us=4000):
+                 quantum_us=4000, run_dir=None, bus_socket=None, libvirt=''):
         self.directory = os.path.abspath(directory)
+        self.run_dir = run_dir or self.path('run')
+        self.bus_socket = bus_socket or self.path('bus.sock')
+        self.libvirt = libvirt
         self.gpu = {'id': 'gpu0', 'quantum_us': quantum_us,
                     'softgpu': {'vfs': vfs, 'vram_mb': vram_mb, 'aperture_mb': aperture_mb,
                                 'cus': cus, 'threads': threads, 'args': ['--control'],
                                 # guests under TCG answer late
                                 'pf_args': ['--time-scale', '10']}}
-        self.bus = 'unix:path=' + self.path('bus.sock')
+        self.bus = 'unix:path=' + self.bus_socket
         self.children = []
         self.vgpud = None
 
@@ -89,12 +92,15 @@ class Host:
         return len(gpus) == 1 and gpus[0]['state'] == 'ok'
 
     def __enter__(self):
-        for name in ('run', 'state'):
-            os.makedirs(self.path(name), exist_ok=True)
-        config = {'state_dir': self.path('state'), 'run_dir': self.path('run'),
+        for path in (self.run_dir, self.path('state')):
+            os.makedirs(path, exist_ok=True)
+        config = {'state_dir': self.path('state'), 'run_dir': self.run_dir,
                   'programs': {'softgpu': os.path.join(BIN, 'softgpu'),
-                               'vgpu_pf': os.path.join(BIN, 'vgpu-pf')},
+                               'vgpu_pf': os.path.join(BIN, 'vgpu-pf'),
+                               'vgpu_libvirt': os.path.join(BIN, 'vgpu-libvirt')},
                   'gpus': [self.gpu]}
+        if self.libvirt:
+            config['libvirt'] = self.libvirt
         with open(self.path('vgpud.json'), 'w') as file:
             json.dump(config, file, indent=2)
         with open(self.path('bus.conf'), 'w') as file:
@@ -102,7 +108,7 @@ class Host:
         try:
             self.start('bus', ['/usr/bin/dbus-daemon', '--nofork',
                                '--config-file=' + self.path('bus.conf')])
-            wait_for('the bus', 10, lambda: os.path.exists(self.path('bus.sock')))
+            wait_for('the bus', 10, lambda: os.path.exists(self.bus_socket))
             self.start_vgpud()
         except BaseException:
             self.stop()
@@ -136,7 +142,7 @@ class Host:
                 continue
             program = os.path.basename(words[0])
             if program in ('softgpu', 'vgpu-pf') and any(
-                    word.startswith(self.path('run') + '/') for word in words):
+                    word.startswith(self.run_dir + '/') for word in words):
                 pids.append(int(name))
         return pids
 
@@ -175,7 +181,7 @@ class Host:
         """Sends one request to softgpu's control socket; its answer."""
         with socket.socket(socket.AF_UNIX) as channel:
             channel.settimeout(10)
-            channel.connect(self.path('run', 'gpu0', 'control.sock'))
+            channel.connect(os.path.join(self.run_dir, 'gpu0', 'control.sock'))
             channel.sendall(json.dumps(request).encode() + b'\n')
             text = b''
             while not text.endswith(b'\n'):
@@ -194,5 +200,5 @@ class Host:
 
     def log_of(self, helper):
         """Log of softgpu or vgpu-pf."""
-        with open(self.path('run', 'gpu0', helper + '.log'), errors='replace') as log:
+        with open(os.path.join(self.run_dir, 'gpu0', helper + '.log'), errors='replace') as log:
             return log.read()

@@ -19,8 +19,9 @@ between):
 A line that begins with "$ " is given to bash, lines that end with a backslash go on; what follows,
 up to the next one, is what it must print (both streams). "…" in a line stands for anything, a line
 "…" alone for any lines. A command that fails without `; echo $?` is a failure of the test. All
-blocks of a group run one after the other in one directory of their own. Exit status 0 only if there
-was a command and all agree.
+blocks of a group run one after the other in one directory of their own. A block of any language behind
+`<!-- file: NAME -->` is a file of that name in it. Exit status 0 only if there was a command and
+all agree.
 """
 import os
 import re
@@ -34,6 +35,11 @@ LIMIT_S = 60 * float(os.environ.get('VGPU_TEST_TIME_SCALE', '1'))
 def blocks_of(text, group):
     pattern = r'^<!-- run: ' + re.escape(group) + r' -->\n\s*?```console\n(.*?)^```$'
     return re.findall(pattern, text, re.M | re.S)
+
+
+def files_of(text):
+    """[(name, content)]"""
+    return re.findall(r'^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$', text, re.M | re.S)
 
 
 def commands_of(block):
@@ -80,11 +86,15 @@ def main(arguments):
         sys.exit(__doc__)
     document, group = arguments
     with open(document, encoding='utf-8') as f:
-        blocks = blocks_of(f.read(), group)
+        text = f.read()
+    blocks = blocks_of(text, group)
     commands = [one for block in blocks for one in commands_of(block)]
     if not commands:
         sys.exit(f'doc_commands.py: {document} has no command in group {group}')
     with tempfile.TemporaryDirectory() as directory:
+        for name, content in files_of(text):
+            with open(os.path.join(directory, name), 'w', encoding='utf-8') as f:
+                f.write(content)
         results = [check(command, expected, directory) for command, expected in commands]
     print(f'{os.path.basename(document)}, {group}: {sum(results)} of {len(results)} commands agree')
     return 0 if all(results) else 1

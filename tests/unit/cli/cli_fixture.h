@@ -40,10 +40,25 @@ public:
                            const Options& options) override {
         return service_.claim_vf(path, owner, options);
     }
-    void release_vf(const std::string& path, const std::string& owner,
-                    std::uint64_t generation) override {
-        service_.release_vf(path, owner, generation);
+    void release_vf(const std::string& path, const std::string& owner, std::uint64_t generation,
+                    const Options& options) override {
+        service_.release_vf(path, owner, generation, options);
     }
+    std::vector<Properties> assign_vfs(
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const Options& options) override {
+        return service_.assign_vfs(owner, wanted, options);
+    }
+    void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
+        service_.grant_vfs(owner, uid, gid);
+    }
+    std::uint64_t take_back_vfs(const std::string& owner) override {
+        return service_.take_back_vfs(owner);
+    }
+    std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
+        return service_.adopt_vfs(owner, options);
+    }
+    void limit_calls(std::chrono::milliseconds limit) override { service_.limit_calls(limit); }
     void act(const std::string& path, VfAction action, const Options& options) override {
         service_.act(path, action, options);
     }

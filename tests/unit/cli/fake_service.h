@@ -156,10 +156,30 @@ public:
         note("claim " + owner + " " + path, options);
         return 5;
     }
-    void release_vf(const std::string& path, const std::string& owner,
-                    std::uint64_t generation) override {
-        note("release " + owner + " " + std::to_string(generation) + " " + path, {});
+    void release_vf(const std::string& path, const std::string& owner, std::uint64_t generation,
+                    const Options& options) override {
+        note("release " + owner + " " + std::to_string(generation) + " " + path, options);
     }
+    std::vector<Properties> assign_vfs(
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const Options& options) override {
+        std::string what = "assign " + owner;
+        for (const auto& [by, value] : wanted) what += " " + by + ":" + value;
+        note(what, options);
+        return {};
+    }
+    void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
+        note("grant " + owner + " " + std::to_string(uid) + ":" + std::to_string(gid), {});
+    }
+    std::uint64_t take_back_vfs(const std::string& owner) override {
+        note("take_back " + owner, {});
+        return 1;
+    }
+    std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
+        note("adopt " + owner, options);
+        return 1;
+    }
+    void limit_calls(std::chrono::milliseconds limit) override { call_limit = limit; }
     void act(const std::string& path, VfAction action, const Options& options) override {
         note("act " + std::to_string(static_cast<int>(action)) + " " + path, options);
     }
@@ -265,6 +285,7 @@ public:
     bool is_there = true;       ///< recent_events() fails without
     std::vector<std::string> asked;
     std::string error_name;  ///< what changing calls fail with
+    std::chrono::milliseconds call_limit{0};
 
 private:
     void note(std::string what, const Options& options) {

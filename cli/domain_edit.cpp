@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "cli/domain_edit.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+namespace vgpu::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1.0";
+constexpr const char* kAgentPort = "org.vgpu.agent.0";
+constexpr const char* kAgentSerial = "vgpu-serial";
+constexpr const char* kAgentChardev = "vgpu-agent";
+/// libvirt's aliases of users begin so.
+constexpr const char* kHostDeviceAlias = "ua-vgpu";
+/// Slots of the root bus, above what libvirt hands out itself and below the chip set's.
+constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
+
+template <typename Number> bool parse_hex(std::string_view text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+    return !text.empty() && error == std::errc{} && end == text.data() + text.size();
+}
+
+xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
+    xmlNode* child = child_of(parent, name);
+    return child != nullptr ? child : add_child(parent, name);
+}
+
+std::string random_uuid() {
+    std::random_device dice;
+    std::array<std::uint32_t, 4> words{};
+    for (std::uint32_t& word : words) word = dice();
+    words[1] = (words[1] & 0xffff'0fffu) | 0x4000u;
+    words[2] = (words[2] & 0x3fff'ffffu) | 0x8000'0000u;
+    return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16,
+                       words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
+}
+
+/// The path has the UUID in it, so it must be known before libvirt would choose one.
+std::string ensure_uuid(xmlNode* domain) {
+    xmlNode* uuid = child_or_new(domain, "uuid");
+    if (content_of(uuid).empty()) set_content(uuid, random_uuid());
+    return content_of(uuid);
+}
+
+// --- metadata
+
+void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
+    xmlNode* metadata = child_or_new(domain, "metadata");
+    for (xmlNode* node : children_of(metadata))
+        if (namespace_of(node) == kDomainNamespace) remove(node);
+    const bool is_one = vfs.size() == 1;
+    xmlNode* parent = metadata;
+    if (!is_one) {
+        parent = add_child(metadata, "vfs");
+        xmlSetNs(parent, namespace_at(parent, kDomainNamespace, "vgpu"));
+    }
+    for (const AttachedVf& vf : vfs) {
+        xmlNode* node = add_child(parent, "vf");
+        xmlSetNs(node, namespace_at(node, kDomainNamespace, "vgpu"));
+        set_attribute(node, vf.wanted.first, vf.wanted.second);
+    }
+}
+
+// --- memory
+
+/// The device reads and writes the guest's memory, so it must be a file that can be shared.
+void share_memory(xmlNode* domain) {
+    xmlNode* backing = child_or_new(domain, "memoryBacking");
+    xmlNode* source = child_or_new(backing, "source");
+    if (attribute_of(source, "type") != "file") set_attribute(source, "type", "memfd");
+    set_attribute(child_or_new(backing, "access"), "mode", "shared");
+}
+
+// --- devices that libvirt has no elements for
+
+/// A path of ours, whatever run_dir and UUID were when it was written.
+bool is_our_path(const std::string& path) {
+    return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
+}
+
+/// VFs are known by their paths, the agent's devices by their ids.
+bool is_our_device(const std::string& value) {
+    const Json json = Json::parse(value, nullptr, false);
+    if (!json.is_object()) return false;
+    const std::string driver = json.value("driver", "");
+    if (driver == "virtio-serial-pci") return json.value("id", "") == kAgentSerial;
+    if (driver == "virtserialport") return json.value("chardev", "") == kAgentChardev;
+    const bool has_socket = json.contains("socket") && json["socket"].is_object();
+    return driver == "vfio-user-pci" && has_socket && is_our_path(json["socket"].value("path", ""));
+}
+
+bool is_ours(const std::string& option, const std::string& value) {
+    if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
+    return option == "-device" && is_our_device(value);
+}
+
+/// Removes each option of ours with its value.
+void remove_options(xmlNode* commandline) {
+    xmlNode* option = nullptr;
+    for (xmlNode* argument : children_of(commandline, "arg")) {
+        const std::string value = attribute_of(argument, "value");
+        if (option != nullptr && is_ours(attribute_of(option, "value"), value)) {
+            remove(option);
+            remove(argument);
+            option = nullptr;
+        } else {
+            option = argument;
+        }
+    }
+}
+
+bool is_q35(const xmlNode* domain) {
+    return attribute_of(child_of(child_of(domain, "os"), "type"), "machine").find("q35") !=
+           std::string::npos;
+}
+
+/// Slots of the root bus that the domain's own devices have.
+std::set<std::uint32_t> used_slots(const xmlNode* domain) {
+    std::set<std::uint32_t> slots;
+    for (const xmlNode* device : children_of(child_of(domain, "devices")))
+        for (const xmlNode* address : children_of(device, "address")) {
+            std::uint32_t bus = 0, slot = 0;
+            const std::string bus_text = attribute_of(address, "bus");
+            const std::string slot_text = attribute_of(address, "slot");
+            const bool is_pci = attribute_of(address, "type") == "pci" &&
+                                parse_hex(bus_text.substr(bus_text.find('x') + 1), bus) &&
+                                parse_hex(slot_text.substr(slot_text.find('x') + 1), slot);
+            if (is_pci && bus == 0) slots.insert(slot);
+        }
+    return slots;
+}
+
+std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
+    for (std::uint32_t slot = kFirstSlot; slot <= kLastSlot; ++slot)
+        if (used.insert(slot).second) return slot;
+    throw XmlError(fmt::format("line {}: no slot from {:#x} to {:#x} of the root bus is free",
+                               xmlGetLineNo(domain), kFirstSlot, kLastSlot));
+}
+
+/// QEMU's command line as far as it is ours.
+class CommandLine {
+public:
+    explicit CommandLine(xmlNode* domain)
+        : domain_(domain), qemu_(namespace_at(domain, kQemuNamespace, "qemu")) {
+        for (xmlNode* node : children_of(domain, "commandline"))
+            if (namespace_of(node) == kQemuNamespace) node_ = node;
+        if (node_ != nullptr) remove_options(node_);
+        slots_ = used_slots(domain);
+    }
+    ~CommandLine() {
+        if (node_ != nullptr && children_of(node_).empty()) remove(node_);
+    }
+    CommandLine(const CommandLine&) = delete;
+    CommandLine& operator=(const CommandLine&) = delete;
+
+    void add(const std::string& option, const std::string& value) {
+        if (node_ == nullptr) node_ = add_child(domain_, "commandline", qemu_);
+        set_attribute(add_child(node_, "arg", qemu_), "value", option);
+        set_attribute(add_child(node_, "arg", qemu_), "value", value);
+    }
+    void add_device(const Json& device) { add("-device", device.dump()); }
+    /// With a place on the root bus.
+    void add_pci_device(Json device) {
+        device["bus"] = is_q35(domain_) ? "pcie.0" : "pci.0";
+        device["addr"] = fmt::format("{:#x}", take_slot(slots_, domain_));
+        add_device(device);
+    }
+
+private:
+    xmlNode* domain_;
+    xmlNs* qemu_;
+    xmlNode* node_ = nullptr;
+    std::set<std::uint32_t> slots_;
+};
+
+void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
+               const std::string& uuid) {
+    for (std::size_t n = 0; n < vfs.size(); ++n)
+        if (!vfs[n].host_device)
+            line.add_pci_device(
+                {{"driver", "vfio-user-pci"},
+                 {"id", fmt::format("vgpu{}", n)},
+                 {"socket", {{"type", "unix"}, {"path", vm_socket_path(run_dir, uuid, n)}}}});
+}
+
+/// The agent of the first VF: there is one agent in a guest. Not a <channel>: libvirt 9 asks for
+/// the reconnection that it needs in a way that QEMU 10 and later do not know any more.
+void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
+    line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
+                                     vm_socket_path(run_dir, uuid, 0, "agent.sock")));
+    line.add_pci_device({{"driver", "virtio-serial-pci"}, {"id", kAgentSerial}});
+    line.add_device({{"driver", "virtserialport"},
+                     {"bus", fmt::format("{}.0", kAgentSerial)},
+                     {"chardev", kAgentChardev},
+                     {"name", kAgentPort}});
+}
+
+// --- host devices
+
+void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
+    for (xmlNode* node : children_of(devices, "hostdev"))
+        if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))
+            remove(node);
+    for (std::size_t n = 0; n < vfs.size(); ++n) {
+        if (!vfs[n].host_device) continue;
+        const PciAddress& at = *vfs[n].host_device;
+        xmlNode* hostdev = add_child(devices, "hostdev");
+        set_attribute(hostdev, "mode", "subsystem");
+        set_attribute(hostdev, "type", "pci");
+        set_attribute(hostdev, "managed", "yes");
+        xmlNode* address = add_child(add_child(hostdev, "source"), "address");
+        set_attribute(address, "domain", fmt::format("{:#06x}", at.domain));
+        set_attribute(address, "bus", fmt::format("{:#04x}", at.bus));
+        set_attribute(address, "slot", fmt::format("{:#04x}", at.slot));
+        set_attribute(address, "function", fmt::format("{:#x}", at.function));
+        set_attribute(add_child(hostdev, "alias"), "name",
+                      fmt::format("{}{}", kHostDeviceAlias, n));
+    }
+}
+
+}  // namespace
+
+std::optional<PciAddress> parse_pci_address(const std::string& text) {
+    PciAddress at;
+    const std::size_t first = text.find(':'), second = text.find(':', first + 1),
+                      dot = text.find('.');
+    const bool has_parts = first != std::string::npos && second != std::string::npos &&
+                           dot != std::string::npos && dot > second;
+    if (!has_parts) return {};
+    const std::string_view all = text;
+    if (!parse_hex(all.substr(0, first), at.domain) ||
+        !parse_hex(all.substr(first + 1, second - first - 1), at.bus) ||
+        !parse_hex(all.substr(second + 1, dot - second - 1), at.slot) ||
+        !parse_hex(all.substr(dot + 1), at.function))
+        return {};
+    return at;
+}
+
+std::string vm_socket_path(const std::string& run_dir, const std::string& uuid, std::size_t n,
+                           const std::string& what) {
+    return fmt::format("{}/vm/{}/{}.{}", run_dir, uuid, n, what);
+}
+
+std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
+                     const std::string& run_dir) {
+    const XmlDocument document(xml);
+    xmlNode* domain = document.root();
+    if (name_of(domain) != "domain")
+        throw XmlError(
+            fmt::format("line {}: <{}> is no <domain>", xmlGetLineNo(domain), name_of(domain)));
+    const std::string uuid = ensure_uuid(domain);
+    const bool has_vfio_user =
+        std::any_of(vfs.begin(), vfs.end(), [](const AttachedVf& vf) { return !vf.host_device; });
+    xmlNode* devices = child_or_new(domain, "devices");
+    write_metadata(domain, vfs);
+    if (has_vfio_user) share_memory(domain);
+    write_host_devices(devices, vfs);
+    {
+        CommandLine line(domain);
+        write_vfs(line, vfs, run_dir, uuid);
+        if (has_vfio_user && !vfs.front().host_device) write_agent(line, run_dir, uuid);
+    }
+    return document.text();
+}
+
+}  // namespace vgpu::cli

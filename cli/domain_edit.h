@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// A libvirt domain with VFs in it: what `vgpuctl attach-xml` writes. Says what the domain wants
+// (metadata), and how QEMU reaches it: memory that the device can share, a vfio-user-pci device per
+// VF on a path that does not depend on which VF it is, a port for the agent; or a hostdev, where
+// the VF is a PCI function of this host. Editing twice is editing once; the rest stays as it is.
+// Pure.
+#pragma once
+
+#include "cli/domain_xml.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vgpu::cli {
+
+struct PciAddress {
+    std::uint32_t domain = 0, bus = 0, slot = 0, function = 0;
+
+    bool operator==(const PciAddress&) const = default;
+};
+
+/// "0000:03:00.1"
+[[nodiscard]] std::optional<PciAddress> parse_pci_address(const std::string& text);
+
+struct AttachedVf {
+    WantedVf wanted;
+    std::optional<PciAddress> host_device;  ///< a PCI function of this host; none: vfio-user
+};
+
+/// Where a domain finds the socket of its N-th VF.
+[[nodiscard]] std::string vm_socket_path(const std::string& run_dir, const std::string& uuid,
+                                         std::size_t n, const std::string& what = "sock");
+
+/// `xml` with exactly `vfs`. A domain without a UUID gets one. Throws XmlError.
+[[nodiscard]] std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
+                                   const std::string& run_dir);
+
+}  // namespace vgpu::cli

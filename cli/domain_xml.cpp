@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "cli/domain_xml.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace vgpu::cli {
+
+namespace {
+
+constexpr std::size_t kMostValue = 63;
+
+[[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
+    throw XmlError(fmt::format("line {}: {}", xmlGetLineNo(node), why));
+}
+
+WantedVf wanted_vf(const xmlNode* node) {
+    const auto attributes = attributes_of(node);
+    const bool is_one =
+        attributes.size() == 1 && (attributes.front() == "name" || attributes.front() == "profile");
+    if (!is_one)
+        refuse(node, fmt::format("<vgpu:vf> has the attributes [{}]; it wants either name='…' or "
+                                 "profile='…'",
+                                 fmt::join(attributes, ", ")));
+    const std::string value = attribute_of(node, attributes.front());
+    if (value.empty() || value.size() > kMostValue)
+        refuse(node, fmt::format("the {} in <vgpu:vf> has {} letters; 1 to {} can be",
+                                 attributes.front(), value.size(), kMostValue));
+    return {attributes.front(), value};
+}
+
+std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
+    std::vector<WantedVf> wanted;
+    for (const xmlNode* node : children_of(metadata)) {
+        if (namespace_of(node) != kDomainNamespace) continue;
+        if (name_of(node) == "vf") {
+            wanted.push_back(wanted_vf(node));
+            continue;
+        }
+        if (name_of(node) != "vfs")
+            refuse(node, fmt::format("there is no element <vgpu:{}>; <vgpu:vf> or <vgpu:vfs> "
+                                     "around several can be",
+                                     name_of(node)));
+        for (const xmlNode* one : children_of(node)) {
+            if (namespace_of(one) != kDomainNamespace || name_of(one) != "vf")
+                refuse(one, fmt::format("<{}> in <vgpu:vfs>; only <vgpu:vf> can be", name_of(one)));
+            wanted.push_back(wanted_vf(one));
+        }
+    }
+    return wanted;
+}
+
+/// The label that QEMU runs with; libvirt writes it when the domain starts.
+std::string dac_label_of(const xmlNode* domain) {
+    for (const xmlNode* label : children_of(domain, "seclabel"))
+        if (attribute_of(label, "model") == "dac") return content_of(child_of(label, "label"));
+    return "";
+}
+
+std::optional<std::uint32_t> parse_id(std::string_view text) {
+    if (text.starts_with('+')) text.remove_prefix(1);
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size()) return {};
+    return number;
+}
+
+}  // namespace
+
+bool mentions_vfs(std::string_view xml) {
+    return xml.find(kDomainNamespace) != std::string_view::npos;
+}
+
+DomainFacts read_domain(const XmlDocument& document) {
+    const xmlNode* domain = document.root();
+    if (name_of(domain) != "domain")
+        refuse(domain, fmt::format("<{}> is no <domain>", name_of(domain)));
+    return {.name = content_of(child_of(domain, "name")),
+            .uuid = content_of(child_of(domain, "uuid")),
+            .vfs = wanted_vfs(child_of(domain, "metadata")),
+            .dac_label = dac_label_of(domain)};
+}
+
+DomainFacts read_domain(const std::string& xml) {
+    return read_domain(XmlDocument(xml));
+}
+
+std::optional<std::pair<std::uint32_t, std::uint32_t>> ids_of_label(const std::string& dac_label) {
+    const std::size_t colon = dac_label.find(':');
+    if (colon == std::string::npos) return {};
+    const std::string user = dac_label.substr(0, colon), group = dac_label.substr(colon + 1);
+    auto uid = parse_id(user);
+    auto gid = parse_id(group);
+    if (!uid)
+        if (const passwd* known = ::getpwnam(user.c_str())) uid = known->pw_uid;
+    if (!gid)
+        if (const ::group* known = ::getgrnam(group.c_str())) gid = known->gr_gid;
+    if (!uid || !gid) return {};
+    return std::pair{*uid, *gid};
+}
+
+}  // namespace vgpu::cli

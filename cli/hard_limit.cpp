@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "cli/hard_limit.h"
+
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+namespace vgpu::cli {
+
+namespace {
+
+/// What the signal handler may use: nothing is allocated there.
+struct LastWords {
+    std::array<char, 512> text{};
+    std::size_t size = 0;
+    int exit_code = 0;
+};
+LastWords last_words;
+
+extern "C" void on_alarm(int) {
+    const ssize_t written = ::write(STDERR_FILENO, last_words.text.data(), last_words.size);
+    ::_exit(written < 0 ? 1 : last_words.exit_code);
+}
+
+}  // namespace
+
+HardLimit::HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code) {
+    const std::string line = words.substr(0, last_words.text.size() - 1) + "\n";
+    std::copy(line.begin(), line.end(), last_words.text.begin());
+    last_words.size = line.size();
+    last_words.exit_code = exit_code;
+    std::signal(SIGALRM, on_alarm);
+    ::alarm(static_cast<unsigned>(limit.count()));
+}
+
+HardLimit::~HardLimit() {
+    ::alarm(0);
+    std::signal(SIGALRM, SIG_DFL);
+}
+
+}  // namespace vgpu::cli

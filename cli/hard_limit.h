@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// HardLimit: ends this process with words and an exit code if it is still there when the time is
+// up, whatever it waits for: a bus that takes no connection, a disk. One at a time; the time is
+// that of SIGALRM.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace vgpu::cli {
+
+class HardLimit {
+public:
+    HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code);
+    ~HardLimit();
+    HardLimit(const HardLimit&) = delete;
+    HardLimit& operator=(const HardLimit&) = delete;
+};
+
+}  // namespace vgpu::cli

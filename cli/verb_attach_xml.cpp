@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: a libvirt domain with VFs in it, printed or
+// (--write) defined. DOMAIN may be a file, so that neither libvirtd nor vgpud is needed.
+#include "cli/domain_edit.h"
+#include "cli/libvirt_client.h"
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+
+namespace vgpu::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStandardInput = "-";
+
+bool is_file(const std::string& domain) {
+    return domain == kStandardInput || domain.find('/') != std::string::npos ||
+           domain.ends_with(".xml");
+}
+
+std::string content_of_file(const std::string& file) {
+    if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
+    std::ifstream stream(file);
+    if (!stream) throw XmlError(fmt::format("cannot read {}: {}", file, std::strerror(errno)));
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+class AttachXmlVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "attach-xml"; }
+    [[nodiscard]] std::string summary() const override { return "a libvirt domain with VFs in it"; }
+    void describe(CLI::App& command) override {
+        command
+            .add_option("DOMAIN", domain_,
+                        "name or UUID of a domain of libvirt, a file with its XML, or - (standard "
+                        "input)")
+            ->required();
+        command.add_option("--vf", names_, "this VF; may be repeated")->allow_extra_args(false);
+        command
+            .add_option("--profile", profiles_,
+                        "any free VF of this profile; may be repeated, comes after --vf")
+            ->allow_extra_args(false);
+        command.add_flag("--write", is_writing_, "define it instead of printing it");
+        command.add_option("--connect", uri_, "which libvirt")->capture_default_str();
+        command.add_option("--run-dir", run_dir_, "run_dir of vgpud")->capture_default_str();
+        command.add_option("--sysfs", sysfs_, "look here for host devices")->group("");
+        command.footer("Without --vf and --profile: what the domain's metadata says already.");
+    }
+
+    ExitCode start(const Setting& setting) override {
+        if (is_writing_ && is_file(domain_)) {
+            setting.err << "vgpuctl: --write wants the name of a domain of libvirt, not a file\n";
+            return ExitCode::Usage;
+        }
+        try {
+            std::optional<LibvirtClient> libvirt;
+            if (!is_file(domain_)) libvirt.emplace(uri_);
+            const std::string before =
+                libvirt ? libvirt->definition(domain_) : content_of_file(domain_);
+            const std::string after = with_vfs(before, attached(before, setting), run_dir_);
+            if (!is_writing_) {
+                setting.out << after;
+                return ExitCode::Ok;
+            }
+            libvirt->define(after);
+            setting.out << domain_ << ": defined; in force with its next start\n";
+            return ExitCode::Ok;
+        } catch (const XmlError& error) {
+            setting.err << "vgpuctl: " << domain_ << ": " << error.what() << "\n";
+        } catch (const LibvirtError& error) {
+            setting.err << "vgpuctl: " << error.what() << "\n";
+        }
+        return ExitCode::Failed;
+    }
+
+private:
+    [[nodiscard]] std::vector<WantedVf> wanted(const std::string& xml) const {
+        std::vector<WantedVf> all;
+        for (const std::string& one : names_) all.emplace_back("name", one);
+        for (const std::string& one : profiles_) all.emplace_back("profile", one);
+        if (all.empty()) all = read_domain(xml).vfs;
+        if (all.empty())
+            throw XmlError("which VF? Name one with --vf or --profile; its metadata names none");
+        return all;
+    }
+
+    /// vgpud knows which VFs are functions of this host; without it all are softgpu's.
+    [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
+                                                   const Setting& setting) const {
+        std::vector<AttachedVf> vfs;
+        for (WantedVf& one : wanted(xml))
+            vfs.push_back({.wanted = std::move(one), .host_device = {}});
+        try {
+            const auto service = setting.connect();
+            const auto gpus = service->list_gpus();
+            const auto known = service->list_vfs();
+            for (AttachedVf& vf : vfs)
+                vf.host_device = host_device(vf.wanted, known, gpus, setting);
+        } catch (const ServiceError& error) {
+            if (error.exit_code() != ExitCode::Unreachable) throw;
+            setting.err << "vgpuctl: vgpud does not answer; taking every VF for one of softgpu\n";
+        }
+        return vfs;
+    }
+
+    [[nodiscard]] std::optional<PciAddress> host_device(const WantedVf& wanted_one,
+                                                        const std::vector<Properties>& vfs,
+                                                        const std::vector<Properties>& gpus,
+                                                        const Setting& setting) const {
+        const auto& [by, value] = wanted_one;
+        const Properties* vf = nullptr;
+        for (const Properties& one : vfs)
+            if (by == "name" && text_of(one, "Name") == value) vf = &one;
+        if (by == "name" && vf == nullptr)
+            setting.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", value);
+        if (vf == nullptr) {
+            refuse_profile_of_host(wanted_one, gpus);
+            return {};
+        }
+        const std::string target = text_of(*vf, "Target");
+        for (const Properties& gpu : gpus)
+            if (target.starts_with(text_of(gpu, "Id") + "/") && text_of(gpu, "Home") == "kernel")
+                return function_of(gpu, number_of(*vf, "Index"));
+        return {};
+    }
+
+    /// A hook cannot choose the function that a <hostdev> names.
+    static void refuse_profile_of_host(const WantedVf& wanted_one,
+                                       const std::vector<Properties>& gpus) {
+        if (wanted_one.first != "profile" || gpus.empty()) return;
+        for (const Properties& gpu : gpus)
+            if (text_of(gpu, "Home") != "kernel") return;
+        throw XmlError(
+            fmt::format("profile '{}': the VFs of this host are PCI functions, and a "
+                        "domain names its function; name a VF with --vf",
+                        wanted_one.second));
+    }
+
+    /// Where virtfnN of the PF leads.
+    [[nodiscard]] std::optional<PciAddress> function_of(const Properties& gpu,
+                                                        std::uint64_t index) const {
+        const fs::path node = fs::path(text_of(gpu, "UapiSocket")).filename();
+        const fs::path link =
+            fs::path(sysfs_) / node / "device" / fmt::format("virtfn{}", index - 1);
+        std::error_code error;
+        const fs::path function = fs::read_symlink(link, error);
+        const auto at = parse_pci_address(function.filename().string());
+        if (error || !at)
+            throw XmlError(fmt::format("no PCI function of VF {} at {}; is sriov_numvfs set?",
+                                       index, link.string()));
+        return at;
+    }
+
+    std::string domain_, uri_ = "qemu:///system", run_dir_ = "/run/vgpu";
+    std::string sysfs_ = "/sys/class/vgpu";
+    std::vector<std::string> names_, profiles_;
+    bool is_writing_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_attach_xml_verb() {
+    return std::make_unique<AttachXmlVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl hook GUEST OP SUBOP EXTRA: what libvirt's hook script (libvirt/50-vgpu) calls, with the
+// domain's XML on standard input. Its standard error is what the user of virsh reads. It never
+// calls libvirt, which waits for it; and it never waits for longer than kHardLimit.
+#include "cli/domain_xml.h"
+#include "cli/hard_limit.h"
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+#include <array>
+#include <iostream>
+#include <iterator>
+
+namespace vgpu::cli {
+
+namespace {
+
+using std::chrono_literals::operator""s;
+
+/// libvirt's lock of the domain is held meanwhile.
+constexpr std::chrono::seconds kHardLimit = 10s;
+/// Shorter than that, so that there is time to say what happened.
+constexpr std::chrono::milliseconds kCallLimit = 8s;
+constexpr std::uint64_t kScrubWaitMs = 5'000;
+
+struct Call {
+    Service& service;
+    const DomainFacts& domain;
+    std::string owner;
+};
+
+void assign(const Call& call) {
+    call.service.assign_vfs(call.owner, call.domain.vfs,
+                            {{"title", call.domain.name}, {"wait_ms", kScrubWaitMs}});
+}
+
+/// Without a label QEMU runs as vgpud's own user, or the administrator has seen to it.
+void grant(const Call& call) {
+    if (call.domain.dac_label.empty()) return;
+    const auto ids = ids_of_label(call.domain.dac_label);
+    if (!ids)
+        throw ServiceError("org.vgpu1.Error.System",
+                           fmt::format("the label '{}' names no user and group of this host",
+                                       call.domain.dac_label));
+    call.service.grant_vfs(call.owner, ids->first, ids->second);
+}
+
+void take_back(const Call& call) {
+    call.service.take_back_vfs(call.owner);
+}
+
+void adopt(const Call& call) {
+    call.service.adopt_vfs(call.owner, {{"title", call.domain.name}});
+}
+
+[[noreturn]] void refuse_state(const Call&) {
+    throw ServiceError("org.vgpu1.Error.WrongState",
+                       "what a VF holds is not in a saved or migrated domain, and its driver would "
+                       "not find it again. Start the domain anew ('virsh start --force-boot', "
+                       "after 'virsh managedsave-remove' if it was saved), or take the VF out of "
+                       "it first ('vgpuctl attach-xml')");
+}
+
+/// A failure of what libvirt does not ask about is told, but stops nothing.
+enum class OnFailure { Refuse, GoOn };
+
+struct HookRow {
+    std::string_view operation;
+    void (*act)(const Call&);
+    OnFailure on_failure;
+    std::string_view words;  ///< "no VF was …"
+};
+
+/// What is not here (started, stopped, attach) wants nothing of us.
+constexpr std::array kRows{
+    HookRow{"prepare", assign, OnFailure::Refuse, "no VF can be assigned"},
+    HookRow{"start", grant, OnFailure::Refuse, "QEMU cannot be let to its VF"},
+    HookRow{"release", take_back, OnFailure::GoOn, "its VF was not taken back"},
+    HookRow{"reconnect", adopt, OnFailure::GoOn, "its VF was not looked at"},
+    HookRow{"restore", refuse_state, OnFailure::Refuse, "it cannot be restored"},
+    HookRow{"migrate", refuse_state, OnFailure::Refuse, "it cannot be taken in"},
+};
+
+class HookVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "hook"; }
+    [[nodiscard]] std::string summary() const override {
+        return "what libvirt's hook script calls";
+    }
+    void describe(CLI::App& command) override {
+        command.add_option("GUEST", guest_, "the domain's name")->required();
+        command.add_option("OP", operation_, "prepare, start, release, reconnect …")->required();
+        command.add_option("SUBOP", sub_operation_, "begin or end");
+        command.add_option("EXTRA", extra_, "- or a reason");
+        command.footer("The domain's XML comes on standard input; see docs/libvirt.md.");
+    }
+
+    ExitCode start(const Setting& setting) override {
+        const std::string xml(std::istreambuf_iterator<char>(std::cin), {});
+        if (!mentions_vfs(xml)) return ExitCode::Ok;
+        for (const HookRow& row : kRows)
+            if (row.operation == operation_) return run(row, xml, setting);
+        return ExitCode::Ok;
+    }
+
+private:
+    ExitCode run(const HookRow& row, const std::string& xml, const Setting& setting) const {
+        const bool must = row.on_failure == OnFailure::Refuse;
+        const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
+        const HardLimit limit(kHardLimit,
+                              line(row, fmt::format("no answer within {} s", kHardLimit.count())),
+                              static_cast<int>(failed));
+        try {
+            const DomainFacts domain = read_domain(xml);
+            if (domain.vfs.empty()) return ExitCode::Ok;
+            if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");
+            const auto service = setting.connect();
+            service->limit_calls(kCallLimit);
+            row.act({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
+            return ExitCode::Ok;
+        } catch (const ServiceError& error) {
+            setting.err << line(row, told(error)) << "\n";
+        } catch (const XmlError& error) {
+            setting.err << line(row, fmt::format("its XML: {}", error.what())) << "\n";
+        }
+        return failed;
+    }
+
+    static std::string told(const ServiceError& error) {
+        if (error.exit_code() == ExitCode::Unreachable)
+            return fmt::format(
+                "vgpud does not answer on the bus ({}); start it ('systemctl start "
+                "vgpud') and look at its log",
+                error.what());
+        return error.what();
+    }
+
+    /// "vgpu: domain 'vm1': no VF can be assigned: …"
+    [[nodiscard]] std::string line(const HookRow& row, const std::string& why) const {
+        return fmt::format("vgpu: domain '{}': {}: {}", guest_, row.words, why);
+    }
+
+    std::string guest_, operation_, sub_operation_, extra_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_hook_verb() {
+    return std::make_unique<HookVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/vm_sockets.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <cerrno>
+#include <filesystem>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// QEMU's user must pass; what is in there is links.
+constexpr auto kDirectoryMode = fs::perms::owner_all | fs::perms::group_read |
+                                fs::perms::group_exec | fs::perms::others_read |
+                                fs::perms::others_exec;
+
+Result<> link_one(const std::string& target, const fs::path& at) {
+    if (target.empty()) return {};
+    std::error_code error;
+    fs::create_symlink(target, at, error);
+    if (error)
+        return fail_errno(ErrorId::System, error.value(),
+                          fmt::format("cannot link {} to {}", at.string(), target));
+    return {};
+}
+
+Result<> give(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {
+    if (socket.empty()) return {};
+    if (::fchownat(AT_FDCWD, socket.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) == 0) return {};
+    return fail_errno(ErrorId::System, errno,
+                      fmt::format("cannot give {} to uid {}, gid {}", socket, uid, gid));
+}
+
+}  // namespace
+
+std::string VmSockets::path_of(const std::string& uuid, std::size_t n) const {
+    return fmt::format("{}/{}/{}.sock", directory_, uuid, n);
+}
+
+Result<> VmSockets::link(const std::string& uuid, const std::vector<VfSockets>& sockets) {
+    unlink(uuid);
+    const fs::path directory = fs::path(directory_) / uuid;
+    std::error_code error;
+    fs::create_directories(directory, error);
+    if (!error) fs::permissions(directory_, kDirectoryMode, error);
+    if (!error) fs::permissions(directory, kDirectoryMode, error);
+    if (error)
+        return fail_errno(ErrorId::System, error.value(), "cannot create " + directory.string());
+    for (std::size_t n = 0; n < sockets.size(); ++n) {
+        TRY_VOID(link_one(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
+        TRY_VOID(link_one(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
+    }
+    return {};
+}
+
+void VmSockets::unlink(const std::string& uuid) {
+    std::error_code ignored;
+    fs::remove_all(fs::path(directory_) / uuid, ignored);
+}
+
+std::vector<std::string> VmSockets::linked(const std::string& uuid) const {
+    std::vector<std::string> targets;
+    for (;;) {
+        std::error_code error;
+        const fs::path target = fs::read_symlink(path_of(uuid, targets.size()), error);
+        if (error) return targets;
+        targets.push_back(target.string());
+    }
+}
+
+Result<> VmSockets::grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) {
+    TRY_VOID(give(sockets.vfio_user, uid, gid));
+    return give(sockets.agent, uid, gid);
+}
+
+void VmSockets::revoke(const VfSockets& sockets) {
+    // a socket that is not there any more is nobody's
+    static_cast<void>(grant(sockets, ::geteuid(), ::getegid()));
+}
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// VmSockets: VmSocketsPort over a directory of symbolic links. The sockets themselves stay where
+// softgpu and vgpud made them; a link costs nothing to move and QEMU follows it. Any thread.
+#pragma once
+
+#include "daemon/ports/vm_sockets_port.h"
+
+namespace vgpu::daemon::adapters {
+
+class VmSockets final : public VmSocketsPort {
+public:
+    /// `directory`: run_dir/vm; made when the first VM gets a VF.
+    explicit VmSockets(std::string directory) : directory_(std::move(directory)) {}
+
+    [[nodiscard]] std::string path_of(const std::string& uuid, std::size_t n) const override;
+    Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) override;
+    void unlink(const std::string& uuid) override;
+    [[nodiscard]] std::vector<std::string> linked(const std::string& uuid) const override;
+    Result<> grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) override;
+    void revoke(const VfSockets& sockets) override;
+
+private:
+    std::string directory_;
+};
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// VmSocketsPort: where a virtual machine finds the sockets of the VFs it was given, at paths that
+// are known before a VF is chosen: DIRECTORY/UUID/N.sock and N.agent.sock lead to the N-th VF's
+// sockets. And who may open these. Implemented by adapters/vm_sockets, faked in tests; main loop
+// only.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon {
+
+/// The sockets of one VF; empty: there is none.
+struct VfSockets {
+    std::string vfio_user;
+    std::string agent;
+
+    bool operator==(const VfSockets&) const = default;
+};
+
+class VmSocketsPort {
+public:
+    virtual ~VmSocketsPort() = default;
+
+    /// The path under which `uuid` finds its N-th VF.
+    [[nodiscard]] virtual std::string path_of(const std::string& uuid, std::size_t n) const = 0;
+    /// In place of what `uuid` had.
+    virtual Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) = 0;
+    virtual void unlink(const std::string& uuid) = 0;
+    /// Where the paths of `uuid` lead, by N; empty if it has none.
+    [[nodiscard]] virtual std::vector<std::string> linked(const std::string& uuid) const = 0;
+    /// Only `uid` and `gid` may open these.
+    virtual Result<> grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) = 0;
+    /// Nobody but vgpud's own user may open these.
+    virtual void revoke(const VfSockets& sockets) = 0;
+};
+
+}  // namespace vgpu::daemon

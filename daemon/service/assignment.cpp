@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/assignment.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace vgpu::daemon {
+
+namespace {
+
+bool is_usable(std::uint32_t state) {
+    return state == VGPU_PF_VF_PROVISIONED || state == VGPU_PF_VF_READY ||
+           state == VGPU_PF_VF_RUNNING;
+}
+
+bool is_takeable(Availability availability) {
+    return availability == Availability::Free || availability == Availability::Own;
+}
+
+bool is_soon_takeable(Availability availability) {
+    return availability == Availability::Scrubbing || availability == Availability::OwnOpen;
+}
+
+/// A VF that counts as load of its GPU: somebody has it, or is about to.
+bool is_in_use(Availability availability) {
+    return availability == Availability::Own || availability == Availability::OwnOpen ||
+           availability == Availability::Claimed || availability == Availability::Open;
+}
+
+/// Availability and, if it cannot be had, why.
+std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
+                                           bool is_reserved, UnixTime now) {
+    const OwnerRecord& owned = view.record.owner;
+    const bool is_open = view.live.attached != 0;
+    if (view.record.next || view.live.state == VGPU_PF_VF_SCRUBBING)
+        return {Availability::Scrubbing, "is being scrubbed"};
+    if (view.live.state == VGPU_PF_VF_RESETTING) return {Availability::Scrubbing, "is being reset"};
+    if (owned.name == owner && is_open) return {Availability::OwnOpen, "is still open"};
+    if (owned.name != owner && !owned.name.empty() && (!is_expired(owned, now) || is_open))
+        return {Availability::Claimed, "belongs to " + claim_text(owned)};
+    if (!is_usable(view.live.state))
+        return {Availability::NotInService,
+                view.trouble.empty() ? fmt::format("is {}", vf_state_name(view.live.state))
+                                     : view.trouble};
+    if (is_reserved) return {Availability::Claimed, "is being given to another domain"};
+    if (owned.name == owner) return {Availability::Own, ""};
+    if (is_open) return {Availability::Open, "is nobody's, but a client has it open"};
+    return {Availability::Free, ""};
+}
+
+std::string text_of(const Target& target) {
+    return fmt::format("{}/vf{}", target.gpu, target.vf);
+}
+
+Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
+    return {.error = {id, std::move(cause)}, .may_pass = may_pass};
+}
+
+/// One request: what is taken so far, and how much each GPU has to do.
+class Chooser {
+public:
+    explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
+        for (const Candidate& one : candidates)
+            load_[one.target.gpu] += is_in_use(one.availability) ? one.weight : 0;
+    }
+
+    tl::expected<Target, Refusal> by_name(const std::string& name) {
+        const auto at = std::find_if(candidates_.begin(), candidates_.end(),
+                                     [&name](const Candidate& one) { return one.name == name; });
+        if (at == candidates_.end()) return tl::make_unexpected(no_such_name(name));
+        if (taken_.contains(at->target))
+            return tl::make_unexpected(refusal(
+                ErrorId::NoMatchingVf, fmt::format("VF '{}' is asked for more than once", name)));
+        if (is_takeable(at->availability)) return take(*at);
+        const bool may_pass = is_soon_takeable(at->availability);
+        return tl::make_unexpected(refusal(
+            at->availability == Availability::Claimed ? ErrorId::Claimed : ErrorId::WrongState,
+            fmt::format("{} ('{}') {}", text_of(at->target), name, at->why), may_pass));
+    }
+
+    tl::expected<Target, Refusal> by_profile(const std::string& profile) {
+        const Candidate* best = nullptr;
+        for (const Candidate& one : candidates_)
+            if (one.profile == profile && is_takeable(one.availability) &&
+                !taken_.contains(one.target) && (best == nullptr || rank(one) < rank(*best)))
+                best = &one;
+        if (best != nullptr) return take(*best);
+        return tl::make_unexpected(none_of(profile));
+    }
+
+private:
+    Target take(const Candidate& one) {
+        taken_.insert(one.target);
+        if (!is_in_use(one.availability)) load_[one.target.gpu] += one.weight;
+        return one.target;
+    }
+
+    /// Smaller is better: what the consumer has, in the order it got them; then the GPU with the
+    /// least to do.
+    [[nodiscard]] std::tuple<bool, UnixTime, std::uint64_t, Target> rank(
+        const Candidate& one) const {
+        const bool is_own = one.availability == Availability::Own;
+        return {!is_own, is_own ? one.owned_since : UnixTime{0}, load_.at(one.target.gpu),
+                one.target};
+    }
+
+    [[nodiscard]] Refusal no_such_name(const std::string& name) const {
+        std::vector<std::string_view> known;
+        for (const Candidate& one : candidates_) known.emplace_back(one.name);
+        const std::string shown = name.substr(0, 64);
+        return refusal(ErrorId::NoSuchVf,
+                       fmt::format("there is no VF '{}'{}", shown, did_you_mean(shown, known)));
+    }
+
+    /// Why there is no VF of `profile` to be had.
+    [[nodiscard]] Refusal none_of(const std::string& profile) const {
+        std::map<std::string, int> reasons;
+        std::set<std::string> profiles;
+        int there_are = 0;
+        bool may_pass = false;
+        for (const Candidate& one : candidates_) {
+            if (!one.profile.empty()) profiles.insert(one.profile);
+            if (one.profile != profile) continue;
+            ++there_are;
+            may_pass = may_pass || is_soon_takeable(one.availability);
+            ++reasons[taken_.contains(one.target) ? "already given to this domain"
+                                                  : words_for(one.availability)];
+        }
+        const std::string shown = profile.substr(0, 64);
+        if (there_are == 0)
+            return refusal(
+                ErrorId::NoMatchingVf,
+                fmt::format("there is no VF of profile '{}'; {}", shown,
+                            profiles.empty()
+                                ? std::string("no VF was made from a profile")
+                                : fmt::format("those there are: {}", fmt::join(profiles, ", "))));
+        std::vector<std::string> counted;
+        for (const auto& [reason, count] : reasons)
+            counted.push_back(fmt::format("{} {}", count, reason));
+        return refusal(ErrorId::NoMatchingVf,
+                       fmt::format("none of the {} VFs of profile '{}' is free: {}", there_are,
+                                   shown, fmt::join(counted, ", ")),
+                       may_pass);
+    }
+
+    static std::string words_for(Availability availability) {
+        switch (availability) {
+            case Availability::Scrubbing:
+                return "being scrubbed";
+            case Availability::OwnOpen:
+                return "still open";
+            case Availability::Claimed:
+                return "claimed";
+            case Availability::Open:
+                return "opened by a client without a claim";
+            case Availability::NotInService:
+                return "not in service";
+            case Availability::Free:
+            case Availability::Own:
+                break;
+        }
+        return "free";
+    }
+
+    std::span<const Candidate> candidates_;
+    std::set<Target> taken_;
+    std::map<std::string, std::uint64_t> load_;  ///< by GPU: weight in use
+};
+
+}  // namespace
+
+Result<Want> want_of(const std::string& by, const std::string& value) {
+    if (by != "name" && by != "profile")
+        return fail(
+            ErrorId::UnknownOption,
+            fmt::format("a VF is asked for by 'name' or 'profile', not '{}'", by.substr(0, 64)));
+    if (!is_valid_name(value))
+        return fail(ErrorId::InvalidName, fmt::format("'{}' is no {} of a VF", value.substr(0, 64),
+                                                      by == "name" ? "name" : "profile"));
+    return Want{.by = by == "name" ? Want::By::Name : Want::By::Profile, .value = value};
+}
+
+std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
+                                     const std::set<Target>& reserved, UnixTime now) {
+    std::vector<Candidate> all;
+    for (const auto& gpu : manager.gpus()) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs) {
+            const Target target{.gpu = gpu->id(), .vf = vf};
+            auto [availability, why] = judge(view, owner, reserved.contains(target), now);
+            if (is_takeable(availability) && seen->gpu.state != GpuState::Ok) {
+                availability = Availability::NotInService;
+                why = fmt::format("is of {}, which is {}", gpu->id(), name_of(seen->gpu.state));
+            }
+            all.push_back({.target = target,
+                           .name = view.record.name,
+                           .profile = view.record.profile,
+                           .weight = view.record.weight,
+                           .availability = availability,
+                           .why = std::move(why),
+                           .owned_since = view.record.owner.since});
+        }
+    }
+    return all;
+}
+
+tl::expected<std::vector<Target>, Refusal> choose(std::span<const Want> wants,
+                                                  std::span<const Candidate> candidates) {
+    Chooser chooser(candidates);
+    std::vector<Target> chosen(wants.size());
+    // names first: a profile must not take the one VF that a name stands for
+    for (const Want::By by : {Want::By::Name, Want::By::Profile})
+        for (std::size_t i = 0; i < wants.size(); ++i) {
+            if (wants[i].by != by) continue;
+            auto one = by == Want::By::Name ? chooser.by_name(wants[i].value)
+                                            : chooser.by_profile(wants[i].value);
+            if (!one) return tl::make_unexpected(std::move(one).error());
+            chosen[i] = *one;
+        }
+    return chosen;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// Assignments: VFs for consumers that come and go, such as the virtual machines of libvirt. One
+// request chooses (assignment.h), claims and links all VFs of a consumer or none, so that two that
+// want the last one cannot both get it; one takes all of them back, scrubbed. A request whose VF is
+// being scrubbed waits for that, within its limit, and holds up nobody else.
+//
+//   assign     choose -> claim each (GPU thread) -> link -> answer
+//                 ^--- lost a race: choose again;  only scrubs in the way: again when they are over
+//   take_back  end each claim and owe its scrub (durable) -> answer; scrubs go on in the background
+//
+// Main loop only; main.cpp calls step() in every turn.
+#pragma once
+
+#include "daemon/ports/vm_sockets_port.h"
+#include "daemon/service/assignment.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+namespace vgpu::daemon {
+
+/// One VF of a consumer.
+struct GivenVf {
+    Target target;
+    std::uint64_t generation = 0;  ///< of the claim
+    std::string path;              ///< where the consumer finds its socket; empty: nowhere
+};
+
+class Assignments {
+public:
+    static constexpr Nanoseconds kLook = std::chrono::milliseconds(5);
+    static constexpr std::uint64_t kMostWaitMs = 10'000;
+    static constexpr std::uint64_t kDefaultWaitMs = 5'000;
+    /// Times that a request chooses again because somebody else was faster.
+    static constexpr int kTries = 4;
+
+    Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
+        : manager_(manager), sockets_(sockets), clock_(clock) {}
+
+    /// Options: wait_ms, title. What else `owner` has is taken back.
+    void assign(const std::string& owner, const std::vector<Want>& wants, const Options& options,
+                Done<std::vector<GivenVf>> done);
+    /// `uid` and `gid` may open the sockets of what `owner` has. NoSuchVf if that is nothing.
+    Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
+                   const Options& options);
+    /// How many VFs were taken back; ends a request of `owner` that still waits (Cancelled).
+    void take_back(const std::string& owner, const Options& options, Done<std::uint32_t> done);
+    /// Claims again what the paths of `owner` lead to, as far as that is nobody's: for a consumer
+    /// that runs, when the state was lost. Option title. How many VFs `owner` has then.
+    void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
+
+    void step();
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const;
+    /// What was asked for and is not done gets no answer.
+    void end() { requests_.clear(); }
+
+    /// What people call the owner; empty if that is not known. Not durable.
+    [[nodiscard]] std::string title_of(const std::string& owner) const;
+    void set_title(const std::string& owner, const std::string& title);
+
+private:
+    struct Request {
+        std::string owner;
+        std::vector<Want> wants;
+        Nanoseconds deadline{0};
+        Done<std::vector<GivenVf>> done;
+        int tries = 0;
+        bool is_claiming = false;
+        bool is_cancelled = false;
+        bool is_over = false;
+        std::vector<Target> chosen;
+        std::set<Target> had;  ///< before it asked
+        std::vector<GivenVf> given;
+    };
+    struct Held {
+        Target target;
+        std::uint64_t generation = 0;
+        VfSockets sockets;
+    };
+
+    Result<> start_assign(const std::string& owner, const std::vector<Want>& wants,
+                          const Options& options, const Done<std::vector<GivenVf>>& done);
+    void try_choose(const std::shared_ptr<Request>& request);
+    void claim_next(const std::shared_ptr<Request>& request);
+    void on_claimed(const std::shared_ptr<Request>& request, const Target& target,
+                    const Result<std::uint64_t>& generation);
+    void finish(const std::shared_ptr<Request>& request);
+    void give_up(const std::shared_ptr<Request>& request, const Error& error);
+    void undo_claims(Request& request);
+    Result<> link(Request& request);
+    Result<> take_title(const std::string& owner, const OptionReader& options);
+    void take_back_others(const Request& request);
+    void take_back_one(const std::string& owner, const Held& held, Done<> done);
+    [[nodiscard]] std::vector<Held> held_by(const std::string& owner) const;
+
+    Manager& manager_;
+    VmSocketsPort& sockets_;
+    const Clock& clock_;
+    std::deque<std::shared_ptr<Request>> requests_;  ///< in the order in which they came
+    std::set<Target> reserved_;                      ///< being claimed by a request
+    std::map<std::string, std::string> titles_;
+};
+
+}  // namespace vgpu::daemon

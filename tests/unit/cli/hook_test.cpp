@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl hook and attach-xml in this process: what they ask of vgpud, what they say, and when they
+// fail.
+#include "cli/hard_limit.h"
+#include "tests/unit/cli/cli_fixture.h"
+#include "tests/unit/cli/temp_tree.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+#include <filesystem>
+#include <iostream>
+
+namespace vgpu::cli {
+namespace {
+
+using testing::Cli;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kUuid = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
+const std::string kDomain =
+    "<domain><name>vm1</name><uuid>" + kUuid +
+    "</uuid><metadata><vgpu:vfs xmlns:vgpu='urn:vgpu:libvirt:1'><vgpu:vf profile='small'/>"
+    "<vgpu:vf name='train'/></vgpu:vfs></metadata>"
+    "<seclabel model='dac'><label>+64055:+108</label></seclabel></domain>";
+const std::string kOther = "<domain><name>vm2</name><uuid>" + kUuid + "</uuid></domain>";
+
+class WithInput : public Cli {
+protected:
+    int run_with(const std::string& input, const std::vector<std::string>& words) {
+        std::istringstream stream(input);
+        std::streambuf* before = std::cin.rdbuf(stream.rdbuf());
+        const int status = run(words);
+        std::cin.rdbuf(before);
+        return status;
+    }
+};
+
+class Hook : public WithInput {
+protected:
+    int hook(const std::string& operation, const std::string& xml = kDomain) {
+        return run_with(xml, {"hook", "--", "vm1", operation, "begin", "-"});
+    }
+};
+
+TEST_F(Hook, EachOperationAsksForOneThing) {
+    const std::string owner = "libvirt:" + kUuid;
+    for (const char* operation : {"prepare", "start", "started", "stopped", "release", "reconnect",
+                                  "attach", "what-comes-later"})
+        EXPECT_EQ(hook(operation), 0) << operation << ": " << err.str();
+    EXPECT_THAT(service.asked,
+                ElementsAre("assign " + owner + " profile:small name:train title=vm1 wait_ms=5000",
+                            "grant " + owner + " 64055:108", "take_back " + owner,
+                            "adopt " + owner + " title=vm1"));
+    EXPECT_LE(service.call_limit, std::chrono::seconds(10));
+    EXPECT_GT(service.call_limit, std::chrono::seconds(0));
+    EXPECT_EQ(out.str(), "") << "libvirt would take it for a domain";
+}
+
+TEST_F(Hook, ADomainWithoutVfsIsNoneOfOurBusiness) {
+    for (const char* operation : {"prepare", "start", "release", "restore", "migrate"}) {
+        used_bus.clear();
+        EXPECT_EQ(hook(operation, kOther), 0);
+        EXPECT_EQ(used_bus, "") << "nobody was asked";
+    }
+    EXPECT_EQ(hook("prepare", "no XML at all"), 0);
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(Hook, ARefusalIsOneLineThatNamesTheDomain) {
+    service.error_name = "org.vgpu1.Error.NoMatchingVf";
+    EXPECT_EQ(hook("prepare"), 1);
+    EXPECT_EQ(err.str(), "vgpu: domain 'vm1': no VF can be assigned: VGPU-0: as the test wants.\n");
+    EXPECT_EQ(hook("start"), 1);
+}
+
+TEST_F(Hook, WhatLibvirtDoesNotAskAboutNeverFails) {
+    service.error_name = "org.vgpu1.Error.System";
+    for (const char* operation : {"release", "reconnect", "stopped"})
+        EXPECT_EQ(hook(operation), 0) << operation;
+    EXPECT_EQ(hook("release", "<broken urn:vgpu:libvirt:1"), 0);
+    EXPECT_THAT(err.str(), HasSubstr("its VF was not taken back: its XML: line 1"));
+}
+
+TEST_F(Hook, WithoutVgpudItSaysHowToStartIt) {
+    service.error_name = "org.freedesktop.DBus.Error.ServiceUnknown";
+    EXPECT_EQ(hook("prepare"), 1);
+    EXPECT_THAT(err.str(), HasSubstr("start it ('systemctl start vgpud')"));
+    EXPECT_EQ(hook("release"), 0);
+}
+
+TEST_F(Hook, MistakesInTheDomainAreNamed) {
+    EXPECT_EQ(hook("prepare", "<domain><uuid>" + kUuid +
+                                  "</uuid><metadata><v:vf xmlns:v='urn:vgpu:libvirt:1'/>"
+                                  "</metadata></domain>"),
+              1);
+    EXPECT_THAT(err.str(), HasSubstr("it wants either name='…' or profile='…'"));
+    EXPECT_EQ(hook("prepare",
+                   "<domain><metadata><v:vf xmlns:v='urn:vgpu:libvirt:1' name='a'/>"
+                   "</metadata></domain>"),
+              1);
+    EXPECT_THAT(err.str(), HasSubstr("the domain has no <uuid>"));
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(Hook, AUserThatDoesNotExistIsNamedAndNoUserIsNoMistake) {
+    const auto labelled = [](const std::string& label) {
+        std::string xml = kDomain;
+        return xml.replace(xml.find("+64055:+108"), 11, label);
+    };
+    EXPECT_EQ(hook("start", labelled("no-such-user:0")), 1);
+    EXPECT_THAT(err.str(), HasSubstr("'no-such-user:0' names no user"));
+    EXPECT_EQ(hook("start", labelled("")), 0);
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(Hook, SavedAndMigratedDomainsAreRefusedWithTheReason) {
+    for (const char* operation : {"restore", "migrate"}) {
+        EXPECT_EQ(hook(operation), 1);
+        EXPECT_THAT(err.str(), HasSubstr("what a VF holds is not in a saved or migrated domain"));
+        EXPECT_THAT(err.str(), HasSubstr("managedsave-remove"));
+    }
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST(HardLimitDeathTest, EndsWhatWaitsForeverWithItsWords) {
+    EXPECT_EXIT(
+        {
+            const HardLimit limit(std::chrono::seconds(1), "vgpu: too slow", 7);
+            for (;;) ::pause();
+        },
+        ::testing::ExitedWithCode(7), "vgpu: too slow");
+}
+
+TEST(HardLimit, IsOverWithItsScope) {
+    { const HardLimit limit(std::chrono::seconds(100), "never said", 7); }
+    EXPECT_EQ(::alarm(0), 0u) << "no alarm is pending";
+}
+
+// --- attach-xml
+
+class AttachXml : public WithInput {};
+
+TEST_F(AttachXml, PrintsTheDomainThatComesOnStandardInput) {
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--profile", "small", "--vf", "train"}), 0)
+        << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("<vgpu:vf name=\"train\"/>"));
+    EXPECT_THAT(out.str(), HasSubstr("<vgpu:vf profile=\"small\"/>"));
+    EXPECT_THAT(out.str(), HasSubstr("/run/vgpu/vm/" + kUuid + "/1.sock"));
+}
+
+TEST_F(AttachXml, WithoutAVfItTakesThoseOfTheMetadata) {
+    EXPECT_EQ(run_with(kDomain, {"attach-xml", "-", "--run-dir", "/tmp/r"}), 0) << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("/tmp/r/vm/" + kUuid + "/1.sock"));
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-"}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("which VF? Name one with --vf or --profile"));
+}
+
+TEST_F(AttachXml, AVfThatIsNotThereYetIsOnlyMentioned) {
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "later"}), 0);
+    EXPECT_THAT(err.str(), HasSubstr("there is no VF 'later' yet"));
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train"}), 0);
+    EXPECT_EQ(err.str(), "");
+}
+
+TEST_F(AttachXml, AVfOfTheKernelModuleBecomesAHostDevice) {
+    testing::TempTree sysfs;
+    sysfs.make_directory("vgpu-pf0/device");
+    std::filesystem::create_symlink("../0000:03:02.1", sysfs.file("vgpu-pf0/device/virtfn0"));
+    service.gpus.front()["Home"] = std::string("kernel");
+    service.gpus.front()["UapiSocket"] = std::string("/dev/vgpu-pf0");
+    const std::string root = sysfs.path();
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train", "--sysfs", root}), 0)
+        << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("bus=\"0x03\" slot=\"0x02\" function=\"0x1\""));
+    service.gpus.pop_back();
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--profile", "small", "--sysfs", root}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("name a VF with --vf"));
+}
+
+TEST_F(AttachXml, MistakesAreNamed) {
+    EXPECT_EQ(run({"attach-xml", "/no/such/file", "--vf", "a"}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("cannot read /no/such/file: No such file"));
+    EXPECT_EQ(run({"attach-xml", "x.xml", "--vf", "a", "--write"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("--write wants the name of a domain"));
+    EXPECT_EQ(run_with("<network/>", {"attach-xml", "-", "--vf", "a"}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("<network> is no <domain>"));
+}
+
+TEST_F(AttachXml, TheDomainOfALibvirtIsReadAndDefined) {
+    EXPECT_EQ(run({"attach-xml", "test", "--vf", "train", "--connect", "test:///default"}), 0)
+        << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("<name>test</name>"));
+    EXPECT_THAT(out.str(), HasSubstr("/0.sock"));
+    EXPECT_EQ(run({"attach-xml", "nobody", "--vf", "train", "--connect", "test:///default"}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("there is no domain 'nobody'"));
+    EXPECT_EQ(run({"attach-xml", "x", "--vf", "train", "--connect", "nothing:///"}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("no connection to nothing:///"));
+}
+
+}  // namespace
+}  // namespace vgpu::cli

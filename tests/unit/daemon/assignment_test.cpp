@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+//
+// Which VFs a consumer gets: the rules alone.
+#include "daemon/service/assignment.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Candidate free_vf(const std::string& gpu, std::uint32_t vf, const std::string& profile,
+                  std::uint32_t weight = 100) {
+    return {.target = {.gpu = gpu, .vf = vf},
+            .name = gpu + "-" + std::to_string(vf),
+            .profile = profile,
+            .weight = weight,
+            .availability = Availability::Free,
+            .why = ""};
+}
+
+Candidate vf_that_is(Availability availability, Candidate one, std::string why = "is not free") {
+    one.availability = availability;
+    one.why = std::move(why);
+    return one;
+}
+
+const Want kSmall{.by = Want::By::Profile, .value = "small"};
+
+Want named(const std::string& name) {
+    return {.by = Want::By::Name, .value = name};
+}
+
+TEST(Assignment, WantsAreNamesOrProfiles) {
+    EXPECT_EQ(*want_of("name", "train"), named("train"));
+    EXPECT_EQ(*want_of("profile", "small"), kSmall);
+    EXPECT_EQ(want_of("uuid", "x").error().id, ErrorId::UnknownOption);
+    EXPECT_EQ(want_of("name", "no name").error().id, ErrorId::InvalidName);
+    EXPECT_EQ(want_of("profile", "").error().cause, "'' is no profile of a VF");
+}
+
+TEST(Assignment, AProfileComesFromTheGpuWithTheLeastWeightInUse) {
+    const std::vector<Candidate> candidates{
+        vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "large", 300)),
+        free_vf("gpu0", 2, "small"), free_vf("gpu1", 1, "small"),
+        vf_that_is(Availability::Claimed, free_vf("gpu1", 2, "small", 100))};
+    EXPECT_THAT(*choose(std::vector{kSmall}, candidates), ElementsAre(Target{"gpu1", 1}));
+}
+
+TEST(Assignment, WhatOneRequestTakesCountsForItsNextVf) {
+    const std::vector<Candidate> candidates{
+        free_vf("gpu0", 1, "small"), free_vf("gpu0", 2, "small"), free_vf("gpu1", 1, "small")};
+    EXPECT_THAT(*choose(std::vector{kSmall, kSmall, kSmall}, candidates),
+                ElementsAre(Target{"gpu0", 1}, Target{"gpu1", 1}, Target{"gpu0", 2}));
+}
+
+TEST(Assignment, AProfileDoesNotTakeTheVfThatANameStandsFor) {
+    const std::vector<Candidate> candidates{free_vf("gpu0", 1, "small"),
+                                            free_vf("gpu0", 2, "small")};
+    EXPECT_THAT(*choose(std::vector{kSmall, named("gpu0-1")}, candidates),
+                ElementsAre(Target{"gpu0", 2}, Target{"gpu0", 1}));
+}
+
+TEST(Assignment, WhatTheConsumerHasComesFirstInTheOrderItGotIt) {
+    auto second = vf_that_is(Availability::Own, free_vf("gpu0", 1, "small"));
+    auto first = vf_that_is(Availability::Own, free_vf("gpu0", 3, "small"));
+    first.owned_since = UnixTime{10};
+    second.owned_since = UnixTime{20};
+    const std::vector<Candidate> candidates{second, free_vf("gpu0", 2, "small"), first};
+    EXPECT_THAT(*choose(std::vector{kSmall, kSmall}, candidates),
+                ElementsAre(Target{"gpu0", 3}, Target{"gpu0", 1}));
+}
+
+TEST(Assignment, ARefusalCountsWhyNothingOfTheProfileIsFree) {
+    const std::vector<Candidate> candidates{
+        vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "small")),
+        vf_that_is(Availability::Claimed, free_vf("gpu0", 2, "small")),
+        vf_that_is(Availability::NotInService, free_vf("gpu0", 3, "small")),
+        free_vf("gpu0", 4, "large")};
+    const auto refused = choose(std::vector{kSmall}, candidates);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().error.id, ErrorId::NoMatchingVf);
+    EXPECT_EQ(refused.error().error.cause,
+              "none of the 3 VFs of profile 'small' is free: 2 claimed, 1 not in service");
+    EXPECT_FALSE(refused.error().may_pass);
+}
+
+TEST(Assignment, AProfileThatNoVfHasIsNamedWithThoseThereAre) {
+    const std::vector<Candidate> candidates{free_vf("gpu0", 1, "small"), free_vf("gpu0", 2, "")};
+    const auto refused =
+        choose(std::vector{Want{.by = Want::By::Profile, .value = "smal"}}, candidates);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().error.cause,
+              "there is no VF of profile 'smal'; those there are: small");
+    EXPECT_EQ(choose(std::vector{kSmall}, std::vector<Candidate>{}).error().error.cause,
+              "there is no VF of profile 'small'; no VF was made from a profile");
+}
+
+TEST(Assignment, AScrubIsWaitedForAndAClaimIsNot) {
+    const std::vector<Candidate> candidates{
+        vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "small")),
+        vf_that_is(Availability::Scrubbing, free_vf("gpu0", 2, "small"), "is being scrubbed")};
+    EXPECT_TRUE(choose(std::vector{kSmall}, candidates).error().may_pass);
+    EXPECT_TRUE(choose(std::vector{named("gpu0-2")}, candidates).error().may_pass);
+    const auto claimed = choose(std::vector{named("gpu0-1")}, candidates);
+    EXPECT_FALSE(claimed.error().may_pass);
+    EXPECT_EQ(claimed.error().error.id, ErrorId::Claimed);
+    EXPECT_EQ(claimed.error().error.cause, "gpu0/vf1 ('gpu0-1') is not free");
+}
+
+TEST(Assignment, AScrubDoesNotKeepAnybodyFromAFreeVf) {
+    const std::vector<Candidate> candidates{
+        vf_that_is(Availability::Scrubbing, free_vf("gpu0", 1, "small")),
+        free_vf("gpu0", 2, "small")};
+    EXPECT_THAT(*choose(std::vector{kSmall}, candidates), ElementsAre(Target{"gpu0", 2}));
+}
+
+TEST(Assignment, NamesAreGuessedAndNotGivenTwice) {
+    const std::vector<Candidate> candidates{free_vf("gpu0", 1, "small")};
+    const auto mistyped = choose(std::vector{named("gpu0-l")}, candidates);
+    EXPECT_EQ(mistyped.error().error.id, ErrorId::NoSuchVf);
+    EXPECT_THAT(mistyped.error().error.cause, HasSubstr("did you mean 'gpu0-1'?"));
+    const auto twice = choose(std::vector{named("gpu0-1"), named("gpu0-1")}, candidates);
+    EXPECT_EQ(twice.error().error.cause, "VF 'gpu0-1' is asked for more than once");
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+//
+// VFs for virtual machines: all or none, one after the other, taken back scrubbed, over fakes of
+// the PF core and of the sockets.
+#include "daemon/service/assignments.h"
+
+#include "daemon/adapters/vm_sockets.h"
+#include "tests/support/stack/temp_dir.h"
+#include "tests/unit/daemon/fake_vm_sockets.h"
+#include "tests/unit/daemon/world.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakePf;
+using testing::FakeVmSockets;
+using ::testing::HasSubstr;
+using testing::World;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+const std::string kUuidA = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
+const std::string kUuidB = "5dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
+const std::string kA = "libvirt:" + kUuidA;
+const std::string kB = "libvirt:" + kUuidB;
+
+Want named(const std::string& name) {
+    return {.by = Want::By::Name, .value = name};
+}
+
+class Assigned : public ::testing::Test {
+protected:
+    using Given = std::vector<GivenVf>;
+
+    Assigned() {
+        for (const char* name : {"one", "two", "three"})
+            EXPECT_TRUE(world.create({{"name", std::string(name)}}));
+    }
+
+    /// The answer, if there is one already.
+    std::shared_ptr<std::optional<Result<Given>>> ask(const std::string& owner,
+                                                      const std::vector<Want>& wants,
+                                                      const Options& options = {}) {
+        auto answer = std::make_shared<std::optional<Result<Given>>>();
+        assignments.assign(owner, wants, options,
+                           [answer](Result<Given> given) { *answer = std::move(given); });
+        return answer;
+    }
+    Result<Given> assign(const std::string& owner, const std::vector<Want>& wants,
+                         const Options& options = {}) {
+        const auto answer = ask(owner, wants, options);
+        return answer->has_value() ? **answer : fail(ErrorId::System, "no answer yet");
+    }
+    Result<std::uint32_t> take_back(const std::string& owner) {
+        Result<std::uint32_t> taken = fail(ErrorId::System, "no answer");
+        assignments.take_back(owner, {}, [&taken](Result<std::uint32_t> count) { taken = count; });
+        return taken;
+    }
+    Result<std::uint32_t> adopt(const std::string& owner, const Options& options = {}) {
+        Result<std::uint32_t> adopted = fail(ErrorId::System, "no answer");
+        assignments.adopt(owner, options,
+                          [&adopted](Result<std::uint32_t> count) { adopted = count; });
+        return adopted;
+    }
+    [[nodiscard]] OwnerRecord owner_of(std::uint32_t vf) {
+        return world.gpu().view(vf).record.owner;
+    }
+    void pass(Nanoseconds time) {
+        world.pass(time);
+        assignments.step();
+    }
+    void set_open(std::uint32_t vf, bool is_open) {
+        world.pf().vfs.at(vf).attached = is_open ? 1 : 0;
+        world.pf().push(VGPU_PF_EVENT_ATTACH, vf, is_open ? 1 : 0);
+        world.step();
+    }
+
+    World world;
+    FakeVmSockets sockets;
+    Assignments assignments{*world.manager, sockets, world.clock};
+};
+
+TEST_F(Assigned, ADomainFindsItsVfsUnderItsUuid) {
+    const auto given = assign(kA, {named("two"), named("one")}, {{"title", std::string("vm a")}});
+    ASSERT_TRUE(given) << given.error().cause;
+    ASSERT_EQ(given->size(), 2u);
+    EXPECT_EQ(given->at(0).target, (Target{"gpu0", 2}));
+    EXPECT_EQ(given->at(0).path, "/run/vm/" + kUuidA + "/0.sock");
+    EXPECT_EQ(given->at(1).path, "/run/vm/" + kUuidA + "/1.sock");
+    EXPECT_THAT(sockets.links.at(kUuidA),
+                ElementsAre(VfSockets{"/run/v/vf2.sock", "/run/v/vf2.agent.sock"},
+                            VfSockets{"/run/v/vf1.sock", "/run/v/vf1.agent.sock"}));
+    EXPECT_EQ(owner_of(2).name, kA);
+    EXPECT_EQ(assignments.title_of(kA), "vm a");
+    EXPECT_EQ(assignments.title_of(kB), "");
+}
+
+TEST_F(Assigned, AskingAgainChangesNothing) {
+    const auto first = assign(kA, {named("one")});
+    const auto again = assign(kA, {named("one")});
+    ASSERT_TRUE(first && again);
+    EXPECT_EQ(first->at(0).generation, again->at(0).generation);
+    EXPECT_EQ(first->at(0).path, again->at(0).path);
+}
+
+TEST_F(Assigned, AllOrNone) {
+    ASSERT_TRUE(assign(kB, {named("two")}));
+    const auto refused = assign(kA, {named("one"), named("two")});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::Claimed);
+    EXPECT_EQ(refused.error().cause, "gpu0/vf2 ('two') belongs to '" + kB + "' (claim 1)");
+    EXPECT_EQ(owner_of(1), OwnerRecord{});
+    EXPECT_FALSE(sockets.links.contains(kUuidA));
+}
+
+TEST_F(Assigned, WhoLosesARaceForItsSecondVfGivesTheFirstBack) {
+    // nobody who looks has seen this claim yet
+    ASSERT_TRUE(world.gpu().claim(2, {.owner = "slurm:1"}));
+    const auto loser = ask(kA, {named("one"), named("two")});
+    assignments.step();
+    ASSERT_TRUE(loser->has_value());
+    EXPECT_EQ((*loser)->error().id, ErrorId::Claimed);
+    EXPECT_EQ(owner_of(1), OwnerRecord{});
+    EXPECT_EQ(owner_of(2).name, "slurm:1");
+    EXPECT_TRUE(assign(kB, {named("one")})) << "nothing is reserved any more";
+}
+
+TEST_F(Assigned, NothingStaysClaimedIfThePathsCannotBeMade) {
+    sockets.is_full = true;
+    const auto refused = assign(kA, {named("one")});
+    EXPECT_EQ(refused.error().cause, "no space left on device");
+    EXPECT_EQ(owner_of(1), OwnerRecord{});
+}
+
+TEST_F(Assigned, WhatIsTakenBackIsScrubbedAndComesBackTheSame) {
+    const auto given = assign(kA, {named("one")});
+    const std::uint32_t generation = world.pf().vfs.at(1).generation;
+    const Uuid uuid = world.gpu().view(1).record.uuid;
+    world.pf().log.clear();
+    EXPECT_EQ(*take_back(kA), 1u);
+    EXPECT_FALSE(sockets.links.contains(kUuidA));
+    EXPECT_EQ(owner_of(1), OwnerRecord{});
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+    world.pf().finish_scrub(1);
+    pass(1ms);
+    EXPECT_THAT(world.pf().log,
+                ::testing::IsSupersetOf({std::string("release 1"), std::string("scrub_durable 1"),
+                                         std::string("provision 1")}));
+    EXPECT_GT(world.pf().vfs.at(1).generation, generation);
+    EXPECT_EQ(world.gpu().view(1).record.uuid, uuid);
+    EXPECT_FALSE(world.gpu().view(1).record.next);
+    EXPECT_TRUE(assign(kB, {named("one")}));
+}
+
+TEST_F(Assigned, TakingBackNothingIsNoMistake) {
+    EXPECT_EQ(*take_back(kA), 0u);
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    EXPECT_EQ(*take_back(kA), 1u);
+    EXPECT_EQ(*take_back(kA), 0u);
+}
+
+TEST_F(Assigned, ALateReleaseOfADomainDoesNotTouchTheNextOwner) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    EXPECT_EQ(*take_back(kA), 1u);
+    world.pf().finish_scrub(1);
+    pass(1ms);
+    ASSERT_TRUE(assign(kB, {named("one")}));
+    EXPECT_EQ(*take_back(kA), 0u);
+    EXPECT_EQ(owner_of(1).name, kB);
+    EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+}
+
+TEST_F(Assigned, AScrubIsWaitedForByItsVfAloneAndNobodyElseWaits) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    ASSERT_TRUE(take_back(kA));
+    const auto again = ask(kA, {named("one")});
+    EXPECT_FALSE(again->has_value()) << "the VF is being scrubbed";
+    EXPECT_TRUE(assign(kB, {named("two")})) << "another VF has nothing to do with that";
+    EXPECT_TRUE(assignments.next_step());
+    world.pf().finish_scrub(1);
+    pass(1ms);
+    ASSERT_TRUE(again->has_value());
+    EXPECT_TRUE(**again);
+    pass(1ms);
+    EXPECT_FALSE(assignments.next_step());
+}
+
+TEST_F(Assigned, AWaitHasAnEndAndSaysForWhat) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    ASSERT_TRUE(take_back(kA));
+    const auto waiting = ask(kB, {named("one")}, {{"wait_ms", std::uint64_t{100}}});
+    pass(99ms);
+    EXPECT_FALSE(waiting->has_value());
+    pass(1ms);
+    ASSERT_TRUE(waiting->has_value());
+    EXPECT_EQ((*waiting)->error().cause, "gpu0/vf1 ('one') is being scrubbed");
+    EXPECT_EQ((*waiting)->error().id, ErrorId::WrongState);
+}
+
+TEST_F(Assigned, ADomainThatIsReleasedStopsWaiting) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    ASSERT_TRUE(take_back(kA));
+    const auto waiting = ask(kB, {named("one")});
+    EXPECT_EQ(*take_back(kB), 0u);
+    world.pf().finish_scrub(1);
+    pass(1ms);
+    ASSERT_TRUE(waiting->has_value());
+    EXPECT_EQ((*waiting)->error().id, ErrorId::Cancelled);
+    EXPECT_EQ(owner_of(1), OwnerRecord{}) << "no claim is left behind";
+}
+
+TEST_F(Assigned, TheScrubWaitsUntilTheDeviceHasSeenThatTheClientIsGone) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    set_open(1, true);
+    ASSERT_TRUE(take_back(kA));
+    EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+    EXPECT_FALSE(world.claim({"gpu0", 1}, "x")) << "not before it is scrubbed";
+    set_open(1, false);
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+}
+
+TEST_F(Assigned, AClientThatStaysLosesTheVf) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    set_open(1, true);
+    ASSERT_TRUE(take_back(kA));
+    pass(GpuModel::kDetachPatience - 1ms);
+    EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+    pass(1ms);
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+    bool is_told = false;
+    for (const Notice& notice : world.manager->take_notices())
+        is_told = is_told || (notice.kind == "taken-back" &&
+                              notice.text.find("still has it open") != std::string::npos);
+    EXPECT_TRUE(is_told);
+}
+
+TEST_F(Assigned, AScrubThatIsOwedIsNotForgottenByTheNextVgpud) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    set_open(1, true);
+    ASSERT_TRUE(take_back(kA));
+    world.start();
+    EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+    EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
+    set_open(1, false);
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+    world.pf().finish_scrub(1);
+    world.pass(1ms);
+    EXPECT_TRUE(world.claim({"gpu0", 1}, "x"));
+}
+
+TEST_F(Assigned, AScrubThatThePfCoreRefusesIsTriedAgain) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    world.pf().refuse = "release";
+    ASSERT_TRUE(take_back(kA));
+    EXPECT_FALSE(world.claim({"gpu0", 1}, "x"));
+    world.pf().refuse = "";
+    pass(GpuModel::kRefresh);
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+}
+
+TEST_F(Assigned, OnlyTheGrantedUserOpensTheSocketsUntilTheyAreTakenBack) {
+    EXPECT_EQ(assignments.grant(kA, 64055, 64055, {}).error().id, ErrorId::NoSuchVf);
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    EXPECT_TRUE(assignments.grant(kA, 64055, 108, {}));
+    EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "64055:108");
+    EXPECT_EQ(sockets.owners.at("/run/v/vf1.agent.sock"), "64055:108");
+    ASSERT_TRUE(take_back(kA));
+    EXPECT_TRUE(sockets.owners.empty());
+}
+
+TEST_F(Assigned, WhatADomainDoesNotWantAnyMoreIsTakenBack) {
+    ASSERT_TRUE(assign(kA, {named("one"), named("two")}));
+    ASSERT_TRUE(assign(kA, {named("two")}));
+    EXPECT_EQ(owner_of(1), OwnerRecord{});
+    EXPECT_EQ(owner_of(2).name, kA);
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+}
+
+TEST_F(Assigned, ARunningDomainKeepsItsVfsWhenTheStateWasLost) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    set_open(1, true);
+    ASSERT_TRUE(world.release({"gpu0", 1}, kA, owner_of(1).generation));
+    EXPECT_EQ(*adopt(kA, {{"title", std::string("vm a")}}), 1u);
+    EXPECT_EQ(owner_of(1).name, kA);
+    EXPECT_EQ(*adopt(kA), 1u) << "idempotent";
+    EXPECT_EQ(*adopt(kB), 0u) << "it has no paths";
+    EXPECT_EQ(assignments.title_of(kA), "vm a");
+}
+
+TEST_F(Assigned, AVfInQuarantineIsNotGiven) {
+    world.pf().set_state(1, VGPU_PF_VF_QUARANTINED);
+    world.step();
+    const auto refused = assign(kA, {named("one")});
+    EXPECT_EQ(refused.error().cause, "gpu0/vf1 ('one') is quarantined");
+}
+
+TEST_F(Assigned, ALeaseThatIsOverIsNoClaim) {
+    ASSERT_TRUE(world.claim({"gpu0", 1}, "slurm:1", {{"lease_s", std::uint64_t{10}}}));
+    EXPECT_FALSE(assign(kA, {named("one")}));
+    pass(10s);
+    EXPECT_TRUE(assign(kA, {named("one")}));
+}
+
+TEST_F(Assigned, MistakesAreNamed) {
+    EXPECT_EQ(assign("no owner", {named("one")}).error().id, ErrorId::InvalidOwner);
+    EXPECT_EQ(assign(kA, {}).error().id, ErrorId::OutOfRange);
+    EXPECT_EQ(assign(kA, std::vector<Want>(17, named("one"))).error().cause,
+              "17 VFs are asked for; 1 to 16 can be");
+    EXPECT_EQ(assign(kA, {named("one")}, {{"wait_ms", std::uint64_t{10'001}}}).error().id,
+              ErrorId::OutOfRange);
+    EXPECT_EQ(assign(kA, {named("one")}, {{"tilte", std::string("x")}}).error().id,
+              ErrorId::UnknownOption);
+    const auto none = assign(kA, {{.by = Want::By::Profile, .value = "small"}});
+    EXPECT_EQ(none.error().id, ErrorId::NoMatchingVf);
+}
+
+TEST_F(Assigned, ATitleIsPrintableAndShort) {
+    assignments.set_title(kA, "a\nb" + std::string(200, 'x'));
+    EXPECT_EQ(assignments.title_of(kA), "a?b" + std::string(125, 'x'));
+}
+
+// --- the adapter, over a real directory
+
+class VmSocketFiles : public ::testing::Test {
+protected:
+    VmSocketFiles() {
+        std::ofstream(directory.file("vf1.sock"));
+        std::ofstream(directory.file("vf2.sock"));
+    }
+
+    [[nodiscard]] VfSockets vf(int number) const {
+        return {.vfio_user = directory.file("vf" + std::to_string(number) + ".sock"), .agent = ""};
+    }
+
+    test::TempDir directory;
+    adapters::VmSockets sockets{directory.file("vm")};
+};
+
+TEST_F(VmSocketFiles, PathsLeadToTheSocketsOfTheLastAssignment) {
+    ASSERT_TRUE(sockets.link(kUuidA, {vf(1), vf(2)}));
+    EXPECT_EQ(sockets.path_of(kUuidA, 0), directory.file("vm/" + kUuidA + "/0.sock"));
+    EXPECT_EQ(std::filesystem::read_symlink(sockets.path_of(kUuidA, 0)), vf(1).vfio_user);
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre(vf(1).vfio_user, vf(2).vfio_user));
+    ASSERT_TRUE(sockets.link(kUuidA, {vf(2)}));
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre(vf(2).vfio_user));
+    sockets.unlink(kUuidA);
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre());
+    EXPECT_TRUE(std::filesystem::exists(vf(2).vfio_user)) << "only the link is gone";
+}
+
+TEST_F(VmSocketFiles, ASocketIsGivenAndTakenBack) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+    const auto uid_of = [](const std::string& path) {
+        struct stat facts {};
+        EXPECT_EQ(::lstat(path.c_str(), &facts), 0);
+        return facts.st_uid;
+    };
+    ASSERT_TRUE(sockets.grant(vf(1), 65534, 65534));
+    EXPECT_EQ(uid_of(vf(1).vfio_user), 65534u);
+    sockets.revoke(vf(1));
+    EXPECT_EQ(uid_of(vf(1).vfio_user), 0u);
+}
+
+TEST_F(VmSocketFiles, ASocketThatIsNotThereIsNamed) {
+    const auto failed = sockets.grant(vf(7), 65534, 65534);
+    ASSERT_FALSE(failed);
+    EXPECT_THAT(failed.error().cause, HasSubstr("vf7.sock to uid 65534, gid 65534: No such file"));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//
+// What libvirt's domains tell vgpud: the lines, and the process that prints them.
+#include "daemon/service/domains.h"
+
+#include "daemon/adapters/domain_feed.h"
+#include "daemon/adapters/system_clock.h"
+#include "tests/unit/daemon/fake_vm_sockets.h"
+#include "tests/unit/daemon/world.h"
+
+#include <gmock/gmock.h>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeVmSockets;
+using ::testing::IsEmpty;
+using testing::World;
+
+const std::string kUuid = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
+const std::string kOwner = "libvirt:" + kUuid;
+
+std::string domain_json(const std::string& name, bool is_active) {
+    return R"({"uuid": ")" + kUuid + R"(", "name": ")" + name + R"(", "active": )" +
+           (is_active ? "true" : "false") + "}";
+}
+
+class KnownDomains : public ::testing::Test {
+protected:
+    World world;
+    FakeVmSockets sockets;
+    Assignments assignments{*world.manager, sockets, world.clock};
+    Domains domains{assignments};
+};
+
+TEST_F(KnownDomains, OwnersGetTheirDomainsNames) {
+    domains.take(R"({"domains": [)" + domain_json("vm1", true) + "]}");
+    EXPECT_EQ(assignments.title_of(kOwner), "vm1");
+    domains.take(R"({"domain": )" + domain_json("vm2", true) + "}");
+    EXPECT_EQ(assignments.title_of(kOwner), "vm2");
+}
+
+TEST_F(KnownDomains, AnOrphansReasonIsThatItIsShutOffOrNotThere) {
+    EXPECT_EQ(domains.words_for(kOwner), "") << "nobody has told anything";
+    domains.take(R"({"domains": [)" + domain_json("vm1", true) + "]}");
+    EXPECT_EQ(domains.words_for(kOwner), "");
+    domains.take(R"({"domain": )" + domain_json("vm1", false) + "}");
+    EXPECT_EQ(domains.words_for(kOwner), "domain 'vm1' is shut off");
+    domains.take(R"({"removed": ")" + kUuid + "\"}");
+    EXPECT_EQ(domains.words_for(kOwner), "libvirt has no such domain");
+    EXPECT_EQ(domains.words_for("slurm:7"), "");
+}
+
+TEST_F(KnownDomains, WithoutLibvirtNothingIsSaidAndNamesStay) {
+    domains.take(R"({"domains": [)" + domain_json("vm1", false) + "]}");
+    domains.take(R"({"lost": "no connection"})");
+    EXPECT_EQ(domains.words_for(kOwner), "");
+    EXPECT_EQ(assignments.title_of(kOwner), "vm1");
+}
+
+TEST_F(KnownDomains, LinesThatAreNoneAreIgnored) {
+    for (const char* line :
+         {"", "x", "[]", "{", R"({"domains": 3})", R"({"domain": "vm1"})", R"({"removed": 7})",
+          R"({"domains": [{"uuid": "x", "name": "y"}, 4]})", R"({"later": true})"})
+        domains.take(line);
+    EXPECT_EQ(assignments.title_of("libvirt:x"), "");
+}
+
+// --- the process
+
+class Feed : public ::testing::Test {
+protected:
+    /// Turns of a main loop until `condition`.
+    template <typename Condition> void serve(adapters::DomainFeed& feed, Condition condition) {
+        for (int i = 0; i < 2000 && !condition(); ++i) {
+            adapters::Wanted wanted;
+            feed.watch(wanted);
+            wanted.wake_by(clock.now() + std::chrono::milliseconds(10));
+            adapters::wait_for(wanted, clock);
+            feed.look(wanted);
+            for (std::string& line : feed.take_lines()) lines.push_back(std::move(line));
+            is_lost = feed.take_loss() || is_lost;
+        }
+        EXPECT_TRUE(condition());
+    }
+
+    adapters::SystemClock clock;
+    std::vector<std::string> lines;
+    bool is_lost = false;
+};
+
+TEST_F(Feed, LinesComeWholeAndTheEndIsTold) {
+    adapters::DomainFeed feed({"/bin/sh", "-c", "echo one; printf tw; sleep 0.1; echo o"}, clock);
+    serve(feed, [this] { return is_lost; });
+    EXPECT_THAT(lines, ElementsAre("one", "two"));
+    EXPECT_FALSE(feed.is_running());
+}
+
+TEST_F(Feed, AProgramThatIsNotThereChangesNothing) {
+    adapters::DomainFeed feed({"/no/such/program"}, clock);
+    adapters::Wanted wanted;
+    feed.watch(wanted);
+    feed.look(wanted);
+    EXPECT_FALSE(feed.is_running());
+    wanted = {};
+    feed.watch(wanted);
+    EXPECT_THAT(wanted.fds, IsEmpty());
+    ASSERT_TRUE(wanted.wake_at);
+    EXPECT_GT(*wanted.wake_at, clock.now()) << "it is tried again, later";
+}
+
+TEST_F(Feed, NothingIsStartedThatIsNotWanted) {
+    adapters::DomainFeed feed({}, clock);
+    adapters::Wanted wanted;
+    feed.watch(wanted);
+    EXPECT_FALSE(wanted.wake_at);
+    EXPECT_THAT(wanted.fds, IsEmpty());
+}
+
+TEST_F(Feed, ALineWithoutAnEndEndsTheChild) {
+    adapters::DomainFeed feed({"/bin/sh", "-c", "while :; do printf 0123456789abcdef; done"},
+                              clock);
+    serve(feed, [this] { return is_lost; });
+    EXPECT_THAT(lines, IsEmpty());
+}
+
+TEST_F(Feed, TheChildsInputStaysOpenAsLongAsItIsWanted) {
+    adapters::DomainFeed feed({"/bin/sh", "-c", "echo ready; cat; echo never"}, clock);
+    serve(feed, [this] { return !lines.empty(); });
+    EXPECT_TRUE(feed.is_running());
+    EXPECT_THAT(lines, ElementsAre("ready"));
+}
+
+}  // namespace
+}  // namespace vgpu::daemon
