@@ -28,7 +28,7 @@ function(vgpu_install_documents)
     install(DIRECTORY schemas/examples/valid/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
             COMPONENT doc FILES_MATCHING PATTERN *.json)
     install(DIRECTORY schemas/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vgpu/schemas COMPONENT host
-            FILES_MATCHING PATTERN *.schema.json PATTERN examples EXCLUDE PATTERN dbus EXCLUDE)
+            FILES_MATCHING PATTERN *.schema.json PATTERN *.rng PATTERN examples EXCLUDE PATTERN dbus EXCLUDE)
     file(GLOB interfaces CONFIGURE_DEPENDS schemas/dbus/org.vgpu1.*.xml)
     install(FILES ${interfaces} DESTINATION ${CMAKE_INSTALL_DATADIR}/dbus-1/interfaces
             COMPONENT host)
