@@ -71,7 +71,8 @@ protected:
                          address, uuid.substr(0, 1), operation, xml)});
     }
     [[nodiscard]] nlohmann::json vf(const std::string& name) const {
-        for (const auto& one : ctl_json({"list", "--vfs"}).at("vfs"))
+        const auto listed = ctl_json({"list", "--vfs"});
+        for (const auto& one : listed.at("vfs"))
             if (one.at("name") == name) return one;
         return {};
     }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// Service contracts on softgpu in real time, with no vgpud: eight VFs with endless kernels, one
+// with a reservation, one with a cap, the others with weights. Judged by the device's own time
+// stamps in the RUN events, so that a busy host changes nothing but the number of runs.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+
+#include "tests/scenario/gpu/guest.h"
+
+namespace vgpu::test {
+namespace {
+
+constexpr std::uint32_t kVfs = 8;
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint32_t kReserved = 1, kCapped = 2;
+/// Weights are entries of 2 ms in the table.
+constexpr std::array<std::uint32_t, kVfs + 1> kWeights{0, 1, 2, 1, 1, 2, 2, 4, 4};
+
+std::vector<vgpu_pf_run_entry> entries() {
+    std::vector<vgpu_pf_run_entry> table;
+    for (std::uint32_t turn = 0; turn < 4; ++turn)
+        for (std::uint32_t vf = 1; vf <= kVfs; ++vf)
+            if (turn < kWeights[vf]) table.push_back({vf, 2000});
+    return table;
+}
+
+struct Totals {
+    std::array<std::uint64_t, kVfs + 1> service{}, reserved{}, worst_overrun{};
+    std::uint64_t first_ns = 0, last_ns = 0;
+    std::array<double, kVfs + 1> most_beyond{};  ///< of a cap's rate, over every window
+    std::array<double, kVfs + 1> least{}, sum{};
+
+    void add(const vgpu_pf_event& run, double rate) {
+        const double begin = static_cast<double>(run.time_ns - run.duration_ns);
+        if (first_ns == 0) first_ns = run.time_ns - run.duration_ns;
+        last_ns = run.time_ns;
+        if (service[run.vf] == 0) least[run.vf] = -rate * begin;
+        least[run.vf] = std::min(least[run.vf], sum[run.vf] - rate * begin);
+        service[run.vf] += run.duration_ns;
+        reserved[run.vf] += run.reserved_ns;
+        sum[run.vf] += static_cast<double>(run.duration_ns);
+        most_beyond[run.vf] =
+            std::max(most_beyond[run.vf],
+                     sum[run.vf] - rate * static_cast<double>(run.time_ns) - least[run.vf]);
+    }
+    [[nodiscard]] double elapsed_ns() const { return static_cast<double>(last_ns - first_ns); }
+};
+
+TEST(Contracts, EightMixedVfsGetWhatTheyWerePromisedWithoutVgpud) {
+    GpuStack stack({.vfs = kVfs, .aperture_mb = 32});
+    std::vector<std::unique_ptr<Guest>> guests;
+    std::vector<Buffer> progress;
+    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+        stack.provision(vf, 32);
+        guests.push_back(std::make_unique<Guest>(stack, vf));
+        progress.push_back(start_endless(*guests.back()));
+        wait_progress(progress.back(), milliseconds(60000));
+    }
+    constexpr double kRate = 0.05, kReservedPart = 0.2;
+    vgpu_pf_contract reservation{}, cap{};
+    reservation.budget_ns = 4 * kMs;
+    reservation.period_ns = 20 * kMs;
+    cap.rate_ppm = 50'000;
+    cap.burst_ns = 4 * kMs;
+    auto events = stack.pf().events();
+    stack.pf().set_run_table(entries(), 0, {{kReserved, reservation}, {kCapped, cap}});
+    events.wait([](const vgpu_pf_event& event) { return event.type == VGPU_PF_EVENT_TABLE; },
+                milliseconds(60000));
+    Totals totals;
+    std::uint64_t overrun = 0;
+    const Deadline limit(milliseconds(120'000));
+    while (totals.elapsed_ns() < 6000.0 * kMs && !limit.passed()) {
+        events.wait_any(limit);
+        for (const vgpu_pf_event& event : events.take()) {
+            if (event.type == VGPU_PF_EVENT_RUN) totals.add(event, event.vf == kCapped ? kRate : 0);
+            if (event.type == VGPU_PF_EVENT_OVERRUN && event.vf == kCapped)
+                overrun = std::max(overrun, event.duration_ns);
+        }
+    }
+    ASSERT_EQ(events.lost(), 0u);
+    ASSERT_GE(totals.elapsed_ns(), 6000.0 * kMs);
+
+    EXPECT_LE(totals.most_beyond[kCapped], static_cast<double>(cap.burst_ns + overrun) + 300'000.0)
+        << "200 us of an overrun are not worth an event";
+    EXPECT_NEAR(static_cast<double>(totals.service[kCapped]) / totals.elapsed_ns(), kRate, 0.005);
+    EXPECT_NEAR(static_cast<double>(totals.reserved[kReserved]) / totals.elapsed_ns(),
+                kReservedPart, 0.01);
+    double weights = 0, shared = 0;
+    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+        if (vf == kCapped) continue;
+        weights += kWeights[vf];
+        shared += static_cast<double>(totals.service[vf] - totals.reserved[vf]);
+    }
+    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+        if (vf == kCapped) continue;
+        EXPECT_NEAR(static_cast<double>(totals.service[vf] - totals.reserved[vf]) / shared,
+                    kWeights[vf] / weights, 0.01)
+            << "VF" << vf << ", of what reservation and cap leave";
+    }
+}
+
+}  // namespace
+}  // namespace vgpu::test
