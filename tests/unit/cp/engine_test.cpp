@@ -71,7 +71,7 @@ struct EngineVf {
         rig.map(queue);
     }
     CpRig rig;
-    PiMutex lock;
+    softgpu::PiMutex lock;
     Context context;
     Ring queue;
     std::uint64_t progress = 0;
