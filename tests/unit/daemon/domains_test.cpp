@@ -119,7 +119,7 @@ TEST_F(Feed, NothingIsStartedThatIsNotWanted) {
 }
 
 TEST_F(Feed, ALineWithoutAnEndEndsTheChild) {
-    adapters::DomainFeed feed({"/bin/sh", "-c", "while :; do printf 0123456789abcdef; done"},
+    adapters::DomainFeed feed({"/bin/sh", "-c", "head -c 4000000 /dev/zero | tr '\\0' x; sleep 60"},
                               clock);
     serve(feed, [this] { return is_lost; });
     EXPECT_THAT(lines, IsEmpty());
