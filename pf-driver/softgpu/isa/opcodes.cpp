@@ -157,11 +157,17 @@ constexpr std::array<OpInfo, kOpCount> kInfo{{
 #undef ENC
 #undef T
 
-/// Two rows of one encoding with the same number do not compile.
+/// Two rows of one encoding with the same number do not compile. One pass over the rows: compilers
+/// bound the steps of a constant expression.
 constexpr bool numbers_are_unique() {
-    for (std::size_t i = 1; i < kInfo.size(); ++i)
-        for (std::size_t j = i; j-- > 0 && kInfo[j].encoding == kInfo[i].encoding;)
-            if (kInfo[j].code == kInfo[i].code) return false;
+    constexpr std::size_t kCodes = 1024;  // VOP3's field, the widest, has 10 bits
+    std::array<bool, (static_cast<std::size_t>(Encoding::Mtbuf) + 1) * kCodes> is_taken{};
+    for (const OpInfo& op : kInfo) {
+        if (op.code >= kCodes) return false;
+        bool& taken = is_taken[static_cast<std::size_t>(op.encoding) * kCodes + op.code];
+        if (taken) return false;
+        taken = true;
+    }
     return true;
 }
 static_assert(numbers_are_unique());
