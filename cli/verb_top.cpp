@@ -25,7 +25,7 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
-std::string vf_table(const std::vector<Properties>& vfs) {
+std::string engine_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs)
         rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
@@ -80,7 +80,7 @@ private:
                                             {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}});
         } else {
             if (invocation.is_terminal && !once_) invocation.out << kHomeAndClear;
-            invocation.out << gpu_lines(gpus) << "\n" << vf_table(vfs);
+            invocation.out << gpu_lines(gpus) << "\n" << engine_table(vfs);
         }
         invocation.out.flush();
     }

@@ -20,15 +20,6 @@ constexpr std::string_view kBytesEnd = "_bytes";
 /// What may be cut in the table is told below it, too.
 constexpr std::size_t kLongChange = 36;
 
-std::string content_of(const std::string& file) {
-    if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
-    std::ifstream stream(file);
-    if (!stream)
-        throw ServiceError(kUsageError,
-                           fmt::format("cannot read {}: {}", file, std::strerror(errno)));
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 std::string member(const PlanJson& json, const char* key) {
     return json.at(key).get<std::string>();
 }
@@ -109,6 +100,15 @@ std::string remark_of(const PlanJson& step) {
 }
 
 }  // namespace
+
+std::string content_of(const std::string& file) {
+    if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
+    std::ifstream stream(file);
+    if (!stream)
+        throw ServiceError(kUsageError,
+                           fmt::format("cannot read {}: {}", file, std::strerror(errno)));
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
 
 void WantedDocument::describe(CLI::App& command) {
     auto* file = command.add_option("FILE", file_, "configuration (JSON), '-': standard input");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // WantedDocument: the configuration that plan, apply and assert are given: a FILE, "-" for standard
-// input, or --auto N for one of vgpud's own. And plans as people read them. Used by those verbs.
+// input, or --auto N for one of vgpud's own. And plans as people read them. Used by those verbs;
+// content_of() also by simulate.
 #pragma once
 
 #include "cli/verbs.h"
@@ -10,6 +11,9 @@
 #include <string>
 
 namespace vgpu::cli {
+
+/// Of a file, or of standard input if it is "-"; ServiceError if it cannot be read.
+std::string content_of(const std::string& file);
 
 class WantedDocument {
 public:

@@ -34,7 +34,7 @@ template <typename T> Result<T> UapiClient::checked(Result<T> result) {
 
 Result<> UapiClient::connect() {
     disconnect();
-    TRY(auto channel, open_channel(path_, interrupted_));
+    TRY(auto channel, opener_(path_, interrupted_));
     {
         const std::scoped_lock lock(mutex_);
         channel_ = std::move(channel);

@@ -9,6 +9,7 @@
 #include "daemon/ports/pf_port.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,7 +23,12 @@ public:
     static constexpr std::chrono::milliseconds kActTimeout{10000};
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
 
-    explicit UapiClient(std::string path) : path_(std::move(path)) {}
+    /// Makes the channel to what is at a path.
+    using Opener = std::function<Result<std::unique_ptr<UapiChannel>>(const std::string& path,
+                                                                      const Wakeup& interrupted)>;
+
+    explicit UapiClient(std::string path, Opener opener = open_channel)
+        : path_(std::move(path)), opener_(std::move(opener)) {}
 
     Result<> connect() override;
     void disconnect() override;
@@ -51,6 +57,7 @@ private:
     Result<> call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
 
     const std::string path_;
+    const Opener opener_;
     Wakeup interrupted_;
     std::mutex mutex_;  // channel_ as interrupt() sees it
     std::unique_ptr<UapiChannel> channel_;

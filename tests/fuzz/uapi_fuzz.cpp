@@ -23,11 +23,11 @@
 #include "pf-driver/core/pf.h"
 #include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/user/uapi_server.h"
-#include "tests/unit/core/fake_gpu.h"
+#include "simulator/model_gpu.h"
 
 namespace {
 
-using vgpu::test::FakeGpu;
+using vgpu::simulator::ModelGpu;
 
 class Target {
 public:
@@ -85,7 +85,7 @@ public:
 
     /// What a VF's guest can do meanwhile; without it no VF would ever be ready to run.
     void act_as_guest(std::uint8_t event, std::span<const std::uint8_t> body) {
-        constexpr std::uint64_t kWork = 5 * vgpu::test::kMs;
+        constexpr std::uint64_t kWork = 5 * vgpu::simulator::kMs;
         const std::uint32_t vf = 1u + (body.empty() ? 0 : body[0] % 2u);
         switch (body.size() < 2 ? 0 : body[1] % 4u) {
             case 0:
@@ -137,13 +137,13 @@ public:
 
     /// Until hangs have been noticed and resets have run out of time.
     void wait_long() {
-        gpu_.run_for(1500 * vgpu::test::kMs);
+        gpu_.run_for(1500 * vgpu::simulator::kMs);
         pump();
     }
 
     /// Long enough for scrubs and quanta, and for a timeout when it comes often.
     void wait() {
-        gpu_.run_for(50 * vgpu::test::kMs);
+        gpu_.run_for(50 * vgpu::simulator::kMs);
         pump();
     }
 
@@ -154,7 +154,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t kLate = 200 * vgpu::test::kMs;
+    static constexpr std::uint64_t kLate = 200 * vgpu::simulator::kMs;
 
     void come_back(bool has_forgotten) {
         if (!gpu_.is_gone) return;
@@ -173,13 +173,13 @@ private:
         pollfd fds[UAPI_POLL_FDS];
         const std::uint32_t count = vgpu_user_server_poll_fds(server_.get(), fds);
         if (poll(fds, count, 0) > 0) vgpu_user_server_handle(server_.get(), fds, count);
-        gpu_.run_for(200 * vgpu::test::kUs);
+        gpu_.run_for(200 * vgpu::simulator::kUs);
         std::uint8_t sink[4096];
         while (recv(socket_, sink, sizeof(sink), MSG_DONTWAIT) > 0) {
         }
     }
 
-    FakeGpu gpu_{{.total_vfs = 2, .vram_mb = 96, .aperture_mb = 64, .cu_count = 4}};
+    ModelGpu gpu_{{.total_vfs = 2, .vram_mb = 96, .aperture_mb = 64, .cu_count = 4}};
     os_user_hooks hooks_{};
     std::unique_ptr<vgpu_pf> pf_;
     std::unique_ptr<uapi_server> server_;

@@ -30,7 +30,9 @@ LAYERS = {
     'daemon/service': ['daemon/ports', 'pf-driver/uapi'],
     'daemon/adapters': ['daemon/ports', 'pf-driver/uapi'],
     'daemon/dbus': ['daemon/service', 'daemon/ports'],
-    'cli': [],
+    'simulator': ['daemon/ports', 'daemon/service', 'daemon/adapters', 'pf-driver/core',
+                  'pf-driver/hw', 'pf-driver/uapi'],
+    'cli': ['simulator'],
 }
 # Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.
 BLOCKS = {
@@ -298,7 +300,7 @@ def check_json_parses(files):
 def check_folders(files):
     """Only the folders of docs/architecture.md exist at the top."""
     known = {'pf-driver', 'vf-agent', 'daemon', 'cli', 'schemas', 'tests', 'docs', 'cmake',
-             'debian', 'libvirt', '.ci'}
+             'debian', 'libvirt', 'simulator', '.ci'}
     for top in sorted({f.split('/')[0] for f in files if '/' in f}):
         if top not in known:
             yield f'{top}/: no such folder in the layout'

@@ -2,9 +2,9 @@
 //
 // Cost of a decision, of a plan and of a simulated switch. A decision is decide, start and stop,
 // with all VFs at work and weights of 1 to 10000.
-#include "tests/bench/des/gps_fluid.h"
-#include "tests/bench/des/planned.h"
-#include "tests/bench/des/product.h"
+#include "simulator/gps_fluid.h"
+#include "simulator/library.h"
+#include "simulator/planned.h"
 
 #include <benchmark/benchmark.h>
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace {
 
-using namespace vgpu::des;
+using namespace vgpu::simulator;
 using vgpu::daemon::scheduler::Decision;
 using vgpu::daemon::scheduler::Scheduler;
 
@@ -87,7 +87,7 @@ void simulate(benchmark::State& state) {
         setup.vfs.push_back({.policy = {.weight = dice.weight(), .request_ns = 2'000'000}});
     std::uint64_t switches = 0;
     for (auto _ : state) {
-        ProductPolicy policy;
+        LibraryPolicy policy;
         switches += Simulator(setup, policy).run().switches;
     }
     state.counters["switches"] =

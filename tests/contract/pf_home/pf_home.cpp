@@ -10,14 +10,17 @@
 #include <stdexcept>
 
 #include "pf-driver/user/uapi_server.h"
+#include "simulator/model_gpu.h"
 #include "tests/contract/pf_home/kernel_home.h"
 #include "tests/support/stack/child_process.h"
 #include "tests/support/stack/temp_dir.h"
-#include "tests/unit/core/fake_gpu.h"
 
 namespace vgpu::test {
 
 namespace {
+
+using simulator::kUs;
+using simulator::ModelGpu;
 
 constexpr const char* kDeviceVariable = "VGPU_PF_DEVICE";
 
@@ -80,7 +83,7 @@ private:
         gpu_.run_for(100 * kUs);
     }
 
-    FakeGpu gpu_;
+    ModelGpu gpu_;
     os_user_hooks hooks_{};
     uapi_server server_{};
     std::unique_ptr<vgpu_pf> pf_;

@@ -2,6 +2,7 @@
 #include "cli/app.h"
 #include "cli/format.h"
 #include "tests/unit/cli/cli_fixture.h"
+#include "tests/unit/cli/temp_tree.h"
 
 #include <gmock/gmock.h>
 #include <cstdlib>
@@ -16,6 +17,8 @@ using testing::Cli;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
 
 struct Golden {
     const char* file;
@@ -48,6 +51,10 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"version.json", {"version", "--json"}}, Golden{"help.txt", {"help"}},
         Golden{"claim.txt", {"claim", "gpu0/vf1", "--owner", "slurm:1"}},
         Golden{"claim.json", {"claim", "gpu0/vf1", "--owner", "slurm:1", "--json"}},
+        Golden{"simulate.txt", {"simulate", kMixed}},
+        Golden{"simulate.json", {"simulate", kMixed, "--json"}},
+        Golden{"compare.txt", {"simulate", "--compare", kMixed}},
+        Golden{"compare.json", {"simulate", "--compare", kMixed, "--json"}},
         Golden{"help-claim.txt", {"help", "claim"}}, Golden{"help-create.txt", {"help", "create"}}),
     [](const auto& tested) {
         std::string name = tested.param.file;
@@ -55,6 +62,23 @@ INSTANTIATE_TEST_SUITE_P(
             if (letter == '-' || letter == '.') letter = '_';
         return name;
     });
+
+TEST_F(Cli, ASimulationNeedsNoVgpud) {
+    EXPECT_EQ(run({"--bus", "unix:path=/nonexistent", "simulate", kMixed}), 0) << err.str();
+    EXPECT_EQ(used_bus, "");
+}
+
+TEST_F(Cli, AScenarioThatCannotBeSaysWhatWhereAndWhy) {
+    EXPECT_EQ(run({"simulate", "/nonexistent.json"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("/nonexistent.json: No such file"));
+    const testing::TempTree tree;
+    EXPECT_EQ(
+        run({"simulate", tree.write("many.json", R"({"vfs": [{"count": 17, "quantum_ms": 1}]})")}),
+        2);
+    EXPECT_THAT(err.str(), HasSubstr("17 VFs"));
+    EXPECT_EQ(run({"simulate", tree.write("wrong.json", R"({"vfs": [{"wieght": 3}]})")}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("wieght"));
+}
 
 TEST_F(Cli, ListWithoutVfsSaysHowToMakeOne) {
     service.vfs.clear();

@@ -11,7 +11,7 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
-#include "tests/unit/core/fake_gpu.h"
+#include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
 namespace {

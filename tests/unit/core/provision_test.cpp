@@ -6,7 +6,7 @@
 #include "pf-driver/hw/pf2vf.h"
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
-#include "tests/unit/core/fake_gpu.h"
+#include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <array>
 #include <random>
 
-#include "tests/unit/core/fake_gpu.h"
+#include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
 namespace {
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    FakeGpu& gpu_;
+    ModelGpu& gpu_;
     std::uint64_t began_;
     std::array<std::vector<Interval>, VGPU_PF_MAX_VFS + 1> runs_;
 };
@@ -267,7 +267,7 @@ TEST(Cap, NoWindowHoldsMoreThanRateBucketAndOverrun) {
         const auto dice = [&](std::uint64_t least, std::uint64_t most) {
             return std::uniform_int_distribution<std::uint64_t>(least, most)(random);
         };
-        FakeGpu::Options options;
+        ModelGpu::Options options;
         options.total_vfs = 6;
         Rig rig(options);
         std::vector<vgpu_pf_run_entry> entries;
@@ -426,7 +426,7 @@ TEST(Reservation, ManyServersMeetTheirDeadlinesUpToNineTenthsOfTheEngine) {
         const auto dice = [&](std::uint64_t least, std::uint64_t most) {
             return std::uniform_int_distribution<std::uint64_t>(least, most)(random);
         };
-        FakeGpu::Options options;
+        ModelGpu::Options options;
         options.total_vfs = 8;
         Rig rig(options);
         std::vector<vgpu_pf_run_entry> entries;

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "pf-driver/hw/regs.h"
-#include "tests/unit/core/fake_gpu.h"
+#include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
 namespace {
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 /// Service of each VF against a fluid server that splits the engine's busy time by weight.
 class Oracle {
 public:
-    Oracle(FakeGpu& gpu, std::vector<double> weights)
+    Oracle(ModelGpu& gpu, std::vector<double> weights)
         : weights_(std::move(weights)), got_(weights_.size()) {
         for (const double w : weights_) sum_ += w;
         gpu.on_run = [this](const vgpu_hw_run_log_entry& entry) { take(entry); };

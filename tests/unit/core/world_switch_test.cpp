@@ -8,7 +8,7 @@
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/softgpu/cp/occupancy.h"
 #include "pf-driver/softgpu/isa/wave.h"
-#include "tests/unit/core/fake_gpu.h"
+#include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
 namespace {
@@ -309,7 +309,7 @@ TEST(DeviceLoss, AnotherDeviceIsRefused) {
     Rig rig;
     rig.gpu.is_gone = true;
     vgpu_pf_detach(rig.pf.get());
-    FakeGpu other({.total_vfs = 8});
+    ModelGpu other({.total_vfs = 8});
     rig.gpu.bind(nullptr);
     rig.pf->os = other.os();
     EXPECT_EQ(vgpu_pf_attach(rig.pf.get()), -ENODEV);

@@ -2,14 +2,14 @@
 //
 // The promises of docs/scheduling.md about reservations, caps, latency and gaps, in simulated runs.
 #include "daemon/service/scheduler/contract.h"
-#include "tests/bench/des/peers.h"
-#include "tests/bench/des/planned.h"
+#include "simulator/peers.h"
+#include "simulator/planned.h"
 #include "tests/unit/scheduler/runs.h"
 
 #include <gtest/gtest.h>
 #include <cmath>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 namespace {
 
 using daemon::scheduler::Admission;
@@ -20,7 +20,7 @@ using daemon::scheduler::Party;
 constexpr std::int64_t kMs = 1'000'000;
 
 Figures simulate(const Simulation& setup) {
-    ProductPolicy policy;
+    LibraryPolicy policy;
     return Simulator(setup, policy).run();
 }
 
@@ -54,7 +54,7 @@ TEST(Caps, NoWindowHoldsMoreThanRateAndBucket) {
             setup.vfs[0].policy.weight = 10'000;
             setup.vfs[0].policy.reservation = {.budget_ns = kMs, .period_ns = 20 * kMs};
             CapMeter meter(1, cap.rate_ppm);
-            ProductPolicy policy;
+            LibraryPolicy policy;
             const Figures figures = Simulator(setup, policy, &meter).run();
             const auto bucket =
                 static_cast<long double>(cap.burst_ns + figures.vfs[1].worst_overrun_ns);
@@ -234,7 +234,7 @@ TEST(Latency, TheLatencyClassIsServedWithinTwoMillisecondsAtEveryCount) {
     for (const std::uint32_t vfs : {8u, 32u, 256u}) {
         Simulation setup = latency_setup(vfs);
         setup.device.decision_ns = kMeasuredDecisionNs;
-        ProductPolicy decided;
+        LibraryPolicy decided;
         const Figures figures = Simulator(setup, decided).run();
         const std::int64_t by_decision = p99_of_jobs(figures);
         const std::int64_t longest = longest_job(figures);
@@ -300,4 +300,4 @@ TEST(Gaps, NobodyWithWorkIsOffTheEngineForLongerThanAdmissionSaid) {
 }
 
 }  // namespace
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/scheduler/indexed_heap.h"
 
-#include "tests/bench/des/dice.h"
+#include "simulator/dice.h"
 
 #include <gtest/gtest.h>
 #include <set>
@@ -10,7 +10,7 @@ namespace vgpu::daemon::scheduler {
 namespace {
 
 TEST(IndexedHeap, AgreesWithASortedSetThroughRandomChanges) {
-    des::Dice dice(1);
+    simulator::Dice dice(1);
     IndexedHeap<int> heap;
     heap.make_room(64);
     std::set<std::pair<int, std::uint32_t>> model;

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 namespace {
 
 constexpr std::uint32_t kCounts[] = {1, 2, 8, 31, 256};
@@ -23,7 +23,7 @@ struct Judged {
 
 Judged judge(const Simulation& setup) {
     Judged judged;
-    ProductPolicy policy;
+    LibraryPolicy policy;
     judged.figures = Simulator(setup, policy, &judged.oracle).run();
     judged.request_ns = longest_request(setup);
     return judged;
@@ -138,7 +138,7 @@ TEST(LagBound, HoldsWithinALowerBandForWhatTheHigherLeaves) {
         }
         GpsFluid oracle;
         BandWitness witness(oracle, 3);
-        ProductPolicy policy;
+        LibraryPolicy policy;
         const Figures figures = Simulator(setup, policy, &witness).run();
         EXPECT_LE(oracle.worst_lag_ns(),
                   static_cast<long double>(longest_request(setup)) + kRoundingNs);
@@ -180,7 +180,7 @@ TEST(LagBound, OverrunsDoNotShiftSharesInTheLongRun) {
 
 /// A schedule that is not fair must not pass: the oracle sees round robin fail.
 TEST(LagBound, TheOracleTellsAnUnfairSchedule) {
-    class RoundRobin : public ProductPolicy {
+    class RoundRobin : public LibraryPolicy {
     public:
         Grant next(std::int64_t) override {
             last_ = last_ % 3 + 1;
@@ -210,7 +210,7 @@ TEST(LagBound, AClairvoyantEngineIsMissedByNoMoreThanIsKnown) {
         long double worst = 0;
         for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
             const Simulation setup = random_setup({.vfs = vfs, .bursty_part = 0.7, .seed = seed});
-            ProductPolicy policy;
+            LibraryPolicy policy;
             ClairvoyantGps oracle;
             Simulator(setup, policy, &oracle).run();
             const long double lag =
@@ -223,4 +223,4 @@ TEST(LagBound, AClairvoyantEngineIsMissedByNoMoreThanIsKnown) {
 }
 
 }  // namespace
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

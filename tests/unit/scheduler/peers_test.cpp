@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // The models of other systems behave as their sources say: a comparison with a straw man is none.
-#include "tests/bench/des/peers.h"
+#include "simulator/peers.h"
 
-#include "tests/bench/des/gps_fluid.h"
-#include "tests/bench/des/planned.h"
+#include "simulator/gps_fluid.h"
+#include "simulator/planned.h"
 #include "tests/unit/scheduler/runs.h"
 
 #include <gtest/gtest.h>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
@@ -135,4 +135,4 @@ TEST(Planned, ADeadPlannerStopsNobodyAndKeepsSharesRoughly) {
 }
 
 }  // namespace
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -4,16 +4,16 @@
 // 10^6 slices and 20 seeds with VGPU_SCHEDULER_FULL set in the environment.
 #pragma once
 
-#include "tests/bench/des/gps_fluid.h"
-#include "tests/bench/des/product.h"
-#include "tests/bench/des/simulator.h"
+#include "simulator/gps_fluid.h"
+#include "simulator/library.h"
+#include "simulator/simulator.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 inline bool is_full() {
     return std::getenv("VGPU_SCHEDULER_FULL") != nullptr;
@@ -79,4 +79,4 @@ inline Simulation random_setup(const Mix& mix) {
     return setup;
 }
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

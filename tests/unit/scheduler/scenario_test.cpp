@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "tests/bench/des/scenario.h"
+#include "simulator/scenario.h"
 
-#include "tests/bench/des/comparison.h"
+#include "simulator/comparison.h"
 
 #include <gmock/gmock.h>
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,7 +81,7 @@ TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
     EXPECT_THAT(error_of(R"({"vfs": [{}], "changes": [{"at_ms": 1, "vf": "x"}]})"),
                 HasSubstr("changes[0].vf is 'x'; no VF has that name"));
     EXPECT_THAT(error_of(R"({"vfs": [{}], "policies": ["best"]})"),
-                HasSubstr("policies has \"best\"; there are vgpu, vgpu+table, gim"));
+                HasSubstr("policies has \"best\"; there are vgpu, library, library+table, gim"));
     EXPECT_THAT(error_of("{}"), HasSubstr("scenario has no vfs"));
     EXPECT_THAT(error_of("[]"), HasSubstr("scenario is no object"));
     EXPECT_THAT(error_of("{"), HasSubstr("parse error"));
@@ -112,11 +112,22 @@ TEST(Comparison, SameSeedGivesTheSameFiguresAndEveryPolicyHasARow) {
                      "work": {"arrivals": "bursty", "work_ms": 0.5, "period_ms": 20}}]})");
     ASSERT_TRUE(scenario) << scenario.error();
     const auto rows = compare(*scenario);
-    EXPECT_EQ(json_of(*scenario, rows), json_of(*scenario, compare(*scenario)));
+    EXPECT_EQ(json_of(rows), json_of(compare(*scenario)));
     const std::string table = table_of(*scenario, rows);
     for (const std::string& name : policy_names()) EXPECT_THAT(table, HasSubstr(name));
     EXPECT_LE(rows[0].worst_lag_ms, 2.0 + 1e-6);
+    EXPECT_LE(rows[1].worst_lag_ms, 2.0 + 1e-6);
+}
+
+TEST(Comparison, WhatIsShippedIsRefusedMoreVfsThanATableHolds) {
+    const auto scenario = parse_scenario(
+        R"({"duration_ms": 20, "policies": ["vgpu", "gim"], "vfs": [{"count": 20}]})");
+    ASSERT_TRUE(scenario) << scenario.error();
+    const auto rows = compare(*scenario);
+    EXPECT_THAT(rows[0].refusal, HasSubstr("20 VFs"));
+    EXPECT_EQ(rows[1].refusal, "");
+    EXPECT_THAT(table_of(*scenario, rows), HasSubstr("refused: 20 VFs"));
 }
 
 }  // namespace
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

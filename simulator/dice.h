@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 class Dice {
 public:
@@ -43,4 +43,4 @@ private:
     std::uint64_t state_;
 };
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

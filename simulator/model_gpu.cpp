@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tests/unit/core/fake_gpu.h"
+#include "simulator/model_gpu.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +10,7 @@
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-namespace vgpu::test {
+namespace vgpu::simulator {
 
 namespace {
 
@@ -24,14 +24,14 @@ std::uint32_t function_vf(std::uint32_t byte) {
 
 }  // namespace
 
-FakeGpu& FakeGpu::self(vgpu_os* os) {
+ModelGpu& ModelGpu::self(vgpu_os* os) {
     return *static_cast<Handle*>(static_cast<void*>(os))->self;  // its first member
 }
 
-const vgpu_os_ops FakeGpu::kOps = {
+const vgpu_os_ops ModelGpu::kOps = {
     .config_read =
         [](vgpu_os* os, std::uint32_t offset, std::uint32_t bytes, std::uint32_t* value) {
-            FakeGpu& gpu = self(os);
+            ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
             *value = gpu.read_config(offset & ~3u) >> (8 * (offset & 3u));
             if (bytes < 4) *value &= (1u << (8 * bytes)) - 1;
@@ -39,28 +39,28 @@ const vgpu_os_ops FakeGpu::kOps = {
         },
     .config_write =
         [](vgpu_os* os, std::uint32_t offset, std::uint32_t, std::uint32_t value) {
-            FakeGpu& gpu = self(os);
+            ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
             gpu.write_config(offset, value);
             return 0;
         },
     .mmio_read =
         [](vgpu_os* os, std::uint32_t reg, std::uint32_t* value) {
-            FakeGpu& gpu = self(os);
+            ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
             *value = gpu.read_register(reg);
             return 0;
         },
     .mmio_write =
         [](vgpu_os* os, std::uint32_t reg, std::uint32_t value) {
-            FakeGpu& gpu = self(os);
+            ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
             gpu.write_register(reg, value);
             return 0;
         },
     .vram_read =
         [](vgpu_os* os, std::uint64_t offset, void* data, std::uint32_t bytes) {
-            FakeGpu& gpu = self(os);
+            ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
             for (std::uint32_t i = 0; i < bytes; ++i)
                 static_cast<std::uint8_t*>(data)[i] = gpu.peek(offset + i);
@@ -68,7 +68,7 @@ const vgpu_os_ops FakeGpu::kOps = {
         },
     .vram_write =
         [](vgpu_os* os, std::uint64_t offset, const void* data, std::uint32_t bytes) {
-            FakeGpu& gpu = self(os);
+            ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
             for (std::uint32_t i = 0; i < bytes; ++i) {
                 const std::uint8_t value = static_cast<const std::uint8_t*>(data)[i];
@@ -78,7 +78,7 @@ const vgpu_os_ops FakeGpu::kOps = {
         },
     .dma_alloc =
         [](vgpu_os* os, std::uint32_t bytes, vgpu_os_dma* dma) {
-            FakeGpu& gpu = self(os);
+            ModelGpu& gpu = self(os);
             auto block = std::make_unique<std::vector<std::uint64_t>>((bytes + 7) / 8);
             dma->cpu = block->data();
             dma->bus = gpu.dma_next_;
@@ -104,7 +104,7 @@ const vgpu_os_ops FakeGpu::kOps = {
             if (level != VGPU_OS_LOG_DEBUG) self(os).log_lines.emplace_back(text);
         },
     .stream_write = [](vgpu_os* os, const void* data, std::uint32_t bytes) -> std::int64_t {
-        FakeGpu& gpu = self(os);
+        ModelGpu& gpu = self(os);
         if (gpu.forward.stream_write) return gpu.forward.stream_write(data, bytes);
         const auto* from = static_cast<const std::uint8_t*>(data);
         std::size_t count = bytes;
@@ -117,7 +117,7 @@ const vgpu_os_ops FakeGpu::kOps = {
         return static_cast<std::int64_t>(count);
     },
     .stream_read = [](vgpu_os* os, void* data, std::uint32_t bytes) -> std::int64_t {
-        FakeGpu& gpu = self(os);
+        ModelGpu& gpu = self(os);
         if (gpu.forward.stream_read) return gpu.forward.stream_read(data, bytes);
         const std::size_t count = std::min<std::size_t>(bytes, gpu.stream_in.size());
         std::copy_n(gpu.stream_in.begin(), count, static_cast<std::uint8_t*>(data));
@@ -134,10 +134,10 @@ const vgpu_os_ops FakeGpu::kOps = {
         },
 };
 
-FakeGpu::FakeGpu(Options options)
+ModelGpu::ModelGpu(Options options)
     : options_(options), handle_{{&kOps}, this}, vfs_(options.total_vfs + 1) {}
 
-int FakeGpu::access() {
+int ModelGpu::access() {
     ++accesses;
     if (is_gone) return -ENODEV;
     if (!fail_after) return 0;
@@ -149,31 +149,31 @@ int FakeGpu::access() {
     return 0;
 }
 
-std::uint8_t& FakeGpu::byte(std::uint64_t offset) {
+std::uint8_t& ModelGpu::byte(std::uint64_t offset) {
     auto& page = vram_[offset / kPage];
     if (page.empty()) page.resize(kPage);
     return page[offset % kPage];
 }
 
-std::uint8_t FakeGpu::peek(std::uint64_t offset) {
+std::uint8_t ModelGpu::peek(std::uint64_t offset) {
     const auto page = vram_.find(offset / kPage);
     return page == vram_.end() ? std::uint8_t{0} : page->second[offset % kPage];
 }
 
 // --- time
 
-void FakeGpu::at(std::uint64_t time, std::function<void()> act) {
+void ModelGpu::at(std::uint64_t time, std::function<void()> act) {
     events_.emplace(std::max(time, now_), Event{std::move(act)});
 }
 
-void FakeGpu::deliver() {
+void ModelGpu::deliver() {
     while (irq_ && core_ != nullptr) {
         irq_ = false;
         vgpu_pf_interrupt(core_);
     }
 }
 
-void FakeGpu::run_until(std::uint64_t time) {
+void ModelGpu::run_until(std::uint64_t time) {
     deliver();
     for (;;) {
         const std::uint64_t event = events_.empty() ? kEndless : events_.begin()->first;
@@ -194,21 +194,26 @@ void FakeGpu::run_until(std::uint64_t time) {
     now_ = time;
 }
 
-void FakeGpu::interrupt(std::uint32_t bits) {
+std::uint64_t ModelGpu::next_event() const {
+    const std::uint64_t event = events_.empty() ? kEndless : events_.begin()->first;
+    return timer_ != 0 ? std::min(event, std::max(timer_, now_)) : event;
+}
+
+void ModelGpu::interrupt(std::uint32_t bits) {
     intr_status_ |= bits;
     if ((bits & intr_enable_) != 0 && !lose_interrupts) irq_ = true;
 }
 
 // --- config space
 
-std::uint32_t FakeGpu::busy_mask() const {
+std::uint32_t ModelGpu::busy_mask() const {
     std::uint32_t mask = 0;
     for (std::uint32_t n = 1; n < vfs_.size(); ++n)
         if (vfs_[n].work_ns != 0) mask |= 1u << (n - 1);
     return mask;
 }
 
-std::uint32_t FakeGpu::read_config(std::uint32_t dword) {
+std::uint32_t ModelGpu::read_config(std::uint32_t dword) {
     switch (dword) {
         case VGPU_PCI_ECAP_FIRST:
             return 0x10u | 1u << 16 | kVsec << 20;
@@ -248,7 +253,7 @@ std::uint32_t FakeGpu::read_config(std::uint32_t dword) {
     }
 }
 
-void FakeGpu::write_config(std::uint32_t offset, std::uint32_t value) {
+void ModelGpu::write_config(std::uint32_t offset, std::uint32_t value) {
     switch (offset) {
         case kVsec + GPUIOV_INTR_STATUS:
             intr_status_ &= ~value;
@@ -277,16 +282,16 @@ void FakeGpu::write_config(std::uint32_t offset, std::uint32_t value) {
 
 // --- registers
 
-std::uint32_t FakeGpu::bank(std::uint32_t vf, std::uint32_t reg) const {
+std::uint32_t ModelGpu::bank(std::uint32_t vf, std::uint32_t reg) const {
     const auto found = regs_.find(reg + vf * HW_VGPU_BANK_STRIDE);
     return found == regs_.end() ? 0 : found->second;
 }
 
-void FakeGpu::set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value) {
+void ModelGpu::set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value) {
     regs_[reg + vf * HW_VGPU_BANK_STRIDE] = value;
 }
 
-std::uint64_t FakeGpu::pair(std::uint32_t reg_lo) const {
+std::uint64_t ModelGpu::pair(std::uint32_t reg_lo) const {
     const auto get = [&](std::uint32_t reg) {
         const auto found = regs_.find(reg);
         return found == regs_.end() ? 0ull : found->second;
@@ -294,7 +299,7 @@ std::uint64_t FakeGpu::pair(std::uint32_t reg_lo) const {
     return get(reg_lo) | get(reg_lo + 1) << 32;
 }
 
-std::uint32_t FakeGpu::read_register(std::uint32_t reg) {
+std::uint32_t ModelGpu::read_register(std::uint32_t reg) {
     const std::uint32_t selected = regs_[REG_NBIO_MAILBOX_INDEX];
     switch (reg) {
         case REG_VGPU_ID:
@@ -342,7 +347,7 @@ std::uint32_t FakeGpu::read_register(std::uint32_t reg) {
     return regs_[reg];
 }
 
-void FakeGpu::write_register(std::uint32_t reg, std::uint32_t value) {
+void ModelGpu::write_register(std::uint32_t reg, std::uint32_t value) {
     const std::uint32_t selected = regs_[REG_NBIO_MAILBOX_INDEX];
     if (reg == REG_NBIO_MAILBOX_CONTROL && selected != 0 && selected < vfs_.size()) {
         Vf& vf = vfs_[selected];
@@ -368,7 +373,7 @@ void FakeGpu::write_register(std::uint32_t reg, std::uint32_t value) {
     if (reg == REG_VGPU_LOG_SIZE) log_written_ = 0;
 }
 
-void FakeGpu::write_bank(std::uint32_t number, std::uint32_t reg, std::uint32_t value) {
+void ModelGpu::write_bank(std::uint32_t number, std::uint32_t reg, std::uint32_t value) {
     Vf& vf = vfs_[number];
     if (reg == REG_VGPU_VF0_RESET) {
         if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vf.flr_pending = false;
@@ -381,7 +386,7 @@ void FakeGpu::write_bank(std::uint32_t number, std::uint32_t reg, std::uint32_t 
     if (reg == REG_VGPU_VF0_FB_TABLE_ROOT_HI) commit_table(number);
 }
 
-void FakeGpu::commit_table(std::uint32_t number) {
+void ModelGpu::commit_table(std::uint32_t number) {
     const std::uint32_t low = bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
     if ((low & VF_PAGE_TABLE_VALID) == 0) return;
     const std::uint64_t bytes = std::uint64_t{bank(number, REG_VGPU_VF0_FB_SIZE_MB)} << 20;
@@ -393,7 +398,7 @@ void FakeGpu::commit_table(std::uint32_t number) {
         set_bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_LO, low & ~std::uint32_t{VF_PAGE_TABLE_VALID});
 }
 
-std::uint64_t FakeGpu::vf_to_device(std::uint32_t number, std::uint64_t offset) {
+std::uint64_t ModelGpu::vf_to_device(std::uint32_t number, std::uint64_t offset) {
     const auto entry = [&](std::uint64_t table, std::uint64_t index) {
         std::uint64_t value = 0;
         for (unsigned i = 0; i < 8; ++i)
@@ -414,7 +419,7 @@ std::uint64_t FakeGpu::vf_to_device(std::uint32_t number, std::uint64_t offset) 
 
 // --- bulk operations
 
-void FakeGpu::start_bulk(std::uint32_t command) {
+void ModelGpu::start_bulk(std::uint32_t command) {
     if (op_busy_) return;
     op_busy_ = true;
     at(now_ + bulk_ns, [this, command] {
@@ -424,7 +429,7 @@ void FakeGpu::start_bulk(std::uint32_t command) {
     });
 }
 
-bool FakeGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
+bool ModelGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
     const std::uint64_t src = pair(REG_VGPU_OP_SRC_LO);
     const std::uint64_t dst = pair(REG_VGPU_OP_DST_LO);
     const std::uint64_t bytes = pair(REG_VGPU_OP_SIZE_LO);
@@ -492,7 +497,7 @@ bool FakeGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
 
 // --- engine
 
-void FakeGpu::start_command(std::uint32_t dword) {
+void ModelGpu::start_command(std::uint32_t dword) {
     command_ = dword;
     status_ = GPUIOV_STATUS_PENDING;
     steps_.clear();
@@ -513,7 +518,7 @@ void FakeGpu::start_command(std::uint32_t dword) {
     next_step();
 }
 
-void FakeGpu::next_step() {
+void ModelGpu::next_step() {
     if (step_ == steps_.size()) return end_command(GPUIOV_STATUS_DONE);
     const gpuiov_command step = steps_[step_].first;
     const std::uint32_t vf = steps_[step_].second;
@@ -546,7 +551,7 @@ void FakeGpu::next_step() {
     });
 }
 
-bool FakeGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
+bool ModelGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
     const bool is_mine = vf != 0 && loaded_ == vf && !is_stalled_;
     switch (step) {
         case GPUIOV_CMD_IDLE:
@@ -571,41 +576,50 @@ bool FakeGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
     }
 }
 
-void FakeGpu::end_command(gpuiov_status status) {
+void ModelGpu::end_command(gpuiov_status status) {
     status_ = status;
     command_ &= ~std::uint32_t{GPUIOV_CMD_EXECUTE};
     ++command_id_;
     interrupt(GPUIOV_INTR_GFX_CMD_COMPLETE);
 }
 
-void FakeGpu::start_run(std::uint32_t vf) {
+void ModelGpu::start_run(std::uint32_t vf) {
     is_running_ = true;
     run_start_ = now_;
     const std::uint64_t id = ++run_id_;
     const std::uint64_t quantum = bank(vf, REG_VGPU_VF0_QUANTUM_US) * kUs;
-    const std::uint64_t work = vfs_[vf].work_ns;
-    if (work != kEndless && work != 0 && (quantum == 0 || work < quantum)) {
-        at(now_ + work, [this, id] {
-            if (id != run_id_ || !is_running_) return;
-            vfs_[loaded_].work_ns = 0;
-            interrupt(GPUIOV_INTR_GFX_VM_IDLE);
-        });
-    }
+    const std::uint64_t late = quantum != 0 && overrun ? overrun(vf) : 0;
+    run_end_ = quantum == 0 ? kEndless : now_ + quantum + late;
+    work_from_ = now_;
+    if (on_start) on_start(vf);
+    watch_work();
     if (quantum == 0) return;
-    const std::uint64_t late = overrun ? overrun(vf) : 0;
-    at(now_ + quantum + late, [this, id] {
+    at(run_end_, [this, id] {
         if (id != run_id_ || !is_running_) return;
         park(VGPU_RUN_END_QUANTUM, now_);
         interrupt(GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
     });
 }
 
-void FakeGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
+/// Says that the VF that runs has run out of work, unless its run ends before.
+void ModelGpu::watch_work() {
+    const std::uint64_t work = vfs_[loaded_].work_ns;
+    if (work == 0 || work == kEndless || work_from_ + work >= run_end_) return;
+    const std::uint64_t id = run_id_;
+    at(work_from_ + work, [this, id, work] {
+        if (id != run_id_ || !is_running_ || vfs_[loaded_].work_ns != work) return;
+        vfs_[loaded_].work_ns = 0;
+        work_from_ = now_;
+        interrupt(GPUIOV_INTR_GFX_VM_IDLE);
+    });
+}
+
+void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
     is_running_ = false;
     ++run_id_;
     Vf& vf = vfs_[loaded_];
     const std::uint64_t ran = time - run_start_;
-    if (vf.work_ns != kEndless) vf.work_ns -= std::min(vf.work_ns, ran);
+    if (vf.work_ns != kEndless) vf.work_ns -= std::min(vf.work_ns, time - work_from_);
     vgpu_hw_run_log_entry entry{};
     entry.run_start_ns = run_start_;
     entry.run_end_ns = time;
@@ -616,7 +630,7 @@ void FakeGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
     if (on_run) on_run(entry);
 }
 
-void FakeGpu::append_log(const vgpu_hw_run_log_entry& entry) {
+void ModelGpu::append_log(const vgpu_hw_run_log_entry& entry) {
     const std::uint64_t entries = regs_[REG_VGPU_LOG_SIZE];
     const auto block = dma_.find(pair(REG_VGPU_LOG_BASE_LO));
     if (entries == 0 || block == dma_.end()) return;
@@ -626,7 +640,7 @@ void FakeGpu::append_log(const vgpu_hw_run_log_entry& entry) {
     ++log_written_;
 }
 
-void FakeGpu::reset_vf(std::uint32_t number) {
+void ModelGpu::reset_vf(std::uint32_t number) {
     set_bank(number, REG_VGPU_VF0_RESET, 0);
     set_bank(number, REG_VGPU_VF0_GATES, 0);
     ++vfs_[number].generation;
@@ -639,7 +653,7 @@ void FakeGpu::reset_vf(std::uint32_t number) {
     if ((command_ & GPUIOV_CMD_EXECUTE) != 0) end_command(GPUIOV_STATUS_ABORTED);
 }
 
-void FakeGpu::power_cycle() {
+void ModelGpu::power_cycle() {
     regs_.clear();
     vram_.clear();
     events_.clear();
@@ -659,7 +673,7 @@ void FakeGpu::power_cycle() {
     }
 }
 
-void FakeGpu::whole_reset() {
+void ModelGpu::whole_reset() {
     const auto registers = regs_;
     const auto vram = vram_;
     power_cycle();
@@ -673,10 +687,12 @@ void FakeGpu::whole_reset() {
                 regs_.insert(*found);
 }
 
-void FakeGpu::give_work(std::uint32_t number, std::uint64_t ns) {
+void ModelGpu::give_work(std::uint32_t number, std::uint64_t ns) {
     Vf& vf = vfs_[number];
-    vf.work_ns = ns == kEndless || vf.work_ns == kEndless ? kEndless : vf.work_ns + ns;
     const bool is_active = loaded_ == number && is_running_;
+    if (is_active && vf.work_ns == 0) work_from_ = now_;
+    vf.work_ns = ns == kEndless || vf.work_ns == kEndless ? kEndless : vf.work_ns + ns;
+    if (is_active) watch_work();
     if (!is_active && (regs_[REG_VGPU_WAKE_ENABLE] >> (number - 1) & 1u) != 0)
         interrupt(GPUIOV_INTR_GFX_VM_BUSY);
     deliver();
@@ -684,8 +700,8 @@ void FakeGpu::give_work(std::uint32_t number, std::uint64_t ns) {
 
 // --- guests
 
-void FakeGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint32_t dw1,
-                          std::uint32_t dw2, std::uint32_t dw3) {
+void ModelGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint32_t dw1,
+                           std::uint32_t dw2, std::uint32_t dw3) {
     Vf& vf = vfs_[number];
     const std::uint32_t message[4] = {event, dw1, dw2, dw3};
     if (event == MAILBOX_REL_GPU_INIT_ACCESS) vf.has_interrupts = true;
@@ -697,7 +713,7 @@ void FakeGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint32
     deliver();
 }
 
-void FakeGpu::guest_acknowledges(std::uint32_t number) {
+void ModelGpu::guest_acknowledges(std::uint32_t number) {
     vfs_[number].to_vf_valid = false;
     vfs_[number].to_vf[0] = 0;
     mbox1_ |= 2u << (2 * (number - 1));
@@ -705,14 +721,14 @@ void FakeGpu::guest_acknowledges(std::uint32_t number) {
     deliver();
 }
 
-void FakeGpu::guest_resets_function(std::uint32_t number) {
+void ModelGpu::guest_resets_function(std::uint32_t number) {
     reset_vf(number);
     vfs_[number].flr_pending = true;
     interrupt(GPUIOV_INTR_VF_FLR);
     deliver();
 }
 
-void FakeGpu::attach_client(std::uint32_t number, bool is_attached) {
+void ModelGpu::attach_client(std::uint32_t number, bool is_attached) {
     if (vfs_[number].is_attached && !is_attached) {
         reset_vf(number);
         vfs_[number].flr_pending = true;
@@ -722,151 +738,4 @@ void FakeGpu::attach_client(std::uint32_t number, bool is_attached) {
     deliver();
 }
 
-// --- rig
-
-Rig::Rig(FakeGpu::Options options, std::function<void(vgpu_pf_params&)> adjust)
-    : gpu(options), adjust_(std::move(adjust)) {
-    start_core();
-}
-
-void Rig::start_core() {
-    ring.assign((4096 + 4096 * sizeof(vgpu_pf_event)) / 8, 0);
-    pf = std::make_unique<vgpu_pf>();
-    vgpu_pf_params params{};
-    params.boot_id = ++boots_;
-    params.time_scale = 1;
-    params.max_gap_ms = 0;
-    params.event_ring = ring.data();
-    params.event_ring_bytes = static_cast<std::uint32_t>(ring.size() * 8);
-    std::strcpy(params.name, "fake");
-    if (adjust_) adjust_(params);
-    vgpu_pf_init(pf.get(), gpu.os(), &params);
-    gpu.bind(pf.get());
-    vgpu_pf_attach(pf.get());
-    gpu.run_for(0);
-}
-
-void Rig::restart_core() {
-    gpu.bind(nullptr);
-    pf.reset();
-    gpu.run_for(0);
-    start_core();
-}
-
-int Rig::await(std::uint64_t token) {
-    for (int i = 0; i < 100000 && !gpu.is_done(token); ++i) gpu.run_for(100 * kUs);
-    if (!gpu.is_done(token)) return -ETIMEDOUT;
-    std::strncpy(pf->message, gpu.done[token].second.c_str(), sizeof(pf->message) - 1);
-    return gpu.done[token].first;
-}
-
-std::vector<vgpu_pf_event> Rig::events() const {
-    const void* memory = ring.data();
-    const void* entries = ring.data() + 4096 / sizeof(ring[0]);
-    const auto* head = static_cast<const vgpu_pf_event_ring_head*>(memory);
-    const auto* slots = static_cast<const vgpu_pf_event*>(entries);
-    const std::uint64_t count = std::min<std::uint64_t>(head->next_seq - 1, head->entries);
-    std::vector<vgpu_pf_event> out;
-    for (std::uint64_t seq = head->next_seq - count; seq < head->next_seq; ++seq)
-        out.push_back(slots[(seq - 1) % head->entries]);
-    return out;
-}
-
-std::vector<vgpu_pf_event> Rig::events(vgpu_pf_event_type type, std::uint32_t vf) const {
-    std::vector<vgpu_pf_event> out;
-    for (const vgpu_pf_event& event : events())
-        if (event.type == static_cast<std::uint32_t>(type) && (vf == 0 || event.vf == vf))
-            out.push_back(event);
-    return out;
-}
-
-int Rig::provision(std::uint32_t vf, std::uint64_t mib, std::uint32_t flags) {
-    vgpu_pf_provision request{};
-    request.size = sizeof(request);
-    request.vf = vf;
-    request.vram_bytes = mib << 20;
-    request.uuid[0] = static_cast<std::uint8_t>(vf);
-    request.flags = flags;
-    return this->request(VGPU_PF_OP_PROVISION, request);
-}
-
-int Rig::control(std::uint32_t vf, vgpu_pf_control_action action) {
-    vgpu_pf_control request{sizeof(request), vf, 0, static_cast<std::uint32_t>(action)};
-    return this->request(VGPU_PF_OP_CONTROL, request);
-}
-
-int Rig::release(std::uint32_t vf) {
-    vgpu_pf_vf_ref request{sizeof(request), vf, 0, 0};
-    return this->request(VGPU_PF_OP_RELEASE, request);
-}
-
-int Rig::durable(std::uint32_t vf) {
-    vgpu_pf_vf_ref request{sizeof(request), vf, 0, 0};
-    return this->request(VGPU_PF_OP_SCRUB_DURABLE, request);
-}
-
-int Rig::set_table(const std::vector<vgpu_pf_run_entry>& entries,
-                   const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags) {
-    return send_table(entries, reserve, flags, {});
-}
-
-int Rig::set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
-                         const std::vector<std::uint64_t>& planned_service_ns) {
-    return send_table(entries, {}, VGPU_PF_TABLE_BASED, planned_service_ns);
-}
-
-int Rig::set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
-                       const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
-                       const std::vector<vgpu_pf_run_entry>& reserve) {
-    return send_table(entries, reserve, 0, {}, contracts);
-}
-
-int Rig::send_table(const std::vector<vgpu_pf_run_entry>& entries,
-                    const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
-                    const std::vector<std::uint64_t>& planned_service_ns,
-                    const std::map<std::uint32_t, vgpu_pf_contract>& contracts) {
-    auto table = std::make_unique<vgpu_pf_run_table>();
-    request(VGPU_PF_OP_GET_RUN_TABLE, *table);
-    const std::uint64_t generation = table->generation + 1;
-    *table = {};
-    table->size = sizeof(*table);
-    table->generation = generation;
-    table->flags = flags;
-    table->count = static_cast<std::uint32_t>(entries.size());
-    std::ranges::copy(entries, table->entries);
-    table->reserve_count = static_cast<std::uint32_t>(reserve.size());
-    std::ranges::copy(reserve, table->reserve);
-    std::ranges::copy(planned_service_ns, table->planned_service_ns);
-    for (const auto& [vf, contract] : contracts) table->contracts[vf - 1] = contract;
-    return request(VGPU_PF_OP_SET_RUN_TABLE, *table);
-}
-
-vgpu_pf_vf Rig::get_vf(std::uint32_t vf) {
-    vgpu_pf_vf out{};
-    out.size = sizeof(out);
-    out.vf = vf;
-    request(VGPU_PF_OP_GET_VF, out);
-    return out;
-}
-
-vgpu_pf_info Rig::get_info() {
-    vgpu_pf_info out{};
-    request(VGPU_PF_OP_GET_INFO, out);
-    return out;
-}
-
-void Rig::load_driver(std::uint32_t vf) {
-    gpu.guest_sends(vf, MAILBOX_REQ_GPU_INIT_ACCESS);
-    gpu.run_for(kMs);
-    gpu.guest_acknowledges(vf);
-    gpu.guest_sends(vf, MAILBOX_REL_GPU_INIT_ACCESS);
-    gpu.run_for(kMs);
-}
-
-void Rig::make_busy(std::uint32_t vf) {
-    provision(vf);
-    load_driver(vf);
-    gpu.give_work(vf, kEndless);
-}
-
-}  // namespace vgpu::test
+}  // namespace vgpu::simulator

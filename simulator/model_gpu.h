@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeGpu: the smallest device that a PF core can drive, with a virtual clock. It is a home (the
+// ModelGpu: the smallest device that a PF core can drive, with a virtual clock. It is a home (the
 // services of core/os.h) and a device in one: PF registers, GPU-IOV capability, VRAM, run log,
 // mailbox, bulk operations; VFs are amounts of work. Time passes only in run_for() and run_until();
 // the core's timer, its interrupts and the engine's quantum ends happen in the order of the clock.
@@ -22,7 +22,7 @@
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/mailbox.h"
 
-namespace vgpu::test {
+namespace vgpu::simulator {
 
 inline constexpr std::uint64_t kUs = 1000;
 inline constexpr std::uint64_t kMs = 1000 * kUs;
@@ -38,7 +38,7 @@ struct Fault {
     std::uint64_t late_ns = 0;
 };
 
-class FakeGpu {
+class ModelGpu {
 public:
     struct Options {
         std::uint32_t total_vfs = 4;
@@ -65,10 +65,10 @@ public:
         bool has_interrupts = false;
     };
 
-    FakeGpu() : FakeGpu(Options{}) {}
-    explicit FakeGpu(Options options);
-    FakeGpu(const FakeGpu&) = delete;
-    FakeGpu& operator=(const FakeGpu&) = delete;
+    ModelGpu() : ModelGpu(Options{}) {}
+    explicit ModelGpu(Options options);
+    ModelGpu(const ModelGpu&) = delete;
+    ModelGpu& operator=(const ModelGpu&) = delete;
 
     // --- as a home
     [[nodiscard]] vgpu_os* os() { return &handle_.os; }
@@ -76,6 +76,8 @@ public:
     [[nodiscard]] std::uint64_t now() const { return now_; }
     void run_until(std::uint64_t time);
     void run_for(std::uint64_t ns) { run_until(now_ + ns); }
+    /// When something happens next; kEndless: nothing.
+    [[nodiscard]] std::uint64_t next_event() const;
     [[nodiscard]] bool is_done(std::uint64_t token) const { return done.contains(token); }
 
     // --- as a device
@@ -111,8 +113,9 @@ public:
     std::uint64_t notifications = 0;
     std::deque<Fault> faults;
     std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
-    std::function<void(const vgpu_hw_run_log_entry&)> on_run;
-    std::uint64_t step_ns = 2 * kUs;  ///< each of IDLE SAVE LOAD RUN
+    std::function<void(std::uint32_t vf)> on_start;
+    std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< a run is over
+    std::uint64_t step_ns = 2 * kUs;                           ///< each of IDLE SAVE LOAD RUN
     std::uint64_t bulk_ns = 20 * kUs;
     std::uint32_t state_bytes = 4096;  ///< of each VF, as SAVE_STATE gives it
     bool refuse_tables = false;
@@ -138,14 +141,14 @@ public:
 private:
     struct Handle {
         vgpu_os os;
-        FakeGpu* self;
+        ModelGpu* self;
     };
     struct Event {
         std::function<void()> act;
     };
     using Pages = std::map<std::uint64_t, std::vector<std::uint8_t>>;
 
-    static FakeGpu& self(vgpu_os* os);
+    static ModelGpu& self(vgpu_os* os);
     static const vgpu_os_ops kOps;
 
     int access();
@@ -169,6 +172,7 @@ private:
     void end_command(gpuiov_status status);
     bool apply_step(gpuiov_command step, std::uint32_t vf);
     void start_run(std::uint32_t vf);
+    void watch_work();
     void park(vgpu_hw_run_end reason, std::uint64_t at_time);
     void reset_vf(std::uint32_t vf);
     std::uint32_t busy_mask() const;
@@ -197,6 +201,8 @@ private:
     std::vector<Vf> vfs_;
     std::uint32_t loaded_ = 0;
     bool is_running_ = false;
+    std::uint64_t run_end_ = 0;    ///< at the latest
+    std::uint64_t work_from_ = 0;  ///< its work is done from then on
     bool is_stalled_ = false;
     std::uint64_t run_start_ = 0;
     std::uint64_t run_id_ = 0;
@@ -206,59 +212,4 @@ private:
     std::size_t step_ = 0;
 };
 
-/// A core on a FakeGpu, attached, with the event ring in memory.
-class Rig {
-public:
-    explicit Rig(FakeGpu::Options options = {}, std::function<void(vgpu_pf_params&)> adjust = {});
-
-    FakeGpu gpu;
-    std::vector<std::uint64_t> ring;
-    std::unique_ptr<vgpu_pf> pf;
-
-    [[nodiscard]] vgpu_vf& vf(std::uint32_t number) { return pf->vfs[number]; }
-    [[nodiscard]] std::vector<vgpu_pf_event> events() const;
-    [[nodiscard]] std::vector<vgpu_pf_event> events(vgpu_pf_event_type type,
-                                                    std::uint32_t vf = 0) const;
-
-    /// A request to its end, time passing as needed.
-    template <typename T> int request(std::uint32_t op, T& payload) {
-        const std::uint64_t token = ++next_token_;
-        const int error = vgpu_pf_request_run(pf.get(), op, &payload, token);
-        return error == -EINPROGRESS ? await(token) : error;
-    }
-    int provision(std::uint32_t vf, std::uint64_t mib = 32, std::uint32_t flags = 0);
-    int control(std::uint32_t vf, vgpu_pf_control_action action);
-    int release(std::uint32_t vf);
-    int durable(std::uint32_t vf);
-    int set_table(const std::vector<vgpu_pf_run_entry>& entries,
-                  const std::vector<vgpu_pf_run_entry>& reserve = {}, std::uint32_t flags = 0);
-    int set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
-                        const std::vector<std::uint64_t>& planned_service_ns);
-    /// With contracts by VF number.
-    int set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
-                      const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
-                      const std::vector<vgpu_pf_run_entry>& reserve = {});
-    [[nodiscard]] vgpu_pf_vf get_vf(std::uint32_t vf);
-    [[nodiscard]] vgpu_pf_info get_info();
-    /// The guest's driver loads: full access, and back; READY afterwards.
-    void load_driver(std::uint32_t vf);
-    /// Provisioned, driver loaded, endless work.
-    void make_busy(std::uint32_t vf);
-    /// A new core on the same device, as after a crash of the process.
-    void restart_core();
-    [[nodiscard]] std::string message() const { return pf->message; }
-
-private:
-    int await(std::uint64_t token);
-    int send_table(const std::vector<vgpu_pf_run_entry>& entries,
-                   const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
-                   const std::vector<std::uint64_t>& planned_service_ns,
-                   const std::map<std::uint32_t, vgpu_pf_contract>& contracts = {});
-    void start_core();
-
-    std::function<void(vgpu_pf_params&)> adjust_;
-    std::uint64_t next_token_ = 0;
-    std::uint64_t boots_ = 0;
-};
-
-}  // namespace vgpu::test
+}  // namespace vgpu::simulator

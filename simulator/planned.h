@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PlannedPolicy: the scheduler as the product would run it: decisions are made ahead, as a run
+// PlannedPolicy: the scheduler library behind tables: decisions are made ahead, as a run
 // table, by a process that hears of events and needs time to answer; the device side only carries
 // the table out. Its executor does what pf-driver/core/run_pick.c does: VFs of the reserve with
 // work and budget pre-empt, VFs without work are passed over, overruns are taken off the VF's next
@@ -10,11 +10,11 @@
 #pragma once
 
 #include "daemon/service/scheduler/horizon.h"
-#include "tests/bench/des/policy.h"
+#include "simulator/policy.h"
 
 #include <vector>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 /// Decision and planning as measured by des_bench (docs/scheduling.md); the delay is the p99 of a
 /// wake-up of a thread of the normal class under load, which is worse than the product's.
@@ -32,7 +32,7 @@ public:
                            const daemon::scheduler::HorizonLimits& limits = {})
         : delays_(delays), limits_(limits) {}
 
-    [[nodiscard]] std::string_view name() const override { return "vgpu+table"; }
+    [[nodiscard]] std::string_view name() const override { return "library+table"; }
     void set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns) override;
     void remove(std::uint32_t vf, std::int64_t at_ns) override;
     void wake(std::uint32_t vf, std::int64_t at_ns) override;
@@ -87,4 +87,4 @@ private:
     std::vector<std::int64_t> reserve_ns_;  ///< left in this table, by VF
 };
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "tests/bench/des/scenario.h"
+#include "simulator/scenario.h"
 
 #include "daemon/service/scheduler/contract.h"
-#include "tests/bench/des/peers.h"
-#include "tests/bench/des/planned.h"
-#include "tests/bench/des/product.h"
+#include "simulator/library.h"
+#include "simulator/peers.h"
+#include "simulator/planned.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 namespace {
 
@@ -169,6 +169,7 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector
     const bool joins_later = section.has("joins_later") && section.at("joins_later").get<bool>();
     for (std::size_t i = 0; i < count; ++i) {
         VfSetup vf{.name = count == 1 ? name : fmt::format("{}-{}", name, i + 1),
+                   .contract = contract,
                    .work = work,
                    .joins_later = joins_later};
         // VFs of one entry do not all begin at the same instant
@@ -263,13 +264,14 @@ tl::expected<Scenario, std::string> parse_scenario(std::string_view text) {
 }
 
 const std::vector<std::string>& policy_names() {
-    static const std::vector<std::string> names{"vgpu", "vgpu+table", "gim", "gvt-g", "xe", "sfq"};
+    static const std::vector<std::string> names{
+        kProductName, "library", "library+table", "gim", "gvt-g", "xe", "sfq"};
     return names;
 }
 
 std::unique_ptr<Policy> policy_named(std::string_view name) {
-    if (name == "vgpu") return std::make_unique<ProductPolicy>();
-    if (name == "vgpu+table") return std::make_unique<PlannedPolicy>(PlannedPolicy::Delays{});
+    if (name == "library") return std::make_unique<LibraryPolicy>();
+    if (name == "library+table") return std::make_unique<PlannedPolicy>(PlannedPolicy::Delays{});
     if (name == "gim") return std::make_unique<GimRoundRobin>();
     if (name == "gvt-g") return std::make_unique<GvtCredit>();
     if (name == "xe") return std::make_unique<XeSlices>();
@@ -277,4 +279,4 @@ std::unique_ptr<Policy> policy_named(std::string_view name) {
     return nullptr;
 }
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

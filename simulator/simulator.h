@@ -9,35 +9,22 @@
 // change of who competes, at the instants at which they happen.
 #pragma once
 
-#include "tests/bench/des/dice.h"
-#include "tests/bench/des/policy.h"
+#include "daemon/service/scheduler/contract.h"
+#include "simulator/arrivals.h"
+#include "simulator/dice.h"
+#include "simulator/policy.h"
 
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <queue>
 #include <string>
 #include <vector>
 
-namespace vgpu::des {
-
-enum class Arrivals : std::uint8_t {
-    Backlogged,  ///< always has work
-    Bursty,      ///< jobs of work_ns, exponential pauses of mean period_ns between arrivals
-    Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
-};
-
-struct Workload {
-    Arrivals arrivals = Arrivals::Backlogged;
-    std::int64_t work_ns = 0;
-    std::int64_t period_ns = 0;
-    std::int64_t phase_ns = 0;
-    std::int64_t deadline_ns = 0;  ///< after arrival; 0: none
-};
+namespace vgpu::simulator {
 
 struct VfSetup {
     std::string name{};
-    VfPolicy policy{};
+    daemon::scheduler::Contract contract{};  ///< what the operator asked for
+    VfPolicy policy{};                       ///< what admission made of it
     Workload work{};
     bool joins_later = false;  ///< by a Change
 };
@@ -135,16 +122,6 @@ private:
         std::uint64_t life = 0;    ///< arrivals of an earlier life are void
     };
 
-    struct Arrival {
-        std::int64_t at_ns = 0;
-        std::uint32_t vf = 0;
-        std::uint64_t life = 0;
-
-        bool operator>(const Arrival& other) const {
-            return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
-        }
-    };
-
     [[nodiscard]] bool is_over() const;
     [[nodiscard]] std::int64_t next_outside() const;
     [[nodiscard]] std::int64_t next_event() const;
@@ -152,7 +129,6 @@ private:
     void deliver();
     void deliver_change(const Change& change);
     void arrive(const Arrival& arrival);
-    void schedule_arrival(std::uint32_t vf, std::int64_t from_ns, bool is_first);
     void join(std::uint32_t vf, std::uint32_t weight);
     void leave(std::uint32_t vf);
     void run_out_of_work(std::uint32_t vf);
@@ -172,7 +148,7 @@ private:
     Witness* witness_;
     Dice dice_;
     std::vector<Vf> vfs_;
-    std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
+    ArrivalQueue arrivals_;
     std::size_t next_change_ = 0;
     std::int64_t now_ns_ = 0;
     std::uint32_t loaded_ = 0;
@@ -185,4 +161,4 @@ private:
 /// The value below which `part` of the values lie; 0 if there are none.
 [[nodiscard]] std::int64_t quantile(std::vector<std::int64_t> values, double part);
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

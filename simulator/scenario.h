@@ -5,7 +5,7 @@
 // through the product's admission, so a scenario simulates what vgpud would have accepted.
 #pragma once
 
-#include "tests/bench/des/simulator.h"
+#include "simulator/simulator.h"
 
 #include <memory>
 #include <string>
@@ -13,19 +13,22 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 struct Scenario {
     Simulation setup{};
-    std::vector<std::string> policies{};  ///< names for policy_named()
+    std::vector<std::string> policies{};  ///< of policy_names()
 };
 
 /// The error names the member, its value and what it takes.
 tl::expected<Scenario, std::string> parse_scenario(std::string_view text);
 
+/// Not a Policy: what is shipped (product.h).
+inline constexpr const char* kProductName = "vgpu";
+
 /// Names for `policies`, in the order of tables.
 [[nodiscard]] const std::vector<std::string>& policy_names();
-/// A new policy, or none if there is no such name.
+/// A new policy; none for kProductName and names that there are not.
 [[nodiscard]] std::unique_ptr<Policy> policy_named(std::string_view name);
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "tests/bench/des/simulator.h"
+#include "simulator/simulator.h"
 
 #include <algorithm>
 #include <cassert>
 #include <limits>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 namespace {
 
@@ -49,7 +49,7 @@ bool Simulator::is_over() const {
 }
 
 std::int64_t Simulator::next_outside() const {
-    std::int64_t next = arrivals_.empty() ? kNever : arrivals_.top().at_ns;
+    std::int64_t next = arrivals_.next_ns();
     if (next_change_ < setup_.changes.size())
         next = std::min(next, setup_.changes[next_change_].at_ns);
     return next;
@@ -72,16 +72,14 @@ void Simulator::pass_to(std::int64_t at_ns) {
 
 void Simulator::deliver() {
     while (next_outside() <= now_ns_) {
-        const bool is_change =
-            next_change_ < setup_.changes.size() && setup_.changes[next_change_].at_ns <= now_ns_ &&
-            (arrivals_.empty() || setup_.changes[next_change_].at_ns <= arrivals_.top().at_ns);
+        const bool is_change = next_change_ < setup_.changes.size() &&
+                               setup_.changes[next_change_].at_ns <= now_ns_ &&
+                               setup_.changes[next_change_].at_ns <= arrivals_.next_ns();
         if (is_change) {
             deliver_change(setup_.changes[next_change_++]);
             continue;
         }
-        const Arrival arrival = arrivals_.top();
-        arrivals_.pop();
-        arrive(arrival);
+        arrive(arrivals_.take());
     }
 }
 
@@ -101,7 +99,7 @@ void Simulator::arrive(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.is_in || vf.life != arrival.life) return;
     const Workload& work = setup_.vfs[arrival.vf - 1].work;
-    if (work.arrivals != Arrivals::Backlogged) schedule_arrival(arrival.vf, arrival.at_ns, false);
+    arrivals_.follow(work, arrival, dice_);
     if (vf.jobs.size() >= kMaxJobs) {
         ++figures_.vfs[arrival.vf].dropped;
         return;
@@ -118,14 +116,6 @@ void Simulator::arrive(const Arrival& arrival) {
     if (witness_ && !vf.is_held_back) witness_->competes(arrival.vf, true);
 }
 
-void Simulator::schedule_arrival(std::uint32_t vf, std::int64_t from_ns, bool is_first) {
-    const Workload& work = setup_.vfs[vf - 1].work;
-    std::int64_t at_ns = from_ns;
-    if (work.arrivals == Arrivals::Bursty) at_ns += dice_.exponential(work.period_ns);
-    if (work.arrivals == Arrivals::Periodic) at_ns += is_first ? work.phase_ns : work.period_ns;
-    arrivals_.push({at_ns, vf, vfs_[vf].life});
-}
-
 void Simulator::join(std::uint32_t number, std::uint32_t weight) {
     Vf& vf = vfs_[number];
     VfPolicy policy = setup_.vfs[number - 1].policy;
@@ -138,7 +128,7 @@ void Simulator::join(std::uint32_t number, std::uint32_t weight) {
     vf.weight = policy_.weight(number);
     if (witness_) witness_->joined(number, vf.weight);
     if (witness_) witness_->wants_weight(number, weight);
-    schedule_arrival(number, now_ns_, true);
+    arrivals_.begin(setup_.vfs[number - 1].work, {now_ns_, number, vf.life}, dice_);
 }
 
 void Simulator::leave(std::uint32_t number) {
@@ -298,4 +288,4 @@ std::int64_t quantile(std::vector<std::int64_t> values, double part) {
     return *at;
 }
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -17,12 +17,12 @@
 // to be. It serves each piece of work as the ideal engine would have, whatever the real one did.
 #pragma once
 
-#include "tests/bench/des/simulator.h"
+#include "simulator/simulator.h"
 
 #include <cstdint>
 #include <vector>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 class GpsFluid : public Witness {
 public:
@@ -95,4 +95,4 @@ private:
     std::vector<Step> steps_;
 };
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "tests/bench/des/comparison.h"
+#include "simulator/comparison.h"
 
-#include "tests/bench/des/gps_fluid.h"
+#include "simulator/gps_fluid.h"
+#include "simulator/product.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 namespace {
 
@@ -47,11 +48,24 @@ double share_error_of(const Simulation& setup, const Figures& figures) {
     return 100 * worst;
 }
 
+tl::expected<Figures, std::string> run(const Scenario& scenario, const std::string& name,
+                                       Witness& witness) {
+    if (const std::unique_ptr<Policy> policy = policy_named(name))
+        return Simulator(scenario.setup, *policy, &witness).run();
+    auto figures = run_product(scenario.setup, &witness);
+    if (!figures) return tl::make_unexpected(figures.error().cause);
+    return std::move(*figures);
+}
+
 Row row_of(const Scenario& scenario, const std::string& name) {
-    const std::unique_ptr<Policy> policy = policy_named(name);
-    GpsFluid oracle;
-    const Figures figures = Simulator(scenario.setup, *policy, &oracle).run();
     Row row{.policy = name};
+    GpsFluid oracle;
+    const auto outcome = run(scenario, name, oracle);
+    if (!outcome) {
+        row.refusal = outcome.error();
+        return row;
+    }
+    const Figures& figures = *outcome;
     std::vector<std::int64_t> responses;
     for (const VfFigures& vf : figures.vfs) {
         responses.insert(responses.end(), vf.response_ns.begin(), vf.response_ns.end());
@@ -70,6 +84,8 @@ Row row_of(const Scenario& scenario, const std::string& name) {
     return row;
 }
 
+}  // namespace
+
 double longest_slice_ms(const Scenario& scenario) {
     std::int64_t longest_ns = 1;
     for (const VfSetup& vf : scenario.setup.vfs)
@@ -77,7 +93,13 @@ double longest_slice_ms(const Scenario& scenario) {
     return ms_of(longest_ns);
 }
 
-}  // namespace
+tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario) {
+    GpsFluid oracle;
+    auto figures = run(scenario, kProductName, oracle);
+    if (!figures) return tl::make_unexpected(figures.error());
+    return ProductOutcome{.figures = std::move(*figures),
+                          .worst_lag_ms = static_cast<double>(oracle.worst_lag_ns()) / 1e6};
+}
 
 std::vector<Row> compare(const Scenario& scenario) {
     std::vector<Row> rows;
@@ -87,26 +109,29 @@ std::vector<Row> compare(const Scenario& scenario) {
 
 std::string table_of(const Scenario& scenario, const std::vector<Row>& rows) {
     const double slice_ms = longest_slice_ms(scenario);
-    std::string text = fmt::format("{}: {} VFs, slices up to {:.2f} ms, {:.1f} s, seed {}\n",
-                                   scenario.setup.name, scenario.setup.vfs.size(), slice_ms,
-                                   ms_of(scenario.setup.duration_ns) / 1000, scenario.setup.seed);
-    text += fmt::format("{:<11} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7}\n", "policy",
-                        "lag ms", "lag q", "share %", "p50 ms", "p99 ms", "max ms", "wait ms",
-                        "useful", "idle!");
-    for (const Row& row : rows)
+    std::string text =
+        fmt::format("{:<13} {:>8} {:>8} {:>7} {:>8} {:>8} {:>7} {:>6} {:>6}\n", "policy", "lag ms",
+                    "slices", "share", "p50 ms", "p99 ms", "wait ms", "useful", "missed");
+    for (const Row& row : rows) {
+        if (!row.refusal.empty()) {
+            text += fmt::format("{:<13} refused: {}\n", row.policy, row.refusal);
+            continue;
+        }
         text += fmt::format(
-            "{:<11} {:>10.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.1f} {:>6.1f}% "
-            "{:>6.1f}%{}\n",
+            "{:<13} {:>8.2f} {:>8.2f} {:>6.1f}% {:>8.2f} {:>8.2f} {:>7.1f} {:>5.1f}% {:>6}\n",
             row.policy, row.worst_lag_ms, row.worst_lag_ms / slice_ms, row.share_error_pct,
-            row.p50_ms, row.p99_ms, row.max_ms, row.longest_wait_ms, row.useful_pct,
-            row.idle_with_work_pct,
-            row.missed > 0 ? fmt::format("  {} of {} deadlines missed", row.missed, row.jobs) : "");
+            row.p50_ms, row.p99_ms, row.longest_wait_ms, row.useful_pct, row.missed);
+    }
     return text;
 }
 
-std::string json_of(const Scenario& scenario, const std::vector<Row>& rows) {
-    nlohmann::json list = nlohmann::json::array();
-    for (const Row& row : rows)
+nlohmann::ordered_json json_of(const std::vector<Row>& rows) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Row& row : rows) {
+        if (!row.refusal.empty()) {
+            list.push_back({{"policy", row.policy}, {"refusal", row.refusal}});
+            continue;
+        }
         list.push_back({{"policy", row.policy},
                         {"worst_lag_ms", row.worst_lag_ms},
                         {"share_error_pct", row.share_error_pct},
@@ -119,11 +144,8 @@ std::string json_of(const Scenario& scenario, const std::vector<Row>& rows) {
                         {"useful_pct", row.useful_pct},
                         {"idle_with_work_pct", row.idle_with_work_pct},
                         {"switches", row.switches}});
-    return nlohmann::json{{"scenario", scenario.setup.name},
-                          {"vfs", scenario.setup.vfs.size()},
-                          {"longest_slice_ms", longest_slice_ms(scenario)},
-                          {"rows", list}}
-        .dump();
+    }
+    return list;
 }
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "tests/bench/des/gps_fluid.h"
+#include "simulator/gps_fluid.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 namespace {
 
@@ -222,4 +222,4 @@ long double ClairvoyantGps::worst_lag_ns() const {
     return worst;
 }
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

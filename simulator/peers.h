@@ -5,12 +5,12 @@
 // the comments say what was left out.
 #pragma once
 
-#include "tests/bench/des/policy.h"
+#include "simulator/policy.h"
 
 #include <list>
 #include <vector>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 /// What all peers have in common: who is there and who has work.
 class PeerPolicy : public Policy {
@@ -117,4 +117,4 @@ private:
     std::vector<double> tags_;
 };
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

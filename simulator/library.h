@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// The product's scheduler as a policy: it decides at the end of every slice, without a table.
+// The scheduler library as a policy: it decides at the end of every slice, without a table. What is
+// shipped plans tables (product.h) and is compared with it.
 #pragma once
 
-#include "tests/bench/des/policy.h"
+#include "simulator/policy.h"
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
-class ProductPolicy : public Policy {
+class LibraryPolicy : public Policy {
 public:
-    ProductPolicy() = default;
-    explicit ProductPolicy(const daemon::scheduler::Scheduler::Settings& settings)
+    LibraryPolicy() = default;
+    explicit LibraryPolicy(const daemon::scheduler::Scheduler::Settings& settings)
         : scheduler_(settings) {}
 
-    [[nodiscard]] std::string_view name() const override { return "vgpu"; }
+    [[nodiscard]] std::string_view name() const override { return "library"; }
     void set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns) override {
         scheduler_.set(vf, policy, at_ns);
     }
@@ -50,4 +51,4 @@ private:
     daemon::scheduler::Decision decision_;
 };
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

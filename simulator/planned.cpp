@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "tests/bench/des/planned.h"
+#include "simulator/planned.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 using daemon::scheduler::Decision;
 using daemon::scheduler::HorizonEntry;
@@ -194,4 +194,4 @@ Grant PlannedPolicy::next_entry(std::int64_t at_ns) {
     return {};
 }
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

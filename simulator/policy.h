@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 using daemon::scheduler::VfPolicy;
 
@@ -51,4 +51,4 @@ public:
     [[nodiscard]] virtual std::uint32_t weight(std::uint32_t vf) const = 0;
 };
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

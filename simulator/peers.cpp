@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "tests/bench/des/peers.h"
+#include "simulator/peers.h"
 
 #include <algorithm>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 void PeerPolicy::set(std::uint32_t vf, const VfPolicy& policy, std::int64_t /*at_ns*/) {
     if (vf >= vfs_.size()) vfs_.resize(vf + 1);
@@ -135,4 +135,4 @@ void StartTimeFair::ended(std::int64_t at_ns) {
     tags_[current_] += static_cast<double>(at_ns - started_ns_) / vfs_[current_].weight;
 }
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

@@ -4,15 +4,17 @@
 // fairness against the ideal engine, response of VFs whose work comes in jobs, waits, waste.
 #pragma once
 
-#include "tests/bench/des/scenario.h"
+#include "simulator/scenario.h"
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-namespace vgpu::des {
+namespace vgpu::simulator {
 
 struct Row {
     std::string policy{};
+    std::string refusal{};       ///< why there are no figures; empty: there are
     double worst_lag_ms = 0;     ///< largest |received - ideal by weight| of any VF, at any instant
     double share_error_pct = 0;  ///< of the VF worst off, of those with work throughout
     double p50_ms = 0, p99_ms = 0, max_ms = 0;  ///< response of all jobs
@@ -24,9 +26,18 @@ struct Row {
     std::uint64_t switches = 0;
 };
 
+/// A run of what is shipped, and how far the VF that was worst off was from its ideal share.
+struct ProductOutcome {
+    Figures figures{};
+    double worst_lag_ms = 0;
+};
+/// The words of who refuses the scenario.
+[[nodiscard]] tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario);
+
 [[nodiscard]] std::vector<Row> compare(const Scenario& scenario);
 /// Columns for a terminal; the worst lag also in units of the longest slice.
 [[nodiscard]] std::string table_of(const Scenario& scenario, const std::vector<Row>& rows);
-[[nodiscard]] std::string json_of(const Scenario& scenario, const std::vector<Row>& rows);
+[[nodiscard]] nlohmann::ordered_json json_of(const std::vector<Row>& rows);
+[[nodiscard]] double longest_slice_ms(const Scenario& scenario);
 
-}  // namespace vgpu::des
+}  // namespace vgpu::simulator

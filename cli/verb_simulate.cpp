@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl simulate FILE: what VFs with given contracts and work would get, before anybody has them.
+// vgpud's planner and the PF core run in virtual time on a model of the engine; no vgpud is asked.
+#include "cli/verbs.h"
+#include "cli/wanted_document.h"
+#include "simulator/comparison.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::cli {
+
+namespace {
+
+using simulator::Figures;
+using simulator::ProductOutcome;
+using simulator::Scenario;
+using simulator::VfFigures;
+
+constexpr const char* kBadScenario = "org.vgpu1.Error.BadConfiguration";
+
+double part_of(std::int64_t ns, const Figures& figures) {
+    return figures.elapsed_ns == 0
+               ? 0
+               : static_cast<double>(ns) / static_cast<double>(figures.elapsed_ns);
+}
+
+double ms_of(std::int64_t ns) {
+    return static_cast<double>(ns) / 1e6;
+}
+
+std::string ms_text(std::int64_t ns) {
+    return fmt::format("{:.2f}", ms_of(ns));
+}
+
+std::string scenario_heading(const Scenario& scenario) {
+    return fmt::format("{}: {} VFs, {:.1f} s, seed {}\n", scenario.setup.name,
+                       scenario.setup.vfs.size(), ms_of(scenario.setup.duration_ns) / 1000,
+                       scenario.setup.seed);
+}
+
+std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figures, std::size_t i) {
+    const simulator::VfSetup& setup = scenario.setup.vfs[i];
+    const VfFigures& vf = figures.vfs[i + 1];
+    const bool has_jobs = vf.jobs > 0;
+    return {setup.name,
+            std::to_string(setup.contract.weight),
+            percent_text(part_of(vf.service_ns, figures)),
+            percent_text(part_of(vf.reserved_ns, figures)),
+            ms_text(vf.longest_wait_ns),
+            has_jobs ? std::to_string(vf.jobs) : "-",
+            has_jobs ? ms_text(simulator::quantile(vf.response_ns, 0.5)) : "-",
+            has_jobs ? ms_text(simulator::quantile(vf.response_ns, 0.99)) : "-",
+            setup.work.deadline_ns > 0 ? std::to_string(vf.missed) : "-"};
+}
+
+std::string outcome_text(const Scenario& scenario, const ProductOutcome& outcome) {
+    const Figures& figures = outcome.figures;
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i)
+        rows.push_back(vf_cells(scenario, figures, i));
+    const std::vector<Column> columns{
+        {"VF", Align::Left, true},  {"WEIGHT", Align::Right},  {"SHARE", Align::Right},
+        {"RESERVED", Align::Right}, {"WAIT ms", Align::Right}, {"JOBS", Align::Right},
+        {"P50 ms", Align::Right},   {"P99 ms", Align::Right},  {"MISSED", Align::Right}};
+    return scenario_heading(scenario) + table_text(columns, rows) +
+           fmt::format(
+               "engine: {} useful, {} switching, {} idle; {} world switches\n"
+               "largest lag behind or ahead of the ideal share: {:.2f} ms, {:.2f} of the "
+               "longest slice\n",
+               percent_text(part_of(figures.service_ns, figures)),
+               percent_text(part_of(figures.switching_ns, figures)),
+               percent_text(part_of(figures.idle_ns, figures)), figures.switches,
+               outcome.worst_lag_ms, outcome.worst_lag_ms / simulator::longest_slice_ms(scenario));
+}
+
+nlohmann::ordered_json vf_json(const Scenario& scenario, const Figures& figures, std::size_t i) {
+    const VfFigures& vf = figures.vfs[i + 1];
+    return {{"name", scenario.setup.vfs[i].name},
+            {"weight", scenario.setup.vfs[i].contract.weight},
+            {"share", part_of(vf.service_ns, figures)},
+            {"reserved_share", part_of(vf.reserved_ns, figures)},
+            {"service_ns", vf.service_ns},
+            {"longest_wait_ns", vf.longest_wait_ns},
+            {"jobs", vf.jobs},
+            {"dropped", vf.dropped},
+            {"missed", vf.missed},
+            {"response_p50_ns", simulator::quantile(vf.response_ns, 0.5)},
+            {"response_p99_ns", simulator::quantile(vf.response_ns, 0.99)}};
+}
+
+nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutcome& outcome) {
+    const Figures& figures = outcome.figures;
+    nlohmann::ordered_json vfs = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i)
+        vfs.push_back(vf_json(scenario, figures, i));
+    return {{"scenario", scenario.setup.name},      {"elapsed_ns", figures.elapsed_ns},
+            {"service_ns", figures.service_ns},     {"switching_ns", figures.switching_ns},
+            {"idle_ns", figures.idle_ns},           {"switches", figures.switches},
+            {"worst_lag_ms", outcome.worst_lag_ms}, {"vfs", std::move(vfs)}};
+}
+
+class SimulateVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "simulate"; }
+    [[nodiscard]] std::string summary() const override {
+        return "what VFs would get, without a GPU";
+    }
+    void describe(CLI::App& command) override {
+        command.add_option("FILE", file_, "a scenario (docs/scheduling.md); -: standard input")
+            ->required();
+        command.add_flag("--compare", compares_, "beside the schedulers of other systems");
+    }
+    ExitCode start(const Setting& setting) override {
+        const auto scenario = simulator::parse_scenario(content_of(file_));
+        if (!scenario) throw ServiceError(kBadScenario, file_ + ": " + scenario.error());
+        return compares_ ? compare(setting, *scenario) : simulate(setting, *scenario);
+    }
+
+private:
+    [[nodiscard]] ExitCode simulate(const Setting& setting, const Scenario& scenario) const {
+        const auto outcome = simulator::simulate(scenario);
+        if (!outcome) throw ServiceError(kBadScenario, file_ + ": " + outcome.error());
+        if (setting.output == Output::Json)
+            setting.out << document_text("vgpuctl-simulate-1", outcome_json(scenario, *outcome));
+        else
+            setting.out << outcome_text(scenario, *outcome);
+        return ExitCode::Ok;
+    }
+    [[nodiscard]] static ExitCode compare(const Setting& setting, const Scenario& scenario) {
+        const auto rows = simulator::compare(scenario);
+        if (setting.output == Output::Json)
+            setting.out << document_text("vgpuctl-compare-1", {{"scenario", scenario.setup.name},
+                                                               {"rows", simulator::json_of(rows)}});
+        else
+            setting.out << scenario_heading(scenario) << simulator::table_of(scenario, rows);
+        return ExitCode::Ok;
+    }
+
+    std::string file_;
+    bool compares_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_simulate_verb() {
+    return std::make_unique<SimulateVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// When VFs get something to do: the kinds of workload, and the arrivals to come of all VFs in the
+// order of time. Random pauses come from the dice of the caller.
+#pragma once
+
+#include "simulator/dice.h"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <vector>
+
+namespace vgpu::simulator {
+
+enum class Arrivals : std::uint8_t {
+    Backlogged,  ///< always has work
+    Bursty,      ///< jobs of work_ns, exponential pauses of mean period_ns between arrivals
+    Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
+};
+
+struct Workload {
+    Arrivals arrivals = Arrivals::Backlogged;
+    std::int64_t work_ns = 0;
+    std::int64_t period_ns = 0;
+    std::int64_t phase_ns = 0;
+    std::int64_t deadline_ns = 0;  ///< after arrival; 0: none
+};
+
+struct Arrival {
+    std::int64_t at_ns = 0;
+    std::uint32_t vf = 0;
+    std::uint64_t life = 0;  ///< of the VF; arrivals of an earlier one are void
+
+    bool operator>(const Arrival& other) const {
+        return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
+    }
+};
+
+class ArrivalQueue {
+public:
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+    [[nodiscard]] bool is_empty() const { return queue_.empty(); }
+    [[nodiscard]] std::int64_t next_ns() const { return is_empty() ? kNever : queue_.top().at_ns; }
+    Arrival take() {
+        const Arrival arrival = queue_.top();
+        queue_.pop();
+        return arrival;
+    }
+    /// The first arrival of a life that begins at from.at_ns.
+    void begin(const Workload& work, Arrival from, Dice& dice) {
+        if (work.arrivals == Arrivals::Bursty) from.at_ns += dice.exponential(work.period_ns);
+        if (work.arrivals == Arrivals::Periodic) from.at_ns += work.phase_ns;
+        queue_.push(from);
+    }
+    /// The one after `last`; what is backlogged has only one.
+    void follow(const Workload& work, Arrival last, Dice& dice) {
+        if (work.arrivals == Arrivals::Backlogged) return;
+        last.at_ns +=
+            work.arrivals == Arrivals::Bursty ? dice.exponential(work.period_ns) : work.period_ns;
+        queue_.push(last);
+    }
+
+private:
+    std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> queue_;
+};
+
+}  // namespace vgpu::simulator

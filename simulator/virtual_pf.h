@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// VirtualPf: the PF core on a ModelGpu in this process, and the uapi to it without a socket: what
+// vgpud's adapters see is what they see of vgpu-pf or vgpu_pf.ko, in virtual time. A request that
+// takes time lets time pass by `wait`, which has to carry the model to its next event. Errors are
+// those of the uapi.
+#pragma once
+
+#include "daemon/adapters/uapi_client.h"
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/ports/clock.h"
+#include "pf-driver/core/pf.h"
+#include "simulator/model_gpu.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace vgpu::simulator {
+
+class VirtualPf {
+public:
+    static constexpr std::uint32_t kRingEntries = 4096;
+
+    /// Throws std::runtime_error without memory for the event ring.
+    explicit VirtualPf(const ModelGpu::Options& options);
+    ~VirtualPf();
+    VirtualPf(const VirtualPf&) = delete;
+    VirtualPf& operator=(const VirtualPf&) = delete;
+
+    ModelGpu gpu;
+    std::function<void()> wait;
+    /// A run table was accepted as this generation.
+    std::function<void(std::uint64_t generation)> on_table;
+
+    [[nodiscard]] const vgpu_pf& core() const { return *core_; }
+    /// A port to this core; the VirtualPf outlives it.
+    [[nodiscard]] std::unique_ptr<daemon::PfPort> port();
+    /// Tokens keep `vf` from competing for the engine.
+    [[nodiscard]] bool is_capped(std::uint32_t vf) const;
+
+private:
+    class Channel;
+    struct Answer {
+        int error = 0;
+        std::string message;
+    };
+
+    [[nodiscard]] Answer run(vgpu_pf_op op, void* body);
+
+    std::unique_ptr<vgpu_pf> core_;
+    daemon::adapters::UniqueFd ring_memory_;
+    void* ring_ = nullptr;
+    std::map<std::uint64_t, Answer> done_;
+    std::uint64_t last_token_ = 0;
+};
+
+/// What the model's clock shows.
+class ModelClock final : public daemon::Clock {
+public:
+    explicit ModelClock(const ModelGpu& gpu) : gpu_(gpu) {}
+    [[nodiscard]] daemon::Nanoseconds now() const override {
+        return daemon::Nanoseconds{gpu_.now()};
+    }
+
+private:
+    const ModelGpu& gpu_;
+};
+
+}  // namespace vgpu::simulator

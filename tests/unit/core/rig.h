@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// A core on a ModelGpu, attached, with the event ring in memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/model_gpu.h"
+
+namespace vgpu::test {
+
+using simulator::Fault;
+using simulator::FaultKind;
+using simulator::kEndless;
+using simulator::kMs;
+using simulator::kSecond;
+using simulator::kUs;
+using simulator::ModelGpu;
+
+class Rig {
+public:
+    explicit Rig(ModelGpu::Options options = {}, std::function<void(vgpu_pf_params&)> adjust = {});
+
+    ModelGpu gpu;
+    std::vector<std::uint64_t> ring;
+    std::unique_ptr<vgpu_pf> pf;
+
+    [[nodiscard]] vgpu_vf& vf(std::uint32_t number) { return pf->vfs[number]; }
+    [[nodiscard]] std::vector<vgpu_pf_event> events() const;
+    [[nodiscard]] std::vector<vgpu_pf_event> events(vgpu_pf_event_type type,
+                                                    std::uint32_t vf = 0) const;
+
+    /// A request to its end, time passing as needed.
+    template <typename T> int request(std::uint32_t op, T& payload) {
+        const std::uint64_t token = ++next_token_;
+        const int error = vgpu_pf_request_run(pf.get(), op, &payload, token);
+        return error == -EINPROGRESS ? await(token) : error;
+    }
+    int provision(std::uint32_t vf, std::uint64_t mib = 32, std::uint32_t flags = 0);
+    int control(std::uint32_t vf, vgpu_pf_control_action action);
+    int release(std::uint32_t vf);
+    int durable(std::uint32_t vf);
+    int set_table(const std::vector<vgpu_pf_run_entry>& entries,
+                  const std::vector<vgpu_pf_run_entry>& reserve = {}, std::uint32_t flags = 0);
+    int set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
+                        const std::vector<std::uint64_t>& planned_service_ns);
+    /// With contracts by VF number.
+    int set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
+                      const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
+                      const std::vector<vgpu_pf_run_entry>& reserve = {});
+    [[nodiscard]] vgpu_pf_vf get_vf(std::uint32_t vf);
+    [[nodiscard]] vgpu_pf_info get_info();
+    /// The guest's driver loads: full access, and back; READY afterwards.
+    void load_driver(std::uint32_t vf);
+    /// Provisioned, driver loaded, endless work.
+    void make_busy(std::uint32_t vf);
+    /// A new core on the same device, as after a crash of the process.
+    void restart_core();
+    [[nodiscard]] std::string message() const { return pf->message; }
+
+private:
+    int await(std::uint64_t token);
+    int send_table(const std::vector<vgpu_pf_run_entry>& entries,
+                   const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
+                   const std::vector<std::uint64_t>& planned_service_ns,
+                   const std::map<std::uint32_t, vgpu_pf_contract>& contracts = {});
+    void start_core();
+
+    std::function<void(vgpu_pf_params&)> adjust_;
+    std::uint64_t next_token_ = 0;
+    std::uint64_t boots_ = 0;
+};
+
+}  // namespace vgpu::test
