@@ -16,6 +16,7 @@ template <typename Enum> struct Word {
     std::string_view name;
     Enum value;
 };
+template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // clang 14 wants it
 
 constexpr std::array kModes{Word{"work-conserving", scheduler::SlotMode::WorkConserving},
                             Word{"strict", scheduler::SlotMode::Strict}};
