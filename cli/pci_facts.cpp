@@ -18,7 +18,7 @@ namespace vgpu::cli {
 namespace {
 
 /// libpci ends the process on errors unless its handler does not return.
-[[noreturn]] __attribute__((format(printf, 1, 2))) void throw_error(char* format, ...) {
+__attribute__((noreturn, format(printf, 1, 2))) void throw_error(char* format, ...) {
     std::array<char, 256> text{};
     std::va_list arguments;
     va_start(arguments, format);

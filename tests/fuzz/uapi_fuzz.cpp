@@ -27,6 +27,8 @@
 
 namespace {
 
+using vgpu::simulator::Fault;
+using vgpu::simulator::FaultKind;
 using vgpu::simulator::ModelGpu;
 
 class Target {
@@ -105,8 +107,6 @@ public:
 
     /// What can become of the device and of its clients.
     void act_as_device(std::uint8_t what, std::span<const std::uint8_t> body) {
-        using vgpu::test::Fault;
-        using vgpu::test::FaultKind;
         constexpr std::array kSteps{GPUIOV_CMD_IDLE, GPUIOV_CMD_SAVE, GPUIOV_CMD_LOAD,
                                     GPUIOV_CMD_RUN};
         constexpr std::array kKinds{FaultKind::Lost, FaultKind::Aborted, FaultKind::Late};
