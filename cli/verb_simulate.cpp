@@ -66,8 +66,7 @@ std::string outcome_text(const Scenario& scenario, const ProductOutcome& outcome
     return scenario_heading(scenario) + table_text(columns, rows) +
            fmt::format(
                "engine: {} useful, {} switching, {} idle; {} world switches\n"
-               "largest lag behind or ahead of the ideal share: {:.2f} ms, {:.2f} of the "
-               "longest slice\n",
+               "furthest from its ideal share: {:.2f} ms, {:.2f} of the longest slice\n",
                percent_text(part_of(figures.service_ns, figures)),
                percent_text(part_of(figures.switching_ns, figures)),
                percent_text(part_of(figures.idle_ns, figures)), figures.switches,
