@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: who gets the engine, refreshed until interrupted.
+// vgpuctl top: who gets the engine, refreshed until interrupted: shares of the last 10 s as bars
+// with the ideal marked, lags in quanta, how long VFs waited for the engine, overruns.
 #include "cli/interruption.h"
 #include "cli/qos_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <chrono>
 
 namespace vgpu::cli {
@@ -25,25 +27,44 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
+/// "######|...": part of the engine of late, and where the ideal is.
+std::string bar_text(double share, double ideal) {
+    constexpr std::size_t kCells = 10;
+    const auto cell = [](double part) {
+        return static_cast<std::size_t>(std::clamp(part, 0.0, 1.0) * kCells + 0.5);
+    };
+    std::string bar = std::string(cell(share), '#');
+    bar.resize(kCells, '.');
+    bar.insert(cell(ideal), "|");
+    return bar;
+}
+
+std::string ms_text(std::uint64_t ns) {
+    const double ms = static_cast<double>(ns) / 1e6;
+    return fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1);
+}
+
 std::string engine_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
-    for (const Properties& vf : vfs)
-        rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
-                        text_of(vf, "Weight"), short_qos_text(vf),
-                        percent_text(real_of(vf, "ShareWindow")),
-                        percent_text(real_of(vf, "ShareIdeal")), lag_text(real_of(vf, "LagQuanta")),
-                        lag_text(real_of(vf, "MaxLagQuanta")), text_of(vf, "Switches"),
-                        text_of(vf, "Overruns")});
+    for (const Properties& vf : vfs) {
+        const double share = real_of(vf, "ShareWindow");
+        const std::string state = text_of(vf, "State");
+        rows.push_back(
+            {text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "Weight"), short_qos_text(vf),
+             percent_text(share),
+             state == "ready" ? bar_text(share, real_of(vf, "ShareIdeal")) : "(" + state + ")",
+             lag_text(real_of(vf, "LagQuanta")), ms_text(number_of(vf, "WaitP50Ns")),
+             ms_text(number_of(vf, "WaitP99Ns")), text_of(vf, "Overruns")});
+    }
     return table_text({{"VF", Align::Left, true},
                        {"NAME", Align::Left, true},
-                       {"STATE"},
                        {"WGT", Align::Right},
                        {"QOS"},
                        {"SHARE", Align::Right},
-                       {"IDEAL", Align::Right},
+                       {"| IDEAL"},
                        {"LAG", Align::Right},
-                       {"MAX", Align::Right},
-                       {"SWITCH", Align::Right},
+                       {"P50 ms", Align::Right},
+                       {"P99 ms", Align::Right},
                        {"OVR", Align::Right}},
                       rows);
 }

@@ -529,6 +529,9 @@ void ModelGpu::next_step() {
         {GPUIOV_CMD_RUN, GPUIOV_STATUS_ENABLING}};
     status_ = kWhile.contains(step) ? kWhile.at(step) : GPUIOV_STATUS_PENDING;
     std::uint64_t duration = step_ns;
+    const bool is_held = overruns_hold && step == GPUIOV_CMD_IDLE && is_running_ &&
+                         now_ >= quantum_end_ && run_end_ != kEndless;
+    if (is_held) duration = std::max(duration, run_end_ - now_);
     const auto fault =
         std::ranges::find_if(faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });
     if (fault != faults.end()) {
@@ -589,7 +592,8 @@ void ModelGpu::start_run(std::uint32_t vf) {
     const std::uint64_t id = ++run_id_;
     const std::uint64_t quantum = bank(vf, REG_VGPU_VF0_QUANTUM_US) * kUs;
     const std::uint64_t late = quantum != 0 && overrun ? overrun(vf) : 0;
-    run_end_ = quantum == 0 ? kEndless : now_ + quantum + late;
+    quantum_end_ = quantum == 0 ? kEndless : now_ + quantum;
+    run_end_ = quantum == 0 ? kEndless : quantum_end_ + late;
     work_from_ = now_;
     if (on_start) on_start(vf);
     watch_work();

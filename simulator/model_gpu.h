@@ -113,6 +113,7 @@ public:
     std::uint64_t notifications = 0;
     std::deque<Fault> faults;
     std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
+    bool overruns_hold = false;  ///< what is overrun does not stop for a command either
     std::function<void(std::uint32_t vf)> on_start;
     std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< a run is over
     std::uint64_t step_ns = 2 * kUs;                           ///< each of IDLE SAVE LOAD RUN
@@ -201,6 +202,7 @@ private:
     std::vector<Vf> vfs_;
     std::uint32_t loaded_ = 0;
     bool is_running_ = false;
+    std::uint64_t quantum_end_ = 0;
     std::uint64_t run_end_ = 0;    ///< at the latest
     std::uint64_t work_from_ = 0;  ///< its work is done from then on
     bool is_stalled_ = false;

@@ -26,6 +26,8 @@ constexpr std::uint64_t kVfBytes = 32u << 20;
 constexpr std::int64_t kNsPerUs = 1'000;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kSwitchSteps = 4;
+/// After that long in an overrun the PF core resets the VF, which is not simulated.
+constexpr std::int64_t kLongestOverrunNs = 400 * kNsPerMs;
 constexpr std::int64_t kSettleNs = 1500 * kNsPerMs;
 
 /// A state file that nobody reads again.
@@ -152,6 +154,7 @@ ProductRun::ProductRun(const Simulation& setup, Witness* witness, const VgpudMod
     store_.load();
     const std::int64_t switch_ns = setup.device.switch_ns + setup.device.decision_ns;
     pf_.gpu.step_ns = static_cast<std::uint64_t>(switch_ns) / kSwitchSteps;
+    pf_.gpu.overruns_hold = true;
     pf_.gpu.overrun = [this](std::uint32_t number) { return overrun(number); };
     pf_.gpu.on_start = [this](std::uint32_t number) { start(number); };
     pf_.gpu.on_run = [this](const vgpu_hw_run_log_entry&) { end(); };
@@ -466,6 +469,12 @@ Result<Figures> run_product(const Simulation& setup, Witness* witness, const Vgp
     if (setup.vfs.size() > kProductVfs)
         return fail(ErrorId::OutOfRange, fmt::format("{} VFs; one GPU shares its engine among {}",
                                                      setup.vfs.size(), kProductVfs));
+    if (setup.device.overrun_part > 0 && setup.device.overrun_max_ns > kLongestOverrunNs)
+        return fail(
+            ErrorId::OutOfRange,
+            fmt::format("overruns of up to {} ms; a VF that does not leave the engine within "
+                        "{} ms is reset, which is not simulated",
+                        setup.device.overrun_max_ns / kNsPerMs, kLongestOverrunNs / kNsPerMs));
     return ProductRun(setup, witness, vgpud).run();
 }
 

@@ -30,7 +30,8 @@ struct VgpudModel {
     std::int64_t continues_at_ns = INT64_MAX;
 };
 
-/// OutOfRange with more than kProductVfs VFs; what vgpud refuses is refused with its words.
+/// OutOfRange with more than kProductVfs VFs, or with overruns for which VFs are reset; what vgpud
+/// refuses is refused with its words.
 daemon::Result<Figures> run_product(const Simulation& setup, Witness* witness = nullptr,
                                     const VgpudModel& vgpud = {});
 

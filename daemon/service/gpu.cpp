@@ -63,6 +63,11 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.lag_quanta = schedule_.lag_quanta(vf);
     view.worst_lag_quanta = schedule_.worst_lag_quanta(vf);
     view.wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count());
+    const auto wait = [&](double part) {
+        return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
+    };
+    view.wait_p50_ns = wait(0.5);
+    view.wait_p99_ns = wait(0.99);
     if (const auto at = troubles_.find(vf); at != troubles_.end()) view.trouble = at->second;
     if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
     return view;

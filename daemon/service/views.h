@@ -82,8 +82,9 @@ struct VfView {
     std::string trouble{};      ///< why it is not as it is defined; empty: it is
     std::string orphan{};       ///< why its claim looks forgotten; empty: it does not
     std::uint64_t wait_ns = 0;  ///< had work and tokens, but not the engine
-    bool is_capped = false;     ///< has work and no tokens now
-    AgentView agent{};          ///< filled in by the main loop
+    std::uint64_t wait_p50_ns = 0, wait_p99_ns = 0;  ///< of single waits, of late
+    bool is_capped = false;                          ///< has work and no tokens now
+    AgentView agent{};                               ///< filled in by the main loop
     std::string owner_title{};  ///< what people call the owner; filled in by the main loop
 };
 

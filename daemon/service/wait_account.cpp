@@ -11,18 +11,24 @@ void WaitAccount::on_wake(std::uint32_t number, Nanoseconds at) {
     vf.has_work = true;
 }
 
+void WaitAccount::end_wait(Vf& vf, Nanoseconds at) {
+    if (!vf.since) return;
+    const Nanoseconds waited = std::max(Nanoseconds{0}, at - *vf.since);
+    vf.waited += waited;
+    vf.waits.add(waited, at);
+    vf.since.reset();
+}
+
 void WaitAccount::on_parked_idle(std::uint32_t number, Nanoseconds at) {
     Vf& vf = vfs_[number];
-    if (vf.since) vf.waited += std::max(Nanoseconds{0}, at - *vf.since);
-    vf.since.reset();
+    end_wait(vf, at);
     vf.has_work = false;
 }
 
 void WaitAccount::on_run(std::uint32_t number, Nanoseconds ns, Nanoseconds end) {
     Vf& vf = vfs_[number];
     // a wake during the run is no wait: it was in the engine
-    if (vf.since) vf.waited += std::max(Nanoseconds{0}, end - ns - *vf.since);
-    vf.since.reset();
+    end_wait(vf, end - ns);
     if (vf.has_work) vf.since = end;
 }
 
@@ -33,6 +39,11 @@ void WaitAccount::on_lost() {
 Nanoseconds WaitAccount::waited(std::uint32_t vf) const {
     const auto at = vfs_.find(vf);
     return at == vfs_.end() ? Nanoseconds{0} : at->second.waited;
+}
+
+Nanoseconds WaitAccount::quantile(std::uint32_t vf, double part, Nanoseconds now) const {
+    const auto at = vfs_.find(vf);
+    return at == vfs_.end() ? Nanoseconds{0} : at->second.waits.quantile(part, now);
 }
 
 }  // namespace vgpu::daemon

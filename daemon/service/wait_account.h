@@ -7,6 +7,7 @@
 #pragma once
 
 #include "daemon/ports/clock.h"
+#include "daemon/service/wait_histogram.h"
 
 #include <cstdint>
 #include <map>
@@ -28,13 +29,18 @@ public:
     void forget(std::uint32_t vf) { vfs_.erase(vf); }
 
     [[nodiscard]] Nanoseconds waited(std::uint32_t vf) const;
+    /// No less than `part` of the waits of late were shorter; 0 if there were none.
+    [[nodiscard]] Nanoseconds quantile(std::uint32_t vf, double part, Nanoseconds now) const;
 
 private:
     struct Vf {
         Nanoseconds waited{0};
         std::optional<Nanoseconds> since;  ///< it waits
         bool has_work = false;
+        WaitHistogram waits{};
     };
+    static void end_wait(Vf& vf, Nanoseconds at);
+
     std::map<std::uint32_t, Vf> vfs_;
 };
 

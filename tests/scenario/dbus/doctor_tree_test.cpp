@@ -45,7 +45,9 @@ std::map<std::string, ConfigSpace> functions_of(const std::string& dump) {
 std::string tree_of(const std::map<std::string, ConfigSpace>& functions) {
     std::string text;
     for (const auto& [address, config] : functions) {
-        const auto word = [&config](std::size_t at) { return config[at] | config[at + 1] << 8; };
+        const auto word = [&config = config](std::size_t at) {
+            return config[at] | config[at + 1] << 8;
+        };
         text += fmt::format("P: /devices/pci0000:00/{}\nE: SUBSYSTEM=pci\n", address);
         text += fmt::format("A: vendor=0x{:04x}\\n\nA: device=0x{:04x}\\n\n", word(0), word(2));
         text += fmt::format("A: class=0x{:04x}00\\n\nA: irq=0\\n\n", word(10));

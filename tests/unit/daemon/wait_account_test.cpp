@@ -68,5 +68,42 @@ TEST(WaitAccount, LostEventsEndWaitsUncountedAndAForgottenVfStartsAnew) {
     EXPECT_EQ(waits.waited(1), 0ms);
 }
 
+TEST(WaitAccount, QuantilesAreOfSingleWaitsAndAtMostAQuarterTooLarge) {
+    WaitAccount waits;
+    Nanoseconds now{0};
+    for (int i = 0; i < 100; ++i) {
+        waits.on_wake(1, now);
+        const Nanoseconds wait = i < 98 ? 2ms : 20ms;
+        waits.on_idle(1);
+        waits.on_run(1, 1ms, now + wait + 1ms);
+        now += 30ms;
+    }
+    const auto ratio = [&](double part, Nanoseconds wait) {
+        return static_cast<double>(waits.quantile(1, part, now).count()) /
+               static_cast<double>(wait.count());
+    };
+    EXPECT_GT(ratio(0.5, 2ms), 1.0);
+    EXPECT_LE(ratio(0.5, 2ms), 1.25);
+    EXPECT_GT(ratio(0.99, 20ms), 1.0);
+    EXPECT_LE(ratio(0.99, 20ms), 1.25);
+    EXPECT_EQ(waits.quantile(2, 0.5, now), 0ms);
+}
+
+TEST(WaitAccount, WaitsOfLongAgoAreForgotten) {
+    WaitAccount waits;
+    const auto wait_until = [&](Nanoseconds at) {
+        waits.on_wake(1, at - 10ms);
+        waits.on_idle(1);
+        waits.on_run(1, 1ms, at + 1ms);
+    };
+    wait_until(100ms);
+    EXPECT_GT(waits.quantile(1, 0.99, 200ms), 10ms);
+    EXPECT_GT(waits.quantile(1, 0.99, 20'000ms), 10ms);
+    EXPECT_EQ(waits.quantile(1, 0.99, 200'000ms), 0ms);
+    wait_until(31'000ms);
+    wait_until(200'000ms);
+    EXPECT_GT(waits.quantile(1, 0.99, 200'001ms), 10ms);
+}
+
 }  // namespace
 }  // namespace vgpu::daemon

@@ -171,6 +171,29 @@ TEST(Product, TimeIsServiceSwitchingOrIdleAndNothingElse) {
     EXPECT_EQ(figures.service_ns + figures.switching_ns + figures.idle_ns, figures.elapsed_ns);
 }
 
+TEST(Product, OverrunsAreTheirVfsOwnAndBoundTheLag) {
+    Simulation setup = scenario(R"({"count": 4, "quantum_ms": 2, "max_gap_ms": 1000})");
+    setup.device.overrun_part = 0.3;
+    setup.device.overrun_mean_ns = 500'000;
+    setup.device.overrun_max_ns = 3'000'000;
+    GpsFluid oracle;
+    const Figures figures = figures_of(setup, &oracle);
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) {
+        EXPECT_GT(figures.vfs[vf].worst_overrun_ns, 1'000'000);
+        EXPECT_NEAR(share(figures, vf), 0.25, 0.005);
+    }
+    EXPECT_LE(worst_lag_ms(oracle), kRequestMs + 3.0);
+}
+
+TEST(Product, OverrunsForWhichAVfIsResetAreRefused) {
+    Simulation setup = scenario(R"({"quantum_ms": 2})");
+    setup.device.overrun_part = 0.1;
+    setup.device.overrun_max_ns = 1'000'000'000;
+    const auto figures = run_product(setup);
+    ASSERT_FALSE(figures);
+    EXPECT_THAT(figures.error().cause, HasSubstr("reset"));
+}
+
 TEST(Product, MoreVfsThanATableHoldsAreRefused) {
     const auto figures = run_product(scenario(R"({"count": 17, "quantum_ms": 1})"));
     ASSERT_FALSE(figures);
