@@ -17,7 +17,7 @@ from vm import GUEST, Vm
 
 PROGRAMS = '/usr/libexec/rocm/librocrand1-tests'
 SECONDS = int(os.environ.get('VGPU_ROCRAND_S', '600'))
-TIMED_OUT = (124, 143)  # of timeout(1), and of busybox
+TIMED_OUT = (15, 124, 143)  # of timeout(1), and of busybox
 
 
 def verdict(status, text):
@@ -41,7 +41,7 @@ def verdict(status, text):
 def run_all(names, directory):
     """True if nothing failed."""
     good = True
-    with Host(directory) as host:
+    with Host(directory, vram_mb=2048, aperture_mb=1024) as host:
         with Vm([host.create_vf('a', vram='1G')], directory, name='a', memory='4G') as vm:
             loaded = vm.run(LOAD, LOAD_SECONDS)
             if loaded.status:
