@@ -47,7 +47,8 @@ def run_all(names, directory):
             if loaded.status:
                 raise SystemExit(f'{LOAD}: {loaded.text}')
             for name in names:
-                answer = vm.run(f'time timeout {SECONDS} in_root {PROGRAMS}/{name} 2>&1', SECONDS + 120)
+                program = f'{PROGRAMS}/{name} --gtest_color=no'
+                answer = vm.run(f'time timeout {SECONDS} in_root {program} 2>&1', SECONDS + 120)
                 with open(os.path.join(directory, name + '.txt'), 'w') as log:
                     log.write(answer.text)
                 words, is_good = verdict(answer.status, answer.text)

@@ -303,17 +303,19 @@ GpuVm::Location GpuVm::walk_tables(std::uint64_t root, unsigned depth, std::uint
     return {{FaultKind::NotPresent}};
 }
 
-/// The page of `va` inside the run that `entry` maps; `mask` has the address bits of the run.
+/// The page of `va` inside the run that `entry` maps; `mask` has the address bits of the run. A run
+/// is aligned in virtual addresses alone: amdgpu makes a PDE a PTE wherever system pages happen to
+/// be contiguous for 2 MiB, from any page on.
 GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask) {
     if ((entry & GPUVM_PTE_VALID) == 0) {
         const bool is_prt = (entry & GPUVM_PTE_PRT) != 0;
         return {{is_prt ? FaultKind::None : FaultKind::NotPresent}, false, is_prt, 0, 0};
     }
-    const std::uint64_t run = entry & GPUVM_PTE_ADDR_MASK & ~mask;
+    const std::uint64_t run = entry & GPUVM_PTE_ADDR_MASK;
     return {{},
             (entry & GPUVM_PTE_SYSTEM) != 0,
             false,
-            run | (va & mask & ~kPageMask),
+            run + (va & mask & ~kPageMask),
             static_cast<std::uint8_t>(entry & kAllAccess)};
 }
 

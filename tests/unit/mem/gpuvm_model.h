@@ -27,7 +27,7 @@ inline bool model_entry(const MemoryRig& rig, bool is_system, std::uint64_t addr
 inline Expected model_page(const MemoryRig& rig, std::uint64_t pte, std::uint64_t va, int level,
                            mem::Access access) {
     const std::uint64_t run = std::uint64_t{4096} << (9 * level);
-    const std::uint64_t field = (pte % (1ull << 48)) / run * run;
+    const std::uint64_t field = (pte % (1ull << 48)) / 4096 * 4096;
     const std::uint64_t address = field + va % run;
     const auto wanted = static_cast<std::uint64_t>(access);
     if ((pte & wanted) == 0) return {mem::FaultKind::Permission, nullptr};

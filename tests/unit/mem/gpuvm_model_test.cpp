@@ -53,7 +53,7 @@ TEST(GpuVmModel, RandomTablesTranslateAsTheModelSays) {
     rig.enable_context(1, tables[0]);
     const auto port = rig.gpuvm->make_port(Vmid{1}, Hub::Gfx);
     std::uint64_t translated = 0;
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < 150; ++round) {
         // Few distinct indices, so that random addresses meet the entries.
         for (const std::uint64_t table : tables)
             for (unsigned i = 0; i < 4; ++i) rig.put(table + i * 8, make.entry());

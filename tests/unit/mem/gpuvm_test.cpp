@@ -79,6 +79,17 @@ TEST_F(GpuVmTest, APdeWithBit54MapsAHugePage) {
     EXPECT_EQ(fault_of(*memory, 0x40000000 + kVfBytes.count), FaultKind::OutOfRange);
 }
 
+/// amdgpu looks at the alignment of the virtual address alone when it makes a PDE a PTE: pages of
+/// system memory may begin anywhere.
+TEST_F(GpuVmTest, AHugePageBeginsAtAnyPageOfMemory) {
+    rig.map_huge(root, kVa & ~0x1fffffull, 1, 0x483000 | kRwx | GPUVM_PDE_PTE);
+    rig.put(0x483000 + 0x17f008, 0x79u);
+    rig.put(0x483000 + 0x1ff000, 0x7au);
+    const auto memory = port();
+    EXPECT_EQ(read32(*memory, (kVa & ~0x1fffffull) + 0x17f008), 0x79u);
+    EXPECT_EQ(read32(*memory, (kVa & ~0x1fffffull) + 0x1ff000), 0x7au);
+}
+
 TEST_F(GpuVmTest, SystemPagesGoToTheBus) {
     rig.map_page(root, kVa, (kBusBase + 0x5000) | kRwx | GPUVM_PTE_SYSTEM | GPUVM_PTE_SNOOPED);
     const auto memory = port();
