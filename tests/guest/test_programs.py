@@ -43,6 +43,9 @@ class Programs(GuestTest):
     def test_memset_and_copies(self):
         self.program('memset')
 
+    def test_copies_of_many_megabytes(self):
+        self.program('large_copy')
+
     def test_streams_and_events(self):
         self.program('streams')
 
