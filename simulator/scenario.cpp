@@ -131,7 +131,7 @@ Workload work_of(const Json& json, const std::string& where) {
     work.deadline_ns = section.ns("deadline_ms", 0, kNsPerMs, kLongestMs);
     if (work.arrivals != Arrivals::Backlogged && (work.work_ns == 0 || work.period_ns == 0))
         throw Wrong(fmt::format("{} comes in jobs and needs work_ms and period_ms above 0", where));
-    constexpr std::int64_t kShortestPeriodNs = 10 * kNsPerUs;
+    constexpr std::int64_t kShortestPeriodNs = 10'000;
     if (work.arrivals != Arrivals::Backlogged && work.period_ns < kShortestPeriodNs)
         throw Wrong(fmt::format("{}.period_ms is below 0.01", where));
     return work;
