@@ -111,6 +111,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     add("kernel-messages.txt", [this] { return module_lines(kernel_log_of(sources_.kernel_log)); });
     try {
         const auto service = sources_.connect();
+        service->limit_calls(kServicePatience);
         add_service(*service);
     } catch (const ServiceError& error) {
         missing_.push_back({"what vgpud says", error.what()});

@@ -310,6 +310,17 @@ public:
             return table;
         });
     }
+    TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
+        return guarded([&] {
+            Dict options;
+            if (after > 0) options["after"] = sdbus::Variant{after};
+            Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
+            const auto items = piece["items"].get<std::vector<std::uint8_t>>();
+            return TracePiece{.items = {items.begin(), items.end()},
+                              .next = piece["next"].get<std::uint64_t>(),
+                              .is_late = piece["late"].get<bool>()};
+        });
+    }
     std::string dump(const std::string& gpu_path) override {
         return guarded(
             [&] { return text_in(Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).Dump({})); });

@@ -83,6 +83,7 @@ void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>&
                                 ServiceFacts& facts) const {
     try {
         const auto service = connect();
+        service->limit_calls(kServicePatience);
         facts.has_bus = true;
         facts.manager = service->manager();
         facts.is_there = true;

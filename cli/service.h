@@ -59,6 +59,16 @@ struct RunTable {
     std::uint64_t generation = 0;
 };
 
+/// As Gpu.ReadTrace answers.
+struct TracePiece {
+    std::string items;  ///< a CBOR sequence
+    std::uint64_t next = 0;
+    bool is_late = false;
+};
+
+/// For the answer of a vgpud that may be the very thing that is ill.
+inline constexpr std::chrono::seconds kServicePatience{10};
+
 /// What ends Service::wait_for_news().
 enum class News { Event, Gone, Back, Stopped };
 
@@ -120,6 +130,8 @@ public:
     /// OpenMetrics text.
     virtual std::string metrics() = 0;
     virtual RunTable run_table(const std::string& gpu_path) = 0;
+    /// What the scheduler of a GPU was told and decided, from `after` on; 0: all that is kept.
+    virtual TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) = 0;
     /// The PF core's own bug report.
     virtual std::string dump(const std::string& gpu_path) = 0;
 };

@@ -7,6 +7,7 @@
 #include "simulator/comparison.h"
 
 #include <fmt/format.h>
+#include <fstream>
 
 namespace vgpu::cli {
 
@@ -108,7 +109,10 @@ public:
     void describe(CLI::App& command) override {
         command.add_option("FILE", file_, "a scenario (docs/scheduling.md); -: standard input")
             ->required();
-        command.add_flag("--compare", compares_, "beside the schedulers of other systems");
+        auto* compare =
+            command.add_flag("--compare", compares_, "beside the schedulers of other systems");
+        command.add_option("--trace", recording_, "write a recording of it there (vgpuctl trace)")
+            ->excludes(compare);
     }
     ExitCode start(const Setting& setting) override {
         const auto scenario = simulator::parse_scenario(content_of(file_));
@@ -120,6 +124,11 @@ private:
     [[nodiscard]] ExitCode simulate(const Setting& setting, const Scenario& scenario) const {
         const auto outcome = simulator::simulate(scenario);
         if (!outcome) throw ServiceError(kBadScenario, file_ + ": " + outcome.error());
+        if (!recording_.empty()) {
+            std::ofstream file(recording_, std::ios::binary);
+            if (!(file << outcome->recording << std::flush))
+                throw ServiceError(kBadScenario, "cannot write " + recording_);
+        }
         if (setting.output == Output::Json)
             setting.out << document_text("vgpuctl-simulate-1", outcome_json(scenario, *outcome));
         else
@@ -137,6 +146,7 @@ private:
     }
 
     std::string file_;
+    std::string recording_;
     bool compares_ = false;
 };
 

@@ -29,6 +29,7 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
     verbs.push_back(make_quiesce_verb());
     verbs.push_back(make_thaw_verb());
     verbs.push_back(make_simulate_verb());
+    verbs.push_back(make_trace_verb());
     verbs.push_back(make_events_verb());
     verbs.push_back(make_metrics_verb());
     verbs.push_back(make_doctor_verb());

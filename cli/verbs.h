@@ -74,6 +74,7 @@ std::unique_ptr<Verb> make_quiesce_verb();
 std::unique_ptr<Verb> make_thaw_verb();
 std::unique_ptr<Verb> make_version_verb();
 std::unique_ptr<Verb> make_simulate_verb();
+std::unique_ptr<Verb> make_trace_verb();
 std::unique_ptr<Verb> make_events_verb();
 std::unique_ptr<Verb> make_metrics_verb();
 std::unique_ptr<Verb> make_doctor_verb();

@@ -18,6 +18,12 @@ enum class Arrivals : std::uint8_t {
     Backlogged,  ///< always has work
     Bursty,      ///< jobs of work_ns, exponential pauses of mean period_ns between arrivals
     Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
+    Recorded,    ///< `jobs`
+};
+
+struct RecordedJob {
+    std::int64_t at_ns = 0;  ///< since the simulation began
+    std::int64_t work_ns = 0;
 };
 
 struct Workload {
@@ -25,13 +31,16 @@ struct Workload {
     std::int64_t work_ns = 0;
     std::int64_t period_ns = 0;
     std::int64_t phase_ns = 0;
-    std::int64_t deadline_ns = 0;  ///< after arrival; 0: none
+    std::int64_t deadline_ns = 0;     ///< after arrival; 0: none
+    std::vector<RecordedJob> jobs{};  ///< in the order of time
 };
 
 struct Arrival {
     std::int64_t at_ns = 0;
     std::uint32_t vf = 0;
     std::uint64_t life = 0;  ///< of the VF; arrivals of an earlier one are void
+    std::int64_t work_ns = 0;
+    std::size_t next_job = 0;  ///< of Workload::jobs
 
     bool operator>(const Arrival& other) const {
         return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
@@ -51,19 +60,33 @@ public:
     }
     /// The first arrival of a life that begins at from.at_ns.
     void begin(const Workload& work, Arrival from, Dice& dice) {
+        if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, from);
         if (work.arrivals == Arrivals::Bursty) from.at_ns += dice.exponential(work.period_ns);
         if (work.arrivals == Arrivals::Periodic) from.at_ns += work.phase_ns;
+        from.work_ns = work.work_ns;
         queue_.push(from);
     }
     /// The one after `last`; what is backlogged has only one.
     void follow(const Workload& work, Arrival last, Dice& dice) {
         if (work.arrivals == Arrivals::Backlogged) return;
+        if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);
         last.at_ns +=
             work.arrivals == Arrivals::Bursty ? dice.exponential(work.period_ns) : work.period_ns;
         queue_.push(last);
     }
 
 private:
+    /// The first job from last.next_job on that comes no earlier than `last`.
+    void follow_jobs(const Workload& work, Arrival last) {
+        while (last.next_job < work.jobs.size() && work.jobs[last.next_job].at_ns < last.at_ns)
+            ++last.next_job;
+        if (last.next_job == work.jobs.size()) return;
+        const RecordedJob& job = work.jobs[last.next_job++];
+        last.at_ns = job.at_ns;
+        last.work_ns = job.work_ns;
+        queue_.push(last);
+    }
+
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> queue_;
 };
 

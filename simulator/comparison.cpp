@@ -48,13 +48,25 @@ double share_error_of(const Simulation& setup, const Figures& figures) {
     return 100 * worst;
 }
 
+class Judge final : public GpsFluid {
+public:
+    void recorded(const std::vector<std::uint8_t>& bytes) override {
+        recording.assign(bytes.begin(), bytes.end());
+    }
+
+    std::string recording;
+};
+
 tl::expected<Figures, std::string> run(const Scenario& scenario, const std::string& name,
                                        Witness& witness) {
-    if (const std::unique_ptr<Policy> policy = policy_named(name))
-        return Simulator(scenario.setup, *policy, &witness).run();
-    auto figures = run_product(scenario.setup, &witness);
-    if (!figures) return tl::make_unexpected(figures.error().cause);
-    return std::move(*figures);
+    if (name == kProductName) {
+        auto figures = run_product(scenario.setup, &witness);
+        if (!figures) return tl::make_unexpected(figures.error().cause);
+        return std::move(*figures);
+    }
+    const std::unique_ptr<Policy> policy = policy_named(name);
+    if (!policy) return tl::make_unexpected(fmt::format("no policy has the name '{}'", name));
+    return Simulator(scenario.setup, *policy, &witness).run();
 }
 
 Row row_of(const Scenario& scenario, const std::string& name) {
@@ -94,11 +106,12 @@ double longest_slice_ms(const Scenario& scenario) {
 }
 
 tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario) {
-    GpsFluid oracle;
+    Judge oracle;
     auto figures = run(scenario, kProductName, oracle);
     if (!figures) return tl::make_unexpected(figures.error());
     return ProductOutcome{.figures = std::move(*figures),
-                          .worst_lag_ms = static_cast<double>(oracle.worst_lag_ns()) / 1e6};
+                          .worst_lag_ms = static_cast<double>(oracle.worst_lag_ns()) / 1e6,
+                          .recording = std::move(oracle.recording)};
 }
 
 std::vector<Row> compare(const Scenario& scenario) {

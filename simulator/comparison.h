@@ -30,6 +30,7 @@ struct Row {
 struct ProductOutcome {
     Figures figures{};
     double worst_lag_ms = 0;
+    std::string recording{};  ///< the last while of it (recording.h)
 };
 /// The words of who refuses the scenario.
 [[nodiscard]] tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario);

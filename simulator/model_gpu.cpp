@@ -529,8 +529,8 @@ void ModelGpu::next_step() {
         {GPUIOV_CMD_RUN, GPUIOV_STATUS_ENABLING}};
     status_ = kWhile.contains(step) ? kWhile.at(step) : GPUIOV_STATUS_PENDING;
     std::uint64_t duration = step_ns;
-    const bool is_held = overruns_hold && step == GPUIOV_CMD_IDLE && is_running_ &&
-                         now_ >= quantum_end_ && run_end_ != kEndless;
+    const bool is_held =
+        overruns_hold && step == GPUIOV_CMD_IDLE && is_running_ && now_ >= quantum_end_;
     if (is_held) duration = std::max(duration, run_end_ - now_);
     const auto fault =
         std::ranges::find_if(faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });

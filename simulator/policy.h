@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Policy: who is in the engine next, as the simulator asks it. The product's scheduler is one
-// (product.h), the algorithms of other systems are others (peers.h). All of them are told the same
-// events at the same instants.
+// Policy: who is in the engine next, as the simulator asks it. The scheduler library is
+// one (library.h), the algorithms of other systems are others (peers.h). All of them are told the
+// same events at the same instants.
 #pragma once
 
 #include "daemon/service/scheduler/scheduler.h"

@@ -70,10 +70,6 @@ public:
     Result<Figures> run();
 
 private:
-    struct Job {
-        std::int64_t arrived_ns = 0;
-        std::int64_t left_ns = 0;
-    };
     struct Vf {
         std::uint32_t number = 0;  ///< on the device; 0: none
         std::deque<Job> jobs{};
@@ -181,6 +177,10 @@ Result<Figures> ProductRun::run() {
     account();
     figures_.elapsed_ns = now();
     figures_.switches = pf_.gpu.total_switches() - switches;
+    if (witness_) {
+        TRY(const daemon::trace::Piece piece, vgpud_.trace({}));
+        witness_->recorded(piece.bytes);
+    }
     return std::move(figures_);
 }
 
@@ -223,8 +223,10 @@ std::int64_t ProductRun::next_ns() const {
 void ProductRun::pass_to(std::int64_t at_ns) {
     pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
     account();
-    if (has_begun_) note_weights();
-    if (has_begun_) note_held_back();
+    if (has_begun_) {
+        note_weights();
+        note_held_back();
+    }
     if (pf_.gpu.notifications == heard_) return;
     heard_ = pf_.gpu.notifications;
     if (hears_at_ns_ == kNever) hears_at_ns_ = now() + vgpud_model_.plan_delay_ns;
@@ -285,14 +287,9 @@ void ProductRun::serve(std::uint32_t index, std::int64_t ns) {
 }
 
 void ProductRun::complete_job(std::uint32_t index, std::int64_t at_ns) {
-    VfFigures& figures = figures_.vfs[index];
     Vf& vf = vfs_[index];
-    const std::int64_t response_ns = at_ns - vf.jobs.front().arrived_ns;
-    const std::int64_t deadline_ns = setup_.vfs[index - 1].work.deadline_ns;
+    figures_.vfs[index].complete(vf.jobs.front(), setup_.vfs[index - 1].work, at_ns);
     vf.jobs.pop_front();
-    ++figures.jobs;
-    figures.response_ns.push_back(response_ns);
-    if (deadline_ns > 0 && response_ns > deadline_ns) ++figures.missed;
     if (vf.jobs.empty() && witness_ && !vf.is_held_back) witness_->competes(index, false);
 }
 
@@ -372,13 +369,14 @@ void ProductRun::arrive(const Arrival& arrival) {
     }
     const bool is_endless = is_backlogged(arrival.vf);
     const bool had_work = !vf.jobs.empty();
-    vf.jobs.push_back({arrival.at_ns, is_endless ? kNever / 2 : work.work_ns});
+    vf.jobs.push_back({arrival.at_ns, is_endless ? kNever / 2 : arrival.work_ns});
     if (witness_) witness_->arrived(arrival.vf, vf.jobs.back().left_ns);
     if (!had_work) {
         vf.waits_since_ns = now();
         if (witness_ && !vf.is_held_back) witness_->competes(arrival.vf, true);
     }
-    pf_.gpu.give_work(vf.number, is_endless ? kEndless : static_cast<std::uint64_t>(work.work_ns));
+    pf_.gpu.give_work(vf.number,
+                      is_endless ? kEndless : static_cast<std::uint64_t>(arrival.work_ns));
 }
 
 Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
@@ -469,6 +467,9 @@ Result<Figures> run_product(const Simulation& setup, Witness* witness, const Vgp
     if (setup.vfs.size() > kProductVfs)
         return fail(ErrorId::OutOfRange, fmt::format("{} VFs; one GPU shares its engine among {}",
                                                      setup.vfs.size(), kProductVfs));
+    if (setup.duration_ns == 0 && setup.max_runs == 0)
+        return fail(ErrorId::OutOfRange,
+                    "neither a duration nor a number of runs ends the simulation");
     if (setup.device.overrun_part > 0 && setup.device.overrun_max_ns > kLongestOverrunNs)
         return fail(
             ErrorId::OutOfRange,

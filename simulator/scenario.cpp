@@ -25,12 +25,18 @@ using daemon::scheduler::Party;
 using daemon::scheduler::SlotMode;
 
 constexpr std::size_t kMostVfs = 4096;
+constexpr std::size_t kFewWords = 80;
 
 /// What is wrong with the document; leaves this file as a value.
 class Wrong : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
+
+/// As much of a value as belongs into a message.
+std::string words_of(const Json& value) {
+    return value.dump().substr(0, kFewWords);
+}
 
 /// One object of the document and where it stands.
 class Section {
@@ -42,7 +48,8 @@ public:
     void allow(std::initializer_list<std::string_view> keys) const {
         for (const auto& [key, value] : json_.items())
             if (std::find(keys.begin(), keys.end(), key) == keys.end())
-                throw Wrong(fmt::format("{} has an unknown member '{}'", where_, key));
+                throw Wrong(
+                    fmt::format("{} has an unknown member '{}'", where_, key.substr(0, kFewWords)));
     }
 
     [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
@@ -54,7 +61,7 @@ public:
         if (!has(key)) return otherwise;
         const Json& value = json_.at(key);
         if (!value.is_number())
-            throw Wrong(fmt::format("{} is {}; it takes a number", path(key), value.dump()));
+            throw Wrong(fmt::format("{} is {}; it takes a number", path(key), words_of(value)));
         const double found = value.get<double>();
         if (found < least || found > most)
             throw Wrong(
@@ -78,7 +85,7 @@ public:
     [[nodiscard]] std::string text(const char* key, std::string_view otherwise) const {
         if (!has(key)) return std::string(otherwise);
         if (!json_.at(key).is_string())
-            throw Wrong(fmt::format("{} is {}; it takes text", path(key), json_.at(key).dump()));
+            throw Wrong(fmt::format("{} is {}; it takes text", path(key), words_of(json_.at(key))));
         return json_.at(key).get<std::string>();
     }
 
@@ -92,7 +99,8 @@ public:
             if (found == name) return value;
             known += (known.empty() ? "" : ", ") + std::string(name);
         }
-        throw Wrong(fmt::format("{} is '{}'; it takes one of {}", path(key), found, known));
+        throw Wrong(fmt::format("{} is '{}'; it takes one of {}", path(key),
+                                found.substr(0, kFewWords), known));
     }
 
 private:
@@ -117,18 +125,48 @@ DeviceModel device_of(const Json& json) {
     return device;
 }
 
+/// [[at_ms, work_ms], ...]
+std::vector<RecordedJob> jobs_of(const Json& json, const std::string& where) {
+    constexpr std::size_t kMostJobs = 1'000'000;
+    if (!json.is_array() || json.size() > kMostJobs)
+        throw Wrong(fmt::format("{} is no list of at most {} jobs", where, kMostJobs));
+    std::vector<RecordedJob> jobs;
+    for (const Json& job : json) {
+        const bool is_pair = job.is_array() && job.size() == 2 && job[0].is_number() &&
+                             job[1].is_number() && job[0] >= 0 && job[0] <= kLongestMs &&
+                             job[1] > 0 && job[1] <= kLongestMs;
+        if (!is_pair)
+            throw Wrong(fmt::format("{}[{}] is {}; it takes [at_ms, work_ms], each up to {:g}",
+                                    where, jobs.size(), words_of(job), kLongestMs));
+        jobs.push_back({.at_ns = std::llround(job[0].get<double>() * kNsPerMs),
+                        .work_ns = std::llround(job[1].get<double>() * kNsPerMs)});
+        if (jobs.back().work_ns == 0) throw Wrong(fmt::format("{}: a job of nothing", where));
+        if (jobs.size() > 1 && jobs.back().at_ns < jobs[jobs.size() - 2].at_ns)
+            throw Wrong(
+                fmt::format("{}[{}] comes before the one before it", where, jobs.size() - 1));
+    }
+    return jobs;
+}
+
 Workload work_of(const Json& json, const std::string& where) {
     const Section section(json, where);
-    section.allow({"arrivals", "work_ms", "period_ms", "phase_ms", "deadline_ms"});
+    section.allow({"arrivals", "work_ms", "period_ms", "phase_ms", "deadline_ms", "jobs"});
     Workload work;
     work.arrivals = section.word<Arrivals>("arrivals", Arrivals::Backlogged,
                                            {{"backlogged", Arrivals::Backlogged},
                                             {"bursty", Arrivals::Bursty},
-                                            {"periodic", Arrivals::Periodic}});
+                                            {"periodic", Arrivals::Periodic},
+                                            {"recorded", Arrivals::Recorded}});
     work.work_ns = section.ns("work_ms", 0, kNsPerMs, kLongestMs);
     work.period_ns = section.ns("period_ms", 0, kNsPerMs, kLongestMs);
     work.phase_ns = section.ns("phase_ms", 0, kNsPerMs, kLongestMs);
     work.deadline_ns = section.ns("deadline_ms", 0, kNsPerMs, kLongestMs);
+    if (section.has("jobs") != (work.arrivals == Arrivals::Recorded))
+        throw Wrong(where + ": jobs go with arrivals 'recorded', and only with these");
+    if (work.arrivals == Arrivals::Recorded) {
+        work.jobs = jobs_of(section.at("jobs"), where + ".jobs");
+        return work;
+    }
     if (work.arrivals != Arrivals::Backlogged && (work.work_ns == 0 || work.period_ns == 0))
         throw Wrong(fmt::format("{} comes in jobs and needs work_ms and period_ms above 0", where));
     constexpr std::int64_t kShortestPeriodNs = 10'000;
@@ -217,8 +255,8 @@ std::vector<std::string> policies_of(const Json& json) {
     for (const Json& name : list_at(json, "policies")) {
         const auto& known = policy_names();
         if (!name.is_string() || std::find(known.begin(), known.end(), name) == known.end())
-            throw Wrong(
-                fmt::format("policies has {}; there are {}", name.dump(), fmt::join(known, ", ")));
+            throw Wrong(fmt::format("policies has {}; there are {}", words_of(name),
+                                    fmt::join(known, ", ")));
         names.push_back(name);
     }
     return names;

@@ -105,7 +105,7 @@ void Simulator::arrive(const Arrival& arrival) {
         return;
     }
     const bool is_endless = work.arrivals == Arrivals::Backlogged;
-    vf.jobs.push_back({arrival.at_ns, is_endless ? kNever / 2 : work.work_ns});
+    vf.jobs.push_back({arrival.at_ns, is_endless ? kNever / 2 : arrival.work_ns});
     if (witness_) witness_->arrived(arrival.vf, vf.jobs.back().left_ns);
     if (vf.has_work) return;
     vf.has_work = true;
@@ -243,13 +243,8 @@ std::int64_t Simulator::end_of_work(std::uint32_t vf) const {
 
 void Simulator::complete_job(std::uint32_t number) {
     Vf& vf = vfs_[number];
-    VfFigures& figures = figures_.vfs[number];
-    const std::int64_t response_ns = now_ns_ - vf.jobs.front().arrived_ns;
-    const std::int64_t deadline_ns = setup_.vfs[number - 1].work.deadline_ns;
+    figures_.vfs[number].complete(vf.jobs.front(), setup_.vfs[number - 1].work, now_ns_);
     vf.jobs.pop_front();
-    ++figures.jobs;
-    figures.response_ns.push_back(response_ns);
-    if (deadline_ns > 0 && response_ns > deadline_ns) ++figures.missed;
     if (vf.jobs.empty()) run_out_of_work(number);
 }
 
@@ -278,6 +273,13 @@ void Simulator::note_weights() {
 
 bool Simulator::is_backlogged(std::uint32_t vf) const {
     return setup_.vfs[vf - 1].work.arrivals == Arrivals::Backlogged;
+}
+
+void VfFigures::complete(const Job& job, const Workload& work, std::int64_t at_ns) {
+    const std::int64_t ns = at_ns - job.arrived_ns;
+    ++jobs;
+    response_ns.push_back(ns);
+    if (work.deadline_ns > 0 && ns > work.deadline_ns) ++missed;
 }
 
 std::int64_t quantile(std::vector<std::int64_t> values, double part) {

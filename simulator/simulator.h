@@ -56,6 +56,11 @@ struct Simulation {
     std::uint64_t seed = 1;
 };
 
+struct Job {
+    std::int64_t arrived_ns = 0;
+    std::int64_t left_ns = 0;  ///< of its work
+};
+
 struct VfFigures {
     std::int64_t service_ns = 0;
     std::int64_t reserved_ns = 0;
@@ -66,6 +71,9 @@ struct VfFigures {
     std::int64_t longest_wait_ns = 0;  ///< off the engine with work, not held back
     std::int64_t worst_overrun_ns = 0;
     std::vector<std::int64_t> response_ns;  ///< of jobs
+
+    /// `job`, one of `work`, is done.
+    void complete(const Job& job, const Workload& work, std::int64_t at_ns);
 };
 
 struct Figures {
@@ -85,6 +93,8 @@ public:
     virtual ~Witness() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
+    /// At the end: what vgpud's recorder kept (recording.h); only of what is shipped.
+    virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void wants_weight(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/, std::int64_t /*at_ns*/) {}
     /// The engine is between two runs.
@@ -107,11 +117,6 @@ public:
     Figures run();
 
 private:
-    struct Job {
-        std::int64_t arrived_ns = 0;
-        std::int64_t left_ns = 0;
-    };
-
     struct Vf {
         std::deque<Job> jobs;
         std::int64_t waits_since_ns = 0;

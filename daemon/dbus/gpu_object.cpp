@@ -2,6 +2,7 @@
 #include "daemon/dbus/gpu_object.h"
 
 #include <sys/mman.h>
+#include <array>
 #include <cerrno>
 
 namespace vgpu::daemon::dbus {
@@ -18,6 +19,14 @@ Result<sdbus::UnixFd> dump_of(GpuModel& gpu) {
     if (::lseek(memory.get(), 0, SEEK_SET) < 0)
         return fail_errno(ErrorId::System, errno, "cannot rewind the dump");
     return memory;
+}
+
+Result<std::map<std::string, sdbus::Variant>> trace_of(const GpuModel& gpu,
+                                                       std::optional<std::uint64_t> after) {
+    TRY(trace::Piece piece, gpu.trace(after));
+    return std::map<std::string, sdbus::Variant>{{"next", sdbus::Variant{piece.next}},
+                                                 {"late", sdbus::Variant{piece.is_late}},
+                                                 {"items", sdbus::Variant{piece.bytes}}};
 }
 
 }  // namespace
@@ -64,6 +73,20 @@ void GpuObject::Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options)
             if (const auto known = OptionReader(values).only({}); !known)
                 return done(tl::make_unexpected(known.error()));
             gpu().ask<sdbus::UnixFd>(dump_of, done);
+        });
+}
+
+void GpuObject::ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) {
+    answered<SentOptions>(
+        context_, current_sender(getObject()), std::move(result),
+        [this, values = options_of(options)](const Done<SentOptions>& done) {
+            const OptionReader reader(values);
+            if (const auto known = reader.only(std::array<std::string_view, 1>{"after"}); !known)
+                return done(tl::make_unexpected(known.error()));
+            const auto after = reader.number("after", {});
+            if (!after) return done(tl::make_unexpected(after.error()));
+            gpu().ask<SentOptions>([from = *after](GpuModel& gpu) { return trace_of(gpu, from); },
+                                   done);
         });
 }
 

@@ -25,6 +25,7 @@ private:
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
+    void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
     std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
 

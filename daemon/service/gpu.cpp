@@ -7,7 +7,22 @@
 namespace vgpu::daemon {
 
 GpuModel::GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports)
-    : id_(config.id), config_(config), paths_(std::move(paths)), ports_(std::move(ports)) {}
+    : id_(config.id),
+      config_(config),
+      paths_(std::move(paths)),
+      ports_(std::move(ports)),
+      schedule_(trace_source()) {}
+
+trace::Recorder::Source GpuModel::trace_source() const {
+    return {.gpu = id_,
+            .names =
+                [this] {
+                    std::map<std::uint32_t, std::string> names;
+                    for (const auto& [vf, record] : shown_) names[vf] = record.name;
+                    return names;
+                },
+            .unix_time = [this] { return ports_.clock.unix_time().count(); }};
+}
 
 void GpuModel::step() {
     const Nanoseconds now = ports_.clock.now();
@@ -31,7 +46,7 @@ void GpuModel::step() {
 Nanoseconds GpuModel::wake_at() const {
     const Nanoseconds now = ports_.clock.now();
     Nanoseconds at = ports_.pf->is_connected() ? refreshed_at_ + kRefresh : retry_at_;
-    if (may_plan()) at = std::min(at, schedule_.next_check(now));
+    if (may_plan()) at = std::min(at, schedule_->next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
     for (const auto& [vf, since] : to_scrub_)
         at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
@@ -55,13 +70,13 @@ VfView GpuModel::view(std::uint32_t vf) {
         view.socket = paths_.vf_socket_dir + "/vf" + std::to_string(vf) + ".sock";
     const auto counted = counted_service_ns_.find(vf);
     view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
-    view.share_window = schedule_.account().share_window(vf);
-    view.share_total = schedule_.account().share_total(vf);
-    view.share_ideal = schedule_.ideal_share(vf);
-    view.is_capped = schedule_.is_capped(vf);
-    view.lag_ns = schedule_.fluid().lag_ns(vf);
-    view.lag_quanta = schedule_.lag_quanta(vf);
-    view.worst_lag_quanta = schedule_.worst_lag_quanta(vf);
+    view.share_window = schedule_->account().share_window(vf);
+    view.share_total = schedule_->account().share_total(vf);
+    view.share_ideal = schedule_->ideal_share(vf);
+    view.is_capped = schedule_->is_capped(vf);
+    view.lag_ns = schedule_->fluid().lag_ns(vf);
+    view.lag_quanta = schedule_->lag_quanta(vf);
+    view.worst_lag_quanta = schedule_->worst_lag_quanta(vf);
     view.wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count());
     const auto wait = [&](double part) {
         return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
@@ -84,7 +99,7 @@ std::string GpuModel::state_text() const {
 
 GpuView GpuModel::view() {
     const GpuRecord record = ports_.store.gpu(id_);
-    const scheduler::Plan& plan = schedule_.plan();
+    const scheduler::Plan& plan = schedule_->plan();
     return {.id = id_,
             .state = state_,
             .message = state_text(),
@@ -108,6 +123,7 @@ std::vector<Notice> GpuModel::take_notices() {
 
 void GpuModel::say(std::uint32_t vf, std::string_view kind, std::string text) {
     constexpr std::size_t kMaxNotices = 1024;
+    schedule_.note(vf, kind, text, ports_.clock.now());
     if (notices_.size() < kMaxNotices)
         notices_.push_back({.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)});
 }

@@ -18,6 +18,7 @@
 #include "daemon/service/gpu_inventory.h"
 #include "daemon/service/gpu_schedule.h"
 #include "daemon/service/state_store.h"
+#include "daemon/service/trace/recorder.h"
 #include "daemon/service/views.h"
 #include "daemon/service/wait_account.h"
 
@@ -122,6 +123,10 @@ public:
     /// its record has no `next`, when it is over; its shape tells how.
     Result<> reshape(std::uint32_t vf, const VfShape& shape, Force force);
     Result<> dump(int fd);
+    /// What was decided lately and why, from the place `after` on (trace/recorder.h).
+    [[nodiscard]] Result<trace::Piece> trace(std::optional<std::uint64_t> after) const {
+        return schedule_.read(after);
+    }
 
     /// Asks the PF core again if what is known is older than kFreshEnough.
     void freshen();
@@ -231,6 +236,7 @@ private:
         if (!result && !ports_.pf->is_connected()) lose(result.error(), ports_.clock.now());
     }
     void say(std::uint32_t vf, std::string_view kind, std::string text);
+    [[nodiscard]] trace::Recorder::Source trace_source() const;
 
     std::string id_;
     GpuConfig config_;
@@ -256,7 +262,7 @@ private:
     Nanoseconds scrub_retry_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again
     std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet looked at
-    GpuSchedule schedule_;
+    trace::Recorder schedule_;
     WaitAccount waits_;
     std::map<std::uint32_t, std::string> troubles_;  ///< VF: why it is not as it is defined
     Nanoseconds restore_at_{0};

@@ -127,7 +127,7 @@ void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
 
 /// Waiting for tokens is no waiting for the engine.
 void GpuModel::note_capped(std::uint32_t vf, Nanoseconds at) {
-    schedule_.on_capped(vf);
+    schedule_.on_capped(vf, at);
     waits_.on_parked_idle(vf, at);
 }
 
@@ -304,7 +304,7 @@ std::map<std::uint32_t, std::uint64_t> GpuModel::table_service() const {
 }
 
 void GpuModel::install_table(Nanoseconds now) {
-    if (!may_plan() || !schedule_.wants_table(now)) return;
+    if (!may_plan() || !schedule_->wants_table(now)) return;
     auto in_force = ports_.pf->get_run_table();
     watch_loss(in_force);
     if (!in_force) return;

@@ -101,9 +101,42 @@ Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t ma
     return {};
 }
 
+GpuSchedule::GpuSchedule(const Image& image)
+    : members_(image.members),
+      max_gap_ms_(image.max_gap_ms),
+      fluid_(image.fluid),
+      plan_(image.plan),
+      woken_(image.woken),
+      asleep_since_(image.asleep_since),
+      held_(image.held),
+      planned_asleep_(image.planned_asleep),
+      now_(image.now),
+      installed_at_(image.installed_at),
+      interval_(image.interval),
+      lag_bound_quanta_(image.lag_bound_quanta),
+      is_stale_(image.is_stale) {
+    fit_members();
+}
+
+GpuSchedule::Image GpuSchedule::image() const {
+    return {.members = members_,
+            .max_gap_ms = max_gap_ms_,
+            .fluid = fluid_.image(),
+            .plan = plan_,
+            .woken = woken_,
+            .asleep_since = asleep_since_,
+            .held = held_,
+            .planned_asleep = planned_asleep_,
+            .now = now_,
+            .installed_at = installed_at_,
+            .interval = interval_,
+            .lag_bound_quanta = lag_bound_quanta_,
+            .is_stale = is_stale_};
+}
+
 void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                               Nanoseconds now) {
-    if (members == members_ && max_gap_ms == max_gap_ms_) return;
+    if (has_members(members, max_gap_ms)) return;
     for (const Member& member : members_) {
         const auto stays = std::any_of(members.begin(), members.end(),
                                        [&](const Member& other) { return other.vf == member.vf; });
@@ -128,16 +161,21 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
     }
     members_ = members;
     max_gap_ms_ = max_gap_ms;
-    auto admission = admission_of(members, max_gap_ms);
+    fit_members();
+    is_stale_ = true;
+}
+
+/// Can they be kept together, and on what terms?
+void GpuSchedule::fit_members() {
+    auto admission = admission_of(members_, max_gap_ms_);
     misfit_.reset();
     if (admission) {
-        limits_ = limits_of(max_gap_ms, *admission, members);
+        limits_ = limits_of(max_gap_ms_, *admission, members_);
         terms_ = std::move(admission->terms);
     } else {
         terms_.clear();
         misfit_ = admission.error();
     }
-    is_stale_ = true;
 }
 
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,

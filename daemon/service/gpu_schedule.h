@@ -48,6 +48,30 @@ public:
         bool operator==(const Member&) const = default;
     };
 
+    /// What decisions depend on, except for a table that is given out and not yet confirmed. Equal
+    /// ones, told and asked the same, decide alike.
+    struct Image {
+        std::vector<Member> members{};
+        std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
+        scheduler::FluidImage fluid{};
+        scheduler::Plan plan{};                        ///< in force
+        std::map<std::uint32_t, Nanoseconds> woken{};  ///< since the last run was reported
+        std::map<std::uint32_t, Nanoseconds> asleep_since{};
+        std::set<std::uint32_t> held{};  ///< have work and no tokens
+        std::map<std::uint32_t, bool> planned_asleep{};
+        Nanoseconds now{0};
+        Nanoseconds installed_at{0};
+        Nanoseconds interval = kMinInterval;
+        double lag_bound_quanta = kLagSlack;
+        bool is_stale = true;
+
+        bool operator==(const Image&) const = default;
+    };
+
+    GpuSchedule() = default;
+    explicit GpuSchedule(const Image& image);
+    [[nodiscard]] Image image() const;
+
     /// OutOfRange or NoSchedule, with a number that fits, if the contracts of `members` make no
     /// sense or cannot be kept together; gaps are `max_gap_ms` where a member asks for none.
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms);
@@ -86,6 +110,10 @@ public:
     /// The PF core has `table` in force; kept if it is fair for the members as they are.
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
+    [[nodiscard]] bool has_members(const std::vector<Member>& members,
+                                   std::uint32_t max_gap_ms) const {
+        return members == members_ && max_gap_ms == max_gap_ms_;
+    }
     [[nodiscard]] const scheduler::Plan& plan() const { return plan_; }
     [[nodiscard]] const scheduler::Fluid& fluid() const { return fluid_; }
     [[nodiscard]] const ServiceAccount& account() const { return account_; }
@@ -99,6 +127,7 @@ public:
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
 
 private:
+    void fit_members();
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;

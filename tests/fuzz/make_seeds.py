@@ -178,3 +178,7 @@ journal("version-1", CHECKPOINT,
 journal("payloads", PAYLOADS, change(1) + b"\n" + change(2))
 journal("payload-wrong-type", PAYLOADS, change(1).replace(b'"weight":1', b'"weight":"x"'))
 journal("damage", DAMAGE, bytes([0, 90, 1, 1, 0, 2]))
+
+# --- scenario: the examples of vgpuctl simulate
+for example in sorted((EXAMPLES / "valid").glob("vgpu-scenario-*.json")):
+    write("scenario", example.name.removeprefix("vgpu-scenario-").removesuffix(".json"), example.read_bytes())

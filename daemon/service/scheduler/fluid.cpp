@@ -33,7 +33,7 @@ void Fluid::leave(std::uint32_t vf) {
 void Fluid::set_weight(std::uint32_t vf, std::uint32_t weight) {
     const auto at = clients_.find(vf);
     if (at == clients_.end() || at->second.weight == weight) return;
-    Client& client = at->second;
+    FluidClient& client = at->second;
     if (!client.is_awake) {
         client.debt_ns = debt_of(client);
         client.slept_at = bands_[client.band].now;
@@ -55,7 +55,7 @@ void Fluid::wake(std::uint32_t vf) {
 void Fluid::sleep(std::uint32_t vf) {
     const auto at = clients_.find(vf);
     if (at == clients_.end() || !at->second.is_awake) return;
-    Client& client = at->second;
+    FluidClient& client = at->second;
     client.debt_ns = std::max<std::int64_t>(0, -lag_of(client));
     exit(client);
     client.slept_at = bands_[client.band].now;
@@ -65,7 +65,7 @@ void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
     wake(vf);
-    Band& band = bands_[at->second.band];
+    FluidBand& band = bands_[at->second.band];
     at->second.received += virtual_of(ns, at->second.weight);
     band.now += virtual_of(ns, band.awake_weight);
 }
@@ -95,17 +95,17 @@ std::int64_t Fluid::lag_ns(std::uint32_t vf) const {
 
 double Fluid::ideal_share(std::uint32_t vf) const {
     if (!is_awake(vf)) return 0.0;
-    const Client& client = clients_.at(vf);
+    const FluidClient& client = clients_.at(vf);
     return static_cast<double>(client.weight) /
            static_cast<double>(bands_[client.band].awake_weight);
 }
 
-std::int64_t Fluid::lag_of(const Client& client) const {
+std::int64_t Fluid::lag_of(const FluidClient& client) const {
     const __int128 scaled = (bands_[client.band].now - client.received) * client.weight;
     return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
 }
 
-std::int64_t Fluid::debt_of(const Client& client) const {
+std::int64_t Fluid::debt_of(const FluidClient& client) const {
     const __int128 paid = (bands_[client.band].now - client.slept_at) * client.weight;
     const auto paid_ns =
         static_cast<std::int64_t>(paid / (static_cast<__int128>(1) << kFractionBits));
@@ -113,8 +113,8 @@ std::int64_t Fluid::debt_of(const Client& client) const {
 }
 
 /// What the newcomer is owed or owes is spread over the others, so that the lags sum to zero again.
-void Fluid::enter(Client& client, std::int64_t lag) {
-    Band& band = bands_[client.band];
+void Fluid::enter(FluidClient& client, std::int64_t lag) {
+    FluidBand& band = bands_[client.band];
     if (band.awake_weight == 0) lag = 0;
     if (lag != 0) band.now -= virtual_of(lag, band.awake_weight);
     client.is_awake = true;
@@ -122,8 +122,8 @@ void Fluid::enter(Client& client, std::int64_t lag) {
     client.received = band.now - virtual_of(lag, client.weight);
 }
 
-void Fluid::exit(Client& client) {
-    Band& band = bands_[client.band];
+void Fluid::exit(FluidClient& client) {
+    FluidBand& band = bands_[client.band];
     const std::int64_t lag = lag_of(client);
     client.is_awake = false;
     band.awake_weight -= client.weight;

@@ -18,9 +18,42 @@
 
 namespace vgpu::daemon::scheduler {
 
+inline constexpr std::size_t kFluidBands = 3;
+
+struct FluidBand {
+    __int128 now = 0;
+    std::int64_t awake_weight = 0;
+
+    bool operator==(const FluidBand&) const = default;
+};
+
+struct FluidClient {
+    std::int64_t weight = 0;
+    std::size_t band = 0;
+    bool is_awake = true;
+    __int128 received = 0;     ///< virtual time up to which it has been served
+    std::int64_t debt_ns = 0;  ///< asleep: what it still owes, >= 0
+    __int128 slept_at = 0;     ///< asleep: virtual time at which debt_ns was right
+
+    bool operator==(const FluidClient&) const = default;
+};
+
+/// All there is to know of it; equal ones go on alike.
+struct FluidImage {
+    std::map<std::uint32_t, FluidClient> clients{};  ///< by VF
+    std::array<FluidBand, kFluidBands> bands{};
+
+    bool operator==(const FluidImage&) const = default;
+};
+
 class Fluid {
 public:
-    static constexpr std::size_t kBands = 3;
+    static constexpr std::size_t kBands = kFluidBands;
+
+    Fluid() = default;
+    /// `image` is that of a Fluid: the weights of its bands are those of its clients.
+    explicit Fluid(const FluidImage& image) : clients_(image.clients), bands_(image.bands) {}
+    [[nodiscard]] FluidImage image() const { return {.clients = clients_, .bands = bands_}; }
 
     /// Enters the competition, awake, with no lag. Does nothing if it is there.
     void join(std::uint32_t vf, std::uint32_t weight, std::size_t band = 0);
@@ -46,29 +79,13 @@ public:
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
 
 private:
-    using Virtual = __int128;
+    [[nodiscard]] std::int64_t lag_of(const FluidClient& client) const;
+    [[nodiscard]] std::int64_t debt_of(const FluidClient& client) const;
+    void enter(FluidClient& client, std::int64_t lag);
+    void exit(FluidClient& client);
 
-    struct Band {
-        Virtual now = 0;
-        std::int64_t awake_weight = 0;
-    };
-
-    struct Client {
-        std::int64_t weight = 0;
-        std::size_t band = 0;
-        bool is_awake = true;
-        Virtual received = 0;      ///< virtual time up to which it has been served
-        std::int64_t debt_ns = 0;  ///< asleep: what it still owes, >= 0
-        Virtual slept_at = 0;      ///< asleep: virtual time at which debt_ns was right
-    };
-
-    [[nodiscard]] std::int64_t lag_of(const Client& client) const;
-    [[nodiscard]] std::int64_t debt_of(const Client& client) const;
-    void enter(Client& client, std::int64_t lag);
-    void exit(Client& client);
-
-    std::map<std::uint32_t, Client> clients_;
-    std::array<Band, kBands> bands_{};
+    std::map<std::uint32_t, FluidClient> clients_;
+    std::array<FluidBand, kBands> bands_{};
 };
 
 }  // namespace vgpu::daemon::scheduler

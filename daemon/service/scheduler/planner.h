@@ -70,6 +70,8 @@ struct Plan {
     std::int64_t worst_lag_ns = 0;   ///< largest |lag| while the table runs from the given lags
     bool is_exact = true;            ///< one cycle gives each VF exactly its weight's part
     bool corrects = false;           ///< pays lags back; to be replaced after one cycle
+
+    bool operator==(const Plan&) const = default;
 };
 
 /// The table for `claims` (at most 16, distinct VFs, weights and quanta in range). NoSchedule, with

@@ -91,6 +91,9 @@ public:
     RunTable run_table(const std::string& gpu_path) override {
         return service_.run_table(gpu_path);
     }
+    TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
+        return service_.read_trace(gpu_path, after);
+    }
     std::string dump(const std::string& gpu_path) override { return service_.dump(gpu_path); }
 
 private:

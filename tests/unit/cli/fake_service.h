@@ -248,6 +248,11 @@ public:
         return {.slices = {{.vf = 1, .quantum_us = 6000}, {.vf = 2, .quantum_us = 3000}},
                 .generation = 42};
     }
+    TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
+        note("trace " + gpu_path + " " + std::to_string(after), {});
+        const std::string rest = trace_kept.substr(std::min<std::size_t>(after, trace_kept.size()));
+        return {.items = rest, .next = trace_kept.size(), .is_late = is_trace_late};
+    }
     std::string dump(const std::string& gpu_path) override {
         note("dump " + gpu_path, {});
         return "the dump of " + gpu_path + "\n";
@@ -272,6 +277,8 @@ public:
         vf_properties(3, "a-name-that-is-as-long-as-names-may-be-sixty-three-characters-x", 0.625)};
     bool is_read_only = false;
     bool is_agent_well = true;
+    std::string trace_kept;
+    bool is_trace_late = false;
     std::string plan_text;  ///< what plan() answers
     Properties job_end{{"State", std::string("done")},
                        {"Progress", 1.0},

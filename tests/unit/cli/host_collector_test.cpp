@@ -72,6 +72,12 @@ TEST_F(Collector, FindsWhatIsThere) {
     EXPECT_EQ(facts.vf_sockets.size(), 3u);
 }
 
+TEST_F(Collector, AVgpudThatHangsIsNotWaitedForAsLongAsByOtherVerbs) {
+    static_cast<void>(collect());
+    EXPECT_GT(service.call_limit, std::chrono::seconds(0));
+    EXPECT_LE(service.call_limit, std::chrono::seconds(10));
+}
+
 TEST_F(Collector, OnAnEmptyMachineSaysNothingRatherThanGuess) {
     has_bus = false;
     const HostFacts facts = collect();

@@ -88,6 +88,12 @@ TEST_F(Report, WithoutVgpudHasTheRest) {
     EXPECT_EQ(report.missing().front().piece, "what vgpud says");
 }
 
+TEST_F(Report, AVgpudThatHangsCostsSecondsAndNotMinutes) {
+    const BugReport report(sources);
+    EXPECT_GT(service.call_limit, std::chrono::seconds(0));
+    EXPECT_LE(service.call_limit, std::chrono::seconds(10));
+}
+
 TEST_F(Report, PiecesThatCannotBeHadNameTheirReason) {
     sources.configuration = tree.file("not-there.json");
     sources.kernel_log = tree.file("no-kmsg");

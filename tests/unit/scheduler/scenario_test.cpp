@@ -129,5 +129,36 @@ TEST(Comparison, WhatIsShippedIsRefusedMoreVfsThanATableHolds) {
     EXPECT_THAT(table_of(*scenario, rows), HasSubstr("refused: 20 VFs"));
 }
 
+std::string with_work(const std::string& work) {
+    return R"({"duration_ms": 100, "vfs": [{"work": )" + work + "}]}";
+}
+
+TEST(Scenario, RecordedJobsAreServedWhenTheyCame) {
+    const auto scenario = parse_scenario(
+        with_work(R"({"arrivals": "recorded", "jobs": [[10, 2], [10, 1.5], [60, 3]]})"));
+    ASSERT_TRUE(scenario) << scenario.error();
+    const auto outcome = simulate(*scenario);
+    ASSERT_TRUE(outcome) << outcome.error();
+    EXPECT_EQ(outcome->figures.vfs[1].jobs, 3u);
+    EXPECT_EQ(outcome->figures.vfs[1].service_ns, 6'500'000);
+    const auto rows = compare(*scenario);
+    EXPECT_TRUE(
+        std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.jobs == 3; }));
+}
+
+TEST(Scenario, RecordedJobsThatCannotBeSayWhichAndWhy) {
+    EXPECT_THAT(error_of(with_work(R"({"jobs": [[1, 1]]})")), HasSubstr("jobs go with arrivals"));
+    EXPECT_THAT(error_of(with_work(R"({"arrivals": "recorded"})")),
+                HasSubstr("jobs go with arrivals"));
+    const auto of_jobs = [](const std::string& jobs) {
+        return error_of(with_work(R"({"arrivals": "recorded", "jobs": )" + jobs + "}"));
+    };
+    EXPECT_THAT(of_jobs("[[1, 1], [0, 1]]"), HasSubstr("jobs[1] comes before"));
+    EXPECT_THAT(of_jobs("[[1]]"), HasSubstr("jobs[0] is [1]; it takes [at_ms, work_ms]"));
+    EXPECT_THAT(of_jobs("[[1, 0]]"), HasSubstr("jobs[0]"));
+    EXPECT_THAT(of_jobs("7"), HasSubstr("is no list"));
+    EXPECT_LT(of_jobs("[[\"" + std::string(100'000, 'x') + "\"]]").size(), 500u);
+}
+
 }  // namespace
 }  // namespace vgpu::simulator

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpuctl trace ACTION FILE: what a GPU's scheduler was told and what it decided.
+//   record   writes what vgpud keeps of the last while, and goes on if it is asked to
+//   show     figures of a recording
+//   replay   has this build's scheduler decide again and compares
+//   export   for Perfetto (chrome), as a picture (svg), or for vgpuctl simulate (scenario)
+// Only record asks vgpud.
+#include "cli/interruption.h"
+#include "cli/verbs.h"
+#include "cli/wanted_document.h"
+#include "simulator/recording_export.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <ostream>
+
+namespace vgpu::cli {
+
+namespace {
+
+using simulator::RecordedFigures;
+using simulator::RecordedVf;
+using simulator::Recording;
+using simulator::Replay;
+
+constexpr const char* kBadRecording = "org.vgpu1.Error.BadConfiguration";
+constexpr std::chrono::milliseconds kReadInterval{500};
+
+/// A file, or `out` for "-".
+class Sink {
+public:
+    Sink(const std::string& path, std::ostream& out) : path_(path), out_(out) {
+        if (path_ == "-") return;
+        file_.open(path_, std::ios::binary | std::ios::trunc);
+        check();
+    }
+    void write(const std::string& bytes) {
+        std::ostream& to = path_ == "-" ? out_ : file_;
+        to << bytes << std::flush;
+        if (path_ != "-") check();
+    }
+
+private:
+    void check() const {
+        if (!file_)
+            throw ServiceError("org.vgpu1.Error.System",
+                               fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
+    }
+
+    std::string path_;
+    std::ostream& out_;
+    std::ofstream file_;
+};
+
+double recorded_ms(std::int64_t ns) {
+    return static_cast<double>(ns) / 1e6;
+}
+
+double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
+    return figures.service_ns == 0
+               ? 0
+               : static_cast<double>(vf.service_ns) / static_cast<double>(figures.service_ns);
+}
+
+std::string recording_text(const Recording& recording, const RecordedFigures& figures,
+                           const Replay& replayed) {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [number, vf] : figures.vfs)
+        rows.push_back(
+            {name_in(recording, number), std::to_string(vf.weight),
+             percent_text(share_in(figures, vf)), fmt::format("{:.1f}", recorded_ms(vf.service_ns)),
+             std::to_string(vf.runs), fmt::format("{:.2f}", recorded_ms(vf.longest_run_ns)),
+             std::to_string(vf.wakes), fmt::format("{:.2f}", recorded_ms(vf.worst_lag_ns))});
+    const std::vector<Column> columns{{"VF", Align::Left, true}, {"WEIGHT", Align::Right},
+                                      {"SHARE", Align::Right},   {"SERVICE ms", Align::Right},
+                                      {"RUNS", Align::Right},    {"LONGEST ms", Align::Right},
+                                      {"WAKES", Align::Right},   {"LAG ms", Align::Right}};
+    return fmt::format("{}: {:.1f} s from {:%Y-%m-%dT%H:%M:%SZ} on, by vgpud {}\n", recording.gpu,
+                       simulator::ms_of(figures.period.end - figures.period.begin) / 1000,
+                       fmt::gmtime(static_cast<std::time_t>(recording.chunks.front().unix_time)),
+                       recording.vgpud) +
+           table_text(columns, rows) +
+           fmt::format("{} events, {} run tables, {} notes; {} gaps{}\n", replayed.events,
+                       replayed.tables, figures.notes, replayed.gaps,
+                       recording.is_cut ? "; the end is cut off" : "");
+}
+
+nlohmann::ordered_json recording_json(const Recording& recording, const RecordedFigures& figures,
+                                      const Replay& replayed) {
+    nlohmann::ordered_json vfs = nlohmann::ordered_json::array();
+    for (const auto& [number, vf] : figures.vfs)
+        vfs.push_back({{"vf", number},
+                       {"name", name_in(recording, number)},
+                       {"weight", vf.weight},
+                       {"share", share_in(figures, vf)},
+                       {"service_ns", vf.service_ns},
+                       {"reserved_ns", vf.reserved_ns},
+                       {"runs", vf.runs},
+                       {"longest_run_ns", vf.longest_run_ns},
+                       {"wakes", vf.wakes},
+                       {"worst_lag_ns", vf.worst_lag_ns}});
+    return {{"gpu", recording.gpu},
+            {"vgpud", recording.vgpud},
+            {"unix_time", recording.chunks.front().unix_time},
+            {"elapsed_ns", (figures.period.end - figures.period.begin).count()},
+            {"events", replayed.events},
+            {"tables", replayed.tables},
+            {"notes", figures.notes},
+            {"gaps", replayed.gaps},
+            {"is_cut", recording.is_cut},
+            {"vfs", std::move(vfs)}};
+}
+
+class TraceVerb final : public Verb {
+public:
+    [[nodiscard]] std::string name() const override { return "trace"; }
+    [[nodiscard]] std::string summary() const override {
+        return "record, replay and export what was scheduled";
+    }
+    void describe(CLI::App& command) override {
+        command.add_option("ACTION", action_, "record, show, replay or export")
+            ->required()
+            ->check(CLI::IsMember({"record", "show", "replay", "export"}));
+        command.add_option("FILE", file_, "the recording; -: standard output or input")->required();
+        command.add_option("--gpu", gpu_, "record: of which GPU (default: the only one)");
+        command.add_option("--seconds", seconds_, "record: go on for so long")
+            ->check(CLI::Range(0u, 86'400u));
+        command.add_flag("--follow", is_following_, "record: go on until interrupted");
+        command.add_option("--format", format_, "export: chrome, svg or scenario")
+            ->check(CLI::IsMember({"chrome", "svg", "scenario"}))
+            ->capture_default_str();
+        command.add_option("-o,--output", output_, "export: file to write")->capture_default_str();
+    }
+
+    ExitCode start(const Setting& setting) override {
+        if (action_ == "record") return Verb::start(setting);
+        auto recording = simulator::read_recording(content_of(file_));
+        if (!recording) throw ServiceError(kBadRecording, file_ + ": " + recording.error());
+        if (recording->is_cut && action_ != "show")
+            setting.err << "vgpuctl: " << file_ << ": the end is cut off\n";
+        if (action_ == "show") return show(setting, *recording);
+        if (action_ == "replay") return replay(setting, *recording);
+        return export_to(setting, *recording);
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = gpu_path(invocation.service);
+        Sink sink(file_, invocation.out);
+        const Interruption interruption;
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds_);
+        std::uint64_t after = 0, bytes = 0;
+        for (bool is_first = true;; is_first = false) {
+            const TracePiece piece = invocation.service.read_trace(path, after);
+            if (piece.is_late && !is_first)
+                invocation.err << "vgpuctl: a part was dropped before it could be read\n";
+            sink.write(piece.items);
+            after = piece.next;
+            bytes += piece.items.size();
+            const bool goes_on = is_following_ || std::chrono::steady_clock::now() < until;
+            if (!goes_on || interruption.wait(kReadInterval)) break;
+        }
+        if (bytes == 0) invocation.err << "vgpuctl: vgpud has recorded nothing of this GPU yet\n";
+        if (file_ == "-") return ExitCode::Ok;
+        if (invocation.output == Output::Json)
+            invocation.out << document_text("vgpuctl-trace-record-1",
+                                            {{"file", file_}, {"bytes", bytes}});
+        else
+            invocation.out << fmt::format("{}: {} bytes\n", file_, bytes);
+        return ExitCode::Ok;
+    }
+
+private:
+    std::string gpu_path(Service& service) const {
+        if (!gpu_.empty()) {
+            std::string path = service.resolve(gpu_);
+            if (is_vf_path(path))
+                throw ServiceError(kBadRecording,
+                                   fmt::format("'{}' is a VF; trace records a whole GPU", gpu_));
+            return path;
+        }
+        const std::vector<Properties> gpus = service.list_gpus();
+        if (gpus.size() != 1)
+            throw ServiceError(kBadRecording,
+                               fmt::format("there are {} GPUs; say which with --gpu", gpus.size()));
+        return text_of(gpus.front(), "Path");
+    }
+
+    static ExitCode show(const Setting& setting, const Recording& recording) {
+        const RecordedFigures figures = figures_of(recording);
+        const Replay replayed = simulator::replay(recording);
+        if (setting.output == Output::Json)
+            setting.out << document_text("vgpuctl-trace-1",
+                                         recording_json(recording, figures, replayed));
+        else
+            setting.out << recording_text(recording, figures, replayed);
+        return ExitCode::Ok;
+    }
+
+    static ExitCode replay(const Setting& setting, const Recording& recording) {
+        const Replay replayed = simulator::replay(recording);
+        const bool is_same = replayed.different == 0;
+        if (setting.output == Output::Json)
+            setting.out << document_text("vgpuctl-trace-replay-1",
+                                         {{"vgpud", recording.vgpud},
+                                          {"events", replayed.events},
+                                          {"tables", replayed.tables},
+                                          {"gaps", replayed.gaps},
+                                          {"different", replayed.different},
+                                          {"first_difference", replayed.first_difference}});
+        else if (is_same)
+            setting.out << fmt::format("{} events, {} run tables: decided as recorded\n",
+                                       replayed.events, replayed.tables);
+        else
+            setting.out << fmt::format(
+                "{} events, {} run tables: {} decided otherwise, first: {}\n"
+                "recorded by vgpud {}; another release may decide otherwise\n",
+                replayed.events, replayed.tables, replayed.different, replayed.first_difference,
+                recording.vgpud);
+        return is_same ? ExitCode::Ok : ExitCode::Failed;
+    }
+
+    [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
+        Sink sink(output_, setting.out);
+        if (format_ == "chrome") sink.write(chrome_trace(recording) + "\n");
+        if (format_ == "svg") sink.write(svg_picture(recording));
+        if (format_ == "scenario") sink.write(scenario_text(recording));
+        return ExitCode::Ok;
+    }
+
+    std::string action_, file_, gpu_;
+    unsigned seconds_ = 0;
+    bool is_following_ = false;
+    std::string format_ = "chrome";
+    std::string output_ = "-";
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_trace_verb() {
+    return std::make_unique<TraceVerb>();
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+//
+// Writer and Reader: the members of a value as a JSON array, one after the other, written and read
+// by the same list of members (a function template `walk`). A Reader takes nothing on trust: what
+// is missing, of another type or out of range is BadTrace. JSON here is CBOR in the file.
+#pragma once
+
+#include "daemon/ports/clock.h"
+
+#include <fmt/format.h>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vgpu::daemon::trace {
+
+using Json = nlohmann::json;
+
+class BadTrace : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// 128 bits are two items: the upper half, signed, and the lower.
+using Wide = __int128;
+inline constexpr std::size_t kLongestText = 4096;
+inline constexpr Wide kWideLimit = Wide{1} << 100;
+/// Of a point in time, in ns either side of zero.
+inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 62;
+
+class Writer {
+public:
+    /// Times are written as what has passed since `last`, which they become.
+    Writer(Json& out, Nanoseconds& last) : out_(out), last_(last) {}
+
+    template <typename T> void number(const T& value, std::int64_t, std::int64_t) {
+        out_.push_back(value);
+    }
+    void real(double value, double, double) { out_.push_back(value); }
+    void flag(bool value) { out_.push_back(value); }
+    void text(const std::string& value) { out_.push_back(value); }
+    void time(Nanoseconds value) {
+        out_.push_back((value - last_).count());
+        last_ = value;
+    }
+    void wide(Wide value) {
+        out_.push_back(static_cast<std::int64_t>(value >> 64));
+        out_.push_back(static_cast<std::uint64_t>(value));
+    }
+    template <typename T, typename Each>
+    void list(const std::vector<T>& items, std::size_t, Each each) {
+        out_.push_back(items.size());
+        for (T item : items) each(*this, item);
+    }
+
+private:
+    Json& out_;
+    Nanoseconds& last_;
+};
+
+class Reader {
+public:
+    /// `in` is an array; its items from `from` on are read. It outlives the Reader.
+    Reader(const Json& in, Nanoseconds& last, std::size_t from = 0)
+        : in_(in), last_(last), at_(from) {}
+
+    template <typename T> void number(T& value, std::int64_t least, std::int64_t most) {
+        const Json& item = next();
+        if (!item.is_number_integer()) throw BadTrace("a number is missing");
+        const bool is_big = item.is_number_unsigned() && item.get<std::uint64_t>() > INT64_MAX;
+        const auto found = item.get<std::int64_t>();
+        if (is_big || found < least || found > most)
+            throw BadTrace(fmt::format("{} is not in {} to {}", item.dump(), least, most));
+        value = static_cast<T>(found);
+    }
+    void real(double& value, double least, double most) {
+        const Json& item = next();
+        if (!item.is_number()) throw BadTrace("a number is missing");
+        value = item.get<double>();
+        if (!(value >= least && value <= most))
+            throw BadTrace(fmt::format("{} is not in {} to {}", value, least, most));
+    }
+    void flag(bool& value) {
+        const Json& item = next();
+        if (!item.is_boolean()) throw BadTrace("true or false is missing");
+        value = item.get<bool>();
+    }
+    void text(std::string& value) {
+        const Json& item = next();
+        if (!item.is_string() || item.get_ref<const std::string&>().size() > kLongestText)
+            throw BadTrace("a text is missing");
+        value = item.get<std::string>();
+    }
+    void time(Nanoseconds& value) {
+        std::int64_t passed = 0;
+        number(passed, -kTimeLimit, kTimeLimit);
+        const std::int64_t now = last_.count() + passed;
+        if (now < -kTimeLimit || now > kTimeLimit) throw BadTrace("a time is out of all bounds");
+        value = last_ = Nanoseconds{now};
+    }
+    void wide(Wide& value) {
+        std::int64_t upper = 0;
+        number(upper, INT64_MIN, INT64_MAX);
+        const Json& lower = next();
+        if (!lower.is_number_unsigned()) throw BadTrace("half a number is missing");
+        value = Wide{upper} * (Wide{1} << 64) + Wide{lower.get<std::uint64_t>()};
+        if (value < -kWideLimit || value > kWideLimit) throw BadTrace("a number is too large");
+    }
+    template <typename T, typename Each>
+    void list(std::vector<T>& items, std::size_t most, Each each) {
+        std::size_t count = 0;
+        number(count, 0, static_cast<std::int64_t>(most));
+        items.assign(count, T{});
+        for (T& item : items) each(*this, item);
+    }
+    void end() const {
+        if (at_ != in_.size()) throw BadTrace("there is more than there should be");
+    }
+
+private:
+    const Json& next() {
+        if (!in_.is_array() || at_ >= in_.size()) throw BadTrace("something is missing");
+        return in_[at_++];
+    }
+
+    const Json& in_;
+    Nanoseconds& last_;
+    std::size_t at_;
+};
+
+/// A map, entry by entry; `each` walks a key and a value.
+template <typename K, typename V, typename Each>
+void walk_map(Writer& archive, const std::map<K, V>& map, std::size_t most, Each each) {
+    const std::vector<std::pair<K, V>> entries(map.begin(), map.end());
+    archive.list(entries, most, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
+}
+
+template <typename K, typename V, typename Each>
+void walk_map(Reader& archive, std::map<K, V>& map, std::size_t most, Each each) {
+    std::vector<std::pair<K, V>> entries;
+    archive.list(entries, most, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
+    map = {entries.begin(), entries.end()};
+}
+
+}  // namespace vgpu::daemon::trace

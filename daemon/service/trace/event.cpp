@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/trace/event.h"
+
+#include "daemon/service/crc32c.h"
+
+#include <cstring>
+#include <set>
+#include <string>
+
+namespace vgpu::daemon::trace {
+
+namespace {
+
+using scheduler::FluidBand;
+using scheduler::FluidClient;
+using scheduler::FluidImage;
+
+/// Of service in ns; longer than any run.
+constexpr std::int64_t kServiceLimit = std::int64_t{1} << 56;
+/// Of what a VF is owed or owes, in ns.
+constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
+constexpr std::int64_t kGenerationLimit = INT64_MAX;
+constexpr std::int64_t kLongestGapMs = 60'000;
+
+template <typename A> void walk_vf(A& archive, std::uint32_t& vf, std::uint32_t least = 1) {
+    archive.number(vf, least, VGPU_PF_MAX_VFS);
+}
+
+template <typename A, typename T> void walk_service(A& archive, T& ns) {
+    archive.number(ns, 0, kServiceLimit);
+}
+
+template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enum most) {
+    auto number = static_cast<std::uint32_t>(value);
+    archive.number(number, 0, static_cast<std::int64_t>(most));
+    value = static_cast<Enum>(number);
+}
+
+template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
+    walk_vf(archive, member.vf);
+    archive.number(member.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
+    archive.number(member.quantum_us, scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs);
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    archive.real(member.qos.name, least, most);
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    walk_enum(archive, member.qos.mode, scheduler::SlotMode::Strict);
+    walk_enum(archive, member.qos.band, scheduler::Band::Low);
+}
+
+template <typename A>
+void walk_members(A& archive, std::vector<GpuSchedule::Member>& members, std::uint32_t& gap_ms) {
+    archive.list(members, VGPU_PF_MAX_VFS, [](A& a, auto& member) { walk(a, member); });
+    archive.number(gap_ms, 1, kLongestGapMs);
+}
+
+template <typename A> void walk(A& archive, MembersSet& event) {
+    archive.time(event.at);
+    walk_members(archive, event.members, event.max_gap_ms);
+    walk_map(archive, event.names, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& name) {
+        walk_vf(a, vf);
+        a.text(name);
+    });
+}
+
+template <typename A> void walk(A& archive, Ran& event) {
+    archive.time(event.end);
+    walk_vf(archive, event.vf);
+    walk_service(archive, event.ns);
+    walk_service(archive, event.reserved_ns);
+}
+
+template <typename A> void walk(A& archive, Woke& event) {
+    archive.time(event.at);
+    walk_vf(archive, event.vf);
+}
+
+template <typename A> void walk(A& archive, WentIdle& event) {
+    archive.time(event.at);
+    walk_vf(archive, event.vf);
+    archive.flag(event.is_parked);
+}
+
+template <typename A> void walk(A& archive, HeldBack& event) {
+    archive.time(event.at);
+    walk_vf(archive, event.vf);
+}
+
+template <typename A> void walk(A& archive, Missed& event) {
+    walk_vf(archive, event.vf);
+    walk_service(archive, event.ns);
+    walk_service(archive, event.reserved_ns);
+}
+
+template <typename A> void walk(A&, Restarted&) {}
+
+template <typename A> void walk(A& archive, TableMade& event) {
+    archive.time(event.at);
+    archive.number(event.generation, 0, kGenerationLimit);
+    walk_map(archive, event.service_ns, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& ns) {
+        walk_vf(a, vf);
+        walk_service(a, ns);
+    });
+    archive.flag(event.is_made);
+    archive.number(event.digest, 0, UINT32_MAX);
+}
+
+template <typename A> void walk(A& archive, TableInstalled& event) {
+    archive.time(event.at);
+}
+
+template <typename A> void walk(A& archive, TableRefused& event) {
+    archive.time(event.at);
+}
+
+template <typename A> void walk(A& archive, Noted& event) {
+    archive.time(event.at);
+    walk_vf(archive, event.vf, 0);
+    archive.text(event.kind);
+    archive.text(event.text);
+}
+
+template <typename A> void walk(A& archive, FluidClient& client) {
+    archive.number(client.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
+    archive.number(client.band, 0, scheduler::kBands - 1);
+    archive.flag(client.is_awake);
+    archive.wide(client.received);
+    archive.number(client.debt_ns, 0, kLagLimit);
+    archive.wide(client.slept_at);
+}
+
+template <typename A> void walk(A& archive, FluidImage& fluid) {
+    for (FluidBand& band : fluid.bands) archive.wide(band.now);
+    walk_map(archive, fluid.clients, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& client) {
+        walk_vf(a, vf);
+        walk(a, client);
+    });
+}
+
+template <typename A> void walk(A& archive, scheduler::Plan& plan) {
+    archive.list(plan.entries, VGPU_PF_TABLE_ENTRIES, [](A& a, scheduler::Entry& entry) {
+        walk_vf(a, entry.vf);
+        a.number(entry.quantum_us, 1, UINT32_MAX);
+    });
+    archive.number(plan.quantum_us, 0, UINT32_MAX);
+    archive.number(plan.cycle_us, 0, kLagLimit / 1000);
+    archive.number(plan.worst_gap_us, 0, kLagLimit / 1000);
+    archive.number(plan.worst_lag_ns, 0, kLagLimit);
+    archive.flag(plan.is_exact);
+    archive.flag(plan.corrects);
+}
+
+template <typename A> void walk_times(A& archive, std::map<std::uint32_t, Nanoseconds>& times) {
+    walk_map(archive, times, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& at) {
+        walk_vf(a, vf);
+        a.time(at);
+    });
+}
+
+template <typename A> void walk_set(A& archive, std::set<std::uint32_t>& vfs) {
+    std::vector<std::uint32_t> list(vfs.begin(), vfs.end());
+    archive.list(list, VGPU_PF_MAX_VFS, [](A& a, auto& vf) { walk_vf(a, vf); });
+    vfs = {list.begin(), list.end()};
+}
+
+template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
+    constexpr double kMostQuanta = 1e9;
+    walk_members(archive, image.members, image.max_gap_ms);
+    walk(archive, image.fluid);
+    walk(archive, image.plan);
+    walk_times(archive, image.woken);
+    walk_times(archive, image.asleep_since);
+    walk_set(archive, image.held);
+    walk_map(archive, image.planned_asleep, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& is_asleep) {
+        walk_vf(a, vf);
+        a.flag(is_asleep);
+    });
+    archive.time(image.now);
+    archive.time(image.installed_at);
+    std::int64_t interval_ns = image.interval.count();
+    archive.number(interval_ns, 1, Nanoseconds{GpuSchedule::kMaxInterval}.count());
+    image.interval = Nanoseconds{interval_ns};
+    archive.real(image.lag_bound_quanta, 0, kMostQuanta);
+    archive.flag(image.is_stale);
+}
+
+/// Each VF once, and only such as there are.
+void check_members(const std::vector<GpuSchedule::Member>& members) {
+    std::set<std::uint32_t> vfs;
+    for (const GpuSchedule::Member& member : members)
+        if (!vfs.insert(member.vf).second) throw BadTrace(fmt::format("VF {} twice", member.vf));
+}
+
+/// The bands' weights are those of their clients; lags are such as there can be.
+void complete_fluid(FluidImage& image) {
+    for (auto& [vf, client] : image.clients) {
+        FluidBand& band = image.bands.at(client.band);
+        if (client.is_awake) band.awake_weight += client.weight;
+        const Wide since = band.now - (client.is_awake ? client.received : client.slept_at);
+        const Wide ns = since * client.weight / (Wide{1} << 32);
+        const Wide most = client.is_awake ? kLagLimit : kServiceLimit;
+        if (ns < -Wide{kLagLimit} || ns > most)
+            throw BadTrace(fmt::format("VF {}: no such lag", vf));
+    }
+}
+
+void check(Event& event) {
+    if (auto* members = std::get_if<MembersSet>(&event)) check_members(members->members);
+}
+
+template <std::size_t I = 0> Event empty_event(std::size_t kind) {
+    if constexpr (I == std::variant_size_v<Event>) {
+        throw BadTrace(fmt::format("an event of kind {}", kind));
+    } else {
+        if (kind == I) return std::variant_alternative_t<I, Event>{};
+        return empty_event<I + 1>(kind);
+    }
+}
+
+struct Teller {
+    GpuSchedule& schedule;
+
+    bool operator()(const MembersSet& event) const {
+        schedule.set_members(event.members, event.max_gap_ms, event.at);
+        return true;
+    }
+    bool operator()(const Ran& event) const {
+        schedule.on_run(event.vf, event.ns, event.end, event.reserved_ns);
+        return true;
+    }
+    bool operator()(const Woke& event) const {
+        schedule.on_wake(event.vf, event.at);
+        return true;
+    }
+    bool operator()(const WentIdle& event) const {
+        if (event.is_parked)
+            schedule.on_parked_idle(event.vf, event.at);
+        else
+            schedule.on_idle(event.vf, event.at);
+        return true;
+    }
+    bool operator()(const HeldBack& event) const {
+        schedule.on_capped(event.vf);
+        return true;
+    }
+    bool operator()(const Missed& event) const {
+        schedule.on_missed(event.vf, event.ns, event.reserved_ns);
+        return true;
+    }
+    bool operator()(const Restarted&) const {
+        schedule.restart();
+        return true;
+    }
+    bool operator()(const TableMade& event) const {
+        const bool was_wanted = schedule.wants_table(event.at);
+        const auto table = schedule.make_table(event.generation, event.service_ns, event.at);
+        return was_wanted && table.has_value() == event.is_made &&
+               (!table || digest_of(*table) == event.digest);
+    }
+    bool operator()(const TableInstalled& event) const {
+        schedule.installed(event.at);
+        return true;
+    }
+    bool operator()(const TableRefused& event) const {
+        schedule.refused(event.at);
+        return true;
+    }
+    bool operator()(const Noted&) const { return true; }
+};
+
+}  // namespace
+
+std::uint32_t digest_of(const vgpu_pf_run_table& table) {
+    std::string bytes(sizeof table, '\0');
+    std::memcpy(bytes.data(), &table, sizeof table);
+    return crc32c(bytes);
+}
+
+bool apply(const Event& event, GpuSchedule& schedule) {
+    return std::visit(Teller{schedule}, event);
+}
+
+Json json_of(const Event& event, Nanoseconds& last) {
+    Json json = Json::array({event.index()});
+    Writer writer(json, last);
+    std::visit([&](auto copy) { walk(writer, copy); }, event);
+    return json;
+}
+
+Event event_of(const Json& json, Nanoseconds& last) {
+    if (!json.is_array() || json.empty() || !json[0].is_number_unsigned())
+        throw BadTrace("what should be an event is none");
+    Event event = empty_event(json[0].get<std::size_t>());
+    Reader reader(json, last, 1);
+    std::visit([&](auto& members) { walk(reader, members); }, event);
+    reader.end();
+    check(event);
+    return event;
+}
+
+Json json_of(const GpuSchedule::Image& image, Nanoseconds& last) {
+    Json json = Json::array();
+    Writer writer(json, last);
+    GpuSchedule::Image copy = image;
+    walk(writer, copy);
+    return json;
+}
+
+GpuSchedule::Image image_of(const Json& json, Nanoseconds& last) {
+    GpuSchedule::Image image;
+    Reader reader(json, last);
+    walk(reader, image);
+    reader.end();
+    check_members(image.members);
+    complete_fluid(image.fluid);
+    return image;
+}
+
+}  // namespace vgpu::daemon::trace

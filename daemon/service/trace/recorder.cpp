@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/trace/recorder.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::daemon::trace {
+
+void ChunkRing::begin(const Json& head) {
+    const std::uint64_t place =
+        chunks_.empty() ? 0 : chunks_.back().place + chunks_.back().bytes.size();
+    if (chunks_.size() == kChunks) chunks_.pop_front();
+    chunks_.push_back({.place = place});
+    append(head);
+}
+
+void ChunkRing::append(const Json& item) {
+    Json::to_cbor(item, chunks_.back().bytes);
+}
+
+Result<Piece> ChunkRing::read(std::optional<std::uint64_t> after) const {
+    if (chunks_.empty()) {
+        if (after.value_or(0) == 0) return Piece{};
+        return fail(ErrorId::OutOfRange, fmt::format("nothing was recorded up to {}", *after));
+    }
+    Piece piece{.next = chunks_.back().place + chunks_.back().bytes.size()};
+    const std::uint64_t oldest = chunks_.front().place;
+    const std::uint64_t from = after.value_or(oldest);
+    if (from > piece.next)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("the recording ends at {}, before {}; vgpud was started anew",
+                                piece.next, from));
+    piece.is_late = from < oldest;
+    for (const Chunk& chunk : chunks_) {
+        const std::uint64_t skip = from > chunk.place ? from - chunk.place : 0;
+        if (skip >= chunk.bytes.size()) continue;
+        piece.bytes.insert(piece.bytes.end(),
+                           chunk.bytes.begin() + static_cast<std::ptrdiff_t>(skip),
+                           chunk.bytes.end());
+    }
+    return piece;
+}
+
+void Recorder::begin_chunk(bool continues) {
+    Json names = Json::object();
+    for (const auto& [vf, name] : source_.names()) names[std::to_string(vf)] = name;
+    const Nanoseconds at = last_;
+    Json schedule = json_of(schedule_.image(), last_);
+    last_ = at;
+    ring_.begin({{"vgpu_trace", kTraceVersion},
+                 {"chunk", chunks_++},
+                 {"continues", continues},
+                 {"at", at.count()},
+                 {"vgpud", VGPU_VERSION},
+                 {"gpu", source_.gpu},
+                 {"names", std::move(names)},
+                 {"unix_time", source_.unix_time()},
+                 {"schedule", std::move(schedule)}});
+}
+
+void Recorder::write(const Event& event) {
+    if (ring_.wants_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
+    ring_.append(json_of(event, last_));
+}
+
+void Recorder::tell(const Event& event) {
+    write(event);
+    apply(event, schedule_);
+}
+
+void Recorder::set_members(const std::vector<GpuSchedule::Member>& members,
+                           std::uint32_t max_gap_ms, Nanoseconds now) {
+    if (schedule_.has_members(members, max_gap_ms)) return;
+    tell(MembersSet{
+        .at = now, .members = members, .max_gap_ms = max_gap_ms, .names = source_.names()});
+}
+
+void Recorder::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
+                      std::int64_t reserved_ns) {
+    if (!knows(vf)) return;
+    tell(Ran{.end = end, .vf = vf, .ns = ns, .reserved_ns = reserved_ns});
+}
+
+void Recorder::on_wake(std::uint32_t vf, Nanoseconds at) {
+    if (!knows(vf) || schedule_.fluid().is_awake(vf)) return;
+    tell(Woke{.at = at, .vf = vf});
+}
+
+void Recorder::on_idle(std::uint32_t vf, Nanoseconds at) {
+    if (knows(vf)) tell(WentIdle{.at = at, .vf = vf, .is_parked = false});
+}
+
+void Recorder::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
+    if (knows(vf)) tell(WentIdle{.at = at, .vf = vf, .is_parked = true});
+}
+
+void Recorder::on_capped(std::uint32_t vf, Nanoseconds at) {
+    if (knows(vf)) tell(HeldBack{.at = at, .vf = vf});
+}
+
+void Recorder::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
+    if (knows(vf)) tell(Missed{.vf = vf, .ns = ns, .reserved_ns = reserved_ns});
+}
+
+void Recorder::restart() {
+    tell(Restarted{});
+}
+
+Result<vgpu_pf_run_table> Recorder::make_table(
+    std::uint64_t generation, const std::map<std::uint32_t, std::uint64_t>& service_ns,
+    Nanoseconds now) {
+    auto table = schedule_.make_table(generation, service_ns, now);
+    write(TableMade{.at = now,
+                    .generation = generation,
+                    .service_ns = service_ns,
+                    .is_made = table.has_value(),
+                    .digest = table ? digest_of(*table) : 0});
+    is_table_open_ = true;
+    return table;
+}
+
+void Recorder::installed(Nanoseconds now) {
+    tell(TableInstalled{.at = now});
+    is_table_open_ = false;
+}
+
+void Recorder::refused(Nanoseconds now) {
+    tell(TableRefused{.at = now});
+    is_table_open_ = false;
+}
+
+/// A table from before the recording: the next chunk begins with what it changed.
+void Recorder::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
+    schedule_.adopt(table, now);
+    last_ = now;
+    begin_chunk(false);
+}
+
+void Recorder::note(std::uint32_t vf, std::string_view kind, std::string_view text,
+                    Nanoseconds now) {
+    write(Noted{.at = now,
+                .vf = vf,
+                .kind = std::string(kind.substr(0, kLongestText)),
+                .text = std::string(text.substr(0, kLongestText))});
+}
+
+}  // namespace vgpu::daemon::trace

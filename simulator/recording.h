@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// Recording: what vgpud kept of a GPU's scheduling (daemon/service/trace), read from bytes and gone
+// through again. replay() gives a scheduler of this build the events there were and compares what
+// it decides; everything that is made of a recording (recording_export.h) watches a replay.
+#pragma once
+
+#include "daemon/service/trace/event.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace vgpu::simulator {
+
+struct RecordedChunk {
+    std::uint64_t number = 0;
+    /// Goes on where chunk number - 1 ended; otherwise vgpud came to a schedule from elsewhere.
+    bool continues = false;
+    daemon::Nanoseconds at{0};
+    std::int64_t unix_time = 0;  ///< s, at `at`
+    daemon::GpuSchedule::Image image{};
+    std::vector<daemon::trace::Event> events{};
+};
+
+struct Recording {
+    std::string gpu;
+    std::string vgpud;                           ///< version that decided
+    std::map<std::uint32_t, std::string> names;  ///< of VFs, as known last
+    std::vector<RecordedChunk> chunks;
+    bool is_cut = false;  ///< the last item is not whole
+};
+
+/// The error names the byte where `bytes` are no recording.
+tl::expected<Recording, std::string> read_recording(std::string_view bytes);
+
+/// The VF of `vf`'s name, "vf3" without one.
+[[nodiscard]] std::string name_in(const Recording& recording, std::uint32_t vf);
+
+/// When it happened; none for events without a time.
+[[nodiscard]] std::optional<daemon::Nanoseconds> time_of(const daemon::trace::Event& event);
+
+struct Replay {
+    std::uint64_t events = 0;
+    std::uint64_t tables = 0;     ///< asked for
+    std::uint64_t gaps = 0;       ///< chunks that are missing in between
+    std::uint64_t different = 0;  ///< tables, and schedules at the beginning of chunks
+    std::string first_difference{};
+};
+
+/// Sees each event, and the schedule after it.
+using ReplayWitness = std::function<void(const daemon::trace::Event&, const daemon::GpuSchedule&)>;
+
+Replay replay(const Recording& recording, const ReplayWitness& witness = {});
+
+}  // namespace vgpu::simulator

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Scenario files of vgpuctl simulate. Whatever comes: a refusal says why in few words; what is
+// accepted is within what the simulator can run, which it then does for a moment.
+#include "simulator/scenario.h"
+
+#include "simulator/comparison.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+using namespace vgpu::simulator;
+
+constexpr std::size_t kFewWords = 20'000;
+constexpr std::size_t kFewVfs = 4;
+constexpr std::size_t kFewChanges = 8;
+constexpr std::int64_t kMomentNs = 2'000'000;
+
+void require(bool is_true) {
+    if (!is_true) std::abort();
+}
+
+/// Cheap enough to be run for each input.
+bool is_small(const Simulation& setup) {
+    return setup.vfs.size() <= kFewVfs && setup.changes.size() <= kFewChanges;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    auto scenario = parse_scenario(std::string(data, data + size));
+    if (!scenario) {
+        require(!scenario.error().empty() && scenario.error().size() < kFewWords);
+        return 0;
+    }
+    require(!scenario->setup.vfs.empty() && scenario->setup.duration_ns > 0);
+    if (!is_small(scenario->setup)) return 0;
+    scenario->setup.duration_ns = std::min(scenario->setup.duration_ns, kMomentNs);
+    scenario->policies = {"library", "library+table", "gim"};
+    for (const Row& row : compare(*scenario)) require(row.useful_pct <= 100.001);
+    return 0;
+}
