@@ -51,11 +51,15 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 	return true;
 }
 
-/* whatever comes back must not write to memory that the core frees now */
+/*
+ * Whatever comes back must not write to memory that the core frees now. The thread looks for it from
+ * now on; the loss may have been noticed by any other, and nothing else wakes the thread any more.
+ */
 static void let_go(struct vgpu_home *home)
 {
 	pci_clear_master(home->pdev);
 	vgpu_pf_detach(home->pf);
+	wake_up_process(home->thread);
 }
 
 static void finish_call(struct vgpu_home *home)

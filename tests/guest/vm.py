@@ -29,6 +29,35 @@ class Answer:
         self.text = text
 
 
+class Qmp:
+    """QEMU's own socket, for commands of its monitor."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(20)
+        self.socket.connect(path)
+        self.lines = self.socket.makefile('r')
+        self.lines.readline()  # its greeting
+        self.ask('qmp_capabilities')
+
+    def ask(self, command, **arguments):
+        self.socket.sendall(json.dumps({'execute': command, 'arguments': arguments}).encode() + b'\n')
+        while True:
+            answer = json.loads(self.lines.readline())
+            if 'event' not in answer:
+                return answer.get('return', answer.get('error'))
+
+    def monitor(self, words):
+        return self.ask('human-monitor-command', **{'command-line': words})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.lines.close()
+        self.socket.close()
+
+
 class Vm:
     # where KERNEL/vmlinuz and KERNEL/initrd.gz are
     images = GUEST
@@ -66,8 +95,11 @@ class Vm:
                    '-nodefaults', '-display', 'none',
                    '-kernel', os.path.join(self.images, self.kernel, 'vmlinuz'),
                    '-initrd', os.path.join(self.images, self.kernel, 'initrd.gz'),
-                   '-append', 'console=ttyS0 panic=-1 loglevel=7 mitigations=off',
-                   '-serial', f'file:{self.path("console.log")}',
+                   '-append', 'console=ttyS0 panic=-1 loglevel=7 mitigations=off sysrq_always_enabled',
+                   '-chardev', f'socket,id=con,path={self.path("con")},server=on,wait=off,'
+                               f'logfile={self.path("console.log")}',
+                   '-serial', 'chardev:con',
+                   '-qmp', f'unix:{self.path("qmp")},server=on,wait=off',
                    '-chardev', f'socket,id=ch,path={self.path("ch")},server=on,wait=off',
                    '-serial', 'chardev:ch']
         for tag, directory in self.shares():
@@ -135,6 +167,7 @@ class Vm:
                     return text.decode(errors='replace'), line.decode(errors='replace').strip()
             left = deadline - time.monotonic()
             if left <= 0:
+                self.describe_silence()
                 raise GuestError(f'no answer in {timeout} s; see {self.path("console.log")}; '
                                  f'so far: {self.pending[-400:]!r}')
             self.channel.settimeout(left)
@@ -147,6 +180,22 @@ class Vm:
             with open(self.path('channel.log'), 'ab') as log:
                 log.write(data)
             self.pending += data.replace(b'\r', b'')
+
+    def describe_silence(self):
+        """What a guest that does not answer is doing: into console.log by sysrq, and silence.log."""
+        try:
+            with Qmp(self.path('qmp')) as qmp, socket.socket(socket.AF_UNIX) as console:
+                with open(self.path('silence.log'), 'a') as log:
+                    for words in ('info registers -a', 'info pic', 'info irq', 'info network'):
+                        log.write(f'--- {words}\n{qmp.monitor(words)}\n')
+                console.connect(self.path('con'))
+                for request in b'lwtq':  # all processors, blocked tasks, all tasks, timers
+                    qmp.monitor('chardev-send-break con')
+                    console.sendall(bytes([request]))
+                    time.sleep(3)
+        except (OSError, ValueError) as error:
+            with open(self.path('silence.log'), 'a') as log:
+                log.write(f'QEMU does not answer either: {error}\n')
 
     def run(self, command, timeout=60):
         """Runs one shell command in the guest's init; Answer(status, text)."""

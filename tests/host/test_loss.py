@@ -12,6 +12,7 @@ import unittest
 import test_module
 
 MIB = 1 << 20
+LOST = {'inject': {'point': 'device', 'effect': 'lost'}}
 SAVER = '''
 import errno, os, uapi
 with uapi.Pf() as pf:
@@ -65,7 +66,7 @@ class Loss(test_module.ModuleTest):
             self.assertEqual(json.loads(control.recv(4096)), {'ok': True})
 
     def lose(self):
-        self.order({'inject': {'point': 'device', 'effect': 'lost'}})
+        self.order(LOST)
         self.script('wait', 1)
 
     def come_back(self):
@@ -100,6 +101,15 @@ class Loss(test_module.ModuleTest):
         self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
         self.assertEqual(self.quotas()[:2], [32 * MIB, 0])
         self.serves()
+
+    def test_a_loss_that_a_request_meets_first_is_come_back_from(self):
+        for _ in range(3):
+            self.order(LOST)
+            # the first accesses fail like any; then it is known why
+            refused = self.vm.run(f'echo {16 * MIB} > {self.path("sriov_admin/vf2/profile/vram_quota")}')
+            self.assertNotEqual(refused.status, 0)
+            self.come_back()
+            self.serves()
 
     def test_a_request_under_way_ends(self):
         self.vm.check('in_root env PYTHONPATH=/tests python3 -B /tmp/saver.py > /r/tmp/saver.log 2>&1 & '
