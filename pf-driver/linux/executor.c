@@ -52,8 +52,9 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
- * Whatever comes back must not write to memory that the core frees now. The thread looks for it from
- * now on; the loss may have been noticed by any other, and nothing else wakes the thread any more.
+ * Whatever comes back must not write to memory that the core frees now. The thread looks for it
+ * from now on; the loss may have been noticed by any other, and nothing else wakes the thread any
+ * more.
  */
 static void let_go(struct vgpu_home *home)
 {
