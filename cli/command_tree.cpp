@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace vgpu::cli {
 
@@ -22,6 +23,16 @@ ValueKind kind_of(const CLI::Option& option) {
     return ValueKind::Word;
 }
 
+/// Of "TEXT:{chrome,svg}", as CLI11 describes a value that is one of several.
+std::vector<std::string> choices_in(const std::string& type) {
+    std::vector<std::string> choices;
+    const std::size_t open = type.find('{'), close = type.rfind('}');
+    if (open == std::string::npos || close == std::string::npos) return choices;
+    std::istringstream list(type.substr(open + 1, close - open - 1));
+    for (std::string choice; std::getline(list, choice, ',');) choices.push_back(choice);
+    return choices;
+}
+
 TreeOption tree_option(const CLI::Option& option) {
     TreeOption one{
         .names = {},
@@ -29,6 +40,7 @@ TreeOption tree_option(const CLI::Option& option) {
         .description = option.get_description(),
         .initial = option.get_default_str(),
         .value = kind_of(option),
+        .choices = choices_in(option.get_type_name()),
         .is_required = option.get_required(),
         .is_repeatable = option.get_items_expected_max() > 1};
     for (const std::string& name : option.get_snames()) one.names.push_back("-" + name);

@@ -19,6 +19,7 @@ struct TreeOption {
     std::string description;
     std::string initial;  ///< default value; may be empty
     ValueKind value = ValueKind::None;
+    std::vector<std::string> choices;  ///< of a Word; empty: any
     bool is_required = false;
     bool is_repeatable = false;
 };

@@ -4,6 +4,7 @@
 #include "cli/command_tree.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace vgpu::cli {
 
@@ -66,20 +67,36 @@ std::string_view bash_kind(ValueKind kind) {
     }
 }
 
+std::string list_of(const std::vector<std::string>& words) {
+    return fmt::format("{}", fmt::join(words, " "));
+}
+
+/// What is done to complete a value.
+std::string bash_value(const TreeOption& option) {
+    if (!option.choices.empty())
+        return fmt::format("kind=choice words='{}'", list_of(option.choices));
+    return fmt::format("kind={}", bash_kind(option.value));
+}
+
 /// Rows of the first case: after an option that takes a value, only that value may come.
 std::string bash_values(const TreeVerb& verb, std::string_view pattern) {
     std::string rows;
     for (const TreeOption& option : verb.options) {
         if (option.value == ValueKind::None) continue;
         for (const std::string& name : option.names)
-            rows +=
-                fmt::format("    \"{} {}\") kind={} ;;\n", pattern, name, bash_kind(option.value));
+            rows += fmt::format("    \"{} {}\") {} ;;\n", pattern, name, bash_value(option));
     }
+    if (verb.positionals.size() > 1)
+        for (const std::string& choice : verb.positionals.front().choices)
+            rows += fmt::format("    \"{} {}\") {} ;;\n", pattern, choice,
+                                bash_value(verb.positionals.at(1)));
     return rows;
 }
 
 std::string bash_verb(const TreeVerb& verb, const std::string& common) {
-    const std::string options = option_words(verb) + " " + common;
+    std::string options = option_words(verb) + " " + common;
+    if (!verb.positionals.empty() && !verb.positionals.front().choices.empty())
+        options = list_of(verb.positionals.front().choices) + " " + options;
     std::string act = fmt::format("words='{}'", options);
     const bool has_targets =
         !verb.positionals.empty() && verb.positionals.front().value == ValueKind::Target;
@@ -148,8 +165,9 @@ std::string zsh_words(const std::string& text) {
     return safe;
 }
 
-std::string_view zsh_action(ValueKind kind) {
-    switch (kind) {
+std::string zsh_action(const TreeOption& option) {
+    if (!option.choices.empty()) return fmt::format("({})", list_of(option.choices));
+    switch (option.value) {
         case ValueKind::Target:
             return "_vgpuctl_targets";
         case ValueKind::File:
@@ -162,7 +180,7 @@ std::string_view zsh_action(ValueKind kind) {
 std::string zsh_option(const TreeOption& option, const std::string& name) {
     std::string spec = fmt::format("{}[{}]", name, zsh_words(option.description));
     if (option.value != ValueKind::None)
-        spec += fmt::format(":{}:{}", zsh_words(option.label), zsh_action(option.value));
+        spec += fmt::format(":{}:{}", zsh_words(option.label), zsh_action(option));
     return fmt::format("'{}'", spec);
 }
 
@@ -172,7 +190,7 @@ std::string zsh_arguments(const TreeVerb& verb) {
         for (const std::string& name : option.names) words += " " + zsh_option(option, name);
     for (const TreeOption& positional : verb.positionals)
         words += fmt::format(" '{}{}:{}'", positional.is_repeatable ? "*:" : ":",
-                             zsh_words(positional.label), zsh_action(positional.value));
+                             zsh_words(positional.label), zsh_action(positional));
     return words;
 }
 

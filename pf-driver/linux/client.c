@@ -145,7 +145,12 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 		home->stream = request->stream;
 	}
 	error = vgpu_pf_request_run(home->pf, op, payload, request->token);
-	if (error != -EINPROGRESS)
+	if (error == -EINPROGRESS)
+		return;
+	/* the core took what a device answers that is not there for an answer */
+	if (error && home->is_device_lost)
+		vgpu_client_done(home, request->token, -ENODEV, "the device is lost");
+	else
 		vgpu_client_done(home, request->token, error, home->pf->message);
 }
 

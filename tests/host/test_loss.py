@@ -105,9 +105,7 @@ class Loss(test_module.ModuleTest):
     def test_a_loss_that_a_request_meets_first_is_come_back_from(self):
         for _ in range(3):
             self.order(LOST)
-            # the first accesses fail like any; then it is known why
-            refused = self.vm.run(f'echo {16 * MIB} > {self.path("sriov_admin/vf2/profile/vram_quota")}')
-            self.assertNotEqual(refused.status, 0)
+            self.refused('sriov_admin/vf2/profile/vram_quota', 16 * MIB, 'No such device')
             self.come_back()
             self.serves()
 

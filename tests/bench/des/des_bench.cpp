@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Cost of a decision, of a plan and of a simulated switch. A decision is decide, start and stop,
-// with all VFs at work and weights of 1 to 10000.
+// Cost of a decision, of a plan, of a simulated switch, and of recording a run. A decision is
+// decide, start and stop, with all VFs at work and weights of 1 to 10000.
+#include "daemon/service/trace/recorder.h"
 #include "simulator/gps_fluid.h"
 #include "simulator/library.h"
 #include "simulator/planned.h"
@@ -73,6 +74,43 @@ void wake_and_sleep(benchmark::State& state) {
     }
 }
 BENCHMARK(wake_and_sleep)->Arg(16)->Arg(256)->Arg(4096);
+
+constexpr std::int64_t kRunNs = 2'000'000;
+
+std::vector<vgpu::daemon::GpuSchedule::Member> sixteen_members() {
+    std::vector<vgpu::daemon::GpuSchedule::Member> members;
+    for (std::uint32_t vf = 1; vf <= 16; ++vf) members.push_back({.vf = vf, .weight = vf * 100});
+    return members;
+}
+
+/// What a schedule makes of a run that is reported to it.
+template <typename Schedule> void report_runs(Schedule& schedule, benchmark::State& state) {
+    using vgpu::daemon::Nanoseconds;
+    schedule.set_members(sixteen_members(), 1000, Nanoseconds{0});
+    std::int64_t end_ns = 0;
+    std::uint32_t vf = 0;
+    for (auto _ : state) {
+        end_ns += kRunNs;
+        vf = vf % 16 + 1;
+        schedule.on_run(vf, kRunNs, Nanoseconds{end_ns}, 0);
+    }
+}
+
+void run_reported(benchmark::State& state) {
+    vgpu::daemon::GpuSchedule schedule;
+    report_runs(schedule, state);
+}
+BENCHMARK(run_reported);
+
+/// The same, recorded: what is more than run_reported is the price of recording.
+void run_recorded(benchmark::State& state) {
+    vgpu::daemon::trace::Recorder recorder(
+        {.gpu = "gpu0",
+         .names = [] { return std::map<std::uint32_t, std::string>{}; },
+         .unix_time = [] { return std::int64_t{0}; }});
+    report_runs(recorder, state);
+}
+BENCHMARK(run_recorded);
 
 void plan(benchmark::State& state) {
     const Scheduler scheduler = busy_scheduler(static_cast<std::uint32_t>(state.range(0)));

@@ -39,6 +39,7 @@ int Show::run() {
     run_endless_kernel();
     hang_one();
     release_one();
+    decide_again();
     finish();
     return checks_.failed();
 }
@@ -245,6 +246,17 @@ void Show::hang_one() {
     const auto line = at == std::string::npos ? 0 : log.rfind('\n', at) + 1;
     checks_.claim(at != std::string::npos, "the device says that the fault was injected",
                   log.substr(line, log.find('\n', line) - line));
+}
+
+void Show::decide_again() {
+    headline("what vgpud decided is decided again, from its recording");
+    const std::string file = host_.file("gpu0.trace");
+    fmt::print("  {}", host_.ctl({"trace", "record", file}));
+    const auto replayed = host_.ctl_json({"trace", "replay", file});
+    checks_.claim(replayed.at("different") == 0 && replayed.at("tables") > 0,
+                  "the same scheduler told the same decides the same",
+                  fmt::format("{} events, {} run tables", replayed.at("events").dump(),
+                              replayed.at("tables").dump()));
 }
 
 void Show::release_one() {

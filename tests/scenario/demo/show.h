@@ -50,6 +50,7 @@ private:
     void run_endless_kernel();
     void hang_one();
     void release_one();
+    void decide_again();
     void finish();
 
     [[nodiscard]] std::map<std::uint32_t, std::uint64_t> rounds() const;

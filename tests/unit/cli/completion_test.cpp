@@ -176,6 +176,15 @@ TEST_F(Bash, AfterAnOptionWithAValueOffersNoOptions) {
     EXPECT_THAT(offered("vgpuctl create --gpu gpu", 4), UnorderedElementsAre("gpu0", "gpu0/vf1"));
 }
 
+TEST_F(Bash, OffersWhatAChoiceIsAmong) {
+    EXPECT_THAT(offered("vgpuctl trace re", 3), UnorderedElementsAre("record", "replay"));
+    EXPECT_THAT(offered("vgpuctl trace export x --format s", 6),
+                UnorderedElementsAre("svg", "scenario"));
+    const std::string file = (directory / "script").string();
+    EXPECT_THAT(offered("vgpuctl trace show " + file.substr(0, file.size() - 2), 4),
+                UnorderedElementsAre(file));
+}
+
 TEST_F(Bash, IsQuietAndQuickWithoutVgpud) {
     be_vgpuctl("echo 'vgpuctl: vgpud does not answer on this bus' >&2; exit 5");
     EXPECT_THAT(offered("vgpuctl show \"\"", 3), IsEmpty());
