@@ -7,6 +7,7 @@ Run by hand after a change of an input format; the files are part of the tree.
 import json
 import pathlib
 import struct
+import subprocess
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 FOREVER = 0xFFF << 16
@@ -182,3 +183,20 @@ journal("damage", DAMAGE, bytes([0, 90, 1, 1, 0, 2]))
 # --- scenario: the examples of vgpuctl simulate
 for example in sorted((EXAMPLES / "valid").glob("vgpu-scenario-*.json")):
     write("scenario", example.name.removeprefix("vgpu-scenario-").removesuffix(".json"), example.read_bytes())
+
+# --- recording: of short simulations, by a vgpuctl that is built
+RECORDED = {
+    "two": {"duration_ms": 30, "vfs": [{"count": 2}]},
+    "contracts": {"duration_ms": 60, "vfs": [
+        {"min_pct": 20, "latency_ms": 20, "work": {"arrivals": "periodic", "work_ms": 2, "period_ms": 20}},
+        {"max_pct": 30, "burst_ms": 4, "quantum_ms": 2}, {"mode": "strict", "quantum_ms": 2}]},
+    "changes": {"duration_ms": 60, "vfs": [{"name": "a"}, {"name": "b", "joins_later": True}],
+                "changes": [{"at_ms": 10, "vf": "b", "what": "join"}, {"at_ms": 30, "vf": "a", "what": "weight", "weight": 7},
+                            {"at_ms": 45, "vf": "b", "what": "leave"}]},
+}
+for vgpuctl in sorted(CORPUS.resolve().parents[2].glob("build/*/bin/vgpuctl"))[:1]:
+    for name, scenario in RECORDED.items():
+        path = CORPUS / "recording" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([vgpuctl, "simulate", "-", "--trace", path], input=json.dumps(scenario).encode(),
+                       check=True, stdout=subprocess.DEVNULL)
