@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A peer's tests in a guest: Debian's rocRAND suite, program by program, each with a limit.
 
-    python3 tests/guest/rocrand.py [NAME …]      all programs without names
+    python3 tests/guest/rocrand.py [NAME[:FILTER] …]      all programs without names
+
+FILTER is GoogleTest's, for some tests of a program.
 
 VGPU_ROCRAND_S: seconds for a program (default 600); one that takes longer is ended, and what its tests
 said until then counts. Prints a line per program; the outputs stay in build/guest/logs/rocrand.
@@ -46,8 +48,9 @@ def run_all(names, directory):
             loaded = vm.run(LOAD, LOAD_SECONDS)
             if loaded.status:
                 raise SystemExit(f'{LOAD}: {loaded.text}')
-            for name in names:
-                program = f'{PROGRAMS}/{name} --gtest_color=no'
+            for wanted in names:
+                name, _, chosen = wanted.partition(':')
+                program = f"{PROGRAMS}/{name} --gtest_color=no '--gtest_filter={chosen or '*'}'"
                 answer = vm.run(f'time timeout {SECONDS} in_root {program} 2>&1', SECONDS + 120)
                 with open(os.path.join(directory, name + '.txt'), 'w') as log:
                     log.write(answer.text)
