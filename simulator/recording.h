@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -38,7 +39,7 @@ struct Recording {
 /// The error names the byte where `bytes` are no recording.
 tl::expected<Recording, std::string> read_recording(std::string_view bytes);
 
-/// The VF of `vf`'s name, "vf3" without one.
+/// The name of `vf`; "vf3" if it has none.
 [[nodiscard]] std::string name_in(const Recording& recording, std::uint32_t vf);
 
 /// When it happened; none for events without a time.
