@@ -100,12 +100,12 @@ public:
         const std::string xml(std::istreambuf_iterator<char>(std::cin), {});
         if (!mentions_vfs(xml)) return ExitCode::Ok;
         for (const HookRow& row : kRows)
-            if (row.operation == operation_) return run(row, xml, setting);
+            if (row.operation == operation_) return carry_out(row, xml, setting);
         return ExitCode::Ok;
     }
 
 private:
-    ExitCode run(const HookRow& row, const std::string& xml, const Setting& setting) const {
+    ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) const {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
         const HardLimit limit(kHardLimit,
