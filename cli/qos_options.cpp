@@ -38,7 +38,7 @@ void QosOptions::describe(CLI::App& command) {
     command.add_option(flag_of_name(#name), name##_, help);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
-    command.add_option("--mode", mode_, "work-conserving, or strict: keeps its slots idle");
+    command.add_option("--mode", mode_, "work-conserving, strict (keeps slots idle), gang");
     command.add_option("--band", band_, "high, normal or low: after those before it");
 }
 
@@ -54,6 +54,9 @@ std::string reservation_text(const Properties& vf) {
     const double min_pct = real_of(vf, "MinPct");
     if (!(min_pct > 0)) return "none";
     const double latency_ms = real_of(vf, "LatencyMs");
+    if (text_of(vf, "Mode") == "gang")
+        return fmt::format("{:g} % every {:g} ms, in a slot from {:g} ms on", min_pct, latency_ms,
+                           real_of(vf, "PhaseMs"));
     return latency_ms > 0 ? fmt::format("{:g} % every {:g} ms", min_pct, latency_ms)
                           : fmt::format("{:g} %", min_pct);
 }
@@ -68,6 +71,7 @@ std::string cap_text(const Properties& vf) {
 std::string short_qos_text(const Properties& vf) {
     const double min_pct = real_of(vf, "MinPct"), max_pct = real_of(vf, "MaxPct");
     std::string text;
+    if (text_of(vf, "Mode") == "gang") return fmt::format("{:.0f}G", min_pct);
     if (min_pct > 0 && has_cap(vf))
         text = fmt::format("{:.0f}-{:.0f}", min_pct, max_pct);
     else if (min_pct > 0)

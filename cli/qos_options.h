@@ -30,8 +30,8 @@ private:
 std::string reservation_text(const Properties& vf);
 /// "50 %, 6 ms at once", "none"
 std::string cap_text(const Properties& vf);
-/// Whole percents: "20-50", ">20", "<50", with H or L for a band and S for strict behind; "-": a
-/// weight and no more.
+/// Whole percents: "20-50", ">20", "<50", with H or L for a band and S for strict behind; "20G":
+/// slots of a gang; "-": a weight and no more.
 std::string short_qos_text(const Properties& vf);
 
 }  // namespace vgpu::cli

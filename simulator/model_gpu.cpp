@@ -571,7 +571,8 @@ bool ModelGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
             ++switches_;
             return true;
         case GPUIOV_CMD_RUN:
-            if (!is_mine || is_running_) return false;
+            if (!is_mine) return false;
+            if (is_running_) park(VGPU_RUN_END_COMMAND, now_);
             start_run(vf);
             return true;
         default:
@@ -595,7 +596,10 @@ void ModelGpu::start_run(std::uint32_t vf) {
     quantum_end_ = quantum == 0 ? kEndless : now_ + quantum;
     run_end_ = quantum == 0 ? kEndless : quantum_end_ + late;
     work_from_ = now_;
+    rest_ns_ = 0;
+    rests_from_.reset();
     if (on_start) on_start(vf);
+    if (vfs_[vf].work_ns == 0) rests_from_ = now_;
     watch_work();
     if (quantum == 0) return;
     at(run_end_, [this, id] {
@@ -614,8 +618,14 @@ void ModelGpu::watch_work() {
         if (id != run_id_ || !is_running_ || vfs_[loaded_].work_ns != work) return;
         vfs_[loaded_].work_ns = 0;
         work_from_ = now_;
+        rests_from_ = now_;
         interrupt(GPUIOV_INTR_GFX_VM_IDLE);
     });
+}
+
+void ModelGpu::end_rest() {
+    if (rests_from_) rest_ns_ += now_ - *rests_from_;
+    rests_from_.reset();
 }
 
 void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
@@ -630,6 +640,8 @@ void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
     entry.vf = loaded_;
     entry.reason = reason;
     entry.wave_instructions = ran / 10;
+    end_rest();
+    entry.idle_ns = std::min(rest_ns_, ran);
     append_log(entry);
     if (on_run) on_run(entry);
 }
@@ -695,6 +707,7 @@ void ModelGpu::give_work(std::uint32_t number, std::uint64_t ns) {
     Vf& vf = vfs_[number];
     const bool is_active = loaded_ == number && is_running_;
     if (is_active && vf.work_ns == 0) work_from_ = now_;
+    if (is_active) end_rest();
     vf.work_ns = ns == kEndless || vf.work_ns == kEndless ? kEndless : vf.work_ns + ns;
     if (is_active) watch_work();
     if (!is_active && (regs_[REG_VGPU_WAKE_ENABLE] >> (number - 1) & 1u) != 0)

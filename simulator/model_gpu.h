@@ -174,6 +174,7 @@ private:
     bool apply_step(gpuiov_command step, std::uint32_t vf);
     void start_run(std::uint32_t vf);
     void watch_work();
+    void end_rest();
     void park(vgpu_hw_run_end reason, std::uint64_t at_time);
     void reset_vf(std::uint32_t vf);
     std::uint32_t busy_mask() const;
@@ -207,6 +208,8 @@ private:
     std::uint64_t work_from_ = 0;  ///< its work is done from then on
     bool is_stalled_ = false;
     std::uint64_t run_start_ = 0;
+    std::optional<std::uint64_t> rests_from_;
+    std::uint64_t rest_ns_ = 0;  ///< of the run
     std::uint64_t run_id_ = 0;
     std::uint64_t command_id_ = 0;
     std::uint64_t switches_ = 0;

@@ -66,6 +66,9 @@ private:
 OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms) {
     constexpr double kUsPerMs = 1000;
     const daemon::VfQos& qos = member.qos;
+    if (qos.mode == daemon::scheduler::SlotMode::Gang)
+        throw daemon::trace::BadTrace(fmt::format(
+            "VF {} was of a gang, which no scenario can say: it has one GPU", member.vf));
     OrderedJson json{{"weight", member.weight},
                      {"band", daemon::name_of(qos.band)},
                      {"mode", daemon::name_of(qos.mode)},

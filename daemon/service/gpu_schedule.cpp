@@ -81,7 +81,8 @@ void append(scheduler::Plan& plan, scheduler::Plan band) {
 bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
     return a.budget_ns == b.budget_ns && a.period_ns == b.period_ns && a.ahead == b.ahead &&
            a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm && a.band == b.band &&
-           a.flags == b.flags && a.preempt_timeout_us == b.preempt_timeout_us;
+           a.flags == b.flags && a.phase_us == b.phase_us &&
+           a.preempt_timeout_us == b.preempt_timeout_us;
 }
 
 }  // namespace
@@ -158,11 +159,20 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
             if (!moves) asleep_since_[member.vf] = now;
         }
         fluid_.set_weight(member.vf, member.weight);
+        if (is_gang(member)) leave_entries(member.vf, now);
     }
     members_ = members;
     max_gap_ms_ = max_gap_ms;
     fit_members();
     is_stale_ = true;
+}
+
+/// A VF of a gang is no competitor for entries, whatever it has to do: as one that sleeps.
+void GpuSchedule::leave_entries(std::uint32_t vf, Nanoseconds now) {
+    fluid_.sleep(vf);
+    held_.erase(vf);
+    woken_.erase(vf);
+    asleep_since_.try_emplace(vf, now);
 }
 
 /// Can they be kept together, and on what terms?
@@ -181,6 +191,10 @@ void GpuSchedule::fit_members() {
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns < 0) return;
+    if (is_gang(vf)) {
+        account_.add(vf, ns, end.count());
+        return;
+    }
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     const bool is_over_idle = asleep_since_.contains(vf) && !woken_.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
@@ -215,7 +229,7 @@ void GpuSchedule::note_lags() {
 }
 
 void GpuSchedule::on_wake(std::uint32_t vf, Nanoseconds at) {
-    if (!fluid_.has(vf) || fluid_.is_awake(vf)) return;
+    if (!fluid_.has(vf) || fluid_.is_awake(vf) || is_gang(vf)) return;
     woken_.try_emplace(vf, at);
     held_.erase(vf);
     asleep_since_.erase(vf);
@@ -229,7 +243,7 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
 }
 
 void GpuSchedule::on_capped(std::uint32_t vf) {
-    if (!fluid_.has(vf)) return;
+    if (!fluid_.has(vf) || is_gang(vf)) return;
     woken_.erase(vf);
     asleep_since_.erase(vf);
     held_.insert(vf);
@@ -243,12 +257,14 @@ void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
 
 void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns <= 0) return;
+    if (is_gang(vf)) reserved_ns = ns;
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     if (table_ns > 0) fluid_.serve(vf, table_ns);
     held_.erase(vf);
     asleep_since_.erase(vf);
     woken_.erase(vf);
     account_.add_missed(vf, ns);
+    if (is_gang(vf)) leave_entries(vf, now_);
 }
 
 void GpuSchedule::restart() {
@@ -265,6 +281,7 @@ bool GpuSchedule::is_asleep(std::uint32_t vf, Nanoseconds now) const {
 /// A VF planned as sleeping has work now, or one planned as working has slept for long.
 bool GpuSchedule::sleepers_changed(Nanoseconds now) const {
     return std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
+        if (is_gang(member)) return false;
         const auto planned = planned_asleep_.find(member.vf);
         const bool was_asleep = planned != planned_asleep_.end() && planned->second;
         return was_asleep ? !asleep_since_.contains(member.vf) : is_asleep(member.vf, now);
@@ -302,9 +319,9 @@ std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
         const Member& member = members_[i];
         if (band_of(member) != band) continue;
         scheduler::Claim claim = claim_of(member);
-        claim.is_asleep = is_asleep(member.vf, now_);
+        claim.is_asleep = is_gang(member) || is_asleep(member.vf, now_);
         claim.lag_ns = claim.is_asleep || held_.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
-        claim.may_wake = asleep_since_.contains(member.vf);
+        claim.may_wake = asleep_since_.contains(member.vf) && !is_gang(member);
         claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
         claim.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
         result.push_back(claim);
@@ -334,6 +351,8 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     }
     if (has_bands()) contract.band = static_cast<std::uint32_t>(policy.band);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
+    if (policy.is_gang) contract.flags = VGPU_PF_CONTRACT_GANG;
+    contract.phase_us = static_cast<std::uint32_t>(policy.phase_ns / kNsPerUs);
     contract.preempt_timeout_us =
         static_cast<std::uint32_t>(std::llround(qos.preempt_timeout_ms * kUsPerMs));
     return contract;
@@ -430,8 +449,13 @@ bool GpuSchedule::is_strict(std::uint32_t vf) const {
     });
 }
 
+bool GpuSchedule::is_gang(std::uint32_t vf) const {
+    return std::any_of(members_.begin(), members_.end(),
+                       [vf](const Member& member) { return member.vf == vf && is_gang(member); });
+}
+
 bool GpuSchedule::wants_engine(std::uint32_t vf) const {
-    return fluid_.is_awake(vf) || held_.contains(vf) || woken_.contains(vf);
+    return is_gang(vf) || fluid_.is_awake(vf) || held_.contains(vf) || woken_.contains(vf);
 }
 
 /// Reservations first; then, band after band, what is left by weight, as far as caps allow.
@@ -456,6 +480,10 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                            static_cast<double>(policy.reservation.period_ns);
         if (policy.cap.is_on()) one.most = static_cast<double>(policy.cap.rate_ppm) / kAllPpm;
         left -= one.reserved;
+        if (is_gang(members_[i])) {
+            if (one.vf == vf) return one.reserved;
+            continue;
+        }
         bands.at(band_of(members_[i])).push_back(one);
     }
     double share = 0;

@@ -7,7 +7,8 @@
 //
 // A table has two parts: entries, which share by weight what reservations leave, each priority band
 // for itself; and contracts, which the PF core keeps. Lags are about the first part: what a
-// reservation paid for is no service there, and a VF that its cap holds back does not compete.
+// reservation paid for is no service there, and a VF that its cap holds back does not compete. Nor
+// does a VF of a gang: it has its slots and no more.
 //
 // A table says what each VF had received when it was planned, so that the PF core can settle what
 // is received until the table takes over. Time is injected. One thread; owned by GpuModel.
@@ -136,6 +137,11 @@ private:
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
     [[nodiscard]] bool has_bands() const;
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
+    [[nodiscard]] static bool is_gang(const Member& member) {
+        return member.qos.mode == scheduler::SlotMode::Gang;
+    }
+    [[nodiscard]] bool is_gang(std::uint32_t vf) const;
+    void leave_entries(std::uint32_t vf, Nanoseconds now);
     [[nodiscard]] bool is_kept_by(const vgpu_pf_run_table& table) const;
     void apply_wakes(scheduler::Fluid& fluid) const;
     void note_lags();

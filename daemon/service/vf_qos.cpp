@@ -19,7 +19,8 @@ template <typename Enum> struct Word {
 template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // clang 14 wants it
 
 constexpr std::array kModes{Word{"work-conserving", scheduler::SlotMode::WorkConserving},
-                            Word{"strict", scheduler::SlotMode::Strict}};
+                            Word{"strict", scheduler::SlotMode::Strict},
+                            Word{"gang", scheduler::SlotMode::Gang}};
 constexpr std::array kBandWords{Word{"high", scheduler::Band::High},
                                 Word{"normal", scheduler::Band::Normal},
                                 Word{"low", scheduler::Band::Low}};
@@ -184,7 +185,8 @@ scheduler::Contract contract_of(const VfQos& qos, std::uint32_t weight, std::uin
                                  .latency_ms = qos.latency_ms,
                                  .max_gap_ms = qos.max_gap_ms,
                                  .quantum_ms = quantum_us / kUsPerMs,
-                                 .mode = qos.mode};
+                                 .mode = qos.mode,
+                                 .phase_ms = qos.phase_ms};
     if (contract.max_gap_ms == 0) contract.max_gap_ms = gpu_max_gap_ms;
     if (qos.preempt_timeout_ms > 0) contract.preempt_timeout_ms = qos.preempt_timeout_ms;
     return contract;

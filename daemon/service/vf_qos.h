@@ -40,7 +40,7 @@ void apply(const QosChange& change, VfQos& qos);
 /// Makes anything become `qos`.
 [[nodiscard]] QosChange change_to(const VfQos& qos);
 
-/// "work-conserving", "strict"; "high", "normal", "low".
+/// "work-conserving", "strict", "gang"; "high", "normal", "low".
 [[nodiscard]] std::string_view name_of(scheduler::SlotMode mode);
 [[nodiscard]] std::string_view name_of(scheduler::Band band);
 

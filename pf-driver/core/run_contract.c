@@ -13,6 +13,7 @@
  *                not accounted: what was used is taken off first, so that nothing is lost to the
  *                brim. What the VF's own reservation may need is kept back from its entries.
  *   band         only a comparison
+ *   gang slot    run_gang.c; here a reservation that is held between its slots
  *
  * All terms zero: nothing here has an effect.
  */
@@ -176,7 +177,9 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 
 		is_changed |= update_cap(pf, vf, now);
 		note_held(vf, vf->contract.is_held && has_work, now);
-		if (has_reservation(vf))
+		if (vgpu_pf_run_gang_has(vf))
+			vgpu_pf_run_gang_update(vf, now);
+		else if (has_reservation(vf))
 			update_server(vf, has_work, now);
 	}
 	return is_changed;
@@ -192,7 +195,7 @@ void vgpu_pf_run_contract_idle(struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_contract_held() - VFs that are passed over for want of tokens
+ * vgpu_pf_run_contract_held() - VFs that are passed over for want of tokens or of a slot
  * @pf: the PF
  *
  * Return: bit per VF. Who stops the table is never held: all others wait for it.
@@ -205,13 +208,14 @@ uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 	if (!pf->executor.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
-		if (vf->contract.is_held && vf->number != pf->executor.exclusive_vf)
+		if ((vf->contract.is_held || vgpu_pf_run_gang_has(vf)) &&
+		    vf->number != pf->executor.exclusive_vf)
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
 }
 
 /**
- * vgpu_pf_run_contract_strict() - VFs whose entries are kept while they have no work
+ * vgpu_pf_run_contract_strict() - VFs whose entries or slots are kept while they have no work
  * @pf: the PF
  *
  * Return: bit per VF.
@@ -226,7 +230,7 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 	if (!pf->executor.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
-		if (vf->contract.terms.flags & VGPU_PF_CONTRACT_STRICT)
+		if (vf->contract.terms.flags & (VGPU_PF_CONTRACT_STRICT | VGPU_PF_CONTRACT_GANG))
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
 }
@@ -238,7 +242,8 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
  */
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 {
-	return has_cap(&pf->vfs[vf]) && pf->executor.exclusive_vf != vf;
+	return (has_cap(&pf->vfs[vf]) || vgpu_pf_run_gang_has(&pf->vfs[vf])) &&
+	       pf->executor.has_contracts && pf->executor.exclusive_vf != vf;
 }
 
 /**
@@ -281,8 +286,28 @@ uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask)
 	return mask;
 }
 
+static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t competing)
+{
+	const struct vgpu_vf *best = NULL;
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		const struct vgpu_vf_contract *contract = &vf->contract;
+
+		if (!has_reservation(vf) || contract->is_exhausted || vgpu_pf_run_gang_has(vf) ||
+		    !vgpu_has_bit(competing & pf->executor.busy, vf->number))
+			continue;
+		if (has_cap(vf) && contract->tokens < REMNANT_NS * PARTS)
+			continue;
+		if (!best || contract->deadline_ns < best->contract.deadline_ns)
+			best = vf;
+	}
+	return best;
+}
+
 /**
- * vgpu_pf_run_contract_pick() - the reservation with work, budget and the earliest deadline
+ * vgpu_pf_run_contract_pick() - the gang whose slot is open; else the reservation with work, budget
+ * and the earliest deadline
  * @pf: the PF
  * @competing: bit per VF, held ones too
  * @run: filled in
@@ -291,22 +316,13 @@ uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask)
  */
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	const struct vgpu_vf *best = NULL;
-	struct vgpu_vf *vf;
+	const struct vgpu_vf *best;
 
 	if (!pf->executor.has_contracts)
 		return false;
-	vgpu_for_each_vf(pf, vf) {
-		const struct vgpu_vf_contract *contract = &vf->contract;
-
-		if (!has_reservation(vf) || contract->is_exhausted ||
-		    !vgpu_has_bit(competing & pf->executor.busy, vf->number))
-			continue;
-		if (has_cap(vf) && contract->tokens < REMNANT_NS * PARTS)
-			continue;
-		if (!best || contract->deadline_ns < best->contract.deadline_ns)
-			best = vf;
-	}
+	best = vgpu_pf_run_gang_open(pf, competing);
+	if (!best)
+		best = earliest_deadline(pf, competing);
 	if (!best)
 		return false;
 	vgpu_pf_run_pick_set(
@@ -329,6 +345,8 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 	if (!vgpu_pf_run_contract_has_cap(pf, run->vf))
 		return;
 	run->is_capped = true;
+	if (vgpu_pf_run_gang_has(vf))
+		return;
 	tokens = vf->contract.tokens / PARTS;
 	if (run->kind != VGPU_RUN_CONTRACT)
 		tokens -= kept_ns(vf);
@@ -353,7 +371,7 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 	struct vgpu_vf_contract *contract = &vf->contract;
 	uint64_t now = vgpu_pf_timer_now(pf);
 
-	if (has_reservation(vf) && reserved) {
+	if (has_reservation(vf) && !vgpu_pf_run_gang_has(vf) && reserved) {
 		contract->budget_ns -= (int64_t)vgpu_min_u64(reserved, VGPU_PF_CONTRACT_MAX_NS);
 		if (contract->budget_ns < REMNANT_NS)
 			fill_budget(contract, now);
@@ -390,6 +408,8 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	uint64_t at = 0;
 	int64_t missing;
 
+	if (vgpu_pf_run_gang_has(vf))
+		return vgpu_pf_run_gang_next(vf, vgpu_pf_timer_now(pf));
 	if (has_reservation(vf) && contract->is_exhausted && contract->is_awake)
 		at = contract->deadline_ns > ahead_ns ? contract->deadline_ns - ahead_ns : 1;
 	if (!contract->is_held || is_open(&pf->executor, vf->number))
@@ -493,6 +513,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		take_reservation(vf, terms);
 		vf->contract.terms.band = terms->band;
 		vf->contract.terms.flags = terms->flags;
+		vf->contract.terms.phase_us = terms->phase_us;
 		vf->contract.terms.preempt_timeout_us = terms->preempt_timeout_us;
 	}
 	vgpu_pf_run_contract_update(pf);
@@ -574,15 +595,17 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 	if (terms->band >= VGPU_PF_BANDS)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u is in band %u; 0 to %u", vf,
 					 terms->band, VGPU_PF_BANDS - 1);
-	if (terms->flags & ~(uint32_t)VGPU_PF_CONTRACT_STRICT)
+	if (terms->flags & ~(uint32_t)(VGPU_PF_CONTRACT_STRICT | VGPU_PF_CONTRACT_GANG))
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has unknown flags 0x%x", vf,
 					 terms->flags);
-	if (terms->preempt_timeout_us > PREEMPT_TIMEOUT_MAX_US || terms->reserved)
+	error = vgpu_pf_run_gang_check(pf, terms, vf);
+	if (error)
+		return error;
+	if (terms->preempt_timeout_us > PREEMPT_TIMEOUT_MAX_US)
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: VF%u has a preempt_timeout_us of %u, at most "
-					 "%u, and %u in what is reserved",
-					 vf, terms->preempt_timeout_us, PREEMPT_TIMEOUT_MAX_US,
-					 terms->reserved);
+					 "%u",
+					 vf, terms->preempt_timeout_us, PREEMPT_TIMEOUT_MAX_US);
 	if (vf > pf->device.total_vfs && memcmp(terms, &none, sizeof(none)))
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: a contract names VF%u; VFs are 1 to %u", vf,
@@ -615,5 +638,5 @@ int vgpu_pf_run_contract_check(struct vgpu_pf *pf, const struct vgpu_pf_contract
 					 "run table: reservations take %llu ppm of the engine; at "
 					 "most %u",
 					 (unsigned long long)sum_ppm, VGPU_PF_RATE_MAX_PPM);
-	return 0;
+	return vgpu_pf_run_gang_check_all(pf, contracts);
 }

@@ -104,7 +104,15 @@ static void note_alone(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t 
 		vf->service.alone_ns = vgpu_min_u64(ran, run->contended_ns - run->started_ns);
 }
 
-/* once out of work it only rested in the engine, because nobody else wanted it */
+/* without work it only rested in the engine, because nobody else wanted it: no service */
+static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_log_entry *entry)
+{
+	if (!run || (run->kind != VGPU_RUN_SOLE && run->kind != VGPU_RUN_REST))
+		return 0;
+	return vgpu_min_u64(entry->idle_ns, entry->run_end_ns - entry->run_start_ns);
+}
+
+/* once out of work it only waited for its slice to be taken away */
 static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 {
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
@@ -143,12 +151,13 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	struct vgpu_pf_event event = {.type = VGPU_PF_EVENT_RUN,
 				      .vf = entry->vf,
 				      .time_ns = entry->run_end_ns,
-				      .duration_ns = ran,
 				      .arg = entry->reason,
 				      .arg2 = entry->park_ns};
 	struct vgpu_vf *vf = &pf->vfs[entry->vf];
 	struct vgpu_run *run = find_run(executor, entry->vf);
 
+	ran -= rested_ns(run, entry);
+	event.duration_ns = ran;
 	if (run && run->kind == VGPU_RUN_CONTRACT)
 		event.reserved_ns = used_ns(run, ran);
 	vf->service.reserved_ns += event.reserved_ns;
@@ -159,7 +168,9 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 		executor->is_busy_fresh = false;
 		vgpu_pf_run_contract_idle(vf);
 	}
-	vgpu_pf_run_contract_charge(pf, vf, run, ran, event.reserved_ns);
+	/* a cap bounds the time in the engine, at rest or not */
+	vgpu_pf_run_contract_charge(pf, vf, run, entry->run_end_ns - entry->run_start_ns,
+				    event.reserved_ns);
 	if (!run)
 		return;
 	note_alone(vf, run, ran);

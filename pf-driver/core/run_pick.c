@@ -354,8 +354,8 @@ static uint32_t admitted(struct vgpu_pf *pf)
  * @pf: the PF; a VF is in the engine
  * @run: filled in
  *
- * A reservation with an earlier deadline than the one in the engine; else, if the run is neither
- * reserved nor an advance, an advance of the reserve section.
+ * A gang whose slot is open; a reservation with an earlier deadline than the one in the engine;
+ * else, if the run is neither reserved nor an advance, an advance of the reserve section.
  */
 bool vgpu_pf_run_pick_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -364,8 +364,10 @@ bool vgpu_pf_run_pick_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 	uint32_t mask = admitted(pf);
 	uint32_t competing = vgpu_pf_run_pick_competing(pf) & mask;
 
+	if (current->kind == VGPU_RUN_CONTRACT && own->terms.flags & VGPU_PF_CONTRACT_GANG)
+		return false;
 	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_pick_runnable(pf) & mask, run) &&
-	    (current->kind != VGPU_RUN_CONTRACT ||
+	    (current->kind != VGPU_RUN_CONTRACT || vgpu_pf_run_gang_has(&pf->vfs[run->vf]) ||
 	     pf->vfs[run->vf].contract.deadline_ns < own->deadline_ns))
 		return true;
 	if (current->kind == VGPU_RUN_CONTRACT || current->kind == VGPU_RUN_RESERVE)

@@ -11,7 +11,8 @@
  *
  * A decision takes the first of
  *   1. the VF that stops the table (exclusive full access)
- *   2. a VF whose contract reserves service, with work and budget; the earliest deadline
+ *   2. a VF whose gang slot is open, with work or without; else one whose contract reserves
+ *      service, with work and budget; the earliest deadline
  * and, of the first band in which a VF has work, VFs without tokens left out,
  *   3. a VF of the reserve section with work and budget; what it uses is taken off its own turns
  *   4. a VF with work that has been off the engine for longer than max_gap (short, charged)
@@ -216,6 +217,27 @@ static bool exceeds_cap(const struct vgpu_pf_executor *executor, const struct vg
 	       (executor->is_idle || !executor->run.is_capped);
 }
 
+/* it rested, and has got work since, which no interrupt says */
+static bool has_woken_in_engine(const struct vgpu_pf_executor *executor)
+{
+	return executor->run.kind == VGPU_RUN_REST && executor->run.vf &&
+	       vgpu_has_bit(executor->busy, executor->run.vf);
+}
+
+/* from now on it runs like any other that is alone: in quanta, which are accounted for */
+static void go_on_alone(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t vf = executor->run.vf;
+	struct vgpu_run run;
+
+	executor->announced |= 1u << (vf - 1);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, vf, 1u << (vf - 1), 0);
+	vgpu_pf_run_pick_set(&run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+			     vgpu_pf_run_pick_quantum(pf, vf));
+	begin(pf, &run);
+}
+
 /* nobody has work, or nobody may take the engine */
 static void rest(struct vgpu_pf *pf)
 {
@@ -236,6 +258,10 @@ static void rest(struct vgpu_pf *pf)
 		}
 		if (waiting_mask(pf) && executor->exclusive_vf != executor->run.vf)
 			return;
+		if (has_woken_in_engine(executor)) {
+			go_on_alone(pf);
+			return;
+		}
 		/* whoever it was to be left for has gone; its quantum goes on */
 		executor->run.contended_ns = 0;
 		if (executor->run.granted_ns)
@@ -252,12 +278,13 @@ static void rest(struct vgpu_pf *pf)
 	begin(pf, &run);
 }
 
-/* the VF in the engine keeps its slot without work; a reservation is only for work */
+/* the VF in the engine keeps its slot without work; a reservation is only for work, but for gangs
+ */
 static bool is_strict(struct vgpu_pf *pf)
 {
 	const struct vgpu_run *run = &pf->executor.run;
 
-	return run->kind != VGPU_RUN_CONTRACT &&
+	return (run->kind != VGPU_RUN_CONTRACT || vgpu_pf_run_gang_has(&pf->vfs[run->vf])) &&
 	       vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
 }
 
@@ -271,12 +298,14 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 						pf->vfs[executor->run.vf].contract.terms.band);
 }
 
-/* with work, outside the engine, whatever its band or its tokens */
+/* with work, outside the engine, whatever its band or its tokens; or a gang whose slot is open */
 static bool anybody_waits(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
 
-	return vgpu_pf_run_pick_runnable(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
+	uint32_t others = vgpu_pf_run_pick_runnable(pf) & ~(1u << (executor->run.vf - 1));
+
+	return (others & executor->busy) || vgpu_pf_run_gang_open(pf, others);
 }
 
 /* VFs outside the engine have work, as last read: does the one in the engine have to leave it? */
@@ -300,6 +329,10 @@ static void consider_waiting(struct vgpu_pf *pf)
 		return;
 	}
 	others = waiting_mask(pf);
+	if (others == 0 && has_woken_in_engine(executor)) {
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+		return;
+	}
 	if (others == 0 || executor->run.kind == VGPU_RUN_CONTRACT)
 		return;
 	if (is_outranked(pf, others)) {
@@ -432,8 +465,8 @@ void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
 	executor->is_idle = false;
 	executor->state = to ? VGPU_EXECUTOR_RUNNING : VGPU_EXECUTOR_EMPTY;
 	executor->wants_decision = to == 0;
-	/* running proves work, unless it only rests there */
-	if (to && executor->run.kind != VGPU_RUN_REST)
+	/* running proves work, unless it only rests there or keeps a slot */
+	if (to && executor->run.kind != VGPU_RUN_REST && !vgpu_pf_run_gang_has(&pf->vfs[to]))
 		executor->announced |= 1u << (to - 1);
 	if (from != to) {
 		vgpu_pf_run_log_count_switch(pf, now - executor->decided_ns);

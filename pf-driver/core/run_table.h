@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Shared by the files of the run table executor: run_table.c (engine, failure), run_pick.c (who is
- * next), run_contract.c (reservations, caps, bands) and run_slots.c (the tables themselves). Nobody
- * else includes it.
+ * next), run_contract.c (reservations, caps, bands), run_gang.c (gang slots) and run_slots.c (the
+ * tables themselves). Nobody else includes it.
  */
 #ifndef VGPU_CORE_RUN_TABLE_H
 #define VGPU_CORE_RUN_TABLE_H
@@ -50,6 +50,14 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
+
+bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
+uint32_t vgpu_pf_run_gang_mask(struct vgpu_pf *pf);
+uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now);
+void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
+const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);
+int vgpu_pf_run_gang_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf);
+int vgpu_pf_run_gang_check_all(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts);
 int vgpu_pf_run_contract_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts);
 
 #endif

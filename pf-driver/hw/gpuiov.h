@@ -151,7 +151,8 @@ struct vgpu_hw_run_log_entry {
 	uint32_t park_ns;   /* stop request to parked */
 	uint32_t reason;    /* enum vgpu_hw_run_end */
 	uint32_t switch_ns; /* previous park to this RUN, spent in the device */
-	uint32_t reserved[4];
+	uint64_t idle_ns;   /* of the run, in dry spells that were told by GFX_VM_IDLE */
+	uint32_t reserved[2];
 };
 HW_ASSERT_SIZE(struct vgpu_hw_run_log_entry, 64);
 

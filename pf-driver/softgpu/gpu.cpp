@@ -298,7 +298,7 @@ iov::RunSummary Gpu::summary_of(const cp::RunReport& report) {
     const std::scoped_lock lock(run_mutex_);
     // A report of the stay before may still be on its way when the next one has begun.
     const std::uint64_t id = report.start >= run_began_ ? run_id_ : run_id_ - 1;
-    return {id, report.vf, report.start, report.end, report.park, report.instructions};
+    return {id, report.vf, report.start, report.end, report.park, report.idle, report.instructions};
 }
 
 std::uint64_t Gpu::run(VfId id) {

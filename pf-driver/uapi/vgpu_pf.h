@@ -131,7 +131,7 @@ struct vgpu_pf_vf {
 	uint32_t attached; /* a client has the function open */
 	uint32_t in_full_access;
 	uint32_t has_work;
-	uint64_t service_ns; /* RUN time received, from the device's time stamps */
+	uint64_t service_ns; /* RUN time received, from the device's time stamps; rest is none */
 	uint64_t wave_instructions;
 	uint64_t switches; /* times loaded */
 	uint64_t overruns; /* quanta exceeded by more than 200 us */
@@ -220,7 +220,11 @@ struct vgpu_pf_run_entry {
  *                length of its first entry again
  *   band         the entries of a band count only while no VF of a lower number has work
  *   strict       its entries are kept while it has no work: the engine idles
- *   preempt_timeout_us  to leave the engine, before it is reset
+ *   gang         the reservation is a slot: budget_ns from phase_us after each multiple of
+ * period_ns of CLOCK_MONOTONIC, kept without work, never cut; the VF runs at no other time, so that
+ * VFs of one period and phase on several GPUs are in their engines together. Slots of one GPU do
+ * not meet; no cap and no budgets ahead go with them preempt_timeout_us  to leave the engine,
+ * before it is reset
  */
 #define VGPU_PF_BANDS		   3u
 #define VGPU_PF_CONTRACT_MIN_NS	   100000ull	  /* shortest budget and burst */
@@ -230,6 +234,7 @@ struct vgpu_pf_run_entry {
 
 enum vgpu_pf_contract_flags {
 	VGPU_PF_CONTRACT_STRICT = 1u << 0,
+	VGPU_PF_CONTRACT_GANG = 1u << 1,
 };
 
 struct vgpu_pf_contract {
@@ -241,7 +246,7 @@ struct vgpu_pf_contract {
 	uint32_t band;		     /* 0 is served first; below VGPU_PF_BANDS */
 	uint32_t flags;		     /* enum vgpu_pf_contract_flags */
 	uint32_t preempt_timeout_us; /* 0: as it was provisioned */
-	uint32_t reserved;
+	uint32_t phase_us;	     /* of a gang's slots */
 };
 
 struct vgpu_pf_run_table {

@@ -140,6 +140,15 @@ class Shares(WorkTest):
         got = self.service()
         self.assertGreater(got[1], 0.8e9 * WINDOW_SECONDS, got)
 
+    def test_work_after_a_rest_alone_is_counted_and_the_rest_is_not(self):
+        guest = self.guest(1)
+        got = self.service(5)
+        self.assertLess(got[1], 0.5e9, got)
+        guest.endless()
+        time.sleep(2)
+        got = self.service()
+        self.assertGreater(got[1], 0.8e9 * WINDOW_SECONDS, got)
+
 
 class Resets(WorkTest):
     def test_neighbour_computes_on_through_two_resets(self):

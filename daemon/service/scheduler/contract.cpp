@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +14,7 @@ namespace vgpu::daemon::scheduler {
 namespace {
 
 constexpr double kNsPerMs = 1e6;
+constexpr double kUsPerMs = 1e3;
 constexpr double kShrink = 0.9;
 constexpr std::uint32_t kMostWeight = 10'000;
 /// Quantum of a VF that is alone and asks for no limit.
@@ -21,6 +24,10 @@ constexpr std::int64_t kAhead = 4;
 
 std::int64_t ns_of_ms(double ms) {
     return std::llround(ms * kNsPerMs);
+}
+
+std::int64_t ns_of_us(std::int64_t us) {
+    return us * 1000;
 }
 
 double ms_of(double ns) {
@@ -47,14 +54,16 @@ double rounded_up(double pct) {
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.band = contract.band,
                     .weight = contract.weight,
-                    .is_strict = contract.mode == SlotMode::Strict};
+                    .is_strict = contract.mode == SlotMode::Strict,
+                    .is_gang = contract.mode == SlotMode::Gang,
+                    .phase_ns = ns_of_us(std::llround(contract.phase_ms * kUsPerMs))};
     policy.request_ns = contract.quantum_ms > 0 ? ns_of_ms(contract.quantum_ms) : kSoleQuantumNs;
     if (contract.min_pct > 0) {
         const double period_ms =
             contract.latency_ms > 0 ? contract.latency_ms : contract.max_gap_ms / 2;
         policy.reservation.period_ns = ns_of_ms(period_ms);
         policy.reservation.budget_ns = ns_of_ms(period_ms * contract.min_pct / 100);
-        policy.reservation.ahead = contract.latency_ms > 0 ? kAhead : 0;
+        policy.reservation.ahead = contract.latency_ms > 0 && !policy.is_gang ? kAhead : 0;
     }
     if (contract.max_pct < 100) {
         policy.cap.rate_ppm = static_cast<std::uint32_t>(std::llround(contract.max_pct * 1e4));
@@ -75,14 +84,30 @@ std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
 }
 
-/// The part of the engine that reservations with periods up to that of `policy` need.
+/// A gang's slot and the switches around it.
+std::int64_t slot_ns(const VfPolicy& policy, const Engine& engine) {
+    return policy.reservation.budget_ns + 2 * engine.switch_ns;
+}
+
+/// Does `other` matter to whether `policy` is kept? Slots go before all else, whatever the periods.
+bool is_before(const VfPolicy& other, const VfPolicy& policy) {
+    if (policy.is_gang) return other.is_gang;
+    return other.is_gang || other.reservation.period_ns <= policy.reservation.period_ns;
+}
+
+/// The part of the engine that `policy` and the reservations before it need. A slot may come once
+/// more in a period than its part says: it begins when it begins.
 double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
                     const Engine& engine) {
     double demand = static_cast<double>(blocking_ns(engine)) /
                     static_cast<double>(policy.reservation.period_ns);
-    for (const VfPolicy& other : policies)
-        if (other.reservation.period_ns <= policy.reservation.period_ns)
-            demand += per_period(other.reservation, engine);
+    for (const VfPolicy& other : policies) {
+        if (!is_before(other, policy)) continue;
+        demand += per_period(other.reservation, engine);
+        if (other.is_gang && !policy.is_gang)
+            demand += static_cast<double>(slot_ns(other, engine)) /
+                      static_cast<double>(policy.reservation.period_ns);
+    }
     return demand;
 }
 
@@ -120,20 +145,71 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
     return {};
 }
 
+/// Slots of two VFs repeat against each other with the greatest common divisor of their periods.
+bool do_meet(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
+    const std::int64_t common = std::gcd(a.reservation.period_ns, b.reservation.period_ns);
+    const auto after = [common](std::int64_t from, std::int64_t to) {
+        return ((to - from) % common + common) % common;
+    };
+    return after(a.phase_ns, b.phase_ns) < slot_ns(a, engine) ||
+           after(b.phase_ns, a.phase_ns) < slot_ns(b, engine);
+}
+
+/// Whose slots `policy` meets; none.
+std::optional<std::size_t> met_by(std::span<const VfPolicy> policies, std::size_t index,
+                                  const VfPolicy& policy, const Engine& engine) {
+    for (std::size_t i = 0; i < policies.size(); ++i)
+        if (i != index && policies[i].is_gang && do_meet(policies[i], policy, engine)) return i;
+    return {};
+}
+
+/// A phase at the end of another's slot with which `index` meets nobody; none.
+std::optional<double> phase_that_fits(std::span<const VfPolicy> policies, std::size_t index,
+                                      const Engine& engine) {
+    VfPolicy moved = policies[index];
+    for (const VfPolicy& other : policies) {
+        if (!other.is_gang) continue;
+        moved.phase_ns = (other.phase_ns + slot_ns(other, engine)) % moved.reservation.period_ns;
+        if (!met_by(policies, index, moved, engine))
+            return ms_of(static_cast<double>(moved.phase_ns));
+    }
+    return {};
+}
+
+Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> policies,
+                     const Engine& engine) {
+    for (std::size_t i = 0; i < parties.size(); ++i) {
+        if (!policies[i].is_gang) continue;
+        const auto met = met_by(policies.first(i), i, policies[i], engine);
+        if (!met) continue;
+        const auto fits = phase_that_fits(policies, i, engine);
+        return fail(
+            ErrorId::NoSchedule,
+            fmt::format("VF {}: its slots (phase_ms {:g} of {:g} ms) meet those of VF {}; {}",
+                        parties[i].vf, parties[i].contract.phase_ms, parties[i].contract.latency_ms,
+                        parties[*met].vf,
+                        fits ? fmt::format("phase_ms {:g} would fit", *fits)
+                             : fmt::format("there is no room beside the other gangs; "
+                                           "a smaller min_pct or one latency_ms for all "
+                                           "makes some")));
+    }
+    return {};
+}
+
 /// Bounds of the time off the engine; docs/scheduling.md derives them.
 class Gaps {
 public:
     Gaps(std::span<const VfPolicy> policies, const Engine& engine)
         : policies_(policies), switch_ns_(static_cast<double>(engine.switch_ns)) {
         for (const VfPolicy& policy : policies) {
-            first_ = std::min(first_, policy.band);
+            if (!policy.is_gang) first_ = std::min(first_, policy.band);
             reserved_ += per_period(policy.reservation, engine);
             if (policy.reservation.budget_ns > 0)
                 budgets_ns_ += static_cast<double>(1 + policy.reservation.ahead) *
                                (static_cast<double>(policy.reservation.budget_ns) + 2 * switch_ns_);
         }
         for (const VfPolicy& policy : policies)
-            if (policy.band == first_) {
+            if (is_in_first_band(policy)) {
                 weights_ += policy.weight;
                 longest_ns_ = std::max(longest_ns_, static_cast<double>(policy.request_ns));
             }
@@ -142,7 +218,7 @@ public:
     [[nodiscard]] double reserved() const { return reserved_; }
     [[nodiscard]] double budgets_ns() const { return budgets_ns_; }
     [[nodiscard]] bool is_in_first_band(const VfPolicy& policy) const {
-        return policy.band == first_;
+        return policy.band == first_ && !policy.is_gang;
     }
     [[nodiscard]] double weights() const { return weights_; }
 
@@ -154,12 +230,12 @@ public:
     }
 
     [[nodiscard]] double by_weight(const VfPolicy& policy) const {
-        if (policy.band != first_ || reserved_ >= 1) return HUGE_VAL;
+        if (!is_in_first_band(policy) || reserved_ >= 1) return HUGE_VAL;
         const auto request_ns = static_cast<double>(policy.request_ns);
         const double service_ns = 2 * request_ns * (weights_ / policy.weight - 1) + longest_ns_;
         double slices = 0;
         for (const VfPolicy& other : policies_)
-            if (other.band == first_)
+            if (is_in_first_band(other))
                 slices +=
                     service_ns * (other.weight / weights_) / static_cast<double>(other.request_ns) +
                     2;
@@ -218,6 +294,7 @@ std::vector<std::size_t> too_long(std::span<const Party> parties,
                                   std::span<const VfPolicy> policies, const Gaps& gaps) {
     std::vector<std::pair<double, std::size_t>> found;
     for (std::size_t i = 0; i < parties.size(); ++i) {
+        if (policies[i].is_gang) continue;
         const double ratio = gaps.of(policies[i]) / (parties[i].contract.max_gap_ms * kNsPerMs);
         if (ratio > 1) found.emplace_back(-ratio, i);
     }
@@ -275,7 +352,8 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
                                std::span<const Party> parties, std::span<const VfPolicy> policies,
                                const Engine& engine) {
     const double gap_ns = party.contract.max_gap_ms * kNsPerMs;
-    if (parties.size() == 1 || gaps.by_reservation(policy) <= gap_ns) return kNoGapLimit;
+    if (parties.size() == 1 || policy.is_gang || gaps.by_reservation(policy) <= gap_ns)
+        return kNoGapLimit;
     if (!gaps.is_in_first_band(policy))
         return fail(ErrorId::NoSchedule,
                     refusal_of_gap(parties, policies,
@@ -291,6 +369,25 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
                             party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
 }
 
+/// A gang's slot is said whole: when, how long, how often.
+Result<> validate_gang(const Party& party) {
+    const Contract& contract = party.contract;
+    if (contract.min_pct == 0 || contract.latency_ms == 0)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("VF {}: mode gang without {}; its slot is min_pct of latency_ms",
+                                party.vf, contract.min_pct == 0 ? "min_pct" : "latency_ms"));
+    if (contract.max_pct < 100)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("VF {}: mode gang with max_pct {:g}; it gets its slots and no "
+                                "more, min_pct says how much that is",
+                                party.vf, contract.max_pct));
+    if (contract.phase_ms >= contract.latency_ms)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("VF {}: phase_ms {:g} is not within latency_ms {:g}", party.vf,
+                                contract.phase_ms, contract.latency_ms));
+    return {};
+}
+
 }  // namespace
 
 Result<> validate(const Party& party) {
@@ -301,6 +398,7 @@ Result<> validate(const Party& party) {
     TRY_VOID(in_range(vf, "max_pct", contract.max_pct, 0.01, 100));
     TRY_VOID(in_range(vf, "burst_ms", contract.burst_ms, 0, 10'000));
     TRY_VOID(in_range(vf, "latency_ms", contract.latency_ms, 0, 10'000));
+    TRY_VOID(in_range(vf, "phase_ms", contract.phase_ms, 0, 10'000));
     TRY_VOID(in_range(vf, "max_gap_ms", contract.max_gap_ms, 1, 60'000));
     if (contract.quantum_ms != 0)
         TRY_VOID(in_range(vf, "quantum_ms", contract.quantum_ms, 0.1, 1000));
@@ -310,10 +408,16 @@ Result<> validate(const Party& party) {
                     fmt::format("VF {}: latency_ms {:g} without min_pct; a latency is bounded for "
                                 "a reserved part of the engine",
                                 vf, contract.latency_ms));
+    if (contract.phase_ms > 0 && contract.mode != SlotMode::Gang)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("VF {}: phase_ms {:g} without mode gang; only slots of gangs have "
+                                "a phase",
+                                vf, contract.phase_ms));
     if (contract.min_pct > contract.max_pct)
         return fail(ErrorId::OutOfRange,
                     fmt::format("VF {}: min_pct {:g} is more than max_pct {:g}", vf,
                                 contract.min_pct, contract.max_pct));
+    if (contract.mode == SlotMode::Gang) TRY_VOID(validate_gang(party));
     const VfPolicy policy = policy_of(contract);
     if (policy.cap.is_on() && policy.reservation.budget_ns > policy.cap.burst_ns)
         return fail(
@@ -334,6 +438,7 @@ Result<Admission> admit(std::span<const Party> parties, const Engine& engine) {
     }
     TRY_VOID(check_unlimited(parties));
     TRY_VOID(admit_reservations(parties, admission.policies, engine));
+    TRY_VOID(admit_slots(parties, admission.policies, engine));
     if (parties.size() > 1) TRY_VOID(shrink_to_gaps(parties, admission.policies, engine));
     const Gaps gaps(admission.policies, engine);
     admission.reserved_pct = gaps.reserved() * 100;
@@ -351,6 +456,7 @@ Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Eng
     }
     TRY_VOID(check_unlimited(parties));
     TRY_VOID(admit_reservations(parties, policies, engine));
+    TRY_VOID(admit_slots(parties, policies, engine));
     const Gaps gaps(policies, engine);
     TableAdmission admission{.terms = {},
                              .reserved = gaps.reserved(),

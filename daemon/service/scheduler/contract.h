@@ -19,6 +19,7 @@ namespace vgpu::daemon::scheduler {
 enum class SlotMode : std::uint8_t {
     WorkConserving,  ///< a VF without work is passed over
     Strict,          ///< it keeps its slots; the engine idles there
+    Gang,            ///< min_pct of latency_ms as one slot, at the same time on every GPU; no more
 };
 
 struct Contract {
@@ -33,6 +34,7 @@ struct Contract {
     double quantum_ms = 6;            ///< longest slice; 0: unlimited, for a VF alone only
     double preempt_timeout_ms = 500;  ///< to leave the engine, before it is reset
     SlotMode mode = SlotMode::WorkConserving;
+    double phase_ms = 0;  ///< with Gang: where in latency_ms, counted by the host's clock
 };
 
 /// What the device can do, and how much of it may be promised.

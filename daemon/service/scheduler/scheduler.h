@@ -36,6 +36,9 @@ struct VfPolicy {
     Reservation reservation{};
     Cap cap{};
     bool is_strict = false;  ///< keeps its slots while it has no work; the engine idles there
+    bool is_gang = false;    ///< its reservation is a slot at phase_ns of each period, and all it
+                             ///< gets; kept by the PF core, not by a Scheduler
+    std::int64_t phase_ns = 0;
 
     bool operator==(const VfPolicy&) const = default;
 };

@@ -44,7 +44,7 @@ template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
     archive.real(member.qos.name, least, most);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
-    walk_enum(archive, member.qos.mode, scheduler::SlotMode::Strict);
+    walk_enum(archive, member.qos.mode, scheduler::SlotMode::Gang);
     walk_enum(archive, member.qos.band, scheduler::Band::Low);
 }
 

@@ -16,7 +16,7 @@
 
 namespace vgpu::daemon::trace {
 
-inline constexpr std::uint32_t kTraceVersion = 1;
+inline constexpr std::uint32_t kTraceVersion = 2;
 
 struct MembersSet {
     Nanoseconds at{0};

@@ -69,6 +69,8 @@ Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     ++runs_;
     is_dry_.store(false);
     has_worked_.store(false);
+    rests_since_.reset();
+    rested_ = {};
     stopping_.store(false);
     started_ = clock_.now();
     deadline_ = quantum ? std::optional(started_ + *quantum) : std::nullopt;
@@ -112,7 +114,9 @@ RunReport Engine::close_run() {
     RunReport report;
     report.vf = context_->vf;
     report.start = started_;
+    end_rest();
     report.end = clock_.now();
+    report.idle = rested_;
     report.park = report.end - park_requested_;
     report.instructions = context_->cp.counters().wave_instructions - instructions_before_;
     phase_ = Phase::Parked;
@@ -302,8 +306,14 @@ Nanoseconds Engine::grace_left() const {
     return dry_since_ + spec_.idle_grace - clock_.now();
 }
 
+void Engine::end_rest() {
+    if (rests_since_) rested_ += clock_.now() - *rests_since_;
+    rests_since_.reset();
+}
+
 void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
     is_told_ = true;
+    rests_since_ = dry_since_;
     const VfId vf = context_->vf;  // a park may end the context's life once the lock is free
     lock.unlock();
     listener_.out_of_work(vf);
@@ -323,6 +333,9 @@ void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is
         dry_since_ = clock_.now();
         is_told_ = false;
     }
+    // woken for nothing: the rest goes on
+    if (inside_ == 0 && !is_awake() && is_dry_.load() && is_told_ && !rests_since_)
+        rests_since_ = clock_.now();
     while (!is_awake()) {
         const bool is_watching = inside_ == 0 && is_dry_.load() && !is_told_;
         const Nanoseconds left = is_watching ? grace_left() : Nanoseconds::max();
@@ -357,6 +370,7 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     }
     const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };
     if (!is_over()) doze(lock, worker, is_polling, seen_kicks);
+    if (!is_over()) end_rest();
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);
     if (is_over()) return false;

@@ -54,6 +54,7 @@ struct RunReport {
     Nanoseconds start{};             ///< clock at run()
     Nanoseconds end{};               ///< clock when the last worker was out
     Nanoseconds park{};              ///< of which: stop request until then
+    Nanoseconds idle{};              ///< of which: dry spells that out_of_work() told
     std::uint64_t instructions = 0;  ///< wave instructions retired
 };
 
@@ -116,6 +117,7 @@ private:
     void doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
               std::uint64_t seen_kicks);
     [[nodiscard]] Nanoseconds grace_left() const;
+    void end_rest();
     void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
@@ -140,7 +142,9 @@ private:
     std::atomic<bool> is_dry_{false};      ///< nothing has moved since dry_since_
     std::atomic<bool> has_worked_{false};  ///< in this stay
     Nanoseconds dry_since_{};
-    bool is_told_ = false;  ///< out_of_work() called in this dry spell
+    bool is_told_ = false;                    ///< out_of_work() called in this dry spell
+    std::optional<Nanoseconds> rests_since_;  ///< told, and nobody looks for work
+    Nanoseconds rested_{};                    ///< in this stay
     std::uint64_t runs_ = 0;
     std::optional<Nanoseconds> deadline_;
     Nanoseconds started_{};

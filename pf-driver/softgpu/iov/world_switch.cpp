@@ -208,6 +208,7 @@ void WorldSwitch::close_run(const RunSummary& run, vgpu_hw_run_end reason) {
     entry.run_start_ns = static_cast<std::uint64_t>(run.start.count());
     entry.run_end_ns = static_cast<std::uint64_t>(run.end.count());
     entry.wave_instructions = run.instructions;
+    entry.idle_ns = static_cast<std::uint64_t>(run.idle.count());
     entry.vf = raw(run.vf);
     entry.park_ns = low32(static_cast<std::uint64_t>(run.park.count()));
     entry.reason = reason;

@@ -36,6 +36,7 @@ struct RunSummary {
     Nanoseconds start{};
     Nanoseconds end{};   ///< the last worker was out
     Nanoseconds park{};  ///< of which: from the stop request
+    Nanoseconds idle{};  ///< of which: dry spells that the PF was told of
     std::uint64_t instructions = 0;
 };
 

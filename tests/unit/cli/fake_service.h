@@ -72,6 +72,7 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"BurstMs", index == 1 ? 12.0 : 0.0},
             {"LatencyMs", index == 1 ? 10.0 : 0.0},
             {"MaxGapMs", index == 1 ? 40.0 : 0.0},
+            {"PhaseMs", 0.0},
             {"PreemptTimeoutMs", index == 1 ? 250.0 : 0.0},
             {"Mode", std::string(index == 2 ? "strict" : "work-conserving")},
             {"Band", std::string(index == 3 ? "low" : "normal")},

@@ -234,6 +234,42 @@ TEST(Executor, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
         << "time nobody else wanted is not charged";
 }
 
+TEST(Executor, RestInTheEngineIsNoService) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
+        rig.provision(vf);
+        rig.load_driver(vf);
+    }
+    ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
+    rig.gpu.run_for(100 * kMs);
+    const std::uint64_t before = rig.get_vf(1).service_ns;
+    for (int i = 0; i < 5; ++i) {
+        rig.gpu.give_work(1, 3 * kMs);
+        rig.gpu.run_for(10 * kSecond);
+    }
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(kSecond);
+    EXPECT_NEAR(static_cast<double>(rig.get_vf(1).service_ns - before), 15e6, 0.5e6)
+        << "it was in the engine for 50 s";
+    std::uint64_t told = 0;
+    for (const vgpu_pf_event& event : rig.events(VGPU_PF_EVENT_RUN, 1)) told += event.duration_ns;
+    EXPECT_EQ(told, rig.get_vf(1).service_ns);
+}
+
+TEST(Executor, WorkThatComesToAVfAtRestIsToldAndAccountedForWhileItRuns) {
+    Rig rig;
+    rig.provision(1);
+    rig.load_driver(1);
+    ASSERT_EQ(rig.set_table({{1, 5000}}), 0);
+    rig.gpu.run_for(20 * kSecond);
+    const std::uint64_t before = rig.get_vf(1).service_ns;
+    const std::size_t wakes = rig.events(VGPU_PF_EVENT_WAKE, 1).size();
+    rig.gpu.give_work(1, kEndless);
+    rig.gpu.run_for(10 * kSecond);
+    EXPECT_GE(rig.get_vf(1).service_ns - before, 8 * kSecond);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_WAKE, 1).size(), wakes + 1);
+}
+
 TEST(Executor, AFreshSoleVfKeepsItsQuantumWhenAnotherWakes) {
     Rig rig;
     rig.provision(1);

@@ -341,6 +341,36 @@ TEST_P(IdleGrace, VfThatHasNothingToDoGetsNone) {
     (void)engine.park();
 }
 
+TEST_P(IdleGrace, DrySpellsThatWereToldAreTheIdlePartOfAStay) {
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    run_packet();
+    unsigned spells = ear.dry_spells();
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_TRUE(dry_after_grace(++spells));
+        clock.advance(std::chrono::seconds(1));
+        engine.kick();  // for nothing
+        clock.advance(kGrace);
+        run_packet();
+    }
+    const auto report = engine.park();
+    ASSERT_TRUE(report);
+    EXPECT_GE(report->idle, std::chrono::seconds(20));
+    EXPECT_LE(report->idle, report->end - report->start);
+}
+
+TEST_P(IdleGrace, WorkIsNoPartOfItsIdleTime) {
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    run_packet();
+    const unsigned before = ear.dry_spells();
+    for (int i = 0; i < 50; ++i) {
+        clock.advance(kGrace / 2);
+        run_packet();
+    }
+    const auto report = engine.park();
+    ASSERT_TRUE(report);
+    if (ear.dry_spells() == before) EXPECT_LE(report->idle, kGrace);
+}
+
 TEST(Engine, VirtualClockEndsTheQuantumWhenItIsTicked) {
     softgpu::VirtualClock clock;
     Ear ear;

@@ -47,6 +47,13 @@ VfQos in_band(scheduler::Band band, double min_pct = 0) {
     return qos;
 }
 
+VfQos gang(double min_pct, double latency_ms, double phase_ms) {
+    VfQos qos = reserved(min_pct, latency_ms);
+    qos.mode = scheduler::SlotMode::Gang;
+    qos.phase_ms = phase_ms;
+    return qos;
+}
+
 vgpu_pf_run_table table_of(const std::vector<GpuSchedule::Member>& members) {
     GpuSchedule schedule;
     schedule.set_members(members, 60, 1s);
@@ -113,6 +120,53 @@ TEST(Contracts, EachBandHasATableOfItsOwn) {
     EXPECT_EQ(totals.at(4), 5 * totals.at(3));
     EXPECT_EQ(table.contracts[0].band, 0u);
     EXPECT_EQ(table.contracts[3].band, 2u);
+}
+
+TEST(Contracts, AGangIsASlotOfTheTableWithAPhase) {
+    const vgpu_pf_run_table table = table_of({member(1, 1), member(2, 9, gang(20, 20, 2.5))});
+    const vgpu_pf_contract& contract = table.contracts[1];
+    EXPECT_EQ(contract.budget_ns, 4'000'000u);
+    EXPECT_EQ(contract.period_ns, 20'000'000u);
+    EXPECT_EQ(contract.ahead, 0u);
+    EXPECT_EQ(contract.phase_us, 2500u);
+    EXPECT_EQ(contract.flags, static_cast<std::uint32_t>(VGPU_PF_CONTRACT_GANG));
+    EXPECT_EQ(table.reserve_count, 0u) << "it does not pre-empt when it wakes";
+}
+
+TEST(Contracts, AGangNeitherCompetesNorIsOwedAnything) {
+    GpuSchedule schedule;
+    const std::vector<GpuSchedule::Member> members{member(1, 1), member(2, 1),
+                                                   member(3, 1, gang(20, 20, 0))};
+    schedule.set_members(members, 60, 1s);
+    for (const std::uint32_t vf : {1u, 2u, 3u}) schedule.on_wake(vf, 1s);
+    ASSERT_TRUE(schedule.make_table(1, {}, 1s));
+    schedule.installed(1s);
+    Nanoseconds now = 1s;
+    for (int i = 0; i < 100; ++i)
+        for (const std::uint32_t vf : {1u, 2u, 3u}) {
+            now += 2ms;
+            schedule.on_run(vf, 2'000'000, now, vf == 3 ? 2'000'000 : 0);
+            EXPECT_EQ(schedule.lag_quanta(3), 0.0);
+            EXPECT_LE(schedule.worst_lag_quanta(1), 0.51);
+        }
+    EXPECT_NEAR(schedule.ideal_share(1), 0.4, 1e-9);
+    EXPECT_NEAR(schedule.ideal_share(3), 0.2, 1e-9);
+    EXPECT_FALSE(schedule.wants_table(now + 100ms)) << "nothing happened that needs another one";
+}
+
+TEST(Contracts, ATableWithAGangIsAdoptedByTheNextVgpud) {
+    const std::vector<GpuSchedule::Member> members{member(1, 1), member(2, 1, gang(20, 20, 5))};
+    const vgpu_pf_run_table table = table_of(members);
+    GpuSchedule next;
+    next.set_members(members, 60, 2s);
+    next.adopt(table, 2s);
+    EXPECT_FALSE(next.wants_table(2s + 20ms));
+    vgpu_pf_run_table other = table;
+    other.contracts[1].phase_us += 1;
+    GpuSchedule another;
+    another.set_members(members, 60, 2s);
+    another.adopt(other, 2s);
+    EXPECT_TRUE(another.wants_table(2s + 20ms));
 }
 
 // --- refusals
@@ -314,7 +368,7 @@ TEST(Contracts, OptionsOutsideTheirRangeOrTypeAreRefusedByName) {
               "option 'max_pct' is -1, not within 0.01..100");
     EXPECT_THAT(refused({{"min_pct", std::string("10")}}), HasSubstr("wants a number"));
     EXPECT_EQ(refused({{"mode", std::string("lazy")}}),
-              "option 'mode' is 'lazy', not work-conserving or strict");
+              "option 'mode' is 'lazy', not work-conserving, strict or gang");
     EXPECT_EQ(refused({{"band", std::string("top")}}),
               "option 'band' is 'top', not high, normal or low");
     EXPECT_THAT(refused({{"min_pc", 1.0}}), HasSubstr("did you mean 'min_pct'"));

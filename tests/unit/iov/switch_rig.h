@@ -40,7 +40,13 @@ public:
     /// The quantum ends: the engine has parked itself and says so.
     RunSummary end_run() {
         is_running = false;
-        return {runs, vf, started, clock_.now(), Nanoseconds{5}, 100};
+        return {.id = runs,
+                .vf = vf,
+                .start = started,
+                .end = clock_.now(),
+                .park = Nanoseconds{5},
+                .idle = {},
+                .instructions = 100};
     }
     std::vector<std::string> take_calls() { return std::exchange(calls, {}); }
 

@@ -161,5 +161,76 @@ TEST(Contract, NothingIsAdmittedToNobody) {
     EXPECT_TRUE(admission->policies.empty());
 }
 
+// --- gangs
+
+Contract gang(double min_pct, double latency_ms, double phase_ms = 0) {
+    return {
+        .min_pct = min_pct, .latency_ms = latency_ms, .mode = SlotMode::Gang, .phase_ms = phase_ms};
+}
+
+TEST(GangContract, IsASlotOfEachPeriodAndNothingAhead) {
+    auto parties = equal(2);
+    parties[1].contract = gang(20, 20, 2.5);
+    const auto admission = admit_for_table(parties, {});
+    ASSERT_TRUE(admission) << admission.error().cause;
+    const TableTerms& terms = admission->terms[1];
+    EXPECT_TRUE(terms.policy.is_gang);
+    EXPECT_EQ(terms.policy.reservation,
+              (Reservation{.budget_ns = 4'000'000, .period_ns = 20'000'000, .ahead = 0}));
+    EXPECT_EQ(terms.policy.phase_ns, 2'500'000);
+    EXPECT_EQ(terms.table_gap_ns, kNoGapLimit);
+    EXPECT_NEAR(admission->reserved, 4.2 / 20, 1e-9);
+}
+
+TEST(GangContract, IsSaidWhole) {
+    Contract capped = gang(20, 20);
+    capped.max_pct = 50;
+    const std::pair<Contract, const char*> wrong[] = {
+        {gang(0, 0), "mode gang without min_pct"},
+        {gang(20, 0), "mode gang without latency_ms"},
+        {gang(20, 20, 20), "phase_ms 20 is not within latency_ms 20"},
+        {gang(20, 20, -1), "phase_ms is -1; it takes 0 to 10000"},
+        {capped, "mode gang with max_pct 50"},
+        {{.phase_ms = 3}, "phase_ms 3 without mode gang"},
+    };
+    for (const auto& [contract, words] : wrong) {
+        const auto result = validate({.vf = 4, .contract = contract});
+        ASSERT_FALSE(result) << words;
+        EXPECT_EQ(result.error().id, ErrorId::OutOfRange);
+        EXPECT_THAT(result.error().cause, HasSubstr(words));
+    }
+}
+
+TEST(GangContract, SlotsThatMeetAreRefusedAndThePhaseItNamesFits) {
+    auto parties = equal(3);
+    parties[0].contract = gang(20, 20, 18);
+    parties[2].contract = gang(10, 20, 1);
+    const std::string cause = cause_of(parties);
+    EXPECT_THAT(cause, HasSubstr("VF 3: its slots (phase_ms 1 of 20 ms) meet those of VF 1"));
+    const auto at = cause.rfind("phase_ms ");
+    parties[2].contract.phase_ms = std::stod(cause.substr(at + 9));
+    EXPECT_EQ(cause_of(parties), "admitted") << cause;
+    EXPECT_NEAR(parties[2].contract.phase_ms, 2.2, 1e-9) << "behind the slot and its switches";
+}
+
+TEST(GangContract, SlotsOfPeriodsWithoutACommonMeasureAlwaysMeet) {
+    auto parties = equal(2);
+    parties[0].contract = gang(20, 20);
+    parties[1].contract = gang(20, 21, 10);
+    EXPECT_THAT(cause_of(parties), HasSubstr("there is no room beside the other gangs"));
+    parties[1].contract = gang(10, 40, 10);
+    EXPECT_EQ(cause_of(parties), "admitted");
+}
+
+TEST(GangContract, AReservationOfAShortPeriodMustFitBesideAWholeSlot) {
+    auto parties = equal(2);
+    parties[0].contract = gang(20, 100);
+    parties[1].contract = {.min_pct = 10, .latency_ms = 10, .max_gap_ms = 100};
+    EXPECT_THAT(cause_of(parties), HasSubstr("VF 2: min_pct 10 every 10 ms"))
+        << "the slot is 20 ms long";
+    parties[1].contract.latency_ms = 50;
+    EXPECT_EQ(cause_of(parties), "admitted");
+}
+
 }  // namespace
 }  // namespace vgpu::daemon::scheduler
