@@ -208,7 +208,7 @@ uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 	if (!pf->executor.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
-		if ((vf->contract.is_held || vgpu_pf_run_gang_has(vf)) &&
+		if ((vf->contract.is_held || vgpu_pf_run_gang_keeps(vf)) &&
 		    vf->number != pf->executor.exclusive_vf)
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
@@ -230,7 +230,8 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 	if (!pf->executor.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
-		if (vf->contract.terms.flags & (VGPU_PF_CONTRACT_STRICT | VGPU_PF_CONTRACT_GANG))
+		if (vf->contract.terms.flags & VGPU_PF_CONTRACT_STRICT ||
+		    vgpu_pf_run_gang_keeps(vf))
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
 }

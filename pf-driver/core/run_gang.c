@@ -9,17 +9,27 @@
  * stops the table goes before it. What a slot loses to a late switch is not made up for.
  *
  * To the rest of the executor a slot is a run of a contract, and the VF is held between slots, so
- * that its entries are passed over.
+ * that its entries are passed over. Not in full access: a driver that loads waits for its rings
+ * with limits of its own, and has them served as any other VF's.
  */
 #include "pf-driver/core/run_table.h"
 
 /**
- * vgpu_pf_run_gang_has() - does this VF run in gang slots, and only there?
+ * vgpu_pf_run_gang_has() - does this VF have gang slots?
  * @vf: the VF
  */
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf)
 {
 	return vf->contract.terms.flags & VGPU_PF_CONTRACT_GANG;
+}
+
+/**
+ * vgpu_pf_run_gang_keeps() - is this VF kept to its slots now?
+ * @vf: the VF
+ */
+bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf)
+{
+	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
 }
 
 /**

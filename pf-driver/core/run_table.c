@@ -278,8 +278,7 @@ static void rest(struct vgpu_pf *pf)
 	begin(pf, &run);
 }
 
-/* the VF in the engine keeps its slot without work; a reservation is only for work, but for gangs
- */
+/* the VF in the engine keeps its slot without work; a reservation is only for work, a gang's not */
 static bool is_strict(struct vgpu_pf *pf)
 {
 	const struct vgpu_run *run = &pf->executor.run;

@@ -52,6 +52,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
+bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf);
 uint32_t vgpu_pf_run_gang_mask(struct vgpu_pf *pf);
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now);
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);

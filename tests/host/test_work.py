@@ -150,6 +150,58 @@ class Shares(WorkTest):
         self.assertGreater(got[1], 0.8e9 * WINDOW_SECONDS, got)
 
 
+class Contracts(WorkTest):
+    """Kept by the module alone: nobody plans after the table is set."""
+    PERIOD_NS = 200_000_000
+
+    def promise(self, contracts):
+        """Equal entries for all VFs, and contracts (fields of uapi.Contract by VF)."""
+        self.python(f'pf.set_table([(vf, 5000) for vf in range(1, {self.vfs + 1})], contracts={contracts!r})')
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.promise, {})
+
+    def assert_parts(self, got, wanted, delta=0.03):
+        """Of the window's time."""
+        parts = {vf: ns / (WINDOW_SECONDS * 1e9) for vf, ns in got.items()}
+        for vf, part in wanted.items():
+            self.assertAlmostEqual(parts[vf], part, delta=delta, msg=f'VF{vf} of {parts}')
+
+    def test_a_reservation_comes_on_top_of_the_weight(self):
+        for vf in (1, 2, 3):
+            self.guest(vf, 'endless')
+        self.promise({1: {'budget_ns': self.PERIOD_NS // 4, 'period_ns': self.PERIOD_NS}})
+        got = self.service()
+        shared = sum(got.values()) - WINDOW_SECONDS * 1e9 / 4
+        self.assert_parts(got, {1: 0.25 + shared / 3 / (WINDOW_SECONDS * 1e9), 4: 0})
+        self.assertAlmostEqual(got[2] / got[3], 1, delta=0.1, msg=got)
+
+    def test_a_cap_holds_also_alone(self):
+        self.guest(1, 'endless')
+        self.promise({1: {'rate_ppm': 150_000, 'burst_ns': 20_000_000}})
+        self.assert_parts(self.service(), {1: 0.15})
+        self.guest(2, 'endless')
+        self.assert_parts(self.service(), {1: 0.15})
+
+    def test_a_gang_gets_its_slots_and_no_more(self):
+        gang = {'budget_ns': self.PERIOD_NS // 4, 'period_ns': self.PERIOD_NS, 'phase_us': 30_000,
+                'flags': uapi.CONTRACT_GANG}
+        self.guest(1, 'endless')
+        self.promise({1: gang})
+        self.assert_parts(self.service(), {1: 0.25})
+        self.guest(2, 'endless')
+        got = self.service()
+        self.assert_parts(got, {1: 0.25})
+        self.assertGreater(got[2], 0.6e9 * WINDOW_SECONDS, got)
+
+    def test_a_lower_band_gets_what_the_higher_leaves(self):
+        self.guest(1, 'endless')
+        self.promise({1: {'band': 1}})
+        self.guest(2, 'endless')
+        self.assert_parts(self.service(), {1: 0}, delta=0.01)
+
+
 class Resets(WorkTest):
     def test_neighbour_computes_on_through_two_resets(self):
         neighbour = self.guest(1, 'compute')

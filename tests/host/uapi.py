@@ -74,7 +74,7 @@ class RunEntry(ctypes.Structure):
 class Contract(ctypes.Structure):
     _fields_ = [('budget_ns', U64), ('period_ns', U64), ('burst_ns', U64), ('rate_ppm', U32),
                 ('ahead', U32), ('band', U32), ('flags', U32), ('preempt_timeout_us', U32),
-                ('reserved', U32)]
+                ('phase_us', U32)]
 
 
 class RunTable(ctypes.Structure):
@@ -119,6 +119,9 @@ class Refused(OSError):
     def __init__(self, number, text):
         super().__init__(number, text or os.strerror(number))
         self.text = text
+
+
+CONTRACT_STRICT, CONTRACT_GANG = 1, 2
 
 
 def command(op, size):
@@ -208,8 +211,11 @@ class Pf(Node):
     def table(self):
         return self.call(GET_RUN_TABLE, RunTable())
 
-    def set_table(self, plan, generation=None):
+    def set_table(self, plan, generation=None, contracts={}):
+        """`contracts`: fields of Contract by VF."""
         table = RunTable(count=len(plan))
+        for vf, fields in contracts.items():
+            table.contracts[vf - 1] = Contract(**fields)
         table.generation = self.table().generation + 1 if generation is None else generation
         for entry, (vf, quantum_us) in zip(table.entries, plan):
             entry.vf, entry.quantum_us = vf, quantum_us

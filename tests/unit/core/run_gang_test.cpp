@@ -179,6 +179,28 @@ TEST(Gang, AVfThatStopsTheTableIsNotInterrupted) {
     EXPECT_NEAR(static_cast<double>(record.service(2)), 0.1e9, 0.01e9);
 }
 
+TEST(Gang, ADriverThatLoadsIsNotKeptToItsSlots) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    ASSERT_EQ(
+        rig.set_contracts({{1, 6000}, {2, 6000}}, {{2, gang(kMs, 10 * kSecond, 9 * kSecond)}}), 0);
+    rig.gpu.run_for(100 * kMs);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(kMs);
+    ASSERT_TRUE(rig.vf(2).access.granted);
+    rig.gpu.give_work(2, 5 * kMs);
+    rig.gpu.run_for(50 * kMs);
+    EXPECT_EQ(rig.gpu.vf(2).work_ns, 0u);
+    rig.gpu.guest_acknowledges(2);
+    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
+    rig.gpu.run_for(kMs);
+    ASSERT_FALSE(rig.vf(2).access.granted);
+    rig.gpu.give_work(2, 5 * kMs);
+    rig.gpu.run_for(50 * kMs);
+    EXPECT_EQ(rig.gpu.vf(2).work_ns, 5 * kMs);
+}
+
 TEST(Gang, GoesBackToItsEntriesWhenTheContractEnds) {
     Rig rig;
     rig.make_busy(1);
