@@ -368,7 +368,9 @@ TEST_P(IdleGrace, WorkIsNoPartOfItsIdleTime) {
     }
     const auto report = engine.park();
     ASSERT_TRUE(report);
-    if (ear.dry_spells() == before) EXPECT_LE(report->idle, kGrace);
+    if (ear.dry_spells() == before) {
+        EXPECT_LE(report->idle, kGrace);
+    }
 }
 
 TEST(Engine, VirtualClockEndsTheQuantumWhenItIsTicked) {
