@@ -257,14 +257,16 @@ void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
 
 void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns <= 0) return;
-    if (is_gang(vf)) reserved_ns = ns;
+    if (is_gang(vf)) {
+        account_.add_missed(vf, ns);
+        return;
+    }
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     if (table_ns > 0) fluid_.serve(vf, table_ns);
     held_.erase(vf);
     asleep_since_.erase(vf);
     woken_.erase(vf);
     account_.add_missed(vf, ns);
-    if (is_gang(vf)) leave_entries(vf, now_);
 }
 
 void GpuSchedule::restart() {

@@ -32,25 +32,6 @@ bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf)
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
 }
 
-/**
- * vgpu_pf_run_gang_mask() - all VFs that run in gang slots
- * @pf: the PF
- *
- * Return: bit per VF.
- */
-uint32_t vgpu_pf_run_gang_mask(struct vgpu_pf *pf)
-{
-	struct vgpu_vf *vf;
-	uint32_t mask = 0;
-
-	if (!pf->executor.has_contracts)
-		return 0;
-	vgpu_for_each_vf(pf, vf)
-		if (vgpu_pf_run_gang_has(vf))
-			mask |= VGPU_VF_BIT(vf);
-	return mask;
-}
-
 static uint64_t phase_ns(const struct vgpu_pf_contract *terms)
 {
 	return terms->phase_us * VGPU_NS_PER_US;
@@ -100,9 +81,11 @@ const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 {
 	const struct vgpu_vf *vf;
 
-	mask &= vgpu_pf_run_gang_mask(pf);
+	if (!pf->executor.has_contracts)
+		return NULL;
 	vgpu_for_each_vf(pf, vf)
-		if (vgpu_has_bit(mask, vf->number) && !vf->contract.is_exhausted)
+		if (vgpu_has_bit(mask, vf->number) && vgpu_pf_run_gang_has(vf) &&
+		    !vf->contract.is_exhausted)
 			return vf;
 	return NULL;
 }

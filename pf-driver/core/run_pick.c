@@ -364,7 +364,7 @@ bool vgpu_pf_run_pick_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 	uint32_t mask = admitted(pf);
 	uint32_t competing = vgpu_pf_run_pick_competing(pf) & mask;
 
-	if (current->kind == VGPU_RUN_CONTRACT && own->terms.flags & VGPU_PF_CONTRACT_GANG)
+	if (current->kind == VGPU_RUN_CONTRACT && vgpu_pf_run_gang_has(&pf->vfs[current->vf]))
 		return false;
 	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_pick_runnable(pf) & mask, run) &&
 	    (current->kind != VGPU_RUN_CONTRACT || vgpu_pf_run_gang_has(&pf->vfs[run->vf]) ||

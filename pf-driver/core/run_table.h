@@ -53,7 +53,6 @@ void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
 bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf);
-uint32_t vgpu_pf_run_gang_mask(struct vgpu_pf *pf);
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now);
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);

@@ -221,10 +221,10 @@ struct vgpu_pf_run_entry {
  *   band         the entries of a band count only while no VF of a lower number has work
  *   strict       its entries are kept while it has no work: the engine idles
  *   gang         the reservation is a slot: budget_ns from phase_us after each multiple of
- * period_ns of CLOCK_MONOTONIC, kept without work, never cut; the VF runs at no other time, so that
- * VFs of one period and phase on several GPUs are in their engines together. Slots of one GPU do
- * not meet; no cap and no budgets ahead go with them preempt_timeout_us  to leave the engine,
- * before it is reset
+ *                period_ns of CLOCK_MONOTONIC, kept without work and never cut. The VF runs at no
+ *                other time but in full access, so VFs of one period and phase on several GPUs are
+ *                in their engines together. Slots of one GPU do not meet; no cap, nothing ahead
+ *   preempt_timeout_us  to leave the engine, before it is reset
  */
 #define VGPU_PF_BANDS		   3u
 #define VGPU_PF_CONTRACT_MIN_NS	   100000ull	  /* shortest budget and burst */

@@ -211,10 +211,10 @@ class Pf(Node):
     def table(self):
         return self.call(GET_RUN_TABLE, RunTable())
 
-    def set_table(self, plan, generation=None, contracts={}):
+    def set_table(self, plan, generation=None, contracts=None):
         """`contracts`: fields of Contract by VF."""
         table = RunTable(count=len(plan))
-        for vf, fields in contracts.items():
+        for vf, fields in (contracts or {}).items():
             table.contracts[vf - 1] = Contract(**fields)
         table.generation = self.table().generation + 1 if generation is None else generation
         for entry, (vf, quantum_us) in zip(table.entries, plan):

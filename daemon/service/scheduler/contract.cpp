@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
+constexpr std::int64_t kNsPerUs = 1000;
 constexpr double kShrink = 0.9;
 constexpr std::uint32_t kMostWeight = 10'000;
 /// Quantum of a VF that is alone and asks for no limit.
@@ -24,10 +25,6 @@ constexpr std::int64_t kAhead = 4;
 
 std::int64_t ns_of_ms(double ms) {
     return std::llround(ms * kNsPerMs);
-}
-
-std::int64_t ns_of_us(std::int64_t us) {
-    return us * 1000;
 }
 
 double ms_of(double ns) {
@@ -56,7 +53,7 @@ VfPolicy policy_of(const Contract& contract) {
                     .weight = contract.weight,
                     .is_strict = contract.mode == SlotMode::Strict,
                     .is_gang = contract.mode == SlotMode::Gang,
-                    .phase_ns = ns_of_us(std::llround(contract.phase_ms * kUsPerMs))};
+                    .phase_ns = std::llround(contract.phase_ms * kUsPerMs) * kNsPerUs};
     policy.request_ns = contract.quantum_ms > 0 ? ns_of_ms(contract.quantum_ms) : kSoleQuantumNs;
     if (contract.min_pct > 0) {
         const double period_ms =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // plan, apply, assert and export over a FakeService whose plan has a step of every kind.
+#include "cli/qos_options.h"
 #include "tests/unit/cli/cli_fixture.h"
 
 #include <gmock/gmock.h>
@@ -191,6 +192,17 @@ TEST_F(ConfigurationVerbs, ExportPrintsADocumentThatCanBeReadAgain) {
     expect_golden("export.json");
     EXPECT_EQ(run({"export", "--auto"}), 0);
     EXPECT_THAT(service.asked, ElementsAre("export gpu=gpu0 label=now", "export", "auto"));
+}
+
+TEST(QosText, AGangIsItsSlotAndNothingElse) {
+    const Properties vf{{"MinPct", 30.0},
+                        {"MaxPct", 100.0},
+                        {"LatencyMs", 50.0},
+                        {"PhaseMs", 15.2},
+                        {"Mode", std::string("gang")},
+                        {"Band", std::string("high")}};
+    EXPECT_EQ(short_qos_text(vf), "30G");
+    EXPECT_EQ(reservation_text(vf), "30 % every 50 ms, in a slot from 15.2 ms on");
 }
 
 }  // namespace

@@ -7,6 +7,15 @@
 
 namespace vgpu::test {
 
+vgpu_pf_contract reservation(std::uint64_t budget_ns, std::uint64_t period_ns,
+                             std::uint32_t ahead) {
+    vgpu_pf_contract contract{};
+    contract.budget_ns = budget_ns;
+    contract.period_ns = period_ns;
+    contract.ahead = ahead;
+    return contract;
+}
+
 Rig::Rig(ModelGpu::Options options, std::function<void(vgpu_pf_params&)> adjust)
     : gpu(options), adjust_(std::move(adjust)) {
     start_core();
@@ -146,10 +155,25 @@ void Rig::load_driver(std::uint32_t vf) {
     gpu.run_for(kMs);
 }
 
-void Rig::make_busy(std::uint32_t vf) {
+void Rig::make_ready(std::uint32_t vf) {
     provision(vf);
     load_driver(vf);
+}
+
+void Rig::make_busy(std::uint32_t vf) {
+    make_ready(vf);
     gpu.give_work(vf, kEndless);
+}
+
+void Rig::live_at_random(std::uint32_t vfs, int rounds, const Dice& dice) {
+    for (int i = 0; i < rounds; ++i) {
+        const auto vf = static_cast<std::uint32_t>(dice(1, vfs));
+        if (dice(0, 2) == 0)
+            gpu.vf(vf).work_ns = dice(0, 3) * kMs;
+        else
+            gpu.give_work(vf, dice(0, 1) == 0 ? kEndless : dice(1, 20) * kMs);
+        gpu.run_for(dice(1, 20 * kMs));
+    }
 }
 
 }  // namespace vgpu::test

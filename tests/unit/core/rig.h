@@ -22,6 +22,12 @@ using simulator::kSecond;
 using simulator::kUs;
 using simulator::ModelGpu;
 
+/// A whole number, from the least to the most.
+using Dice = std::function<std::uint64_t(std::uint64_t least, std::uint64_t most)>;
+
+[[nodiscard]] vgpu_pf_contract reservation(std::uint64_t budget_ns, std::uint64_t period_ns,
+                                           std::uint32_t ahead = 0);
+
 class Rig {
 public:
     explicit Rig(ModelGpu::Options options = {}, std::function<void(vgpu_pf_params&)> adjust = {});
@@ -57,8 +63,12 @@ public:
     [[nodiscard]] vgpu_pf_info get_info();
     /// The guest's driver loads: full access, and back; READY afterwards.
     void load_driver(std::uint32_t vf);
-    /// Provisioned, driver loaded, endless work.
+    /// Provisioned, driver loaded, no work.
+    void make_ready(std::uint32_t vf);
+    /// The same, with endless work.
     void make_busy(std::uint32_t vf);
+    /// VFs 1..`vfs` get work, some of it without an end, and run out of it.
+    void live_at_random(std::uint32_t vfs, int rounds, const Dice& dice);
     /// A new core on the same device, as after a crash of the process.
     void restart_core();
     [[nodiscard]] std::string message() const { return pf->message; }

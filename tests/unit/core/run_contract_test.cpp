@@ -25,15 +25,6 @@ vgpu_pf_contract cap(std::uint32_t rate_ppm, std::uint64_t burst_ns) {
     return contract;
 }
 
-vgpu_pf_contract reservation(std::uint64_t budget_ns, std::uint64_t period_ns,
-                             std::uint32_t ahead = 0) {
-    vgpu_pf_contract contract{};
-    contract.budget_ns = budget_ns;
-    contract.period_ns = period_ns;
-    contract.ahead = ahead;
-    return contract;
-}
-
 vgpu_pf_contract band(std::uint32_t number) {
     vgpu_pf_contract contract{};
     contract.band = number;
@@ -229,14 +220,7 @@ TEST(Cap, NoWindowHoldsMoreThanRateBucketAndOverrun) {
         ASSERT_EQ(rig.set_contracts(entries, contracts), 0) << rig.message();
         rig.gpu.run_for(50 * kMs);
         Record record(rig);
-        for (int i = 0; i < 400; ++i) {
-            const auto vf = static_cast<std::uint32_t>(dice(1, 6));
-            if (dice(0, 2) == 0)
-                rig.gpu.vf(vf).work_ns = dice(0, 3) * kMs;
-            else
-                rig.gpu.give_work(vf, dice(0, 1) == 0 ? kEndless : dice(1, 20) * kMs);
-            rig.gpu.run_for(dice(1, 20 * kMs));
-        }
+        rig.live_at_random(6, 400, dice);
         for (const auto& [vf, contract] : contracts)
             EXPECT_LE(record.most_beyond(vf, contract.rate_ppm),
                       static_cast<double>(contract.burst_ns + kWorst) + 1000)

@@ -31,11 +31,11 @@ vgpu_pf_contract gang(std::uint64_t slot_ns = kSlot, std::uint64_t period_ns = k
     return contract;
 }
 
-vgpu_pf_contract reservation(std::uint64_t budget_ns, std::uint64_t period_ns) {
-    vgpu_pf_contract contract{};
-    contract.budget_ns = budget_ns;
-    contract.period_ns = period_ns;
-    return contract;
+/// VF1 is of a gang, VF2 its neighbour; both have endless work.
+int start_beside_one(Rig& rig) {
+    rig.make_busy(1);
+    rig.make_busy(2);
+    return rig.set_contracts({{1, 6000}, {2, 6000}}, {{1, gang()}});
 }
 
 /// Every run of `vf` lies in a slot, a switch late at most; the slots that were kept.
@@ -94,8 +94,7 @@ TEST(Gang, VfsOfOnePeriodAndPhaseOnSeveralGpusAreInTheirEnginesTogether) {
 
 TEST(Gang, KeepsItsSlotWithoutWork) {
     Rig rig;
-    rig.provision(1);
-    rig.load_driver(1);
+    rig.make_ready(1);
     rig.make_busy(2);
     ASSERT_EQ(rig.set_contracts({{1, 6000}, {2, 6000}}, {{1, gang()}}), 0);
     rig.gpu.run_for(100 * kMs);
@@ -118,9 +117,7 @@ TEST(Gang, AloneWithEndlessWorkGetsItsSlotsAndNoMore) {
 
 TEST(Gang, WorkThatComesInTheMiddleOfASlotIsServedAtOnce) {
     Rig rig;
-    rig.make_busy(1);
-    rig.make_busy(2);
-    ASSERT_EQ(rig.set_contracts({{1, 6000}, {2, 6000}}, {{1, gang()}}), 0);
+    ASSERT_EQ(start_beside_one(rig), 0);
     rig.gpu.run_for(100 * kMs);
     rig.gpu.vf(1).work_ns = 0;
     for (int i = 0; i < 50; ++i) {
@@ -203,9 +200,7 @@ TEST(Gang, ADriverThatLoadsIsNotKeptToItsSlots) {
 
 TEST(Gang, GoesBackToItsEntriesWhenTheContractEnds) {
     Rig rig;
-    rig.make_busy(1);
-    rig.make_busy(2);
-    ASSERT_EQ(rig.set_contracts({{1, 6000}, {2, 6000}}, {{1, gang()}}), 0);
+    ASSERT_EQ(start_beside_one(rig), 0);
     rig.gpu.run_for(kSecond);
     ASSERT_EQ(rig.set_table({{1, 6000}, {2, 6000}}), 0);
     rig.gpu.run_for(100 * kMs);
@@ -216,9 +211,7 @@ TEST(Gang, GoesBackToItsEntriesWhenTheContractEnds) {
 
 TEST(Gang, SlotsGoOnWhereTheyWereAfterTheDeathOfTheCore) {
     Rig rig;
-    rig.make_busy(1);
-    rig.make_busy(2);
-    ASSERT_EQ(rig.set_contracts({{1, 6000}, {2, 6000}}, {{1, gang()}}), 0);
+    ASSERT_EQ(start_beside_one(rig), 0);
     rig.gpu.run_for(kSecond);
     rig.restart_core();
     vgpu_pf_run_table table{};
@@ -233,9 +226,7 @@ TEST(Gang, SlotsGoOnWhereTheyWereAfterTheDeathOfTheCore) {
 
 TEST(Gang, IsNotToldAsWaitingOrAsleep) {
     Rig rig({}, [](vgpu_pf_params& params) { params.max_gap_ms = 5; });
-    rig.make_busy(1);
-    rig.make_busy(2);
-    ASSERT_EQ(rig.set_contracts({{1, 6000}, {2, 6000}}, {{1, gang()}}), 0);
+    ASSERT_EQ(start_beside_one(rig), 0);
     rig.gpu.run_for(kSecond);
     const std::size_t before = rig.events(VGPU_PF_EVENT_IDLE, 1).size();
     Record record(rig);
@@ -301,14 +292,7 @@ TEST(Gang, SlotsAreKeptWhateverTheNeighboursDo) {
             << rig.message();
         rig.gpu.run_for(100 * kMs);
         Record record(rig);
-        for (int i = 0; i < 200; ++i) {
-            const auto vf = static_cast<std::uint32_t>(dice(1, 4));
-            if (dice(0, 2) == 0)
-                rig.gpu.vf(vf).work_ns = dice(0, 3) * kMs;
-            else
-                rig.gpu.give_work(vf, dice(0, 1) == 0 ? kEndless : dice(1, 20) * kMs);
-            rig.gpu.run_for(dice(1, 20 * kMs));
-        }
+        rig.live_at_random(4, 200, dice);
         ASSERT_GE(record.of(1).size(), 30u);
         for (const Interval& run : record.of(1)) {
             const std::uint64_t into = (run.start + period - phase) % period;

@@ -126,8 +126,7 @@ TEST(Executor, AnOverrunOfAWholeSliceCostsATurn) {
 TEST(Executor, PassesOverVfsWithoutWork) {
     Rig rig;
     rig.make_busy(1);
-    rig.provision(2);
-    rig.load_driver(2);
+    rig.make_ready(2);
     rig.gpu.run_for(kSecond);
     EXPECT_EQ(rig.get_vf(2).switches, 0u);
     EXPECT_GT(rig.get_vf(1).service_ns, kSecond * 9 / 10);
@@ -136,8 +135,7 @@ TEST(Executor, PassesOverVfsWithoutWork) {
 TEST(Executor, TellsWhoRunsOutOfWorkAndWhoHasItAgainWhereverTheyAre) {
     Rig rig;
     rig.make_busy(1);
-    rig.provision(2);
-    rig.load_driver(2);
+    rig.make_ready(2);
     ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}}), 0);
     rig.gpu.run_for(50 * kMs);
     const auto idles = rig.events(VGPU_PF_EVENT_IDLE, 2).size();
@@ -171,8 +169,7 @@ TEST(Executor, SettlesWhatIsReceivedBetweenPlanAndTakeOver) {
 TEST(Executor, SettlesNothingThatAVfReceivedAlone) {
     Rig rig;
     rig.make_busy(1);
-    rig.provision(2);
-    rig.load_driver(2);
+    rig.make_ready(2);
     ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}}), 0);
     rig.gpu.run_for(50 * kMs);
     const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(2).service_ns};
@@ -190,8 +187,7 @@ TEST(Executor, SettlesNothingThatAVfReceivedAlone) {
 TEST(Executor, AStrictTableKeepsTheSlotsOfIdleVfs) {
     Rig rig;
     rig.make_busy(1);
-    rig.provision(2);
-    rig.load_driver(2);
+    rig.make_ready(2);
     ASSERT_EQ(rig.set_table({{1, 1000}, {2, 3000}}, {}, VGPU_PF_TABLE_STRICT), 0);
     rig.gpu.run_for(10 * kMs);
     const std::uint64_t before = rig.get_vf(1).service_ns;
@@ -222,8 +218,7 @@ TEST(Executor, AnIdleEngineIsNotPolled) {
 TEST(Executor, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
     Rig rig;
     rig.make_busy(1);
-    rig.provision(2);
-    rig.load_driver(2);
+    rig.make_ready(2);
     ASSERT_EQ(rig.set_table({{1, 2000}, {2, 2000}}), 0);
     rig.gpu.run_for(100 * kMs);
     rig.gpu.give_work(2, kEndless);
@@ -236,10 +231,7 @@ TEST(Executor, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
 
 TEST(Executor, RestInTheEngineIsNoService) {
     Rig rig;
-    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
-        rig.provision(vf);
-        rig.load_driver(vf);
-    }
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
     rig.gpu.run_for(100 * kMs);
     const std::uint64_t before = rig.get_vf(1).service_ns;
@@ -258,8 +250,7 @@ TEST(Executor, RestInTheEngineIsNoService) {
 
 TEST(Executor, WorkThatComesToAVfAtRestIsToldAndAccountedForWhileItRuns) {
     Rig rig;
-    rig.provision(1);
-    rig.load_driver(1);
+    rig.make_ready(1);
     ASSERT_EQ(rig.set_table({{1, 5000}}), 0);
     rig.gpu.run_for(20 * kSecond);
     const std::uint64_t before = rig.get_vf(1).service_ns;
@@ -272,10 +263,8 @@ TEST(Executor, WorkThatComesToAVfAtRestIsToldAndAccountedForWhileItRuns) {
 
 TEST(Executor, AFreshSoleVfKeepsItsQuantumWhenAnotherWakes) {
     Rig rig;
-    rig.provision(1);
-    rig.load_driver(1);
-    rig.provision(2);
-    rig.load_driver(2);
+    rig.make_ready(1);
+    rig.make_ready(2);
     ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
     rig.gpu.run_for(10 * kMs);
     rig.gpu.give_work(1, kEndless);
@@ -304,8 +293,7 @@ TEST(Executor, TheReserveSectionPreemptsOnWakeWithinItsBudget) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
-    rig.provision(3);
-    rig.load_driver(3);
+    rig.make_ready(3);
     ASSERT_EQ(rig.set_table({{1, 10000}, {2, 10000}, {3, 10000}}, {{3, 1000}}), 0);
     rig.gpu.run_for(50 * kMs);
     while (rig.gpu.loaded() != 1) rig.gpu.run_for(100 * kUs);
@@ -342,8 +330,7 @@ TEST(Executor, TheReserveStopsWhenItsBudgetIsUsedUp) {
 void make_reserve_rig(Rig& rig, std::uint32_t reserve_us = 10000) {
     rig.make_busy(1);
     rig.make_busy(2);
-    rig.provision(3);
-    rig.load_driver(3);
+    rig.make_ready(3);
     ASSERT_EQ(rig.set_table({{1, 10000}, {2, 10000}, {3, 10000}}, {{3, reserve_us}}), 0);
     rig.gpu.run_for(50 * kMs);
 }
@@ -359,10 +346,7 @@ TEST(Executor, AWakeDuringASwitchIsServedFromTheReserve) {
 
 TEST(Executor, AWakeDuringTheSwitchToASoleVfEndsItsSolitude) {
     Rig rig;
-    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
-        rig.provision(vf);
-        rig.load_driver(vf);
-    }
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
     rig.gpu.run_for(50 * kMs);
     rig.gpu.give_work(2, 300 * kUs);
@@ -420,10 +404,7 @@ TEST(Executor, ATurnThatASleeperDoesNotNeedPaysWhatItOwes) {
 
 TEST(Executor, ALostWakeCostsASecondAtMost) {
     Rig rig;
-    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
-        rig.provision(vf);
-        rig.load_driver(vf);
-    }
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     rig.gpu.give_work(1, kMs);
     rig.gpu.run_for(kSecond);
     ASSERT_EQ(rig.gpu.loaded(), 1u) << "rests there without an end";
@@ -436,10 +417,7 @@ TEST(Executor, ALostWakeCostsASecondAtMost) {
 
 TEST(Executor, AReserveThatANewTableTakesAwayStillEndsTheSolitude) {
     Rig rig;
-    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
-        rig.provision(vf);
-        rig.load_driver(vf);
-    }
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     ASSERT_EQ(rig.set_table({{1, 2000}, {2, 2000}}, {{2, 1000}}), 0);
     rig.gpu.run_for(50 * kMs);
     rig.gpu.give_work(2, 300 * kUs);
