@@ -19,11 +19,13 @@ int number_of(ExitCode code) {
     return static_cast<int>(code);
 }
 
+/// The environment first, so that a test bus need not be named with each command.
 std::string default_bus() {
     const char* bus = std::getenv("VGPUCTL_BUS");
     return bus != nullptr ? bus : "system";
 }
 
+/// With "help", which is no verb of its own: it becomes --help before CLI11 sees it.
 std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verbs) {
     std::vector<std::string> names{"help"};
     for (const auto& verb : verbs) names.push_back(verb->name());
@@ -51,6 +53,7 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     return words;
 }
 
+/// Options that stand before or after the verb, for all verbs alike.
 struct CommonOptions {
     std::string bus = default_bus();
     bool is_json = false;
@@ -61,12 +64,14 @@ void describe(CLI::App& app, CommonOptions& common,
     app.add_option("--bus", common.bus, "system, session or an address (env VGPUCTL_BUS)");
     app.add_flag("--json", common.is_json, "print one JSON document with a schema id");
     app.require_subcommand(1);
+    // an option that a verb does not know is looked for here, so --json may stand behind the verb
     app.fallthrough();
     app.footer(exit_codes_text());
     for (const auto& verb : verbs)
         verb->describe(*app.add_subcommand(verb->name(), verb->summary()));
 }
 
+/// The one place where a failure becomes words and an exit status; verbs only throw.
 ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
                   const std::vector<std::unique_ptr<Verb>>& verbs, const Connect& connect,
                   const Streams& streams) {
@@ -159,10 +164,12 @@ int run_cli(std::vector<std::string> words, const Connect& connect, const Stream
     CommonOptions common;
     describe(app, common, verbs);
     const std::vector<std::string> given = without_help_verb(std::move(words));
+    // CLI11 takes words from the back
     std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {
         app.parse(reversed);
     } catch (const CLI::ParseError& error) {
+        // asking for help is a ParseError, too, with 0
         if (error.get_exit_code() != 0) return refuse(app, error, given, streams);
         return app.exit(error, streams.out, streams.err);
     }

@@ -14,13 +14,19 @@
 
 namespace vgpu::cli {
 
+/// What vgpuctl can say of itself besides --help; see make_document().
 enum class Document { BashCompletion, ZshCompletion, ManualPage };
 
+/// Called when a verb needs vgpud, with the value of --bus ("system", "session" or an address).
+/// Throws ServiceError if there is no such bus.
 using Connect = std::function<std::unique_ptr<Service>(const std::string& bus)>;
 
+/// Where a command line speaks. Output proper goes to `out` and nothing else does, so that it can
+/// be piped; complaints and notes go to `err`. Both outlive the call.
 struct Streams {
     std::ostream& out;
     std::ostream& err;
+    /// `out` is one: verbs may draw progress and clear the screen.
     bool is_terminal = false;
     bool uses_colour = false;  ///< for `out`; colour.h decides
 };
@@ -30,6 +36,9 @@ struct Streams {
 std::string make_document(Document document);
 
 /// `words` are the arguments without the program's name.
+/// Returns the exit status, one of ExitCode. Usage, before anybody is connected, for an unknown
+/// verb or option and for what CLI11 refuses; else what the verb returns, or the exit code of the
+/// ServiceError that it throws, whose words are then on `err`. --help ends with 0.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams);
 
 }  // namespace vgpu::cli

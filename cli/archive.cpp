@@ -51,6 +51,7 @@ void add(archive* writer, const std::string& path, const std::string& name,
     ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
     ::archive_entry_set_filetype(entry.get(), AE_IFREG);
     ::archive_entry_set_perm(entry.get(), kMode);
+    // no time: the same entries make the same bytes, whenever they are written
     ::archive_entry_set_mtime(entry.get(), 0, 0);
     const bool is_written = ::archive_write_header(writer, entry.get()) == ARCHIVE_OK &&
                             ::archive_write_data(writer, content.data(), content.size()) ==
@@ -59,6 +60,7 @@ void add(archive* writer, const std::string& path, const std::string& name,
 }
 
 /// The rest of the entry that `reader` is at.
+/// Errors in the middle end it like the end does: there is no use for the rest.
 std::string content_of(archive* reader) {
     std::string content;
     std::string block(kBlock, '\0');
@@ -75,6 +77,7 @@ std::string content_of(archive* reader) {
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries) {
     constexpr mode_t kOwnerOnly = 0600;
+    // O_EXCL also refuses a link that somebody has put there: root may be the one who reports
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
     if (fd < 0) fail(path, std::generic_category().message(errno));
     const Writer writer(::archive_write_new());

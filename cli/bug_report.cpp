@@ -41,6 +41,7 @@ Look through it before you send it.
                        path + ": " + std::generic_category().message(error));
 }
 
+/// Without a way to find its secrets the configuration is left out.
 std::string configuration_of(const std::string& path) {
     std::ifstream file(path);
     if (!file) unreadable(path, errno);
@@ -54,6 +55,7 @@ std::string configuration_of(const std::string& path) {
 
 /// Everything the kernel still remembers, one record a line; never waits.
 std::string kernel_log_of(const std::string& path) {
+    // more than the kernel's ring has by default; /dev/kmsg gives one record at a time
     constexpr std::size_t kMost = 4u << 20;
     const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) unreadable(path, errno);
@@ -70,6 +72,7 @@ std::string kernel_log_of(const std::string& path) {
 }
 
 /// The lines that our module wrote.
+/// Other lines name devices, users and addresses that are nobody's business.
 std::string module_lines(const std::string& log) {
     std::istringstream lines(log);
     std::string ours;
@@ -86,6 +89,7 @@ nlohmann::ordered_json without_processes(nlohmann::ordered_json vfs) {
     return vfs;
 }
 
+/// In the order in which they run; times are the plan's, not what was measured.
 nlohmann::ordered_json table_json(const RunTable& table) {
     nlohmann::ordered_json entries = nlohmann::ordered_json::array();
     for (const RunTable::Slice& slice : table.slices)
@@ -114,10 +118,11 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
         service->limit_calls(kServicePatience);
         add_service(*service);
     } catch (const ServiceError& error) {
-        missing_.push_back({"what vgpud says", error.what()});
+        leave_out("what vgpud says", error);
     }
 }
 
+/// The GPUs first and outside add(): without them there is nobody to ask about the rest.
 void BugReport::add_service(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add("list.json", [&] {
@@ -134,6 +139,7 @@ void BugReport::add_service(Service& service) {
     for (const Properties& gpu : gpus) add_gpu(service, gpu);
 }
 
+/// Each GPU by itself: one whose PF core hangs does not keep the others out of the report.
 void BugReport::add_gpu(Service& service, const Properties& gpu) {
     const std::string id = text_of(gpu, "Id"), path = text_of(gpu, "Path");
     add(fmt::format("run-table/{}.json", id), [&] {
@@ -142,12 +148,17 @@ void BugReport::add_gpu(Service& service, const Properties& gpu) {
     add(fmt::format("dump/{}.txt", id), [&] { return service.dump(path); });
 }
 
+/// The one way into the archive for what is collected: names are replaced here, and nowhere else.
 void BugReport::add(const std::string& name, const std::function<std::string()>& make) {
     try {
         pieces_.emplace_back(name, without_names(make(), sources_.identity));
     } catch (const ServiceError& error) {
-        missing_.push_back({name, without_names(error.what(), sources_.identity)});
+        leave_out(name, error);
     }
+}
+
+void BugReport::leave_out(const std::string& name, const ServiceError& error) {
+    missing_.push_back({name, without_names(error.what(), sources_.identity)});
 }
 
 std::vector<ArchiveEntry> BugReport::entries() const {

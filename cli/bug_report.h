@@ -18,19 +18,26 @@
 namespace vgpu::cli {
 
 /// What a report is made of.
+/// Must outlive the BugReport, which keeps a reference.
 struct ReportSources {
+    /// Called once. Its service is limited to kServicePatience for each call.
     std::function<std::unique_ptr<Service>()> connect;  ///< throws ServiceError
     HostFacts facts;
     Identity identity;
+    /// If it cannot be read or is no JSON, the piece is missing: nothing goes out unredacted.
     std::string configuration;             ///< path of vgpud's
     std::string kernel_log = "/dev/kmsg";  ///< or a file with such lines
 };
 
+/// Made and read in one thread; values do not change after construction.
 class BugReport {
 public:
     /// Collects everything.
+    /// May take as long as every call of the service its kServicePatience. Throws only what is no
+    /// ServiceError: a piece that fails becomes a Missing.
     explicit BugReport(const ReportSources& sources);
 
+    /// A piece that could not be had, and the words of the error.
     struct Missing {
         std::string piece, why;
     };
@@ -42,6 +49,7 @@ public:
 
 private:
     void add(const std::string& name, const std::function<std::string()>& make);
+    void leave_out(const std::string& name, const ServiceError& error);
     void add_service(Service& service);
     void add_gpu(Service& service, const Properties& gpu);
 

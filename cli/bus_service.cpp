@@ -31,6 +31,7 @@ constexpr std::chrono::seconds kAgentTimeout{450};
 
 using Dict = std::map<std::string, sdbus::Variant>;
 
+/// A generated proxy for one call or a few; making one asks nothing of vgpud.
 template <typename Interface> class Proxy final : public sdbus::ProxyInterfaces<Interface> {
 public:
     Proxy(sdbus::IConnection& bus, const std::string& path)
@@ -91,6 +92,7 @@ std::string text_in(const sdbus::UnixFd& memory) {
     return text;
 }
 
+/// `from` as a T, if it is one.
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     if constexpr (std::is_same_v<T, sdbus::ObjectPath>)
@@ -102,12 +104,14 @@ template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     return true;
 }
 
+/// The first of `Types` that fits. A type of a newer vgpud is shown as "?", not refused.
 template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     Value value = std::string("?");
     static_cast<void>((take<Types>(variant, value) || ...));
     return value;
 }
 
+/// Flat: a dictionary in a property becomes names with a dot, one level deep in practice.
 Properties properties_of(const Dict& dict) {
     Properties properties;
     for (const auto& [name, variant] : dict) {
@@ -144,6 +148,7 @@ template <typename Work> auto guarded(Work work) {
     }
 }
 
+/// Anything but the two words is taken for an address, "unix:path=…" for example.
 std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
     if (bus == "system") return sdbus::createSystemBusConnection();
     if (bus == "session") return sdbus::createSessionBusConnection();
@@ -240,6 +245,7 @@ public:
             {AgentAct::SelfTest, &org::vgpu1::Vf_proxy::SelfTest},
             {AgentAct::Quiesce, &org::vgpu1::Vf_proxy::Quiesce},
             {AgentAct::Thaw, &org::vgpu1::Vf_proxy::Thaw}};
+        // stays: nothing is called after an agent has answered
         bus_->setMethodCallTimeout(kAgentTimeout);
         return guarded([&] {
             Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
@@ -327,11 +333,13 @@ public:
     }
 
 private:
+    /// A state that this release does not know ends the wait rather than going on for ever.
     static bool is_over(const std::string& job_state) {
         return job_state != "waiting" && job_state != "running" && job_state != "rolling-back";
     }
 
     /// Until it says something, such as that a job's properties have changed.
+    /// The limit covers a signal that was taken before the caller looked at the properties.
     void wait_for_the_bus() {
         constexpr int kLookAgainMs = 100;
         while (bus_->processPendingRequest()) {
@@ -353,6 +361,7 @@ private:
         owner_->finishRegistration();
     }
 
+    /// The owner's coming and going first: a vgpud that has gone cannot be asked for its events.
     News next_news(const std::vector<pollfd>& stop_on) {
         for (;;) {
             while (bus_->processPendingRequest()) {

@@ -14,6 +14,8 @@ bool is_any(const std::string& word, std::initializer_list<std::string_view> wor
 }
 
 /// By the names in use: what is called TARGET or --gpu names something vgpud knows.
+/// CLI11 has no kinds of values that could be told apart, so a new option that wants a file or a
+/// target has to take one of these names, or to be added here.
 ValueKind kind_of(const CLI::Option& option) {
     if (option.get_items_expected_max() == 0) return ValueKind::None;
     const std::string name = option.get_single_name();

@@ -13,6 +13,7 @@ namespace vgpu::cli {
 /// What may stand where a value is wanted.
 enum class ValueKind { None, Target, File, Word };
 
+/// An option or a positional argument of a verb.
 struct TreeOption {
     std::vector<std::string> names;  ///< "-o", "--output"; empty: positional
     std::string label;               ///< of the value: "TARGET", "TEXT"
@@ -24,6 +25,7 @@ struct TreeOption {
     bool is_repeatable = false;
 };
 
+/// A verb, or, as the root, vgpuctl itself. Hidden options (without a group) are left out.
 struct TreeVerb {
     std::string name;
     std::string description;
@@ -37,6 +39,7 @@ struct CommandTree {
     std::vector<TreeVerb> verbs;
 };
 
+/// `app` with all its verbs described; defaults are those it has now.
 [[nodiscard]] CommandTree tree_of(const CLI::App& app);
 
 }  // namespace vgpu::cli

@@ -13,6 +13,8 @@ namespace vgpu::cli {
 
 enum class Shell { Bash, Zsh };
 
+/// A whole script with its newline. Text is quoted for the shell, so descriptions may have quotes,
+/// brackets and colons in them. tests/golden/vgpuctl hold what comes out.
 [[nodiscard]] std::string completion_script(const CLI::App& app, Shell shell);
 
 }  // namespace vgpu::cli

@@ -20,6 +20,7 @@ using Findings = std::vector<Finding>;
 
 // --- the bus and vgpud
 
+/// A bus without vgpud and no bus at all are mended in different ways, so they have two ids.
 void check_service(const HostFacts& facts, Findings& found) {
     const ServiceFacts& service = facts.service;
     if (!service.has_bus) {
@@ -39,6 +40,7 @@ void check_service(const HostFacts& facts, Findings& found) {
                      "systemctl status vgpud tells why; systemctl start vgpud"});
 }
 
+/// An agent of another release is a note only: guests are updated by others than the host.
 void check_versions(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
     const std::string vgpud = text_of(facts.service.manager, "Version");
@@ -95,6 +97,7 @@ void check_gpus(const HostFacts& facts, Findings& found) {
     }
 }
 
+/// A VF that is well has no finding of its own: there may be many.
 void check_vfs(const HostFacts& facts, Findings& found) {
     for (const Properties& vf : facts.service.vfs) {
         const std::string target = text_of(vf, "Target"), state = text_of(vf, "State");
@@ -115,6 +118,7 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
+/// Built in or a module is the same here. Names are those of Linux' Kconfig.
 void check_kernel_config(const HostFacts& facts, Findings& found) {
     if (!facts.kernel_config) {
         found.push_back({"kernel-config", Level::Note,
@@ -144,11 +148,13 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         found.push_back({"kernel-config", Level::Ok, "the kernel has SR-IOV, VFIO and an IOMMU"});
 }
 
+/// What is missing for VFs of silicon is a fault only on a machine that has such a GPU.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
 }
 
+/// softgpu's PF core is a process: without a GPU that has SR-IOV the module is not missed.
 void check_module(const HostFacts& facts, Findings& found) {
     if (facts.module.is_loaded) {
         found.push_back(
@@ -168,6 +174,7 @@ void check_module(const HostFacts& facts, Findings& found) {
                          "dkms install vgpu-pf/" + facts.vgpuctl_version});
 }
 
+/// Groups exist only if an IOMMU driver has taken devices, so they are asked and not the firmware.
 void check_iommu(const HostFacts& facts, Findings& found) {
     if (facts.iommu_groups > 0) {
         found.push_back({"iommu", Level::Ok, fmt::format("{} IOMMU groups", facts.iommu_groups)});
@@ -208,6 +215,8 @@ void check_pci(const HostFacts& facts, Findings& found) {
                          "only software GPUs (softgpu) can be shared here", ""});
 }
 
+/// The firmware assigns VF BARs, TotalVFs times their size; without SR-IOV support there it leaves
+/// them at 0, and Linux then refuses to enable VFs (drivers/pci/iov.c).
 void check_vf_bars(const PciFunction& gpu, Findings& found) {
     if (gpu.sriov->has_vf_bars_assigned) {
         found.push_back({"pci-vf-bars", Level::Ok, gpu.address + ": its VFs have address space"});
@@ -225,6 +234,8 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
     const SriovFacts& sriov = *gpu.sriov;
     constexpr unsigned kFunctions = 8;
     const unsigned stride = std::max(1u, sriov.vf_stride);
+    // routing id of the last VF, relative to the PF's bus and device: PCIe Base Specification,
+    // SR-IOV, "First VF Offset" and "VF Stride"
     const unsigned last =
         gpu.function + sriov.first_vf_offset + stride * (std::max(1u, sriov.total_vfs) - 1);
     const PciFunction* port = port_above(facts.pci.functions, gpu);
@@ -249,6 +260,8 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
              : "use a slot whose root port forwards ARI"});
 }
 
+/// Access Control Services decide whether requests between functions below one port pass the IOMMU
+/// or are routed past it. Bits of the ACS control register: PCIe Base Specification.
 void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     constexpr unsigned kRedirect = 0x1 | 0x4 | 0x8 | 0x10;  // SV, RR, CR, UF
     const PciFunction* port = port_above(facts.pci.functions, gpu);
@@ -276,6 +289,8 @@ void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
                      "enable the IOMMU and ACS in the firmware; the kernel then switches it on"});
 }
 
+/// Bridges and functions of the same card are no strangers: the former are not given away, the
+/// latter leave together.
 void check_group(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const auto at = facts.group_members.find(gpu.address);
     if (at == facts.group_members.end()) return;
@@ -341,6 +356,7 @@ std::optional<Release> release_in(std::string_view text) {
     return {};
 }
 
+/// The release is looked for anywhere in the line, since distributions put words around it.
 void check_qemu(const HostFacts& facts, Findings& found) {
     constexpr unsigned kFirst = 10, kSecond = 1;
     const std::string why =
@@ -360,6 +376,7 @@ void check_qemu(const HostFacts& facts, Findings& found) {
         found.push_back({"qemu", Level::Warning, *facts.qemu_version, why, fix});
 }
 
+/// What protects a VF's socket is the file system alone: who can open it has the VF.
 void check_files(const HostFacts& facts, Findings& found) {
     constexpr unsigned kOthersWrite = 0002, kOthers = 0006;
     const FileFacts& dir = facts.run_dir;
@@ -397,6 +414,7 @@ void check_files(const HostFacts& facts, Findings& found) {
 // --- text
 
 /// `text` broken at spaces into lines of `width`, each but the first after `indent` spaces.
+/// A word that is longer than a line has a line of its own.
 std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
     std::istringstream words(text);
     std::string all, line;
@@ -410,6 +428,7 @@ std::string wrapped(const std::string& text, std::size_t width, std::size_t inde
     return all + line;
 }
 
+/// In the order of Level.
 Colour colour_of(Level level) {
     constexpr std::array kColours{Colour::Green, Colour::Blue, Colour::Yellow, Colour::Red};
     return kColours.at(static_cast<std::size_t>(level));

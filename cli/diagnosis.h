@@ -13,10 +13,14 @@
 
 namespace vgpu::cli {
 
+/// In ascending order: worst_of() compares. A Problem makes doctor end with ExitCode::Failed, a
+/// Warning does not; a Note is what was not checked, or is no fault.
 enum class Level { Ok, Note, Warning, Problem };
 
+/// "ok", "note", "warning", "problem": also the words of the JSON.
 std::string_view name_of(Level level);
 
+/// One statement. Several findings may have the same id, one for each GPU, VF or file.
 struct Finding {
     std::string id;  ///< "pci-acs"
     Level level = Level::Ok;
@@ -27,6 +31,8 @@ struct Finding {
     bool operator==(const Finding&) const = default;
 };
 
+/// Checks what there is to check: facts that are missing give a Note, not a Problem. VFs, GPUs and
+/// versions are only judged when vgpud answered.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
 /// The worst level among them; Ok if there are none.
@@ -35,6 +41,7 @@ struct Finding {
 /// At most 80 columns, ends with a line that counts.
 [[nodiscard]] std::string findings_text(const std::vector<Finding>& findings, bool uses_colour);
 /// {"worst": …, "findings": […]}
+/// The members of schema vgpuctl-doctor-1, without its "schema".
 [[nodiscard]] nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
 
 }  // namespace vgpu::cli

@@ -29,11 +29,13 @@ template <typename Number> bool parse_hex(std::string_view text, Number& number)
     return !text.empty() && error == std::errc{} && end == text.data() + text.size();
 }
 
+/// What the administrator has written is added to, not replaced.
 xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
     xmlNode* child = child_of(parent, name);
     return child != nullptr ? child : add_child(parent, name);
 }
 
+/// Version 4, RFC 9562: random but for version and variant.
 std::string random_uuid() {
     std::random_device dice;
     std::array<std::uint32_t, 4> words{};
@@ -53,6 +55,7 @@ std::string ensure_uuid(xmlNode* domain) {
 
 // --- metadata
 
+/// libvirt keeps one element of a namespace, so several VFs stand in one <vgpu:vfs>.
 void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
     xmlNode* metadata = child_or_new(domain, "metadata");
     for (xmlNode* node : children_of(metadata))
@@ -76,6 +79,7 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
 void share_memory(xmlNode* domain) {
     xmlNode* backing = child_or_new(domain, "memoryBacking");
     xmlNode* source = child_or_new(backing, "source");
+    // memory in a file can be shared, too: the administrator's choice stays
     if (attribute_of(source, "type") != "file") set_attribute(source, "type", "memfd");
     set_attribute(child_or_new(backing, "access"), "mode", "shared");
 }
@@ -98,12 +102,15 @@ bool is_our_device(const std::string& value) {
     return driver == "vfio-user-pci" && has_socket && is_our_path(json["socket"].value("path", ""));
 }
 
+/// Other arguments on the command line are the administrator's and stay, in their order.
 bool is_ours(const std::string& option, const std::string& value) {
     if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
     return option == "-device" && is_our_device(value);
 }
 
 /// Removes each option of ours with its value.
+/// Options and values are <arg> elements of their own, told apart by their order alone: a pair that
+/// is not ours moves the window by one, so a flag without a value puts nothing out of step.
 void remove_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {
@@ -118,12 +125,15 @@ void remove_options(xmlNode* commandline) {
     }
 }
 
+/// libvirt writes the canonical name, "pc-q35-9.2", where the user wrote "q35".
 bool is_q35(const xmlNode* domain) {
     return attribute_of(child_of(child_of(domain, "os"), "type"), "machine").find("q35") !=
            std::string::npos;
 }
 
 /// Slots of the root bus that the domain's own devices have.
+/// As far as the domain says: libvirt writes addresses when it defines it. An <address> without a
+/// bus is none of these.
 std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     std::set<std::uint32_t> slots;
     for (const xmlNode* device : children_of(child_of(domain, "devices")))
@@ -139,6 +149,7 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     return slots;
 }
 
+/// The lowest that is free, so that editing twice gives the same slots.
 std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
     for (std::uint32_t slot = kFirstSlot; slot <= kLastSlot; ++slot)
         if (used.insert(slot).second) return slot;
@@ -147,6 +158,8 @@ std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
 }
 
 /// QEMU's command line as far as it is ours.
+/// Removes what was ours when it is made, and itself when nothing is left in it. libvirt does not
+/// know of these devices and would give their slots away, hence slots of a range of their own.
 class CommandLine {
 public:
     explicit CommandLine(xmlNode* domain)
@@ -182,6 +195,7 @@ private:
     std::set<std::uint32_t> slots_;
 };
 
+/// `n` counts all VFs of the domain, also host devices: it is the number in the metadata's order.
 void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
                const std::string& uuid) {
     for (std::size_t n = 0; n < vfs.size(); ++n)
@@ -206,6 +220,7 @@ void write_agent(CommandLine& line, const std::string& run_dir, const std::strin
 
 // --- host devices
 
+/// managed='yes': libvirt binds the function to vfio-pci before the start and gives it back after.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))

@@ -15,6 +15,7 @@
 
 namespace vgpu::cli {
 
+/// Of a function of this host, as <address> in libvirt's XML has it.
 struct PciAddress {
     std::uint32_t domain = 0, bus = 0, slot = 0, function = 0;
 
@@ -22,18 +23,24 @@ struct PciAddress {
 };
 
 /// "0000:03:00.1"
+/// Nothing unless all four parts are there and hexadecimal; ranges are not checked.
 [[nodiscard]] std::optional<PciAddress> parse_pci_address(const std::string& text);
 
+/// A VF with the way in which the domain reaches it.
 struct AttachedVf {
     WantedVf wanted;
     std::optional<PciAddress> host_device;  ///< a PCI function of this host; none: vfio-user
 };
 
 /// Where a domain finds the socket of its N-th VF.
+/// vgpud makes these links when the domain is prepared, so that the XML stays the same whichever
+/// VF a profile gives it.
 [[nodiscard]] std::string vm_socket_path(const std::string& run_dir, const std::string& uuid,
                                          std::size_t n, const std::string& what = "sock");
 
 /// `xml` with exactly `vfs`. A domain without a UUID gets one. Throws XmlError.
+/// What was ours before is removed first, known by our namespace, ids, aliases and paths. Also
+/// throws if no slot of the root bus is free for a device.
 [[nodiscard]] std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
                                    const std::string& run_dir);
 

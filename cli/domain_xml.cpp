@@ -14,10 +14,12 @@ namespace {
 
 constexpr std::size_t kMostValue = 63;
 
+/// Lines count in the text that was parsed: in a hook, libvirt's, which is not the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
     throw XmlError(fmt::format("line {}: {}", xmlGetLineNo(node), why));
 }
 
+/// As schemas/vgpu-domain.rng has it, with words that say what to do instead.
 WantedVf wanted_vf(const xmlNode* node) {
     const auto attributes = attributes_of(node);
     const bool is_one =
@@ -33,6 +35,7 @@ WantedVf wanted_vf(const xmlNode* node) {
     return {attributes.front(), value};
 }
 
+/// Metadata of others is left alone. A null node has none.
 std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
     std::vector<WantedVf> wanted;
     for (const xmlNode* node : children_of(metadata)) {
@@ -61,6 +64,7 @@ std::string dac_label_of(const xmlNode* domain) {
     return "";
 }
 
+/// libvirt marks numbers by '+', so that a user called "1000" can be told from an id.
 std::optional<std::uint32_t> parse_id(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     std::uint32_t number = 0;

@@ -18,8 +18,10 @@ namespace vgpu::cli {
 inline constexpr const char* kDomainNamespace = "urn:vgpu:libvirt:1";
 
 /// "name" or "profile", and which.
+/// A value has 1 to 63 bytes; vgpud, not this, knows whether there is such a VF or profile.
 using WantedVf = std::pair<std::string, std::string>;
 
+/// What the hook must know of a domain; everything else in it is libvirt's business.
 struct DomainFacts {
     std::string name;
     std::string uuid;           ///< empty: the domain is not defined yet
@@ -28,13 +30,18 @@ struct DomainFacts {
 };
 
 /// False only if the domain has nothing to do with us. Quick: it is asked for every VM of the host.
+/// Looks for the namespace's name alone, without parsing: a comment is enough to be mentioned.
 [[nodiscard]] bool mentions_vfs(std::string_view xml);
 
 /// Throws XmlError with what is wrong and the line.
+/// An element of our namespace that the schema does not have is refused, not ignored: a VM must
+/// not start without the VF that a misspelt element was meant to ask for.
 [[nodiscard]] DomainFacts read_domain(const std::string& xml);
 [[nodiscard]] DomainFacts read_domain(const XmlDocument& document);
 
 /// uid and gid of "+N:+N", "N:N" or names; nothing if there are no such.
+/// Names are looked up in the host's user and group databases, which may block on a directory
+/// service; numbers are not.
 [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> ids_of_label(
     const std::string& dac_label);
 

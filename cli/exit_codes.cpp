@@ -8,6 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Scripts rely on the numbers (docs/dbus-api.md).
 constexpr std::array kRows{ExitCodeRow{ExitCode::Ok, "ok"},
                            ExitCodeRow{ExitCode::Failed, "failed"},
                            ExitCodeRow{ExitCode::Usage, "usage"},

@@ -12,11 +12,13 @@
 
 namespace vgpu::cli {
 
+/// `words` are lower case, without a full stop.
 struct ExitCodeRow {
     ExitCode code;
     std::string_view words;
 };
 
+/// All of them, in ascending order. Static: never dangles.
 std::span<const ExitCodeRow> exit_code_rows();
 
 /// "Exit codes: 0 ok, 1 failed, …" in lines of at most 80 columns.

@@ -16,11 +16,13 @@ namespace {
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kNarrowest = 8;
 
+/// Null if it is missing.
 const Value* find(const Properties& properties, const std::string& name) {
     const auto at = properties.find(name);
     return at == properties.end() ? nullptr : &at->second;
 }
 
+/// "VramFreeBytes" as "vram_free_bytes".
 std::string snake_case(std::string_view name) {
     std::string snake;
     for (const char letter : name) {
@@ -31,6 +33,8 @@ std::string snake_case(std::string_view name) {
     return snake;
 }
 
+/// Takes single letters from the widest column that may shrink until the table fits, so that two
+/// long columns end up equally long instead of one losing everything.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
                                    const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;
@@ -57,6 +61,7 @@ std::string cell_text(const std::string& text, std::size_t width, Align align) {
                                 : fmt::format("{:>{}}", cut, width);
 }
 
+/// Levenshtein, with one row of the matrix kept.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

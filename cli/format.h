@@ -14,28 +14,40 @@
 
 namespace vgpu::cli {
 
+/// Width of a terminal that nobody has made wider; output does not depend on the real one, so that
+/// it can be compared.
 inline constexpr std::size_t kColumns = 80;
 
 /// Text of one property; "-" if it is missing.
+/// Booleans are yes and no, lists are joined by ", ", reals have three places, and what is empty
+/// is "-" as well.
 std::string text_of(const Properties& properties, const std::string& name);
+/// These give 0, 0.0 and false for a property that is missing or has another type: a vgpud of
+/// another release may lack it, and a table must not fail for that.
 std::uint64_t number_of(const Properties& properties, const std::string& name);
 double real_of(const Properties& properties, const std::string& name);
 bool flag_of(const Properties& properties, const std::string& name);
 
 /// "128 MiB"
+/// In whole units where that is exact, else with one place, from two units on: for people, not for
+/// parse_size().
 std::string size_text(std::uint64_t bytes);
 /// "12.5 %"
+/// `share` is a part of 1, not a percentage.
 std::string percent_text(double share);
 /// "+0.31"
+/// Always with a sign; positive: the VF has had less than it is owed (docs/scheduling.md).
 std::string lag_text(double quanta);
 /// "812 us", "1.25 ms"
 std::string duration_text(std::uint64_t ns);
 
 /// Bytes of "256M", "1G", "16777216", "64MiB"; nothing if it is no size.
+/// Units are powers of 1024; lower case, fractions, signs, spaces and overflow are refused.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
 enum class Align { Left, Right };
 
+/// Numbers are aligned right, so that their digits can be compared by eye.
 struct Column {
     std::string title;
     Align align = Align::Left;
@@ -43,15 +55,21 @@ struct Column {
 };
 
 /// Rows under their titles, at most kColumns wide if a column may shrink.
+/// Every row has as many cells as there are columns. Widths count bytes: cells are ASCII. Trailing
+/// blanks are cut; a column shrinks to 8 at least, so a table can still be wider.
 std::string table_text(const std::vector<Column>& columns,
                        const std::vector<std::vector<std::string>>& rows);
 
 /// {"schema": id, key: [...]} with the properties' names in snake_case.
+/// "Agent.Connected" becomes a member of "agent". Values keep their types; nothing is formatted.
 nlohmann::ordered_json json_of(const Properties& properties);
 nlohmann::ordered_json json_of(const std::vector<Properties>& list);
+/// The document with "schema" in front, indented by two, with its newline. Every --json output of
+/// one document is written by this; docs/vgpuctl.md lists the ids.
 std::string document_text(std::string_view schema, nlohmann::ordered_json members);
 
 /// "; did you mean 'list'?" or "".
+/// The nearest of `known`, if two letters at most are wrong (Levenshtein).
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace vgpu::cli

@@ -18,6 +18,7 @@ struct LastWords {
 };
 LastWords last_words;
 
+/// Async-signal-safe: write() and _exit() only.
 extern "C" void on_alarm(int) {
     const ssize_t written = ::write(STDERR_FILENO, last_words.text.data(), last_words.size);
     ::_exit(written < 0 ? 1 : last_words.exit_code);

@@ -10,8 +10,12 @@
 
 namespace vgpu::cli {
 
+/// Uses SIGALRM and alarm(2): nothing else in the process may. Destroy it as soon as the waiting
+/// is over.
 class HardLimit {
 public:
+    /// `words` go to standard error with a newline, cut at 511 bytes. The process then ends by
+    /// _exit(): no destructor runs, no buffer is written.
     HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code);
     ~HardLimit();
     HardLimit(const HardLimit&) = delete;

@@ -37,6 +37,7 @@ std::vector<std::string> names_in(const std::string& path) {
     return names;
 }
 
+/// Follows links: what QEMU would reach is judged.
 FileFacts file_facts(const std::string& path, unsigned kind) {
     constexpr unsigned kPermissions = 07777;
     FileFacts facts{.path = path};
@@ -79,6 +80,7 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     return facts;
 }
 
+/// The first failure ends the questions: a vgpud that hangs is waited for once, not three times.
 void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                                 ServiceFacts& facts) const {
     try {
@@ -104,6 +106,7 @@ void HostCollector::read_kernel(HostFacts& facts) const {
     facts.iommu_groups = names_in(place("/sys/kernel/iommu_groups")).size();
 }
 
+/// Distributions install it to /boot; others build it into the kernel (CONFIG_IKCONFIG_PROC).
 std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     const std::string& release) const {
     std::optional<std::string> text = text_of_file(place("/boot/config-" + release));
@@ -112,6 +115,7 @@ std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     return parse_kernel_config(*text);
 }
 
+/// depmod's list, so a module of any directory or compression is found as modprobe would.
 ModuleFacts HostCollector::read_module(const std::string& release) const {
     ModuleFacts facts;
     std::error_code error;
@@ -123,6 +127,7 @@ ModuleFacts HostCollector::read_module(const std::string& release) const {
     return facts;
 }
 
+/// For AMD's GPUs alone: the other groups are of no interest.
 void HostCollector::read_groups(HostFacts& facts) const {
     for (const PciFunction& one : facts.pci.functions) {
         if (!is_amd_gpu(one)) continue;

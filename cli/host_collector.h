@@ -12,6 +12,8 @@
 
 namespace vgpu::cli {
 
+/// Where to look. With a `root`, files come from there; PCI (without a dump), QEMU, run_dir and
+/// vgpud are still those of this machine.
 struct HostPlaces {
     std::string root;  ///< before /proc, /sys, /boot, /lib/modules, /dev; "": here
     std::optional<std::string> pci_dump;  ///< a dump of lspci -xxxx in place of this machine's PCI
@@ -24,9 +26,12 @@ public:
     explicit HostCollector(HostPlaces places) : places_(std::move(places)) {}
 
     /// `connect` throws ServiceError if there is no bus.
+    /// Never throws for what is missing. Waits 5 s at most for QEMU and kServicePatience for each
+    /// of three calls of vgpud.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:
+    /// `path` is absolute.
     [[nodiscard]] std::string place(const std::string& path) const { return places_.root + path; }
     void ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                      ServiceFacts& facts) const;
@@ -40,6 +45,7 @@ private:
 };
 
 /// CONFIG_… lines of a kernel configuration.
+/// "CONFIG_X=y" as {"CONFIG_X", "y"}; options that are not set are not in it.
 [[nodiscard]] std::map<std::string, std::string> parse_kernel_config(const std::string& text);
 
 }  // namespace vgpu::cli

@@ -16,6 +16,7 @@
 namespace vgpu::cli {
 
 /// A directory or socket file.
+/// `mode` has 07777 and is 0 for a file that does not exist.
 struct FileFacts {
     std::string path;
     bool exists = false;
@@ -23,6 +24,7 @@ struct FileFacts {
     unsigned mode = 0;              ///< permission bits
 };
 
+/// vgpu_pf.ko; is_available is taken from modules.dep of the running kernel.
 struct ModuleFacts {
     bool is_loaded = false;
     bool is_available = false;            ///< modprobe would find it
@@ -30,6 +32,7 @@ struct ModuleFacts {
 };
 
 /// What vgpud says, or why it says nothing.
+/// Lists are empty unless is_there; a call that failed in between leaves what came before it.
 struct ServiceFacts {
     bool has_bus = false;  ///< there is a bus to ask
     bool is_there = false;
@@ -38,11 +41,13 @@ struct ServiceFacts {
     std::vector<Properties> gpus{}, vfs{};
 };
 
+/// As of one moment, more or less: nothing is locked while it is read.
 struct HostFacts {
     std::string vgpuctl_version;
     std::string kernel_release;
     std::string kernel_command_line;
     bool is_root = false;
+    /// 0: no IOMMU is in use.
     std::size_t iommu_groups = 0;
     /// CONFIG_… of the running kernel; nothing if it is not readable.
     std::optional<std::map<std::string, std::string>> kernel_config;

@@ -6,6 +6,7 @@
 
 namespace vgpu::cli {
 
+/// Blocked signals stay pending, so that one which comes between two waits is not lost.
 Interruption::Interruption() {
     sigset_t signals;
     ::sigemptyset(&signals);

@@ -13,6 +13,8 @@
 
 namespace vgpu::cli {
 
+/// Changes the signal mask and SIGPIPE of the process, so there is one at a time, made before
+/// threads are.
 class Interruption {
 public:
     Interruption();
@@ -21,6 +23,7 @@ public:
     Interruption& operator=(const Interruption&) = delete;
 
     /// Waits that long; true if it was interrupted.
+    /// A signal that came is not used up: every later wait is true at once, too.
     [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
     /// To wait for together with other things; ready ones tell that it is over.
     [[nodiscard]] std::vector<pollfd> fds() const;

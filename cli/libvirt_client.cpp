@@ -40,6 +40,7 @@ void ignore_error(void*, virErrorPtr) {}
 
 }  // namespace
 
+/// Loaded once and never unloaded: libvirt has threads of its own.
 const LibvirtClient::Library& LibvirtClient::Library::get() {
     static const Library loaded = [] {
         void* library = ::dlopen("libvirt.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -76,6 +77,7 @@ LibvirtClient::~LibvirtClient() {
 std::string LibvirtClient::definition(const std::string& domain) {
     auto* connection = static_cast<virConnectPtr>(connection_);
     virDomainPtr found = library_.by_name(connection, domain.c_str());
+    // a name comes first: a domain may be called like another one's UUID
     if (found == nullptr) found = library_.by_uuid(connection, domain.c_str());
     if (found == nullptr)
         throw LibvirtError(fmt::format("there is no domain '{}'; 'virsh list --all' shows them",

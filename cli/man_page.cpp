@@ -50,6 +50,7 @@ std::string entry_of(const TreeOption& option) {
     return text + "\n";
 }
 
+/// Every verb has --help, so "[options]" is told only of those that have more.
 std::string synopsis_of(const TreeVerb& verb) {
     std::string line = bold("vgpuctl") + " " + bold(verb.name);
     for (const TreeOption& positional : verb.positionals) {
@@ -60,6 +61,7 @@ std::string synopsis_of(const TreeVerb& verb) {
     return line + (verb.options.size() > 1 ? " [options]" : "");
 }
 
+/// --help is left out: each verb has it, and the page is what it would say.
 std::string section_of(const TreeVerb& verb) {
     std::string text = fmt::format(".SS {}\n{}\n.br\n{}.\n", roff(verb.name), synopsis_of(verb),
                                    roff(verb.description));

@@ -9,6 +9,7 @@
 
 namespace vgpu::cli {
 
+/// `app` with all verbs described. Carries no date, so that builds are reproducible.
 [[nodiscard]] std::string man_page(const CLI::App& app);
 
 }  // namespace vgpu::cli

@@ -55,6 +55,7 @@ void read_vf_bars(pci_dev* device, unsigned capability, SriovFacts& facts) {
     facts.has_vf_bars_assigned = facts.has_vf_bars && is_all_assigned;
 }
 
+/// Registers: PCIe Base Specification, SR-IOV Extended Capability.
 std::optional<SriovFacts> read_sriov(pci_dev* device) {
     const pci_cap* found = pci_find_cap(device, PCI_EXT_CAP_ID_SRIOV, PCI_CAP_EXTENDED);
     if (found == nullptr) return {};
@@ -71,6 +72,7 @@ std::optional<SriovFacts> read_sriov(pci_dev* device) {
 
 /// ARI forwarding of a port; nothing if it has no such thing.
 std::optional<bool> read_ari_forwarding(pci_dev* device) {
+    // PCIe Base Specification, PCI Express Capability Structure
     constexpr unsigned kDeviceCapabilities2 = 0x24, kDeviceControl2 = 0x28;
     constexpr unsigned kAriSupported = 1u << 5, kAriEnabled = 1u << 5;
     const pci_cap* express = pci_find_cap(device, PCI_CAP_ID_EXP, PCI_CAP_NORMAL);
@@ -79,6 +81,7 @@ std::optional<bool> read_ari_forwarding(pci_dev* device) {
     return (word(device, express->addr + kDeviceControl2) & kAriEnabled) != 0;
 }
 
+/// From configuration space alone; no BAR is mapped.
 PciFunction read_function(pci_dev* device) {
     constexpr unsigned kExtendedStart = 0x100;
     pci_fill_info(device, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_CAPS | PCI_FILL_EXT_CAPS);
@@ -95,6 +98,7 @@ PciFunction read_function(pci_dev* device) {
     one.is_bridge =
         (pci_read_byte(device, PCI_HEADER_TYPE) & kLayoutMask) == PCI_HEADER_TYPE_BRIDGE;
     if (one.is_bridge) one.secondary_bus = pci_read_byte(device, PCI_SECONDARY_BUS);
+    // what may not be read comes as zeros or ones
     const unsigned extended = long_word(device, kExtendedStart);
     one.has_extended_config = extended != 0 && extended != UINT32_MAX;
     one.sriov = read_sriov(device);
@@ -107,6 +111,7 @@ PciFunction read_function(pci_dev* device) {
 
 }  // namespace
 
+/// Base classes 03h and 12h of the PCI Code and ID Assignment Specification.
 bool is_amd_gpu(const PciFunction& function) {
     constexpr unsigned kDisplay = 0x03, kAccelerator = 0x12;
     const unsigned base = function.class_code >> 8;

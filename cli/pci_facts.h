@@ -13,6 +13,7 @@
 namespace vgpu::cli {
 
 /// The SR-IOV capability of a PF.
+/// Offset and stride count routing ids; PCIe Base Specification, SR-IOV Extended Capability.
 struct SriovFacts {
     unsigned total_vfs = 0;
     unsigned enabled_vfs = 0;
@@ -23,6 +24,8 @@ struct SriovFacts {
     bool is_ari_hierarchy = false;      ///< the PF may use function numbers above 7
 };
 
+/// Numbers as the configuration space has them. Optional members that are nothing were looked for
+/// and are not there; without has_extended_config they could not be looked for.
 struct PciFunction {
     std::string address;  ///< "0000:03:00.0"
     unsigned domain = 0, bus = 0, device = 0, function = 0;
@@ -43,6 +46,7 @@ inline constexpr unsigned kAmd = 0x1002;
 [[nodiscard]] bool is_amd_gpu(const PciFunction& function);
 
 /// The bridge or port right above `function`; null if there is none (root complex).
+/// Points into `all`.
 [[nodiscard]] const PciFunction* port_above(const std::vector<PciFunction>& all,
                                             const PciFunction& function);
 
@@ -53,6 +57,7 @@ struct PciReading {
 };
 
 /// `dump_file`: a dump of lspci -xxxx in place of this machine.
+/// Sorted by address. All or nothing: with a `trouble` there are no functions.
 [[nodiscard]] PciReading read_pci(const std::optional<std::string>& dump_file = {});
 
 }  // namespace vgpu::cli

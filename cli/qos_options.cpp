@@ -16,6 +16,8 @@ std::string flag_of_name(std::string name) {
     return "--" + name;
 }
 
+/// Whole numbers go as t, which vgpud takes also where it wants a d; others as d, which it refuses
+/// where it wants a whole one.
 void put_number(Options& options, const std::string& name, const std::optional<double>& value) {
     constexpr double kMostWhole = 1e15;
     if (!value) return;

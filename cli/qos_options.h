@@ -12,6 +12,8 @@
 
 namespace vgpu::cli {
 
+/// One per verb; it must outlive the parsing, since CLI11 writes into its members. Ranges are not
+/// checked here: vgpud has them and answers OutOfRange (exit status 2).
 class QosOptions {
 public:
     /// Adds --min-pct and so on.
@@ -27,8 +29,10 @@ private:
 };
 
 /// "20 % every 10 ms", "none"
+/// `vf` has the properties of Manager.ListVfs: MinPct, LatencyMs, PhaseMs, Mode.
 std::string reservation_text(const Properties& vf);
 /// "50 %, 6 ms at once", "none"
+/// From MaxPct and BurstMs; 100 % and more is no cap.
 std::string cap_text(const Properties& vf);
 /// Whole percents: "20-50", ">20", "<50", with H or L for a band and S for strict behind; "20G":
 /// slots of a gang; "-": a weight and no more.

@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRemoved = "(removed)";
 
+/// '-' and '.' end a word: a host's name is also found in "host-1" and "host.example".
 bool is_word_letter(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
@@ -31,6 +32,7 @@ std::string replaced(std::string text, const std::string& name, const std::strin
 }
 
 /// "/home/NAME" as "/home/USER", whoever that is.
+/// For users whose names nobody has told us.
 std::string without_homes(std::string text) {
     constexpr std::string_view kHome = "/home/", kUser = "USER";
     for (std::size_t at = text.find(kHome); at != std::string::npos; at = text.find(kHome, at)) {
@@ -44,9 +46,11 @@ std::string without_homes(std::string text) {
     return text;
 }
 
+/// Removes what is secret, at any depth. A secret may itself be an object or list: all of it goes.
 void redact(Json& json);
 
 /// Arguments: "--token=x" is cut, what follows "--token" is removed.
+/// An option that takes no value makes the next word a victim: too much rather than too little.
 void redact_list(Json& list) {
     bool is_next_secret = false;
     for (Json& item : list) {

@@ -13,12 +13,14 @@
 namespace vgpu::cli {
 
 /// Names that are replaced wherever they stand as a word.
+/// Names shorter than three letters, "root" and "localhost" are left: they stand in too many words.
 struct Identity {
     std::string host;
     std::vector<std::string> users;
 };
 
 /// True if what stands under this name may be a secret: password, token, key, …
+/// In any case and as a part of a longer name: "monkey" is taken for a secret, too.
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
 /// `text` with the host as HOST, people and their homes as USER.
@@ -27,6 +29,7 @@ struct Identity {
 /// A configuration (JSON with comments) without its comments, with "(removed)" for every value that
 /// may be a secret, also behind '=' and after an option in lists of arguments; nothing if it is no
 /// JSON.
+/// Indented anew; numbers, names and order of members stay.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 
 }  // namespace vgpu::cli

@@ -13,6 +13,7 @@ struct ExitRow {
     ExitCode code;
 };
 
+/// One row for each name that a script may want to tell apart; all others are Failed.
 constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.NoSuchGpu", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoSuchVf", ExitCode::NotFound},

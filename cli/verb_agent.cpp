@@ -23,6 +23,8 @@ constexpr AgentRow kQuiesce{"quiesce", "stop what uses the VF in the guest", Age
                             true};
 constexpr AgentRow kThaw{"thaw", "let go what quiesce stopped", AgentAct::Thaw, false};
 
+/// Ends with 0 if the agent says that it went well, 1 if it says that it did not. No agent, or one
+/// that does not answer in time, is an error of vgpud. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
 public:
     explicit AgentVerb(const AgentRow& row) : row_(row) {}

@@ -20,6 +20,9 @@ std::string bar_text(double progress) {
                        progress * 100);
 }
 
+/// Plan first, then act: the plan that is shown is the one that --yes is judged by, though vgpud
+/// plans anew when the job begins. Ends with 1 if --yes is missing and nothing was done, and with
+/// the exit code of the job's error if it failed or was cancelled. --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "apply"; }
@@ -59,6 +62,7 @@ public:
     }
 
 private:
+    /// Drawn over the same line, and only for somebody who looks.
     static void show_progress(Invocation& invocation, const Properties& job) {
         if (invocation.output == Output::Json || !invocation.is_terminal) return;
         invocation.out << kToLineStart << bar_text(real_of(job, "Progress")) << " "
@@ -72,6 +76,7 @@ private:
     }
 
     /// Tells how it ended; a failure has the exit code of its error.
+    /// `job` has State, and after a failure Error and ErrorName.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";

@@ -10,6 +10,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// For scripts and timers: changes nothing, and Manager.Plan needs no privilege. A VF that is
+/// defined as wanted and out of service fails it, too. --json: vgpuctl-assert-1, with "holds".
 class AssertVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "assert"; }

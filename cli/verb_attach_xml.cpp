@@ -23,11 +23,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStandardInput = "-";
 
+/// A name of a domain has no '/', so there is no doubt; a file in this directory without the ending
+/// is written "./name".
 bool is_file(const std::string& domain) {
     return domain == kStandardInput || domain.find('/') != std::string::npos ||
            domain.ends_with(".xml");
 }
 
+/// Here a file that cannot be read is a failure (1), not wrong usage (2) as for other verbs.
 std::string content_of_file(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
     std::ifstream stream(file);
@@ -35,6 +38,8 @@ std::string content_of_file(const std::string& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+/// Ends with 1 for XML or a libvirt that refuses, with 2 for --write and a file. vgpud is asked
+/// what kind of VF each is, and may be absent. Prints XML; --json makes no difference.
 class AttachXmlVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "attach-xml"; }
@@ -84,6 +89,7 @@ public:
     }
 
 private:
+    /// The command line replaces what the metadata says; it does not add to it.
     [[nodiscard]] std::vector<WantedVf> wanted(const std::string& xml) const {
         std::vector<WantedVf> all;
         for (const std::string& one : names_) all.emplace_back("name", one);
@@ -107,12 +113,15 @@ private:
             for (AttachedVf& vf : vfs)
                 vf.host_device = host_device(vf.wanted, known, gpus, setting);
         } catch (const ServiceError& error) {
+            // without vgpud this still works for softgpu, where the path says everything
             if (error.exit_code() != ExitCode::Unreachable) throw;
             setting.err << "vgpuctl: vgpud does not answer; taking every VF for one of softgpu\n";
         }
         return vfs;
     }
 
+    /// The function of this host that the VF is; nothing for one of softgpu, or one that is not
+    /// there yet.
     [[nodiscard]] std::optional<PciAddress> host_device(const WantedVf& wanted_one,
                                                         const std::vector<Properties>& vfs,
                                                         const std::vector<Properties>& gpus,

@@ -11,6 +11,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Vf.Claim. With --generation it is a compare and swap: two who claim at once do not both succeed.
+/// --json: vgpuctl-claim-1, with the generation.
 class ClaimVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "claim"; }
@@ -44,6 +46,7 @@ public:
     }
 
 private:
+    /// Without a value they are not sent: a generation of 0 and none at all are different wishes.
     std::string target_, owner_;
     std::optional<std::uint64_t> lease_s_, generation_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl create: gives a VF resources and a place in the run table.
+#include "cli/custody_options.h"
 #include "cli/qos_options.h"
 #include "cli/verbs.h"
 
@@ -11,6 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Manager.CreateVf: what is not given is vgpud's to choose. Ends with 6 if there is no VF, VRAM or
+/// schedule left. --json: vgpuctl-create-1, with the VF's properties.
 class CreateVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "create"; }
@@ -22,6 +25,7 @@ public:
         command.add_option("--weight", weight_, "1 to 10000 (default 100)");
         command.add_option("--quantum-us", quantum_us_, "longest slice (default: the GPU's)");
         qos_.describe(command);
+        custody_.describe(command);
         command.add_option("--cu-mask", cu_mask_, "compute units, such as 0xff (default: all)");
         command.add_option("--doorbell-pages", doorbell_pages_, "default: all a VF can have");
     }
@@ -33,6 +37,7 @@ public:
         put(options, "weight", weight_);
         put(options, "quantum_us", quantum_us_);
         qos_.put(options);
+        custody_.put(options);
         put(options, "cu_mask", cu_mask_);
         put(options, "doorbell_pages", doorbell_pages_);
         const std::string path = invocation.service.create_vf(gpu_, options);
@@ -66,6 +71,7 @@ private:
     std::string gpu_, name_, vram_;
     std::optional<std::uint64_t> weight_, quantum_us_, cu_mask_, doorbell_pages_;
     QosOptions qos_;
+    CustodyOptions custody_;
 };
 
 }  // namespace

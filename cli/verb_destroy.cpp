@@ -7,6 +7,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Vf.Destroy. Without --no-wait it has returned to the pool, empty, when this ends with 0.
 class DestroyVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "destroy"; }

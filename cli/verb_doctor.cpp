@@ -10,6 +10,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Ends with 1 if there is a problem, with 0 for warnings and notes. Overrides start(), since vgpud
+/// may be what is ill. --json: vgpuctl-doctor-1.
 class DoctorVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "doctor"; }

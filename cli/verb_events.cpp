@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint64_t kAll = 512;
 
 /// "2026-11-22T05:10:31.204518Z"
+/// UTC, RFC 3339; microseconds since 1970.
 std::string time_text(std::uint64_t time_us) {
     constexpr std::uint64_t kUsPerS = 1'000'000;
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z",
@@ -32,6 +33,8 @@ std::string target_of(const Properties& event) {
     return vf == 0 ? gpu : fmt::format("{}/vf{}", gpu, vf);
 }
 
+/// Red wants somebody to act, yellow to look. A kind that is not here is plain, also one of a newer
+/// vgpud.
 Colour colour_of(const std::string& kind) {
     struct Row {
         std::string_view kind;
@@ -48,6 +51,8 @@ Colour colour_of(const std::string& kind) {
     return Colour::Plain;
 }
 
+/// Ends with 0, also when interrupted. --json prints one document a line (vgpuctl-event-1), so that
+/// a reader need not wait for the end.
 class EventsVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "events"; }
@@ -75,6 +80,7 @@ public:
 
 private:
     /// A VF that is gone has events, too: its target is taken as it is written.
+    /// Events name GPU and index, whatever the user calls the VF, hence the way through its path.
     [[nodiscard]] std::string wanted_target(Service& service) const {
         try {
             const std::string path = service.resolve(target_);
@@ -91,6 +97,7 @@ private:
         return wanted_.empty() || target_of(event) == wanted_ || text_of(event, "Gpu") == wanted_;
     }
 
+    /// Until a signal comes or nobody reads the output any more.
     void follow(Invocation& invocation) {
         const Interruption interruption;
         while (invocation.out) {
@@ -123,6 +130,7 @@ private:
         }
         for (const Properties& event : fresh) {
             const std::uint64_t seq = number_of(event, "Seq");
+            // vgpud's log is a ring: what it has dropped before it was read shows as a hole
             if (seq > seen_ + 1)
                 invocation.err << fmt::format("vgpuctl: {} events were missed\n", seq - seen_ - 1);
             seen_ = seq;

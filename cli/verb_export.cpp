@@ -7,6 +7,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Manager.Export or AutoConfig. What it prints is what plan, apply and assert take as FILE.
 class ExportVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "export"; }

@@ -22,14 +22,18 @@ using std::chrono_literals::operator""s;
 constexpr std::chrono::seconds kHardLimit = 10s;
 /// Shorter than that, so that there is time to say what happened.
 constexpr std::chrono::milliseconds kCallLimit = 8s;
+/// A VF that its last owner has just left is being scrubbed: better a slow start than a refused
+/// one. Well below kCallLimit, since choosing and claiming come after it.
 constexpr std::uint64_t kScrubWaitMs = 5'000;
 
+/// One call of libvirt. The owner is the domain's UUID, so that a renamed domain keeps its VFs.
 struct Call {
     Service& service;
     const DomainFacts& domain;
     std::string owner;
 };
 
+/// All of the domain's VFs or none; waits a while for one that is still being scrubbed.
 void assign(const Call& call) {
     call.service.assign_vfs(call.owner, call.domain.vfs,
                             {{"title", call.domain.name}, {"wait_ms", kScrubWaitMs}});
@@ -46,10 +50,12 @@ void grant(const Call& call) {
     call.service.grant_vfs(call.owner, ids->first, ids->second);
 }
 
+/// Returns before the VFs are scrubbed: libvirt is not held up, they are free when that is done.
 void take_back(const Call& call) {
     call.service.take_back_vfs(call.owner);
 }
 
+/// After a restart of libvirtd: a claim of a running domain that was lost is made again.
 void adopt(const Call& call) {
     call.service.adopt_vfs(call.owner, {{"title", call.domain.name}});
 }
@@ -65,6 +71,8 @@ void adopt(const Call& call) {
 /// A failure of what libvirt does not ask about is told, but stops nothing.
 enum class OnFailure { Refuse, GoOn };
 
+/// `operation`: libvirt's word (libvirt.org/hooks.html). A hook that ends with another status than
+/// 0 stops "prepare", "start", "restore" and "migrate"; libvirt does not ask about the others.
 struct HookRow {
     std::string_view operation;
     void (*act)(const Call&);
@@ -82,6 +90,8 @@ constexpr std::array kRows{
     HookRow{"migrate", refuse_state, OnFailure::Refuse, "it cannot be taken in"},
 };
 
+/// Reads all of standard input before anything else: libvirt writes it and waits. Domains that do
+/// not mention VFs end here at once with 0, whatever vgpud's state is.
 class HookVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "hook"; }
@@ -108,6 +118,7 @@ private:
     ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) const {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
+        // set before the first call that may block, and it covers the bus itself
         const HardLimit limit(kHardLimit,
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));

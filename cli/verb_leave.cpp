@@ -19,6 +19,7 @@ struct LeaveRow {
 constexpr LeaveRow kPause{"pause", "take a VF off the engine", "paused", VfAction::Pause};
 constexpr LeaveRow kStop{"stop", "take a VF off the engine, gates shut", "stopped", VfAction::Stop};
 
+/// Vf.Pause or Vf.Stop; 'vgpuctl resume' is the way back from both. The VF keeps its resources.
 class LeaveVerb final : public Verb {
 public:
     explicit LeaveVerb(const LeaveRow& row) : row_(row) {}

@@ -9,6 +9,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// FREE is VRAM that no VF has, not what guests leave unused.
 std::string gpu_table(const std::vector<Properties>& gpus) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& gpu : gpus)
@@ -34,6 +35,7 @@ std::string owner_text(const Properties& vf) {
     return kind == std::string::npos ? name : owner.substr(0, kind + 1) + name;
 }
 
+/// SHARE is of the last 10 s; ATTACHED: a VM has the VF open.
 std::string vf_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs)
@@ -52,6 +54,8 @@ std::string vf_table(const std::vector<Properties>& vfs) {
                       rows);
 }
 
+/// Manager.ListGpus and ListVfs. --targets is for completion: names alone, no titles, no JSON.
+/// --json: vgpuctl-list-1, with all properties and not the columns alone.
 class ListVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "list"; }

@@ -8,6 +8,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Manager.Plan. Ends with 0 whether there are steps or not; 'assert' tells them apart.
+/// --json: vgpuctl-plan-1.
 class PlanVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "plan"; }

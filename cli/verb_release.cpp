@@ -8,6 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Vf.Release. --generation is required so that a late release cannot end the next owner's claim.
 class ReleaseVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "release"; }

@@ -18,6 +18,7 @@ namespace vgpu::cli {
 namespace {
 
 /// The names of this host and of whoever runs this.
+/// SUDO_USER too: reports are made by root in the name of somebody, whose home is in paths.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};
@@ -30,11 +31,14 @@ Identity identity_here() {
     return identity;
 }
 
+/// In UTC, in the current directory; without the host's name, which is nobody's business.
 std::string default_name() {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));
 }
 
+/// Ends with 0 when the archive is written, whatever is missing in it, and with 1 when it could not
+/// be. --json: vgpuctl-report-1, with the pieces and what is missing.
 class ReportVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "report"; }

@@ -7,6 +7,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Vf.Reset: the engine state goes, VRAM and contract stay (docs/hardware-contract.md, Resets).
 class ResetVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "reset"; }

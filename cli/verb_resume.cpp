@@ -7,6 +7,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Vf.Resume, after Vf.ClearQuarantine if asked. These are two calls: if the second one fails, the
+/// quarantine stays cleared.
 class ResumeVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "resume"; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl set TARGET: changes a VF's name or contract, or a GPU's quantum or longest gap.
+#include "cli/custody_options.h"
 #include "cli/qos_options.h"
 #include "cli/verbs.h"
 
@@ -10,6 +11,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Vf.Set or Gpu.Set. Only options that were given are sent, so the others stay as they are. Which
+/// belong to a GPU and which to a VF is vgpud's to say (UnknownOption: exit status 2).
 class SetVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "set"; }
@@ -21,6 +24,9 @@ public:
         command.add_option("--quantum-us", quantum_us_,
                            "VF or GPU: longest slice; VF 0: the GPU's");
         qos_.describe(command);
+        custody_.describe(command);
+        command.add_option("--owner", owner_, "handover: in that owner's name");
+        command.add_flag("--force", is_forced_, "handover: also of a VF that is claimed or open");
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -30,9 +36,13 @@ public:
         if (weight_) options["weight"] = *weight_;
         if (quantum_us_) options["quantum_us"] = *quantum_us_;
         qos_.put(options);
+        custody_.put(options);
+        // whoever calls it means to set something: silence would look like success
         if (options.empty())
             throw ServiceError("org.vgpu1.Error.UnknownOption",
                                "nothing to set; see 'vgpuctl set --help'");
+        if (owner_) options["owner"] = *owner_;
+        if (is_forced_) options["force"] = true;
         if (is_vf_path(path))
             invocation.service.set_vf(path, options);
         else
@@ -43,9 +53,11 @@ public:
 
 private:
     std::string target_;
-    std::optional<std::string> name_;
+    std::optional<std::string> name_, owner_;
+    bool is_forced_ = false;
     std::optional<std::uint64_t> weight_, quantum_us_;
     QosOptions qos_;
+    CustodyOptions custody_;
 };
 
 }  // namespace

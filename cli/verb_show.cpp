@@ -13,6 +13,8 @@ namespace vgpu::cli {
 
 namespace {
 
+/// How a property is shown: the object's properties and the property's name. Names end with their
+/// unit (Ns, Us, Ms, Bytes), which says the formatter that fits.
 using Formatter = std::string (*)(const Properties&, const std::string&);
 
 std::string plain(const Properties& from, const std::string& name) {
@@ -30,6 +32,7 @@ std::string lag(const Properties& from, const std::string& name) {
 std::string duration(const Properties& from, const std::string& name) {
     return duration_text(number_of(from, name));
 }
+/// 0 is vgpud's way to say that the GPU's value holds.
 std::string microseconds(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
@@ -63,6 +66,7 @@ std::string lease_end(const Properties& from, const std::string& name) {
     return ends == 0 ? "never" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(ends));
 }
 
+/// A row of the page. Rows are shown in their order; a property that is missing is "-".
 struct Line {
     const char* title;
     const char* property;
@@ -76,11 +80,13 @@ constexpr std::array kVfLines{
     Line{"State", "State", plain},
     Line{"Last error", "LastError", plain},
     Line{"Socket", "Socket", plain},
+    Line{"Handover", "Handover", plain},
     Line{"Attached", "Attached", plain},
     Line{"Owner", "Owner", plain},
     Line{"Owner's name", "OwnerName", plain},
     Line{"Claim", "OwnerGeneration", plain},
     Line{"Lease ends", "LeaseExpires", lease_end},
+    Line{"Emptied at", "Scrub", plain},
     Line{"Orphan", "Orphan", plain},
     Line{"Trouble", "Trouble", plain},
     Line{"Guest driver", "Driver", plain},
@@ -176,6 +182,7 @@ void print(std::ostream& out, const std::array<Line, N>& lines, const Properties
 }
 
 /// "PID VRAM-BYTES QUEUES COMM" as a line.
+/// The name comes last, since a process may put blanks into it; it is cut, since it may be long.
 std::string process_line(const std::string& process) {
     std::istringstream words(process);
     std::uint64_t vram_bytes = 0;
@@ -186,6 +193,7 @@ std::string process_line(const std::string& process) {
                        size_text(vram_bytes), queues);
 }
 
+/// What the agent says comes after what the host knows, since only the latter can be relied on.
 void print_vf(std::ostream& out, const Properties& vf) {
     print(out, kVfLines, vf);
     if (text_of(vf, "Agent.Version") == "-") {
@@ -199,6 +207,7 @@ void print_vf(std::ostream& out, const Properties& vf) {
         for (const std::string& process : *processes) out << process_line(process);
 }
 
+/// --json: vgpuctl-show-1, with every property vgpud has, also those that no line shows.
 class ShowVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "show"; }

@@ -5,6 +5,7 @@
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
 #include "simulator/comparison.h"
+#include "simulator/milliseconds.h"
 
 #include <fmt/format.h>
 #include <fstream>
@@ -14,20 +15,18 @@ namespace vgpu::cli {
 namespace {
 
 using simulator::Figures;
+using simulator::ms_of;
 using simulator::ProductOutcome;
 using simulator::Scenario;
 using simulator::VfFigures;
 
 constexpr const char* kBadScenario = "org.vgpu1.Error.BadConfiguration";
 
+/// Of the simulated time, not of the useful one: parts of all VFs, switching and idling are 1.
 double part_of(std::int64_t ns, const Figures& figures) {
     return figures.elapsed_ns == 0
                ? 0
                : static_cast<double>(ns) / static_cast<double>(figures.elapsed_ns);
-}
-
-double ms_of(std::int64_t ns) {
-    return static_cast<double>(ns) / 1e6;
 }
 
 std::string ms_text(std::int64_t ns) {
@@ -40,6 +39,7 @@ std::string scenario_heading(const Scenario& scenario) {
                        scenario.setup.seed);
 }
 
+/// `i` counts VFs from 0 as the scenario does; figures count them from 1, as the GPU does.
 std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figures, std::size_t i) {
     const simulator::VfSetup& setup = scenario.setup.vfs[i];
     const VfFigures& vf = figures.vfs[i + 1];
@@ -55,6 +55,21 @@ std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figur
             setup.work.deadline_ns > 0 ? std::to_string(vf.missed) : "-"};
 }
 
+/// A line for each VF that was reset, and what that cost everybody.
+std::string resets_text(const Scenario& scenario, const Figures& figures) {
+    std::string text;
+    for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i) {
+        const VfFigures& vf = figures.vfs[i + 1];
+        if (vf.resets == 0) continue;
+        text += fmt::format("reset: {}, {} x; hung in the engine for {} ms, jobs lost: {}\n",
+                            scenario.setup.vfs[i].name, vf.resets, ms_text(vf.hung_ns), vf.lost);
+    }
+    if (figures.hung_ns > 0)
+        text += fmt::format("the engine was of no use to anybody for {} ms\n",
+                            ms_text(figures.hung_ns));
+    return text;
+}
+
 std::string outcome_text(const Scenario& scenario, const ProductOutcome& outcome) {
     const Figures& figures = outcome.figures;
     std::vector<std::vector<std::string>> rows;
@@ -64,7 +79,7 @@ std::string outcome_text(const Scenario& scenario, const ProductOutcome& outcome
         {"VF", Align::Left, true},  {"WEIGHT", Align::Right},  {"SHARE", Align::Right},
         {"RESERVED", Align::Right}, {"WAIT ms", Align::Right}, {"JOBS", Align::Right},
         {"P50 ms", Align::Right},   {"P99 ms", Align::Right},  {"MISSED", Align::Right}};
-    return scenario_heading(scenario) + table_text(columns, rows) +
+    return scenario_heading(scenario) + table_text(columns, rows) + resets_text(scenario, figures) +
            fmt::format(
                "engine: {} useful, {} switching, {} idle; {} world switches\n"
                "furthest from its ideal share: {:.2f} ms, {:.2f} of the longest slice\n",
@@ -85,6 +100,9 @@ nlohmann::ordered_json vf_json(const Scenario& scenario, const Figures& figures,
             {"jobs", vf.jobs},
             {"dropped", vf.dropped},
             {"missed", vf.missed},
+            {"resets", vf.resets},
+            {"lost", vf.lost},
+            {"hung_ns", vf.hung_ns},
             {"response_p50_ns", simulator::quantile(vf.response_ns, 0.5)},
             {"response_p99_ns", simulator::quantile(vf.response_ns, 0.99)}};
 }
@@ -94,12 +112,19 @@ nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutco
     nlohmann::ordered_json vfs = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i)
         vfs.push_back(vf_json(scenario, figures, i));
-    return {{"scenario", scenario.setup.name},      {"elapsed_ns", figures.elapsed_ns},
-            {"service_ns", figures.service_ns},     {"switching_ns", figures.switching_ns},
-            {"idle_ns", figures.idle_ns},           {"switches", figures.switches},
-            {"worst_lag_ms", outcome.worst_lag_ms}, {"vfs", std::move(vfs)}};
+    return {{"scenario", scenario.setup.name},
+            {"elapsed_ns", figures.elapsed_ns},
+            {"service_ns", figures.service_ns},
+            {"switching_ns", figures.switching_ns},
+            {"idle_ns", figures.idle_ns},
+            {"hung_ns", figures.hung_ns},
+            {"switches", figures.switches},
+            {"worst_lag_ms", outcome.worst_lag_ms},
+            {"vfs", std::move(vfs)}};
 }
 
+/// Needs no bus. FILE has the seed, so the same one gives the same figures. Ends with 2 for a
+/// scenario that is wrong. --json: vgpuctl-simulate-1, or vgpuctl-compare-1 with --compare.
 class SimulateVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "simulate"; }
@@ -135,6 +160,7 @@ private:
             setting.out << outcome_text(scenario, *outcome);
         return ExitCode::Ok;
     }
+    /// The same work under the rules of other schedulers, each in a model of its own.
     [[nodiscard]] static ExitCode compare(const Setting& setting, const Scenario& scenario) {
         const auto rows = simulator::compare(scenario);
         if (setting.output == Output::Json)

@@ -14,6 +14,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Cursor to the top and clear below (ECMA-48): no scrolling, no flicker of a cleared screen.
 constexpr std::string_view kHomeAndClear = "\x1b[H\x1b[J";
 
 std::string gpu_lines(const std::vector<Properties>& gpus) {
@@ -28,6 +29,7 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
 }
 
 /// "######|...": part of the engine of late, and where the ideal is.
+/// Ten cells, rounded; the mark stands between cells and makes it eleven letters.
 std::string bar_text(double share, double ideal) {
     constexpr std::size_t kCells = 10;
     const auto cell = [](double part) {
@@ -44,6 +46,7 @@ std::string ms_text(std::uint64_t ns) {
     return fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1);
 }
 
+/// A VF that cannot run has its state where others have their bar.
 std::string engine_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs) {
@@ -69,6 +72,8 @@ std::string engine_table(const std::vector<Properties>& vfs) {
                       rows);
 }
 
+/// Manager.ListGpus and ListVfs again and again, with no state of its own; a vgpud that does not
+/// answer ends it. --json prints a document (vgpuctl-top-1) for each refresh.
 class TopVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "top"; }

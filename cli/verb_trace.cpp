@@ -61,12 +61,14 @@ double recorded_ms(std::int64_t ns) {
     return static_cast<double>(ns) / 1e6;
 }
 
+/// Of what all VFs got, so that a GPU that idled does not make everybody's share look small.
 double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
     return figures.service_ns == 0
                ? 0
                : static_cast<double>(vf.service_ns) / static_cast<double>(figures.service_ns);
 }
 
+/// `recording` has one chunk at least: read_recording() refuses others.
 std::string recording_text(const Recording& recording, const RecordedFigures& figures,
                            const Replay& replayed) {
     std::vector<std::vector<std::string>> rows;
@@ -116,6 +118,8 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"vfs", std::move(vfs)}};
 }
 
+/// Ends with 2 for a FILE that is no recording. 'replay' ends with 1 if one run table differs from
+/// what was recorded, as one of another release may.
 class TraceVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "trace"; }
@@ -156,6 +160,7 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = invocation.service.read_trace(path, after);
+            // the first piece is always from the middle of things
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);
@@ -175,6 +180,7 @@ public:
     }
 
 private:
+    /// Without --gpu only where there is no doubt.
     std::string gpu_path(Service& service) const {
         if (!gpu_.empty()) {
             std::string path = service.resolve(gpu_);
@@ -201,6 +207,8 @@ private:
         return ExitCode::Ok;
     }
 
+    /// The same events into this build's planner, in the same order; neither GPU nor vgpud is
+    /// involved.
     static ExitCode replay(const Setting& setting, const Recording& recording) {
         const Replay replayed = simulator::replay(recording);
         const bool is_same = replayed.different == 0;
@@ -224,6 +232,7 @@ private:
         return is_same ? ExitCode::Ok : ExitCode::Failed;
     }
 
+    /// The formats are those of other tools, so --json makes no difference.
     [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
         Sink sink(output_, setting.out);
         if (format_ == "chrome") sink.write(chrome_trace(recording) + "\n");

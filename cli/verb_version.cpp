@@ -7,6 +7,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// Asks vgpud, so it ends with 5 without one. --json: vgpuctl-version-1.
 class VersionVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "version"; }

@@ -17,8 +17,10 @@
 
 namespace vgpu::cli {
 
+/// Text is for people; scripts should ask for JSON, whose documents name their schema.
 enum class Output { Text, Json };
 
+/// What a verb is given once vgpud is connected; references live as long as run().
 struct Invocation {
     Service& service;
     std::ostream& out;
@@ -29,6 +31,7 @@ struct Invocation {
 };
 
 /// What a verb is given before anybody is connected.
+/// References must outlive Verb::start(); nothing is kept beyond it.
 struct Setting {
     /// Throws ServiceError if there is no such bus.
     std::function<std::unique_ptr<Service>()> connect;
@@ -39,11 +42,15 @@ struct Setting {
     bool uses_colour = false;
 };
 
+/// One object runs one command line: describe(), the parsing, then start(). Options live in the
+/// object's members, so it must outlive the CLI::App.
 class Verb {
 public:
     virtual ~Verb() = default;
     [[nodiscard]] virtual std::string name() const = 0;
+    /// For --help, the manual page and completion: lower case, without a full stop.
     [[nodiscard]] virtual std::string summary() const = 0;
+    /// Adds options and positionals to the subcommand; no work and no output.
     virtual void describe(CLI::App& command) = 0;
     /// With vgpud connected; what most verbs do.
     virtual ExitCode run(Invocation& invocation);
@@ -51,6 +58,8 @@ public:
     virtual ExitCode start(const Setting& setting);
 };
 
+/// Each in verb_NAME.cpp, but pause and stop (verb_leave.cpp) and self-test, quiesce and thaw
+/// (verb_agent.cpp), which differ by a row only.
 std::unique_ptr<Verb> make_list_verb();
 std::unique_ptr<Verb> make_show_verb();
 std::unique_ptr<Verb> make_create_verb();
@@ -80,19 +89,23 @@ std::unique_ptr<Verb> make_metrics_verb();
 std::unique_ptr<Verb> make_doctor_verb();
 std::unique_ptr<Verb> make_report_verb();
 
+/// In the order in which --help shows them.
 std::vector<std::unique_ptr<Verb>> all_verbs();
 
 /// The VF or GPU with this object path among `list`; ServiceError if it has gone.
+/// The error is NoSuchVf for GPUs, too. The result points into `list`.
 const Properties& with_path(const std::vector<Properties>& list, const std::string& path);
 
 /// A GPU's object path has no part "/vf/".
 bool is_vf_path(const std::string& path);
 
 /// Resolves `target` and refuses GPUs, naming `verb`.
+/// ServiceError NoSuchVf (exit status 3) for a GPU; what resolve() throws for a name nobody has.
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
 
 /// Asks the agent of the VF `target`, for verb `verb`, and prints its report:
 /// "gpu0/vf3: self-test: TEXT (1.2 s)" or {"schema": …, "target": …, "act": …, "ok": …, …}
+/// Ok if the agent says so; Failed if it says that it went wrong, which is output, not an error.
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
                    AgentAct act, const Options& options);
 

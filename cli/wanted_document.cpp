@@ -31,6 +31,7 @@ std::string label_of(const std::string& key) {
     return label;
 }
 
+/// Units and the meaning of 0 go by the name of the member, as docs/profiles.md has them.
 std::string value_of(const std::string& key, const PlanJson& value) {
     constexpr std::uint32_t kOff = UINT32_MAX;
     if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
@@ -55,6 +56,8 @@ std::string whole_text(const PlanJson& vf) {
     return profile.empty() ? text : fmt::format("{}: {}", profile, text);
 }
 
+/// What a step changes, from what to what. A profile's name is left out where its values stand
+/// beside it.
 std::string change_text(const PlanJson& step) {
     const std::string action = member(step, "action");
     const PlanJson& from = step.at("from");
@@ -87,6 +90,7 @@ std::string wrapped(const std::string& text) {
 }
 
 /// Why a step is not without cost, for those that are not.
+/// Out of service first: then nothing else about the step matters.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
     const std::string trouble = step.value("trouble", "");
@@ -120,6 +124,7 @@ void WantedDocument::describe(CLI::App& command) {
     command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
 }
 
+/// With --auto vgpud writes the document, and Plan and Apply are given it back: one way for both.
 std::string WantedDocument::read(Service& service) const {
     if (auto_vfs_) {
         Options options;
@@ -130,6 +135,7 @@ std::string WantedDocument::read(Service& service) const {
     throw ServiceError(kUsageError, "name a FILE, '-' for standard input, or --auto N");
 }
 
+/// The configuration that --auto makes has a label for each split, hence "auto-N".
 Options WantedDocument::options() const {
     Options options;
     if (auto_vfs_) options["label"] = fmt::format("auto-{}", *auto_vfs_);

@@ -15,6 +15,7 @@ const xmlChar* to_xml(const std::string& text) {
     return BAD_CAST text.c_str();
 }
 
+/// By way of void, since libxml2's unsigned letters are the same bytes.
 std::string from_xml(const xmlChar* text) {
     if (text == nullptr) return "";
     const auto* bytes = static_cast<const void*>(text);
@@ -33,6 +34,7 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+/// libxml2's words for what it refused, with the line; kept per thread.
 std::string last_error() {
     const xmlError* error = xmlGetLastError();
     if (error == nullptr || error->message == nullptr) return "no XML";
@@ -108,6 +110,7 @@ std::vector<std::string> attributes_of(const xmlNode* node) {
 
 xmlNode* add_child(xmlNode* parent, const std::string& name, xmlNs* ns) {
     xmlNode* child = xmlNewChild(parent, ns, to_xml(name), nullptr);
+    // xmlNewChild() would put it into its parent's
     if (ns == nullptr) xmlSetNs(child, nullptr);
     return child;
 }
@@ -121,6 +124,7 @@ void remove_attribute(xmlNode* node, const std::string& name) {
 }
 
 void set_content(xmlNode* node, const std::string& text) {
+    // xmlNodeSetContent() takes references such as &amp; for what they stand for
     const OwnedText escaped(xmlEncodeSpecialChars(node->doc, to_xml(text)));
     xmlNodeSetContent(node, escaped.get());
 }

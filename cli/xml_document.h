@@ -14,16 +14,20 @@
 namespace vgpu::cli {
 
 /// Not well-formed, too large, or not what a domain looks like; what() says what and where.
+/// Verbs tell it with the domain's name and end with ExitCode::Failed; the hook does as its row
+/// says.
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
+/// Nodes that its functions hand out are the tree's: they end with the document, or with remove().
 class XmlDocument {
 public:
     static constexpr std::size_t kMostBytes = 16u << 20;
 
     /// Throws XmlError.
+    /// Refuses more than kMostBytes and every document type declaration: no entity is expanded.
     explicit XmlDocument(const std::string& text);
 
     [[nodiscard]] xmlNode* root() const;
@@ -45,6 +49,7 @@ std::string name_of(const xmlNode* node);
 /// Its namespace; empty: none.
 std::string namespace_of(const xmlNode* node);
 /// All text inside, without white space around it.
+/// Empty for a null node, as is attribute_of(): questions may be chained through child_of().
 std::string content_of(const xmlNode* node);
 /// Empty if there is no such attribute.
 std::string attribute_of(const xmlNode* node, const std::string& name);
@@ -54,7 +59,9 @@ std::vector<std::string> attributes_of(const xmlNode* node);
 xmlNode* add_child(xmlNode* parent, const std::string& name, xmlNs* ns = nullptr);
 void set_attribute(xmlNode* node, const std::string& name, const std::string& value);
 void remove_attribute(xmlNode* node, const std::string& name);
+/// Replaces all children; `text` is escaped.
 void set_content(xmlNode* node, const std::string& text);
+/// Frees it with all below: no pointer into it may be used afterwards.
 void remove(xmlNode* node);
 /// The namespace `uri` as known at `node`, declared there as `prefix` if it is not.
 xmlNs* namespace_at(xmlNode* node, const std::string& uri, const std::string& prefix);

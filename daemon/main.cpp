@@ -8,6 +8,7 @@
 #include "daemon/adapters/domain_feed.h"
 #include "daemon/adapters/event_loop.h"
 #include "daemon/adapters/gpu_thread.h"
+#include "daemon/adapters/home_handover.h"
 #include "daemon/adapters/log_control.h"
 #include "daemon/adapters/metrics_socket.h"
 #include "daemon/adapters/owner_watch.h"
@@ -45,6 +46,7 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 
+/// What the command line says; all else is in the configuration file.
 struct CommandLine {
     std::string config = "/etc/vgpu/vgpud.json";
     std::string bus_address;
@@ -94,13 +96,14 @@ Result<> make_directories(const Config& config) {
 }
 
 /// Kinds of notices that need somebody to act, or at least to know soon.
+/// Everything else is info.
 void log(const Notice& notice) {
     static const std::set<std::string_view> kWarnings{
         "pf-lost",       "device-lost",      "version-mismatch", "hang",
         "guard",         "whole-reset",      "events-lost",      "scrub-not-recorded",
         "table-refused", "not-restored",     "record-left",      "replaced",
         "guest-error",   "agent-misbehaved", "no-agent-socket",  "orphan",
-        "state-mended",  "taken-back",       "not-scrubbed"};
+        "state-mended",  "taken-back",       "not-scrubbed",     "not-handed-over"};
     const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
     const std::string target =
         notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
@@ -113,12 +116,15 @@ std::vector<std::string> libvirt_command(const Config& config) {
     return {config.libvirt_program, "--connect", config.libvirt_uri};
 }
 
+/// Microseconds since 1970, as D-Bus signals and the event log tell them.
 std::uint64_t time_us() {
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
 }
 
+/// Throws sdbus::Error if there is no bus. `--bus` is a connection of its own: sdbus-c++ calls any
+/// bus at an address a session bus.
 std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
     if (line.is_session) return sdbus::createSessionBusConnection();
     if (line.bus_address.empty()) return sdbus::createSystemBusConnection();
@@ -131,6 +137,8 @@ Result<adapters::UniqueFd> catch_signals() {
     ::sigemptyset(&signals);
     ::sigaddset(&signals, SIGTERM);
     ::sigaddset(&signals, SIGINT);
+    // Before any thread is made: threads inherit the mask, so signals reach the descriptor alone.
+    // Writing to a client that has gone is an error return, not a death.
     ::signal(SIGPIPE, SIG_IGN);
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0)
         return fail_errno(ErrorId::System, errno, "cannot block signals");
@@ -139,6 +147,9 @@ Result<adapters::UniqueFd> catch_signals() {
     return fd;
 }
 
+/// The composition root: makes adapters and services, in the order in which they need each other
+/// (members below), and turns the main loop. Built once, on the main thread; each GPU's thread
+/// lives from start_gpus() until EndGpus.
 class Daemon {
 public:
     Daemon(const Config& config, const CommandLine& line, LogPort& log_port)
@@ -159,11 +170,17 @@ public:
                                 : nullptr,
                 .store = manager_.store(),
                 .clock = clock_,
-                .owners = &owners_};
+                .owners = &owners_,
+                .handover = std::make_unique<adapters::HomeHandover>(paths.uapi_socket,
+                                                                     paths.vf_socket_dir)};
             manager_.add(std::make_unique<GpuModel>(gpu, std::move(paths), std::move(ports)));
         }
     }
 
+    /// Serves until SIGTERM or SIGINT. A state directory that cannot be read does not end vgpud: it
+    /// then shows everything and changes nothing. The order is the guarantee: GPUs are looked at
+    /// before the objects are made, objects are on the bus before the name is owned, so whoever
+    /// sees the name sees all there is. sdbus::Error is thrown through to start().
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         if (const auto& problem = manager_.store().problem())
@@ -187,6 +204,8 @@ public:
 
 private:
     /// Answers that are still owed hold messages of the bus.
+    /// Ends what holds messages of the bus before the bus goes: destroyed after the objects and
+    /// before the connection, also when one of them throws.
     struct EndGpus {
         Manager& manager;
         Agents& agents;
@@ -199,6 +218,7 @@ private:
     };
 
     /// GPUs that answer at once are in service when the name is owned.
+    /// A GPU that takes longer than kFirstLook appears when its first turn is over.
     void start_gpus() {
         constexpr Nanoseconds kFirstLook = std::chrono::milliseconds(300);
         for (const auto& gpu : manager_.gpus())
@@ -219,6 +239,8 @@ private:
         }
     }
 
+    /// To the log and to the list that `vgpuctl events` reads back; the bus hears of them in
+    /// objects.step().
     void tell(const std::vector<Notice>& notices) {
         for (const Notice& notice : notices) {
             log(notice);
@@ -230,6 +252,8 @@ private:
         if (news_.clear()) objects.note_news();
     }
 
+    /// When the feed has ended, the states it told are not known any more; names stay, and claims
+    /// depend on neither.
     void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
         domain_feed_.look(wanted);
         const auto lines = domain_feed_.take_lines();
@@ -243,6 +267,9 @@ private:
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
+    /// One turn: requests in, answers of GPU threads out, services that are due, then signals of
+    /// what changed, then the wait. Nothing in here waits for a PF core or for a client. The
+    /// signalfd is the last of `wanted`, so its place is known.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         for (;;) {
             service_manager_.step();
@@ -267,6 +294,8 @@ private:
         }
     }
 
+    /// Everything the next turn may be needed for. Built anew each time, so no fd of something that
+    /// has gone is ever watched.
     adapters::Wanted wanted_by(sdbus::IConnection& bus, const dbus::Objects& objects) {
         adapters::Wanted wanted;
         const auto poll_data = bus.getEventLoopPollData();
@@ -304,14 +333,21 @@ private:
     Domains domains_{assignments_};
     EventLog events_;
     Metrics metrics_{manager_, agents_, events_, clock_, VGPU_VERSION};
-    adapters::MetricsSocket metrics_socket_{[this] { return metrics_.text(); },
-                                            std::string(kMetricsType), clock_};
+    adapters::MetricsSocket metrics_socket_{[this](std::string_view accept) {
+                                                const MetricsFormat format = format_for(accept);
+                                                return adapters::MetricsSocket::Document{
+                                                    .type = std::string(media_type_of(format)),
+                                                    .text = metrics_.text(format)};
+                                            },
+                                            clock_};
 };
 
 Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
+    // Both locks before any state is read: a second vgpud must not even mend the journal of the
+    // first.
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
     Daemon daemon(config, line, log_port);

@@ -26,6 +26,19 @@ struct RecordedJob {
     std::int64_t work_ns = 0;
 };
 
+/// What a kernel that goes wrong does.
+enum class BadKernel : std::uint8_t {
+    None,
+    Endless,  ///< goes on for ever, and can be stopped as any other
+    Hang,     ///< neither gets on nor leaves the engine: its VF has to be reset
+};
+
+struct VfFault {
+    std::int64_t at_ns = 0;  ///< since the simulation began
+    BadKernel kind = BadKernel::None;
+    bool stays_out = false;  ///< a guest that is reset does not load its driver again
+};
+
 struct Workload {
     Arrivals arrivals = Arrivals::Backlogged;
     std::int64_t work_ns = 0;
@@ -33,6 +46,7 @@ struct Workload {
     std::int64_t phase_ns = 0;
     std::int64_t deadline_ns = 0;     ///< after arrival; 0: none
     std::vector<RecordedJob> jobs{};  ///< in the order of time
+    std::vector<VfFault> faults{};    ///< beside its jobs
 };
 
 struct Arrival {
@@ -41,6 +55,7 @@ struct Arrival {
     std::uint64_t life = 0;  ///< of the VF; arrivals of an earlier one are void
     std::int64_t work_ns = 0;
     std::size_t next_job = 0;  ///< of Workload::jobs
+    VfFault fault{};           ///< of a kind: this comes, and no job
 
     bool operator>(const Arrival& other) const {
         return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
@@ -58,13 +73,21 @@ public:
         queue_.pop();
         return arrival;
     }
-    /// The first arrival of a life that begins at from.at_ns.
+    /// The first arrival of a life that begins at from.at_ns, and all its faults.
     void begin(const Workload& work, Arrival from, Dice& dice) {
+        for (const VfFault& fault : work.faults)
+            if (fault.at_ns >= from.at_ns)
+                queue_.push(
+                    {.at_ns = fault.at_ns, .vf = from.vf, .life = from.life, .fault = fault});
         if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, from);
         if (work.arrivals == Arrivals::Bursty) from.at_ns += dice.exponential(work.period_ns);
         if (work.arrivals == Arrivals::Periodic) from.at_ns += work.phase_ns;
         from.work_ns = work.work_ns;
         queue_.push(from);
+    }
+    /// A VF has lost its work and is there again; what comes in jobs goes on by itself.
+    void begin_again(const Workload& work, const Arrival& from) {
+        if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }
     /// The one after `last`; what is backlogged has only one.
     void follow(const Workload& work, Arrival last, Dice& dice) {

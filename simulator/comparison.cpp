@@ -2,6 +2,7 @@
 #include "simulator/comparison.h"
 
 #include "simulator/gps_fluid.h"
+#include "simulator/milliseconds.h"
 #include "simulator/product.h"
 
 #include <fmt/format.h>
@@ -12,10 +13,6 @@
 namespace vgpu::simulator {
 
 namespace {
-
-double ms_of(std::int64_t ns) {
-    return static_cast<double>(ns) / 1e6;
-}
 
 double part_of(std::int64_t ns, const Figures& figures) {
     return figures.elapsed_ns == 0
@@ -57,6 +54,20 @@ public:
     std::string recording;
 };
 
+/// What of the scenario a policy does not know; empty: it knows all of it.
+std::string_view refusal_of(const Simulation& setup, const Policy& policy) {
+    const auto has = [&setup](auto is_one) {
+        return std::any_of(setup.vfs.begin(), setup.vfs.end(), is_one);
+    };
+    const auto is_bad = [](const VfFault& fault) { return fault.kind == BadKernel::Hang; };
+    if (has([](const VfSetup& vf) { return vf.policy.is_gang; })) return policy.refuses_gangs();
+    if (has([&](const VfSetup& vf) {
+            return std::any_of(vf.work.faults.begin(), vf.work.faults.end(), is_bad);
+        }))
+        return policy.refuses_hangs();
+    return {};
+}
+
 tl::expected<Figures, std::string> run(const Scenario& scenario, const std::string& name,
                                        Witness& witness) {
     if (name == kProductName) {
@@ -66,6 +77,8 @@ tl::expected<Figures, std::string> run(const Scenario& scenario, const std::stri
     }
     const std::unique_ptr<Policy> policy = policy_named(name);
     if (!policy) return tl::make_unexpected(fmt::format("no policy has the name '{}'", name));
+    const std::string_view refusal = refusal_of(scenario.setup, *policy);
+    if (!refusal.empty()) return tl::make_unexpected(std::string(refusal));
     return Simulator(scenario.setup, *policy, &witness).run();
 }
 
@@ -82,6 +95,7 @@ Row row_of(const Scenario& scenario, const std::string& name) {
     for (const VfFigures& vf : figures.vfs) {
         responses.insert(responses.end(), vf.response_ns.begin(), vf.response_ns.end());
         row.missed += vf.missed;
+        row.resets += vf.resets;
         row.longest_wait_ms = std::max(row.longest_wait_ms, ms_of(vf.longest_wait_ns));
     }
     row.jobs = responses.size();
@@ -101,7 +115,7 @@ Row row_of(const Scenario& scenario, const std::string& name) {
 double longest_slice_ms(const Scenario& scenario) {
     std::int64_t longest_ns = 1;
     for (const VfSetup& vf : scenario.setup.vfs)
-        longest_ns = std::max(longest_ns, vf.policy.request_ns);
+        if (!vf.policy.is_gang) longest_ns = std::max(longest_ns, vf.policy.request_ns);
     return ms_of(longest_ns);
 }
 
@@ -156,7 +170,8 @@ nlohmann::ordered_json json_of(const std::vector<Row>& rows) {
                         {"longest_wait_ms", row.longest_wait_ms},
                         {"useful_pct", row.useful_pct},
                         {"idle_with_work_pct", row.idle_with_work_pct},
-                        {"switches", row.switches}});
+                        {"switches", row.switches},
+                        {"resets", row.resets}});
     }
     return list;
 }

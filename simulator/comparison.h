@@ -24,6 +24,7 @@ struct Row {
     double useful_pct = 0;       ///< of the time that is service
     double idle_with_work_pct = 0;
     std::uint64_t switches = 0;
+    std::uint64_t resets = 0;  ///< of VFs
 };
 
 /// A run of what is shipped, and how far the VF that was worst off was from its ideal share.

@@ -8,6 +8,10 @@
 
 namespace vgpu::simulator {
 
+/// What the scheduler library leaves to the PF core.
+inline constexpr std::string_view kLeavesGangs = "gang slots are the PF core's, and not in it";
+inline constexpr std::string_view kLeavesHangs = "resets are the PF core's, and not in it";
+
 class LibraryPolicy : public Policy {
 public:
     LibraryPolicy() = default;
@@ -43,6 +47,9 @@ public:
     [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const override {
         return scheduler_.weight(vf);
     }
+
+    [[nodiscard]] std::string_view refuses_gangs() const override { return kLeavesGangs; }
+    [[nodiscard]] std::string_view refuses_hangs() const override { return kLeavesHangs; }
 
     [[nodiscard]] const daemon::scheduler::Scheduler& scheduler() const { return scheduler_; }
 

@@ -45,9 +45,11 @@ public:
         std::uint32_t vram_mb = 512;
         std::uint32_t aperture_mb = 256;
         std::uint32_t cu_count = 8;
+        std::uint64_t start_ns = kSecond;  ///< what its clock shows first
     };
     struct Vf {
         std::uint64_t work_ns = 0;  ///< kEndless: never done
+        bool hangs = false;         ///< does not leave the engine, until it is reset
         bool is_attached = false;
         std::uint32_t generation = 0;  ///< FLRs done
         bool flr_never_ends = false;
@@ -83,6 +85,8 @@ public:
     // --- as a device
     [[nodiscard]] Vf& vf(std::uint32_t number) { return vfs_[number]; }
     void give_work(std::uint32_t number, std::uint64_t ns);
+    /// From now on, or from its next run, it neither gets on nor leaves, whoever tells it to.
+    void hang(std::uint32_t number);
     [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
     [[nodiscard]] bool is_running() const { return is_running_; }
     [[nodiscard]] std::uint64_t total_switches() const { return switches_; }
@@ -116,6 +120,7 @@ public:
     bool overruns_hold = false;  ///< what is overrun does not stop for a command either
     std::function<void(std::uint32_t vf)> on_start;
     std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< a run is over
+    std::function<void(std::uint32_t vf)> on_reset;            ///< and its work is gone
     std::uint64_t step_ns = 2 * kUs;                           ///< each of IDLE SAVE LOAD RUN
     std::uint64_t bulk_ns = 20 * kUs;
     std::uint32_t state_bytes = 4096;  ///< of each VF, as SAVE_STATE gives it
@@ -131,6 +136,9 @@ public:
     std::uint32_t whole_resets = 0;
     bool whole_reset_keeps_vram = false;  ///< and the tables of the VFs, as softgpu does
     std::uint64_t whole_reset_ns = 0;     ///< until it is seen to be over
+    /// Times a service called back into the core, which os.h forbids: every call of the core ends
+    /// by arming the timer.
+    std::uint32_t calls_back = 0;
     /// Set: these take the place of `done`, `notifications` and the stream members.
     struct Forward {
         std::function<void(std::uint64_t, int, const char*)> request_done;
@@ -177,14 +185,16 @@ private:
     void end_rest();
     void park(vgpu_hw_run_end reason, std::uint64_t at_time);
     void reset_vf(std::uint32_t vf);
+    void throw_out();
     std::uint32_t busy_mask() const;
     void append_log(const vgpu_hw_run_log_entry& entry);
 
     Options options_;
     Handle handle_;
     vgpu_pf* core_ = nullptr;
-    std::uint64_t now_ = kSecond;
+    std::uint64_t now_;
     std::uint64_t timer_ = 0;
+    bool is_in_service_ = false;
     std::multimap<std::uint64_t, Event> events_;
     bool irq_ = false;
 

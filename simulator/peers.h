@@ -2,7 +2,9 @@
 //
 // What other systems do, as policies of the simulator. Each is modelled from its sources or its
 // documents, with its own default quantum, and where the model has a choice, in the peer's favour;
-// the comments say what was left out.
+// the comments say what was left out. None has gang slots. What they do about a VF that hangs is
+// known of GIM and xe, but neither how long their resets take nor what a VF is charged for one: no
+// policy here simulates a hang; each refuses it and says what is known.
 #pragma once
 
 #include "simulator/policy.h"
@@ -15,6 +17,11 @@ namespace vgpu::simulator {
 /// What all peers have in common: who is there and who has work.
 class PeerPolicy : public Policy {
 public:
+    /// Both are literals.
+    PeerPolicy(std::string_view name, std::string_view refuses_hangs)
+        : name_(name), refuses_hangs_(refuses_hangs) {}
+    [[nodiscard]] std::string_view name() const final { return name_; }
+    [[nodiscard]] std::string_view refuses_hangs() const final { return refuses_hangs_; }
     void set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns) override;
     void remove(std::uint32_t vf, std::int64_t at_ns) override;
     void wake(std::uint32_t vf, std::int64_t at_ns) override;
@@ -36,15 +43,21 @@ protected:
     std::vector<Vf> vfs_;
     std::uint32_t current_ = 0;
     std::int64_t started_ns_ = 0;
+
+private:
+    std::string_view name_;
+    std::string_view refuses_hangs_;
 };
 
 /// AMD GIM: round robin with slices of 6 ms; what a slice was overrun by is taken off the VF's next
 /// ones, to no less than half a slice, and a debt of more than a slice costs a turn. VFs without
-/// work are always passed over (GIM does so at most 8 times in a row). It has no weights.
+/// work are always passed over (GIM does so at most 8 times in a row). It has no weights. A command
+/// of a world switch that takes longer than 500 ms costs the VF an FLR.
 class GimRoundRobin : public PeerPolicy {
 public:
-    explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000) : slice_ns_(slice_ns) {}
-    [[nodiscard]] std::string_view name() const override { return "gim"; }
+    explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000)
+        : PeerPolicy("gim", "it resets a VF after 500 ms; that is not modelled"),
+          slice_ns_(slice_ns) {}
     Grant next(std::int64_t at_ns) override;
     void ended(std::int64_t at_ns) override;
 
@@ -58,11 +71,13 @@ private:
 };
 
 /// Linux xe (GuC firmware) with the PF's fair defaults: round robin with 16 ms, VFs without work
-/// passed over. No weights between VFs (priorities only for the PF), no debt.
+/// passed over. No weights between VFs (priorities only for the PF), no debt. What does not leave
+/// the engine within 16 ms after its quantum, the default too, is reset by the firmware.
 class XeSlices : public PeerPolicy {
 public:
-    explicit XeSlices(std::int64_t quantum_ns = 16'000'000) : quantum_ns_(quantum_ns) {}
-    [[nodiscard]] std::string_view name() const override { return "xe"; }
+    explicit XeSlices(std::int64_t quantum_ns = 16'000'000)
+        : PeerPolicy("xe", "it resets a VF after 16 ms; that is not modelled"),
+          quantum_ns_(quantum_ns) {}
     Grant next(std::int64_t at_ns) override;
     void ended(std::int64_t) override {}
 
@@ -76,7 +91,7 @@ private:
 /// are left out.
 class GvtCredit : public PeerPolicy {
 public:
-    [[nodiscard]] std::string_view name() const override { return "gvt-g"; }
+    GvtCredit() : PeerPolicy("gvt-g", "a VF that hangs is not modelled") {}
     void remove(std::uint32_t vf, std::int64_t at_ns) override;
     Grant next(std::int64_t at_ns) override;
     void ended(std::int64_t at_ns) override;
@@ -102,8 +117,8 @@ private:
 /// Start-time fair queueing with slices of 2 ms (as stride scheduling, the usual textbook choice).
 class StartTimeFair : public PeerPolicy {
 public:
-    explicit StartTimeFair(std::int64_t slice_ns = 2'000'000) : slice_ns_(slice_ns) {}
-    [[nodiscard]] std::string_view name() const override { return "sfq"; }
+    explicit StartTimeFair(std::int64_t slice_ns = 2'000'000)
+        : PeerPolicy("sfq", "it knows no VF that does not leave the engine"), slice_ns_(slice_ns) {}
     void wake(std::uint32_t vf, std::int64_t at_ns) override;
     Grant next(std::int64_t at_ns) override;
     void ended(std::int64_t at_ns) override;

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "daemon/service/scheduler/horizon.h"
-#include "simulator/policy.h"
+#include "simulator/library.h"
 
 #include <vector>
 
@@ -46,6 +46,9 @@ public:
     [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const override {
         return scheduler_.weight(vf);
     }
+
+    [[nodiscard]] std::string_view refuses_gangs() const override { return kLeavesGangs; }
+    [[nodiscard]] std::string_view refuses_hangs() const override { return kLeavesHangs; }
 
     /// No table is made from now on: the planner is dead.
     void kill_planner() { is_dead_ = true; }

@@ -49,6 +49,10 @@ public:
     [[nodiscard]] virtual bool is_held_back(std::uint32_t) const { return false; }
     /// The weight in force, for the oracle.
     [[nodiscard]] virtual std::uint32_t weight(std::uint32_t vf) const = 0;
+
+    // --- why a scenario with these cannot be simulated under it
+    [[nodiscard]] virtual std::string_view refuses_gangs() const { return "it has no gang slots"; }
+    [[nodiscard]] virtual std::string_view refuses_hangs() const = 0;
 };
 
 }  // namespace vgpu::simulator

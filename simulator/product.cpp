@@ -2,7 +2,8 @@
 #include "simulator/product.h"
 
 #include "daemon/service/gpu.h"
-#include "pf-driver/hw/mailbox.h"
+#include "simulator/gang_round.h"
+#include "simulator/guest_driver.h"
 #include "simulator/virtual_pf.h"
 
 #include <fmt/format.h>
@@ -26,8 +27,6 @@ constexpr std::uint64_t kVfBytes = 32u << 20;
 constexpr std::int64_t kNsPerUs = 1'000;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kSwitchSteps = 4;
-/// After that long in an overrun the PF core resets the VF, which is not simulated.
-constexpr std::int64_t kLongestOverrunNs = 400 * kNsPerMs;
 constexpr std::int64_t kSettleNs = 1500 * kNsPerMs;
 
 /// A state file that nobody reads again.
@@ -47,17 +46,28 @@ daemon::GpuConfig gpu_config() {
     return config;
 }
 
-ModelGpu::Options device_options() {
-    return {.total_vfs = kProductVfs, .vram_mb = kVramMb, .aperture_mb = 256, .cu_count = 8};
+ModelGpu::Options device_options(const Simulation& setup) {
+    // slots of gangs begin a round soon after everybody has settled
+    constexpr std::int64_t kAheadNs = 2 * kSettleNs;
+    constexpr auto kEarliestNs = static_cast<std::int64_t>(kSecond);
+    const std::int64_t start_ns = begin_of_round(setup, kEarliestNs + kAheadNs) - kAheadNs;
+    return {.total_vfs = kProductVfs,
+            .vram_mb = kVramMb,
+            .aperture_mb = 256,
+            .cu_count = 8,
+            .start_ns = static_cast<std::uint64_t>(start_ns)};
 }
 
-daemon::VfQos qos_of(const daemon::scheduler::Contract& contract) {
+daemon::VfQos qos_of(const VfSetup& setup) {
+    const daemon::scheduler::Contract& contract = setup.contract;
     daemon::VfQos qos;
     qos.min_pct = contract.min_pct;
     qos.max_pct = contract.max_pct;
     qos.burst_ms = contract.burst_ms;
     qos.latency_ms = contract.latency_ms;
     qos.max_gap_ms = contract.max_gap_ms;
+    qos.phase_ms = contract.phase_ms;
+    qos.preempt_timeout_ms = setup.preempt_timeout_ms;
     qos.mode = contract.mode;
     qos.band = contract.band;
     return qos;
@@ -77,6 +87,9 @@ private:
         bool is_held_back = false;
         std::uint32_t weight = 0;  ///< as the witness knows it
         std::uint64_t life = 0;
+        std::optional<GuestDriver> driver{};  ///< while there is a VF
+        std::int64_t hung_ns = 0;             ///< since it hung
+        bool stays_out = false;               ///< when it is reset
     };
 
     [[nodiscard]] std::int64_t now() const {
@@ -90,25 +103,41 @@ private:
     void pass_to(std::int64_t at_ns);
     void pass_one_event();
     void account();
+    void idle(std::int64_t ns);
+    void hang(std::uint32_t index, std::int64_t ns);
     void serve(std::uint32_t index, std::int64_t ns);
     void complete_job(std::uint32_t index, std::int64_t at_ns);
     void start(std::uint32_t number);
     void end();
+    void lose_work(std::uint32_t number);
     void step_vgpud();
     Result<> deliver();
     Result<> deliver_change(const Change& change);
     void arrive(const Arrival& arrival);
+    void go_wrong(const Arrival& arrival);
+    void submit(const Arrival& arrival, std::int64_t work_ns);
+    void attend_guests();
     Result<> join(std::uint32_t index, std::uint32_t weight);
-    Result<> load_driver(std::uint32_t number);
+    Result<> load_driver(GuestDriver& driver, std::uint32_t number);
     Result<> leave(std::uint32_t index);
     void note_table(std::uint64_t generation);
     void note_weights();
     void note_held_back();
+    void note_competes(std::uint32_t index, bool competes);
     [[nodiscard]] std::uint64_t overrun(std::uint32_t number);
     [[nodiscard]] bool is_reserved() const;
     [[nodiscard]] bool somebody_waits() const;
+    [[nodiscard]] bool keeps_slots(std::uint32_t index) const {
+        return policy(index).is_strict || policy(index).is_gang;
+    }
+    [[nodiscard]] const VfPolicy& policy(std::uint32_t index) const {
+        return setup_.vfs[index - 1].policy;
+    }
+    [[nodiscard]] const Workload& work(std::uint32_t index) const {
+        return setup_.vfs[index - 1].work;
+    }
     [[nodiscard]] bool is_backlogged(std::uint32_t index) const {
-        return setup_.vfs[index - 1].work.arrivals == Arrivals::Backlogged;
+        return work(index).arrivals == Arrivals::Backlogged;
     }
     [[nodiscard]] std::uint32_t index_of(std::uint32_t number) const;
 
@@ -140,7 +169,7 @@ ProductRun::ProductRun(const Simulation& setup, Witness* witness, const VgpudMod
       witness_(witness),
       vgpud_model_(vgpud),
       dice_(setup.seed),
-      pf_(device_options()),
+      pf_(device_options(setup)),
       clock_(pf_.gpu),
       store_(memory_),
       vgpud_(gpu_config(), {},
@@ -154,6 +183,7 @@ ProductRun::ProductRun(const Simulation& setup, Witness* witness, const VgpudMod
     pf_.gpu.overrun = [this](std::uint32_t number) { return overrun(number); };
     pf_.gpu.on_start = [this](std::uint32_t number) { start(number); };
     pf_.gpu.on_run = [this](const vgpu_hw_run_log_entry&) { end(); };
+    pf_.gpu.on_reset = [this](std::uint32_t number) { lose_work(number); };
     pf_.wait = [this] { pass_one_event(); };
     pf_.on_table = [this](std::uint64_t generation) { note_table(generation); };
 }
@@ -169,7 +199,7 @@ Result<Figures> ProductRun::run() {
     has_begun_ = true;
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
         if (vfs_[i].number != 0)
-            arrivals_.begin(setup_.vfs[i - 1].work, {0, i, vfs_[i].life}, dice_);
+            arrivals_.begin(work(i), {.at_ns = 0, .vf = i, .life = vfs_[i].life}, dice_);
     while (!is_over()) {
         TRY_VOID(deliver());
         go_on();
@@ -184,9 +214,15 @@ Result<Figures> ProductRun::run() {
     return std::move(figures_);
 }
 
-/// vgpud has planned for the VFs there are when they get their first work.
+/// vgpud has planned for the VFs there are when they get their first work; slots of gangs are
+/// counted from then.
 void ProductRun::settle() {
     while (now() < kSettleNs) go_on();
+    const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
+    while (now() < until_ns) {
+        if (vgpud_acts_at() <= now()) step_vgpud();
+        pass_to(std::min(next_ns(), until_ns));
+    }
     begin_ns_ = static_cast<std::int64_t>(pf_.gpu.now());
     accounted_ns_ = 0;
     if (hears_at_ns_ != kNever) hears_at_ns_ = 0;
@@ -257,13 +293,32 @@ void ProductRun::account() {
     const std::int64_t ns = now() - accounted_ns_;
     accounted_ns_ = now();
     if (ns <= 0 || !has_begun_) return;
+    if (running_ != 0 && pf_.gpu.vf(vfs_[running_].number).hangs) return hang(running_, ns);
     if (running_ != 0 && !vfs_[running_].jobs.empty()) return serve(running_, ns);
-    if (running_ == 0 && pf_.core().executor.state == VGPU_EXECUTOR_SWITCHING) {
+    const vgpu_executor_state state = pf_.core().executor.state;
+    if (running_ == 0 && state == VGPU_EXECUTOR_SWITCHING) {
         figures_.switching_ns += ns;
         return;
     }
+    if (running_ == 0 && state == VGPU_EXECUTOR_BROKEN) {
+        figures_.hung_ns += ns;
+        return;
+    }
+    idle(ns);
+}
+
+void ProductRun::idle(std::int64_t ns) {
     figures_.idle_ns += ns;
-    if (somebody_waits()) figures_.idle_with_work_ns += ns;
+    const bool is_meant = running_ != 0 && keeps_slots(running_);
+    if (!is_meant && somebody_waits()) figures_.idle_with_work_ns += ns;
+}
+
+/// It is charged to its VF like service by weight, and is none.
+void ProductRun::hang(std::uint32_t index, std::int64_t ns) {
+    vfs_[index].hung_ns += ns;
+    figures_.vfs[index].hung_ns += ns;
+    figures_.hung_ns += ns;
+    if (witness_) witness_->served(index, ns, false, now());
 }
 
 void ProductRun::serve(std::uint32_t index, std::int64_t ns) {
@@ -288,9 +343,9 @@ void ProductRun::serve(std::uint32_t index, std::int64_t ns) {
 
 void ProductRun::complete_job(std::uint32_t index, std::int64_t at_ns) {
     Vf& vf = vfs_[index];
-    figures_.vfs[index].complete(vf.jobs.front(), setup_.vfs[index - 1].work, at_ns);
+    figures_.vfs[index].complete(vf.jobs.front(), work(index), at_ns);
     vf.jobs.pop_front();
-    if (vf.jobs.empty() && witness_ && !vf.is_held_back) witness_->competes(index, false);
+    if (vf.jobs.empty() && !vf.is_held_back) note_competes(index, false);
 }
 
 void ProductRun::start(std::uint32_t number) {
@@ -312,6 +367,25 @@ void ProductRun::end() {
     running_ = 0;
 }
 
+/// The VF was reset, and with it everything it had to do.
+void ProductRun::lose_work(std::uint32_t number) {
+    const std::uint32_t index = index_of(number);
+    if (!has_begun_ || index == 0 || !vfs_[index].driver) return;
+    account();
+    Vf& vf = vfs_[index];
+    VfFigures& figures = figures_.vfs[index];
+    const auto lost = std::count_if(vf.jobs.begin(), vf.jobs.end(), [](const Job& job) {
+        return job.left_ns < Simulator::kEndlessNs / 2;
+    });
+    figures.lost += static_cast<std::uint64_t>(lost);
+    ++figures.resets;
+    figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, vf.hung_ns);
+    if (witness_) witness_->overran(std::exchange(vf.hung_ns, 0));
+    if (!vf.jobs.empty() && !vf.is_held_back) note_competes(index, false);
+    vf.jobs.clear();
+    vf.driver->was_reset(vf.stays_out);
+}
+
 std::uint64_t ProductRun::overrun(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || vfs_[index].jobs.empty()) return 0;
@@ -325,8 +399,9 @@ std::uint64_t ProductRun::overrun(std::uint32_t number) {
 }
 
 bool ProductRun::somebody_waits() const {
-    return std::any_of(vfs_.begin(), vfs_.end(),
-                       [](const Vf& vf) { return !vf.jobs.empty() && !vf.is_held_back; });
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i)
+        if (!vfs_[i].jobs.empty() && !vfs_[i].is_held_back && !policy(i).is_gang) return true;
+    return false;
 }
 
 std::uint32_t ProductRun::index_of(std::uint32_t number) const {
@@ -341,6 +416,7 @@ Result<> ProductRun::deliver() {
     while (next_change_ < setup_.changes.size() && setup_.changes[next_change_].at_ns <= now())
         TRY_VOID(deliver_change(setup_.changes[next_change_++]));
     while (arrivals_.next_ns() <= now()) arrive(arrivals_.take());
+    attend_guests();
     return {};
 }
 
@@ -348,7 +424,7 @@ Result<> ProductRun::deliver_change(const Change& change) {
     Vf& vf = vfs_[change.vf];
     if (change.kind == ChangeKind::Join && vf.number == 0) {
         TRY_VOID(join(change.vf, change.weight));
-        arrivals_.begin(setup_.vfs[change.vf - 1].work, {now(), change.vf, vf.life}, dice_);
+        arrivals_.begin(work(change.vf), {.at_ns = now(), .vf = change.vf, .life = vf.life}, dice_);
     }
     if (change.kind == ChangeKind::Leave && vf.number != 0) return leave(change.vf);
     if (change.kind != ChangeKind::Weight || vf.number == 0) return {};
@@ -361,22 +437,53 @@ Result<> ProductRun::deliver_change(const Change& change) {
 void ProductRun::arrive(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (vf.number == 0 || vf.life != arrival.life) return;
-    const Workload& work = setup_.vfs[arrival.vf - 1].work;
-    arrivals_.follow(work, arrival, dice_);
+    if (arrival.fault.kind != BadKernel::None) return go_wrong(arrival);
+    arrivals_.follow(work(arrival.vf), arrival, dice_);
+    if (!vf.driver->is_loaded()) {
+        ++figures_.vfs[arrival.vf].lost;
+        return;
+    }
     if (vf.jobs.size() >= Simulator::kMaxJobs) {
         ++figures_.vfs[arrival.vf].dropped;
         return;
     }
-    const bool is_endless = is_backlogged(arrival.vf);
+    submit(arrival, is_backlogged(arrival.vf) ? Simulator::kEndlessNs : arrival.work_ns);
+}
+
+/// A kernel without an end, which hangs if it is one of these.
+void ProductRun::go_wrong(const Arrival& arrival) {
+    Vf& vf = vfs_[arrival.vf];
+    if (!vf.driver->is_loaded()) return;
+    account();
+    submit(arrival, Simulator::kEndlessNs);
+    if (arrival.fault.kind != BadKernel::Hang) return;
+    vf.stays_out = arrival.fault.stays_out;
+    pf_.gpu.hang(vf.number);
+}
+
+void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
+    Vf& vf = vfs_[arrival.vf];
     const bool had_work = !vf.jobs.empty();
-    vf.jobs.push_back({arrival.at_ns, is_endless ? kNever / 2 : arrival.work_ns});
-    if (witness_) witness_->arrived(arrival.vf, vf.jobs.back().left_ns);
+    vf.jobs.push_back({arrival.at_ns, work_ns});
+    if (witness_) witness_->arrived(arrival.vf, work_ns);
     if (!had_work) {
         vf.waits_since_ns = now();
-        if (witness_ && !vf.is_held_back) witness_->competes(arrival.vf, true);
+        if (!vf.is_held_back) note_competes(arrival.vf, true);
     }
-    pf_.gpu.give_work(vf.number,
-                      is_endless ? kEndless : static_cast<std::uint64_t>(arrival.work_ns));
+    pf_.gpu.give_work(vf.number, work_ns == Simulator::kEndlessNs
+                                     ? kEndless
+                                     : static_cast<std::uint64_t>(work_ns));
+}
+
+/// Drivers that were reset load again, and have work again.
+void ProductRun::attend_guests() {
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
+        Vf& vf = vfs_[i];
+        if (!vf.driver || vf.driver->is_loaded()) continue;
+        vf.driver->step();
+        if (vf.driver->is_loaded())
+            arrivals_.begin_again(work(i), {.at_ns = now(), .vf = i, .life = vf.life});
+    }
 }
 
 Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
@@ -387,25 +494,22 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     request.vram_bytes = kVfBytes;
     request.weight = weight;
     request.quantum_us = static_cast<std::uint32_t>(setup.contract.quantum_ms * 1000);
-    request.qos = qos_of(setup.contract);
+    request.qos = qos_of(setup);
     TRY(vf.number, vgpud_.create(request));
     ++vf.life;
     vf.weight = weight;
-    TRY_VOID(load_driver(vf.number));
+    vf.driver.emplace(pf_, vf.number);
+    TRY_VOID(load_driver(*vf.driver, vf.number));
     if (witness_) witness_->joined(index, weight);
     if (witness_) witness_->wants_weight(index, weight);
     return {};
 }
 
-/// A guest's driver comes up: full access for as long as one message takes.
-Result<> ProductRun::load_driver(std::uint32_t number) {
+Result<> ProductRun::load_driver(GuestDriver& driver, std::uint32_t number) {
     constexpr std::int64_t kPatienceNs = 10'000 * kNsPerMs;
     const std::int64_t limit_ns = now() + kPatienceNs;
-    pf_.gpu.guest_sends(number, MAILBOX_REQ_GPU_INIT_ACCESS);
-    while (!pf_.gpu.vf(number).to_vf_valid && now() < limit_ns) pass_to(now() + kNsPerUs);
-    pf_.gpu.guest_acknowledges(number);
-    pf_.gpu.guest_sends(number, MAILBOX_REL_GPU_INIT_ACCESS);
-    while (pf_.core().vfs[number].state != VGPU_PF_VF_READY) {
+    driver.load();
+    for (driver.step(); !driver.is_loaded(); driver.step()) {
         if (now() >= limit_ns)
             return fail(ErrorId::TimedOut, fmt::format("VF {} gets no full access", number));
         pass_to(now() + kNsPerUs);
@@ -422,6 +526,7 @@ Result<> ProductRun::leave(std::uint32_t index) {
     const std::uint32_t number = std::exchange(vf.number, 0);
     if (running_ == index) running_ = 0;
     vf.is_held_back = false;
+    vf.driver.reset();
     return vgpud_.destroy(number, daemon::Force::Yes);
 }
 
@@ -457,8 +562,13 @@ void ProductRun::note_held_back() {
         if (vf.number == 0 || pf_.is_capped(vf.number) == vf.is_held_back) continue;
         vf.is_held_back = !vf.is_held_back;
         vf.waits_since_ns = now();
-        if (witness_ && !vf.jobs.empty()) witness_->competes(i, !vf.is_held_back);
+        if (!vf.jobs.empty()) note_competes(i, !vf.is_held_back);
     }
+}
+
+/// A gang has its slots, and competes for nothing.
+void ProductRun::note_competes(std::uint32_t index, bool competes) {
+    if (witness_ && !policy(index).is_gang) witness_->competes(index, competes);
 }
 
 }  // namespace
@@ -470,12 +580,10 @@ Result<Figures> run_product(const Simulation& setup, Witness* witness, const Vgp
     if (setup.duration_ns == 0 && setup.max_runs == 0)
         return fail(ErrorId::OutOfRange,
                     "neither a duration nor a number of runs ends the simulation");
-    if (setup.device.overrun_part > 0 && setup.device.overrun_max_ns > kLongestOverrunNs)
-        return fail(
-            ErrorId::OutOfRange,
-            fmt::format("overruns of up to {} ms; a VF that does not leave the engine within "
-                        "{} ms is reset, which is not simulated",
-                        setup.device.overrun_max_ns / kNsPerMs, kLongestOverrunNs / kNsPerMs));
+    if (!round_of_slots(setup))
+        return fail(ErrorId::OutOfRange,
+                    "slots of these gangs never begin at the same time; one latency_ms for all of "
+                    "them would do");
     return ProductRun(setup, witness, vgpud).run();
 }
 

@@ -7,9 +7,11 @@
 //   arrivals, changes --> ModelGpu <--> PF core <-- run tables -- GpuModel
 //                                          +------- events ------^
 //
-// VFs are created, loaded by a guest's driver, changed and destroyed as an operator would. Figures
-// and what a Witness is told mean the same as those of Simulator, except that slots of strict VFs
-// without work count as idle.
+// VFs are created, loaded by a guest's driver, changed and destroyed as an operator would; those
+// that hang, or overrun for longer than their time-out, are reset by the PF core, and load again.
+// Time 0 is one at which slots of gangs with phase 0 begin. Figures and what a Witness is told mean
+// the same as those of Simulator, except that slots without work count as idle, that what a VF hung
+// counts as its service by weight for the witness alone, and that gangs do not compete.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -30,7 +32,7 @@ struct VgpudModel {
     std::int64_t continues_at_ns = INT64_MAX;
 };
 
-/// OutOfRange with more than kProductVfs VFs, or with overruns for which VFs are reset; what vgpud
+/// OutOfRange with more than kProductVfs VFs, or gangs whose slots never begin together; what vgpud
 /// refuses is refused with its words.
 daemon::Result<Figures> run_product(const Simulation& setup, Witness* witness = nullptr,
                                     const VgpudModel& vgpud = {});

@@ -5,6 +5,7 @@
 // they had, under whatever contracts one would like to try.
 #pragma once
 
+#include "simulator/milliseconds.h"
 #include "simulator/recording.h"
 
 #include <cstdint>
@@ -52,11 +53,6 @@ struct RecordedFigures {
 /// When a run began, of which its end tells.
 [[nodiscard]] inline daemon::Nanoseconds begin_of(const daemon::trace::Ran& ran) {
     return ran.end - daemon::Nanoseconds{ran.ns};
-}
-
-[[nodiscard]] inline double ms_of(daemon::Nanoseconds ns) {
-    constexpr double kNsPerMs = 1e6;
-    return static_cast<double>(ns.count()) / kNsPerMs;
 }
 
 }  // namespace vgpu::simulator

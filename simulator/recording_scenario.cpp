@@ -2,6 +2,7 @@
 #include "simulator/recording_export.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -62,13 +63,20 @@ private:
     std::vector<std::pair<Nanoseconds, std::int64_t>> jobs_;
 };
 
+/// Where in its period a gang's slot begins when time is counted from `begin`.
+double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
+    constexpr double kUsPerMs = 1000;
+    const std::int64_t period_us = std::llround(qos.latency_ms * kUsPerMs);
+    if (period_us <= 0) return qos.phase_ms;
+    const std::int64_t into_us = std::llround((qos.phase_ms - ms_of(begin)) * kUsPerMs) % period_us;
+    return static_cast<double>((into_us + period_us) % period_us) / kUsPerMs;
+}
+
 /// A quantum of its own and what an operator asked for beside the weight.
-OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms) {
+OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms,
+                          Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
     const daemon::VfQos& qos = member.qos;
-    if (qos.mode == daemon::scheduler::SlotMode::Gang)
-        throw daemon::trace::BadTrace(fmt::format(
-            "VF {} was of a gang, which no scenario can say: it has one GPU", member.vf));
     OrderedJson json{{"weight", member.weight},
                      {"band", daemon::name_of(qos.band)},
                      {"mode", daemon::name_of(qos.mode)},
@@ -78,6 +86,8 @@ OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_m
     if (qos.max_pct < 100) json["max_pct"] = qos.max_pct;
     if (qos.burst_ms > 0) json["burst_ms"] = qos.burst_ms;
     if (qos.latency_ms > 0) json["latency_ms"] = qos.latency_ms;
+    if (qos.preempt_timeout_ms > 0) json["preempt_timeout_ms"] = qos.preempt_timeout_ms;
+    if (qos.mode == daemon::scheduler::SlotMode::Gang) json["phase_ms"] = phase_ms(qos, begin);
     return json;
 }
 
@@ -136,7 +146,7 @@ private:
             Vf& vf = vfs_[member.vf];
             if (vf.json.empty()) {
                 vf.json = {{"name", name_in(recording_, member.vf)}};
-                vf.json.update(contract_json(member, gap_ms));
+                vf.json.update(contract_json(member, gap_ms, period_.begin));
                 if (!is_beginning) vf.json["joins_later"] = true;
             }
             if (!vf.is_in && !is_beginning) change(at, member.vf, "join", member.weight);

@@ -89,6 +89,13 @@ public:
         return json_.at(key).get<std::string>();
     }
 
+    /// false without it
+    [[nodiscard]] bool truth(const char* key) const {
+        if (!has(key)) return false;
+        if (!json_.at(key).is_boolean()) throw Wrong(path(key) + " takes true or false");
+        return json_.at(key).get<bool>();
+    }
+
     template <typename T>
     [[nodiscard]] T word(const char* key, T otherwise,
                          std::initializer_list<std::pair<std::string_view, T>> words) const {
@@ -175,20 +182,48 @@ Workload work_of(const Json& json, const std::string& where) {
     return work;
 }
 
+/// [{"at_ms", "kind", "stays_out"}, ...]
+std::vector<VfFault> faults_of(const Json& json, const std::string& where) {
+    constexpr std::size_t kMostFaults = 1000;
+    if (!json.is_array() || json.size() > kMostFaults)
+        throw Wrong(fmt::format("{} is no list of at most {} faults", where, kMostFaults));
+    std::vector<VfFault> faults;
+    for (const Json& one : json) {
+        const Section section(one, fmt::format("{}[{}]", where, faults.size()));
+        section.allow({"at_ms", "kind", "stays_out"});
+        if (!section.has("kind"))
+            throw Wrong(section.path("kind") + " is missing; it takes one of endless, hang");
+        VfFault fault;
+        fault.at_ns = section.ns("at_ms", 0, kNsPerMs, kLongestMs);
+        fault.kind = section.word<BadKernel>(
+            "kind", BadKernel::None, {{"endless", BadKernel::Endless}, {"hang", BadKernel::Hang}});
+        fault.stays_out = section.truth("stays_out");
+        if (fault.stays_out && fault.kind != BadKernel::Hang)
+            throw Wrong(section.path("stays_out") +
+                        " goes with kind 'hang'; after others no VF is reset");
+        faults.push_back(fault);
+    }
+    return faults;
+}
+
 Contract contract_of(const Section& section) {
     Contract contract;
     contract.weight = static_cast<std::uint32_t>(section.whole("weight", 100, 1, 10'000));
     contract.band = section.word<Band>(
         "band", Band::Normal, {{"high", Band::High}, {"normal", Band::Normal}, {"low", Band::Low}});
-    contract.mode = section.word<SlotMode>(
-        "mode", SlotMode::WorkConserving,
-        {{"work-conserving", SlotMode::WorkConserving}, {"strict", SlotMode::Strict}});
+    contract.mode = section.word<SlotMode>("mode", SlotMode::WorkConserving,
+                                           {{"work-conserving", SlotMode::WorkConserving},
+                                            {"strict", SlotMode::Strict},
+                                            {"gang", SlotMode::Gang}});
     contract.min_pct = section.number("min_pct", 0, 0, 100);
     contract.max_pct = section.number("max_pct", 100, 0.01, 100);
     contract.burst_ms = section.number("burst_ms", 0, 0, 10'000);
     contract.latency_ms = section.number("latency_ms", 0, 0, 10'000);
+    contract.phase_ms = section.number("phase_ms", 0, 0, 10'000);
     contract.max_gap_ms = section.number("max_gap_ms", contract.max_gap_ms, 1, 10'000);
     contract.quantum_ms = section.number("quantum_ms", contract.quantum_ms, 0, 1000);
+    const double timeout_ms = section.number("preempt_timeout_ms", 0, 0, 100'000);
+    if (timeout_ms > 0) contract.preempt_timeout_ms = timeout_ms;
     return contract;
 }
 
@@ -197,20 +232,21 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector
     const std::string where = fmt::format("vfs[{}]", index);
     const Section section(json, where);
     section.allow({"name", "count", "joins_later", "weight", "band", "mode", "min_pct", "max_pct",
-                   "burst_ms", "latency_ms", "max_gap_ms", "quantum_ms", "work"});
+                   "burst_ms", "latency_ms", "phase_ms", "max_gap_ms", "quantum_ms",
+                   "preempt_timeout_ms", "work", "faults"});
     const std::string name = section.text("name", fmt::format("vf{}", setup.vfs.size() + 1));
     const std::size_t count = section.whole("count", 1, 1, kMostVfs);
     if (setup.vfs.size() + count > kMostVfs)
         throw Wrong(fmt::format("{}: more than {} VFs", where, kMostVfs));
     const Contract contract = contract_of(section);
-    const Workload work =
-        section.has("work") ? work_of(section.at("work"), where + ".work") : Workload{};
-    if (section.has("joins_later") && !section.at("joins_later").is_boolean())
-        throw Wrong(where + ".joins_later takes true or false");
-    const bool joins_later = section.has("joins_later") && section.at("joins_later").get<bool>();
+    Workload work = section.has("work") ? work_of(section.at("work"), where + ".work") : Workload{};
+    if (section.has("faults")) work.faults = faults_of(section.at("faults"), where + ".faults");
+    const bool joins_later = section.truth("joins_later");
+    const double preempt_timeout_ms = section.number("preempt_timeout_ms", 0, 0, 100'000);
     for (std::size_t i = 0; i < count; ++i) {
         VfSetup vf{.name = count == 1 ? name : fmt::format("{}-{}", name, i + 1),
                    .contract = contract,
+                   .preempt_timeout_ms = preempt_timeout_ms,
                    .work = work,
                    .joins_later = joins_later};
         // VFs of one entry do not all begin at the same instant

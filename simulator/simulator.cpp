@@ -98,14 +98,19 @@ void Simulator::deliver_change(const Change& change) {
 void Simulator::arrive(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.is_in || vf.life != arrival.life) return;
+    if (arrival.fault.kind != BadKernel::None) return submit(arrival, kEndlessNs);
     const Workload& work = setup_.vfs[arrival.vf - 1].work;
     arrivals_.follow(work, arrival, dice_);
     if (vf.jobs.size() >= kMaxJobs) {
         ++figures_.vfs[arrival.vf].dropped;
         return;
     }
-    const bool is_endless = work.arrivals == Arrivals::Backlogged;
-    vf.jobs.push_back({arrival.at_ns, is_endless ? kNever / 2 : arrival.work_ns});
+    submit(arrival, is_backlogged(arrival.vf) ? kEndlessNs : arrival.work_ns);
+}
+
+void Simulator::submit(const Arrival& arrival, std::int64_t work_ns) {
+    Vf& vf = vfs_[arrival.vf];
+    vf.jobs.push_back({arrival.at_ns, work_ns});
     if (witness_) witness_->arrived(arrival.vf, vf.jobs.back().left_ns);
     if (vf.has_work) return;
     vf.has_work = true;

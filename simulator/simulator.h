@@ -5,6 +5,9 @@
 // product's: a world switch costs switch_ns and nobody's service, a slice may be overrun, a VF
 // whose work ends leaves at once, a waking VF may cut the slice under way if the policy says so.
 //
+// A kernel without an end is work without an end; one that hangs is no more than that here, where
+// nobody resets a VF: product.h does.
+//
 // Whoever wants to judge the run passes a Witness, which is told every piece of service and every
 // change of who competes, at the instants at which they happen.
 #pragma once
@@ -24,6 +27,7 @@ namespace vgpu::simulator {
 struct VfSetup {
     std::string name{};
     daemon::scheduler::Contract contract{};  ///< what the operator asked for
+    double preempt_timeout_ms = 0;           ///< 0: as vgpud provisions a VF
     VfPolicy policy{};                       ///< what admission made of it
     Workload work{};
     bool joins_later = false;  ///< by a Change
@@ -68,6 +72,9 @@ struct VfFigures {
     std::uint64_t jobs = 0;
     std::uint64_t missed = 0;          ///< deadlines
     std::uint64_t dropped = 0;         ///< jobs beyond a queue of kMaxJobs
+    std::uint64_t resets = 0;          ///< of the VF
+    std::uint64_t lost = 0;            ///< jobs that a reset ended, or that found no driver
+    std::int64_t hung_ns = 0;          ///< in the engine, and did not get on
     std::int64_t longest_wait_ns = 0;  ///< off the engine with work, not held back
     std::int64_t worst_overrun_ns = 0;
     std::vector<std::int64_t> response_ns;  ///< of jobs
@@ -82,6 +89,7 @@ struct Figures {
     std::int64_t switching_ns = 0;
     std::int64_t idle_ns = 0;
     std::int64_t idle_with_work_ns = 0;  ///< although a VF that is not held back had work
+    std::int64_t hung_ns = 0;            ///< a VF hung there, until the engine could be used again
     std::uint64_t switches = 0;
     std::uint64_t runs = 0;
     std::vector<VfFigures> vfs;  ///< by VF number; 0 unused
@@ -111,6 +119,7 @@ public:
 class Simulator {
 public:
     static constexpr std::size_t kMaxJobs = 4096;
+    static constexpr std::int64_t kEndlessNs = INT64_MAX / 2;  ///< work of a job that never ends
 
     Simulator(const Simulation& setup, Policy& policy, Witness* witness = nullptr);
 
@@ -134,6 +143,7 @@ private:
     void deliver();
     void deliver_change(const Change& change);
     void arrive(const Arrival& arrival);
+    void submit(const Arrival& arrival, std::int64_t work_ns);
     void join(std::uint32_t vf, std::uint32_t weight);
     void leave(std::uint32_t vf);
     void run_out_of_work(std::uint32_t vf);

@@ -19,6 +19,7 @@ constexpr std::size_t kMaxText = 400;
 
 /// In the child: only async-signal-safe calls.
 [[noreturn]] void become(char* const* command, int output) {
+    // a group of its own, so that end() reaches what it starts, too
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
@@ -85,6 +86,7 @@ std::optional<Outcome> ChildTask::poll(Nanoseconds now) {
     if (pid_ <= 0) return Outcome{.is_ok = false, .text = "cannot start a process"};
     read_output();
     int status = 0;
+    // before the deadline: one that has ended in time is not called late by a slow loop
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
         read_output();
         pid_ = -1;

@@ -12,14 +12,17 @@
 
 namespace vgpu::agent {
 
+/// Not thread-safe: poll() reaps the child, so nobody else may wait for it.
 class ChildTask final : public Task {
 public:
-    /// A child that does not start is one that fails at once.
+    /// `command`: path and arguments; the path is not looked for. Signals are unblocked in the
+    /// child, its standard error is ours. A child that does not start is one that fails at once.
     ChildTask(std::vector<std::string> command, Nanoseconds deadline);
     ~ChildTask() override;
     ChildTask(const ChildTask&) = delete;
     ChildTask& operator=(const ChildTask&) = delete;
 
+    /// Never blocks, but for at most 100 ms when it has to kill. After an outcome do not ask again.
     std::optional<Outcome> poll(Nanoseconds now) override;
 
 private:

@@ -86,6 +86,8 @@ private:
 };
 
 /// Calls `look(pid, fd name, target)` for every open file of every process, up to a bound.
+/// The bound keeps a guest whose processes hold a million files from holding up the agent; what
+/// lies beyond is not seen.
 template <typename Look> void scan_fds(const fs::path& proc, Look look) {
     std::size_t left = kMaxFds;
     for (const std::string& name : names_in(proc)) {
@@ -201,6 +203,7 @@ std::vector<ProcessFacts> Facts::processes() const {
     for (const std::string& name : gpu.empty() ? std::vector<std::string>{} : names_in(kfd)) {
         const int pid = pid_of(name);
         if (pid <= 0) continue;
+        // in bytes
         all[pid].vram_bytes = number_of(line_of(kfd / name / ("vram_" + gpu)));
         for (const std::string& queue : names_in(kfd / name / "queues"))
             if (line_of(kfd / name / "queues" / queue / "gpuid") == gpu) ++all[pid].queues;

@@ -52,6 +52,8 @@ bool Freezer::freeze(const std::vector<int>& pids) {
         const std::string from = cgroup_of(root_, pid);
         if (from.empty() || holds(pid)) continue;
         came_from_[pid] = from;
+        // before it is moved: one that is noted and was not moved is skipped by thaw(), the other
+        // way round it would stay frozen for ever
         write_note();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }

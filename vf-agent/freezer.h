@@ -13,9 +13,12 @@
 
 namespace vgpu::agent {
 
+/// The group is <cgroup root>/vgpu-agent.frozen; nobody else may use that name. Root's rights are
+/// needed to move processes of others. The destructor leaves all as it is: only thaw() lets go.
 class Freezer {
 public:
     /// `note`: the file; `root`: for tests.
+    /// Reads what an earlier agent noted, so that thaw() of this one lets those go, too.
     explicit Freezer(std::filesystem::path root = "/",
                      std::filesystem::path note = "/run/vgpu-agent/frozen");
 
@@ -23,9 +26,12 @@ public:
     [[nodiscard]] bool is_available() const;
     /// Takes these in as well and freezes all; false if the cgroup cannot be made. A process that
     /// ended meanwhile is no error.
+    /// Returns before they have stopped; ask is_frozen(). May be called again with more.
     bool freeze(const std::vector<int>& pids);
     /// True once all that are in it have stopped.
+    /// A process in an uninterruptible sleep, such as one in the GPU's driver, delays that.
     [[nodiscard]] bool is_frozen() const;
+    /// Processes that were moved, also those that have ended since.
     [[nodiscard]] std::size_t size() const { return came_from_.size(); }
     [[nodiscard]] bool holds(int pid) const { return came_from_.contains(pid); }
     /// Lets everything go, also what an earlier agent left.

@@ -11,6 +11,7 @@
 
 namespace vgpu::agent::hsa {
 
+/// hsa_status_t; iterators stop with kInfoBreak, which is no error.
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kInfoBreak = 1;
 
@@ -21,6 +22,7 @@ using Agent = Handle;
 using Pool = Handle;
 using Signal = Handle;
 
+/// hsa_queue_t, as far as a producer of packets needs it; owned by the runtime.
 struct Queue {
     std::uint32_t type, features;
     void* base_address;
@@ -30,19 +32,23 @@ struct Queue {
 };
 static_assert(sizeof(Queue) == 40 && offsetof(Queue, doorbell) == 16);
 
+/// hsa_agent_info_t; the name fills 64 bytes.
 enum AgentInfo : std::uint32_t { kAgentName = 0, kAgentDevice = 17 };
 enum DeviceType : std::uint32_t { kCpu = 0, kGpu = 1 };
+/// hsa_amd_memory_pool_info_t; kFineGrained is a bit of kPoolFlags.
 enum PoolInfo : std::uint32_t { kPoolSegment = 0, kPoolFlags = 1, kPoolMayAllocate = 5 };
 inline constexpr std::uint32_t kGlobalSegment = 0;
 inline constexpr std::uint32_t kFineGrained = 2;
 inline constexpr std::uint32_t kMultiProducer = 0;
+/// hsa_signal_condition_t and hsa_wait_state_t.
 enum Condition : std::uint32_t { kEqual = 0, kLess = 2 };
 enum WaitState : std::uint32_t { kBlocked = 0 };
 
 using AgentVisitor = Status (*)(Agent, void*);
 using PoolVisitor = Status (*)(Pool, void*);
 
-/// HSA_CALL(member, "symbol", result, arguments…)
+/// HSA_CALL(member, "symbol", result, arguments…): one list for the members of Calls and for the
+/// search of their symbols in hsa_check.cpp.
 #define VGPU_AGENT_HSA_CALLS(HSA_CALL)                                                            \
     HSA_CALL(init, "hsa_init", Status)                                                            \
     HSA_CALL(shut_down, "hsa_shut_down", Status)                                                  \

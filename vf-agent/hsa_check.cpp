@@ -15,6 +15,7 @@ namespace vgpu::agent {
 
 namespace {
 
+/// Large enough for more than one page of VRAM, small enough for a VF in use.
 constexpr std::size_t kBytes = 1 << 20;
 constexpr std::uint32_t kPackets = 64;
 /// AQL header: type, barrier bit, fences with system scope.
@@ -124,6 +125,7 @@ private:
                      index % queue->size * std::size_t{AQL_PACKET_BYTES};
         std::memcpy(slot + sizeof packet.header, &packet.reserved0,
                     sizeof packet - sizeof packet.header);
+        // the header makes the packet valid, so it comes last and is seen last
         void* header = slot;
         __atomic_store_n(static_cast<std::uint16_t*>(header), kBarrierHeader, __ATOMIC_RELEASE);
         hsa_.signal_store(queue->doorbell, static_cast<std::int64_t>(index));

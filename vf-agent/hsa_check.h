@@ -13,6 +13,9 @@ namespace vgpu::agent {
 /// Exit statuses of the child; its words are on standard output.
 inline constexpr int kSelfTestPassed = 0, kSelfTestFailed = 1;
 
+/// Ok: what was done, for people. Not ok: the step that failed and ROCr's words. Takes as long as
+/// the GPU does: there is no limit of its own, the parent has one. Call it once in a process, as
+/// the runtime stays loaded and is not shut down after a failure.
 Outcome check_hsa();
 
 }  // namespace vgpu::agent

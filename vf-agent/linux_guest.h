@@ -11,14 +11,20 @@
 
 namespace vgpu::agent {
 
+/// Its destructor thaws nothing: that is Session's act, and the unit's ExecStopPost for an agent
+/// that was killed.
 class LinuxGuest final : public Guest {
 public:
     /// `pci_address`: which VF; empty: the first.
     explicit LinuxGuest(const std::string& pci_address) : facts_("/", pci_address) {}
 
+    /// Read anew at each call: a driver may be loaded between two welcomes.
     Hello hello() override;
     Status status() override;
+    /// Never null: what cannot be started is a task that has failed. A self-test of a quiesced VF
+    /// is refused, since its process would be frozen with the others.
     std::unique_ptr<Task> start(Act act, Nanoseconds deadline) override;
+    /// Always ok; with nothing frozen it says that 0 processes go on.
     Outcome thaw() override;
     void hold() override;
 

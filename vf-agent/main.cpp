@@ -23,8 +23,10 @@ namespace {
 
 /// How often a port that is missing or has no host is looked at again.
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
+/// A host that writes without end still lets signals and tasks have their turn.
 constexpr std::size_t kMaxPerTurn = 4 * kMaxLine;
 
+/// Exit status: 0; 1 if a self-test failed; what CLI11 has for wrong options.
 struct CommandLine {
     std::string port;
     std::string pci_address;
@@ -70,6 +72,7 @@ private:
         if (!path.empty() && port_.open(path)) return;
         const std::string words = path.empty() ? fmt::format("there is no port {}", kPortName)
                                                : fmt::format("{}: {}", path, std::strerror(errno));
+        // once for each reason: the loop comes here twice a second
         if (words != complaint_) fmt::print(stderr, "vgpu-agent: {}; waiting for it\n", words);
         complaint_ = words;
     }
@@ -148,6 +151,7 @@ int main_of(int argc, char** argv) {
         Freezer().thaw();
         return 0;
     }
+    // before there are children or threads, so that all inherit the mask
     const int signals = catch_signals();
     Agent agent(line);
     agent.serve(signals);

@@ -18,6 +18,7 @@ inline constexpr const char* kPortName = "org.vgpu.agent.0";
 /// there is none.
 std::string find_port(const std::filesystem::path& root = "/");
 
+/// Owns the descriptor.
 class Port final : public Channel {
 public:
     Port() = default;
@@ -26,14 +27,17 @@ public:
     Port& operator=(const Port&) = delete;
 
     /// False, with errno, if it cannot be opened.
+    /// Closes what was open before. Only one process can have the port: EBUSY for the second.
     bool open(const std::string& path);
     void close();
     [[nodiscard]] int fd() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
 
+    /// HungUp: the device is there and nobody has its other end open; keep it and look again.
     enum class Seen { Bytes, Nothing, HungUp, Lost };
     /// What there is to read, appended to `to`; Lost: the device is gone, close it.
     Seen read(std::string& to);
+    /// 0 also on errors: a port that is lost is noticed by read().
     std::size_t write(std::string_view bytes) override;
 
 private:

@@ -94,6 +94,7 @@ void Session::send_status(Nanoseconds now) {
 }
 
 void Session::send(const std::string& line) {
+    // a whole line or none: a host that reads again finds a line's beginning
     if (queue_.size() + line.size() <= kMaxQueue) queue_ += line;
 }
 

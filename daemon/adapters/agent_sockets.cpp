@@ -16,6 +16,7 @@ namespace {
 
 /// QEMU may run as another user of the group, as with the VF's own socket.
 constexpr mode_t kSocketMode = 0660;
+/// One client and one that comes too early.
 constexpr int kBacklog = 2;
 constexpr std::string_view kAgentEnd = ".agent.sock", kVfEnd = ".sock";
 
@@ -95,6 +96,7 @@ void AgentSockets::look(const Wanted& wanted) {
 void AgentSockets::accept(const std::string& path, Place& place) {
     UniqueFd client(
         ::accept4(place.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // A second client is closed here, by the end of its UniqueFd.
     if (!client.is_open() || place.client.is_open()) return;
     place.client = std::move(client);
     input_.push_back({.path = path, .kind = AgentInput::Kind::Connected});

@@ -14,12 +14,17 @@
 
 namespace vgpu::daemon::adapters {
 
+/// Takes connections in the kernel's queue even while a client is there, and closes them: whoever
+/// connects second learns at once that it is not wanted.
 class AgentSockets final : public AgentPort {
 public:
+    /// Bytes of one client in one turn of the main loop.
     static constexpr std::size_t kMaxPerTurn = 16 * 1024;
 
     ~AgentSockets() override;
 
+    /// To be followed by look() with the same `wanted`: in between, places are known by their index
+    /// in it.
     void watch(Wanted& wanted);
     /// Reads from those of `wanted` that are ready.
     void look(const Wanted& wanted);
@@ -32,6 +37,7 @@ public:
     std::vector<AgentInput> take() override;
 
 private:
+    /// One socket of one VF; at most one client.
     struct Place {
         UniqueFd listener;
         UniqueFd client;

@@ -25,6 +25,8 @@ unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
 
 /// Interrupts a system call of this thread after `limit`, and again until it has noticed: a signal
 /// that comes just before the call would be missed.
+/// poll() cannot bound an ioctl, and a thread of its own for each would outlive it. Aimed at this
+/// thread alone, so that no other thread's system call ends early.
 class Deadline {
 public:
     explicit Deadline(std::chrono::milliseconds limit) {

@@ -11,11 +11,14 @@ namespace vgpu::daemon::adapters {
 
 class DeviceChannel final : public UapiChannel {
 public:
+    /// PfLost if it cannot be opened. O_NONBLOCK is for the events; an ioctl waits.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
+    /// The events' descriptor is the same file and becomes readable or hung up when the driver
+    /// goes.
     [[nodiscard]] int fd() const override { return -1; }
     void interrupt() override;
 
@@ -24,6 +27,8 @@ private:
         : path_(std::move(path)), device_(std::move(device)) {}
 
     [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
+    /// What the core said to the request of this file that failed last; an ioctl returns an errno
+    /// alone.
     [[nodiscard]] std::string last_words() const;
 
     const std::string path_;

@@ -16,6 +16,7 @@ namespace vgpu::daemon::adapters {
 namespace {
 
 /// posix_spawn's two objects, freed.
+/// posix_spawn and not fork: vgpud has threads, and nothing but exec happens in the child.
 class SpawnPlan {
 public:
     SpawnPlan() {
@@ -113,11 +114,13 @@ void DomainFeed::read() {
         text_.erase(0, end_of_line + 1);
         delay_ = kFirstDelay;
     }
+    // A child that prints without an end must not fill the memory of vgpud.
     if (text_.size() > kMostLine) end();
 }
 
 void DomainFeed::end() {
     if (pid_ > 0) {
+        // Killed before it is waited for: the main loop never waits for a child that does not end.
         ::kill(pid_, SIGKILL);
         ::waitpid(pid_, nullptr, 0);
         is_lost_ = true;

@@ -16,8 +16,10 @@
 
 namespace vgpu::daemon::adapters {
 
+/// What the child says is taken line by line and not understood here (service/domains.h).
 class DomainFeed {
 public:
+    /// Between two starts, doubled in between; a line that arrives makes it the first again.
     static constexpr Nanoseconds kFirstDelay = std::chrono::seconds(1);
     static constexpr Nanoseconds kLongestDelay = std::chrono::minutes(5);
     static constexpr std::size_t kMostLine = 1u << 20;

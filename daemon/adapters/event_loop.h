@@ -15,15 +15,19 @@
 namespace vgpu::daemon::adapters {
 
 /// What a part of the daemon waits for.
+/// Made anew for every wait. Indexes into `fds` are good until it is dropped.
 struct Wanted {
     std::vector<pollfd> fds;
     std::optional<Nanoseconds> wake_at;  ///< CLOCK_MONOTONIC
 
+    /// Does nothing for -1: parts that have no fd now need not ask.
     void watch(int fd, short events);
+    /// The earliest of all counts.
     void wake_by(Nanoseconds at);
 };
 
 /// Sleeps until one of the fds is ready or the time has come.
+/// Fills in `revents`. Also returns early (a signal): callers look at what is due, not at why.
 void wait_for(Wanted& wanted, const Clock& clock);
 
 }  // namespace vgpu::daemon::adapters

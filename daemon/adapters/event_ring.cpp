@@ -19,6 +19,8 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     if (::fstat(memory, &file) != 0) return fail_errno(ErrorId::PfLost, errno, "event ring");
     const std::uint64_t wanted =
         info.events_offset + std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
+    // The PF core is another process and may be of another version: what is taken from it becomes
+    // an address.
     const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
                           info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&
@@ -67,6 +69,8 @@ bool EventRing::copy(std::uint64_t seq, vgpu_pf_event& to) const {
     const auto* event = static_cast<const vgpu_pf_event*>(slot);
     if (load_acquire(event->seq) != seq) return false;
     std::memcpy(&to, event, sizeof to);
+    // A sequence lock: the copy must be complete before the number is looked at again, so that a
+    // writer that was in the slot meanwhile is seen.
     std::atomic_thread_fence(std::memory_order_acquire);
     return load_acquire(event->seq) == seq;
 }
@@ -84,6 +88,7 @@ EventBatch EventRing::read() {
     drain_wakeup();
     EventBatch batch;
     const std::uint64_t end = next_seq();
+    // The writer began anew, with a smaller number.
     if (end < next_) next_ = end;
     if (end - next_ > info_.entries) {
         batch.lost = end - next_ - info_.entries;

@@ -17,6 +17,8 @@ namespace vgpu::daemon::adapters {
 class EventRing final : public EventPort {
 public:
     /// Maps the ring and skips to its end.
+    /// PfLost if the sizes contradict each other or the memory behind `memory`. Both descriptors
+    /// become the ring's: `wakeup` is kept, the mapping outlives `memory`.
     static Result<std::unique_ptr<EventRing>> map(const vgpu_pf_event_ring_info& info,
                                                   UniqueFd memory, UniqueFd wakeup);
     ~EventRing() override;
@@ -31,11 +33,13 @@ public:
 private:
     EventRing(const void* base, const vgpu_pf_event_ring_info& info, UniqueFd wakeup);
     void drain_wakeup() const;
+    /// False if the slot holds another event by now, or one that is being written.
     [[nodiscard]] bool copy(std::uint64_t seq, vgpu_pf_event& to) const;
 
     const void* base_;
     vgpu_pf_event_ring_info info_;
     UniqueFd wakeup_;
+    /// Sequence number of the next event to be read.
     std::uint64_t next_ = 1;
 };
 

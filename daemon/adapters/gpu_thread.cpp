@@ -12,6 +12,7 @@ void GpuThread::start(GpuTurns& turns) {
 
 void GpuThread::stop() {
     if (!thread_.joinable()) return;
+    // In this order: whoever is woken by the other two must find it set.
     is_stopping_ = true;
     turns_->interrupt();
     wakeup_.raise();
@@ -20,6 +21,7 @@ void GpuThread::stop() {
 
 void GpuThread::run() {
     while (!is_stopping_) {
+        // Before the turn: a wake() that comes during it leads to another one.
         wakeup_.clear();
         turns_->turn();
         Wanted wanted;

@@ -12,6 +12,9 @@
 
 namespace vgpu::daemon::adapters {
 
+/// start() and stop() from the main loop, wake() from any thread. A turn that is under way when
+/// stop() comes is ended by GpuTurns::interrupt(), so stop() does not wait for a PF core that is
+/// silent.
 class GpuThread final : public GpuRunner {
 public:
     explicit GpuThread(const Clock& clock) : clock_(clock) {}

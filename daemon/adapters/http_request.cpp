@@ -2,7 +2,9 @@
 #include "daemon/adapters/http_request.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace vgpu::daemon::adapters {
 
@@ -30,6 +32,10 @@ std::string_view take_word(std::string_view& line) {
     return word;
 }
 
+bool is_same_letter(char lower, char any) {
+    return lower == std::tolower(static_cast<unsigned char>(any));
+}
+
 }  // namespace
 
 bool is_complete(std::string_view head) {
@@ -43,6 +49,7 @@ HttpAnswer answer_to(std::string_view head) {
     std::string_view path = take_word(line);
     if (path.empty() || !line.starts_with("HTTP/1.")) return HttpAnswer::BadRequest;
     if (method != "GET" && method != "HEAD") return HttpAnswer::WrongMethod;
+    // Scrapers may add parameters that are not for us.
     path = path.substr(0, path.find('?'));
     if (path != "/metrics" && path != "/") return HttpAnswer::NotFound;
     return method == "GET" ? HttpAnswer::Document : HttpAnswer::HeadOnly;
@@ -58,6 +65,21 @@ std::string http_response(HttpAnswer answer, std::string_view type, std::string_
         row.status, is_document ? type : "text/plain; charset=utf-8", body.size());
     if (answer != HttpAnswer::HeadOnly) response += body;
     return response;
+}
+
+std::string_view header_of(std::string_view head, std::string_view name) {
+    while (!head.empty()) {
+        std::string_view line = head.substr(0, head.find('\n'));
+        head.remove_prefix(std::min(line.size() + 1, head.size()));
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        const bool is_it = line.size() > name.size() && line[name.size()] == ':' &&
+                           std::equal(name.begin(), name.end(), line.begin(), is_same_letter);
+        if (!is_it) continue;
+        line.remove_prefix(name.size() + 1);
+        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        return line;
+    }
+    return "";
 }
 
 }  // namespace vgpu::daemon::adapters

@@ -16,6 +16,8 @@ namespace vgpu::daemon::adapters {
 void remove_stale_socket(const std::string& path);
 
 /// Listens at `path` in place of a stale socket; non-blocking. The file's mode is `mode`.
+/// System with the path if that fails. `backlog` is listen(2)'s. Takes a socket away from whoever
+/// serves it: the caller holds the lock of the run directory.
 Result<UniqueFd> listen_at(const std::string& path, mode_t mode, int backlog);
 
 }  // namespace vgpu::daemon::adapters

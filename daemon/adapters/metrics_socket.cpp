@@ -20,8 +20,8 @@ constexpr int kBacklog = 16;
 
 }  // namespace
 
-MetricsSocket::MetricsSocket(Source source, std::string type, const Clock& clock)
-    : source_(std::move(source)), type_(std::move(type)), clock_(clock) {}
+MetricsSocket::MetricsSocket(Source source, const Clock& clock)
+    : source_(std::move(source)), clock_(clock) {}
 
 MetricsSocket::~MetricsSocket() {
     if (listener_.is_open()) remove_stale_socket(path_);
@@ -59,6 +59,7 @@ void MetricsSocket::look(const Wanted& wanted) {
 void MetricsSocket::accept() {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.is_open()) return;
+    // Whoever holds connections open without a word must not keep scrapers out.
     if (clients_.size() == kMaxClients) clients_.erase(clients_.begin());
     clients_.push_back({.fd = std::move(fd), .since = clock_.now()});
 }
@@ -80,7 +81,9 @@ void MetricsSocket::read(Client& client) {
     if (!is_complete(client.request)) return;
     const HttpAnswer answer = answer_to(client.request);
     const bool wants_document = answer == HttpAnswer::Document || answer == HttpAnswer::HeadOnly;
-    client.response = http_response(answer, type_, wants_document ? source_() : std::string());
+    const Document document =
+        wants_document ? source_(header_of(client.request, "accept")) : Document{};
+    client.response = http_response(answer, document.type, document.text);
 }
 
 void MetricsSocket::write(Client& client) {

@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::daemon::adapters {
@@ -23,17 +24,22 @@ class MetricsSocket {
 public:
     static constexpr std::size_t kMaxClients = 8;
     static constexpr std::size_t kMaxRequest = 4096;
+    /// From connecting to the last byte taken.
     static constexpr Nanoseconds kPatience = std::chrono::seconds(5);
 
-    /// Makes the document; called once per request.
-    using Source = std::function<std::string()>;
+    struct Document {
+        std::string type;  ///< media type
+        std::string text;
+    };
+    /// Makes the document for somebody who sends `accept` (may be empty); called once per request.
+    using Source = std::function<Document(std::string_view accept)>;
 
-    /// `type` is the document's media type.
-    MetricsSocket(Source source, std::string type, const Clock& clock);
+    MetricsSocket(Source source, const Clock& clock);
     ~MetricsSocket();
     MetricsSocket(const MetricsSocket&) = delete;
     MetricsSocket& operator=(const MetricsSocket&) = delete;
 
+    /// System; without it watch() and look() do nothing of use.
     Result<> listen(const std::string& path);
 
     void watch(Wanted& wanted);
@@ -43,6 +49,7 @@ public:
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }
 
 private:
+    /// Reads until a request is complete, then writes; one request for each connection.
     struct Client {
         UniqueFd fd;
         Nanoseconds since{0};
@@ -58,7 +65,6 @@ private:
     void write(Client& client);
 
     Source source_;
-    std::string type_;
     const Clock& clock_;
     std::string path_;
     UniqueFd listener_;

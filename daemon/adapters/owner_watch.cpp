@@ -23,6 +23,8 @@ std::string text_of(const fs::path& path) {
 std::pair<char, std::uint64_t> state_of(const fs::path& process) {
     constexpr int kFieldsToStartTime = 18;
     const std::string line = text_of(process / "stat");
+    // A process chooses its name and may put blanks and parentheses in it; what follows the last
+    // one is the kernel's.
     const std::size_t name_end = line.rfind(')');
     if (name_end == std::string::npos) return {'X', 0};
     std::istringstream fields(line.substr(name_end + 1));
@@ -41,6 +43,7 @@ bool is_number(const std::string& name) {
 
 /// What follows "-uuid" among arguments that are each ended by NUL, in lower case; empty if
 /// nothing.
+/// Whole arguments are compared: a path that contains the word is none.
 std::string uuid_among(const std::string& arguments) {
     using std::string_literals::operator""s;
     const std::string option = "\0-uuid\0"s;

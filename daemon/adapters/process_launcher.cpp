@@ -76,6 +76,8 @@ struct Inheritance {
 };
 
 /// Runs in the child: only async-signal-safe calls between fork and exec.
+/// The gate is a pipe: it opens when the note is on disk, and ends the child when vgpud dies before
+/// that (end of file).
 [[noreturn]] void become(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
@@ -87,6 +89,7 @@ struct Inheritance {
     ::dup2(given.input, STDIN_FILENO);
     ::dup2(given.output, STDOUT_FILENO);
     ::dup2(given.output, STDERR_FILENO);
+    // Also what a library has opened without O_CLOEXEC.
     ::close_range(STDERR_FILENO + 1, ~0u, 0);
     ::execvpe(given.command[0], given.command, given.environment);
     ::_exit(kExecFailed);
@@ -124,6 +127,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     const pid_t pid = ::fork();
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
+        // The child's copy of the writing end: with it open, the gate would never see vgpud's end.
         opener.reset();
         become({.command = command.data(),
                 .environment = environment.data(),
@@ -149,6 +153,7 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
 
 bool ProcessLauncher::is_alive(const ProcessId& id) {
     int status = 0;
+    // Our own child stays a zombie until it is waited for, and a zombie keeps its pid.
     if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return false;
     const auto facts = facts_of(id.pid);
     return facts && facts->state != 'Z' && facts->start_time == id.start_time;

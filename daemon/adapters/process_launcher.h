@@ -11,6 +11,7 @@
 
 namespace vgpu::daemon::adapters {
 
+/// Runs as vgpud's user: nothing is gained or dropped.
 class ProcessLauncher final : public ProcessPort {
 public:
     Result<ProcessId> start(const ProcessSpec& spec) override;

@@ -15,8 +15,11 @@ namespace vgpu::daemon::adapters {
 class RunLock {
 public:
     /// AlreadyRunning, with the holder's pid, if another process has it.
+    /// Held as long as the RunLock lives. System if the file cannot be made.
     static Result<RunLock> take(const std::string& run_dir);
     /// The same for the state; also where the disk is read-only or full.
+    /// Two vgpud with run directories of their own could share one state directory and would write
+    /// over each other.
     static Result<RunLock> take_state(const std::string& state_dir);
 
 private:

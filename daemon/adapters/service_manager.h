@@ -19,6 +19,7 @@ public:
 
     /// `status` is what `systemctl status` shows.
     void ready(const std::string& status);
+    /// Once, before anything is taken down.
     void stopping();
     /// Once in every turn of the main loop: a sign of life, twice in each WatchdogSec.
     void step();

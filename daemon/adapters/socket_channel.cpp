@@ -16,10 +16,13 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
+/// Larger than any reply of the uapi; what is longer is cut by SOCK_SEQPACKET.
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
 
 /// The fds of a received message, each with an owner.
+/// Each gets an owner before anything is checked: a reply that is refused must not leak what came
+/// with it.
 std::vector<UniqueFd> fds_of(msghdr& message) {
     std::vector<UniqueFd> fds;
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
@@ -98,6 +101,7 @@ Result<> SocketChannel::send(const UapiRequest& request) {
 }
 
 Result<> SocketChannel::wait_readable(std::chrono::milliseconds limit) {
+    // A deadline and not a limit for each poll: signals would begin it anew.
     const auto deadline = std::chrono::steady_clock::now() + limit;
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(

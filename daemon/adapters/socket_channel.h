@@ -12,6 +12,7 @@ namespace vgpu::daemon::adapters {
 
 class SocketChannel final : public UapiChannel {
 public:
+    /// PfLost if nobody listens. ConfigInvalid if the path is too long for a socket.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
@@ -32,6 +33,7 @@ private:
     const std::string path_;
     UniqueFd socket_;
     const Wakeup& interrupted_;
+    /// Of the request sent last; its reply must bring it back.
     std::uint64_t cookie_ = 0;
 };
 

@@ -67,6 +67,7 @@ Result<std::optional<std::string>> StateFiles::read(StateFile file) {
 Result<> StateFiles::replace(StateFile file, std::string_view content) {
     const std::string path = where(file);
     const std::string temporary = path + ".new";
+    // The open file will be the old one, which nobody can see any more: append() opens the new one.
     if (file == StateFile::Journal) journal_ = UniqueFd();
     if (auto written = write_temporary(temporary, content); !written) {
         ::unlink(temporary.c_str());
@@ -77,6 +78,7 @@ Result<> StateFiles::replace(StateFile file, std::string_view content) {
         ::unlink(temporary.c_str());
         return refused;
     }
+    // The rename itself is on disk only when the directory is.
     const UniqueFd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.is_open() || ::fsync(directory.get()) != 0)
         return not_written("sync", directory_);
@@ -96,11 +98,15 @@ Result<> StateFiles::append(std::uint64_t end, std::string_view bytes) {
     TRY_VOID(open_journal());
     struct stat facts {};
     if (::fstat(journal_.get(), &facts) != 0) return not_written("look at", path);
+    // Somebody has replaced or restored the files under a running vgpud: what is written would be
+    // lost or mixed with the other's.
     if (facts.st_nlink == 0 || static_cast<std::uint64_t>(facts.st_size) != end)
         return fail(ErrorId::StateNotWritten,
                     fmt::format("{} was changed by somebody else ({} bytes, {} expected)", path,
                                 facts.st_nlink == 0 ? 0 : facts.st_size, end));
     TRY_VOID(write_all(journal_.get(), bytes, static_cast<off_t>(end), path));
+    // The length is metadata that fdatasync writes, too: the bytes could not be read back without
+    // it.
     if (::fdatasync(journal_.get()) != 0) return not_written("sync", path);
     return {};
 }

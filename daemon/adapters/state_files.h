@@ -11,8 +11,10 @@
 
 namespace vgpu::daemon::adapters {
 
+/// Errors are StateNotWritten with the act and the path, and StateCorrupt for what cannot be read.
 class StateFiles final : public StatePort {
 public:
+    /// A file that is longer is none of vgpud's: it is refused rather than read into memory.
     static constexpr std::size_t kMaxBytes = 16u << 20;
     static constexpr const char* kCheckpointName = "vgpud.state.json";
     static constexpr const char* kJournalName = "vgpud.journal";

@@ -24,6 +24,7 @@
 
 namespace vgpu::daemon::adapters {
 
+/// `body` must live until exchange() has returned; `fd` stays the caller's.
 struct UapiRequest {
     vgpu_pf_op op;
     std::span<const std::byte> body;  ///< the operation's struct
@@ -31,15 +32,19 @@ struct UapiRequest {
     std::chrono::milliseconds limit{};
 };
 
+/// `body` may be shorter or longer than the struct of this version.
 struct UapiReply {
     std::vector<std::byte> body;
     std::vector<UniqueFd> fds;
 };
 
+/// One request at a time: the next one begins when the answer to the last is there.
 class UapiChannel {
 public:
     virtual ~UapiChannel() = default;
+    /// Blocks up to request.limit.
     [[nodiscard]] virtual Result<UapiReply> exchange(const UapiRequest& request) = 0;
+    /// Maps the home's ring; the EventPort may outlive the channel.
     [[nodiscard]] virtual Result<std::unique_ptr<EventPort>> open_events() = 0;
     /// Readable or hung up when the home goes away; -1 if the events' descriptor says it.
     [[nodiscard]] virtual int fd() const = 0;

@@ -21,6 +21,8 @@ void UapiClient::disconnect() {
 }
 
 void UapiClient::interrupt() {
+    // For good, and before the channel is looked at: one that connect() is making right now will
+    // find it raised.
     interrupted_.raise();
     const std::scoped_lock lock(mutex_);
     if (channel_) channel_->interrupt();
@@ -57,6 +59,7 @@ template <typename T> Result<T> UapiClient::call(vgpu_pf_op op, T body, int fd_t
     TRY(const UapiReply reply,
         checked(channel_->exchange(
             {.op = op, .body = bytes_of(body), .fd = fd_to_send, .limit = time_limit_})));
+    // An older core's struct is shorter: the rest stays as it was sent.
     std::copy_n(reply.body.begin(), std::min(sizeof body, reply.body.size()),
                 std::as_writable_bytes(std::span<T, 1>(&body, 1)).begin());
     return body;

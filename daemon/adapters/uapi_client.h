@@ -16,11 +16,15 @@
 
 namespace vgpu::daemon::adapters {
 
+/// Lengths, numbers and texts of a reply are bounded before anybody sees them.
 class UapiClient final : public PfPort {
 public:
+    /// For everything that the core answers at once.
     static constexpr std::chrono::milliseconds kTimeout{2000};
     /// PROVISION, RELEASE and CONTROL are answered once the VF is off the engine or scrubbed.
     static constexpr std::chrono::milliseconds kActTimeout{10000};
+    /// For the first question on a new connection: a PF core that is stopped accepts connections
+    /// and answers nothing, and is tried again soon.
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
 
     /// Makes the channel to what is at a path.
@@ -53,6 +57,7 @@ public:
 private:
     template <typename T> Result<T> checked(Result<T> result);
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
+    /// As call(), with kActTimeout.
     template <typename T> Result<T> act(vgpu_pf_op op, T body);
     Result<> call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
 

@@ -14,6 +14,7 @@ public:
     UniqueFd() = default;
     explicit UniqueFd(int fd) : fd_(fd) {}
     UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    /// By exchange: the old descriptor is closed when `other` goes.
     UniqueFd& operator=(UniqueFd&& other) noexcept {
         std::swap(fd_, other.fd_);
         return *this;

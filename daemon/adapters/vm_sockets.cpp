@@ -30,6 +30,7 @@ Result<> link_one(const std::string& target, const fs::path& at) {
 
 Result<> give(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {
     if (socket.empty()) return {};
+    // Never through a link that somebody may have put in the socket's place.
     if (::fchownat(AT_FDCWD, socket.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) == 0) return {};
     return fail_errno(ErrorId::System, errno,
                       fmt::format("cannot give {} to uid {}, gid {}", socket, uid, gid));

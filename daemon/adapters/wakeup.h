@@ -10,6 +10,7 @@
 
 namespace vgpu::daemon::adapters {
 
+/// Raised twice is raised once.
 class Wakeup {
 public:
     Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}

@@ -15,6 +15,8 @@ Result<Admission::Ticket> Admission::admit(const std::string& sender) {
                     fmt::format("{} requests of all callers are under way", counts_->total));
     ++counts_->by_sender[sender];
     ++counts_->total;
+    // The ticket is a shared pointer to nothing of its own: its deleter is what counts down,
+    // whoever lets go of it last.
     const auto leave = [counts = counts_, sender](const void*) {
         --counts->total;
         if (--counts->by_sender[sender] == 0) counts->by_sender.erase(sender);

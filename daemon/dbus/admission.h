@@ -23,6 +23,7 @@ public:
     /// The request is under way as long as the ticket lives; it may outlive the Admission.
     using Ticket = std::shared_ptr<const void>;
 
+    /// `sender` is a unique bus name, so one connection is one caller.
     Result<Ticket> admit(const std::string& sender);
     [[nodiscard]] std::size_t under_way() const { return counts_->total; }
 

@@ -19,14 +19,17 @@ inline constexpr const char* kProvisionAction = "org.vgpu1.provision";
 inline constexpr const char* kAssignAction = "org.vgpu1.assign";
 inline constexpr const char* kControlAction = "org.vgpu1.control";
 
+/// `done` is called once, in the main loop, with {} or NotAuthorized; never if the bus goes first.
 class Authority {
 public:
     using Done = std::function<void(Result<>)>;
 
     virtual ~Authority() = default;
+    /// Never blocks.
     virtual void check(const std::string& sender, const std::string& action, Done done) = 0;
 };
 
+/// May take as long as a person needs for a password (two minutes at most).
 class PolkitAuthority final : public Authority {
 public:
     explicit PolkitAuthority(sdbus::IConnection& bus);

@@ -15,6 +15,7 @@ void Waiters::add(IsTrue is_true, Nanoseconds deadline, std::string what, Reply 
 
 void Waiters::step(Nanoseconds now) {
     std::vector<Waiting> still;
+    // The list is taken out first: a reply may add to it.
     for (Waiting& one : std::exchange(waiting_, {})) {
         if (one.is_true())
             one.reply({});

@@ -26,16 +26,19 @@ namespace vgpu::daemon::dbus {
 sdbus::Error to_dbus(const Error& error);
 
 /// Replies that are due when something has come true, or when their time is up.
+/// Conditions are looked at in each step(), so they must be cheap and must not block.
 class Waiters {
 public:
     using IsTrue = std::function<bool()>;
     using Reply = std::function<void(Result<>)>;
 
+    /// `reply` gets {} or TimedOut with `what` as its cause; once.
     void add(IsTrue is_true, Nanoseconds deadline, std::string what, Reply reply);
     void step(Nanoseconds now);
     [[nodiscard]] bool is_empty() const { return waiting_.empty(); }
 
 private:
+    /// Kept until is_true() or the deadline; of Clock.
     struct Waiting {
         IsTrue is_true;
         Nanoseconds deadline;
@@ -45,6 +48,7 @@ private:
     std::vector<Waiting> waiting_;
 };
 
+/// References to what main.cpp owns; it outlives every object.
 struct Context {
     sdbus::IConnection& bus;
     Manager& manager;
@@ -62,6 +66,7 @@ struct Context {
 };
 
 /// What only the main loop knows of a VF: its agent, and what its owner is called.
+/// GPU threads know neither, so it is added here, when a view is shown.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
     view.owner_title = context.assignments.title_of(view.record.owner.name);
@@ -70,7 +75,8 @@ inline void complete(const Context& context, VfView& view) {
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// Starts `work`, which anybody may ask for; replies with what it hands to its `done`.
+/// Starts `work`, which anybody may ask for; replies with what it hands to its `done`. For methods
+/// that only read, and yet have to ask the GPU's thread; counts as a request under way.
 template <typename T>
 void answered(Context& context, const std::string& sender, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
@@ -83,7 +89,9 @@ void answered(Context& context, const std::string& sender, sdbus::Result<T>&& re
     });
 }
 
-/// Starts `work` if `sender` may do `action`; replies with what it hands to its `done`.
+/// Starts `work` if `sender` may do `action`; replies with what it hands to its `done`. Admission
+/// comes before authority: a caller that floods must not make polkit work. Objects follow before
+/// the reply goes out, so that whoever has the answer finds the object that it names.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const std::string& sender, const std::string& action,
                 sdbus::Result<Replied...>&& result,

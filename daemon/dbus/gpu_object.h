@@ -10,6 +10,8 @@
 
 namespace vgpu::daemon::dbus {
 
+/// Getters and lists read the last snapshot and never wait; Set, Dump and ReadTrace ask the GPU's
+/// thread.
 class GpuObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Gpu_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -22,10 +24,13 @@ public:
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
+    /// (VF, quantum in us), as the run table has them.
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
+    /// Free, as reading is; in pieces, so that a client may follow for hours.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
+    /// The report as a file descriptor: it may be larger than a message.
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
     std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
 
@@ -33,10 +38,12 @@ private:
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 
+    /// Lives as long as the object: GPUs are those of the configuration.
     GpuHost& gpu();
 
     Context& context_;
     std::string id_;
+    /// What was signalled last.
     Fingerprint shown_;
 };
 

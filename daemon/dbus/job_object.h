@@ -13,6 +13,7 @@ namespace vgpu::daemon::dbus {
 
 std::string job_path(std::uint32_t id);
 
+/// Reading is free; Cancel wants the polkit action of Apply.
 class JobObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Job_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {

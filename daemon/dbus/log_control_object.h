@@ -12,6 +12,7 @@
 
 namespace vgpu::daemon::dbus {
 
+/// Writing properties is the interface's own way, so there is no reply that could wait for polkit.
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:

@@ -270,6 +270,7 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
 
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
+    // Before the signals: a listener may look up the object that a notice is about.
     if (!notices.empty() || !waiters_.is_empty() || (has_news_ && now >= next_step())) refresh();
     for (const Notice& notice : notices) manager_.signal(notice);
     waiters_.step(now);

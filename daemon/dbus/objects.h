@@ -14,6 +14,8 @@
 
 namespace vgpu::daemon::dbus {
 
+/// Methods with an sdbus::Result answer later, from the main loop; the others answer at once from
+/// what is known. Both throw sdbus::Error for options that are no options.
 class ManagerObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Manager_adaptor, sdbus::ObjectManager_adaptor,
                                       sdbus::Properties_adaptor> {
@@ -29,19 +31,25 @@ public:
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
 
+    /// Wants org.vgpu1.provision; the path is on the bus when the reply comes.
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
+    /// Free. One call for all, with counters no older than GpuModel::kFreshEnough if the GPU
+    /// answers in time.
     std::vector<Dict> ListVfs(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
     std::string GetMetrics(const SentOptions& options) override;
+    /// Free, since nothing is changed, but counted as a request: it asks every GPU.
     void Plan(sdbus::Result<std::string>&& result, std::string config,
               SentOptions options) override;
+    /// Wants org.vgpu1.provision; the reply is the job, which may still fail.
     void Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string config,
                SentOptions options) override;
     void Export(sdbus::Result<std::string>&& result, SentOptions options) override;
     void AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) override;
+    /// Assign, Grant, TakeBack and Adopt want org.vgpu1.assign.
     void Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
                 std::vector<sdbus::Struct<std::string, std::string>> wanted,
                 SentOptions options) override;
@@ -60,8 +68,10 @@ private:
     Context& context_;
 };
 
+/// Owns every object; the bus must outlive it.
 class Objects {
 public:
+    /// Between two looks at all properties for news alone: GPUs may have a hundred a second.
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
@@ -77,10 +87,14 @@ public:
     [[nodiscard]] bool wants_step() const { return has_news_ || !waiters_.is_empty(); }
 
 private:
+    /// Also called before each reply of a changing method (Context::refresh_objects).
     void refresh();
+    /// Objects come and go with the snapshots; each tells so by InterfacesAdded and
+    /// InterfacesRemoved.
     void follow_vfs();
     void follow_jobs();
 
+    /// Before context_, which refers to it.
     Waiters waiters_;
     Admission admission_;
     Context context_;

@@ -44,6 +44,8 @@ template <typename... Types> Value value_of(const sdbus::Variant& variant) {
 }
 
 /// Bytes that the value of one option holds, as far as the type is one that options have.
+/// A container of an unknown type counts as too much: its size cannot be told without taking it
+/// apart, and no option has such a type.
 std::size_t bytes_of(const sdbus::Variant& variant) {
     constexpr std::size_t kSmall = 16;
     if (variant.containsValueOfType<std::string>()) return variant.get<std::string>().size();
@@ -150,6 +152,7 @@ Dict properties_of(const VfView& v) {
 
 Fingerprint fingerprint_of(const VfView& view) {
     VfView v = view;
+    // READY and RUNNING alternate with every slice: signalling that would flood the bus.
     if (v.live.state == VGPU_PF_VF_RUNNING) v.live.state = VGPU_PF_VF_READY;
     Fingerprint all;
 #define VF_PROPERTY(name, type, signalled, value) signalled(all[#name] = text_of_value(value);)

@@ -20,6 +20,7 @@ using Dict = std::map<std::string, sdbus::Variant>;
 /// Signalled properties and their values as text: what differs is signalled.
 using Fingerprint = std::map<std::string, std::string>;
 
+/// Different ids give different paths: what a path cannot hold is escaped as _XX.
 std::string gpu_path(const std::string& gpu);
 std::string vf_path(const std::string& gpu, std::uint32_t vf);
 
@@ -29,12 +30,15 @@ std::string printable(std::string_view text);
 Dict dict_of(const AgentView& agent);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);
+/// All properties, as ListGpus and ListVfs tell them, with "Path" and "Target" added.
 Dict properties_of(const GpuView& view);
 Dict properties_of(const VfView& view);
+/// Counters and lags change all the time and are not in it: they are for those who ask.
 Fingerprint fingerprint_of(const GpuView& view);
 Fingerprint fingerprint_of(const VfView& view);
 
 /// Names whose values differ.
+/// In the order of names, so that signals are reproducible.
 std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after);
 
 /// More than any name or target has; longer ones are no GPU's.

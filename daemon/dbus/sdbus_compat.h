@@ -33,6 +33,7 @@ template <typename Proxy> void activate(Proxy& proxy) {
 }
 
 /// Unique name of the caller whose message `object` is handling.
+/// As the bus knows it: no caller can choose or fake it.
 template <typename Object> std::string current_sender(Object& object) {
     const auto message = object.getCurrentlyProcessedMessage();
     if constexpr (std::is_pointer_v<decltype(message)>)
@@ -50,6 +51,7 @@ template <typename Object> uid_t current_sender_uid(Object& object) {
         return message.getCredsEuid();
 }
 
+/// `name` is a full D-Bus error name.
 inline sdbus::Error make_error(const std::string& name, const std::string& text) {
     return sdbus::Error(ErrorName{name}, text);
 }

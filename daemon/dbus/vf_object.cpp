@@ -8,6 +8,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
+/// How long a reply may be kept; the act itself goes on after that.
 constexpr Nanoseconds kScrubTimeout = std::chrono::seconds(60);
 constexpr Nanoseconds kResetTimeout = std::chrono::seconds(30);
 constexpr Nanoseconds kIdleTimeout = std::chrono::seconds(30);
@@ -17,6 +18,7 @@ const InterfaceName kInterface{org::vgpu1::Vf_adaptor::INTERFACE_NAME};
 /// Replies when the VF is gone.
 void await_scrub(Context& context, const Target& target, std::uint32_t generation,
                  const Done<>& reply) {
+    // By generation: the number may be another VF's again.
     const auto is_gone = [&context, target, generation] {
         const auto seen = context.manager.find_gpu(target.gpu)->look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.generation != generation;

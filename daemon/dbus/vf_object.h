@@ -10,6 +10,8 @@
 
 namespace vgpu::daemon::dbus {
 
+/// Changing methods go by polkit's org.vgpu1.provision, .assign and .control; Destroy (unless told
+/// not to wait), Reset and Quiesce reply when the device is there.
 class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -19,6 +21,7 @@ public:
 
     /// Signals the properties that changed since the last call.
     void refresh();
+    /// By which Objects tells a VF that was made anew under the same number.
     [[nodiscard]] const daemon::Uuid& made_for() const { return view_.record.uuid; }
 
 private:
@@ -31,11 +34,15 @@ private:
     void Resume(sdbus::Result<>&& result, SentOptions options) override;
     void Stop(sdbus::Result<>&& result, SentOptions options) override;
     void ClearQuarantine(sdbus::Result<>&& result, SentOptions options) override;
+    /// The claim's generation, durable when the reply comes.
     void Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                SentOptions options) override;
     void Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                  SentOptions options) override;
+    /// What the guest's agent says of itself; nothing on the host depends on it.
     void SelfTest(sdbus::Result<Dict>&& result, SentOptions options) override;
+    /// Replies when the guest's processes are stopped and the device has seen the VF without work;
+    /// if that does not come, they are thawed.
     void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
     void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;
     void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
@@ -46,6 +53,7 @@ private:
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
+    /// The newest one; the last that was there if the VF has gone.
     const VfView& view();
 
     Context& context_;

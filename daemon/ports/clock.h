@@ -8,6 +8,7 @@
 
 namespace vgpu::daemon {
 
+/// All times and durations of the daemon, unless a name says otherwise (`_us`, `_ms`).
 using Nanoseconds = std::chrono::nanoseconds;
 
 class Clock {

@@ -25,9 +25,13 @@ public:
     virtual ~EventPort() = default;
 
     /// Events since the last call; never blocks.
+    /// Oldest first, at most kMaxBatch; call again until it is empty. Also resets what makes
+    /// wait_fd() readable, so an event that comes after the call makes it readable again.
     virtual EventBatch read() = 0;
 
     /// Sequence number of the next event the PF core will write.
+    /// Starts at 1. Compared before and after reading other state, it tells whether an event came
+    /// in between.
     [[nodiscard]] virtual std::uint64_t next_seq() const = 0;
 
     /// Forgets everything written so far: the next read() starts at next_seq().

@@ -17,9 +17,12 @@ class GpuTurns {
 public:
     virtual ~GpuTurns() = default;
 
+    /// Does everything that is due and returns; may block as long as the PF core takes to answer.
     virtual void turn() = 0;
     /// Readable when there is something to do; -1 entries are to be ignored.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
+    /// Of Clock: the next turn is due then even if no fd becomes readable. Asked anew after each
+    /// turn.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
     /// Any thread: ends the wait of a turn that is under way; no turn will follow.
     virtual void interrupt() = 0;

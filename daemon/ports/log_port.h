@@ -17,9 +17,11 @@ public:
 
     /// emerg, alert, crit, err, warning, notice, info or debug
     [[nodiscard]] virtual std::string level() const = 0;
+    /// OutOfRange, with the words there are, for any other; nothing is changed then.
     virtual Result<> set_level(const std::string& level) = 0;
     /// console, journal or null
     [[nodiscard]] virtual std::string target() const = 0;
+    /// OutOfRange for any other.
     virtual Result<> set_target(const std::string& target) = 0;
 };
 

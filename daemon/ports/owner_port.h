@@ -18,6 +18,7 @@ public:
     virtual ~OwnerPort() = default;
 
     /// Start time 0: any process with this pid.
+    /// A process that has ended and was not reaped yet does not exist.
     [[nodiscard]] virtual bool process_exists(const ProcessId& id) const = 0;
     /// UUIDs (lower case) of the virtual machines that run on this host. Looks at every process.
     [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;

@@ -21,6 +21,7 @@ struct ProcessId {
     bool operator==(const ProcessId&) const = default;
 };
 
+/// `directory` must be there; `command` is not given to a shell.
 struct ProcessSpec {
     std::string label;                 ///< "softgpu", "vgpu-pf": names the note and the log
     std::string directory;             ///< where LABEL.pid and LABEL.log are kept
@@ -32,9 +33,14 @@ public:
     virtual ~ProcessPort() = default;
 
     /// Starts it in a session of its own and leaves the note.
+    /// System if the log, the note or the process cannot be made. The note is on disk before the
+    /// program runs, so a vgpud that dies meanwhile is followed by one that finds the process. A
+    /// program that cannot be executed is seen by is_alive() only.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
     /// The running process that the note of `spec` names, if it is still the same one.
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;
+    /// Also reaps it if it was this vgpud's child. False for a zombie, and for another process that
+    /// has got the pid since.
     [[nodiscard]] virtual bool is_alive(const ProcessId& id) = 0;
     /// True if `path` is a socket file.
     [[nodiscard]] virtual bool socket_exists(const std::string& path) = 0;

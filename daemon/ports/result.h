@@ -19,6 +19,8 @@ enum class ErrorId {
 };
 
 /// One row of errors.def.
+/// `number` is what scripts match (VGPU-302), `name` the last part of the D-Bus error name, `fix` a
+/// whole sentence for the caller.
 struct ErrorRow {
     ErrorId id;
     int number;
@@ -26,6 +28,7 @@ struct ErrorRow {
     std::string_view fix;
 };
 
+/// `cause` holds no fix and no number: text_of() adds both.
 struct Error {
     ErrorId id = ErrorId::System;
     std::string cause;  ///< what happened and to whom, without a full stop
@@ -47,6 +50,7 @@ inline tl::unexpected<Error> fail(ErrorId id, std::string cause) {
 }
 
 /// "<what>: <system's words for code>"
+/// `code` is an errno, positive.
 tl::unexpected<Error> fail_errno(ErrorId id, int code, std::string_view what);
 
 }  // namespace vgpu::daemon

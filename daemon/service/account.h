@@ -12,6 +12,8 @@
 
 namespace vgpu::daemon {
 
+/// Times in ns. A bucket belongs to the end of a run: one that is longer than 100 ms counts in the
+/// last.
 class ServiceAccount {
 public:
     static constexpr std::int64_t kBucketNs = 100'000'000;
@@ -26,6 +28,7 @@ public:
     void restart_window();
 
     [[nodiscard]] std::int64_t total_ns(std::uint32_t vf) const;
+    /// 0..1, of the service of all VFs, not of time: an engine that idles takes from nobody.
     [[nodiscard]] double share_total(std::uint32_t vf) const;
     [[nodiscard]] double share_window(std::uint32_t vf) const;
 

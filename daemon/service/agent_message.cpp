@@ -19,6 +19,8 @@ constexpr std::size_t kMaxWord = 64;
 constexpr std::size_t kMaxText = 400;
 constexpr std::uint64_t kMaxBytes = 1ull << 50;
 
+/// Guests choose these texts, and they come to terminals and logs: no control characters, no escape
+/// sequences.
 std::string clean(std::string_view text, std::size_t most) {
     std::string words(text.substr(0, most));
     std::replace_if(
@@ -27,6 +29,8 @@ std::string clean(std::string_view text, std::size_t most) {
 }
 
 /// Bounds of a document, seen before the parser makes anything of it.
+/// A parser that recurses must not be given what a guest may nest as deep as a line is long;
+/// counting needs no more than one pass and no memory. Brackets within texts do not count.
 bool is_bounded(std::string_view line) {
     int depth = 0;
     std::size_t values = 0;
@@ -49,6 +53,8 @@ bool is_bounded(std::string_view line) {
 }
 
 /// Members of one object; remembers the first that is missing or wrong.
+/// Reading goes on after the first mistake with harmless values, so no caller checks every member;
+/// nothing of it is used in the end.
 class Members {
 public:
     Members(const Json& json, std::string& wrong) : json_(json), wrong_(wrong) {

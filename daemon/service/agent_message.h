@@ -15,16 +15,19 @@
 
 namespace vgpu::daemon {
 
+/// An agent that says another number is refused as misbehaviour, with words that say so.
 inline constexpr std::uint32_t kAgentProtocol = 1;
 /// Longest line in either direction, its newline included.
 inline constexpr std::size_t kMaxAgentLine = 64 * 1024;
 
+/// All texts are clipped printable ASCII; what was not printable is '?'.
 struct AgentHello {
     std::string agent, kernel, driver, rocr;
     std::string pci_address, unique_id;
     bool is_welcomed = false;  ///< it answers our welcome
 };
 
+/// A process of the guest that uses the VF; all of it is the guest's word.
 struct AgentProcess {
     std::uint32_t pid = 0;
     std::string comm;
@@ -32,6 +35,7 @@ struct AgentProcess {
     std::uint32_t queues = 0;
 };
 
+/// process_count may be more than the processes that are listed.
 struct AgentStatus {
     std::string driver, render_node, last_error;
     std::uint64_t resets = 0, errors = 0;
@@ -41,6 +45,7 @@ struct AgentStatus {
     bool is_quiesced = false;
 };
 
+/// The answer to the question `id`; an id that was never asked is nobody's.
 struct AgentResult {
     std::uint64_t id = 0;
     bool is_ok = false;
@@ -53,8 +58,10 @@ using AgentMessage = std::variant<AgentHello, AgentStatus, AgentResult>;
 /// The message of one line without its newline, or what is wrong with it.
 tl::expected<AgentMessage, std::string> parse_agent_line(std::string_view line);
 
+/// One line with its newline: how often, in seconds, the agent is to send its status.
 std::string encode_agent_welcome(std::uint32_t status_interval_s);
 /// `what`: "status", "self-test", "quiesce" or "thaw".
+/// One line with its newline. `limit_ms` is how long the agent may take.
 std::string encode_agent_ask(std::uint64_t id, std::string_view what, std::uint64_t limit_ms);
 
 }  // namespace vgpu::daemon

@@ -51,6 +51,7 @@ AgentSession::~AgentSession() {
     port_.close(path_);
 }
 
+/// In Shut, what was already read of a client that was disconnected is dropped.
 void AgentSession::on_input(const AgentInput& input) {
     if (state_ == State::Shut) return;
     if (input.kind == AgentInput::Kind::Connected) {
@@ -70,6 +71,7 @@ void AgentSession::enter_welcomed() {
 void AgentSession::take_bytes(std::string_view bytes) {
     bytes_.refill(clock_.now());
     if (!bytes_.take(bytes.size())) return misbehave("it sends more than is allowed");
+    // A line may misbehave and shut the session: the rest of the bytes is then nobody's.
     while (!bytes.empty() && state_ != State::Shut) {
         const std::size_t end = bytes.find('\n');
         line_ += bytes.substr(0, end);
@@ -110,9 +112,12 @@ void AgentSession::take(AgentHello hello) {
 void AgentSession::take(AgentStatus status) {
     if (state_ != State::Serving) return enter_welcomed();
     status_ = std::move(status);
+    // Only good conduct for a while makes the next pause short again; else one good line between
+    // two floods would.
     if (misbehaved_ == 0 || clock_.now() - open_at_ > kLongestPause) pause_ = kFirstPause;
 }
 
+/// Taken out before it is answered: the answer may ask again.
 void AgentSession::take(AgentResult result) {
     const auto at = asked_.find(result.id);
     if (at == asked_.end()) return;  // too late: it was answered as timed out
@@ -154,9 +159,11 @@ void AgentSession::step() {
         state_ = State::Listening;
     }
     if (state_ == State::Serving && now >= seen_at_ + kSilence) {
+        // The connection stays: a guest that was suspended speaks again on it.
         lose("it is silent");
         state_ = State::Welcomed;
     }
+    // Collected first: an answer may ask again and change asked_.
     std::vector<Asked> late;
     for (auto at = asked_.begin(); at != asked_.end();) {
         const bool is_late = now >= at->second.deadline;

@@ -30,11 +30,14 @@ namespace vgpu::daemon {
 enum class AgentAct { SelfTest, Quiesce, Thaw };
 std::string_view name_of(AgentAct act);
 
+/// All calls never block: what the client does not take at once is misbehaviour, not a queue.
 class AgentSession {
 public:
     using Done = std::function<void(Result<AgentReport>)>;
 
+    /// Asked of the agent in the welcome.
     static constexpr std::uint32_t kStatusIntervalS = 2;
+    /// Longer than several status intervals, since a guest may be suspended or slow.
     static constexpr Nanoseconds kSilence = std::chrono::seconds(15);
     /// An answer may be that much later than the limit the agent was given.
     static constexpr Nanoseconds kGrace = std::chrono::seconds(5);
@@ -43,6 +46,7 @@ public:
     /// What a client may send: as a burst, and per second over time.
     static constexpr std::uint64_t kBurstBytes = 256 * 1024, kBytesPerSecond = 32 * 1024;
     static constexpr std::uint64_t kBurstLines = 64, kLinesPerSecond = 8;
+    /// Requests that one agent may have to answer at the same time.
     static constexpr std::size_t kMaxAsked = 8;
 
     /// `target`: "gpu0/vf3", for messages. The socket is opened by listen().
@@ -55,6 +59,7 @@ public:
     [[nodiscard]] Result<> listen() { return port_.listen(path_); }
     [[nodiscard]] const std::string& path() const { return path_; }
 
+    /// In the order in which AgentPort::take() told them.
     void on_input(const AgentInput& input);
     void step();
     /// When step() has something to do next, if the client says nothing.
@@ -63,6 +68,8 @@ public:
     /// Nobody waits for answers any more.
     void forget_asked() { asked_.clear(); }
     /// Has the agent do something within `limit`.
+    /// NoAgent unless it serves; WrongState if kMaxAsked are under way; TimedOut when `limit` and
+    /// kGrace are over. `done` may be called before ask() returns.
     void ask(AgentAct act, std::chrono::milliseconds limit, Done done);
 
     [[nodiscard]] AgentView view() const;
@@ -70,8 +77,10 @@ public:
     std::vector<std::pair<std::string_view, std::string>> take_news();
 
 private:
+    /// As in the diagram above.
     enum class State { Listening, Welcomed, Serving, Shut };
 
+    /// `deadline` is the agent's limit and kGrace.
     struct Asked {
         AgentAct act;
         Nanoseconds deadline{0};
@@ -94,6 +103,7 @@ private:
     void take(AgentStatus status);
     void take(AgentResult result);
     void misbehave(const std::string& what);
+    /// Forgets what was only true while it was connected; version and driver stay in view.
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
 

@@ -29,6 +29,7 @@ void Agents::step() {
 /// A VF that was destroyed and made anew gets a session of its own.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.look();
+    // Snapshots are never changed, so the same pointer is the same content.
     if (std::exchange(followed_[gpu.id()], seen) == seen) return;
     std::erase_if(places_, [&](const auto& entry) {
         const auto& [target, place] = entry;

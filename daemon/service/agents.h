@@ -13,6 +13,8 @@
 
 namespace vgpu::daemon {
 
+/// A session begins and ends with its VF; one that was made anew (another UUID) gets a new one, so
+/// a guest never answers for the next.
 class Agents {
 public:
     Agents(Manager& manager, AgentPort& port, const Clock& clock)
@@ -25,11 +27,13 @@ public:
     void end();
 
     /// Options: timeout_ms.
+    /// Options are checked here (OutOfRange, UnknownOption); NoAgent if the VF has no socket.
     void ask(const Target& target, AgentAct act, const Options& options, AgentSession::Done done);
     [[nodiscard]] AgentView view(const Target& target) const;
     std::vector<Notice> take_notices();
 
 private:
+    /// One VF's session; made_for is the UUID it was opened for.
     struct Place {
         Uuid made_for{};
         std::unique_ptr<AgentSession> session;

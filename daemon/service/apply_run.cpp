@@ -14,6 +14,8 @@ bool is_setting(const Step& step) {
 }
 
 /// Neighbours that are settings of one GPU belong together.
+/// Settings of one GPU in one act are one durable record: at no moment is half of a new schedule in
+/// force.
 std::vector<std::vector<Step>> acts_of(const ChangePlan& plan) {
     std::vector<std::vector<Step>> acts;
     for (const Step& step : plan.steps) {
@@ -39,8 +41,9 @@ std::string words_for(const std::vector<Step>& act) {
                        act.front().gpu);
 }
 
-Settings settings_of(const std::vector<Step>& act) {
-    Settings settings;
+/// Set carries all that can be set, also what stays: the step says what is to be, not what changes.
+Settings settings_of(const std::vector<Step>& act, Force force) {
+    Settings settings{.force = force};
     for (const Step& step : act) {
         if (step.gpu_to)
             settings.gpu = {.quantum_us = step.gpu_to->quantum_us,
@@ -52,6 +55,7 @@ Settings settings_of(const std::vector<Step>& act) {
         change.weight = step.to->weight;
         change.quantum_us = step.to->quantum_us;
         change.qos = change_to(step.to->qos);
+        change.custody = change_to(step.to->custody);
         change.profile = step.to->profile;
     }
     return settings;
@@ -65,20 +69,25 @@ CreateRequest create_request(const Step& step) {
     request.weight = vf.weight;
     request.quantum_us = vf.quantum_us;
     request.qos = vf.qos;
+    request.custody = vf.custody;
     request.cu_mask = vf.shape.cu_mask;
     request.doorbell_pages = vf.shape.doorbell_pages;
     request.security = vf.shape.security;
     request.profile = vf.profile;
     request.vf = step.vf;
+    // A VF that is made again to undo its end keeps its identity.
     if (vf.uuid != Uuid{}) request.uuid = vf.uuid;
+    request.owner = step.owner;
     return request;
 }
 
 /// Done in the GPU's thread; the generation of the VF before the act, where that matters.
+/// Before a destroy or resize the generation is noted: its end is seen by the generation being
+/// gone.
 Result<std::uint32_t> carry_out(GpuModel& model, const std::vector<Step>& act, Force force) {
     const Step& step = act.front();
     if (is_setting(step)) {
-        TRY_VOID(model.configure(settings_of(act)));
+        TRY_VOID(model.configure(settings_of(act, force)));
         return std::uint32_t{0};
     }
     if (step.action == Action::Create) return model.create(create_request(step));
@@ -93,6 +102,7 @@ Result<std::uint32_t> carry_out(GpuModel& model, const std::vector<Step>& act, F
 }
 
 /// Inventories as they come in.
+/// Shared by the answers of all GPUs; it lives until the last one.
 struct Gathering {
     std::map<std::string, GpuInventory> found;
     std::optional<Error> error;
@@ -126,6 +136,8 @@ void survey(Manager& manager, const std::vector<std::string>& gpus,
             });
 }
 
+/// Names of VFs on other GPUs are taken from the records, also of those that are not in service
+/// now.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<WantedGpu>& wanted,
                             const std::vector<GpuInventory>& gpus) {
@@ -162,6 +174,7 @@ void ApplyRun::step() {
 }
 
 /// False if something else has to happen first.
+/// Awaited things first: an act is over when the device says so, not when it was asked for.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (awaited_) {
@@ -179,6 +192,8 @@ bool ApplyRun::advance() {
     return !is_asking_;
 }
 
+/// GPUs and names are held before the first look: what is seen must still be so when the plan is
+/// carried out.
 void ApplyRun::begin_survey() {
     std::vector<std::string> gpus, names;
     for (const WantedGpu& gpu : order_.wanted) {
@@ -217,6 +232,8 @@ void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
     if (const auto accepted = accept(*std::move(plan)); !accepted) give_up(accepted.error());
 }
 
+/// Uses are refused for the whole plan before its first act: a plan that stops in the middle for
+/// want of force would disturb for nothing.
 Result<> ApplyRun::accept(ChangePlan plan) {
     plan_ = std::move(plan);
     plan_text_ = encode_change_plan(plan_);
@@ -235,6 +252,7 @@ Result<> ApplyRun::accept(ChangePlan plan) {
     return {};
 }
 
+/// Cancelling takes effect between acts only: half an act cannot be taken back.
 bool ApplyRun::begin_next() {
     if (is_cancelled_) {
         give_up({ErrorId::Cancelled,
@@ -282,6 +300,7 @@ void ApplyRun::on_answer(const Step& step, Result<std::uint32_t> generation) {
 }
 
 /// How the act ended; nothing if it has not.
+/// Looks at the snapshot that the GPU's thread publishes; nothing is asked.
 std::optional<Result<>> ApplyRun::outcome() const {
     const Step& step = awaited_->step;
     const auto seen = manager_.find_gpu(step.gpu)->look();
@@ -303,6 +322,7 @@ std::optional<Result<>> ApplyRun::outcome() const {
     return outcome_of_resize(*seen);
 }
 
+/// The record has one shape or the other when `next` is gone: which one tells how it ended.
 Result<> ApplyRun::outcome_of_resize(const GpuSnapshot& seen) const {
     const Step& step = awaited_->step;
     const std::string target = target_of(step);
@@ -327,6 +347,7 @@ void ApplyRun::end_act(const Result<>& result, Ended ended) {
         return;
     }
     const Act& act = acts_[next_];
+    // An act that is merely late may still come to its end, so it is taken back as if it had.
     if (result || ended == Ended::Late) {
         Act inverse;
         for (auto step = act.rbegin(); step != act.rend(); ++step)
@@ -343,6 +364,7 @@ void ApplyRun::end_act(const Result<>& result, Ended ended) {
                                             words_for(act), result.error().cause)});
 }
 
+/// Nothing was done while surveying; what was done while acting is taken back first.
 void ApplyRun::give_up(Error error) {
     error_ = std::move(error);
     if (state_ == State::Acting) {

@@ -31,6 +31,7 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<WantedGpu>& wanted,
                             const std::vector<GpuInventory>& gpus);
 
+/// `wanted` was checked against the GPUs there are (want()).
 struct ApplyOrder {
     std::string label;
     std::vector<WantedGpu> wanted;
@@ -39,6 +40,8 @@ struct ApplyOrder {
     std::string holder;       ///< "job 3 (apply 'day')"
 };
 
+/// From begin_survey() until it is over it holds its GPUs and names (Manager::hold), so that
+/// nothing it planned with changes under it.
 class ApplyRun {
 public:
     enum class State { Surveying, Acting, Undoing, Done, Failed, Cancelled };
@@ -59,6 +62,7 @@ public:
 
     [[nodiscard]] State state() const { return state_; }
     [[nodiscard]] bool is_over() const { return state_ >= State::Done; }
+    /// 0..1, in acts, not in time.
     [[nodiscard]] double progress() const;
     /// What is being done, in words.
     [[nodiscard]] const std::string& step_text() const { return step_text_; }
@@ -82,13 +86,17 @@ private:
     void on_survey(Result<std::vector<GpuInventory>> gpus);
     Result<> accept(ChangePlan plan);
     bool begin_next();
+    /// True if something happened at once.
     bool begin_undo();
+    /// Asks the GPU's thread; on_answer() goes on.
     void perform(const Act& act, Force force);
     void on_answer(const Step& step, Result<std::uint32_t> generation);
     [[nodiscard]] std::optional<Result<>> outcome() const;
     [[nodiscard]] Result<> outcome_of_resize(const GpuSnapshot& seen) const;
     /// AtOnce: a failure changed nothing. Late: it may still come to its end.
     enum class Ended { AtOnce, Afterwards, Late };
+    /// While acting: notes the inverse or gives up. While undoing: notes what could not be taken
+    /// back.
     void end_act(const Result<>& result, Ended ended);
     void give_up(Error error);
     void end(State state);

@@ -30,7 +30,13 @@ bool is_in_use(Availability availability) {
            availability == Availability::Claimed || availability == Availability::Open;
 }
 
+/// Its socket is the way to a virtual machine, and nobody shall get it.
+bool is_withheld(const VfView& view) {
+    return view.record.custody.handover == Handover::None && !view.socket.empty();
+}
+
 /// Availability and, if it cannot be had, why.
+/// What passes by itself is told first, so that a request may wait for it.
 std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
                                            bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
@@ -46,6 +52,8 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
                 view.trouble.empty() ? fmt::format("is {}", vf_state_name(view.live.state))
                                      : view.trouble};
     if (is_reserved) return {Availability::Claimed, "is being given to another domain"};
+    if (is_withheld(view))
+        return {Availability::NotInService, "is handed over to nobody (handover 'none')"};
     if (owned.name == owner) return {Availability::Own, ""};
     if (is_open) return {Availability::Open, "is nobody's, but a client has it open"};
     return {Availability::Free, ""};
@@ -60,10 +68,13 @@ Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
 }
 
 /// One request: what is taken so far, and how much each GPU has to do.
+/// Greedy and without going back: wants of one profile are interchangeable, and names are served
+/// first, so a choice that exists is found.
 class Chooser {
 public:
     explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
         for (const Candidate& one : candidates)
+            // Weights and not numbers of VFs: they are what a VF can take of the engine.
             load_[one.target.gpu] += is_in_use(one.availability) ? one.weight : 0;
     }
 
@@ -116,6 +127,8 @@ private:
     }
 
     /// Why there is no VF of `profile` to be had.
+    /// Counts what stands in the way, so that an operator sees whether more VFs or more patience
+    /// would help.
     [[nodiscard]] Refusal none_of(const std::string& profile) const {
         std::map<std::string, int> reasons;
         std::set<std::string> profiles;

@@ -14,6 +14,7 @@
 
 namespace vgpu::daemon {
 
+/// One VF: the one of a name, or any that was made from a profile.
 struct Want {
     enum class By { Name, Profile };
     By by = By::Name;
@@ -35,10 +36,13 @@ enum class Availability {
     NotInService,  ///< without resources, stopped, in quarantine …
 };
 
+/// One VF as one consumer may have it, from the last snapshot: a claim may still be refused, and
+/// then the choice is made again.
 struct Candidate {
     Target target;
     std::string name;
     std::string profile;
+    /// Of its GPU's load, by which profiles are spread.
     std::uint32_t weight = 0;
     Availability availability = Availability::Free;
     std::string why;  ///< it cannot be had: "belongs to 'libvirt:…' (claim 4)"
@@ -60,6 +64,8 @@ struct Refusal {
                                                    const std::set<Target>& reserved, UnixTime now);
 
 /// One VF for each of `wants`, in their order.
+/// NoMatchingVf, Claimed, WrongState or NoSuchVf, for the first of `wants` that cannot be had.
+/// Names are served before profiles.
 [[nodiscard]] tl::expected<std::vector<Target>, Refusal> choose(
     std::span<const Want> wants, std::span<const Candidate> candidates);
 

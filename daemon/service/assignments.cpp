@@ -78,6 +78,8 @@ void Assignments::assign(const std::string& owner, const std::vector<Want>& want
         done(tl::make_unexpected(started.error()));
 }
 
+/// What is chosen is reserved until its claims are answered, so that two requests of one turn
+/// cannot choose the same VF.
 void Assignments::try_choose(const std::shared_ptr<Request>& request) {
     const auto candidates = candidates_of(manager_, request->owner, reserved_, clock_.unix_time());
     const auto chosen = choose(request->wants, candidates);
@@ -184,6 +186,8 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 
 // --- take back
 
+/// The socket is closed to the consumer first: a VM that is just dying could otherwise open the VF
+/// between release and scrub.
 void Assignments::take_back_one(const std::string& owner, const Held& held, Done<> done) {
     sockets_.revoke(held.sockets);
     manager_.release(held.target, owner, held.generation, {{"scrub", true}}, done);
@@ -252,6 +256,7 @@ void Assignments::adopt(const std::string& owner, const Options& options,
 // --- time and names
 
 void Assignments::step() {
+    // A copy: an answer may assign again.
     const auto requests = requests_;
     for (const auto& request : requests) {
         if (request->is_over || request->is_claiming) continue;

@@ -30,9 +30,13 @@ struct GivenVf {
     std::string path;              ///< where the consumer finds its socket; empty: nowhere
 };
 
+/// All answers come in the main loop. Claims are durable when they are answered; titles and waiting
+/// requests are not and end with vgpud.
 class Assignments {
 public:
+    /// Between two looks while a request waits.
     static constexpr Nanoseconds kLook = std::chrono::milliseconds(5);
+    /// A libvirt hook waits for the answer, and libvirt for the hook.
     static constexpr std::uint64_t kMostWaitMs = 10'000;
     static constexpr std::uint64_t kDefaultWaitMs = 5'000;
     /// Times that a request chooses again because somebody else was faster.
@@ -63,12 +67,14 @@ public:
     void set_title(const std::string& owner, const std::string& title);
 
 private:
+    /// Lives as long as an answer may still come, also when it is over.
     struct Request {
         std::string owner;
         std::vector<Want> wants;
         Nanoseconds deadline{0};
         Done<std::vector<GivenVf>> done;
         int tries = 0;
+        /// Claims of its VFs are under way in GPU threads.
         bool is_claiming = false;
         bool is_cancelled = false;
         bool is_over = false;
@@ -76,6 +82,7 @@ private:
         std::set<Target> had;  ///< before it asked
         std::vector<GivenVf> given;
     };
+    /// A VF that is a consumer's now, as the last snapshot says.
     struct Held {
         Target target;
         std::uint64_t generation = 0;

@@ -44,6 +44,7 @@ struct Work {
     std::vector<Step> creates{}, resizes{}, destroys{};
     std::set<std::uint32_t> kept_numbers{};  ///< that names such as "gpu0-vf3" stand for
 
+    /// Of the model, so of the moment the plan has come to.
     [[nodiscard]] std::uint64_t vram_free() const {
         std::uint64_t used = 0;
         for (const InventoryVf& vf : model.vfs) used += vf.definition.shape.vram_bytes;
@@ -66,10 +67,11 @@ bool can_be_scheduled(const GpuInventory& gpu) {
 }
 
 std::string use_of(const InventoryVf& vf) {
-    if (vf.is_attached && !vf.owner.empty())
-        return fmt::format("a client has it open; it belongs to '{}'", vf.owner);
+    const std::string& owner = vf.owner.name;
+    if (vf.is_attached && !owner.empty())
+        return fmt::format("a client has it open; it belongs to '{}'", owner);
     if (vf.is_attached) return "a client has it open";
-    return vf.owner.empty() ? "" : fmt::format("it belongs to '{}'", vf.owner);
+    return owner.empty() ? "" : fmt::format("it belongs to '{}'", owner);
 }
 
 /// Differences that only a restart of the VF can make, in words.
@@ -137,6 +139,8 @@ Result<> Planner::check_name(const std::string& name) const {
     return {};
 }
 
+/// One VF may need up to three steps; each has `from` as it is now and changes its own part only,
+/// so that their order does not matter.
 void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
     const VfDefinition& now = vf.definition;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .trouble = vf.trouble};
@@ -156,11 +160,13 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
     // a VF that only has another profile's name is the same VF
     const bool changes_profile = wanted.profile != now.profile && wanted.shape != now.shape;
     if (wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
-        wanted.qos != now.qos || changes_profile) {
+        wanted.qos != now.qos || wanted.custody != now.custody || changes_profile) {
         Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
+        if (wanted.custody.handover != now.custody.handover) set.in_use = use_of(vf);
         set.to->weight = wanted.weight;
         set.to->quantum_us = wanted.quantum_us;
         set.to->qos = wanted.qos;
+        set.to->custody = wanted.custody;
         set.to->profile = wanted.profile;
         is_same = false;
     }
@@ -235,6 +241,7 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
                                  .gpu = gpu.id,
                                  .vf = vf.vf,
                                  .from = vf.definition,
+                                 .owner = vf.owner,
                                  .in_use = use_of(vf),
                                  .why = "the configuration does not name it"});
     }
@@ -250,6 +257,8 @@ void Planner::emit(Work& work, const Step& step) {
 }
 
 /// All settings and names of one GPU, if the schedule and the names allow it now.
+/// All or none: weights that fit together in the end may not fit one by one, and names may be
+/// exchanged.
 bool Planner::make_changes(Work& work) {
     if (work.changes.empty()) return false;
     GpuInventory after = work.model;
@@ -269,6 +278,7 @@ bool Planner::make_changes(Work& work) {
     return true;
 }
 
+/// The first that fits now; the others wait for what a resize or destroy frees.
 bool Planner::make_create(Work& work) {
     for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
         Step step = *create;
@@ -288,6 +298,8 @@ bool Planner::make_create(Work& work) {
 }
 
 /// Those that need no more VRAM first.
+/// Shrinking gives room to growing; a VF that grows fits once the others have shrunk or gone, since
+/// the sum in the end does.
 bool Planner::make_resize(Work& work) {
     std::stable_partition(work.resizes.begin(), work.resizes.end(), [](const Step& step) {
         return step.to->shape.vram_bytes <= step.from->shape.vram_bytes;
@@ -314,6 +326,8 @@ std::string Planner::who_waits() const {
     return "";
 }
 
+/// Last resort in each round: what is destroyed for room is destroyed no earlier than something
+/// waits for it, or when nothing else is left to do.
 bool Planner::make_destroy(Work& work) {
     if (work.destroys.empty()) return false;
     Step step = work.destroys.front();
@@ -324,6 +338,8 @@ bool Planner::make_destroy(Work& work) {
     return true;
 }
 
+/// The kinds of work over all GPUs before the GPUs over all kinds: nobody loses a VF on one GPU
+/// while another still has harmless work.
 bool Planner::advance() {
     using Make = bool (Planner::*)(Work&);
     constexpr std::array<Make, 4> kInOrder{&Planner::make_changes, &Planner::make_create,
@@ -334,6 +350,7 @@ bool Planner::advance() {
     return false;
 }
 
+/// Ends: each round takes one piece of work off the lists.
 Result<ChangePlan> Planner::plan() {
     while (advance()) {
     }
@@ -393,7 +410,7 @@ void perform(const Step& step, GpuInventory& gpu) {
         gpu.vfs.begin(), gpu.vfs.end(), step.vf,
         [](const InventoryVf& vf, std::uint32_t number) { return vf.vf < number; });
     if (step.action == Action::Create) {
-        gpu.vfs.insert(at, InventoryVf{.vf = step.vf, .definition = *step.to});
+        gpu.vfs.insert(at, InventoryVf{.vf = step.vf, .definition = *step.to, .owner = step.owner});
         return;
     }
     if (at == gpu.vfs.end() || at->vf != step.vf) return;
@@ -408,6 +425,7 @@ void perform(const Step& step, GpuInventory& gpu) {
     vf.weight = step.to->weight;
     vf.quantum_us = step.to->quantum_us;
     vf.qos = step.to->qos;
+    vf.custody = step.to->custody;
     vf.profile = step.to->profile;
 }
 

@@ -21,6 +21,7 @@
 
 namespace vgpu::daemon {
 
+/// Keep: nothing to do. In the order in which the planner prefers them.
 enum class Action { Keep, Set, Rename, Create, Resize, Destroy };
 enum class Disruption {
     None,       ///< nobody notices
@@ -36,10 +37,12 @@ struct Step {
     Action action = Action::Keep;
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
-    /// Of a VF: as it is, as it is to be. Set is about weight, quantum, contract and profile,
-    /// Rename about the name, Resize about the shape; Create has no `from`, Destroy no `to`.
+    /// Of a VF: as it is, as it is to be. Set is about weight, quantum, contract, custody and
+    /// profile, Rename about the name, Resize about the shape; Create has no `from`, Destroy no
+    /// `to`.
     std::optional<VfDefinition> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
+    OwnerRecord owner{};    ///< of a VF that goes, or comes back: its claim stays its owner's
     std::string in_use{};   ///< why the step wants force: who has the VF; empty: nobody
     std::string trouble{};  ///< why the VF is not in service as it is defined; empty: it is
     std::string why{};
@@ -47,6 +50,7 @@ struct Step {
     bool operator==(const Step&) const = default;
 };
 
+/// Steps are in the order in which they have to be done.
 struct ChangePlan {
     std::string label;
     std::vector<Step> steps;  ///< VFs to be kept first
@@ -66,10 +70,12 @@ std::string target_of(const Step& step);
 /// The step that takes `step` back.
 Step inverse_of(const Step& step);
 /// What `step` does to `gpu`, which is the step's.
+/// On the model only; VFs stay sorted by number.
 void perform(const Step& step, GpuInventory& gpu);
 
 /// `gpus` are those that `wanted` is about, in any order. NoVram, NoFreeVf, NoSchedule and
 /// OutOfRange name the resource, the shortage and what would fit; NameTaken the name.
+/// The plan is good only for the inventories it was made from.
 Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 

@@ -16,8 +16,11 @@ Json scheduling_json(const VfDefinition& vf) {
 }
 
 /// Of a VF that is set, all there is to compare; of one that comes or goes, what is special.
-Json qos_part(Action action, const VfQos& qos) {
-    return action == Action::Set ? whole_qos_json(qos) : qos_json(qos);
+Json special_part(Action action, const VfDefinition& vf) {
+    const bool is_all = action == Action::Set;
+    Json json = is_all ? whole_qos_json(vf.qos) : qos_json(vf.qos);
+    json.update(is_all ? whole_custody_json(vf.custody) : custody_json(vf.custody));
+    return json;
 }
 
 Json shape_json(const VfShape& shape) {
@@ -38,7 +41,7 @@ Json part_of(Action action, const VfDefinition& vf) {
     const bool is_all = action == Action::Create || action == Action::Destroy;
     if (is_all || action == Action::Rename) json["name"] = vf.name;
     if (is_all || action == Action::Set) json.update(scheduling_json(vf));
-    if (is_all || action == Action::Set) json.update(qos_part(action, vf.qos));
+    if (is_all || action == Action::Set) json.update(special_part(action, vf));
     if (is_all || action == Action::Resize) json.update(shape_json(vf.shape));
     return json;
 }

@@ -44,6 +44,7 @@ std::vector<std::string> pf_command(const Config& config, const GpuConfig& gpu,
 
 }  // namespace
 
+/// All sockets of a software GPU are in one directory, which is also where its notes and logs are.
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu) {
     if (gpu.attach)
         return {.directory = "",
@@ -92,6 +93,8 @@ std::string Companions::step(Child& child, Nanoseconds now) {
         child.id ? fmt::format("{} (pid {}) ended; see {}/{}.log", child.spec.label, child.id->pid,
                                child.spec.directory, child.spec.label)
                  : "";
+    // A program that keeps dying is not started again before its delay has passed since the last
+    // start.
     if (child.id) child.next_try = std::max(child.next_try, child.started_at + child.delay);
     child.id = processes_.find(child.spec);
     if (child.id) {
@@ -99,6 +102,7 @@ std::string Companions::step(Child& child, Nanoseconds now) {
         child.started_at = now;
         return "";
     }
+    // A GPU that died by itself stays down where nobody wants it back: the operator looks first.
     if (child.was_seen && supervision_ == Supervision::Off)
         return gone.empty() ? fmt::format(
                                   "{} does not run, and vgpud was started without "
@@ -106,12 +110,15 @@ std::string Companions::step(Child& child, Nanoseconds now) {
                                   child.spec.label)
                             : gone;
     if (now < child.next_try) return gone;
+    // In order: vgpu-pf has no device before softgpu's socket is there.
     if (!child.needs.empty() && !processes_.socket_exists(child.needs))
         return fmt::format("{} waits for {}", child.spec.label, child.needs);
     return start(child, now);
 }
 
 std::string Companions::start(Child& child, Nanoseconds now) {
+    // The note says that nobody of ours serves it; a file left behind would make bind() fail and
+    // others believe that it is ready.
     processes_.remove_stale(child.socket);
     auto id = processes_.start(child.spec);
     child.next_try = now + child.delay;

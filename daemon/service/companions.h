@@ -25,12 +25,18 @@ struct GpuPaths {
     std::string vf_socket_dir;  ///< empty: not known
 };
 
+/// Pure: nothing is made or looked at.
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu);
 
+/// A process that this vgpud or one before it has started is known by its note; one that somebody
+/// else started is not, and its socket would be taken for stale.
 class Companions {
 public:
+    /// Between two starts of a program that keeps dying, doubled in between. One that has run for
+    /// longer than kLongestDelay begins with the first again.
     static constexpr Nanoseconds kFirstDelay = std::chrono::milliseconds(100);
     static constexpr Nanoseconds kLongestDelay = std::chrono::seconds(5);
+    /// Between two looks while one of them is missing, and while both run.
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
     static constexpr Nanoseconds kWatchInterval = std::chrono::milliseconds(500);
 
@@ -47,6 +53,7 @@ public:
     [[nodiscard]] int pf_pid() const { return pid_of(children_[1]); }
 
 private:
+    /// next_try and started_at are of Clock; was_seen: it ran once, so its end is an event.
     struct Child {
         ProcessSpec spec;
         std::string socket;  ///< appears when it is ready

@@ -68,6 +68,8 @@ GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
 }
 
 /// What "auto" finds.
+/// A device's number is its GPU's: gpu1 stays gpu1 when /dev/vgpu-pf0 is missing, and keeps its
+/// records.
 std::vector<GpuConfig> gpus_present(const std::vector<std::string>& pf_devices) {
     if (pf_devices.empty()) return {{.id = "gpu0", .softgpu = SoftgpuConfig{}, .attach = {}}};
     std::vector<GpuConfig> gpus;
@@ -101,6 +103,7 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
     }
 }
 
+/// Unknown members are mistakes, so that a misspelt one is not silently the default.
 Config config_of(const Json& json, const std::string& name,
                  const std::vector<std::string>& pf_devices, Error& error) {
     Config config;

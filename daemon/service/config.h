@@ -16,6 +16,7 @@
 namespace vgpu::daemon {
 
 /// A software GPU that vgpud starts, with its vgpu-pf.
+/// Arguments of softgpu by name; ranges are in schemas/vgpud-config.schema.json.
 struct SoftgpuConfig {
     std::uint32_t vfs = 16;
     std::uint32_t vram_mb = 2048;
@@ -34,6 +35,8 @@ struct AttachConfig {
     std::string vf_socket_dir;  ///< may be empty: sockets are not shown
 };
 
+/// quantum_us and max_gap_ms count for a GPU without a record only: once an operator has set them,
+/// the state says what they are.
 struct GpuConfig {
     std::string id;
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
@@ -42,6 +45,7 @@ struct GpuConfig {
     std::optional<AttachConfig> attach;
 };
 
+/// Directories are made by main.cpp; programs without a slash are looked for in PATH.
 struct Config {
     std::string state_dir = "/var/lib/vgpu";
     std::string run_dir = "/run/vgpu";
@@ -57,6 +61,7 @@ struct Config {
 Result<Config> parse_config(const std::string& text, const std::string& name,
                             const std::vector<std::string>& pf_devices = {});
 
+/// Range of max_gap_ms, of GPUs and of contracts.
 inline constexpr std::uint32_t kMinGapMs = 1;
 inline constexpr std::uint32_t kMaxGapMs = 60'000;
 

@@ -21,6 +21,8 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxCount = VGPU_PF_MAX_VFS;
 constexpr std::uint32_t kMaxCus = 64;
+/// Far beyond any device: a typing mistake is named here, with its path, and what a GPU has is
+/// checked when it is known.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
@@ -51,6 +53,7 @@ std::optional<std::uint64_t> bytes_of(std::string_view text) {
     return {};
 }
 
+/// A plain number is bytes: JSON has no units, and MiB would be a trap for scripts.
 void read_vram(JsonSection& section, std::uint64_t& to) {
     const Json* value = section.find("vram");
     if (value == nullptr) return section.complain("vram", "is missing");
@@ -63,6 +66,7 @@ void read_vram(JsonSection& section, std::uint64_t& to) {
 }
 
 /// A number of units, or a mask of them as "0x0f".
+/// The first `count` units, or exactly those of the mask.
 void read_compute_units(JsonSection& section, std::uint64_t& mask) {
     const Json* value = section.find("compute_units");
     if (value == nullptr) return;
@@ -105,6 +109,7 @@ void read_scheduler(const Json& json, const std::string& path, Error& error, Pro
     read_qos(section, profile.qos);
 }
 
+/// "off" and not 0 switches a limit off: 0 is how the uapi says "the default".
 void read_guard(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
     JsonSection section(json, path, error);
     section.only({kGuardKinds[0], kGuardKinds[1], kGuardKinds[2], kGuardKinds[3]});
@@ -118,10 +123,12 @@ void read_guard(const Json& json, const std::string& path, Error& error, VfSecur
     }
 }
 
-void read_security(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
+void read_security(const Json& json, const std::string& path, Error& error, Profile& profile) {
     JsonSection section(json, path, error);
-    section.only(
-        {"preempt_timeout_us", "full_access_timeout_ms", "exclusive_full_access", "guard"});
+    VfSecurity& security = profile.shape.security;
+    section.only({"preempt_timeout_us", "full_access_timeout_ms", "exclusive_full_access", "guard",
+                  "scrub"});
+    read_scrub(section, profile.custody);
     section.number("preempt_timeout_us", {1, kMaxPreemptTimeoutUs}, security.preempt_timeout_us);
     section.number("full_access_timeout_ms", {1, kMaxFullAccessTimeoutMs},
                    security.full_access_timeout_ms);
@@ -130,10 +137,12 @@ void read_security(const Json& json, const std::string& path, Error& error, VfSe
         read_guard(*guard, section.path_of("guard"), error, security);
 }
 
+/// Only the VRAM has no default: how much a VF needs nobody can guess.
 Profile profile_of(const Json& json, const std::string& path, Error& error) {
     Profile profile;
     JsonSection section(json, path, error);
-    section.only({"resources", "scheduler", "security"});
+    section.only({"resources", "scheduler", "security", "handover"});
+    read_handover(section, profile.custody);
     if (const Json* resources = section.find("resources"))
         read_resources(*resources, section.path_of("resources"), error, profile.shape);
     else
@@ -141,7 +150,7 @@ Profile profile_of(const Json& json, const std::string& path, Error& error) {
     if (const Json* scheduler = section.find("scheduler"))
         read_scheduler(*scheduler, section.path_of("scheduler"), error, profile);
     if (const Json* security = section.find("security"))
-        read_security(*security, section.path_of("security"), error, profile.shape.security);
+        read_security(*security, section.path_of("security"), error, profile);
     return profile;
 }
 
@@ -156,6 +165,7 @@ std::string name_of(const std::string& pattern, const std::string& gpu, std::uin
     return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
+/// Tried with the largest number, which makes the longest name.
 void check_pattern(JsonSection& section, const std::string& key, const std::string& pattern,
                    std::uint32_t count) {
     if (!is_valid_name(name_of(pattern, "gpu0", count)))
@@ -230,6 +240,7 @@ void read_profiles(JsonSection& root, Configuration& to) {
     }
 }
 
+/// `profiles` was read before: a group names one of them.
 void read_configs(JsonSection& root, Configuration& to) {
     const Json* configs = root.find("configs");
     if (configs == nullptr || !configs->is_object() || configs->empty())
@@ -251,8 +262,10 @@ void read_configs(JsonSection& root, Configuration& to) {
 }
 
 /// nlohmann::json keeps the last of several members of one name: an operator would lose the others.
+/// Called by the parser for each member, while the document is read once.
 class TwiceSeen {
 public:
+    /// Always true: the parser keeps what it has read.
     bool note(Json::parse_event_t event, const Json& value) {
         if (event == Json::parse_event_t::object_start) keys_.emplace_back();
         if (event == Json::parse_event_t::object_end) keys_.pop_back();
@@ -285,6 +298,7 @@ Result<> parse_into(Json& json, std::string_view text) {
 
 // --- writing
 
+/// In the largest unit that holds it exactly, so that it reads back the same.
 Json vram_json(std::uint64_t bytes) {
     for (const SizeUnit& unit : kSizeUnits)
         if (unit.shift >= 20 && bytes % (1ull << unit.shift) == 0)
@@ -292,13 +306,15 @@ Json vram_json(std::uint64_t bytes) {
     return bytes;
 }
 
+/// As a number where the mask is what that number stands for.
 Json compute_units_json(std::uint64_t mask) {
     for (std::uint32_t count = 1; count < kMaxCus; ++count)
         if (mask == (1ull << count) - 1) return count;
     return fmt::format("{:#x}", mask);
 }
 
-nlohmann::ordered_json security_json(const VfSecurity& security) {
+nlohmann::ordered_json security_json(const Profile& profile) {
+    const VfSecurity& security = profile.shape.security;
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
     if (security.preempt_timeout_us > 0) json["preempt_timeout_us"] = security.preempt_timeout_us;
     if (security.full_access_timeout_ms > 0)
@@ -312,6 +328,8 @@ nlohmann::ordered_json security_json(const VfSecurity& security) {
         else if (limit > 0)
             json["guard"][key] = limit;
     }
+    if (profile.custody.scrub != ScrubPolicy::Request)
+        json["scrub"] = name_of(profile.custody.scrub);
     return json;
 }
 
@@ -325,8 +343,10 @@ nlohmann::ordered_json profile_json(const Profile& profile) {
     json["scheduler"]["weight"] = profile.weight;
     if (profile.quantum_us > 0) json["scheduler"]["quantum_us"] = profile.quantum_us;
     json["scheduler"].update(qos_json(profile.qos));
-    auto security = security_json(profile.shape.security);
+    auto security = security_json(profile);
     if (!security.empty()) json["security"] = std::move(security);
+    if (profile.custody.handover != Handover::Default)
+        json["handover"] = name_of(profile.custody.handover);
     return json;
 }
 
@@ -349,6 +369,7 @@ nlohmann::ordered_json gpu_json(const GpuSection& gpu) {
 
 // --- choosing
 
+/// Without a label only a document with a single config says what is meant.
 Result<const std::vector<GpuSection>*> sections_of(const Configuration& configuration,
                                                    const std::string& label) {
     const auto& configs = configuration.configs;
@@ -364,6 +385,8 @@ Result<const std::vector<GpuSection>*> sections_of(const Configuration& configur
                 fmt::format("{}; its labels are {}", what, fmt::join(known, ", ")));
 }
 
+/// A section for a GPU that is not there is a mistake and no wish for later: its VFs would silently
+/// be missing.
 Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std::string> gpus) {
     const std::vector<std::string_view> known(gpus.begin(), gpus.end());
     for (const GpuSection& section : sections) {
@@ -376,6 +399,7 @@ Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std
     return {};
 }
 
+/// The names are not checked yet: whether they are valid and unique can only be said over all GPUs.
 std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
                                  const std::string& gpu) {
     std::vector<WantedVf> vfs;
@@ -388,6 +412,7 @@ std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSe
             vf.definition.weight = profile.weight;
             vf.definition.quantum_us = profile.quantum_us;
             vf.definition.qos = profile.qos;
+            vf.definition.custody = profile.custody;
             vf.definition.profile = group.profile;
             vf.was = name_of(group.was, gpu, n);
         }
@@ -395,6 +420,8 @@ std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSe
     return vfs;
 }
 
+/// Two passes: every name there will be must be known before a former name can be told from one
+/// that somebody else has.
 Result<> check_names(const std::vector<WantedGpu>& wanted) {
     std::map<std::string, std::string> owners;
     for (const WantedGpu& gpu : wanted)

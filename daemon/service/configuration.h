@@ -18,16 +18,19 @@
 
 namespace vgpu::daemon {
 
+/// What VFs have in common; a VF made from it may be changed later and keeps its name as a remark.
 struct Profile {
     VfShape shape{};
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
+    VfCustody custody{};
 
     bool operator==(const Profile&) const = default;
 };
 
 /// `count` VFs of one profile; "{n}" in the names is 1..count, "{gpu}" the GPU.
+/// Names that result are checked when it is expanded (want()).
 struct VfGroup {
     std::string profile;
     std::uint32_t count = 1;
@@ -37,6 +40,7 @@ struct VfGroup {
     bool operator==(const VfGroup&) const = default;
 };
 
+/// What is not given stays as the GPU has it.
 struct GpuSection {
     std::string gpu;  ///< "*": all that have no section of their own
     std::optional<std::uint32_t> quantum_us{};
@@ -46,6 +50,7 @@ struct GpuSection {
     bool operator==(const GpuSection&) const = default;
 };
 
+/// `configs`: by label, each with at most one section for a GPU.
 struct Configuration {
     std::map<std::string, Profile> profiles;
     std::map<std::string, std::vector<GpuSection>> configs;
@@ -53,6 +58,7 @@ struct Configuration {
     bool operator==(const Configuration&) const = default;
 };
 
+/// `was`: as in VfGroup, expanded; empty: none.
 struct WantedVf {
     VfDefinition definition{};  ///< without UUID
     std::string was{};
@@ -60,6 +66,7 @@ struct WantedVf {
     bool operator==(const WantedVf&) const = default;
 };
 
+/// All VFs that the GPU is to have, not only those to be added: what is not named here goes.
 struct WantedGpu {
     std::string gpu;
     std::optional<std::uint32_t> quantum_us{};
@@ -74,6 +81,7 @@ inline constexpr std::size_t kMaxConfigurationBytes = 1u << 20;
 
 /// BadConfiguration with the path of the first mistake.
 Result<Configuration> parse_configuration(std::string_view text);
+/// Members that are as by default are left out.
 std::string encode_configuration(const Configuration& configuration);
 
 /// What the config `label` ("": the only one) wants of the GPUs `gpus`. NoSuchLabel, NoSuchGpu,

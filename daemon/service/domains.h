@@ -20,6 +20,8 @@ public:
     explicit Domains(Assignments& assignments) : assignments_(assignments) {}
 
     /// A line that is none is ignored: a newer vgpu-libvirt may say more.
+    /// A JSON object: "domains" (all there are), "domain" (one that changed), "removed" (a UUID),
+    /// "lost". At most kMost are kept.
     void take(std::string_view line);
     /// Nobody tells any more; names stay, states are not known.
     void forget();

@@ -15,6 +15,7 @@
 
 namespace vgpu::daemon {
 
+/// Text is cut to EventLog::kMaxText bytes.
 struct LoggedEvent {
     std::uint64_t seq = 0;
     std::uint64_t time_us = 0;  ///< since 1970, CLOCK_REALTIME

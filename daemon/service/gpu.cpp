@@ -36,6 +36,8 @@ void GpuModel::step() {
     obey_policies();
     finish_scrubs(now);
     refresh_all(now);
+    // VFs that refresh_all() marked are looked at now rather than in the next turn, so that the
+    // table is planned from one state.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);
     restore_missing(now);
@@ -48,6 +50,7 @@ Nanoseconds GpuModel::wake_at() const {
     Nanoseconds at = ports_.pf->is_connected() ? refreshed_at_ + kRefresh : retry_at_;
     if (may_plan()) at = std::min(at, schedule_->next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
+    // A client that leaves is seen by an event or a refresh; this is for one that does not leave.
     for (const auto& [vf, since] : to_scrub_)
         at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
     return at;
@@ -77,13 +80,16 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.lag_ns = schedule_->fluid().lag_ns(vf);
     view.lag_quanta = schedule_->lag_quanta(vf);
     view.worst_lag_quanta = schedule_->worst_lag_quanta(vf);
+    // Computed when a snapshot is made, not when it is read: the readers have no lock.
     view.wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count());
     const auto wait = [&](double part) {
         return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
     };
     view.wait_p50_ns = wait(0.5);
     view.wait_p99_ns = wait(0.99);
-    if (const auto at = troubles_.find(vf); at != troubles_.end()) view.trouble = at->second;
+    if (const auto at = handovers_.find(vf); at != handovers_.end()) view.handover = at->second;
+    for (const auto* troubles : {&handover_troubles_, &troubles_})
+        if (const auto at = troubles->find(vf); at != troubles->end()) view.trouble = at->second;
     if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
     return view;
 }
@@ -122,6 +128,7 @@ std::vector<Notice> GpuModel::take_notices() {
 }
 
 void GpuModel::say(std::uint32_t vf, std::string_view kind, std::string text) {
+    // A main loop that hangs must not make the GPU's thread hoard memory.
     constexpr std::size_t kMaxNotices = 1024;
     schedule_.note(vf, kind, text, ports_.clock.now());
     if (notices_.size() < kMaxNotices)

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "daemon/ports/clock.h"
+#include "daemon/ports/handover_port.h"
 #include "daemon/ports/owner_port.h"
 #include "daemon/ports/pf_port.h"
 #include "daemon/service/companions.h"
@@ -31,25 +32,32 @@
 namespace vgpu::daemon {
 
 /// A VF as an operator asks for it; what is not given gets its default.
+/// Checked already for type and range (Manager, parse_configuration); what depends on the device is
+/// checked by create().
 struct CreateRequest {
     std::string name;  ///< empty: "<gpu>-vf<n>"
+    /// Multiple of the device's VRAM unit. None: what is free, divided by the VFs that are left.
     std::optional<std::uint64_t> vram_bytes;
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;
     VfQos qos{};
+    VfCustody custody{};
     std::uint64_t cu_mask = 0;
     std::uint32_t doorbell_pages = 0;
     VfSecurity security{};
     std::string profile{};
     std::optional<std::uint32_t> vf{};  ///< this one; none: the first that is free
     std::optional<Uuid> uuid{};         ///< of a VF that is made again
+    OwnerRecord owner{};                ///< whose it was then; it is its owner's again
 };
 
+/// What is not given stays. Nothing in here makes the VF anew or empties its VRAM.
 struct VfChange {
     std::optional<std::string> name;
     std::optional<std::uint32_t> weight;
     std::optional<std::uint32_t> quantum_us;
     QosChange qos{};
+    CustodyChange custody{};
     std::optional<std::string> profile{};
 };
 
@@ -58,43 +66,67 @@ struct GpuChange {
     std::optional<std::uint32_t> max_gap_ms;
 };
 
+/// What a request may do to a VF that a client has open.
+/// Without force such a request is refused (WrongState), and one that would end what an owner
+/// computes is Claimed.
+enum class Force { No, Yes };
+
+/// In whose name something is asked for; empty: nobody's.
+struct Asker {
+    std::string owner{};
+    Force force = Force::No;
+};
+
 /// Changes that are made together or not at all.
+/// The GPU's and any number of its VFs', in one record and with one admission.
 struct Settings {
     GpuChange gpu{};
     std::map<std::uint32_t, VfChange> vfs{};
+    Force force = Force::No;  ///< handovers of VFs that are in use
 };
-
-/// What a request may do to a VF that a client has open.
-enum class Force { No, Yes };
 
 /// What becomes of a VF's VRAM when its claim ends. Scrub: the VF is provisioned anew, empty,
 /// before anybody can claim it.
 enum class AfterRelease { Keep, Scrub };
 
+/// Errors of the requests: StateReadOnly, VersionMismatch, PfLost, DeviceLost while the GPU cannot
+/// take any; NoSuchVf for a VF that has neither resources nor a record; StateNotWritten if the disk
+/// refuses, PfRefused if the PF core does. A request that fails leaves record and device as they
+/// were, or says in a notice ("record-left") what it could not take back.
 class GpuModel {
 public:
+    /// Attaching to a PF core that does not answer: first and longest pause, doubled in between.
     static constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(20);
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
+    /// Between two looks at counters that no event tells of.
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
+    /// freshen() asks nothing if the last look is no older.
     static constexpr Nanoseconds kFreshEnough = std::chrono::milliseconds(100);
     /// Between two attempts to give a VF what it is defined to have.
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
+    /// Between two looks at who of the owners is still alive, which reads all of /proc.
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
     /// A client that died is seen by the device a moment later; one that stays open for longer than
     /// this after its VF was released loses it.
     static constexpr Nanoseconds kDetachPatience = std::chrono::seconds(5);
 
+    /// References outlive the model; what is a pointer is its own.
     struct Ports {
         std::unique_ptr<PfPort> pf;
         std::unique_ptr<Companions> companions;  ///< none: the GPU is attached
         StateStore& store;
         const Clock& clock;
-        const OwnerPort* owners = nullptr;  ///< none: nobody knows who is alive
+        const OwnerPort* owners = nullptr;         ///< none: nobody knows who is alive
+        std::unique_ptr<HandoverPort> handover{};  ///< none: every VF goes where its home puts it
     };
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
 
     /// Does everything that is due.
+    /// Blocks as long as the PF core takes to answer; bounded by the port's own limits for each
+    /// request. In this order: processes, connection, events, scrubs that are over, counters,
+    /// scrubs and VFs that are owed, owners, and last the run table, which is planned from all of
+    /// that.
     void step();
     /// When to call step() again if no fd becomes readable.
     [[nodiscard]] Nanoseconds wake_at() const;
@@ -104,24 +136,41 @@ public:
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] GpuState state() const { return state_; }
 
+    /// The number of the VF, provisioned and in the run table's competition. NoVram, NoFreeVf,
+    /// OutOfRange, NoSchedule name what is short and what would fit. On disk before the device is
+    /// asked, so a vgpud that dies meanwhile makes it again or releases it.
     Result<std::uint32_t> create(const CreateRequest& request);
     /// `by`: the owner in whose name it is asked for; empty: nobody's.
+    /// Returns when the PF core has begun the release; the scrub and the end of the record follow
+    /// in step(). Success too for a VF that is being scrubbed already.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
-    Result<> change(std::uint32_t vf, const VfChange& change);
+    /// Whose VF it is counts if its handover changes.
+    Result<> change(std::uint32_t vf, const VfChange& change, const Asker& asker = {});
+    /// Not part of the record: who is paused or stopped is the PF core's to know. WrongState if a
+    /// client has the VF open and `action` would take the engine from it.
     Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                      const std::string& by = "");
     /// The generation of the claim in force afterwards.
+    /// Durable when it returns, so that two consumers never get one VF. Claimed, StaleClaim,
+    /// InvalidOwner; WrongState while the VF is on its way to be empty.
     Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
     /// Ends a claim; success too if there is none.
+    /// Durable when it returns, a scrub that is owed included: from then on nobody can claim the VF
+    /// before it has been emptied, whatever dies. StaleClaim if the generation is not the one in
+    /// force.
     Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
                      AfterRelease after = AfterRelease::Keep);
+    /// NoSchedule if the VFs there are could not keep their gaps and contracts with it.
     Result<> change_gpu(const GpuChange& change);
     /// What there is, asked of the PF core now.
+    /// Never from the last look, but one request per VF: for plans, not for lists.
     Result<GpuInventory> inventory();
+    /// One durable record for all of them: after a crash they are all old or all new.
     Result<> configure(const Settings& settings);
     /// Gives a VF another shape; its VRAM comes back empty. Goes on in step(): the VF is there, and
     /// its record has no `next`, when it is over; its shape tells how.
     Result<> reshape(std::uint32_t vf, const VfShape& shape, Force force);
+    /// `fd` stays the caller's.
     Result<> dump(int fd);
     /// What was decided lately and why, from the place `after` on (trace/recorder.h).
     [[nodiscard]] Result<trace::Piece> trace(std::optional<std::uint64_t> after) const {
@@ -135,6 +184,7 @@ public:
     [[nodiscard]] std::vector<std::uint32_t> vfs() const;
     [[nodiscard]] bool has_vf(std::uint32_t vf) const { return live_.contains(vf); }
     [[nodiscard]] bool has_record(std::uint32_t vf) const { return shown_.contains(vf); }
+    /// `vf` is one of vfs() that has a record. As last heard: nothing is asked of the PF core.
     [[nodiscard]] VfView view(std::uint32_t vf);
     [[nodiscard]] GpuView view();
 
@@ -146,6 +196,7 @@ public:
     [[nodiscard]] bool is_connected() const { return ports_.pf->is_connected(); }
 
     [[nodiscard]] bool has_notices() const { return !notices_.empty(); }
+    /// Bounded: beyond 1024 that nobody has taken, notices are dropped.
     std::vector<Notice> take_notices();
 
     /// Any thread: ends the wait for the PF core that is under way.
@@ -154,27 +205,52 @@ public:
 private:
     // attaching and losing (gpu_attach.cpp)
     void try_attach(Nanoseconds now);
+    /// On failure everything is as after lose(), but for what was read.
     Result<> attach(Nanoseconds now);
+    /// live_ and the counters that RUN events go on from.
     Result<> read_all_vfs();
+    /// Records and device are held against each other, and both kinds of leftovers are dealt with:
+    /// VFs that nobody defined get a record, VFs that were defined and are missing are made again.
     Result<> adopt_vfs();
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
+    /// By UUID, not by number alone: a number may have been given to another VF.
     [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& live) const;
+    /// Success also if the PF core refuses: then the VF is held, with its reason, and tried again.
+    /// Fails only if the PF core was lost.
     Result<> restore_vf(const VfRecord& wanted);
     Result<> provision(const VfRecord& wanted);
+    /// Nothing of what is known is thrown away: VFs keep computing, and what was last heard stays
+    /// in view until attach() reads it anew.
     void lose(const Error& error, Nanoseconds now);
+    /// Run stamps are the device's clock, all others CLOCK_MONOTONIC: the distance, refreshed with
+    /// every get_info().
     void note_device_clock();
     void notice_device_state();
     void become(GpuState state, std::string message);
 
     // defined and not in service (gpu_restore.cpp)
+    /// Keeps a VF in view that cannot be had: its number stays its own.
     void hold(const VfRecord& wanted, std::string trouble);
     void note_absent(const vgpu_pf_vf& absent);
+    /// Every kRestoreRetry, and at once after something was freed.
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
+    /// Success says that the definition is durable, not that the VF is there.
     Result<> redefine(std::uint32_t vf, const VfShape& shape);
     [[nodiscard]] std::string state_text() const;
+    /// WrongState, with the reason, while the VF has a record and no resources.
     [[nodiscard]] Result<> in_service(std::uint32_t vf) const;
+    /// WrongState while another VF than the one on record is in service under this number.
     [[nodiscard]] Result<> defined_here(std::uint32_t vf) const;
+
+    // who gets the functions (gpu_handover.cpp)
+    Result<> settle(const GpuRecord& before, const GpuRecord& after, const Asker& asker);
+    [[nodiscard]] Result<> check_handovers(const GpuRecord& before, const GpuRecord& after,
+                                           const Asker& asker) const;
+    Result<> move_handovers(const GpuRecord& before, const GpuRecord& after);
+    Result<> set_handover(std::uint32_t vf, Handover handover);
+    void take_function_back(const VfRecord& record);
+    void look_at_handovers();
 
     // owners (gpu_owners.cpp)
     [[nodiscard]] std::string name_text(std::uint32_t vf) const;
@@ -183,14 +259,21 @@ private:
     void owe_scrub(VfRecord& record) const;
     void scrub_released(Nanoseconds now);
     [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const vgpu_pf_vf& live);
+    tl::unexpected<Error> scrub_before_claim(std::uint32_t vf, GpuRecord record,
+                                             const OwnerRecord& before);
+    /// Notices and `orphan` in views; claims are never ended by it.
     void look_for_orphans(Nanoseconds now);
     void look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
                        Nanoseconds now);
 
     // events (gpu_events.cpp)
+    /// All there are, in bounded batches; then VFs whose state may have changed are asked about
+    /// once, however many events they had.
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
     void on_lost_events(std::uint64_t count);
+    /// Writes to the PF's sysfs files reach vgpud as events while it holds the lease: they are
+    /// requests like those of the bus, checked and made durable.
     void obey_policies();
     Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
@@ -201,40 +284,54 @@ private:
     void note_parked_idle(std::uint32_t vf, Nanoseconds at);
     void note_capped(std::uint32_t vf, Nanoseconds at);
     void note_event(const vgpu_pf_event& event);
+    /// Scrubs that are over and not yet recorded; those that the disk refuses are tried again.
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
     [[nodiscard]] bool may_plan() const;
+    /// Last in each step, so that it is planned from all that was read.
     void install_table(Nanoseconds now);
     void note_table_trouble(std::string trouble);
     void ask_again();
 
     // requests (gpu_requests.cpp)
+    /// Why no request can be taken now, most lasting reason first.
     [[nodiscard]] Result<> usable() const;
+    /// NoSuchVf unless the VF is in view.
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
+    /// The PF core refused what is on record already.
     void undo_create(const VfRecord& wanted, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf() const;
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request) const;
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
     [[nodiscard]] Result<> check_engine(const CreateRequest& request) const;
+    /// NoSchedule with the GPU's id in front. Paused VFs count: they may resume at any time without
+    /// asking.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
     [[nodiscard]] std::vector<GpuSchedule::Member> members_of(const GpuRecord& record) const;
+    /// Everything that is kept by number, since the number will be another VF's.
     void forget(std::uint32_t vf);
 
     // plans (gpu_configure.cpp)
     static void apply_change(VfRecord& record, const VfChange& change);
     [[nodiscard]] Result<> check_shape(const VfShape& shape) const;
     void undo_reshape(std::uint32_t vf, const GpuRecord& before);
+    /// The record must have `next`, and the VF no resources.
     Result<> finish_reshape(std::uint32_t vf);
+    /// Which of its two shapes a VF has that is in service.
     static void settle_next(VfRecord& record, const vgpu_pf_vf& live);
 
+    /// After every request to the PF core: a loss is noticed where it happens and not at the next
+    /// event.
     template <typename T> void watch_loss(const Result<T>& result) {
         if (!result && !ports_.pf->is_connected()) lose(result.error(), ports_.clock.now());
     }
+    /// `kind` is a word that lasts as long as vgpud (a literal, a name_of()): notices keep the
+    /// view. VF 0: the GPU.
     void say(std::uint32_t vf, std::string_view kind, std::string text);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
 
@@ -256,6 +353,8 @@ private:
     std::string table_trouble_;
     std::map<std::uint32_t, vgpu_pf_vf> live_;  ///< VFs that are not ABSENT
     std::map<std::uint32_t, VfRecord> shown_;   ///< record of each live VF, made up if read-only
+    /// By RUN events, from what the PF core's counters said when this vgpud attached. The
+    /// difference to those counters later is what lost events told of.
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
@@ -266,7 +365,9 @@ private:
     WaitAccount waits_;
     std::map<std::uint32_t, std::string> troubles_;  ///< VF: why it is not as it is defined
     Nanoseconds restore_at_{0};
-    std::map<std::uint32_t, std::string> orphans_;  ///< VF: why its claim looks forgotten
+    std::map<std::uint32_t, Handover> handovers_;  ///< VF: who gets its function, as last seen
+    std::map<std::uint32_t, std::string> handover_troubles_;  ///< VF: why that is not as defined
+    std::map<std::uint32_t, std::string> orphans_;            ///< VF: why its claim looks forgotten
     std::map<std::uint32_t, Nanoseconds> unattached_since_;
     Nanoseconds owners_at_{0};
     std::map<std::uint32_t, Nanoseconds> to_scrub_;  ///< VF: released then; its scrub has not begun

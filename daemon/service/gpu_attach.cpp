@@ -38,6 +38,8 @@ VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
             .doorbell_pages = live.doorbell_pages};
 }
 
+/// Everything between connect() and adopt() must succeed in one go: what was half read is read
+/// again by the next attempt.
 void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
     auto attached = attach(now);
@@ -48,6 +50,10 @@ void GpuModel::try_attach(Nanoseconds now) {
     lose(attached.error(), now);
 }
 
+/// The order matters. The lease comes first: from then on nobody else changes policy while VFs are
+/// read. The ring is opened before the VFs are read, so that no change between reading and
+/// listening is missed. The table in force is adopted last, when the members it is held against are
+/// known; one that is fair for them stays, and no VF notices that vgpud was away.
 Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(ports_.pf->connect());
     if (!ports_.store.is_read_only()) TRY_VOID(ports_.pf->acquire_lease());
@@ -56,6 +62,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
     note_device_clock();
     TRY_VOID(read_all_vfs());
     TRY_VOID(adopt_vfs());
+    look_at_handovers();
     schedule_.restart();
     waits_.on_lost();
     refresh_members(now);
@@ -75,6 +82,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
 
 /// Reads all VFs with no event in between, so that service is counted exactly once.
 Result<> GpuModel::read_all_vfs() {
+    // An event in between would be counted by its arrival and by the counter. If the PF core is
+    // never quiet that long, a few runs are counted twice; shares are off by these and lags begin
+    // at zero anyway.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
         events_->skip_to_end();
@@ -110,8 +120,11 @@ Result<> GpuModel::adopt_vfs() {
     for (auto at = record.vfs.begin(); at != record.vfs.end();) {
         const bool is_live = live_.contains(at->first);
         if (!is_live && !at->second.is_releasing) missing.push_back(at->second);
-        at = !is_live && at->second.is_releasing ? record.vfs.erase(at) : std::next(at);
+        const bool is_over = !is_live && at->second.is_releasing;
+        if (is_over) take_function_back(at->second);
+        at = is_over ? record.vfs.erase(at) : std::next(at);
     }
+    // A copy: adopting may provision and change it.
     const auto live = live_;
     for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only()) return {};
@@ -131,17 +144,22 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     const auto known = record.vfs.find(vf);
     shown_[vf] = record_for(live);
     if (live.state == VGPU_PF_VF_SCRUBBING) {
+        // The event SCRUBBED may have come while no vgpud listened; asking the device is the only
+        // way to know. One that is not over yet will tell.
         if (ports_.pf->verify_zero(vf, live.generation)) scrubbed_[vf] = live.generation;
         return {};
     }
     if (known != record.vfs.end() && is_same_vf(known->second, live)) {
         settle_next(known->second, live);
         shown_[vf] = known->second;
+        // A scrub that was owed when vgpud died is still owed.
         if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
         if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
         return ports_.pf->release(vf, live.generation);
     }
     if (known != record.vfs.end()) {
+        // Same number, other UUID: somebody else made that VF. Neither is touched: the one in
+        // service computes, the record is the operator's.
         troubles_[vf] = fmt::format(
             "'{}' is defined here, but somebody else's VF {} (UUID {}) is in service; destroy that "
             "one, and '{}' gets its place",
@@ -170,11 +188,17 @@ Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     return {};
 }
 
+/// The PF core gives all resources or none; the generation is known only from the look after it.
 Result<> GpuModel::provision(const VfRecord& wanted) {
     vgpu_pf_provision request = provision_of(shape_of(wanted));
     request.vf = wanted.vf;
     std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
-    TRY_VOID(ports_.pf->provision(request));
+    if (wanted.custody.handover != Handover::Default)
+        TRY_VOID(set_handover(wanted.vf, wanted.custody.handover));
+    if (const auto made = ports_.pf->provision(request); !made) {
+        take_function_back(wanted);
+        return tl::make_unexpected(made.error());
+    }
     TRY(const vgpu_pf_vf live, ports_.pf->get_vf(wanted.vf));
     live_[wanted.vf] = live;
     shown_[wanted.vf] = wanted;
@@ -187,6 +211,7 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     ports_.pf->disconnect();
     events_.reset();
     retry_at_ = now + retry_delay_;
+    // VFs go on by the table in force, so being late costs nobody's share.
     retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
     const bool is_mismatch = error.id == ErrorId::VersionMismatch;
     const bool is_starting = state_ == GpuState::Starting && ports_.companions != nullptr;

@@ -33,9 +33,10 @@ InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const v
                            .weight = record.weight,
                            .quantum_us = record.quantum_us,
                            .qos = record.qos,
+                           .custody = record.custody,
                            .profile = record.profile},
             .is_attached = live.attached != 0,
-            .owner = record.owner.name,
+            .owner = record.owner,
             .trouble = trouble};
 }
 
@@ -57,6 +58,8 @@ Result<GpuInventory> GpuModel::inventory() {
         .cu_count = info_.cu_count,
         .settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms}};
     for (const auto& [vf, live] : live_) {
+        // Free plus used, since get_info() tells what is free now; VFs that are being scrubbed
+        // still count.
         all.vram_bytes += live.vram_bytes;
         all.is_scrubbing = all.is_scrubbing || live.state == VGPU_PF_VF_SCRUBBING;
         const auto known = record.vfs.find(vf);
@@ -72,7 +75,8 @@ Result<GpuInventory> GpuModel::inventory() {
 
 Result<> GpuModel::configure(const Settings& settings) {
     TRY_VOID(usable());
-    GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord record = before;
     if (settings.gpu.quantum_us) record.quantum_us = *settings.gpu.quantum_us;
     if (settings.gpu.max_gap_ms) record.max_gap_ms = *settings.gpu.max_gap_ms;
     for (const auto& [vf, change] : settings.vfs) {
@@ -80,8 +84,7 @@ Result<> GpuModel::configure(const Settings& settings) {
         TRY_VOID(defined_here(vf));
         apply_change(record.vfs.try_emplace(vf, shown_.at(vf)).first->second, change);
     }
-    TRY_VOID(admit(record));
-    TRY_VOID(ports_.store.commit(id_, record));
+    TRY_VOID(settle(before, record, {.force = settings.force}));
     for (const auto& [vf, change] : settings.vfs) shown_[vf] = record.vfs.at(vf);
     refresh_members(ports_.clock.now());
     step();
@@ -93,6 +96,7 @@ void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
     if (change.weight) record.weight = *change.weight;
     if (change.quantum_us) record.quantum_us = *change.quantum_us;
     apply(change.qos, record.qos);
+    apply(change.custody, record.custody);
     if (change.profile) record.profile = *change.profile;
 }
 
@@ -129,9 +133,12 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     if (live.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
+    // Durable before the release: from here on a new vgpud knows that this VF comes back, and as
+    // what.
     record.next = VfNext{.shape = shape, .replaces = live.generation};
     TRY_VOID(ports_.store.commit(id_, after));
     shown_[vf] = record;
+    // Its scrub goes on; finish_scrub() reads the shape that is on record then.
     if (is_under_way) return {};
     if (const auto released = ports_.pf->release(vf, live.generation); !released) {
         watch_loss(released);
@@ -161,12 +168,14 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     old_one.next.reset();
     VfRecord new_one = old_one;
     set_shape(new_one, record.vfs.at(vf).next->shape);
+    // Counters and waits of the old VF are not the new one's.
     forget(vf);
     auto made = provision(new_one);
     if (!made && !ports_.pf->is_connected()) return made;
     if (made) {
         record.vfs[vf] = new_one;
     } else {
+        // The old shape fits as a rule: its resources have just become free.
         record.vfs[vf] = old_one;
         say(vf, "not-resized",
             fmt::format("'{}' could not be given {}: {}", new_one.name,

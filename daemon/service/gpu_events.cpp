@@ -12,6 +12,7 @@ namespace vgpu::daemon {
 namespace {
 
 /// Events an administrator is told of, and in which words; {} are arg and arg2.
+/// {0} is the reason's name, {1} and {2} are arg and arg2.
 struct EventWords {
     vgpu_pf_event_type type;
     std::string_view kind;
@@ -26,6 +27,7 @@ constexpr std::array kWords{
     EventWords{VGPU_PF_EVENT_WHOLE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
 };
 
+/// A VF that is being reset stays in the table: without it, it would be replaced twice.
 bool may_compete(std::uint32_t state) {
     constexpr std::array kCompeting{VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_READY, VGPU_PF_VF_RUNNING,
                                     VGPU_PF_VF_RESETTING};
@@ -43,6 +45,7 @@ bool is_mere_switch(const vgpu_pf_event& event) {
 }  // namespace
 
 void GpuModel::read_events(Nanoseconds now) {
+    // Bounded, so that a PF core that writes faster than it is read does not keep requests waiting.
     constexpr int kMaxBatches = 16;
     for (int i = 0; i < kMaxBatches && events_; ++i) {
         const EventBatch batch = events_->read();
@@ -57,6 +60,7 @@ void GpuModel::read_events(Nanoseconds now) {
 }
 
 void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
+    // The ring is another process's: a number is checked before it is an index.
     if (event.vf > info_.total_vfs) return;
     switch (event.type) {
         case VGPU_PF_EVENT_RUN:
@@ -183,6 +187,7 @@ void GpuModel::on_lost_events(std::uint64_t count) {
     waits_.on_lost();
     say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
+    // State changes may have been among what was lost, too.
     for (const auto& [vf, live] : live_) dirty_.insert(vf);
 }
 
@@ -213,6 +218,7 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         const auto done = finish_scrub(vf, generation);
         watch_loss(done);
         if (done) continue;
+        // The VRAM stays out of use until the disk takes the record: slow, never unsafe.
         scrub_retry_at_ = now + kRefresh;
         say(vf, "scrub-not-recorded", done.error().cause);
     }
@@ -225,13 +231,18 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     const auto known = record.vfs.find(vf);
     const bool comes_back = known != record.vfs.end() && !known->second.is_releasing;
     const VfRecord wanted = comes_back ? known->second : VfRecord{};
+    const VfRecord released = known != record.vfs.end() ? known->second : VfRecord{};
     if (!comes_back) record.vfs.erase(vf);
+    // One record says both that the scrub is over and what becomes of the VF. After a crash on
+    // either side of it the VF is still SCRUBBING: the next vgpud has the device verify the VRAM
+    // (adopt_vf) and comes here again.
     TRY_VOID(ports_.store.commit(id_, record));
     scrubbed_.erase(vf);
     TRY_VOID(ports_.pf->scrub_durable(vf, generation));
     ask_again();
     restore_at_ = Nanoseconds{0};
     troubles_.erase(vf);
+    if (!comes_back) take_function_back(released);
     if (wanted.next) return finish_reshape(vf);
     if (comes_back) {
         forget(vf);
@@ -265,6 +276,7 @@ void GpuModel::refresh_all(Nanoseconds now) {
     info_ = *info;
     note_device_clock();
     notice_device_state();
+    look_at_handovers();
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
         if (live_.contains(vf)) dirty_.insert(vf);
 }
@@ -303,6 +315,8 @@ std::map<std::uint32_t, std::uint64_t> GpuModel::table_service() const {
     return service;
 }
 
+/// The generation is read from the PF core each time: somebody may have set a table while the lease
+/// was free. A refusal is not repeated at once but with a growing delay (GpuSchedule::refused()).
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan() || !schedule_->wants_table(now)) return;
     auto in_force = ports_.pf->get_run_table();

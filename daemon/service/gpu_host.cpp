@@ -17,6 +17,7 @@ GpuHost::GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock)
 }
 
 GpuHost::~GpuHost() {
+    // Before anything else of the host goes: the turn under way uses all of it.
     if (runner_) runner_->stop();
 }
 
@@ -31,6 +32,7 @@ std::shared_ptr<const GpuSnapshot> GpuHost::look() const {
     return snapshot_;
 }
 
+/// The runner is woken outside the lock: its turn wants it at once.
 void GpuHost::enqueue(Job job) {
     {
         const std::scoped_lock lock(mutex_);
@@ -52,6 +54,8 @@ void GpuHost::finish() {
 
 void GpuHost::freshen(Nanoseconds limit) {
     std::unique_lock lock(mutex_);
+    // A GPU that did not manage the last time is not waited for again: one stopped PF core must not
+    // cost every list its patience.
     const bool is_late = fresh_wanted_ != fresh_done_;
     if (!is_late) ++fresh_wanted_;
     lock.unlock();
@@ -75,6 +79,7 @@ std::vector<Notice> GpuHost::take_notices() {
 // --- the GPU's thread
 
 GpuHost::Answer GpuHost::do_job(const Queued& queued) {
+    // Its caller has timed out on the bus: doing it now would be a surprise.
     const Nanoseconds waited = clock_.now() - queued.since;
     if (waited <= kPatience) return queued.job(model_.get(), {});
     return queued.job(
@@ -89,6 +94,7 @@ void GpuHost::turn() {
     bool wants_fresh = false;
     {
         const std::scoped_lock lock(mutex_);
+        // Taken out under the lock and done outside: the main loop can go on asking.
         queue.swap(queue_);
         fresh_wanted = fresh_wanted_;
         wants_fresh = fresh_wanted_ != fresh_done_;
@@ -96,12 +102,14 @@ void GpuHost::turn() {
     std::vector<Answer> answers;
     for (const Queued& queued : queue) {
         answers.push_back(do_job(queued));
+        // After each job, not after all: whoever gets the answer must find in look() what was done.
         publish(std::exchange(answers, {}));
     }
     model_->step();
     if (wants_fresh) model_->freshen();
     const bool is_due = clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
+    // Every world switch is an event: a snapshot for each would cost more than the turns.
     if (is_due || wants_fresh || model_->has_notices() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++turns_;

@@ -36,8 +36,11 @@ struct GpuSnapshot {
     [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
 };
 
+/// Called once, in the main loop, unless the host is destroyed first.
 template <typename T = void> using Done = std::function<void(Result<T>)>;
 
+/// What is shared between the two threads is behind mutex_ and small: a pointer to a snapshot that
+/// nobody changes, the queue, the answers, the notices.
 class GpuHost final : public GpuTurns {
 public:
     static constexpr Nanoseconds kPatience = std::chrono::seconds(15);
@@ -62,12 +65,14 @@ public:
         });
     }
     /// Gives the answers there are.
+    /// In the order in which the work was done. Answers may ask for more.
     void finish();
     /// Asks for a snapshot with fresh counters and waits for it, but no longer than `limit`; and
     /// not at all if the last one asked for has not come yet.
     void freshen(Nanoseconds limit);
     /// Waits (bounded) until there was a first turn.
     void wait_for_first(Nanoseconds limit);
+    /// Since the last call, oldest first.
     std::vector<Notice> take_notices();
 
     // --- GpuTurns
@@ -80,10 +85,12 @@ public:
     [[nodiscard]] GpuModel& model() { return *model_; }
 
 private:
+    /// A Done with its result, to be called in the main loop.
     using Answer = std::function<void()>;
     /// Does the work (or, without a model, fails it with the error given).
     using Job = std::function<Answer(GpuModel* model, Error why)>;
 
+    /// A request in the order in which it came; `since` is when it was asked for.
     struct Queued {
         Nanoseconds since{0};
         Job job;
@@ -91,6 +98,7 @@ private:
 
     void enqueue(Job job);
     [[nodiscard]] Answer do_job(const Queued& queued);
+    /// Snapshot, answers and notices in one go, under one lock.
     void publish(std::vector<Answer> answers);
 
     std::string id_;

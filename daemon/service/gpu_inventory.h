@@ -14,6 +14,7 @@
 namespace vgpu::daemon {
 
 /// What is to be known of a VF to keep it, change it, make it anew.
+/// What a plan compares and changes; owner and state are not part of it.
 struct VfDefinition {
     std::string name;
     Uuid uuid{};
@@ -21,6 +22,7 @@ struct VfDefinition {
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
+    VfCustody custody{};
     std::string profile{};
 
     bool operator==(const VfDefinition&) const = default;
@@ -30,7 +32,7 @@ struct InventoryVf {
     std::uint32_t vf = 0;
     VfDefinition definition{};
     bool is_attached = false;
-    std::string owner{};    ///< empty: none
+    OwnerRecord owner{};
     std::string trouble{};  ///< why it is not in service as it is defined; empty: it is
 
     bool operator==(const InventoryVf&) const = default;
@@ -43,6 +45,7 @@ struct GpuSettings {
     bool operator==(const GpuSettings&) const = default;
 };
 
+/// What a plan changes in its own copy (change_plan.h, perform()); VRAM in bytes.
 struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;  ///< of all VFs together, in use or not

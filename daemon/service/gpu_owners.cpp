@@ -12,6 +12,8 @@ namespace vgpu::daemon {
 namespace {
 
 /// Who is there at one moment; the virtual machines are looked for once, if at all.
+/// Reading all of /proc is dear: done at most once for a round over all VFs, and only if some owner
+/// is a virtual machine.
 class Present {
 public:
     explicit Present(const OwnerPort* owners) : owners_(owners) {}
@@ -51,17 +53,41 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     if (one.next)
         return fail(ErrorId::WrongState,
                     fmt::format("{} is being scrubbed, and is then there again", name_text(vf)));
+    const OwnerRecord before = one.owner;
     TRY(one.owner, daemon::claim(one.owner, request,
                                  {.target = name_text(vf),
                                   .now = ports_.clock.unix_time(),
                                   .is_attached = live_.at(vf).attached != 0,
                                   .next_generation = record.claims + 1}));
+    const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
+    if (is_taken_over && one.custody.scrub == ScrubPolicy::Release)
+        return scrub_before_claim(vf, record, before);
+    // Never reused, also not by another VF of this GPU: a release that comes late names a claim
+    // that nobody has.
     record.claims = std::max(record.claims, one.owner.generation);
     TRY_VOID(ports_.store.commit(id_, record));
     if (shown_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
     shown_[vf] = one;
     look_at_owner(vf, one.owner, {}, ports_.clock.now());
     return one.owner.generation;
+}
+
+/// Somebody claims a VF whose lease is over, and its VRAM is the former owner's.
+tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
+                                                   const OwnerRecord& before) {
+    VfRecord& one = record.vfs.at(vf);
+    one.owner = {};
+    owe_scrub(one);
+    if (const auto kept = ports_.store.commit(id_, record); !kept)
+        return tl::make_unexpected(kept.error());
+    shown_[vf] = one;
+    to_scrub_.try_emplace(vf, ports_.clock.now());
+    look_at_owner(vf, {}, {}, ports_.clock.now());
+    step();
+    return fail(ErrorId::WrongState,
+                fmt::format("{}/vf{}: the lease of {} is over; it is being scrubbed, and is then "
+                            "there again",
+                            id_, vf, claim_text(before)));
 }
 
 Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
@@ -73,10 +99,12 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     const auto one = record.vfs.find(vf);
     if (one == record.vfs.end()) return {};
     TRY_VOID(check_release(one->second.owner, owner, generation, name_text(vf)));
+    const bool scrubs =
+        after == AfterRelease::Scrub || one->second.custody.scrub == ScrubPolicy::Release;
     const bool was_owned = !one->second.owner.name.empty();
     const bool is_same = shown_.at(vf).uuid == one->second.uuid;
     one->second.owner = {};
-    if (after == AfterRelease::Scrub && was_owned && is_same) owe_scrub(one->second);
+    if (scrubs && was_owned && is_same) owe_scrub(one->second);
     TRY_VOID(ports_.store.commit(id_, record));
     if (is_same) shown_[vf] = one->second;
     look_at_owner(vf, {}, {}, ports_.clock.now());
@@ -97,6 +125,7 @@ void GpuModel::owe_scrub(VfRecord& record) const {
 /// Begins the scrubs that are owed, each when the device has seen that the VF's client is gone.
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
+    // A copy: what is released here is taken off the map.
     const auto owed = to_scrub_;
     for (const auto& [vf, since] : owed) {
         const auto live = live_.find(vf);
@@ -122,6 +151,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
     }
 }
 
+/// A failed release is tried again by scrub_released(now), a while later.
 Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
     const auto released = ports_.pf->release(vf, live.generation);
     watch_loss(released);
@@ -163,6 +193,8 @@ void GpuModel::look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::op
                                   ? now
                                   : unattached_since_.try_emplace(vf, now).first->second;
     const std::string cause = orphan_cause(
+        // Wall clock for leases, which outlive a reboot; monotonic for how long nobody has had it
+        // open.
         owner, {.now = ports_.clock.unix_time(),
                 .is_attached = is_attached,
                 .unattached_for = std::chrono::duration_cast<std::chrono::seconds>(now - since),

@@ -88,6 +88,8 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     const std::uint64_t unit = std::max<std::uint64_t>(1, info_.vram_unit_bytes);
     const std::uint64_t available = vram_available();
     if (!request.vram_bytes) {
+        // VFs that are not in service yet share what is free, so sixteen creates without a wish get
+        // a part each.
         const std::uint64_t vfs_left =
             info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, live_.size());
         const std::uint64_t part =
@@ -127,6 +129,7 @@ Result<> GpuModel::check_engine(const CreateRequest& request) const {
     return {};
 }
 
+/// A VF that is being destroyed competes no more.
 std::vector<GpuSchedule::Member> GpuModel::members_of(const GpuRecord& record) const {
     std::vector<GpuSchedule::Member> members;
     for (const auto& [vf, one] : record.vfs)
@@ -159,11 +162,13 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
         .weight = request.weight,
         .quantum_us = request.quantum_us,
         .qos = request.qos,
+        .custody = request.custody,
         .vram_bytes = vram_bytes,
         .cu_mask = request.cu_mask,
         .doorbell_pages = request.doorbell_pages,
         .profile = request.profile,
-        .security = request.security};
+        .security = request.security,
+        .owner = request.owner};
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
     after.vfs[vf] = wanted;
@@ -233,15 +238,15 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     return {};
 }
 
-Result<> GpuModel::change(std::uint32_t vf, const VfChange& change) {
+Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker& asker) {
     if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
     TRY_VOID(known(vf));
     TRY_VOID(defined_here(vf));
-    GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord record = before;
     VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
     apply_change(one, change);
-    TRY_VOID(admit(record));
-    TRY_VOID(ports_.store.commit(id_, record));
+    TRY_VOID(settle(before, record, asker));
     shown_[vf] = one;
     refresh_members(ports_.clock.now());
     step();

@@ -14,6 +14,7 @@ void GpuModel::hold(const VfRecord& wanted, std::string trouble) {
     std::string& known_trouble = troubles_[wanted.vf];
     if (known_trouble != trouble) say(wanted.vf, "not-restored", trouble);
     known_trouble = std::move(trouble);
+    // As the PF core would tell of it, so that nobody has to know that this one was made up.
     vgpu_pf_vf absent{};
     absent.vf = wanted.vf;
     absent.state = VGPU_PF_VF_ABSENT;
@@ -36,6 +37,8 @@ void GpuModel::note_absent(const vgpu_pf_vf& absent) {
 
 void GpuModel::restore_missing(Nanoseconds now) {
     if (troubles_.empty() || now < restore_at_ || !may_plan()) return;
+    // What is missing (VRAM, a free number) rarely comes back by itself; requests that may have
+    // freed some set restore_at_ back to now.
     restore_at_ = now + kRestoreRetry;
     const GpuRecord record = ports_.store.gpu(id_);
     for (const auto& [vf, wanted] : record.vfs) {
@@ -55,6 +58,7 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     record.vfs.erase(vf);
     TRY_VOID(ports_.store.commit(id_, record));
     troubles_.erase(vf);
+    take_function_back(shown_.at(vf));
     forget(vf);
     say(vf, "released", fmt::format("VF {} is no longer defined; it had no resources", vf));
     return {};

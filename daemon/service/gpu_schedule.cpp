@@ -29,12 +29,16 @@ scheduler::Claim claim_of(const GpuSchedule::Member& member) {
     return {.vf = member.vf, .weight = member.weight, .quantum_us = member.quantum_us};
 }
 
+/// The planner counts in us of 32 bits; a longer limit is as good as none, but must not become
+/// kAnyGap by itself.
 std::uint32_t gap_us_of(std::int64_t gap_ns) {
     if (gap_ns == scheduler::kNoGapLimit) return scheduler::kAnyGap;
     return static_cast<std::uint32_t>(
         std::min<std::int64_t>(gap_ns / kNsPerUs, scheduler::kAnyGap - 1));
 }
 
+/// The engine's numbers are the library's defaults: what a device really needs for a switch is
+/// measured and charged, not admitted.
 Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
                                     std::uint32_t max_gap_ms) {
     std::vector<scheduler::Party> parties;
@@ -46,6 +50,7 @@ Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& memb
 }
 
 /// Bands with members share the entries of the table.
+/// Of the entries that a table can have, each band gets the same part.
 std::uint32_t bands_in(const std::vector<GpuSchedule::Member>& members) {
     std::set<Band> bands;
     for (const GpuSchedule::Member& member : members) bands.insert(member.qos.band);
@@ -78,6 +83,7 @@ void append(scheduler::Plan& plan, scheduler::Plan band) {
     plan.corrects = plan.corrects || band.corrects;
 }
 
+/// Member by member: padding has no meaning.
 bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
     return a.budget_ns == b.budget_ns && a.period_ns == b.period_ns && a.ahead == b.ahead &&
            a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm && a.band == b.band &&
@@ -87,6 +93,8 @@ bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
 
 }  // namespace
 
+/// Everything that a later table could fail of is tried here, once, before anything is changed:
+/// contracts first, then a plan of each band without lags.
 Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms) {
     TRY(const TableAdmission admission, admission_of(members, max_gap_ms));
     const scheduler::Limits limits = limits_of(max_gap_ms, admission, members);
@@ -135,6 +143,8 @@ GpuSchedule::Image GpuSchedule::image() const {
             .is_stale = is_stale_};
 }
 
+/// Those who leave first, so that what they were owed is spread over the members there were, not
+/// over newcomers.
 void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                               Nanoseconds now) {
     if (has_members(members, max_gap_ms)) return;
@@ -143,6 +153,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
                                        [&](const Member& other) { return other.vf == member.vf; });
         if (stays) continue;
         fluid_.leave(member.vf);
+        // Its lag goes to those who stay (Fluid::leave); the number may be another VF's tomorrow.
         account_.forget(member.vf);
         asleep_since_.erase(member.vf);
         held_.erase(member.vf);
@@ -188,6 +199,8 @@ void GpuSchedule::fit_members() {
     }
 }
 
+/// Runs are told when they are over, wakes when they happen. So wakes are kept in woken_ until the
+/// run during which they came is told, and then put into their place within it.
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns < 0) return;
@@ -196,6 +209,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         return;
     }
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
+    // IDLE came before the RUN it ends, so the run still counts as work, and the VF sleeps after
+    // it.
     const bool is_over_idle = asleep_since_.contains(vf) && !woken_.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
     for (const auto& [woken, at] : woken_) wakes.emplace_back(at, woken);
@@ -204,6 +219,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     // its reservation serves it also while its cap keeps it from its entries
     if (!held_.contains(vf)) fluid_.wake(vf);
     Nanoseconds from = end - Nanoseconds{table_ns};
+    // The run is cut at each wake: before it the ideal service was shared by fewer. Without that a
+    // VF that woke late in a long run would be owed a share of all of it.
     for (const auto& [at, woken] : wakes) {
         const Nanoseconds until = std::clamp(at, from, end);
         if (until > from) fluid_.serve(vf, (until - from).count());
@@ -242,6 +259,8 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
     asleep_since_.try_emplace(vf, at);
 }
 
+/// To the account it is as if asleep, so that nobody is owed what a cap forbids; held_ remembers
+/// that it has work.
 void GpuSchedule::on_capped(std::uint32_t vf) {
     if (!fluid_.has(vf) || is_gang(vf)) return;
     woken_.erase(vf);
@@ -255,6 +274,8 @@ void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
     if (!is_strict(vf)) fluid_.sleep(vf);
 }
 
+/// When in that time it ran is not known, so it is served in one piece now: the sum is right, the
+/// order is lost.
 void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns <= 0) return;
     if (is_gang(vf)) {
@@ -296,15 +317,19 @@ bool GpuSchedule::lag_left_bound() const {
     });
 }
 
+/// Cheap: asked in every turn.
 bool GpuSchedule::wants_table(Nanoseconds now) const {
     if (members_.empty() || now - installed_at_ < interval_) return false;
     if (is_stale_ || sleepers_changed(now)) return true;
     const Nanoseconds cycle{static_cast<std::int64_t>(plan_.cycle_us) * 1000};
+    // Repeated, it would pay the same lags back again and again.
     if (plan_.corrects && now - installed_at_ >= cycle) return true;
     return now - installed_at_ >= std::max(cycle, kCheckInterval) && lag_left_bound();
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
+    // What is wanted already is due as soon as the interval allows; else only time can make a table
+    // wanted.
     const Nanoseconds earliest = installed_at_ + interval_;
     return wants_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
@@ -322,8 +347,11 @@ std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
         if (band_of(member) != band) continue;
         scheduler::Claim claim = claim_of(member);
         claim.is_asleep = is_gang(member) || is_asleep(member.vf, now_);
+        // One that cannot run now must not distort the order of those that can.
         claim.lag_ns = claim.is_asleep || held_.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
         claim.may_wake = asleep_since_.contains(member.vf) && !is_gang(member);
+        // Its advance in the reserve is shortened by what it owes: waking often must not be a way
+        // to get more.
         claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
         claim.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
         result.push_back(claim);
@@ -351,6 +379,7 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
                      contract.budget_ns +
                          std::max(static_cast<std::uint64_t>(policy.request_ns), kNsPerMinQuantum));
     }
+    // With one band only, whichever it is, its number would be a difference without a meaning.
     if (has_bands()) contract.band = static_cast<std::uint32_t>(policy.band);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
     if (policy.is_gang) contract.flags = VGPU_PF_CONTRACT_GANG;
@@ -375,6 +404,8 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
         const std::vector<scheduler::Claim> wanted = claims(band);
+        // Bands are planned each for itself: a lower one has the engine only while the higher ones
+        // have no work, and the PF core keeps a cursor for each.
         TRY(scheduler::Plan plan, scheduler::plan(wanted, limits_));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
@@ -398,6 +429,7 @@ void GpuSchedule::installed(Nanoseconds now) {
     now_ = now;
     is_stale_ = false;
     interval_ = kMinInterval;
+    // The table's own lags are no reason for another one.
     lag_bound_quanta_ = static_cast<double>(plan_.worst_lag_ns) / quantum_ns() + kLagSlack;
 }
 
@@ -409,6 +441,7 @@ void GpuSchedule::refused(Nanoseconds now) {
 }
 
 /// Each band's entries are fair, there are no others, and the PF core keeps what is promised.
+/// Exact comparison: a contract that differs in one number is another promise.
 bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);
@@ -490,6 +523,8 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
     }
     double share = 0;
     for (std::vector<One>& band : bands) {
+        // Water filling: a VF that reaches its cap takes that and no more, and what it leaves is
+        // shared again by weight. Each round fills at least one, so it ends.
         for (bool is_settled = false; !is_settled;) {
             is_settled = true;
             double weights = 0;
@@ -508,6 +543,8 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                 if (one.vf == vf)
                     share = one.is_full ? std::max(one.most, one.reserved)
                                         : one.reserved + left * one.weight / weights;
+            // Somebody without a cap takes all that is left; lower bands get nothing while it has
+            // work.
             if (weights > 0) left = 0;
         }
     }

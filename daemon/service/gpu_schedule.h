@@ -30,16 +30,22 @@ namespace vgpu::daemon {
 
 class GpuSchedule {
 public:
+    /// Between two tables that the PF core takes; doubles up to kMaxInterval while it refuses them.
     static constexpr Nanoseconds kMinInterval = std::chrono::milliseconds(10);
     static constexpr Nanoseconds kMaxInterval = std::chrono::seconds(1);
+    /// Lags drift slowly: they are looked at once per cycle, but not more often than this.
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
+    /// A VF without work for less keeps its place among those that work: short idles must not cost
+    /// a table each.
     static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
 
     /// Quanta beyond the lags of the table in force that ask for another one. Where an adopted
     /// table stands in its cycle is not known, so lags counted from there may be off by a quantum.
+    /// In quanta; smaller ones would replace tables for noise of the measurement.
     static constexpr double kLagSlack = 0.25;
     static constexpr double kAdoptedLagBound = 2.0;
 
+    /// quantum_us is the VF's own, or the GPU's: never 0 here.
     struct Member {
         std::uint32_t vf = 0;
         std::uint32_t weight = scheduler::kDefaultWeight;
@@ -70,6 +76,8 @@ public:
     };
 
     GpuSchedule() = default;
+    /// For replays (trace/event.h): terms and limits are not in the image, they follow from the
+    /// members.
     explicit GpuSchedule(const Image& image);
     [[nodiscard]] Image image() const;
 
@@ -77,12 +85,17 @@ public:
     /// sense or cannot be kept together; gaps are `max_gap_ms` where a member asks for none.
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms);
 
+    /// A newcomer begins without work and without lag; one that moves to another band takes neither
+    /// lag nor debt along. Members that do not fit together make no table (make_table() says why):
+    /// the one in force goes on.
     void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
 
     /// `vf` ran for `ns` until `end`; its reservation paid for `reserved_ns` of that. All times are
     /// of Clock. A run is reported when it is over; VFs that woke during it compete from then on,
     /// not before.
     void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns = 0);
+    /// It competes from `at` on, but the account learns of it with the next run, which may have
+    /// begun before.
     void on_wake(std::uint32_t vf, Nanoseconds at);
     /// The VF in the engine has run out of work; its run is still to be reported.
     void on_idle(std::uint32_t vf, Nanoseconds at);
@@ -101,6 +114,8 @@ public:
 
     /// The table to install as `generation`. `service_ns`: by VF, as the PF core counts it, of all
     /// runs reported so far, less what was reserved.
+    /// NoSchedule if the members cannot be kept together. Followed by installed() or refused(),
+    /// before anything else is made. O(bands) calls of the planner.
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation,
                                          const std::map<std::uint32_t, std::uint64_t>& service_ns,
                                          Nanoseconds now);
@@ -125,14 +140,18 @@ public:
     [[nodiscard]] bool is_capped(std::uint32_t vf) const { return held_.contains(vf); }
     /// Largest |lag| of `vf` seen since it joined, in quanta of the table then in force.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
+    /// lag / largest slice of the table in force: the unit of the fairness bound.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
 
 private:
+    /// Sets terms_ and limits_, or misfit_.
     void fit_members();
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
+    /// Has work as far as is known, tokens or not; a gang always does.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
+    /// What the planner is to know of one band now, wakes that no run has shown yet included.
     [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t band) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
     [[nodiscard]] bool has_bands() const;

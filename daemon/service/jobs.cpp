@@ -24,6 +24,7 @@ struct Wish {
     std::vector<WantedGpu> wanted;
 };
 
+/// Everything that can be wrong with the document is found before there is a job.
 Result<Wish> wish_of(const std::string& document, const OptionReader& reader,
                      const std::vector<std::string>& gpus) {
     TRY(const auto label, reader.text("label"));
@@ -119,6 +120,8 @@ void Jobs::automatic_document(const Options& options, const Done<std::string>& d
     });
 }
 
+/// The job begins with the next step(), so its number is known to the caller before anything
+/// happens.
 Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& options) {
     constexpr std::array<std::string_view, 3> kKnown{"label", "force", "dry_run"};
     const OptionReader reader(options);
@@ -164,6 +167,7 @@ Jobs::Job* Jobs::active() const {
     return at == jobs_.end() ? nullptr : at->get();
 }
 
+/// A loop: jobs that fail at once do not cost a turn each.
 void Jobs::step() {
     for (Job* job = active(); job != nullptr; job = active()) {
         job->is_begun = true;
@@ -179,6 +183,7 @@ void Jobs::step() {
     forget_old();
 }
 
+/// Only jobs whose end was told: a listener hears of each before it goes.
 void Jobs::forget_old() {
     const Nanoseconds now = clock_.now();
     auto over = static_cast<std::size_t>(
@@ -192,6 +197,8 @@ void Jobs::forget_old() {
 
 std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
+    // What a job waits for (a scrub) shows in snapshots, which wake the loop; this is for its
+    // deadlines and for looking again.
     if (active() != nullptr) return now + kLook;
     std::optional<Nanoseconds> first;
     for (const auto& job : jobs_)

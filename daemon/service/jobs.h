@@ -16,6 +16,7 @@
 
 namespace vgpu::daemon {
 
+/// What the D-Bus object shows; `progress` is 0..1 in acts, `step` words for people.
 struct JobView {
     std::uint32_t id = 0;
     std::string kind;
@@ -27,11 +28,13 @@ struct JobView {
 };
 
 /// A job came, or was over with `result` (its last state).
+/// In the order in which it happened: a job comes before it is over.
 struct JobNews {
     std::uint32_t id = 0;
     std::string result;  ///< empty: it came
 };
 
+/// One job runs at a time: two configurations under way would plan against each other's halves.
 class Jobs {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
@@ -43,14 +46,21 @@ public:
     Jobs(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
     // --- questions; options are those of the D-Bus method
+    /// A document of schema vgpu-plan-1. BadConfiguration, NoSuchLabel, NoVram, NoSchedule and so
+    /// on if there is no way.
     void plan(const std::string& document, const Options& options, const Done<std::string>& done);
+    /// The VFs there are as a configuration that wants exactly them.
     void export_document(const Options& options, const Done<std::string>& done);
+    /// Fair splits (profiles.h).
     void automatic_document(const Options& options, const Done<std::string>& done);
 
     // --- jobs
     /// The number of the new job; the job itself may still fail.
+    /// Options: label, force, dry_run. Busy if kMostWaiting wait already. Not durable: jobs end
+    /// with vgpud, what they did stays.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
     /// WrongState if it is over already.
+    /// Takes effect after the act under way; what was done is taken back.
     Result<> cancel(std::uint32_t id);
     /// Those that wait, the one that runs, those that are over and kept; by number.
     [[nodiscard]] std::vector<JobView> list() const;

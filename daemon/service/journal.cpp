@@ -32,6 +32,8 @@ template <typename Number> Number number_at(std::string_view bytes, std::size_t 
     return number;
 }
 
+/// Length and sequence are covered, too: a flipped length would make the next record part of this
+/// one.
 std::uint32_t crc_of(std::string_view head, std::string_view payload) {
     return crc32c(payload, crc32c(head.substr(kLengthAt, kCrcAt - kLengthAt)));
 }
@@ -49,6 +51,7 @@ std::optional<JournalRecord> record_at(std::string_view bytes, std::size_t at) {
 }
 
 /// Where a sound record begins after `at`; nothing if none does.
+/// Bytes that cannot be in JSON text begin a record, so a hit that is also sound by its CRC is one.
 std::optional<std::size_t> next_sound(std::string_view bytes, std::size_t at) {
     for (at = bytes.find(kMagic, at + 1); at != std::string_view::npos;
          at = bytes.find(kMagic, at + 1))
@@ -79,6 +82,9 @@ Result<JournalRecord> read_head(std::string_view bytes, std::string_view path) {
 }
 
 /// What is not sound at the end is one torn record, or the journal is damaged.
+/// A record is written only after the one before it was synced. So a crash can tear the last one
+/// only; damage that is followed by a sound record is the disk's or somebody's, and dropping it
+/// would lose durable changes silently.
 Result<> check_tail(std::string_view bytes, std::uint64_t end, std::string_view path) {
     if (const auto next = next_sound(bytes, end))
         return damaged(path, end,

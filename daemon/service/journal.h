@@ -24,8 +24,10 @@
 namespace vgpu::daemon {
 
 inline constexpr std::size_t kRecordHead = 20;
+/// Longer ones are no record; StateStore begins a new checkpoint long before.
 inline constexpr std::size_t kMaxPayload = 1u << 20;
 
+/// `payload` points into the bytes that were read.
 struct JournalRecord {
     std::uint64_t sequence = 0;
     std::uint64_t offset = 0;  ///< in the journal
@@ -42,6 +44,7 @@ struct JournalText {
     [[nodiscard]] std::uint64_t last_sequence() const { return base + records.size(); }
 };
 
+/// `payload` has at most kMaxPayload bytes.
 [[nodiscard]] std::string encode_record(std::uint64_t sequence, std::string_view payload);
 /// A journal without changes that begins after generation `base`.
 [[nodiscard]] std::string encode_journal_head(std::uint64_t base);

@@ -22,17 +22,21 @@ struct Bounds {
     std::uint32_t most;
 };
 
+/// Refers to the document and to the error, which both outlive it.
 class JsonSection {
 public:
     /// `error` has the id that a mistake gets, and no cause while there is none.
     JsonSection(const nlohmann::json& json, std::string path, Error& error);
 
     /// Every key must be one of `known`.
+    /// The nearest known key is named.
     void only(std::initializer_list<std::string_view> known);
     void only(const std::vector<std::string_view>& known);
+    /// `to` stays if the key is not there or wrong; so with all that follow.
     void number(const std::string& key, Bounds bounds, std::uint32_t& to);
     /// With or without a fraction.
     void real(const std::string& key, double least, double most, double& to);
+    /// An empty text is a mistake.
     void text(const std::string& key, std::string& to);
     void flag(const std::string& key, bool& to);
     void texts(const std::string& key, std::vector<std::string>& to);

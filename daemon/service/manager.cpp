@@ -22,6 +22,7 @@ std::optional<std::uint32_t> number_of(std::string_view text) {
     return number;
 }
 
+/// Options arrive with 64 bits; what does not fit is out of range, never cut.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
     range.most = std::min<std::uint64_t>(range.most, UINT32_MAX);
@@ -44,18 +45,25 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     return name;
 }
 
-std::vector<std::string_view> with_qos(std::span<const std::string_view> names) {
+/// The options of a request beside those of contract and custody.
+std::vector<std::string_view> with_settings(std::span<const std::string_view> names) {
     std::vector<std::string_view> all(names.begin(), names.end());
-    const std::vector<std::string_view> qos = qos_names();
-    all.insert(all.end(), qos.begin(), qos.end());
+    for (const auto& more : {qos_names(), custody_names()})
+        all.insert(all.end(), more.begin(), more.end());
     return all;
+}
+
+Result<Asker> read_asker(const OptionReader& reader) {
+    TRY(const bool is_forced, reader.flag("force"));
+    TRY(const auto owner, reader.text("owner"));
+    return Asker{.owner = owner.value_or(""), .force = is_forced ? Force::Yes : Force::No};
 }
 
 Result<CreateRequest> create_request(const Options& options) {
     constexpr std::array<std::string_view, 6> kKnown{"name",       "vram_bytes", "weight",
                                                      "quantum_us", "cu_mask",    "doorbell_pages"};
     const OptionReader reader(options);
-    TRY_VOID(reader.only(with_qos(kKnown)));
+    TRY_VOID(reader.only(with_settings(kKnown)));
     TRY(const auto name, name_option(reader));
     TRY(const auto vram_bytes, reader.number("vram_bytes", {1, 1ull << 50}));
     TRY(const auto weight, number32(reader, "weight", kWeights));
@@ -63,13 +71,17 @@ Result<CreateRequest> create_request(const Options& options) {
     TRY(const auto cu_mask, reader.number("cu_mask", {}));
     TRY(const auto doorbell_pages, number32(reader, "doorbell_pages", {}));
     TRY(const QosChange change, read_qos(reader));
+    TRY(const CustodyChange custody_change, read_custody(reader));
     VfQos qos;
     apply(change, qos);
+    VfCustody custody;
+    apply(custody_change, custody);
     return CreateRequest{.name = name.value_or(""),
                          .vram_bytes = vram_bytes,
                          .weight = weight.value_or(scheduler::kDefaultWeight),
                          .quantum_us = quantum_us.value_or(0),
                          .qos = qos,
+                         .custody = custody,
                          .cu_mask = cu_mask.value_or(0),
                          .doorbell_pages = doorbell_pages.value_or(0)};
 }
@@ -86,6 +98,7 @@ void Manager::finish() {
     for (const auto& gpu : gpus_) gpu->finish();
 }
 
+/// Numbers before names: a name cannot look like GPU/vfN (is_valid_name), so nothing is hidden.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -124,6 +137,8 @@ Result<GpuHost*> Manager::gpu_of(const Target& target) const {
 Result<> Manager::name_is_free(const std::string& name, const Target& but) const {
     for (const auto& gpu : gpus_) {
         if (gpu->id() == name) return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
+        // A name of that form is what a nameless VF will have: it may only be given to the VF it
+        // would belong to.
         if (name.starts_with(gpu->id() + "-vf") && name != fmt::format("{}-vf{}", but.gpu, but.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is kept for VFs without a name of their own", name));
@@ -140,6 +155,8 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
     return {};
 }
 
+/// Names that are asked for by single requests are refused here as well: their records may come
+/// while the holder plans.
 Result<> Manager::hold(const std::string& holder, const std::vector<std::string>& gpus,
                        const std::vector<std::string>& names) {
     if (!holder_.empty()) return fail(ErrorId::Busy, fmt::format("{} is under way", holder_));
@@ -167,6 +184,8 @@ Result<> Manager::not_held(const std::string& gpu) const {
 /// `name` is nobody else's until `done` has been called.
 template <typename T> Done<T> Manager::while_reserved(const std::string& name, Done<T> done) {
     if (name.empty()) return done;
+    // Requests of different GPUs run in different threads: the name is taken here, in the one
+    // thread that sees all, until the record has it.
     names_asked_for_.insert(name);
     return [this, name, done = std::move(done)](Result<T> result) {
         names_asked_for_.erase(name);
@@ -196,6 +215,7 @@ Result<> Manager::start_create(const std::string& gpu, const Options& options,
     TRY(GpuHost * chosen, gpu_for(gpu));
     TRY_VOID(not_held(chosen->id()));
     if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
+    // By value: the options are the caller's and gone when the GPU's thread comes to it.
     chosen->ask<Target>(
         [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
             TRY(const std::uint32_t vf, model.create(request));
@@ -206,18 +226,23 @@ Result<> Manager::start_create(const std::string& gpu, const Options& options,
 }
 
 Result<> Manager::start_set_vf(const Target& target, const Options& options, const Done<>& done) {
-    constexpr std::array<std::string_view, 3> kKnown{"name", "weight", "quantum_us"};
+    constexpr std::array<std::string_view, 5> kKnown{"name", "weight", "quantum_us", "owner",
+                                                     "force"};
     const OptionReader reader(options);
-    TRY_VOID(reader.only(with_qos(kKnown)));
+    TRY_VOID(reader.only(with_settings(kKnown)));
     TRY(const auto name, name_option(reader));
     TRY(const auto weight, number32(reader, "weight", kWeights));
     TRY(const auto quantum_us, vf_quantum(reader));
     TRY(const QosChange qos, read_qos(reader));
+    TRY(const CustodyChange custody, read_custody(reader));
+    TRY(const Asker asker, read_asker(reader));
     TRY(GpuHost * gpu, gpu_of(target));
     TRY_VOID(not_held(target.gpu));
     if (name) TRY_VOID(name_is_free(*name, target));
-    const VfChange change{.name = name, .weight = weight, .quantum_us = quantum_us, .qos = qos};
-    gpu->ask<void>([change, vf = target.vf](GpuModel& model) { return model.change(vf, change); },
+    const VfChange change{
+        .name = name, .weight = weight, .quantum_us = quantum_us, .qos = qos, .custody = custody};
+    gpu->ask<void>([change, vf = target.vf,
+                    asker](GpuModel& model) { return model.change(vf, change, asker); },
                    while_reserved(name.value_or(""), done));
     return {};
 }
@@ -237,16 +262,13 @@ Result<> Manager::start_set_gpu(const Target& target, const Options& options, co
 
 Result<> Manager::start_destroy(const Target& target, const Options& options,
                                 const Done<std::uint32_t>& done) {
-    const OptionReader reader(options);
-    TRY(const bool force, reader.flag("force"));
-    TRY(const auto owner, reader.text("owner"));
+    TRY(const Asker asker, read_asker(OptionReader(options)));
     TRY(GpuHost * gpu, gpu_of(target));
     TRY_VOID(not_held(target.gpu));
     gpu->ask<std::uint32_t>(
-        [vf = target.vf, force = force ? Force::Yes : Force::No,
-         by = owner.value_or("")](GpuModel& model) -> Result<std::uint32_t> {
+        [vf = target.vf, asker](GpuModel& model) -> Result<std::uint32_t> {
             const std::uint32_t generation = model.has_vf(vf) ? model.view(vf).live.generation : 0;
-            TRY_VOID(model.destroy(vf, force, by));
+            TRY_VOID(model.destroy(vf, asker.force, asker.owner));
             return generation;
         },
         done);
@@ -258,13 +280,13 @@ Result<> Manager::start_control(const Target& target, vgpu_pf_control_action act
     constexpr std::array<std::string_view, 2> kKnown{"force", "owner"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
-    TRY(const bool is_forced, reader.flag("force"));
-    TRY(const auto owner, reader.text("owner"));
+    TRY(const Asker asker, read_asker(reader));
     TRY(GpuHost * gpu, gpu_of(target));
-    const Force force = is_forced ? Force::Yes : Force::No;
-    gpu->ask<void>([vf = target.vf, action, force, by = owner.value_or("")](
-                       GpuModel& model) { return model.control(vf, action, force, by); },
-                   done);
+    gpu->ask<void>(
+        [vf = target.vf, action, asker](GpuModel& model) {
+            return model.control(vf, action, asker.force, asker.owner);
+        },
+        done);
     return {};
 }
 

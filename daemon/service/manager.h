@@ -18,6 +18,7 @@
 namespace vgpu::daemon {
 
 /// A GPU, or one of its VFs.
+/// Says nothing about whether there is such a VF (now).
 struct Target {
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU
@@ -26,6 +27,9 @@ struct Target {
     auto operator<=>(const Target&) const = default;
 };
 
+/// Names are unique over all GPUs, in service or only defined, also while requests that give them
+/// are under way. Errors that are found before a GPU is asked reach `done` at once, within the
+/// call.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port), clock_(clock) {
@@ -46,11 +50,14 @@ public:
     /// Ends the GPUs' threads; what was asked for and is not done gets no answer.
     void end() { gpus_.clear(); }
 
+    /// In this order: a GPU's id, GPU/vfN, name or UUID of a VF. NoSuchVf, with the nearest name.
     Result<Target> resolve(const std::string& text) const;
+    /// `gpu` empty: the one with the most VRAM for one VF. Options are those of docs/dbus-api.md.
     void create(const std::string& gpu, const Options& options, Done<Target> done);
     void set_vf(const Target& target, const Options& options, Done<> done);
     void set_gpu(const Target& target, const Options& options, Done<> done);
     /// The generation that is being released.
+    /// Answered when the release has begun: whoever waits for the scrub looks for that generation.
     void destroy(const Target& target, const Options& options, Done<std::uint32_t> done);
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
                  Done<> done);

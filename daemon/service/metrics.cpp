@@ -19,6 +19,7 @@ struct Family {
 };
 
 /// A time that is counted in nanoseconds, shown in seconds without rounding.
+/// A double could not hold nanoseconds of a few months.
 struct Seconds {
     explicit Seconds(std::uint64_t ns) : magnitude_ns(ns) {}
     explicit Seconds(std::int64_t ns)
@@ -60,26 +61,42 @@ std::string escaped(std::string_view text) {
     return safe;
 }
 
-/// How the samples of a family are named.
-std::string_view suffix_of(MetricType type) {
-    constexpr std::array<std::string_view, 4> kSuffixes{"", "_total", "_info", ""};
-    return kSuffixes.at(static_cast<std::size_t>(type));
+struct TypeRow {
+    std::string_view name;
+    std::string_view suffix;  ///< of its samples
+    std::string_view in_prometheus;
+};
+/// In the order of MetricType.
+constexpr std::array kTypes{TypeRow{"gauge", "", "gauge"}, TypeRow{"counter", "_total", "counter"},
+                            TypeRow{"info", "_info", "gauge"}, TypeRow{"stateset", "", "gauge"}};
+
+const TypeRow& row_of(MetricType type) {
+    return kTypes.at(static_cast<std::size_t>(type));
 }
 
-void add_family(std::string& text, const Family& family) {
-    constexpr std::array<std::string_view, 4> kTypes{"gauge", "counter", "info", "stateset"};
-    text += fmt::format("# TYPE {} {}\n", family.name,
-                        kTypes.at(static_cast<std::size_t>(family.type)));
-    if (family.unit != "none") text += fmt::format("# UNIT {} {}\n", family.name, family.unit);
-    text += fmt::format("# HELP {} {}\n", family.name, escaped(family.help));
+/// A document that is being written.
+struct Document {
+    MetricsFormat format;
+    std::string text{};
+};
+
+/// In the format of Prometheus a family is named as its samples are, and has no unit.
+void add_family(Document& to, const Family& family) {
+    const TypeRow& type = row_of(family.type);
+    const bool is_open = to.format == MetricsFormat::OpenMetrics;
+    const std::string name = fmt::format("{}{}", family.name, is_open ? "" : type.suffix);
+    to.text += fmt::format("# TYPE {} {}\n", name, is_open ? type.name : type.in_prometheus);
+    if (is_open && family.unit != "none")
+        to.text += fmt::format("# UNIT {} {}\n", name, family.unit);
+    to.text += fmt::format("# HELP {} {}\n", name, escaped(family.help));
 }
 
 /// `labels` without braces; may be empty.
-void add_sample(std::string& text, std::string_view name, MetricType type, std::string_view labels,
+void add_sample(Document& to, std::string_view name, MetricType type, std::string_view labels,
                 std::string_view value) {
-    text += fmt::format("{}{}", name, suffix_of(type));
-    if (!labels.empty()) text += fmt::format("{{{}}}", labels);
-    text += fmt::format(" {}\n", value);
+    to.text += fmt::format("{}{}", name, row_of(type).suffix);
+    if (!labels.empty()) to.text += fmt::format("{{{}}}", labels);
+    to.text += fmt::format(" {}\n", value);
 }
 
 std::string labels_of(const GpuSnapshot& gpu) {
@@ -93,71 +110,84 @@ std::string labels_of(const VfView& vf) {
 
 /// One sample per state there is: 1 for the one it is in.
 template <typename Names>
-void add_states(std::string& text, std::string_view name, const std::string& labels,
-                const Names& names, std::string_view now) {
+void add_states(Document& to, std::string_view name, const std::string& labels, const Names& names,
+                std::string_view now) {
     for (const std::string_view state : names)
-        add_sample(text, name, MetricType::StateSet,
-                   fmt::format("{},{}=\"{}\"", labels, name, state), state == now ? "1" : "0");
+        add_sample(to, name, MetricType::StateSet, fmt::format("{},{}=\"{}\"", labels, name, state),
+                   state == now ? "1" : "0");
 }
 
-void add_daemon(std::string& text, const MetricsInput& input) {
-    add_family(text, {"vgpu_build", MetricType::Info, "none", "The vgpud that answers."});
-    add_sample(text, "vgpu_build", MetricType::Info,
+void add_daemon(Document& to, const MetricsInput& input) {
+    add_family(to, {"vgpu_build", MetricType::Info, "none", "The vgpud that answers."});
+    add_sample(to, "vgpu_build", MetricType::Info,
                fmt::format("version=\"{}\"", escaped(input.version)), "1");
-    add_family(text, {"vgpu_state_read_only", MetricType::Gauge, "none",
-                      "1 if the state file is not trusted and nothing can be changed."});
-    add_sample(text, "vgpu_state_read_only", MetricType::Gauge, "", input.is_read_only ? "1" : "0");
-    add_family(text, {"vgpu_state_generation", MetricType::Gauge, "none",
-                      "Durable changes of the state file."});
-    add_sample(text, "vgpu_state_generation", MetricType::Gauge, "",
-               number(input.state_generation));
-    add_family(text, {"vgpu_events", MetricType::Counter, "none",
-                      "Events told to administrators since vgpud started."});
-    add_sample(text, "vgpu_events", MetricType::Counter, "", number(input.events));
+    add_family(to, {"vgpu_state_read_only", MetricType::Gauge, "none",
+                    "1 if the state file is not trusted and nothing can be changed."});
+    add_sample(to, "vgpu_state_read_only", MetricType::Gauge, "", input.is_read_only ? "1" : "0");
+    add_family(to, {"vgpu_state_generation", MetricType::Gauge, "none",
+                    "Durable changes of the state file."});
+    add_sample(to, "vgpu_state_generation", MetricType::Gauge, "", number(input.state_generation));
+    add_family(to, {"vgpu_events", MetricType::Counter, "none",
+                    "Events told to administrators since vgpud started."});
+    add_sample(to, "vgpu_events", MetricType::Counter, "", number(input.events));
 }
 
-void add_gpus(std::string& text, const MetricsInput& input) {
-    add_family(text, {"vgpu_gpu_state", MetricType::StateSet, "none", "State of the GPU."});
+void add_gpus(Document& to, const MetricsInput& input) {
+    add_family(to, {"vgpu_gpu_state", MetricType::StateSet, "none", "State of the GPU."});
     for (const GpuSnapshot& g : input.gpus)
-        add_states(text, "vgpu_gpu_state", labels_of(g), gpu_state_names(), name_of(g.gpu.state));
-#define GPU_METRIC(name, type, unit, help, is_known, value)               \
-    add_family(text, {"vgpu_gpu_" #name, MetricType::type, #unit, help}); \
-    for (const GpuSnapshot& g : input.gpus)                               \
-        if (is_known)                                                     \
-            add_sample(text, "vgpu_gpu_" #name, MetricType::type, labels_of(g), number(value));
+        add_states(to, "vgpu_gpu_state", labels_of(g), gpu_state_names(), name_of(g.gpu.state));
+#define GPU_METRIC(name, type, unit, help, is_known, value)             \
+    add_family(to, {"vgpu_gpu_" #name, MetricType::type, #unit, help}); \
+    for (const GpuSnapshot& g : input.gpus)                             \
+        if (is_known)                                                   \
+            add_sample(to, "vgpu_gpu_" #name, MetricType::type, labels_of(g), number(value));
 #include "daemon/service/gpu_metrics.def"
 #undef GPU_METRIC
 }
 
-void add_vfs(std::string& text, const std::vector<VfView>& vfs) {
-    add_family(text, {"vgpu_vf", MetricType::Info, "none", "Who the VF is."});
+void add_vfs(Document& to, const std::vector<VfView>& vfs) {
+    add_family(to, {"vgpu_vf", MetricType::Info, "none", "Who the VF is."});
     for (const VfView& v : vfs)
-        add_sample(text, "vgpu_vf", MetricType::Info,
+        add_sample(to, "vgpu_vf", MetricType::Info,
                    fmt::format("{},uuid=\"{}\"", labels_of(v), uuid_text(v.record.uuid)), "1");
-    add_family(text, {"vgpu_vf_state", MetricType::StateSet, "none", "State of the VF."});
+    add_family(to, {"vgpu_vf_state", MetricType::StateSet, "none", "State of the VF."});
     for (const VfView& v : vfs)
-        add_states(text, "vgpu_vf_state", labels_of(v), vf_state_names(),
+        add_states(to, "vgpu_vf_state", labels_of(v), vf_state_names(),
                    vf_state_name(v.live.state));
-#define VF_METRIC(name, type, unit, help, is_known, value)               \
-    add_family(text, {"vgpu_vf_" #name, MetricType::type, #unit, help}); \
-    for (const VfView& v : vfs)                                          \
-        if (is_known)                                                    \
-            add_sample(text, "vgpu_vf_" #name, MetricType::type, labels_of(v), number(value));
+#define VF_METRIC(name, type, unit, help, is_known, value)             \
+    add_family(to, {"vgpu_vf_" #name, MetricType::type, #unit, help}); \
+    for (const VfView& v : vfs)                                        \
+        if (is_known)                                                  \
+            add_sample(to, "vgpu_vf_" #name, MetricType::type, labels_of(v), number(value));
 #include "daemon/service/vf_metrics.def"
 #undef VF_METRIC
 }
 
 }  // namespace
 
-std::string metrics_text(const MetricsInput& input) {
+/// By families and not by VFs, as the format wants: all samples of one name follow each other.
+std::string_view media_type_of(MetricsFormat format) {
+    return format == MetricsFormat::OpenMetrics
+               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+               : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+MetricsFormat format_for(std::string_view accept) {
+    const bool knows_open = accept.find("application/openmetrics-text") != std::string_view::npos;
+    const bool wants_plain = accept.find("text/plain") != std::string_view::npos;
+    return wants_plain && !knows_open ? MetricsFormat::Prometheus : MetricsFormat::OpenMetrics;
+}
+
+std::string metrics_text(const MetricsInput& input, MetricsFormat format) {
     std::vector<VfView> vfs;
     for (const GpuSnapshot& gpu : input.gpus)
         for (const auto& [number_of_vf, view] : gpu.vfs) vfs.push_back(view);
-    std::string text;
-    add_daemon(text, input);
-    add_gpus(text, input);
-    add_vfs(text, vfs);
-    return text + "# EOF\n";
+    Document document{.format = format};
+    add_daemon(document, input);
+    add_gpus(document, input);
+    add_vfs(document, vfs);
+    if (format == MetricsFormat::OpenMetrics) document.text += "# EOF\n";
+    return document.text;
 }
 
 Metrics::Metrics(Manager& manager, const Agents& agents, const EventLog& events, const Clock& clock,
@@ -168,12 +198,12 @@ Metrics::Metrics(Manager& manager, const Agents& agents, const EventLog& events,
       clock_(clock),
       version_(std::move(version)) {}
 
-const std::string& Metrics::text() {
+const std::string& Metrics::text(MetricsFormat format) {
     const Nanoseconds now = clock_.now();
-    if (!text_.empty() && now - made_at_ < kFresh) return text_;
-    text_ = metrics_text(collect());
-    made_at_ = now;
-    return text_;
+    Kept& kept = kept_[format];
+    if (!kept.text.empty() && now - kept.made_at < kFresh) return kept.text;
+    kept = {.text = metrics_text(collect(), format), .made_at = now};
+    return kept.text;
 }
 
 MetricsInput Metrics::collect() const {

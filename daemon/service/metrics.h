@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Metrics of vgpud as OpenMetrics 1.0 text. metrics_text() is pure; the families are the rows of
+// Metrics of vgpud as OpenMetrics 1.0 text, or in the older format of Prometheus, which has neither
+// units nor info and states. metrics_text() is pure; the families are the rows of
 // gpu_metrics.def and vf_metrics.def. Metrics collects from Manager and Agents and keeps the text
 // for kFresh, so that whoever asks often costs little. It never waits for a PF core: counters are
 // as last heard, at most a second old. Main loop only; called by the metrics socket and by
@@ -10,15 +11,21 @@
 #include "daemon/service/agents.h"
 #include "daemon/service/event_log.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace vgpu::daemon {
 
-inline constexpr std::string_view kMetricsType =
-    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+enum class MetricsFormat { OpenMetrics, Prometheus };
 
+/// The media type of documents of that format.
+[[nodiscard]] std::string_view media_type_of(MetricsFormat format);
+/// What somebody gets who sends `accept`: OpenMetrics, but for those who ask for text/plain only.
+[[nodiscard]] MetricsFormat format_for(std::string_view accept);
+
+/// All that the text depends on: equal ones give the same text.
 struct MetricsInput {
     std::string version;
     bool is_read_only = false;
@@ -27,9 +34,11 @@ struct MetricsInput {
     std::vector<GpuSnapshot> gpus;  ///< with what the agents say
 };
 
-/// One document, "# EOF" at its end.
-std::string metrics_text(const MetricsInput& input);
+/// One document; of OpenMetrics with "# EOF" at its end.
+/// Families without a known value have no samples, never made-up ones.
+std::string metrics_text(const MetricsInput& input, MetricsFormat format);
 
+/// What it refers to outlives it (main.cpp).
 class Metrics {
 public:
     static constexpr Nanoseconds kFresh = std::chrono::milliseconds(100);
@@ -38,9 +47,15 @@ public:
             std::string version);
 
     /// Not older than kFresh.
-    [[nodiscard]] const std::string& text();
+    /// Good until the next call.
+    [[nodiscard]] const std::string& text(MetricsFormat format = MetricsFormat::OpenMetrics);
 
 private:
+    struct Kept {
+        std::string text;
+        Nanoseconds made_at{0};
+    };
+
     [[nodiscard]] MetricsInput collect() const;
 
     Manager& manager_;
@@ -48,8 +63,7 @@ private:
     const EventLog& events_;
     const Clock& clock_;
     std::string version_;
-    std::string text_;
-    Nanoseconds made_at_{0};
+    std::map<MetricsFormat, Kept> kept_;
 };
 
 }  // namespace vgpu::daemon

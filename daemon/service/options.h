@@ -26,11 +26,13 @@ using Value =
     std::variant<bool, std::int64_t, std::uint64_t, double, std::string, UnsupportedValue>;
 using Options = std::map<std::string, Value>;
 
+/// Both ends are within it.
 struct Range {
     std::uint64_t least = 0;
     std::uint64_t most = UINT64_MAX;
 };
 
+/// Refers to the options: made and used within one call.
 class OptionReader {
 public:
     explicit OptionReader(const Options& options) : options_(options) {}

@@ -76,6 +76,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
     if (!is_own && !is_free && facts.is_attached)
         return claimed(before, facts.target,
                        ", whose lease is over, but a client still has the VF open");
+    // Compare and swap: whoever looked first names what it saw, and loses if it has changed.
     if (request.generation && *request.generation != before.generation)
         return fail(ErrorId::StaleClaim,
                     fmt::format("{}: claim {} was named, but {}", facts.target, *request.generation,
@@ -92,6 +93,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
 Result<> check_release(const OwnerRecord& before, std::string_view owner, std::uint64_t generation,
                        std::string_view target) {
     if (before.name.empty()) return {};
+    // A late release of an earlier claim of the same owner must not end its new one.
     if (generation != before.generation)
         return fail(ErrorId::StaleClaim,
                     fmt::format("{}: claim {} is not in force (any more): it belongs to {}", target,
@@ -118,6 +120,7 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     if (owner.name.empty()) return "";
     if (is_expired(owner, facts.now))
         return fmt::format("the lease of {} is over", claim_text(owner));
+    // A VM is claimed for before its process exists.
     const bool is_new = facts.now - owner.since < kOwnerGrace;
     if (facts.exists && !*facts.exists && !is_new)
         return fmt::format("{} does not exist any more", claim_text(owner));

@@ -32,6 +32,7 @@ struct OwnerRecord {
     bool operator==(const OwnerRecord&) const = default;
 };
 
+/// lease_s counts from now, also when a claim is renewed; 0: without an end.
 struct ClaimRequest {
     std::string owner;
     /// Only if this is the claim in force; 0: only if there is none.
@@ -40,6 +41,7 @@ struct ClaimRequest {
 };
 
 /// What a claim is decided by besides the one in force.
+/// Of one moment, seen by the GPU's thread; claim() looks at nothing else.
 struct ClaimFacts {
     std::string target;  ///< "gpu0/vf3 ('train')", for messages
     UnixTime now{0};
@@ -47,6 +49,7 @@ struct ClaimFacts {
     std::uint64_t next_generation = 0;  ///< for a claim that begins
 };
 
+/// A year; a claim without an end has lease 0.
 inline constexpr std::uint32_t kMaxLeaseS = 366 * 24 * 3600;
 /// Before that a consumer may still be on its way.
 inline constexpr std::chrono::seconds kOwnerGrace{60};
@@ -54,8 +57,11 @@ inline constexpr std::chrono::seconds kOwnerGrace{60};
 inline constexpr std::chrono::hours kLongUnattached{1};
 
 /// 1 to 128 printable ASCII characters without blanks, quotes and backslashes.
+/// InvalidOwner otherwise, with what is not printable replaced in the message.
 [[nodiscard]] Result<> check_owner_name(std::string_view owner);
 
+/// An expired claim stays in force until somebody else claims the VF, so that a consumer that is
+/// late loses nothing by it.
 [[nodiscard]] bool is_expired(const OwnerRecord& owner, UnixTime now);
 
 /// "'libvirt:…' (claim 5)"
@@ -71,6 +77,7 @@ inline constexpr std::chrono::hours kLongUnattached{1};
                                      std::uint64_t generation, std::string_view target);
 
 /// What stands behind an owner's name, where that can be told.
+/// A virtual machine of libvirt, by its UUID in lower case.
 struct DomainOwner {
     std::string uuid;
 };
@@ -81,6 +88,7 @@ using OwnerForm = std::variant<OtherOwner, ProcessId, DomainOwner>;
 /// or "libvirt:": a virtual machine.
 [[nodiscard]] OwnerForm form_of(std::string_view owner);
 
+/// unattached_for begins anew with each vgpud.
 struct OrphanFacts {
     UnixTime now{0};
     bool is_attached = false;
@@ -89,6 +97,7 @@ struct OrphanFacts {
 };
 
 /// Why the claim looks forgotten; empty if it does not. Nothing is done about it here.
+/// Leases that are over, owners that are gone, VFs nobody opens: a person decides what that means.
 [[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
 
 }  // namespace vgpu::daemon

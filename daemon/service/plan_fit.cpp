@@ -66,6 +66,7 @@ Result<> check_shape(const GpuInventory& gpu, const VfDefinition& vf) {
 }
 
 /// One VF whose VRAM alone makes up for the shortage, the smallest such; else how many it takes.
+/// If it takes several: the largest first, for the fewest names.
 std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t shortage) {
     std::vector<const VfDefinition*> by_size;
     for (const VfDefinition& vf : vfs) by_size.push_back(&vf);
@@ -145,6 +146,8 @@ Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
     if (admitted) return {};
     std::string cause = admitted.error().cause;
     for (std::size_t i = 0; i < vfs.size(); ++i) {
+        // Admission knows numbers, an operator names: the number at the beginning of its words is
+        // replaced.
         for (const std::string_view end : {" with", ":"}) {
             const std::string number = fmt::format("VF {}{}", i + 1, end);
             if (cause.starts_with(number))

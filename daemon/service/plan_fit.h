@@ -13,6 +13,7 @@
 namespace vgpu::daemon {
 
 /// `vfs` all together on `gpu`, nothing else. Shapes are normalised.
+/// OutOfRange, NoVram, NoFreeVf or NoSchedule.
 Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
                    std::span<const VfDefinition> vfs);
 
@@ -20,6 +21,7 @@ Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
 VfShape normalised(VfShape shape, const GpuInventory& gpu);
 
 /// True if a run table can serve these VFs.
+/// NoSchedule or OutOfRange as GpuSchedule::admit(); VFs are numbered from 1 in their order.
 Result<> check_schedule(const GpuSettings& settings, std::span<const VfDefinition> vfs);
 
 }  // namespace vgpu::daemon

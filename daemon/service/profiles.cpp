@@ -10,7 +10,11 @@ namespace vgpu::daemon {
 namespace {
 
 Profile profile_of(const VfDefinition& vf) {
-    return {.shape = vf.shape, .weight = vf.weight, .quantum_us = vf.quantum_us, .qos = vf.qos};
+    return {.shape = vf.shape,
+            .weight = vf.weight,
+            .quantum_us = vf.quantum_us,
+            .qos = vf.qos,
+            .custody = vf.custody};
 }
 
 /// "64MiB", "64MiB-w300"
@@ -23,6 +27,8 @@ std::string descriptive_name(const Profile& profile) {
 
 /// The name under which `vf`'s values are among the profiles: the one it was made from if that
 /// still says the same, else one that is added.
+/// Two VFs of one profile name whose values differ by now need two profiles, or reading the
+/// document back would change one of them.
 std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinition& vf) {
     const Profile profile = profile_of(vf);
     if (vf.profile.empty())
@@ -47,6 +53,7 @@ std::string stem_of(const std::string& name, std::uint32_t number) {
 }
 
 /// One entry for VFs in a row that are stem1, stem2, … of one profile.
+/// Only runs from 1 on: "{n}" counts from there.
 std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
     std::vector<VfGroup> groups;
     for (std::size_t i = 0; i < single.size();) {

@@ -17,6 +17,7 @@
 
 namespace vgpu::daemon {
 
+/// Powers of two up to the VFs a GPU can have.
 inline constexpr std::array<std::uint32_t, 5> kSplits{1, 2, 4, 8, 16};
 
 /// What these GPUs have, under `label`.

@@ -16,6 +16,7 @@ constexpr std::string_view kSchema = "vgpud-state";
 constexpr std::uint32_t kFirstVersion = 1;
 
 /// FNV-1a, of version 1.
+/// Kept to read what an old vgpud wrote; nothing is written with it.
 std::string fnv_of(std::string_view text) {
     std::uint64_t hash = 0xcbf29ce484222325ull;
     for (const char letter : text) {
@@ -25,6 +26,8 @@ std::string fnv_of(std::string_view text) {
     return fmt::format("fnv1a64:{:016x}", hash);
 }
 
+/// Over the content as dump() writes it, not as it is in the file: white space does not count, and
+/// the order of members is dump()'s.
 std::string checksum_of(std::string_view text, std::uint32_t version) {
     return version == kFirstVersion ? fnv_of(text) : fmt::format("crc32c:{:08x}", crc32c(text));
 }
@@ -63,12 +66,14 @@ Json vf_json(const VfRecord& record) {
 }
 
 /// A number that is a VF's.
+/// Numbers are indexes of arrays elsewhere: a file may be edited or rot.
 std::uint32_t vf_number_of(const Json& json) {
     const auto number = json.get<std::uint64_t>();
     if (number < 1 || number > VGPU_PF_MAX_VFS) throw std::runtime_error("a VF number is none");
     return static_cast<std::uint32_t>(number);
 }
 
+/// at() for what every version has, read_rare_members() for the rest.
 VfRecord vf_of(const Json& json) {
     VfRecord record;
     record.vf = vf_number_of(json.at("vf"));
@@ -126,6 +131,7 @@ std::map<std::string, GpuRecord> gpus_of(const Json& gpus) {
     return records;
 }
 
+/// Schema and version before the checksum: a newer vgpud may have another one.
 Result<Checkpoint> checked_checkpoint(const Json& json) {
     const auto version = json.at("version").get<std::uint64_t>();
     if (json.at("schema").get<std::string>() != kSchema)

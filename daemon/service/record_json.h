@@ -18,18 +18,22 @@ namespace vgpu::daemon {
 /// GPUs whose records are replaced.
 using Changes = std::map<std::string, GpuRecord>;
 
-/// A checkpoint as read; version 1 had no journal beside it, version 2 no contracts (`qos`).
+/// A checkpoint as read; version 1 had no journal beside it, version 2 no contracts
+/// (`qos`), version 3 no `custody`.
 struct Checkpoint {
     std::uint32_t version = 0;
     Records records;
 };
 
-inline constexpr std::uint32_t kCheckpointVersion = 3;
+inline constexpr std::uint32_t kCheckpointVersion = 4;
 /// From this one on there is a journal.
 inline constexpr std::uint32_t kFirstWithJournal = 2;
 
+/// With a CRC32C over the rest, so that a checkpoint that a disk or an editor has changed is
+/// refused.
 [[nodiscard]] std::string encode_records(const Records& records);
 /// StateCorrupt or StateNewer with the reason.
+/// Reads all versions up to kCheckpointVersion; what an older one does not have gets its default.
 [[nodiscard]] Result<Checkpoint> decode_checkpoint(std::string_view document);
 [[nodiscard]] Result<Records> decode_records(std::string_view document);
 

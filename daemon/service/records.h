@@ -8,6 +8,7 @@
 
 #include "daemon/service/ownership.h"
 #include "daemon/service/scheduler/planner.h"
+#include "daemon/service/vf_custody.h"
 #include "daemon/service/vf_qos.h"
 #include "daemon/service/vf_shape.h"
 #include "daemon/service/words.h"
@@ -19,6 +20,8 @@
 
 namespace vgpu::daemon {
 
+/// One VF as it is defined. What is 0 or empty stands for a default, so that a record says only
+/// what somebody asked for.
 struct VfRecord {
     std::uint32_t vf = 0;
     std::string name;
@@ -26,6 +29,7 @@ struct VfRecord {
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
+    VfCustody custody{};
     std::uint64_t vram_bytes = 0;
     std::uint64_t cu_mask = 0;         ///< 0: all
     std::uint32_t doorbell_pages = 0;  ///< 0: all
@@ -38,6 +42,8 @@ struct VfRecord {
     bool operator==(const VfRecord&) const = default;
 };
 
+/// Written as a whole with every change of one of its VFs: a journal record is never a difference
+/// within a GPU.
 struct GpuRecord {
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
@@ -48,6 +54,7 @@ struct GpuRecord {
     bool operator==(const GpuRecord&) const = default;
 };
 
+/// generation is that of the journal record or checkpoint that made it so; it never goes back.
 struct Records {
     std::uint64_t generation = 0;  ///< counts durable changes
     std::map<std::string, GpuRecord> gpus;

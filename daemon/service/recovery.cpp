@@ -22,6 +22,8 @@ Result<Checkpoint> read_checkpoint(const StateImage& image) {
 
 Result<> replay(const JournalText& journal, const StateImage& image, Records& records) {
     for (const JournalRecord& record : journal.records) {
+        // A crash between the new checkpoint and the new journal leaves the old journal beside it:
+        // what the checkpoint holds already is passed over.
         if (record.sequence <= records.generation) continue;
         auto changes = decode_changes(record.payload);
         if (!changes)
@@ -37,6 +39,7 @@ Result<> replay(const JournalText& journal, const StateImage& image, Records& re
 /// Before its first change vgpud makes an empty journal and only then a checkpoint of this version.
 Result<Recovered> begin_again(const Checkpoint& checkpoint, const JournalText& journal,
                               const StateImage& image) {
+    // All that a vgpud killed before its first checkpoint can have left.
     const bool is_untouched = journal.base == checkpoint.records.generation &&
                               journal.records.empty() && journal.torn_bytes == 0;
     if (is_untouched)

@@ -28,6 +28,8 @@ struct Recovered {
     std::string note;            ///< what an administrator should know; empty: nothing
 };
 
+/// StateCorrupt or StateNewer with file, offset and what is missing. Whatever StateStore can leave
+/// behind when it is killed, at any point, is accepted.
 [[nodiscard]] Result<Recovered> recover(const StateImage& image);
 
 }  // namespace vgpu::daemon

@@ -58,6 +58,9 @@ Result<> StateStore::commit(const Changes& changes) {
     Waiting own{.changes = changes};
     std::unique_lock lock(commit_mutex_);
     waiting_.push_back(&own);
+    // Whoever finds nobody writing writes for all that wait by then: while it syncs, the next group
+    // gathers (group commit). So a commit waits for two writes at most, its own included, however
+    // many threads commit.
     written_.wait(lock, [&] { return own.answer.has_value() || !is_writing_; });
     if (!own.answer) write_for(lock);
     return *own.answer;
@@ -78,6 +81,7 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
         for (const auto& [id, record] : one->changes) together[id] = record;
     const Result<> done = write(together);
     lock.lock();
+    // One write, one answer: what shares a record shares its fate.
     for (Waiting* one : served) one->answer = done;
     is_writing_ = false;
     written_.notify_all();
@@ -111,6 +115,8 @@ Result<> StateStore::append(std::string_view record) {
         return {};
     }
     is_appendable_ = false;
+    // The failed record may be whole on disk (a sync can fail after the write): it must not be
+    // found by a later start, since its commit was answered as refused.
     if (!port_.cut(journal_end_))
         done.error().cause +=
             "; what was written of it could not be taken back, so a vgpud started before the next "

@@ -32,8 +32,11 @@ public:
 
     /// Reads the files; afterwards either records() are their content or is_read_only(). Writes
     /// nothing.
+    /// Once, before any other call and before there are threads. Never fails: a problem makes the
+    /// store read-only, and its note() or message() says so.
     void load();
 
+    /// A copy, of one generation. Does not wait for a commit that is being written.
     [[nodiscard]] Records records() const;
     /// The record of one GPU; a new one has defaults.
     [[nodiscard]] GpuRecord gpu(const std::string& id) const;
@@ -45,20 +48,27 @@ public:
     [[nodiscard]] const std::string& note() const { return note_; }
 
     /// Replaces the record of one GPU. StateReadOnly or StateNotWritten leave everything as it was.
+    /// On disk when it returns success (fdatasync or rename and fsync); not in records() before
+    /// that. Blocks for the disk, also for another thread's commit. A record equal to the one in
+    /// force is success and writes nothing.
     Result<> commit(const std::string& gpu_id, const GpuRecord& record);
     /// Replaces the records of several GPUs, all or none.
+    /// One journal record, so also after a crash all or none.
     Result<> commit(const Changes& changes);
     /// Commits that wait until the one being written is done.
     [[nodiscard]] std::size_t waiting();
 
 private:
+    /// One commit(), on the stack of its thread until it is answered.
     struct Waiting {
         const Changes& changes;
         std::optional<Result<>> answer{};
     };
 
+    /// Called with the lock; writes without it, so that others can come to wait.
     void write_for(std::unique_lock<std::mutex>& lock);
     Result<> write(const Changes& changes);
+    /// After a failure the journal's end is not trusted: the next write is a checkpoint.
     Result<> append(std::string_view record);
     Result<> checkpoint(const Records& next);
 

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/vf_qos.h"
 
-#include <fmt/format.h>
-#include <algorithm>
+#include "daemon/service/word_choice.h"
+
 #include <array>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <string>
 
 namespace vgpu::daemon {
 
 namespace {
-
-template <typename Enum> struct Word {
-    std::string_view name;
-    Enum value;
-};
-template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // clang 14 wants it
 
 constexpr std::array kModes{Word{"work-conserving", scheduler::SlotMode::WorkConserving},
                             Word{"strict", scheduler::SlotMode::Strict},
@@ -24,62 +16,6 @@ constexpr std::array kModes{Word{"work-conserving", scheduler::SlotMode::WorkCon
 constexpr std::array kBandWords{Word{"high", scheduler::Band::High},
                                 Word{"normal", scheduler::Band::Normal},
                                 Word{"low", scheduler::Band::Low}};
-
-template <typename Enum, std::size_t N>
-std::optional<Enum> value_of(const std::array<Word<Enum>, N>& words, std::string_view name) {
-    for (const Word<Enum>& word : words)
-        if (word.name == name) return word.value;
-    return {};
-}
-
-template <typename Enum, std::size_t N>
-std::string_view name_among(const std::array<Word<Enum>, N>& words, Enum value) {
-    for (const Word<Enum>& word : words)
-        if (word.value == value) return word.name;
-    return "unknown";
-}
-
-/// "high, normal or low"
-template <typename Enum, std::size_t N>
-std::string list_of(const std::array<Word<Enum>, N>& words) {
-    std::string list{words.front().name};
-    for (std::size_t i = 1; i < N; ++i)
-        list += fmt::format("{}{}", i + 1 == N ? " or " : ", ", words[i].name);
-    return list;
-}
-
-template <typename Enum, std::size_t N>
-Result<std::optional<Enum>> word_option(const OptionReader& options, const std::string& name,
-                                        const std::array<Word<Enum>, N>& words) {
-    TRY(const auto text, options.text(name));
-    if (!text) return std::optional<Enum>{};
-    const auto value = value_of(words, *text);
-    if (value) return value;
-    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is '{}', not {}", name,
-                                                 text->substr(0, 40), list_of(words)));
-}
-
-template <typename Enum, std::size_t N>
-void read_word(JsonSection& section, const std::string& key, const std::array<Word<Enum>, N>& words,
-               Enum& to) {
-    std::string text;
-    section.text(key, text);
-    if (text.empty()) return;
-    const auto value = value_of(words, text);
-    if (value)
-        to = *value;
-    else
-        section.complain(key, fmt::format("wants {}", list_of(words)));
-}
-
-template <typename Enum, std::size_t N>
-Enum word_of(const nlohmann::json& json, const char* key, const std::array<Word<Enum>, N>& words,
-             Enum standard) {
-    if (!json.contains(key)) return standard;
-    const auto value = value_of(words, json.at(key).get<std::string>());
-    if (!value) throw std::runtime_error(fmt::format("a {} is unknown", key));
-    return *value;
-}
 
 constexpr double kUsPerMs = 1000;
 

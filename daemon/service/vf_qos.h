@@ -17,6 +17,8 @@
 
 namespace vgpu::daemon {
 
+/// Percent of the engine's time and milliseconds, with fractions; members, ranges and defaults are
+/// the rows of schemas/vf_qos.def.
 struct VfQos {
 #define QOS_NUMBER(name, least, most, standard, property, help) double name = standard;
 #include "schemas/vf_qos.def"
@@ -36,6 +38,7 @@ struct QosChange {
     std::optional<scheduler::Band> band;
 };
 
+/// Checks nothing: ranges were checked when `change` was read, sense is admission's to judge.
 void apply(const QosChange& change, VfQos& qos);
 /// Makes anything become `qos`.
 [[nodiscard]] QosChange change_to(const VfQos& qos);
@@ -58,6 +61,7 @@ void read_qos(JsonSection& section, VfQos& qos);
 [[nodiscard]] VfQos qos_of(const nlohmann::json& json);
 
 /// What scheduler and admission make of it.
+/// A max_gap_ms or preempt_timeout_ms of 0 stands for the GPU's and the default.
 [[nodiscard]] scheduler::Contract contract_of(const VfQos& qos, std::uint32_t weight,
                                               std::uint32_t quantum_us,
                                               std::uint32_t gpu_max_gap_ms);

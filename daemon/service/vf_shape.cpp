@@ -80,6 +80,7 @@ void add_rare_members(const VfRecord& record, nlohmann::json& json) {
     if (!record.profile.empty()) json["profile"] = record.profile;
     if (record.security != VfSecurity{}) json["security"] = security_json(record.security);
     if (record.next) json["next"] = next_json(*record.next);
+    if (record.custody != VfCustody{}) json["custody"] = Json(custody_json(record.custody));
     if (record.qos != VfQos{}) json["qos"] = Json(qos_json(record.qos));
 }
 
@@ -87,6 +88,7 @@ void read_rare_members(const nlohmann::json& json, VfRecord& record) {
     record.profile = json.value("profile", "");
     if (json.contains("security")) record.security = security_of(json.at("security"));
     if (json.contains("next")) record.next = next_of(json.at("next"));
+    if (json.contains("custody")) record.custody = custody_of(json.at("custody"));
     if (json.contains("qos")) record.qos = qos_of(json.at("qos"));
 }
 

@@ -28,6 +28,7 @@ inline constexpr std::uint32_t kMaxPreemptTimeoutUs = 100'000'000;
 inline constexpr std::uint32_t kMaxFullAccessTimeoutMs = 500'000;
 
 /// Limits on what a guest may do; 0 is the PF core's own default.
+/// guard_limits are counts within the guard's windows, in the order of kGuardKinds.
 struct VfSecurity {
     std::uint32_t preempt_timeout_us = 0;
     std::uint32_t full_access_timeout_ms = 0;
@@ -37,6 +38,7 @@ struct VfSecurity {
     bool operator==(const VfSecurity&) const = default;
 };
 
+/// Normalised (plan_fit.h) where it is compared: a mask of all units equals 0.
 struct VfShape {
     std::uint64_t vram_bytes = 0;
     std::uint64_t cu_mask = 0;         ///< 0: all
@@ -47,6 +49,8 @@ struct VfShape {
 };
 
 /// A VF on its way to another shape: what it is to have when generation `replaces` is scrubbed.
+/// Durable before the old VF is released and until the new one is made: it tells a vgpud that is
+/// started in between what to make.
 struct VfNext {
     VfShape shape;
     std::uint32_t replaces = 0;

@@ -15,6 +15,7 @@
 
 namespace vgpu::daemon {
 
+/// Only in Ok are run tables planned; views and records are there in all of them.
 enum class GpuState { Starting, Ok, PfLost, DeviceLost, VersionMismatch };
 
 std::string_view name_of(GpuState state);
@@ -28,9 +29,11 @@ std::span<const std::string_view> vf_state_names();
 /// The sysfs file of an enum vgpu_pf_policy.
 std::string_view policy_name(std::uint32_t policy);
 
+/// Numbers as in vgpu_pf_info and in the run table in force; a pid of 0: not ours, or not running.
 struct GpuView {
     std::string id;
     GpuState state = GpuState::Starting;
+    /// Why it is in this state, for people; empty while there is nothing to say.
     std::string message;
     std::string uapi_socket;
     std::string vf_socket_dir;
@@ -39,10 +42,13 @@ struct GpuView {
     std::uint32_t quantum_us = 0;
     std::uint32_t max_gap_ms = 0;
     vgpu_pf_info info{};  ///< as last heard
+    /// Of the plan of the run table in force; a table that was made by somebody else and replaced
+    /// at once is never in here.
     std::size_t table_entries = 0;
     std::uint64_t table_cycle_us = 0;
     std::uint64_t table_worst_gap_us = 0;
     bool is_table_exact = true;
+    /// Since vgpud attached first: events that were overwritten before they could be read.
     std::uint64_t events_lost = 0;
 };
 
@@ -64,24 +70,29 @@ struct AgentView {
 };
 
 /// How something an agent was asked for ended.
+/// Of the agent's own telling: `is_ok` proves nothing.
 struct AgentReport {
     bool is_ok = false;
     std::string text;
     std::uint64_t duration_ms = 0;
 };
 
+/// Shares are 0..1: of the last ten seconds, since vgpud began to watch, and what contract and
+/// weight entitle the VF to now. Lags in ns, or in quanta of the table in force.
 struct VfView {
     std::string gpu;
     VfRecord record;
     vgpu_pf_vf live{};  ///< as last heard
     std::string socket;
+    /// Counted from events; runs ahead of live.service_ns, which is as old as the last look.
     std::uint64_t service_ns = 0;
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
     double lag_quanta = 0, worst_lag_quanta = 0;
-    std::string trouble{};      ///< why it is not as it is defined; empty: it is
-    std::string orphan{};       ///< why its claim looks forgotten; empty: it does not
-    std::uint64_t wait_ns = 0;  ///< had work and tokens, but not the engine
+    Handover handover = Handover::Default;  ///< who gets its function; Default: not known
+    std::string trouble{};                  ///< why it is not as it is defined; empty: it is
+    std::string orphan{};                   ///< why its claim looks forgotten; empty: it does not
+    std::uint64_t wait_ns = 0;              ///< had work and tokens, but not the engine
     std::uint64_t wait_p50_ns = 0, wait_p99_ns = 0;  ///< of single waits, of late
     bool is_capped = false;                          ///< has work and no tokens now
     AgentView agent{};                               ///< filled in by the main loop
@@ -89,6 +100,7 @@ struct VfView {
 };
 
 /// Something an administrator may want to know; becomes the signal Manager.Event.
+/// `kind` is a word that scripts may match; the view is of a literal.
 struct Notice {
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself

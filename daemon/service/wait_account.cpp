@@ -32,6 +32,7 @@ void WaitAccount::on_run(std::uint32_t number, Nanoseconds ns, Nanoseconds end) 
     if (vf.has_work) vf.since = end;
 }
 
+/// The end of a wait may have been among them: it would be counted up to the next run.
 void WaitAccount::on_lost() {
     for (auto& [number, vf] : vfs_) vf.since.reset();
 }

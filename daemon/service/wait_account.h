@@ -15,6 +15,7 @@
 
 namespace vgpu::daemon {
 
+/// Waiting for tokens is not waiting for the engine: a VF that is held back is told as idle.
 class WaitAccount {
 public:
     void on_wake(std::uint32_t vf, Nanoseconds at);
@@ -33,6 +34,7 @@ public:
     [[nodiscard]] Nanoseconds quantile(std::uint32_t vf, double part, Nanoseconds now) const;
 
 private:
+    /// `since` is when the present wait began: its wake, or the end of its last run.
     struct Vf {
         Nanoseconds waited{0};
         std::optional<Nanoseconds> since;  ///< it waits

@@ -24,6 +24,7 @@ std::uint64_t WaitHistogram::end_of(unsigned bucket) {
 
 void WaitHistogram::turn(Nanoseconds at) {
     if (at - begin_ < kWindow) return;
+    // Two halves that take turns: what is told is of the last 30 to 60 s, in constant memory.
     previous_ = at - begin_ < 2 * kWindow ? current_ : Counts{};
     current_ = {};
     begin_ = at;

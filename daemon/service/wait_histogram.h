@@ -21,6 +21,8 @@ public:
     [[nodiscard]] Nanoseconds quantile(double part, Nanoseconds now) const;
 
 private:
+    /// Four for each power of two from 4 ns up: the last begins at seven eighths of 2^41 ns, or
+    /// half an hour.
     static constexpr unsigned kBuckets = 160;
     using Counts = std::array<std::uint32_t, kBuckets>;
 

@@ -21,6 +21,7 @@ bool is_dash_before(std::size_t byte) {
 }
 
 /// Levenshtein distance.
+/// Insertions, deletions, exchanges; one row of the matrix at a time.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -87,6 +88,7 @@ Uuid make_uuid() {
     std::random_device random;
     Uuid uuid{};
     for (std::uint8_t& byte : uuid) byte = static_cast<std::uint8_t>(random());
+    // Version and variant bits of RFC 4122.
     uuid[kVersionByte] = static_cast<std::uint8_t>((uuid[kVersionByte] & 0x0f) | 0x40);
     uuid[kVariantByte] = static_cast<std::uint8_t>((uuid[kVariantByte] & 0x3f) | 0x80);
     return uuid;

@@ -13,13 +13,17 @@
 
 namespace vgpu::daemon {
 
+/// Bytes in the order in which they are written (RFC 4122); all zeroes: none.
 using Uuid = std::array<std::uint8_t, 16>;
 
-/// "128 MiB", "1.5 GiB", "4096 bytes"
+/// "128 MiB", "2.5 GiB", "100 bytes"
+/// Exact where it is a whole number of a unit; else to a tenth, of the largest unit of which there
+/// are two.
 std::string size_text(std::uint64_t bytes);
 
 /// "8-4-4-4-12" lower-case hexadecimal
 std::string uuid_text(const Uuid& uuid);
+/// Either case; no braces and no "urn:".
 std::optional<Uuid> parse_uuid(std::string_view text);
 /// A random (version 4) UUID.
 Uuid make_uuid();

@@ -32,6 +32,7 @@ enum aql_barrier_condition {
 	AQL_CONDITION_GTE = 3,
 };
 
+/* hsa_kernel_dispatch_packet_t; all addresses are GPUVM addresses of the queue's process */
 struct aql_kernel_dispatch {
 	uint16_t header;
 	uint16_t setup;
@@ -61,6 +62,7 @@ struct aql_barrier {
 };
 HW_ASSERT_SIZE(struct aql_barrier, 64);
 
+/* AMD's vendor packet: waits until (signal value & mask) compares to value by condition */
 struct aql_barrier_value {
 	uint16_t header;
 	uint8_t format; /* AQL_VENDOR_BARRIER_VALUE */
@@ -86,6 +88,10 @@ struct aql_pm4_ib {
 };
 HW_ASSERT_SIZE(struct aql_pm4_ib, 64);
 
+/*
+ * amd_signal_t. Completion of a packet: value - 1; then, if event_mailbox_ptr is not 0, event_id is
+ * stored there and raised as the context of an end-of-pipe interrupt, in this order.
+ */
 struct aql_signal {
 	int64_t kind;
 	int64_t value;
@@ -163,6 +169,7 @@ enum aql_queue_error {
 #define AQL_TRAP_ABORT 2u
 #define AQL_TRAP_DEBUG 3u
 
+/* amdhsa kernel descriptor (LLVM AMDGPUUsage); the code starts at entry offset from itself */
 struct aql_kernel_descriptor {
 	uint32_t group_segment_fixed_size;
 	uint32_t private_segment_fixed_size;

@@ -12,6 +12,10 @@
 #define DOORBELL_PAGE_BYTES 0x1000u
 #define DOORBELL_PAGES	    (DOORBELL_BAR_BYTES / DOORBELL_PAGE_BYTES)
 
+/*
+ * What a ring writes: CP queues their write pointer in dwords, SDMA queues theirs in bytes, IH its
+ * read pointer in bytes, AQL queues the index of their last packet.
+ */
 enum doorbell_index {
 	DOORBELL_KIQ = 0x0,
 	DOORBELL_MEC_RING0 = 0x6,

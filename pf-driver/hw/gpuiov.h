@@ -57,6 +57,10 @@ enum gpuiov_sch_offset {
 #define GPUIOV_COMMAND(cmd, fcn, next)                                                             \
 	((uint32_t)(cmd) | GPUIOV_CMD_EXECUTE | ((uint32_t)(fcn) << 8) | ((uint32_t)(next) << 16))
 
+/*
+ * Legal order per function: INIT or LOAD, RUN, IDLE, SAVE; the device answers ABORTED to anything
+ * else (docs/hardware-contract.md). Source: GIM libgv/core/amdgv_ws_state.c.
+ */
 enum gpuiov_command {
 	GPUIOV_CMD_IDLE = 1,
 	GPUIOV_CMD_SAVE = 2,
@@ -132,6 +136,10 @@ enum vgpu_hw_op {
 	VGPU_OP_LOAD_STATE = 9,	 /* the inverse, from SRC */
 };
 
+/*
+ * VGPU_OP_STATUS. VRAM addresses of an operation are device offsets if the command names VF 0, else
+ * offsets in the VRAM of that VF. One at a time: a command written while BUSY is dropped.
+ */
 enum vgpu_hw_op_status {
 	VGPU_OP_DONE = 0,
 	VGPU_OP_BUSY = 1,

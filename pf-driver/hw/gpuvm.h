@@ -9,6 +9,7 @@
 
 #include "pf-driver/hw/types.h"
 
+/* packets carry sign-extended addresses: only these bits of them are translated */
 #define GPUVM_VA_BITS	 48u
 #define GPUVM_PAGE_SHIFT 12u
 #define GPUVM_LEVEL_BITS 9u

@@ -8,6 +8,10 @@
 
 #include "pf-driver/hw/types.h"
 
+/*
+ * KFD takes only IVs with one of its VMIDs and a pasid, and looks at the event slot as soon as it
+ * has one: what an IV tells of is in memory before the IV is (Linux kfd_int_process_v9.c).
+ */
 struct ih_iv_entry {
 	uint8_t client_id;
 	uint8_t source_id;
@@ -22,6 +26,7 @@ struct ih_iv_entry {
 };
 HW_ASSERT_SIZE(struct ih_iv_entry, 32);
 
+/* pointers of a ring are byte offsets; only ring 0 has a write pointer written back */
 #define IH_RINGS	      3u
 #define IH_ENTRY_BYTES	      32u
 #define IH_MAX_RING_BYTES     0x40000u

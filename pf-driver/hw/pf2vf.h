@@ -19,6 +19,11 @@
 #define PF2VF_VERSION		 2u
 #define VF2PF_VERSION		 3u
 
+/*
+ * Written by the PF alone. The guest checks it before each of its VF2PF updates and resets the VF
+ * when it is wrong twice in a row (Linux amdgpu_virt.c), so the checksum has to hold at every
+ * instant.
+ */
 struct pf2vf_message {
 	uint32_t size;
 	uint32_t version;

@@ -94,6 +94,7 @@ enum psp_prog_reg_word {
 #define PSP_PROG_IH_RINGS 3u
 
 #define PSP_RESPONSE_OFFSET 864u
+/* written into the command buffer by the device, before the fence of the frame */
 struct psp_response {
 	uint32_t status;
 	uint32_t session_id;

@@ -23,12 +23,14 @@ struct StateHeader {
     std::uint64_t bytes = 0;  ///< that follow
 };
 constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
-constexpr std::uint32_t kStateVersion = 2;
+/// Counts up with every change of any block's State: streams carry no sizes of their own.
+constexpr std::uint32_t kStateVersion = 3;
 
 /// How often the waits of inactive VFs are looked at: soon after something happened, then less.
 constexpr std::chrono::microseconds kPollFirst{250};
 constexpr std::chrono::microseconds kPollLast{4000};
 
+/// One bit each in VGPU_VF0_CU_MASK_LO/HI.
 constexpr std::uint32_t kMaxComputeUnits = 64;
 constexpr std::uint32_t kMaxThreads = 64;
 
@@ -37,6 +39,7 @@ struct Requirement {
     const char* text;
 };
 
+/// The first requirement that is not met, in the words of the command line.
 Result<> check(const Gpu::Spec& spec) {
     const Requirement requirements[] = {
         {spec.vfs >= 1 && spec.vfs <= GPUIOV_MAX_VFS, "--vfs must be 1 to 16"},
@@ -126,6 +129,9 @@ GpuPf::Device Gpu::device_of_pf() {
     };
 }
 
+/// Threads first, since they call into every block; then the server, whose sessions detach and so
+/// reach VFs and engine; the engine last, which parks. Members go in the opposite order of their
+/// declaration, which would take the server down after the VFs.
 Gpu::~Gpu() {
     is_stopping_ = true;
     wake_device();
@@ -190,6 +196,8 @@ std::uint32_t Gpu::gates(VfId id) const {
     return vfs_[raw(id) - 1u]->gates();
 }
 
+/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2): the bit is set before the request is
+/// queued, so the PF never reads "done" between the two.
 void Gpu::request_flr(VfId id) {
     flags(id).is_running = true;
     {
@@ -209,6 +217,7 @@ std::uint32_t Gpu::reset_flags(VfId id) const {
            HW_PREP(VGPU_RESET, FLR_PENDING, of.is_pending ? 1 : 0);
 }
 
+/// Only the VF in the engine has a switch state; every other one is idle to the PF.
 std::uint32_t Gpu::status(VfId id) const {
     GpuVf& of = *vfs_[raw(id) - 1u];
     const iov::WorldSwitch::View view = world_switch_.view();
@@ -236,6 +245,7 @@ bool Gpu::write_vram(VfId id, VfOffset offset, std::span<const std::byte> data) 
     return vf(id).vram().write(offset, data);
 }
 
+/// Through the world switch, so that no command can load the VF half way.
 Result<> Gpu::scrub_state(VfId id) {
     world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::NewOwner); });
     return {};
@@ -253,6 +263,8 @@ Result<std::vector<std::byte>> Gpu::save_state(VfId id) {
     return stream;
 }
 
+/// The header is checked before the VF is touched; a body that turns out broken leaves the VF reset
+/// (GpuVf::load_stream).
 Result<> Gpu::load_state(VfId id, std::span<const std::byte> stream) {
     StateHeader header;
     Reader in(stream);
@@ -270,6 +282,8 @@ Result<> Gpu::load_state(VfId id, std::span<const std::byte> stream) {
 // --- world switch
 // ---------------------------------------------------------------------------------
 
+/// has_work() is asked before the engine stops: "had none and has some now" is the one case in
+/// which the PF's decision to idle the VF was taken on old knowledge.
 std::optional<iov::RunSummary> Gpu::park() {
     const VfId id = active_;
     const bool was_busy = id != kPf && vf(id).has_work();
@@ -301,6 +315,9 @@ iov::RunSummary Gpu::summary_of(const cp::RunReport& report) {
     return {id, report.vf, report.start, report.end, report.park, report.idle, report.instructions};
 }
 
+/// active_ is set before the latched doorbells ring, so that work_arrived() kicks the engine and
+/// does not mark the VF busy; the bit is cleared after it, or a doorbell between the two would
+/// leave it set for the whole stay.
 std::uint64_t Gpu::run(VfId id) {
     std::uint64_t run = 0;
     {
@@ -320,6 +337,7 @@ std::uint64_t Gpu::run(VfId id) {
     return run;
 }
 
+/// In pointer mode nothing is saved: the VF's blocks are its own and stay as they are.
 void Gpu::save(VfId id) {
     if (switch_mode_ == iov::SwitchMode::TrueCopy) vf(id).save_and_poison();
 }
@@ -352,11 +370,13 @@ void Gpu::record(const vgpu_hw_run_log_entry& entry) {
 // --- engine
 // ---------------------------------------------------------------------------------------
 
+/// The VF latches from here on although the world switch hears of it later, on the device thread.
 void Gpu::quantum_expired(const cp::RunReport& report) {
     left_engine(report.vf);
     world_switch_.quantum_expired(summary_of(report));
 }
 
+/// A VF that was taken off meanwhile has nothing to say any more.
 void Gpu::out_of_work(VfId id) {
     if (active_ == id) interrupt(GPUIOV_INTR_GFX_VM_IDLE);
 }
@@ -391,6 +411,10 @@ std::uint32_t Gpu::busy_vfs() {
     return busy;
 }
 
+/// Gates first: nothing the next client writes may arrive before the PF has looked at the VF
+/// (GATES, VGPU_RESET in hw/regs.def). The reset is complete when this returns; only the
+/// acknowledgement is left to the PF, as the guest waits for the reset and the PF may be slow or
+/// gone.
 void Gpu::client_reset(VfId id) {
     vf(id).shut_gates_after_client();
     world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::NewOwner); });
@@ -470,6 +494,8 @@ void Gpu::wake_poller() {
     poll_wake_.notify_one();
 }
 
+/// Pauses double from kPollFirst to kPollLast while nothing happens: what a VF waits for comes soon
+/// or late. With no VF to poll for the thread sleeps until it is woken.
 void Gpu::poll_loop() {
     std::chrono::microseconds pause = kPollFirst;
     while (!is_stopping_) {
@@ -486,6 +512,8 @@ void Gpu::poll_loop() {
 }
 
 /// True if a VF is left whose work only polling can find.
+/// True if a VF is left whose work only polling can find. A VF that is known to be busy waits for
+/// the engine, not for a poll.
 bool Gpu::poll_once() {
     bool must_go_on = false;
     for (const auto& each : vfs_) {

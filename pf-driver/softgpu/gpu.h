@@ -32,16 +32,33 @@
 
 namespace vgpu::softgpu {
 
+/// The device. It implements the three interfaces of its blocks itself, privately: what the PF
+/// orders (VfPanel), what the world switch drives (SwitchPort) and what the engine reports
+/// (Listener). Blocks so never name each other, and every call that crosses from one VF to the
+/// device passes this file.
 class Gpu final : private iov::VfPanel, private iov::SwitchPort, private cp::Engine::Listener {
 public:
+    /// What --help of the program offers; constant after create().
     struct Spec {
+        /// In log lines and in answers of the control socket only.
         std::string name = "gpu0";
+        /// 1 to 16. VFs exist for as long as the device does, as TotalVFs of the SR-IOV capability
+        /// (PCIe 6.0, 9.3.3.6); NumVFs only says which of them stand on the bus.
         std::uint32_t vfs = GPUIOV_MAX_VFS;
+        /// A multiple of 16 MiB (VGPU_VRAM_UNIT_BYTES), at least 32 MiB: the PF's own 16 MiB and
+        /// one slice.
         Bytes vram = 2048_MiB;
+        /// Size of each VF's BAR0, a power of two. Also the most VRAM a VF can be given.
         Bytes aperture = 256_MiB;
+        /// 1 to 64, shared by all VFs: each VF sees those of its CU mask, whoever else sees them
+        /// too.
         std::uint32_t compute_units = 8;
+        /// Engine workers, 1 to 64. Independent of compute_units, which bound occupancy, not speed.
         std::uint32_t threads = 2;
+        /// Exists already; the caller holds its lock (main.cpp), so stale sockets in it may be
+        /// replaced.
         std::string socket_dir;
+        /// At power-on; the PF may change it with VGPU_SWITCH_MODE.
         iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
         /// Serve the whole card to a VM as well, at host.sock.
@@ -57,32 +74,45 @@ public:
     /// Binds pf.sock, vf1.sock ... and, if asked for, host.sock in the socket directory.
     [[nodiscard]] Result<> listen();
     /// Serves until stop(). The calling thread is the io thread.
+    /// Returns with all sockets still open; they close with the destructor.
     void run();
     void stop();  ///< any thread
 
     [[nodiscard]] const Spec& spec() const { return spec_; }
     [[nodiscard]] vfio_user::Server& server() { return *server_; }
+    /// Any thread.
     [[nodiscard]] iov::FaultPlan& faults() { return faults_; }
     /// Plans a fault; a loss of the device begins at once. io thread.
     [[nodiscard]] Result<> inject(const iov::PlannedFault& fault);
+    /// `vf` is 1 to spec().vfs; the PF is not among them. VFs never move or go before the device
+    /// does.
     [[nodiscard]] GpuVf& vf(VfId vf) { return *vfs_[raw(vf) - 1u]; }
     [[nodiscard]] const iov::WorldSwitch& world_switch() const { return world_switch_; }
+    /// Run log entries whose ring memory was not there; any thread.
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
     /// What the PF sees in VGPU_RESET.
+    /// Both bits are hints for the PF core, which polls or is interrupted, and are read without a
+    /// lock.
     struct ResetFlags {
+        /// From the PF's request until the device thread has reset the VF's blocks.
         std::atomic<bool> is_running{false};
+        /// A client reset the function or left it. The blocks are reset already; the gates stay
+        /// shut until the PF has looked at the VF and writes the bit back.
         std::atomic<bool> is_pending{false};
     };
 
+    /// Cannot fail and starts nothing; build() does what can fail, threads last, so that a half
+    /// built device is destroyed without one running.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void build_host_view();
     [[nodiscard]] GpuVf::Device device_of_vf();
     [[nodiscard]] GpuPf::Device device_of_pf();
 
-    // iov::VfPanel
+    // iov::VfPanel: documented there. Calls come from PfRegisters on the io thread, but the bulk
+    // operations' from the op thread; each takes the VF lock it needs inside GpuVf.
     Result<> commit_vram(VfId vf, DeviceOffset root, Bytes size) override;
     void release_vram(VfId vf) override;
     void set_doorbell_pages(VfId vf, std::uint32_t first, std::uint32_t count) override;
@@ -102,7 +132,8 @@ private:
     Result<std::vector<std::byte>> save_state(VfId vf) override;
     Result<> load_state(VfId vf, std::span<const std::byte> stream) override;
 
-    // iov::SwitchPort
+    // iov::SwitchPort: documented there. Called with the action lock of the world switch held, by
+    // the device thread or by whoever resets a VF.
     std::optional<iov::RunSummary> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
@@ -113,20 +144,31 @@ private:
     void interrupt(std::uint32_t bits) override;
     void record(const vgpu_hw_run_log_entry& entry) override;
 
-    // cp::Engine::Listener
+    // cp::Engine::Listener: on the engine's governor and worker threads, without any lock.
     void quantum_expired(const cp::RunReport& report) override;
     void out_of_work(VfId vf) override;
 
     // events of VFs
+    /// May come with that VF's lock held, so it takes no lock of another VF and none above it.
     void work_arrived(VfId vf);
+    /// Io thread, no lock held: waits for a park.
     void client_reset(VfId vf);
+    /// `mask` holds vf_bit() of the VFs whose work raises GFX_VM_BUSY while they are off the
+    /// engine.
     void set_wake_mask(std::uint32_t mask);
+    /// Queues a reset of every VF and returns; is_resetting() says when they are done. The PF's own
+    /// registers, VF page tables and VRAM stay.
     void reset_device();
     [[nodiscard]] bool is_resetting() const;
+    /// vf_bit() of every VF with work, on the engine or off it: VM_BUSY_STATUS of the scheduler
+    /// block.
     [[nodiscard]] std::uint32_t busy_vfs();
 
+    /// Any number of calls per stay; only the first of a stay acts.
     void left_engine(VfId vf);
+    /// Raises WAKE once per stay off the engine, not once per doorbell.
     void mark_busy(VfId vf);
+    /// Gives the engine's report the number run() returned for the stay.
     [[nodiscard]] iov::RunSummary summary_of(const cp::RunReport& report);
     [[nodiscard]] ResetFlags& flags(VfId vf) { return reset_flags_[raw(vf)]; }
 
@@ -139,6 +181,7 @@ private:
 
     const Spec spec_;
     const Clock& clock_;
+    /// Declared before everything it reaches; the destructor takes it down by hand, before the VFs.
     std::unique_ptr<vfio_user::Server> server_;
     iov::FaultPlan faults_;
     std::unique_ptr<mem::DeviceVram> vram_;
@@ -149,22 +192,28 @@ private:
     std::unique_ptr<cp::Engine> engine_;
 
     std::atomic<iov::SwitchMode> switch_mode_;
+    /// By VF number; 0: no end. Written on the io thread, read when the next stay begins.
     std::array<std::atomic<std::uint32_t>, GPUIOV_MAX_VFS + 1> quantum_us_{};
     std::array<ResetFlags, GPUIOV_MAX_VFS + 1> reset_flags_;
     std::atomic<VfId> active_{kPf};       // on the engine, kPf: none
     std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};
 
+    /// Guards the next two, which belong together: which stay is the current one and since when.
     PiMutex run_mutex_;  // leaf
     std::uint64_t run_id_ = 0;
     Nanoseconds run_began_{};
 
+    /// Guards what the device thread is woken for, down to is_whole_reset_. Priority inheriting:
+    /// that thread is real time.
     PiMutex device_mutex_;  // leaf
     PiCondition device_wake_;
     bool has_device_work_ = false;
+    /// Each VF at most once; a second request while one waits is the same request.
     std::vector<VfId> flrs_;
     bool is_whole_reset_ = false;  // flrs_ are parts of one
 
+    /// Guards must_poll_. A plain mutex: the poller is no real-time thread.
     std::mutex poll_mutex_;  // leaf
     std::condition_variable poll_wake_;
     bool must_poll_ = false;

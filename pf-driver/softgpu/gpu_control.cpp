@@ -21,6 +21,7 @@ Json ok() {
 }
 
 /// A number of `object` in [low, high], or `fallback` if it is missing.
+/// The error names key and range, so that a test's typing mistake is told at once.
 Result<std::uint64_t> number(const Json& object, const char* key, std::uint64_t low,
                              std::uint64_t high, std::uint64_t fallback) {
     const auto found = object.find(key);
@@ -39,6 +40,7 @@ Result<std::string> text(const Json& object, const char* key) {
     return found->get<std::string>();
 }
 
+/// "vf" left out means the PF, which is what points "irq" and "device" of the PF want.
 Result<Json> inject(Gpu& gpu, const Json& order) {
     constexpr std::uint64_t kMaxCount = 1'000'000;
     constexpr std::uint64_t kMaxDelayMs = 600'000;
@@ -59,6 +61,7 @@ Result<Json> clear(Gpu& gpu, const Json&) {
     return ok();
 }
 
+/// Keys are stable: tests read them by name.
 Json statistics_of(Gpu& gpu, VfId id) {
     GpuVf& vf = gpu.vf(id);
     const iov::VfStatistics s = vf.statistics();
@@ -112,6 +115,7 @@ struct Verb {
 };
 constexpr std::array<Verb, 3> kVerbs{{{"inject", inject}, {"clear", clear}, {"stats", stats}}};
 
+/// Exactly one verb a line, so that an answer can be told from its request by order alone.
 Result<Json> execute(Gpu& gpu, const Json& order) {
     if (order.is_object() && order.size() == 1)
         for (const Verb& verb : kVerbs)
@@ -148,6 +152,7 @@ GpuControl::~GpuControl() {
     ::unlink(path_.c_str());
 }
 
+/// A line that is no JSON parses to a discarded value, which is no object: the same error.
 std::string GpuControl::answer(std::string_view line) {
     const Json order = Json::parse(line, nullptr, false);
     const Result<Json> answer = execute(gpu_, order);

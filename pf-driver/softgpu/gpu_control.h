@@ -23,9 +23,12 @@
 
 namespace vgpu::softgpu {
 
+/// Registers itself with the GPU's server; all of it runs between create() and destruction there.
 class GpuControl {
 public:
+    /// One more is accepted and closed at once.
     static constexpr std::size_t kMaxClients = 8;
+    /// Without the newline; a client that sends more without one is closed.
     static constexpr std::size_t kMaxLineBytes = 4096;
 
     /// Listens at `path`. The control socket must not outlive the GPU.
@@ -36,17 +39,21 @@ public:
     GpuControl& operator=(const GpuControl&) = delete;
 
     /// The answer to one line, without its newline.
+    /// One JSON object, {"error": ...} for anything it does not understand; never fails otherwise.
     [[nodiscard]] std::string answer(std::string_view line);
 
 private:
     struct Client {
         OwnedFd fd;
+        /// Received, not answered yet: at most an unfinished line.
         std::string pending;
     };
 
     GpuControl(Gpu& gpu, OwnedFd socket, std::string path);
     void accept_client();
     void read_client(int fd);
+    /// An answer that the socket does not take whole costs the client the connection: test tools
+    /// read their answers, and unsent ones are not kept.
     [[nodiscard]] bool serve_lines(Client& client);
     void drop_client(int fd);
 

@@ -33,6 +33,7 @@ private:
     GpuPf& pf_;
 };
 
+/// The PF's own bank has no gate: REGWR_EN is what the PF does to VFs.
 class GpuPf::Registers final : public pci::BarHandler {
 public:
     explicit Registers(regs::RegisterFile& registers) : registers_(registers) {}
@@ -47,6 +48,8 @@ private:
     regs::RegisterFile& registers_;
 };
 
+/// BAR0 is as large as VRAM; pf_function() rounds it up to a power of two, and what lies beyond
+/// VRAM reads all ones.
 GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
              iov::VfPanel& vfs, iov::FaultPlan& faults, const Clock& clock, Device device)
     : device_vram_(vram),
@@ -79,6 +82,8 @@ Result<> GpuPf::attached(std::shared_ptr<vfio_user::Peer>) {
     return {};
 }
 
+/// Nobody is left to be interrupted or to read a log, and the memory of the ring goes with the
+/// client. Everything else stays programmed: a restarted PF core adopts it.
 void GpuPf::detached() {
     spdlog::info("PF: driver gone; no world switches and no mailbox answers until it is back");
     vsec_.disable_interrupts();
@@ -86,13 +91,17 @@ void GpuPf::detached() {
     log_.configure({}, 0);
 }
 
+/// As detached(): a reset of the PF is one of its driver's links, not of the VFs that run. The
+/// whole device is reset by GPUIOV_RESET_CONTROL only.
 void GpuPf::reset(pci::ResetKind) {
     vsec_.disable_interrupts();
     device_.set_wake_mask(0);
     log_.configure({}, 0);
 }
 
-/// Memory the device must never wait for: a range without a usable fd is not reachable.
+/// Memory the device must never wait for: a range without a usable fd is not reachable. The PF has
+/// no message DMA, because a client that does not answer would hold up the device thread, which
+/// writes the run log for all VFs.
 Result<> GpuPf::map(const vfio_user::DmaRange& range, int fd) {
     using mem::Access;
     std::uint8_t access = 0;

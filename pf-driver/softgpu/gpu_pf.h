@@ -25,6 +25,7 @@ namespace vgpu::softgpu {
 
 class GpuPf final : public pci::FunctionOwner, public pci::DmaSink, public pci::ConfigHandler {
 public:
+    /// The same values as Gpu::Spec; checked there.
     struct Spec {
         std::uint32_t vfs = GPUIOV_MAX_VFS;
         Bytes vram;
@@ -32,9 +33,13 @@ public:
         std::uint32_t compute_units = 8;
         iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
     };
+    /// What the PF's blocks ask of the device; called on the io thread.
     struct Device {
+        /// Every worker has passed a stop point; before memory of the PF is unmapped.
         std::function<void()> quiesce;
+        /// iov::vf_bit() of VFs that have work.
         std::function<std::uint32_t()> busy_vfs;
+        /// GPUIOV_RESET_WHOLE; returns before the reset is done.
         std::function<void()> reset_device;
         std::function<bool()> is_resetting;
         std::function<void(std::uint32_t)> set_wake_mask;
@@ -42,6 +47,8 @@ public:
         std::function<void(VfId, RegisterIndex, std::uint32_t)> mailbox_write;
     };
 
+    /// All references outlive the PF. The caller starts the op thread, which runs
+    /// operations().run().
     GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler, iov::VfPanel& vfs,
           iov::FaultPlan& faults, const Clock& clock, Device device);
     ~GpuPf() override;
@@ -50,11 +57,13 @@ public:
     [[nodiscard]] iov::Vsec& vsec() { return vsec_; }
     [[nodiscard]] iov::RunLog& log() { return log_; }
     [[nodiscard]] iov::BulkOps& operations() { return operations_; }
+    /// Accesses outside VRAM and refused registers, since the device started.
     [[nodiscard]] std::uint64_t bad_accesses() const {
         return bad_accesses_ + registers_.refused();
     }
 
 private:
+    /// Handlers of BAR0 and BAR5; see gpu_pf.cpp. BAR2 has none: the PF has no doorbells.
     class Vram;
     class Registers;
 
@@ -68,11 +77,13 @@ private:
     void config_read(std::uint32_t offset, std::span<std::byte> out) override;
     void config_write(std::uint32_t offset, std::span<const std::byte> data) override;
 
+    /// MSI-X towards the PF's client; any thread, any lock held.
     void raise(gpuiov_vector vector);
 
     mem::DeviceVram& device_vram_;
     iov::FaultPlan& faults_;
     Device device_;
+    /// The PF client's memory: where run log and bulk operations go. VFs cannot reach it.
     mem::SystemMemory system_;
     regs::RegisterFile registers_{regs::Role::Pf};
     iov::RunLog log_;

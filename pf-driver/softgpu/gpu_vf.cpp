@@ -15,10 +15,14 @@ namespace vgpu::softgpu {
 
 namespace {
 
+/// RCC_CONFIG_MEMSIZE counts MiB (Linux 6.12, amdgpu/gmc_v9_0.c).
 constexpr unsigned kMegabyteShift = 20;
+/// Stands out in a dump.
 constexpr std::uint32_t kPoison = 0x5bad5badu;
 
-/// What an FLR leaves in the register bank; everything else goes to its reset value.
+/// What an FLR leaves in the register bank; everything else goes to its reset value. The mailbox,
+/// because PF and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for
+/// FLR_NOTIFICATION_CMPL), and the frame buffer's place, which the host programs, not the guest.
 struct Survivor {
     std::uint32_t first;
     std::uint32_t count;
@@ -32,6 +36,7 @@ constexpr std::array kSurvivors{
     Survivor{REG_MMHUB_MC_VM_FB_LOCATION_BASE, 2},
 };
 
+/// The client closes what it gets; the original stays with its block.
 OwnedFd duplicate(int fd) {
     return OwnedFd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
@@ -41,6 +46,7 @@ OwnedFd duplicate(int fd) {
 // --- adapters
 // -------------------------------------------------------------------------------------
 
+/// Member functions of the VF as a handler: three BARs need no three classes.
 class GpuVf::Bar final : public pci::BarHandler {
 public:
     using Read = void (GpuVf::*)(std::uint64_t, std::span<std::byte>);
@@ -112,6 +118,7 @@ private:
     video::Engine& engine_;
 };
 
+/// Keeps the peer alive; its calls fail once the client has gone.
 class GpuVf::Messages final : public mem::MessageDma {
 public:
     explicit Messages(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}
@@ -183,7 +190,11 @@ void GpuVf::wire() {
     }
     sources_.push_back(std::make_unique<VideoSource>(video_));
     for (const auto& source : sources_) context_.sources.push_back(source.get());
-    const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); }, device_.quiesce};
+    const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); },
+                                     [this] {
+                                         gpuvm_.await_holds();
+                                         device_.quiesce();
+                                     }};
     system_.set_revocation(revocation);
     vram_.set_revocation(revocation);
 
@@ -208,6 +219,7 @@ std::unique_lock<PiMutex> GpuVf::enter() {
 // --- the PF's hand
 // --------------------------------------------------------------------------------
 
+/// Registers and translations follow the VRAM, also after an error: then the size is 0.
 Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
     const Result<> committed = vram_.commit(root, size);
     vram_replaced();
@@ -249,6 +261,8 @@ void GpuVf::set_gates(std::uint32_t gates) {
                                                                     : regs::Gate::Shut);
 }
 
+/// FB_EN stays: the VRAM is the VF's until the PF releases it, and a client asks whether it may map
+/// BAR0 when it attaches.
 void GpuVf::shut_gates_after_client() {
     constexpr std::uint32_t kShut =
         HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
@@ -308,6 +322,8 @@ void GpuVf::account(const vgpu_hw_run_log_entry& entry) {
 // --- world switch
 // ---------------------------------------------------------------------------------
 
+/// A last thorough scan before the rings are live: a ring that a client stored in a cold page while
+/// the VF was off must not wait for the poller.
 void GpuVf::activate() {
     const auto lock = enter();
     doorbells_.scan(iov::Doorbells::Scan::Thorough);
@@ -393,6 +409,9 @@ void GpuVf::reset_blocks(ResetScope scope) {
     reset_locked(scope);
 }
 
+/// Survivors are read before the bank is reset and put back after every block has reset, because
+/// blocks write registers of their own. An FLR keeps the IH's counters, which are statistics; its
+/// rings are registers and go with the bank.
 void GpuVf::reset_locked(ResetScope scope) {
     std::vector<std::uint32_t> kept;
     for (const Survivor& row : kSurvivors)
@@ -462,6 +481,8 @@ bool GpuVf::needs_polling() {
            std::ranges::any_of(sources_, [](const auto& s) { return s->waits_for_memory(); });
 }
 
+/// In true-copy mode a waiting VF has to be brought back to be looked at, and is saved again unless
+/// it can go on. The lock is dropped before the device is told, which may take the VF lock.
 void GpuVf::poll_waits() {
     scan_doorbells(iov::Doorbells::Scan::Hot);
     std::unique_lock lock(lock_);
@@ -499,6 +520,7 @@ GpuVf::Details GpuVf::details() {
 // --- client
 // ---------------------------------------------------------------------------------------
 
+/// DMA first: once the PF hears of the attachment it may run the VF.
 Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
     system_.set_message_dma(std::make_shared<Messages>(std::move(peer)));
     is_attached_ = true;
@@ -506,6 +528,8 @@ Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
     return {};
 }
 
+/// The maps are gone already (vfio_user::Device); without the client a message would only time out.
+/// A client that leaves counts as a reset: the next one finds nothing of it.
 void GpuVf::detached() {
     is_attached_ = false;
     system_.set_message_dma(nullptr);
@@ -540,6 +564,7 @@ bool GpuVf::ring_interrupts(const iov::Ring& ring) {
     return interrupts_.doorbell(ring.index, low32(ring.value));
 }
 
+/// Copy and video engines know their doorbells exactly; whatever is left is the CP's or nobody's.
 void GpuVf::ring(const iov::Ring& ring) {
     for (const auto& engine : sdma_) {
         if (!engine->doorbell(ring.index, ring.value)) continue;
@@ -587,6 +612,7 @@ void GpuVf::on_sdma_fault(const mem::VmFault& fault) {
     interrupts_.raise(gpuvm_.record_fault(fault));
 }
 
+/// The encoders do not know processes, so the PASID comes from the VMID.
 void GpuVf::on_video_fault(mem::VmFault fault) {
     fault.pasid = gpuvm_.pasid_of(fault.vmid);
     interrupts_.raise(gpuvm_.record_fault(fault));
@@ -615,6 +641,7 @@ void GpuVf::work_arrived() {
 // --- interrupts
 // -----------------------------------------------------------------------------------
 
+/// MSI has one vector; which ring has news is for the guest to find out.
 void GpuVf::raise_msi() {
     if (faults_.take(vf(), iov::FaultPoint::Interrupt)) return;
     function_.raise(0);
@@ -630,6 +657,8 @@ void GpuVf::interrupt_mailbox(ih_source source) {
 // --- BARs
 // -----------------------------------------------------------------------------------------
 
+/// Without the VF lock: VfVram may be read at any time, and a guest that reads VRAM must not wait
+/// for its own kernels' bookkeeping.
 void GpuVf::vram_read(std::uint64_t offset, std::span<std::byte> out) {
     const bool is_open = HW_GET(VGPU_GATES, FB_EN, gates_.load()) != 0;
     if (is_open && vram_.read(VfOffset{offset}, out)) return;
@@ -674,6 +703,7 @@ void GpuVf::register_read(std::uint64_t offset, std::span<std::byte> out) {
     regs::mmio_read(registers_, offset, out);
 }
 
+/// The gate is read under the lock, so a write is either before a set_gates() or after it.
 void GpuVf::register_write(std::uint64_t offset, std::span<const std::byte> data) {
     const auto lock = enter();
     ++mmio_writes_;

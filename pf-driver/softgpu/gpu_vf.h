@@ -49,24 +49,33 @@ class GpuVf final : public pci::FunctionOwner,
                     public iov::DoorbellListener,
                     private cp::Services {
 public:
+    /// Constant after build.
     struct Spec {
         VfId vf{1};
         Bytes aperture;
         std::uint32_t compute_units = 8;
+        /// Worker indices the engine will use; each has ports and decoded code of its own in the
+        /// CP.
         std::uint32_t workers = 1;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
     };
     /// What a VF tells the device. mailbox_*, work_arrived, kick: with the VF's lock held.
     struct Device {
+        /// A message waits for the PF: HVVM_MBOX_VALID and its interrupt.
         std::function<void(VfId)> mailbox_valid;
+        /// The pending bit goes; no interrupt.
         std::function<void(VfId)> mailbox_withdrawn;
+        /// The VF took the PF's message: HVVM_MBOX_ACK and its interrupt.
         std::function<void(VfId)> mailbox_acknowledged;
+        /// Kicks the engine if the VF is on it, else may raise WAKE; must not come back into the
+        /// VF.
         std::function<void(VfId)> work_arrived;
         std::function<void()> quiesce;                 ///< every worker has passed a stop point
         std::function<void(VfId)> attachment_changed;  ///< io thread, no lock held
         std::function<void(VfId)> client_reset;        ///< io thread, no lock held
     };
     /// What a reset leaves alone besides VRAM.
+    /// VRAM is never touched by a reset: scrubbing it is an operation of its own (BulkOps).
     enum class ResetScope : std::uint8_t {
         FunctionLevel,  ///< the mailbox lives on: PF and driver talk across it
         NewOwner,       ///< nothing of the last owner stays
@@ -78,25 +87,40 @@ public:
                                                                const Clock& clock,
                                                                iov::FaultPlan& faults,
                                                                Device device);
+    /// The engine must not run the VF any more and its client must be gone.
     ~GpuVf() override;
 
     [[nodiscard]] VfId vf() const { return spec_.vf; }
     [[nodiscard]] pci::Function& function() { return function_; }
+    /// What the engine runs; valid as long as the VF.
     [[nodiscard]] cp::Context& context() { return context_; }
+    /// A client of the VF's socket or the host view has the function. Any thread.
     [[nodiscard]] bool is_attached() const { return is_attached_; }
 
     /// The VF lock, with the VF's state in place.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
     // --- the PF's hand; io thread -------------------------------------------------------------
+    /// As mem::VfVram::commit(); on an error the VF has no VRAM. The size the guest reads
+    /// (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP) follows in either case. Without the VF lock:
+    /// waits for all engines to pass a stop point.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size);
     void release_vram();
+    /// In pages of 4 KiB from the start of BAR2; rings outside are dropped and counted.
     void set_doorbell_pages(std::uint32_t first, std::uint32_t count);
+    /// Bit per CU of the device. Groups that run stay where they are; the guest's driver reads the
+    /// new count at its next probe only.
     void set_cu_mask(std::uint64_t mask);
+    /// VGPU_GATES: FB_EN, DOORBELL_EN, REGWR_EN. A mapping of BAR0 that a client has already is not
+    /// taken back by FB_EN (vfio-user has no message for that); trapped accesses and new mappings
+    /// are.
     void set_gates(std::uint32_t gates);
     [[nodiscard]] std::uint32_t gates() const { return gates_; }
+    /// The PF's mirror of this VF's mailbox, see iov::Mailbox.
     [[nodiscard]] std::uint32_t mailbox_read(RegisterIndex index);
     void mailbox_write(RegisterIndex index, std::uint32_t value);
+    /// In true-copy mode of a VF that is off the engine: as they were when it was saved. Nothing is
+    /// brought back for it, so the PF may read it as often as it likes.
     [[nodiscard]] iov::VfStatistics statistics();
     /// One stay on the engine is over.
     void account(const vgpu_hw_run_log_entry& entry);
@@ -106,13 +130,22 @@ public:
     [[nodiscard]] mem::VfVram& vram() { return vram_; }
 
     // --- world switch; the VF is not on the engine ---------------------------------------------
+    /// Each takes the VF lock itself; none may be called with it held.
     void activate();    ///< latched doorbells ring; before Engine::run
     void deactivate();  ///< after Engine::park
+    /// True copy: the blocks become a stream and the live state garbage, so that whatever uses
+    /// state it should not have fails loudly. Mailbox, doorbells, gates and VRAM are not part of a
+    /// world switch.
     void save_and_poison();
+    /// Counts the switch; in true-copy mode enter() has brought the state back by then.
     void load();
+    /// Counters survive: they are of the VF since the device started (iov::VfStatistics).
     void reset_blocks(ResetScope scope);
+    /// Blocks, then mailbox and latched doorbells: all of the VF but VRAM, gates and what the PF
+    /// programmed. load_stream() takes it on a VF of any device of the same version.
     [[nodiscard]] std::vector<std::byte> save_stream();
     [[nodiscard]] Result<> load_stream(std::span<const std::byte> stream);
+    /// Could the VF make progress on the engine now? Looks at the memory that waits depend on.
     [[nodiscard]] bool has_work();
     /// Work that can only be found by polling memory, or rings in mapped doorbell pages.
     [[nodiscard]] bool needs_polling();
@@ -124,6 +157,8 @@ public:
     [[nodiscard]] iov::DoorbellMode doorbell_mode() const { return doorbells_.mode(); }
 
     // --- counters for the control socket --------------------------------------------------------
+    /// Numbers for people, not for the PF; since the device started where a block does not forget
+    /// them at a reset.
     struct Details {
         iov::Doorbells::Counters doorbells;
         ih::InterruptHandler::State interrupts;
@@ -137,17 +172,21 @@ public:
         std::uint64_t sdma_bytes = 0;
         std::uint64_t dma_mappings = 0;
     };
+    /// Brings a saved VF back (true copy) to look at its blocks.
     [[nodiscard]] Details details();
 
 private:
     /// A BAR as a pair of member functions.
     class Bar;
+    /// Adapters from the VF's copy and video engines to cp::PacketSource; see gpu_vf.cpp.
     class SdmaSource;
     class VideoSource;
+    /// Message DMA through the client that is attached.
     class Messages;
 
     GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::FaultPlan& faults,
           Device device);
+    /// What needs all members to exist: hooks between blocks, BAR handlers, revocation.
     void wire();
 
     // pci::FunctionOwner, pci::DmaSink
@@ -158,12 +197,12 @@ private:
     void unmap(const vfio_user::DmaRange& range) override;
     void unmap_all() override;
 
-    // iov::DoorbellListener
+    // iov::DoorbellListener: with the VF lock held.
     bool ring_interrupts(const iov::Ring& ring) override;
     void ring(const iov::Ring& ring) override;
     void latched_work() override;
 
-    // cp::Services
+    // cp::Services: with the VF lock held; documented there.
     std::unique_ptr<mem::Port> make_port(Vmid vmid) override;
     void set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) override;
     std::uint16_t pasid_of(Vmid vmid) const override;
@@ -174,7 +213,7 @@ private:
     void unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) override;
     void work_arrived() override;
 
-    // BARs
+    // BARs: io thread, through pci::Function; offset + size is inside the BAR.
     void vram_read(std::uint64_t offset, std::span<std::byte> out);
     void vram_write(std::uint64_t offset, std::span<const std::byte> data);
     [[nodiscard]] std::optional<pci::MappableMemory> vram_memory() const;
@@ -184,12 +223,14 @@ private:
     void register_read(std::uint64_t offset, std::span<std::byte> out);
     void register_write(std::uint64_t offset, std::span<const std::byte> data);
 
+    /// Of full access: who may write registers marked FA in hw/regs.def, use RLCG, PSP and MMSCH.
     [[nodiscard]] regs::Gate register_gate() const;
     void vram_replaced();
     void raise_msi();
     void interrupt_mailbox(ih_source source);
     void on_sdma_fault(const mem::VmFault& fault);
     void on_video_fault(mem::VmFault fault);
+    /// After the register bank or the VRAM changed.
     void finish_bank_reset();
     void keep_counters();
     [[nodiscard]] iov::VfStatistics statistics_locked() const;
@@ -199,18 +240,24 @@ private:
     void reset_locked(ResetScope scope);
     void save_engine(Writer& out) const;
     [[nodiscard]] Result<> load_engine(Reader& in);
+    /// VF lock held. Does nothing unless the VF's state is a stream.
     void bring_back();
 
     const Spec spec_;
     const Clock& clock_;
     iov::FaultPlan& faults_;
     const Device device_;
+    /// The VF lock. Priority inheriting: a worker in real time may wait for the io thread.
     mutable PiMutex lock_;
 
+    /// Members are built in this order, each block over the ones before it: registers, memory, then
+    /// who uses both. Blocks keep references, so the order is part of the design.
     regs::RegisterFile registers_{regs::Role::Vf};
     mem::SystemMemory system_;
     mem::VfVram vram_;
     mem::GpuVm gpuvm_;
+    /// Ports of VMID 0 for blocks with the VF lock held: interrupt rings (GFX hub) and PSP (MM
+    /// hub).
     std::unique_ptr<mem::Port> kernel_gfx_;
     std::unique_ptr<mem::Port> kernel_mm_;
     mem::PortSet mm_ports_;
@@ -224,13 +271,16 @@ private:
     cp::CommandProcessor cp_;
     iov::Mailbox mailbox_;
     iov::Doorbells doorbells_{*this};
+    /// Owned here, lent to the engine through context_.
     std::vector<std::unique_ptr<cp::PacketSource>> sources_;
     std::vector<std::unique_ptr<Bar>> bars_;
     pci::Function function_;
     cp::Context context_;
 
+    /// Written with the VF lock held, read without it by BAR0 accesses.
     std::atomic<std::uint32_t> gates_{0};
     std::atomic<bool> is_attached_{false};
+    /// Planned fault of point Sdma: stays until the VF is reset.
     std::atomic<bool> is_sdma_stuck_{false};
     std::vector<std::byte> saved_;  // VF lock; true copy: the state while the live one is poison
     bool saved_has_work_ = false;   // VF lock; as it was when it was saved

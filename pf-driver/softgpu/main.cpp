@@ -27,6 +27,7 @@ namespace {
 using namespace vgpu;
 using namespace vgpu::softgpu;
 
+/// Options whose type on the command line is not that of Gpu::Spec; the rest goes there directly.
 struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
@@ -59,6 +60,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off");
 }
 
+/// Sizes are cut before they are shifted, so that no number wraps into a valid one; Gpu::create()
+/// then refuses what is too large.
 Gpu::Spec spec_of(const Options& options) {
     constexpr std::uint64_t kMaxMegabytes = 1ull << 24;
     Gpu::Spec spec = options.gpu;
@@ -123,6 +126,9 @@ Result<OwnedFd> take_signals() {
     return fd;
 }
 
+/// Order: signals are blocked before the first thread, the directory is locked before a socket is
+/// replaced, and "ready" is said after all sockets are bound. Declared in this order, the GPU
+/// outlives its control socket.
 Result<> serve(const Options& options) {
     TRY(const OwnedFd signals, take_signals());
     TRY(const OwnedFd lock, lock_directory(options.gpu.socket_dir));

@@ -27,10 +27,15 @@
 #include "pf-driver/user/os_user.h"
 #include "pf-driver/user/uapi_server.h"
 
+/*
+ * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi cannot be had, 2 for wrong
+ * options. RECONNECT_MS: between two attempts to reach a device that has gone.
+ */
 #define RECONNECT_MS	   100
 #define TIME_SCALE_MAX	   1000u
 #define MAX_GAP_DEFAULT_MS 60u
 
+/* strings are argv's; numbers have passed their range when parse_options() returns 0 */
 struct options {
 	const char *device;
 	const char *socket;
@@ -212,6 +217,7 @@ static int lock_device(struct home *home)
 	return -EBUSY;
 }
 
+/* signals arrive as input of the loop, so none interrupts the core half way */
 static int open_signals(struct home *home)
 {
 	sigset_t set;
@@ -299,6 +305,7 @@ static uint32_t list_fds(struct home *home, struct pollfd *fds)
 	return SLOT_SERVER + vgpu_user_server_poll_fds(&home->server, fds + SLOT_SERVER);
 }
 
+/* one call for all vectors: the core reads GPUIOV_INTR_STATUS, a vector is only a hint */
 static void take_interrupts(struct home *home, const struct pollfd *fds)
 {
 	eventfd_t count;
@@ -340,6 +347,10 @@ static void check_device(struct home *home)
 	try_attach(home);
 }
 
+/*
+ * The device is looked at first, so that interrupts and timers of a device that has gone reach a
+ * core which knows -ENODEV from its first access; check_device() then detaches and tries again.
+ */
 static void loop(struct home *home)
 {
 	struct pollfd fds[SLOT_SERVER + UAPI_POLL_FDS];

@@ -12,6 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/*
+ * All DMA memory is one file and one map in the device, made at connect time: the core gets pieces
+ * of it, so nothing has to be mapped or unmapped while the engine runs. The base lies above 4 GiB:
+ * every bus address needs more than 32 bits.
+ */
 #define DMA_BYTES    0x4000000ull /* of address space; pages come as they are touched */
 #define DMA_BUS_BASE 0x100000000ull
 #define PAGE_BYTES   4096u
@@ -44,6 +49,7 @@ static int mmio_read(struct vgpu_os *os, uint32_t reg, uint32_t *value)
 				     (uint64_t)reg * sizeof(*value), value, sizeof(*value));
 }
 
+/* posted, as on PCI: a loss shows at the next read at the latest, which returns -ENODEV */
 static int mmio_write(struct vgpu_os *os, uint32_t reg, uint32_t value)
 {
 	return vgpu_user_client_post(&os_of(os)->device, VFIO_USER_REGION_BAR5,

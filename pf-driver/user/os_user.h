@@ -23,7 +23,11 @@ struct os_user_block {
 	uint32_t bytes; /* 0: not in use */
 };
 
-/* what the home does when the core reports something; set by uapi_server.c */
+/*
+ * What the home does when the core reports something; set by uapi_server.c. Called in the loop's
+ * thread from inside the core. A hook may be NULL: reports are then lost and streams fail with
+ * -EIO. stream_*: bytes moved, 0 at the end of input, -EAGAIN or another errno.
+ */
 struct os_user_hooks {
 	void *context;
 	void (*request_done)(void *context, uint64_t token, int error, const char *message);
@@ -32,6 +36,18 @@ struct os_user_hooks {
 	int64_t (*stream_read)(void *context, void *data, uint32_t bytes);
 };
 
+/**
+ * struct os_user - the home's side of the core
+ * @os: the core's handle; must be the first member, os_of() casts back from it
+ * @device: connection to the PF; comes and goes while the rest stays
+ * @hooks: see above
+ * @timer_fd: the core's one timer, CLOCK_MONOTONIC; readable when vgpu_pf_timer() is due
+ * @vector_fds: eventfd per MSI-X vector, written by the device's process
+ * @dma_fd: sealed memfd that the device maps whole, once per connection
+ * @dma_memory: the same memory here
+ * @blocks: pieces of it that the core has, in no order
+ * @log_level: lines above it are dropped
+ */
 struct os_user {
 	struct vgpu_os os; /* first member: the core's handle */
 	struct vfio_user_client device;

@@ -36,6 +36,7 @@ int vgpu_user_server_make_ring(struct uapi_server *server)
 	return 0;
 }
 
+/* a socket whose process was killed stays in the file system, but nobody accepts on it */
 static bool answers(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -72,6 +73,7 @@ int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->listen_fd < 0)
 		return -errno;
+	/* before bind(): the file takes the descriptor's mode, so it is never open to others */
 	if (fchmod(server->listen_fd, S_IRUSR | S_IWUSR) ||
 	    bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(server->listen_fd, (int)UAPI_CLIENTS))

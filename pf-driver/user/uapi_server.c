@@ -12,6 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/*
+ * From message to reply: read_client() receives one message, check_message() looks at its head,
+ * refuse() at rights and state. Operations of this home (event ring, lease) are answered here, all
+ * others go to the core: run_request() answers at once unless the core says -EINPROGRESS, in which
+ * case on_request_done() does. A client may vanish at any point; then its requests go on in the
+ * core and nobody hears of their end.
+ */
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
 
@@ -23,6 +30,7 @@ struct incoming {
 	int fd; /* -1: none came */
 };
 
+/* descriptors stay ours: sending duplicates them */
 struct outgoing {
 	struct vgpu_pf_reply head;
 	const void *body;
@@ -32,10 +40,7 @@ struct outgoing {
 
 /* ---- replies ---- */
 
-static void drop_client(struct uapi_server *server, struct uapi_client *client);
-
-static void send_reply(struct uapi_server *server, struct uapi_client *client,
-		       const struct outgoing *reply)
+static void send_reply(struct uapi_client *client, const struct outgoing *reply)
 {
 	struct iovec parts[2] = {{(void *)(uintptr_t)&reply->head, sizeof(reply->head)},
 				 {(void *)(uintptr_t)reply->body, reply->head.size}};
@@ -52,13 +57,18 @@ static void send_reply(struct uapi_server *server, struct uapi_client *client,
 		header->cmsg_len = CMSG_LEN(reply->fd_count * sizeof(int));
 		memcpy(CMSG_DATA(header), reply->fds, reply->fd_count * sizeof(int));
 	}
-	/* a client that lets its socket fill up is not waited for */
-	if (sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		drop_client(server, client);
+	/*
+	 * A client that lets its socket fill up is not waited for. It is dropped by the event loop:
+	 * dropping calls the core, and this may be a service of the core's.
+	 */
+	if (sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		client->is_lost = true;
+		shutdown(client->fd, SHUT_RDWR);
+	}
 }
 
-static void reply_plain(struct uapi_server *server, struct uapi_client *client,
-			const struct incoming *in, int error, const char *text)
+static void reply_plain(struct uapi_client *client, const struct incoming *in, int error,
+			const char *text)
 {
 	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
 					  .error = error,
@@ -66,12 +76,12 @@ static void reply_plain(struct uapi_server *server, struct uapi_client *client,
 					  .cookie = in->head.cookie}};
 
 	snprintf(reply.head.message, sizeof(reply.head.message), "%s", text);
-	send_reply(server, client, &reply);
+	send_reply(client, &reply);
 }
 
 /* the client gets as much of the struct as it knows of */
-static void reply_with_struct(struct uapi_server *server, struct uapi_client *client,
-			      const struct uapi_pending *pending, int error, const char *text)
+static void reply_with_struct(struct uapi_client *client, const struct uapi_pending *pending,
+			      int error, const char *text)
 {
 	uint32_t full = vgpu_pf_request_size(pending->op);
 	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
@@ -82,7 +92,7 @@ static void reply_with_struct(struct uapi_server *server, struct uapi_client *cl
 
 	reply.head.size = pending->client_bytes < full ? pending->client_bytes : full;
 	snprintf(reply.head.message, sizeof(reply.head.message), "%s", error ? text : "");
-	send_reply(server, client, &reply);
+	send_reply(client, &reply);
 }
 
 static void free_pending(struct uapi_pending *pending)
@@ -100,6 +110,7 @@ static void close_stream(struct uapi_server *server)
 	server->stream_token = 0;
 }
 
+/* the slot is free before the core is told, so that nothing it does leads back to this client */
 static void drop_client(struct uapi_server *server, struct uapi_client *client)
 {
 	if (client->fd < 0)
@@ -140,7 +151,7 @@ static void on_request_done(void *context, uint64_t token, int error, const char
 			if (client->fd < 0 || done.token != token)
 				continue;
 			memset(&client->pending[i], 0, sizeof(client->pending[i]));
-			reply_with_struct(server, client, &done, error, message);
+			reply_with_struct(client, &done, error, message);
 			free(done.payload);
 			return;
 		}
@@ -155,6 +166,7 @@ static void on_events(void *context)
 			eventfd_write(server->clients[i].event_fd, 1);
 }
 
+/* what the core expects of a stream: bytes, 0 at the end of input, -EAGAIN and a call later */
 static int64_t stream_result(struct uapi_server *server, ssize_t moved, short events)
 {
 	if (moved >= 0)
@@ -182,6 +194,7 @@ static int64_t on_stream_read(void *context, void *data, uint32_t bytes)
 
 /* ---- operations of the home ---- */
 
+/* one eventfd per client: asking again gives another descriptor of the same one */
 static void get_event_ring(struct uapi_server *server, struct uapi_client *client,
 			   const struct incoming *in)
 {
@@ -199,14 +212,14 @@ static void get_event_ring(struct uapi_server *server, struct uapi_client *clien
 	if (client->event_fd < 0)
 		client->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (client->event_fd < 0) {
-		reply_plain(server, client, in, -errno, "no eventfd left");
+		reply_plain(client, in, -errno, "no eventfd left");
 		return;
 	}
 	if (in->body_bytes < reply.head.size)
 		reply.head.size = in->body_bytes;
 	reply.fds[0] = server->ring_fd;
 	reply.fds[1] = client->event_fd;
-	send_reply(server, client, &reply);
+	send_reply(client, &reply);
 }
 
 static bool is_lease_elsewhere(const struct uapi_server *server, const struct uapi_client *client)
@@ -225,20 +238,21 @@ static void take_lease(struct uapi_server *server, struct uapi_client *client,
 
 	memcpy(&lease, in->body, in->body_bytes < sizeof(lease) ? in->body_bytes : sizeof(lease));
 	if (lease.acquire > 1) {
-		reply_plain(server, client, in, -EINVAL, "acquire is 1 or 0");
+		reply_plain(client, in, -EINVAL, "acquire is 1 or 0");
 		return;
 	}
 	if (is_lease_elsewhere(server, client)) {
-		reply_plain(server, client, in, -EBUSY, "another client holds the policy lease");
+		reply_plain(client, in, -EBUSY, "another client holds the policy lease");
 		return;
 	}
 	client->holds_lease = lease.acquire != 0;
 	vgpu_pf_set_lease(server->pf, client->holds_lease);
-	reply_plain(server, client, in, 0, "");
+	reply_plain(client, in, 0, "");
 }
 
 /* ---- operations of the core ---- */
 
+/* what anybody may do who can open the socket */
 static bool is_reading(uint32_t op)
 {
 	return op == VGPU_PF_OP_GET_INFO || op == VGPU_PF_OP_GET_VF ||
@@ -267,6 +281,10 @@ static bool has_unknown_part(const struct incoming *in, uint32_t known)
 	return false;
 }
 
+/*
+ * Why a request does not reach the core: the text, with the errno; NULL if nothing is wrong. Rights
+ * come before state, so that a client without them learns nothing about other clients.
+ */
 static const char *refuse(struct uapi_server *server, struct uapi_client *client,
 			  const struct incoming *in, int *error)
 {
@@ -293,6 +311,7 @@ static const char *refuse(struct uapi_server *server, struct uapi_client *client
 	return NULL;
 }
 
+/* a pipe that blocks would hold up the engine's next switch; the client shares the flag, too */
 static void open_stream(struct uapi_server *server, struct incoming *in, uint64_t token)
 {
 	int flags = fcntl(in->fd, F_GETFL);
@@ -304,6 +323,10 @@ static void open_stream(struct uapi_server *server, struct incoming *in, uint64_
 	in->fd = -1;
 }
 
+/*
+ * The payload has the length that the core knows: a shorter struct of an older client is filled up
+ * with zeros. It stays on the heap because the core keeps it while the request is under way.
+ */
 static void run_request(struct uapi_server *server, struct uapi_client *client, struct incoming *in,
 			struct uapi_pending *pending)
 {
@@ -314,7 +337,7 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 
 	pending->payload = calloc(1, known);
 	if (!pending->payload) {
-		reply_plain(server, client, in, -ENOMEM, "no memory");
+		reply_plain(client, in, -ENOMEM, "no memory");
 		return;
 	}
 	memcpy(pending->payload, in->body, in->body_bytes < known ? in->body_bytes : known);
@@ -331,7 +354,7 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 		close_stream(server);
 	now = *pending;
 	memset(pending, 0, sizeof(*pending));
-	reply_with_struct(server, client, &now, error, server->pf->message);
+	reply_with_struct(client, &now, error, server->pf->message);
 	free(now.payload);
 }
 
@@ -343,13 +366,13 @@ static void handle_request(struct uapi_server *server, struct uapi_client *clien
 	const char *wrong = refuse(server, client, in, &error);
 
 	if (wrong)
-		reply_plain(server, client, in, error, wrong);
+		reply_plain(client, in, error, wrong);
 	else if (in->head.op == VGPU_PF_OP_GET_EVENT_RING)
 		get_event_ring(server, client, in);
 	else if (in->head.op == VGPU_PF_OP_LEASE)
 		take_lease(server, client, in);
 	else if (!pending)
-		reply_plain(server, client, in, -EBUSY, "too many requests of this client at once");
+		reply_plain(client, in, -EBUSY, "too many requests of this client at once");
 	else
 		run_request(server, client, in, pending);
 }
@@ -368,6 +391,7 @@ static int take_fd(struct msghdr *message)
 	return fd;
 }
 
+/* the head is copied before it is judged: a refusal repeats the client's op and cookie */
 static const char *check_message(const struct uapi_server *server, struct incoming *in,
 				 size_t bytes, int flags)
 {
@@ -408,7 +432,7 @@ static void read_client(struct uapi_server *server, struct uapi_client *client)
 	in.fd = take_fd(&message);
 	wrong = check_message(server, &in, (size_t)bytes, message.msg_flags);
 	if (wrong)
-		reply_plain(server, client, &in, -EBADMSG, wrong);
+		reply_plain(client, &in, -EBADMSG, wrong);
 	else
 		handle_request(server, client, &in);
 	if (in.fd >= 0)
@@ -476,6 +500,14 @@ uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,
 	return count;
 }
 
+static void handle_client(struct uapi_server *server, struct uapi_client *client)
+{
+	if (client->is_lost)
+		drop_client(server, client);
+	else
+		read_client(server, client);
+}
+
 static void handle_fd(struct uapi_server *server, int fd)
 {
 	if (fd == server->listen_fd) {
@@ -489,7 +521,7 @@ static void handle_fd(struct uapi_server *server, int fd)
 	}
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
 		if (server->clients[i].fd == fd)
-			read_client(server, &server->clients[i]);
+			handle_client(server, &server->clients[i]);
 }
 
 /**

@@ -22,6 +22,10 @@
 extern "C" {
 #endif
 
+/*
+ * A client beyond the first 32 is closed at once; a fifth request of one client gets -EBUSY. One
+ * message holds head and struct of any request. UAPI_POLL_FDS: listener, stream and all clients.
+ */
 #define UAPI_CLIENTS	     32u
 #define UAPI_CLIENT_REQUESTS 4u
 #define UAPI_MESSAGE_BYTES   0x8000u
@@ -38,14 +42,39 @@ struct uapi_pending {
 	void *payload;
 };
 
+/**
+ * struct uapi_client - one connection
+ * @fd: the socket, owned; -1: the slot is free
+ * @event_fd: eventfd that is bumped when the ring has entries; ours, the client has a duplicate
+ * @may_write: peer is root or the owner of the process, by SO_PEERCRED at accept()
+ * @holds_lease: at most one client does; goes with the connection
+ * @is_lost: a reply could not be sent; nothing more is read, and the event loop ends it
+ * @pending: requests that the core still works on
+ */
 struct uapi_client {
 	int fd;	      /* -1: free */
 	int event_fd; /* -1: has not asked for the ring */
 	bool may_write;
 	bool holds_lease;
+	bool is_lost;
 	struct uapi_pending pending[UAPI_CLIENT_REQUESTS];
 };
 
+/**
+ * struct uapi_server - the server; large, so it lives in static memory
+ * @pf: the core; not owned
+ * @hooks: where the core's home calls back; set by init, must outlive the server's use
+ * @listen_fd: listening socket
+ * @ring_fd: sealed memfd of the event ring, handed to clients
+ * @ring: the same memory, writable here; @ring_bytes of it; the core is its only writer
+ * @owner: effective user of the process, who may do what root may
+ * @next_token: last token given out; never reused, so a late answer meets no other request
+ * @stream_fd: what SAVE, RESTORE or DUMP reads or writes; the client's, set non-blocking
+ * @is_stream_blocked: the last transfer would have blocked, so poll @stream_events on it
+ * @stream_token: request that the stream belongs to
+ * @clients: slots; a slot's index means nothing to a client
+ * @message: the one that is being taken apart; valid only while it is handled
+ */
 struct uapi_server {
 	struct vgpu_pf *pf;
 	struct os_user_hooks *hooks; /* of the home's os */

@@ -10,6 +10,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/*
+ * Layouts and numbers below are those of QEMU's docs/interop/vfio-user.rst; the payloads of DMA_MAP
+ * and DEVICE_SET_IRQS follow struct vfio_iommu_type1_dma_map and vfio_irq_set of linux/vfio.h.
+ */
 enum message_command {
 	COMMAND_VERSION = 1,
 	COMMAND_DMA_MAP = 2,
@@ -48,6 +52,7 @@ struct irq_set {
 	uint32_t argsz, flags, index, start, count;
 };
 
+/* what we offer; replies that are longer than they may be are a breach, so memory is bounded */
 #define DMA_READ_WRITE	   0x3u
 #define IRQ_DATA_EVENTFD   (1u << 2)
 #define IRQ_ACTION_TRIGGER (1u << 5)
@@ -75,6 +80,10 @@ struct request {
 	size_t reply_got;
 };
 
+/**
+ * vgpu_user_client_init() - make a client that is not connected
+ * @client: filled in; no descriptor is opened yet
+ */
 void vgpu_user_client_init(struct vfio_user_client *client)
 {
 	client->fd = -1;
@@ -82,11 +91,22 @@ void vgpu_user_client_init(struct vfio_user_client *client)
 	client->max_transfer = MIN_TRANSFER;
 }
 
+/**
+ * vgpu_user_client_is_connected() - whether the last call left a connection
+ * @client: initialised
+ *
+ * Return: true until the client closes or a breach is met; a peer that has died since the last
+ * request is noticed by the next one, or by poll().
+ */
 bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
 {
 	return client->fd >= 0;
 }
 
+/**
+ * vgpu_user_client_close() - end the connection; the device drops our interrupts and DMA maps
+ * @client: initialised; nothing happens if it is not connected
+ */
 void vgpu_user_client_close(struct vfio_user_client *client)
 {
 	if (client->fd >= 0)
@@ -94,6 +114,7 @@ void vgpu_user_client_close(struct vfio_user_client *client)
 	client->fd = -1;
 }
 
+/* after a breach nobody knows where the next message starts: only a new connection helps */
 static int lose(struct vfio_user_client *client)
 {
 	vgpu_user_client_close(client);
@@ -130,6 +151,10 @@ static void consume(struct msghdr *message, size_t sent)
 	}
 }
 
+/*
+ * A stream may take a part of a message; descriptors go with the first part only, else the device
+ * would get them twice. A socket that stays full ends in SO_SNDTIMEO, which is a breach.
+ */
 static int send_request(struct vfio_user_client *client, const struct request *request)
 {
 	struct message_header header = {
@@ -213,6 +238,7 @@ static int receive_header(struct vfio_user_client *client, struct message_header
 	}
 }
 
+/* an error that the device reports is the request's result and leaves the connection as it is */
 static int receive_reply(struct vfio_user_client *client, struct request *request)
 {
 	struct message_header header;
@@ -245,6 +271,10 @@ static int transact(struct vfio_user_client *client, struct request *request)
 	return error == -ENODEV ? lose(client) : error;
 }
 
+/*
+ * The one key of the capabilities that matters here; a JSON parser is not worth its attack
+ * surface. Whatever stands there, the result lies between MIN_TRANSFER and MAX_TRANSFER.
+ */
 static uint32_t offered_transfer(const char *json)
 {
 	static const char key[] = "\"max_data_xfer_size\":";

@@ -24,13 +24,25 @@ extern "C" {
 #define VFIO_USER_REGION_CONFIG	   7u
 #define VFIO_USER_IRQ_MSIX	   2u
 
+/**
+ * struct vfio_user_client - one connection to one device; made valid by vgpu_user_client_init()
+ * @fd: the socket, owned; -1: not connected. The event loop may poll it, but only for its end:
+ *      between two requests a well-behaved device sends nothing.
+ * @next_id: message id of the next request; a reply that does not repeat it is a breach
+ * @max_transfer: data bytes of one message, the lesser of both sides' limits, at least 4096;
+ *                longer reads and writes are split
+ */
 struct vfio_user_client {
 	int fd; /* -1: not connected */
 	uint16_t next_id;
 	uint32_t max_transfer; /* data bytes of one message */
 };
 
-/* memory of ours that the device may reach */
+/*
+ * Memory of ours that the device may reach. The device maps the file itself and reads and writes it
+ * at any time until the connection ends; fd stays the caller's. The seals keep it from shrinking
+ * under the device's feet.
+ */
 struct vfio_user_dma {
 	int fd; /* sealed memfd */
 	uint64_t offset;

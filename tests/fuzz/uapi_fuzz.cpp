@@ -56,6 +56,7 @@ public:
         connect();
     }
     ~Target() {
+        if (gpu_.calls_back != 0) std::abort();
         close(socket_);
         vgpu_user_server_fini(server_.get());
     }

@@ -109,6 +109,27 @@ class Vgpud(VgpudTest):
         self.assertEqual(self.vf('p')['weight'], 250)
         self.destroy('p')
 
+    def test_a_handover_is_refused_set_kept_and_taken_back(self):
+        refused = self.vm.run(f'in_root vgpuctl --bus {BUS} create --name h --vram 16M --handover vfio-pci')
+        self.assertNotEqual(refused.status, 0)
+        self.assertIn('VGPU-313', refused.text)
+        self.assertIn('IOMMU', refused.text)
+        self.assertEqual(self.ctl('list --vfs')['vfs'], [])
+        self.ctl('create --name h --vram 16M --handover host')
+        number = self.vf('h')['index']
+        handover = f'sriov_admin/vf{number}/handover'
+        self.assertIn('[host]', self.read(handover))
+        self.assertEqual(self.vf('h')['handover'], 'host')
+        self.assertIn('VGPU-313', self.vm.run(f'in_root vgpuctl --bus {BUS} set h --handover vfio-user').text)
+        self.write(handover, 'none')
+        wait_for('vgpud to set it back', 20, lambda: '[host]' in self.read(handover), 0.2)
+        self.vm.check('kill -9 $(pidof vgpud)')
+        self.write(handover, 'none')
+        self.start_vgpud()
+        self.assertIn('[host]', self.read(handover))
+        self.destroy('h')
+        wait_for('the next VF to begin as by default', 20, lambda: '[none]' in self.read(handover), 0.2)
+
     def test_the_driver_goes_and_comes_back_under_it(self):
         driver = '/sys/bus/pci/drivers/vgpu_pf'
         name = f'{DOMAINS["bridge"]}:01:00.0'
@@ -119,6 +140,28 @@ class Vgpud(VgpudTest):
         wait_for('vgpud to be back', 60, lambda: self.state_of_gpu() == 'ok', 0.5)
         self.assertEqual(self.vf('s')['vram_bytes'], 16 * MIB)
         self.destroy('s')
+
+
+class Handover(VgpudTest):
+    """VFs for vfio-pci, behind the IOMMU of the root port."""
+
+    @classmethod
+    def load(cls):
+        cls.vm.check('insmod /built/vgpu_test_iommu.ko && load vfio && '
+                     'echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts')
+        super().load()
+
+    def test_vfio_gets_the_function_of_a_vf_that_is_made_for_it(self):
+        self.ctl('create --name v --vram 16M --handover vfio-pci')
+        number = self.vf('v')['index']
+        self.write('sriov_numvfs', number)
+        function = self.vm.check(f'readlink -f {self.path(f"virtfn{number - 1}")}')
+        self.assertIn('vfio-pci', self.vm.check(f'readlink {function}/driver'))
+        self.ctl('set v --handover none')
+        self.assertEqual(self.vm.run(f'test -e {function}/driver').status, 1)
+        self.assertEqual(self.vf('v')['handover'], 'none')
+        self.destroy('v')
+        self.write('sriov_numvfs', 0)
 
 
 @unittest.skipUnless(os.path.exists(os.path.join(ROOT, 'build', 'guest', 'programs', 'recipe')), 'no guest image: run tests/guest/image')

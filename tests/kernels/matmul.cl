@@ -16,7 +16,7 @@ kernel void matmul(global const float* a, global const float* b, global float* c
         tile_a[y][x] = a[row * n + first + x];
         tile_b[y][x] = b[(first + y) * n + column];
         group_barrier();
-        for (uint k = 0; k < TILE; ++k) sum = __builtin_fmaf(tile_a[y][k], tile_b[k][x], sum);
+        for (uint k = 0; k < TILE; ++k) sum = fused(tile_a[y][k], tile_b[k][x], sum);
         group_barrier();
     }
     c[row * n + column] = sum;

@@ -3,5 +3,5 @@
 #include "kernel.h"
 
 kernel void saxpy(global const float* x, global float* y, float a, uint n) {
-    for (uint t = global_x(); t < n; t += grid_size_x()) y[t] = __builtin_fmaf(a, x[t], y[t]);
+    for (uint t = global_x(); t < n; t += grid_size_x()) y[t] = fused(a, x[t], y[t]);
 }

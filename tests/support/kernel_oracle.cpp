@@ -155,6 +155,81 @@ std::vector<uint32_t> scratch(std::span<const uint32_t> in) {
     return out;
 }
 
+std::vector<uint32_t> reduce(std::span<const uint32_t> in, uint32_t per_item) {
+    constexpr std::size_t group = 256;
+    std::vector<uint32_t> out(in.size() / (group * per_item));
+    for (std::size_t i = 0; i < out.size(); ++i)
+        for (const uint32_t word : in.subspan(i * group * per_item, group * per_item))
+            out[i] += word;
+    return out;
+}
+
+std::vector<uint32_t> hash(uint32_t items, uint32_t rounds) {
+    std::vector<uint32_t> out(items);
+    for (uint32_t t = 0; t < items; ++t) {
+        uint32_t x = t * 2654435761u + 1;
+        for (uint32_t i = 0; i < rounds; ++i) {
+            x ^= x << 13;
+            x ^= x >> 17;
+            x ^= x << 5;
+            x = x * 1664525u + 1013904223u;
+        }
+        out[t] = x;
+    }
+    return out;
+}
+
+std::vector<float> nbody(std::span<const float> bodies, uint32_t items, uint32_t count) {
+    constexpr float softening = 0.01f;
+    std::vector<float> out(std::size_t{items} * 4);
+    for (std::size_t t = 0; t < items; ++t)
+        for (std::size_t k = 0; k < count; ++k) {
+            std::array<float, 3> way{};
+            float square = softening;
+            for (std::size_t d = way.size(); d-- > 0;) {
+                way[d] = bodies[k * 4 + d] - bodies[t * 4 + d];
+                square = std::fma(way[d], way[d], square);
+            }
+            const float inverse = 1.0f / std::sqrt(square);
+            const float pull = bodies[k * 4 + 3] * inverse * inverse * inverse;
+            for (std::size_t d = 0; d < way.size(); ++d)
+                out[t * 4 + d] = std::fma(way[d], pull, out[t * 4 + d]);
+        }
+    return out;
+}
+
+std::vector<float> stencil(std::span<const float> in, uint32_t width, uint32_t rows) {
+    const std::size_t stride = std::size_t{width} + 2;
+    std::vector<float> out(std::size_t{width} * rows);
+    for (std::size_t y = 0; y < rows; ++y)
+        for (std::size_t x = 0; x < width; ++x) {
+            const std::size_t at = (y + 1) * stride + x + 1;
+            const float around = in[at - 1] + in[at + 1] + in[at - stride] + in[at + stride];
+            out[y * width + x] = 0.5f * in[at] + 0.125f * around;
+        }
+    return out;
+}
+
+std::vector<uint32_t> mandelbrot(uint32_t rows, uint32_t limit) {
+    constexpr uint32_t columns = 256;
+    std::vector<uint32_t> out(std::size_t{columns} * rows);
+    for (uint32_t i = 0; i < out.size(); ++i) {
+        const float cx = static_cast<float>(i % columns) * 0.01171875f - 2.25f;
+        const uint32_t row = i / columns;
+        const uint32_t line = (row / 16 * 5 + 7) % 16 * 16 + row % 16;
+        const float cy = static_cast<float>(line) * 0.009765625f - 1.25f;
+        float x = 0.0f, y = 0.0f;
+        while (out[i] < limit && x * x + y * y <= 4.0f) {
+            const float product = x * y;
+            const float real = x * x - y * y + cx;
+            y = product + product + cy;
+            x = real;
+            ++out[i];
+        }
+    }
+    return out;
+}
+
 Totals atomics(uint32_t n) {
     Totals out{0, ~0u, 0, 0, 0, n, 0};
     for (uint32_t t = 0; t < n; ++t) {

@@ -24,6 +24,20 @@ namespace vgpu::test::oracle {
 [[nodiscard]] std::vector<std::uint32_t> long_running(std::uint32_t items, std::uint32_t rounds);
 [[nodiscard]] std::vector<std::uint32_t> scratch(std::span<const std::uint32_t> in);
 
+/// One sum of `per_item` * 256 words for each group of 256.
+[[nodiscard]] std::vector<std::uint32_t> reduce(std::span<const std::uint32_t> in,
+                                                std::uint32_t per_item);
+[[nodiscard]] std::vector<std::uint32_t> hash(std::uint32_t items, std::uint32_t rounds);
+/// Bodies are x, y, z, mass; so are the accelerations, without a mass. The division and the root
+/// are rounded correctly, which an OpenCL device need not do.
+[[nodiscard]] std::vector<float> nbody(std::span<const float> bodies, std::uint32_t items,
+                                       std::uint32_t count);
+/// `in` has a border of one around `width` columns.
+[[nodiscard]] std::vector<float> stencil(std::span<const float> in, std::uint32_t width,
+                                         std::uint32_t rows);
+/// 256 columns.
+[[nodiscard]] std::vector<std::uint32_t> mandelbrot(std::uint32_t rows, std::uint32_t limit);
+
 struct Totals {
     std::uint32_t sum, least, most, all_or, all_xor, seen;
     std::uint64_t wide;

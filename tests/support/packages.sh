@@ -17,6 +17,8 @@ need_packages() {
     fi
     printf '== installing %d Debian packages\n' "${#missing[@]}"
     export DEBIAN_FRONTEND=noninteractive
-    timeout 300 apt-get update -q >/dev/null &&
-        timeout 900 apt-get install -qy --no-install-recommends "${missing[@]}" >/dev/null
+    # a machine that has just started may be busy with its own upgrades
+    local wait=(-o DPkg::Lock::Timeout=600)
+    timeout 900 apt-get "${wait[@]}" update -q >/dev/null &&
+        timeout 1500 apt-get "${wait[@]}" install -qy --no-install-recommends "${missing[@]}" >/dev/null
 }

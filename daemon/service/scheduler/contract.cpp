@@ -16,6 +16,8 @@ namespace {
 constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
+/// Slices shorten by a tenth at a time: close enough to the longest that fits, and at most about
+/// ninety rounds from 1 s to 0.1 ms.
 constexpr double kShrink = 0.9;
 constexpr std::uint32_t kMostWeight = 10'000;
 /// Quantum of a VF that is alone and asks for no limit.
@@ -48,6 +50,8 @@ double rounded_up(double pct) {
 }
 
 /// The contract of one party in the scheduler's units; the quantum is shrunk later.
+/// Rounded to whole ns, phases to whole us, as the uapi has them. A bucket holds at least a slice,
+/// so that slices are not cut for want of room.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.band = contract.band,
                     .weight = contract.weight,
@@ -108,6 +112,10 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
     return demand;
 }
 
+/// For each reservation P: the demand of all with periods up to P's, each with two switches (into
+/// its run and out of it), and once the longest thing that cannot be cut. That this stays below the
+/// engine's reservable part for every P is Baker's sufficient condition for EDF with blocking; the
+/// one P that breaks it is named with the min_pct that would fit.
 Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPolicy> policies,
                             const Engine& engine) {
     const double most = engine.reservable_ppm / 1e6;
@@ -126,6 +134,7 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
                                         static_cast<double>(policy.reservation.period_ns)));
         const double demand = demand_up_to(policies, policy, engine);
         if (demand <= most) continue;
+        // The demand grows by exactly the budget's part: what is too much can be taken off min_pct.
         const double fits = parties[i].contract.min_pct - (demand - most) * 100;
         return fail(
             ErrorId::NoSchedule,
@@ -143,6 +152,8 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
 }
 
 /// Slots of two VFs repeat against each other with the greatest common divisor of their periods.
+/// Over all time, their distances are all multiples of that divisor from the difference of their
+/// phases (Bezout), so looking at one such interval is looking at all.
 bool do_meet(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
     const std::int64_t common = std::gcd(a.reservation.period_ns, b.reservation.period_ns);
     const auto after = [common](std::int64_t from, std::int64_t to) {
@@ -194,6 +205,9 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
 }
 
 /// Bounds of the time off the engine; docs/scheduling.md derives them.
+/// Two bounds of which the better counts: by reservation (a budget in each period) and by weight
+/// (EEVDF). Only the first band with VFs has a bound by weight: the others wait for as long as it
+/// has work.
 class Gaps {
 public:
     Gaps(std::span<const VfPolicy> policies, const Engine& engine)
@@ -226,6 +240,9 @@ public:
         return 2 * static_cast<double>(policy.reservation.period_ns - policy.reservation.budget_ns);
     }
 
+    /// From one request ahead to a request served at its deadline, plus one slice that cannot be
+    /// taken back; then the switches of everybody served meanwhile (at most two more slices each
+    /// than their part, for the two ends); then what reservations add in that time.
     [[nodiscard]] double by_weight(const VfPolicy& policy) const {
         if (!is_in_first_band(policy) || reserved_ >= 1) return HUGE_VAL;
         const auto request_ns = static_cast<double>(policy.request_ns);
@@ -254,6 +271,7 @@ private:
 };
 
 /// The least weight with which the bound of `index` would hold, to a tenth; 0: none.
+/// By trial: the bound depends on everybody's weight, and the answer is for a message.
 std::uint32_t weight_that_fits(std::span<const VfPolicy> policies, std::size_t index, double gap_ns,
                                const Engine& engine) {
     std::vector<VfPolicy> changed(policies.begin(), policies.end());
@@ -287,6 +305,7 @@ std::string refusal_of_gap(std::span<const Party> parties, std::span<const VfPol
 }
 
 /// Indexes of the VFs whose bound exceeds what they allow, the worst first.
+/// The ratio and not the excess: 20 ms too much are nothing to a gap of a second.
 std::vector<std::size_t> too_long(std::span<const Party> parties,
                                   std::span<const VfPolicy> policies, const Gaps& gaps) {
     std::vector<std::pair<double, std::size_t>> found;
@@ -312,6 +331,7 @@ bool shorten(VfPolicy& policy, const Engine& engine) {
 
 /// Shortens slices until no VF with work is off the engine for longer than it may: those of the
 /// VFs concerned, so that their turns come more often, and long ones they would have to wait for.
+/// Ends: every round shortens at least one slice, none below min_run_ns, or refuses.
 Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> policies,
                         const Engine& engine) {
     for (;;) {
@@ -320,6 +340,8 @@ Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> poli
         if (concerned.empty()) return {};
         bool is_changed = false;
         const Party& worst = parties[concerned.front()];
+        // Others' slices are shortened only if they are a large part of the gap: short ones cost
+        // switches and gain nothing.
         const std::int64_t part_ns = ns_of_ms(worst.contract.max_gap_ms / 4);
         for (VfPolicy& policy : policies)
             if (policy.request_ns > part_ns) is_changed |= shorten(policy, engine);
@@ -330,6 +352,8 @@ Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> poli
     }
 }
 
+/// Only a VF that is alone may run without an end: the planner could cut it, but that is not what
+/// was asked for.
 Result<> check_unlimited(std::span<const Party> parties) {
     if (parties.size() < 2) return {};
     for (const Party& party : parties)
@@ -387,6 +411,7 @@ Result<> validate_gang(const Party& party) {
 
 }  // namespace
 
+/// Member by member first, so that a later message never speaks of numbers that make no sense.
 Result<> validate(const Party& party) {
     const Contract& contract = party.contract;
     const std::uint32_t vf = party.vf;

@@ -22,6 +22,8 @@ enum class SlotMode : std::uint8_t {
     Gang,            ///< min_pct of latency_ms as one slot, at the same time on every GPU; no more
 };
 
+/// Defaults are those of a VF that is created with no options. Ranges are checked by validate();
+/// percentages are of the engine's time, fractions count (to 0.0001 % for max_pct).
 struct Contract {
     std::uint32_t weight = 100;  ///< 1..10000; share of what is not reserved
     Band band = Band::Normal;
@@ -38,6 +40,8 @@ struct Contract {
 };
 
 /// What the device can do, and how much of it may be promised.
+/// All times in ns. The defaults are what admission counts with in the product; reservable_ppm
+/// keeps a tenth of the engine for everything that has no reservation.
 struct Engine {
     std::int64_t switch_ns = 100'000;        ///< world switch
     std::int64_t min_run_ns = 100'000;       ///< shortest slice; not pre-empted before
@@ -49,6 +53,7 @@ struct Party {
     Contract contract{};
 };
 
+/// Both vectors are in the order of the parties.
 struct Admission {
     std::vector<VfPolicy> policies;          ///< one for each party
     std::vector<std::int64_t> worst_gap_ns;  ///< bound on the time off the engine with work
@@ -57,6 +62,7 @@ struct Admission {
 
 /// What a VF gets beside its entries in a table that the PF core repeats, and how long that table
 /// may leave it out.
+/// The VF's contract in the units of a run table.
 struct TableTerms {
     VfPolicy policy{};              ///< request_ns as asked for: the planner shortens slices
     std::int64_t table_gap_ns = 0;  ///< of the table's own time; kNoGapLimit: its reservation
@@ -70,6 +76,8 @@ struct TableAdmission {
     std::int64_t budgets_ns = 0;    ///< that may come at once, switches included
 
     /// How long `table_ns` of the table's time may last.
+    /// Reservations run beside the table: all their budgets may come in one gap, and after that
+    /// they take their part of all time.
     [[nodiscard]] std::int64_t real_ns(std::int64_t table_ns) const {
         return static_cast<std::int64_t>(static_cast<double>(table_ns + budgets_ns) /
                                          (1 - reserved));
@@ -77,13 +85,20 @@ struct TableAdmission {
 };
 
 /// OutOfRange with the field, its value and its range, unless each field makes sense by itself.
+/// Also OutOfRange for members that contradict each other: latency_ms without min_pct, min_pct
+/// above max_pct, phase_ms outside mode gang, a cap whose bucket cannot hold one budget.
 Result<> validate(const Party& party);
 
 /// As admit(), for tables: reservations are tested, and gaps as far as weights have no part in
 /// them. What gap a table leaves is its planner's to find out and to refuse.
+/// OutOfRange or NoSchedule as validate() and admit(). O(n^2) in the parties, of which a GPU has at
+/// most 16.
 Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine);
 
 /// NoSchedule, naming the VF and what would fit, if the contracts cannot all be kept at once.
+/// Reservations by Baker's test for earliest deadline first with blocking (stack resource policy),
+/// gangs by their phases, gaps by shortening slices until the bound of docs/scheduling.md holds.
+/// The policies' request_ns may therefore be shorter than the contracts' quantum_ms, never longer.
 Result<Admission> admit(std::span<const Party> parties, const Engine& engine);
 
 }  // namespace vgpu::daemon::scheduler

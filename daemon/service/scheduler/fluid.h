@@ -20,6 +20,8 @@ namespace vgpu::daemon::scheduler {
 
 inline constexpr std::size_t kFluidBands = 3;
 
+/// `now` is the band's virtual time; awake_weight the sum over its VFs with work, by which a ns of
+/// service moves it.
 struct FluidBand {
     __int128 now = 0;
     std::int64_t awake_weight = 0;
@@ -27,6 +29,7 @@ struct FluidBand {
     bool operator==(const FluidBand&) const = default;
 };
 
+/// One VF; weight and band as it joined or was changed to.
 struct FluidClient {
     std::int64_t weight = 0;
     std::size_t band = 0;
@@ -46,6 +49,8 @@ struct FluidImage {
     bool operator==(const FluidImage&) const = default;
 };
 
+/// Generalized processor sharing (GPS) as the ideal. Bands are 0 (first) to kBands - 1. VFs that
+/// did not join() are ignored: events of a VF that was just released may still come.
 class Fluid {
 public:
     static constexpr std::size_t kBands = kFluidBands;
@@ -57,11 +62,15 @@ public:
 
     /// Enters the competition, awake, with no lag. Does nothing if it is there.
     void join(std::uint32_t vf, std::uint32_t weight, std::size_t band = 0);
+    /// If it has work, what it was owed, or owed, is spread over the others of its band that have.
     void leave(std::uint32_t vf);
+    /// At once, with the lag it has: the lag is kept in ns, not in virtual time.
     void set_weight(std::uint32_t vf, std::uint32_t weight);
 
     /// It has work (again) or none.
     void wake(std::uint32_t vf);
+    /// Asleep it forfeits what it was owed. What it owed shrinks as fast as its share would have
+    /// paid for it, and never becomes a credit.
     void sleep(std::uint32_t vf);
 
     /// `vf` received `ns` of service. A sleeping VF is woken: running proves work.
@@ -74,11 +83,14 @@ public:
     [[nodiscard]] bool is_awake(std::uint32_t vf) const;
     /// 0 if it is not there.
     [[nodiscard]] std::size_t band_of(std::uint32_t vf) const;
+    /// ideal - received, in ns; > 0: it is owed. Asleep: <= 0, what it still owes. 0 if it is not
+    /// there.
     [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
     /// Part of what its band gets that `vf` is entitled to now, 0..1; 0 while it sleeps.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
 
 private:
+    /// Exact but for the last division: rounded towards zero, to whole ns.
     [[nodiscard]] std::int64_t lag_of(const FluidClient& client) const;
     [[nodiscard]] std::int64_t debt_of(const FluidClient& client) const;
     void enter(FluidClient& client, std::int64_t lag);

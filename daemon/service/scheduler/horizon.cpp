@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kNsPerUs = 1000;
 
 /// Collects decisions as entries of whole microseconds; what is too short waits for the VF's next.
+/// Carrying the rest over keeps each VF's sum right: rounding every slice down would starve the VF
+/// with the shortest ones.
 class Collector {
 public:
     Collector(HorizonPlan& plan, const HorizonLimits& limits, std::uint32_t vfs)
@@ -72,6 +74,7 @@ void fill_reserve(HorizonPlan& plan, const Scheduler& scheduler,
 
 HorizonPlan plan_ahead(Scheduler scheduler, std::int64_t at_ns, const HorizonLimits& limits) {
     HorizonPlan plan;
+    // The slice under way ends when the table takes over.
     scheduler.stop(at_ns);
     const std::vector<std::uint32_t> vfs = vfs_of(scheduler);
     fill_reserve(plan, scheduler, vfs, at_ns, limits);
@@ -83,6 +86,8 @@ HorizonPlan plan_ahead(Scheduler scheduler, std::int64_t at_ns, const HorizonLim
                    return !scheduler.competes(vf) || collector.is_listed(vf);
                });
     };
+    // Room is kept for one entry of everybody: no VF is left out of the table, however long the
+    // horizon.
     while (plan.entries.size() + vfs.size() < limits.max_entries && !is_complete()) {
         const Decision decision = scheduler.decide(now_ns);
         if (!decision) break;

@@ -20,6 +20,7 @@
 
 namespace vgpu::daemon::scheduler {
 
+/// Times in ns; min_slice_ns and max_slice_ns are what the uapi takes.
 struct HorizonLimits {
     std::int64_t horizon_ns = 60'000'000;  ///< plan this far, switches included
     std::int64_t switch_ns = 100'000;
@@ -28,6 +29,7 @@ struct HorizonLimits {
     std::int64_t max_slice_ns = 1'000'000'000;
 };
 
+/// A whole number of us, in ns.
 struct HorizonEntry {
     std::uint32_t vf = 0;
     std::int64_t slice_ns = 0;
@@ -43,6 +45,7 @@ struct HorizonPlan {
 };
 
 /// Whole microseconds only. Empty if there is no VF.
+/// `scheduler` is a copy on purpose: its decisions are only rehearsed.
 HorizonPlan plan_ahead(Scheduler scheduler, std::int64_t at_ns, const HorizonLimits& limits);
 
 }  // namespace vgpu::daemon::scheduler

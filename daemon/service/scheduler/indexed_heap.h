@@ -14,6 +14,7 @@
 
 namespace vgpu::daemon::scheduler {
 
+/// `Key` needs `<` and `==`. least() and least_key() want a heap that is not empty.
 template <typename Key> class IndexedHeap {
 public:
     /// Numbers below `count` may be pushed from now on.
@@ -40,6 +41,7 @@ public:
         } else {
             nodes_[places_[id]].key = key;
         }
+        /// Only one of the two moves it: a key may have become smaller or larger.
         sink(rise(places_[id]));
     }
 

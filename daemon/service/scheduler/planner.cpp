@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/scheduler/planner.h"
 
+#include "daemon/service/scheduler/cycle.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 
 namespace vgpu::daemon::scheduler {
@@ -16,13 +17,14 @@ namespace {
 
 using Wide = __int128;
 
-constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint64_t kUsPerMs = 1000;
 constexpr std::uint64_t kSettledEntries = 256;  ///< length aimed at when lags have to be carried
 constexpr std::uint64_t kRepayEntries = 32;     ///< the same when many slices have to be paid back
 /// Parts that are tried for what a VF gives of its part: as much as the gap limit allows.
 constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
 constexpr int kShrinkRounds = 24;
+/// Slices do not come quite evenly: a gap is longer than its mean by up to this part.
+constexpr std::uint64_t kUnevenness = 4;
 /// Lag bounds that are tried for the order, in parts of the longest slice; see Unroller.
 constexpr std::int64_t kBoundParts = 8;
 constexpr std::int64_t kTightestBound = 4;
@@ -31,142 +33,13 @@ std::int64_t magnitude(std::int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/// A VF's part of one cycle: its total and the slices it is cut into.
-struct Part {
-    Claim claim;
-    std::uint64_t weight = 0;      ///< divided by the common divisor
-    std::uint64_t request_us = 0;  ///< longest slice after the gap limit
-    std::uint64_t total_us = 0;
-    std::uint64_t slices = 0;
-    std::uint64_t next_slice = 0;
-    std::int64_t served_ns = 0;
-
-    [[nodiscard]] std::uint64_t slice_us(std::uint64_t index) const {
-        return total_us / slices + (index < total_us % slices ? 1 : 0);
-    }
-    [[nodiscard]] bool has_slices() const { return next_slice < slices; }
-    [[nodiscard]] std::int64_t next_ns() const {
-        return static_cast<std::int64_t>(slice_us(next_slice)) * kNsPerUs;
-    }
-};
-
-std::uint64_t weight_sum(const std::vector<Part>& parts) {
-    std::uint64_t sum = 0;
-    for (const Part& part : parts) sum += part.weight;
-    return sum;
-}
-
-std::vector<Part> parts_of(std::span<const Claim> claims) {
-    std::uint64_t divisor = 0;
-    for (const Claim& claim : claims) divisor = std::gcd(divisor, std::uint64_t{claim.weight});
-    std::vector<Part> parts;
-    for (const Claim& claim : claims)
-        parts.push_back(
-            {.claim = claim, .weight = claim.weight / divisor, .request_us = claim.quantum_us});
-    return parts;
-}
-
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-    return (a + b - 1) / b;
-}
-
-/// Part of a cycle that a VF gets, rounded to whole microseconds, never below the shortest slice.
-std::uint64_t total_of(const Part& part, std::uint64_t cycle_us, std::uint64_t weights) {
-    const std::uint64_t fair = (cycle_us * part.weight + weights / 2) / weights;
-    return std::max<std::uint64_t>(fair, kMinQuantumUs);
-}
-
-std::uint64_t entries_for(const std::vector<Part>& parts, std::uint64_t cycle_us) {
-    const std::uint64_t weights = weight_sum(parts);
-    std::uint64_t entries = 0;
-    for (const Part& part : parts)
-        entries += ceil_div(total_of(part, cycle_us, weights), part.request_us);
-    return entries;
-}
-
-/// The largest n <= `most` for which n times `step` microseconds fit into the table; 0 if none.
-std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t step,
-                               std::uint64_t most, std::uint64_t max_entries) {
-    std::uint64_t low = 0;
-    while (low < most) {
-        const std::uint64_t middle = low + (most - low + 1) / 2;
-        if (entries_for(parts, middle * step) <= max_entries)
-            low = middle;
-        else
-            most = middle - 1;
-    }
-    return low;
-}
-
-/// Length of a cycle: as many whole hyperperiods (one microsecond per unit of weight) as give the
-/// smallest VF a whole request; fewer, or part of one, if the entries would not fit.
-std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries) {
-    const std::uint64_t hyperperiod_us = weight_sum(parts);
-    std::uint64_t wanted = 1;
-    for (const Part& part : parts)
-        wanted = std::max(wanted, ceil_div(part.request_us, part.weight));
-    const std::uint64_t count = fitting_multiple(parts, hyperperiod_us, wanted, max_entries);
-    if (count > 0) return count * hyperperiod_us;
-    return std::max<std::uint64_t>(1, fitting_multiple(parts, 1, hyperperiod_us, max_entries));
-}
-
-/// Cuts each part's total into slices of at most its request; true if every total is exactly
-/// proportional to the weight.
-bool set_totals(std::vector<Part>& parts, std::uint64_t cycle_us) {
-    const std::uint64_t weights = weight_sum(parts);
-    bool is_exact = true;
-    for (Part& part : parts) {
-        part.total_us = total_of(part, cycle_us, weights);
-        part.slices = ceil_div(part.total_us, part.request_us);
-        is_exact = is_exact && part.total_us * weights == cycle_us * part.weight;
-    }
-    return is_exact;
-}
-
-/// Adds what each VF is owed to its total; false if that leaves a VF without a slice.
-bool add_corrections(std::vector<Part>& parts) {
-    for (Part& part : parts) {
-        const std::int64_t bound = static_cast<std::int64_t>(part.claim.quantum_us) * kNsPerUs;
-        const std::int64_t owed = std::clamp(part.claim.lag_ns, -bound, bound) / kNsPerUs;
-        const std::int64_t total = static_cast<std::int64_t>(part.total_us) + owed;
-        if (total < static_cast<std::int64_t>(kMinQuantumUs)) return false;
-        part.total_us = static_cast<std::uint64_t>(total);
-        part.slices = ceil_div(part.total_us, part.request_us);
-    }
-    return true;
-}
-
-/// Changes totals so that lags of many slices are paid back: a VF that owes gives up to 1/`divisor`
-/// of its part of the cycle, in shorter slices, so that nobody waits longer. The totals are the
-/// weights from then on: ordered by their lags, the slices of the VF that is owed would come in a
-/// row and those of the others after them, and the lags would be the same at the end.
-void repay(std::vector<Part>& parts, std::uint64_t divisor) {
-    std::int64_t paid = 1, owed = 1;  // of each lag
-    for (const Part& part : parts) {
-        const std::int64_t owes_us = -part.claim.lag_ns / kNsPerUs;
-        const auto most_us = static_cast<std::int64_t>(part.total_us / divisor);
-        if (Wide{owes_us} * paid <= Wide{most_us} * owed) continue;
-        paid = most_us;
-        owed = owes_us;
-    }
-    for (Part& part : parts) {
-        const auto share_us =
-            static_cast<std::int64_t>(Wide{part.claim.lag_ns / kNsPerUs} * paid / owed);
-        part.total_us =
-            static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(part.total_us) + share_us,
-                                                static_cast<std::int64_t>(kMinQuantumUs)));
-        part.slices = share_us < 0 ? std::min(part.slices, part.total_us / kMinQuantumUs)
-                                   : ceil_div(part.total_us, part.request_us);
-        part.weight = part.total_us;
-        part.claim.lag_ns = 0;
-    }
-}
-
 /// Orders the parts' slices. Without a bound: EEVDF, a part is eligible when it is owed service,
 /// and of the eligible the one with the earliest virtual deadline is next. With a bound B: a part
 /// is eligible when its slice does not put it more than B ahead, and of the eligible the one that
 /// would be B behind first is next; B = 1/2 slice centres every slice on its ideal time, but not
 /// every set of weights allows it. Lags are exact: multiplied by the sum of weights.
+/// The virtual deadline is that of EEVDF (Stoica and Abdel-Wahab, TR-95-22); the variant with a
+/// bound aims at lags within B and may miss that; best() looks at what came out.
 class Unroller {
 public:
     explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
@@ -192,6 +65,8 @@ public:
 
 private:
     /// Lag times the sum of weights.
+    /// The lags at the start need not sum to zero exactly (events are measured): the sum is spread
+    /// over all by weight.
     [[nodiscard]] Wide scaled_lag(const Part& part) const {
         const Wide ideal =
             static_cast<Wide>(elapsed_ns_ - lag_sum_ns_) * static_cast<Wide>(part.weight);
@@ -250,6 +125,8 @@ struct Placed {
     Entry entry;
 };
 
+/// In the middle of equal parts of the cycle, each VF for itself: whichever of them wakes, its
+/// turns come evenly.
 std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycle_us) {
     std::vector<Placed> placed;
     for (const Part& part : sleepers)
@@ -263,6 +140,8 @@ std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycl
 }
 
 /// Puts the sleepers' slices between those of `plan`.
+/// The sleepers' time comes on top: the PF core passes over them, so the others' order is exact
+/// while they sleep.
 void merge(Plan& plan, const std::vector<Part>& sleepers) {
     const std::vector<Placed> placed = spread(sleepers, plan.cycle_us);
     std::vector<Entry> merged;
@@ -292,6 +171,7 @@ Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns)
 }
 
 /// Longest time between two entries of each VF, the table repeating for ever.
+/// In us of the table's own time: reservations, switches and overruns come on top (Limits).
 std::map<std::uint32_t, std::uint64_t> gaps_of(const Plan& plan) {
     std::map<std::uint32_t, std::uint64_t> last_end, first_start, gaps;
     std::uint64_t at = 0;
@@ -346,6 +226,7 @@ enum class Lags : std::uint8_t {
     Repay,    ///< it pays many slices; the order is that of a cycle without lags
 };
 
+/// How a table deals with the lags it starts from.
 struct Way {
     Lags lags = Lags::Carry;
     std::uint64_t divisor = 1;  ///< Repay: the part of a VF's part that it gives at most
@@ -374,6 +255,8 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
 }
 
 /// Of the orders that keep the gap limit, the one with the smallest lags; if none keeps it, EEVDF.
+/// The bound is tried from the tightest up, in eighths of the longest slice; EEVDF, whose bound is
+/// one slice for any weights, is what is left if none of them is better.
 Plan best(const std::vector<Part>& parts, const Limits& limits, Way way) {
     Plan chosen = unroll(parts, limits, way);
     double strain = strain_of(chosen, parts, limits);
@@ -408,6 +291,7 @@ bool owes_slices(const std::vector<Part>& parts) {
 }
 
 /// Shortens the requests of the VFs that wait too long; false if none can be shortened.
+/// In proportion to what is too much, and by at least a 64th, so that it ends.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
     for (const auto& [vf, gap] : gaps_of(plan)) {
@@ -427,6 +311,8 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
 
 /// Requests that keep the gap limit: first the waiting VFs' own slices shrink, then everybody's.
 /// The plan that results carries no lags.
+/// Own slices first: a VF with a short gap limit then costs nobody else longer slices. Halving the
+/// longest for everybody is the last resort.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
     std::uint64_t cap = 0;
@@ -472,7 +358,7 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
                         "would fit",
                         part.claim.vf, weight, sum, real_ms(gap_us, limits), kMinQuantumUs,
                         std::llround(real_us(limit_us, limits) / kUsPerMs), fits,
-                        real_ms(gap_us, limits)));
+                        real_ms(gap_us + gap_us / kUnevenness, limits)));
     }
     return {};
 }
@@ -485,6 +371,11 @@ Plan single(const Claim& claim) {
 
 }  // namespace
 
+/// In this order, the first that keeps everybody's gap: the order with the smallest lags that
+/// carries the lags there are; one that pays a slice of them; one that pays many slices; and, if
+/// the lags are hopeless, the order as if there were none, which leaves them as they are. fit_gap()
+/// plans without lags, so it refuses only what weights and gaps make impossible and never what a
+/// stalled host has left behind.
 Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
     if (claims.empty()) return Plan{};
     if (claims.size() == 1) return single(claims.front());
@@ -516,6 +407,7 @@ Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
 namespace {
 
 /// The longest slice of `vf`, less what it owes.
+/// A VF that owes more than a slice gets none.
 std::int64_t advance_us(const Plan& plan, const Claim& claim) {
     std::int64_t longest_us = 0;
     for (const Entry& entry : plan.entries)
@@ -524,6 +416,8 @@ std::int64_t advance_us(const Plan& plan, const Claim& claim) {
 }
 
 /// Part of `sum_us` of advances, in 1/1024, that keeps `claim` within half a slice.
+/// If all advances were taken at once, `claim` would be served later by their sum, of which its
+/// weight's part is lag: sum * weight / weights <= slice / 2.
 std::int64_t bearable_1024ths(const Plan& plan, const Claim& claim, std::int64_t sum_us,
                               std::int64_t weights) {
     const std::int64_t behind = sum_us * claim.weight;  // times the sum of weights

@@ -26,7 +26,9 @@ namespace vgpu::daemon::scheduler {
 inline constexpr std::uint32_t kMinWeight = 1;
 inline constexpr std::uint32_t kMaxWeight = 10'000;
 inline constexpr std::uint32_t kDefaultWeight = 100;
+/// The shortest slice that is worth its world switch, and the least the uapi takes.
 inline constexpr std::uint32_t kMinQuantumUs = 100;
+/// The longest the uapi takes.
 inline constexpr std::uint32_t kMaxQuantumUs = 1'000'000;
 inline constexpr std::uint32_t kDefaultQuantumUs = 6'000;
 inline constexpr std::uint32_t kDefaultMaxGapMs = 60;
@@ -46,6 +48,7 @@ struct Claim {
 /// max_gap_us of a VF that may be left out for as long as it takes.
 inline constexpr std::uint32_t kAnyGap = UINT32_MAX;
 
+/// Times in us of the table itself, unless they say otherwise.
 struct Limits {
     std::uint32_t max_gap_us = kDefaultMaxGapMs * 1000;  ///< longest time off the engine
     std::uint32_t max_entries = 1024;
@@ -55,6 +58,7 @@ struct Limits {
     double taken = 0;  ///< 0..1
 };
 
+/// One turn of the PF core's cycle.
 struct Entry {
     std::uint32_t vf = 0;
     std::uint32_t quantum_us = 0;
@@ -76,6 +80,8 @@ struct Plan {
 
 /// The table for `claims` (at most 16, distinct VFs, weights and quanta in range). NoSchedule, with
 /// the numbers that would work, if the gap limit cannot be kept.
+/// No claims: an empty plan. One: a single entry, whatever the limits. Tries some dozens of orders,
+/// some hundreds where gaps are hard to keep, each in O(entries * VFs).
 Result<Plan> plan(std::span<const Claim> claims, const Limits& limits);
 
 /// Who may pre-empt a running slice on waking while `plan` is in force, and for how long: as long
@@ -84,6 +90,8 @@ Result<Plan> plan(std::span<const Claim> claims, const Limits& limits);
 std::vector<Entry> reserve_of(const Plan& plan, std::span<const Claim> claims);
 
 /// True if `entries` give each claim's VF its exact part and hold no other VF.
+/// Ask before a table is kept that somebody else made: one that is not exact would drift when it is
+/// repeated.
 bool is_fair_table(std::span<const Entry> entries, std::span<const Claim> claims);
 
 }  // namespace vgpu::daemon::scheduler

@@ -31,6 +31,8 @@ void Proportional::join(std::uint32_t vf, std::uint32_t weight, std::int64_t req
     }
 }
 
+/// It counts as asleep from here on, so charge() and pick() never meet it; only a ghost stays in
+/// the account.
 void Proportional::leave(std::uint32_t vf) {
     if (!has(vf)) return;
     Client& client = clients_[vf];
@@ -95,6 +97,8 @@ void Proportional::share_estate() {
     while (estate_ > 0 && weights_ > 0 && ready_.empty()) {
         const bool somebody_waits = !waiting_.empty();
         if (somebody_waits && waiting_.least_key() <= now_) return;
+        // Virtual time stops at whoever becomes even first, since that changes the sum of weights
+        // or makes somebody eligible.
         Virtual until = somebody_waits ? waiting_.least_key() : debtors_.least_key();
         if (!debtors_.empty() && debtors_.least_key() < until) until = debtors_.least_key();
         const Virtual amount = (until - now_) * weights_;
@@ -108,6 +112,8 @@ void Proportional::share_estate() {
     estate_ = 0;
 }
 
+/// Virtual time never goes back, so a request that became eligible stays so until it is served or
+/// its VF sleeps: each is moved once.
 std::optional<std::uint32_t> Proportional::pick() {
     while (!waiting_.empty() && waiting_.least_key() <= now_) {
         const std::uint32_t vf = waiting_.least();
@@ -156,6 +162,8 @@ std::uint32_t Proportional::weight(std::uint32_t vf) const {
     return vf < clients_.size() ? static_cast<std::uint32_t>(clients_[vf].weight) : 0;
 }
 
+/// Its deadline follows from where the VF is, not from now: late service does not postpone what it
+/// is due.
 void Proportional::begin_request(std::uint32_t vf) {
     Client& client = clients_[vf];
     client.left_ns = client.request_ns;
@@ -196,6 +204,8 @@ void Proportional::put_weight_in_force(std::uint32_t vf) {
 }
 
 /// Spreads `amount` of ideal service over all that count; who has paid on the way becomes even.
+/// In steps: whoever becomes even on the way leaves the sum of weights, so the rest of `amount`
+/// moves virtual time faster.
 void Proportional::advance(Virtual amount) {
     while (!debtors_.empty()) {
         const Virtual until_paid = (debtors_.least_key() - now_) * weights_;

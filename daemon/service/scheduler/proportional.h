@@ -33,11 +33,14 @@ class Proportional {
 public:
     /// Enters without work. A number that left in debt and returns before it is paid keeps it.
     void join(std::uint32_t vf, std::uint32_t weight, std::int64_t request_ns);
+    /// What it was owed goes to the others once nobody is owed anything; what it owes it pays as a
+    /// ghost, whose number may be used again meanwhile.
     void leave(std::uint32_t vf);
     void set_weight(std::uint32_t vf, std::uint32_t weight);
     /// From its next request on.
     void set_request(std::uint32_t vf, std::int64_t request_ns);
 
+    /// Begins a request with the lag it has: none, or the debt of a ghost. Twice does nothing.
     void wake(std::uint32_t vf);
     void sleep(std::uint32_t vf);
 
@@ -49,6 +52,7 @@ public:
     void charge(std::uint32_t vf, std::int64_t ns);
 
     [[nodiscard]] bool has_work() const { return awake_ > 0; }
+    /// In the band and not leaving it: a ghost that left is not there.
     [[nodiscard]] bool has(std::uint32_t vf) const;
     [[nodiscard]] bool is_awake(std::uint32_t vf) const;
     /// Ideal minus received: > 0 if it is owed. Without work: what it still owes, <= 0.
@@ -57,6 +61,8 @@ public:
     [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const;
 
 private:
+    /// Ghost: has no work and still owes, so its weight counts until its share has paid. Only Awake
+    /// and Ghost are in weights_.
     enum class Phase : std::uint8_t { Absent, Asleep, Ghost, Awake };
 
     struct Client {
@@ -75,6 +81,8 @@ private:
     void put_weight_in_force(std::uint32_t vf);
     void become_even(std::uint32_t vf);
     void advance(Virtual amount);
+    /// Called when somebody leaves or sleeps with nobody else awake, and when pick() finds nobody
+    /// eligible.
     void share_estate();
     [[nodiscard]] Virtual remove_from_account(std::uint32_t vf);
 

@@ -5,6 +5,7 @@
 
 namespace vgpu::daemon::scheduler {
 
+/// The old deadline is kept as the time at which the new reservation begins.
 void Reservations::set(std::uint32_t vf, const Reservation& reservation) {
     if (vf >= servers_.size()) {
         servers_.resize(vf + 1);
@@ -33,6 +34,7 @@ void Reservations::wake(std::uint32_t vf, std::int64_t at_ns) {
     ready_.set(vf, server.deadline_ns);
 }
 
+/// Budget and deadline stay: whether they may be used is decided when it wakes.
 void Reservations::sleep(std::uint32_t vf) {
     if (vf >= servers_.size()) return;
     servers_[vf].is_awake = false;
@@ -93,6 +95,8 @@ bool Reservations::is_usable(const Server& server, std::int64_t at_ns) {
                static_cast<__int128>(server.deadline_ns - at_ns) * own.budget_ns;
 }
 
+/// Asleep with unusable rest: a fresh budget and all that may be taken ahead. Else the rest, and
+/// the budgets whose deadlines are no later than 1 + ahead periods from now.
 std::int64_t Reservations::available_ns(std::uint32_t vf, std::int64_t at_ns) const {
     if (!has(vf) || empty_.has(vf)) return 0;
     const Server& server = servers_[vf];

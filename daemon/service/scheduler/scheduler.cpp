@@ -13,6 +13,7 @@ void Scheduler::set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns
         capped_.make_room(vf + 1);
     }
     Member& member = members_[vf];
+    // With the old band still in the policy: what it was owed there stays there.
     if (member.is_in && member.policy.band != policy.band) band_of(vf).leave(vf);
     member.is_in = true;
     member.policy = policy;
@@ -34,6 +35,7 @@ void Scheduler::set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns
     update(vf, at_ns);
 }
 
+/// sleep() before set(), which keeps whether the VF is awake: the number may come back.
 void Scheduler::remove(std::uint32_t vf, std::int64_t at_ns) {
     if (!has(vf)) return;
     advance(at_ns);
@@ -60,6 +62,7 @@ void Scheduler::sleep(std::uint32_t vf, std::int64_t at_ns) {
 
 Decision Scheduler::decide(std::int64_t at_ns) {
     advance(at_ns);
+    // Ends: each round either decides or takes one VF out of the competition until it has tokens.
     for (;;) {
         Decision decision = choose();
         if (!decision || !members_[decision.vf].bucket.is_on()) return decision;
@@ -77,9 +80,13 @@ void Scheduler::start(const Decision& decision, std::int64_t at_ns) {
     advance(at_ns);
     run_ = Run{.decision = decision, .started_ns = at_ns, .charged_ns = at_ns};
     if (decision.service == ServiceClass::Reserved)
+        // Kept, since the server's own deadline moves when its budget is used up in the middle of
+        // the run.
         run_->deadline_ns = reservations_.deadline_ns(decision.vf);
 }
 
+/// A VF without a useful rest of tokens is held back now rather than when it is chosen next, so
+/// that decide() finds its choice at once.
 void Scheduler::stop(std::int64_t at_ns) {
     if (!run_) return;
     advance(at_ns);
@@ -91,6 +98,8 @@ void Scheduler::stop(std::int64_t at_ns) {
 }
 
 std::optional<std::int64_t> Scheduler::preempt_at(std::int64_t at_ns) const {
+    // A slice is left alone for min_run_ns, however urgent the other: cuts that come faster cost
+    // more in switches than they serve.
     if (!run_ || !is_outranked()) return std::nullopt;
     return std::max(at_ns, run_->started_ns + settings_.min_run_ns);
 }
@@ -101,6 +110,8 @@ std::optional<std::int64_t> Scheduler::next_event() const {
     return next;
 }
 
+/// Charge first: a budget that is used up at this very moment is filled by the same call. Then
+/// whoever has tokens again competes from now on.
 void Scheduler::advance(std::int64_t at_ns) {
     charge(at_ns);
     reservations_.refill(at_ns);
@@ -185,6 +196,8 @@ void Scheduler::hold_back(std::uint32_t vf, std::int64_t at_ns) {
     update(vf, at_ns);
 }
 
+/// The order of classes is the order of guarantees: a reservation first, else it could miss its
+/// deadline; then the bands, each a Proportional of its own.
 Decision Scheduler::choose() {
     if (const auto vf = reservations_.pick())
         return {ServiceClass::Reserved, *vf, reservations_.budget_ns(*vf)};

@@ -28,7 +28,8 @@ namespace vgpu::daemon::scheduler {
 enum class Band : std::uint8_t { High, Normal, Low };
 inline constexpr std::size_t kBands = 3;
 
-/// What one VF gets; admission.h makes it from a contract and says whether all of them fit.
+/// What one VF gets; contract.h makes it from a contract and says whether all of them fit. All
+/// times in ns. What the classes do with it: cap in front, then reservation, then band and weight.
 struct VfPolicy {
     Band band = Band::Normal;  ///< a band is served only while those before it have no work
     std::uint32_t weight = 100;
@@ -45,6 +46,8 @@ struct VfPolicy {
 
 enum class ServiceClass : std::uint8_t { None, Reserved, Proportional };
 
+/// Good for start() at the time it was asked for: anything that happens in between may make another
+/// one right.
 struct Decision {
     ServiceClass service = ServiceClass::None;  ///< None: nobody is to be served
     std::uint32_t vf = 0;
@@ -53,6 +56,8 @@ struct Decision {
     [[nodiscard]] explicit operator bool() const { return service != ServiceClass::None; }
 };
 
+/// Calls with a VF that was not set() do nothing. `at_ns` is of one clock and never smaller than in
+/// the call before.
 class Scheduler {
 public:
     struct Settings {
@@ -73,7 +78,10 @@ public:
 
     /// Who comes next; nothing is charged until start().
     [[nodiscard]] Decision decide(std::int64_t at_ns);
+    /// Nobody else may be in the engine: stop() comes between two starts.
     void start(const Decision& decision, std::int64_t at_ns);
+    /// Charges up to `at_ns`. A VF that has used up its tokens is held back from here on, and
+    /// has_work() and competes() tell the difference.
     void stop(std::int64_t at_ns);
 
     /// When the slice in the engine is to be cut for somebody else; none if it may run to its end.
@@ -93,6 +101,7 @@ public:
     /// The weight in force.
     [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const;
     /// What its weight entitles it to, minus what it received for its weight; > 0: it is owed.
+    /// In ns of its band's service; <= 0, what it still owes, while it does not compete.
     [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
     /// What is reserved for it until its next deadline if it has work at `at_ns`.
     [[nodiscard]] std::int64_t reserved_ns(std::uint32_t vf, std::int64_t at_ns) const {
@@ -104,6 +113,7 @@ public:
     }
 
 private:
+    /// One VF number; it stays in the vector when the VF goes, with is_in false.
     struct Member {
         VfPolicy policy;
         TokenBucket bucket;
@@ -113,6 +123,7 @@ private:
         bool is_competing = false;  ///< as the classes know it
     };
 
+    /// What is in the engine; service is charged from charged_ns on.
     struct Run {
         Decision decision;
         std::int64_t started_ns = 0;

@@ -12,6 +12,8 @@
 
 namespace vgpu::daemon::scheduler {
 
+/// rate_ppm 1 is one ns of service per ms. burst_ns is at least a slice (contract.cpp sees to it),
+/// so that slices are not cut for want of room.
 struct Cap {
     std::uint32_t rate_ppm = 1'000'000;  ///< of the time; 1000000: no cap
     std::int64_t burst_ns = 0;
@@ -22,6 +24,7 @@ struct Cap {
     static constexpr std::uint32_t kAll = 1'000'000;
 };
 
+/// Times in ns of any one clock that does not go back.
 class TokenBucket {
 public:
     /// A bucket that is set for the first time is full; a change keeps what is in it.

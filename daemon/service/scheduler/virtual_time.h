@@ -10,6 +10,7 @@
 
 namespace vgpu::daemon::scheduler {
 
+/// A compiler's type (gcc, clang); a double would lose a ns within days.
 using Virtual = __int128;
 
 inline constexpr int kVirtualBits = 40;

@@ -21,17 +21,21 @@ namespace vgpu::daemon::trace {
 
 using Json = nlohmann::json;
 
+/// The only exception of trace/: a file is untrusted input and read by tools; whoever reads it
+/// catches this.
 class BadTrace : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 /// 128 bits are two items: the upper half, signed, and the lower.
 using Wide = __int128;
+/// Bytes of a name or of a note; Recorder cuts what is longer.
 inline constexpr std::size_t kLongestText = 4096;
 inline constexpr Wide kWideLimit = Wide{1} << 100;
 /// Of a point in time, in ns either side of zero.
 inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 62;
 
+/// The bounds that members are walked with are the Reader's; here they are ignored.
 class Writer {
 public:
     /// Times are written as what has passed since `last`, which they become.
@@ -62,6 +66,8 @@ private:
     Nanoseconds& last_;
 };
 
+/// Every call takes the next item or throws BadTrace; after a throw nothing of the value may be
+/// used.
 class Reader {
 public:
     /// `in` is an array; its items from `from` on are read. It outlives the Reader.
@@ -117,6 +123,7 @@ public:
         items.assign(count, T{});
         for (T& item : items) each(*this, item);
     }
+    /// Anything that is left is a mistake: a longer event is another version's.
     void end() const {
         if (at_ != in_.size()) throw BadTrace("there is more than there should be");
     }

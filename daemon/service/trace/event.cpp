@@ -16,6 +16,8 @@ using scheduler::FluidClient;
 using scheduler::FluidImage;
 
 /// Of service in ns; longer than any run.
+/// Limits of this file bound what a replay of a hostile recording can compute with: sums and
+/// products of them stay within 128 bits, and lists within what a GPU can have.
 constexpr std::int64_t kServiceLimit = std::int64_t{1} << 56;
 /// Of what a VF is owed or owes, in ns.
 constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
@@ -30,12 +32,15 @@ template <typename A, typename T> void walk_service(A& archive, T& ns) {
     archive.number(ns, 0, kServiceLimit);
 }
 
+/// As numbers: renaming an enumerator does not change the file, reordering would.
 template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enum most) {
     auto number = static_cast<std::uint32_t>(value);
     archive.number(number, 0, static_cast<std::int64_t>(most));
     value = static_cast<Enum>(number);
 }
 
+/// One function writes and reads each kind: the two cannot come apart. The order of its lines is
+/// the file format.
 template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
     walk_vf(archive, member.vf);
     archive.number(member.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
@@ -129,6 +134,8 @@ template <typename A> void walk(A& archive, FluidClient& client) {
     archive.wide(client.slept_at);
 }
 
+/// Without the bands' sums of weights: complete_fluid() makes them from the clients, so that no
+/// file can contradict itself.
 template <typename A> void walk(A& archive, FluidImage& fluid) {
     for (FluidBand& band : fluid.bands) archive.wide(band.now);
     walk_map(archive, fluid.clients, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& client) {
@@ -137,6 +144,7 @@ template <typename A> void walk(A& archive, FluidImage& fluid) {
     });
 }
 
+/// The plan is kept whole and not made again: it may be one of an older vgpud.
 template <typename A> void walk(A& archive, scheduler::Plan& plan) {
     archive.list(plan.entries, VGPU_PF_TABLE_ENTRIES, [](A& a, scheduler::Entry& entry) {
         walk_vf(a, entry.vf);
@@ -208,6 +216,7 @@ void check(Event& event) {
     if (auto* members = std::get_if<MembersSet>(&event)) check_members(members->members);
 }
 
+/// The variant's alternative of that number; a kind that this version does not know is refused.
 template <std::size_t I = 0> Event empty_event(std::size_t kind) {
     if constexpr (I == std::variant_size_v<Event>) {
         throw BadTrace(fmt::format("an event of kind {}", kind));
@@ -251,6 +260,7 @@ struct Teller {
         schedule.restart();
         return true;
     }
+    /// A replay that would not have asked for a table at that moment differs as well.
     bool operator()(const TableMade& event) const {
         const bool was_wanted = schedule.wants_table(event.at);
         const auto table = schedule.make_table(event.generation, event.service_ns, event.at);

@@ -18,6 +18,7 @@ namespace vgpu::daemon::trace {
 
 inline constexpr std::uint32_t kTraceVersion = 2;
 
+/// GpuSchedule::set_members(). All times are of vgpud's monotonic clock, all service is in ns.
 struct MembersSet {
     Nanoseconds at{0};
     std::vector<GpuSchedule::Member> members;
@@ -25,6 +26,7 @@ struct MembersSet {
     std::map<std::uint32_t, std::string> names;  ///< of VFs, for people
 };
 
+/// GpuSchedule::on_run(): told when the run is over.
 struct Ran {
     Nanoseconds end{0};
     std::uint32_t vf = 0;
@@ -48,6 +50,7 @@ struct HeldBack {
     std::uint32_t vf = 0;
 };
 
+/// GpuSchedule::on_missed(); it has no time of its own.
 struct Missed {
     std::uint32_t vf = 0;
     std::int64_t ns = 0;
@@ -65,6 +68,7 @@ struct TableMade {
     std::uint32_t digest = 0;
 };
 
+/// What the PF core answered to the last TableMade: this or TableRefused.
 struct TableInstalled {
     Nanoseconds at{0};
 };
@@ -81,12 +85,15 @@ struct Noted {
     std::string text;
 };
 
+/// A kind's number in the file is its index here.
 using Event = std::variant<MembersSet, Ran, Woke, WentIdle, HeldBack, Missed, Restarted, TableMade,
                            TableInstalled, TableRefused, Noted>;
 
+/// CRC32C of all bytes: one digit that a replay decides otherwise is seen.
 [[nodiscard]] std::uint32_t digest_of(const vgpu_pf_run_table& table);
 
 /// Tells `schedule` what happened. A TableMade asks it: true if it answers as it did.
+/// True for all other kinds.
 bool apply(const Event& event, GpuSchedule& schedule);
 
 /// [kind, members…]; times count from `last`.
@@ -94,6 +101,8 @@ bool apply(const Event& event, GpuSchedule& schedule);
 /// Throws BadTrace.
 [[nodiscard]] Event event_of(const Json& json, Nanoseconds& last);
 
+/// All that a replay begins with; of a table that was given out and not yet confirmed it knows
+/// nothing, so no chunk begins between the two.
 [[nodiscard]] Json json_of(const GpuSchedule::Image& image, Nanoseconds& last);
 /// Throws BadTrace.
 [[nodiscard]] GpuSchedule::Image image_of(const Json& json, Nanoseconds& last);

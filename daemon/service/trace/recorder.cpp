@@ -58,6 +58,7 @@ void Recorder::begin_chunk(bool continues) {
 }
 
 void Recorder::write(const Event& event) {
+    // Before the event, never after: the image is of the moment before it.
     if (ring_.wants_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
     ring_.append(json_of(event, last_));
 }
@@ -109,6 +110,7 @@ Result<vgpu_pf_run_table> Recorder::make_table(
     std::uint64_t generation, const std::map<std::uint32_t, std::uint64_t>& service_ns,
     Nanoseconds now) {
     auto table = schedule_.make_table(generation, service_ns, now);
+    // After the schedule was asked, unlike all other events: its answer is part of the event.
     write(TableMade{.at = now,
                     .generation = generation,
                     .service_ns = service_ns,

@@ -3,7 +3,7 @@
 // Recorder: a GpuSchedule that keeps the last while of what it was told and asked, always, in
 // bounded memory, like a flight recorder. What is kept is a CBOR sequence (RFC 8742) in chunks;
 // each chunk begins with the schedule as it is then, so that one can begin with any of them:
-//   {"vgpu_trace": 1, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID, "names": {VF:
+//   {"vgpu_trace": 2, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID, "names": {VF:
 //   NAME},
 //    "unix_time": S, "schedule": [...]}   what follows counts its times from "at"
 //   [kind, members…] …                    see event.cpp
@@ -26,6 +26,7 @@
 namespace vgpu::daemon::trace {
 
 /// What was kept from some place on.
+/// `bytes` is what is left of a chunk, and whole chunks: to be appended to what the reader has.
 struct Piece {
     std::uint64_t next = 0;  ///< place to go on from
     bool is_late = false;    ///< what came before was dropped
@@ -35,12 +36,14 @@ struct Piece {
 /// Chunks of a sequence, the oldest dropped for the newest. Places are counted in bytes.
 class ChunkRing {
 public:
+    /// A chunk ends with the first event beyond that: 256 KiB for each GPU, and a little more.
     static constexpr std::size_t kChunkBytes = 32u << 10;
     static constexpr std::size_t kChunks = 8;
 
     [[nodiscard]] bool wants_chunk() const {
         return chunks_.empty() || chunks_.back().bytes.size() >= kChunkBytes;
     }
+    /// Drops the oldest chunk if kChunks are there.
     void begin(const Json& head);
     void append(const Json& item);
     /// From `after`, which an earlier Piece gave; without it from the oldest chunk on.
@@ -55,6 +58,8 @@ private:
     std::deque<Chunk> chunks_;
 };
 
+/// Every change of the schedule goes through here, so that what is recorded is all there is to
+/// know.
 class Recorder {
 public:
     struct Source {
@@ -104,7 +109,8 @@ private:
     GpuSchedule schedule_;
     ChunkRing ring_;
     std::uint64_t chunks_ = 0;
-    Nanoseconds last_{0};         ///< time of the event written last
+    Nanoseconds last_{0};  ///< time of the event written last
+    /// A chunk would begin with an image that does not have it.
     bool is_table_open_ = false;  ///< made, neither installed nor refused yet
 };
 

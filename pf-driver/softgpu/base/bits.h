@@ -52,6 +52,7 @@ template <typename T> std::atomic_ref<T> shared_at(std::byte* at) {
 }
 
 /// Bits [first, first + count) of `value`.
+/// `first` is below 64; a count of 64 or more takes all that is there.
 constexpr std::uint64_t bits(std::uint64_t value, unsigned first, unsigned count) {
     const std::uint64_t mask = count >= 64 ? ~0ull : (1ull << count) - 1;
     return (value >> first) & mask;

@@ -25,7 +25,8 @@
 
 namespace vgpu::softgpu {
 
-/// Appends values to a byte vector, each section opened by a tag and a length.
+/// For save(): appends values to a byte vector as they lie in memory. A stream is of one version of
+/// the program and says nothing about itself but what its blocks write.
 class Writer {
 public:
     explicit Writer(std::vector<std::byte>& out) : out_(out) {}
@@ -37,6 +38,7 @@ public:
         static_assert(std::is_trivially_copyable_v<T>);
         bytes(bytes_of(v));
     }
+    /// Length first, in elements, 64 bits.
     template <typename T> void vector(const std::vector<T>& values) {
         value(static_cast<std::uint64_t>(values.size()));
         bytes(std::as_bytes(std::span<const T>(values)));
@@ -47,10 +49,14 @@ private:
 };
 
 /// Reads what Writer wrote; every read is checked against what is left.
+/// For load(). The bytes may come from anywhere, a file or a guest's memory: a Reader never reads
+/// beyond them and never allocates for a length they cannot hold. What the values mean is for the
+/// block to check.
 class Reader {
 public:
     explicit Reader(std::span<const std::byte> in) : in_(in) {}
 
+    /// EPROTO: fewer are left; nothing is taken then.
     [[nodiscard]] Result<> bytes(std::span<std::byte> out) {
         if (out.size() > in_.size()) return fail(EPROTO, "state stream is truncated");
         if (!out.empty()) std::memcpy(out.data(), in_.data(), out.size());
@@ -61,6 +67,7 @@ public:
         static_assert(std::is_trivially_copyable_v<T>);
         return bytes(bytes_of(v));
     }
+    /// EPROTO: more than `limit` elements, or more than the stream holds.
     template <typename T>
     [[nodiscard]] Result<> vector(std::vector<T>& values, std::uint64_t limit) {
         std::uint64_t count = 0;
@@ -70,12 +77,14 @@ public:
         values.resize(count);
         return bytes(std::as_writable_bytes(std::span<T>(values)));
     }
+    /// Bytes; a whole stream that leaves some is one of another kind.
     [[nodiscard]] std::size_t remaining() const { return in_.size(); }
 
 private:
     std::span<const std::byte> in_;
 };
 
+/// The verbs above, so that a block that lacks one does not compile in the contract suite.
 template <typename B>
 concept Block = requires(B block, const B constant, Writer& writer, Reader& reader) {
     block.reset();

@@ -11,6 +11,7 @@ namespace vgpu::softgpu {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
+/// Any thread may ask. Virtual, so that tests own time.
 class Clock {
 public:
     virtual ~Clock() = default;
@@ -18,6 +19,7 @@ public:
     [[nodiscard]] virtual Nanoseconds now() const = 0;
 };
 
+/// The host's monotonic clock: goes on while the guest is stopped.
 class SteadyClock final : public Clock {
 public:
     [[nodiscard]] Nanoseconds now() const override {
@@ -26,6 +28,7 @@ public:
     }
 };
 
+/// Stands still until advance(), which any thread may call.
 class VirtualClock final : public Clock {
 public:
     [[nodiscard]] Nanoseconds now() const override { return Nanoseconds{now_.load()}; }

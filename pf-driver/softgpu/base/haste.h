@@ -14,6 +14,7 @@ namespace vgpu::softgpu {
 
 class Haste {
 public:
+    /// Both together bound what such a thread can take from the host.
     struct Spec {
         Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time at a stretch
         unsigned refill = 20;                               ///< wall time per CPU time
@@ -40,10 +41,12 @@ public:
         return is_on_;
     }
 
+    /// May run before others now.
     [[nodiscard]] bool is_on() const { return is_on_; }
 
 private:
     Spec spec_{};
+    /// CPU time; never above the budget.
     Nanoseconds left_ = Spec{}.budget;
     Nanoseconds refilled_{};
     Nanoseconds used_{};

@@ -10,6 +10,8 @@
 namespace vgpu::softgpu {
 
 /// PCI function as the GPU counts it: 0 is the PF, 1..16 are the VFs.
+/// From a register or a configuration it is a number until it has been checked against the number
+/// of VFs.
 enum class VfId : std::uint8_t {};
 inline constexpr VfId kPf{0};
 
@@ -17,6 +19,7 @@ inline constexpr VfId kPf{0};
 enum class Vmid : std::uint8_t {};
 
 /// Offset into a doorbell BAR in dwords, the unit of MQDs, packets and registers.
+/// Not bytes: a BAR2 offset is four times this (Linux 6.12, amdgpu/amdgpu_doorbell.h).
 enum class DoorbellIndex : std::uint32_t {};
 
 /// Register number: dword offset into BAR5.

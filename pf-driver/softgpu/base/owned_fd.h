@@ -21,8 +21,10 @@ public:
     }
     ~OwnedFd() { reset(); }
 
+    /// Still owned here; -1: none.
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+    /// The caller owns it from now on.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
     void reset(int fd = -1) {
         if (fd_ >= 0) ::close(fd_);

@@ -15,6 +15,7 @@
 
 namespace vgpu::softgpu {
 
+/// Takes std::unique_lock, std::scoped_lock and friends. Not recursive.
 class PiMutex {
 public:
     PiMutex() {
@@ -38,6 +39,7 @@ private:
     pthread_mutex_t mutex_;
 };
 
+/// Wakes may come for nothing: wait in a loop, or with a predicate.
 class PiCondition {
 public:
     PiCondition() {
@@ -59,6 +61,7 @@ public:
     template <typename Predicate> void wait(std::unique_lock<PiMutex>& lock, Predicate is_over) {
         while (!is_over()) wait(lock);
     }
+    /// steady_clock is CLOCK_MONOTONIC here, so its time points are those of the condition.
     void wait_until(std::unique_lock<PiMutex>& lock, std::chrono::steady_clock::time_point end) {
         constexpr long kSecond = 1'000'000'000;
         const long ns =

@@ -21,6 +21,7 @@ inline constexpr int kRealTime = 1;
 /// Of a thread that takes others off the CPU.
 inline constexpr int kRealTimeWatch = 2;
 
+/// Any thread for any other; false without CAP_SYS_NICE, and then nothing has changed.
 inline bool make_real_time(pthread_t thread, int priority) {
     const sched_param parameters{.sched_priority = priority};
     return pthread_setschedparam(thread, SCHED_FIFO, &parameters) == 0;

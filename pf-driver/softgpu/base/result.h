@@ -13,6 +13,7 @@
 
 namespace vgpu {
 
+/// Context is added once, by the layer that knows the VF and the act.
 struct Error {
     int code = EINVAL;    ///< errno value, for exit codes and wire replies
     std::string message;  ///< what happened, where, and how to mend it
@@ -27,10 +28,12 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
+/// `message` names what, where and, if the caller can do something, the fix.
 inline tl::unexpected<Error> fail(int code, std::string message) {
     return tl::make_unexpected(Error{code, std::move(message)});
 }
 
+/// `what` and the system's words for `code`.
 inline tl::unexpected<Error> fail_errno(int code, std::string what) {
     return tl::make_unexpected(Error::from_errno(code, std::move(what)));
 }

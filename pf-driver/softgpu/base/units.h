@@ -10,6 +10,7 @@
 
 namespace vgpu::softgpu {
 
+/// Wraps like its number: whoever adds sizes of a guest checks first.
 struct Bytes {
     std::uint64_t count = 0;
 

@@ -16,6 +16,7 @@ constexpr std::uint64_t kMinusOne = ~0ull;
 constexpr std::uint64_t kVaEnd = 1ull << GPUVM_VA_BITS;
 
 /// What became of the packet at `next`.
+/// One answer per packet; run_one() alone turns it into movement of the queue.
 enum class Verdict : std::uint8_t {
     Finished,  ///< complete it now
     Launched,  ///< a kernel runs; complete_kernel() will
@@ -27,12 +28,15 @@ enum class Verdict : std::uint8_t {
 using Bytes64 = std::array<std::byte, AQL_PACKET_BYTES>;
 using PacketHandlerAql = Verdict (*)(Core&, Queue&, const Bytes64&);
 
+/// The ring wraps by packets; a ring smaller than one packet counts as one, so nothing divides by
+/// 0.
 GpuVa packet_address(const Queue& queue, std::uint64_t index) {
     const std::uint64_t packets =
         std::max<std::uint64_t>(queue.ring_dwords() / (AQL_PACKET_BYTES / 4), 1);
     return GpuVa{raw(queue.ring()) + index % packets * AQL_PACKET_BYTES};
 }
 
+/// The hardware knows only where to report its read pointer, which is a member of amd_queue_t.
 GpuVa queue_address(const Queue& queue) {
     return GpuVa{raw(queue.report_address()) - offsetof(aql_queue, read_dispatch_id)};
 }
@@ -55,6 +59,7 @@ bool notify(Core& core, const Queue& queue, GpuVa signal) {
     return true;
 }
 
+/// Before the value changes: who sees the signal reads its time stamps at once.
 bool stamp(Core& core, const Queue& queue, GpuVa signal, std::uint64_t start) {
     const Vmid vmid = queue.vmid();
     return core.memory.store64(vmid, offset(signal, offsetof(aql_signal, start_ts)), start) &&
@@ -88,6 +93,8 @@ bool complete_signal(Core& core, Queue& queue, std::uint64_t handle,
 }
 
 /// Packets that are done leave, oldest first.
+/// A packet's header becomes INVALID before read_dispatch_id passes it, since a producer may fill
+/// the slot as soon as it sees the new index.
 void retire(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     const std::uint64_t before = state.rptr;
@@ -106,6 +113,8 @@ void retire(Core& core, Queue& queue) {
     if (!core.memory.store64(queue.vmid(), queue.report_address(), state.rptr)) core.fault(queue);
 }
 
+/// Packets complete in any order, `done` has a bit for each in the window; only a run of ones at
+/// its low end leaves.
 void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t signal,
                    const std::uint64_t* start_ticks) {
     ++core.counters.packets;
@@ -116,6 +125,7 @@ void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t 
     retire(core, queue);
 }
 
+/// Scratch is the one error that the runtime can mend: then the packet is tried again.
 Verdict stop(Core& core, Queue& queue, std::uint32_t code) {
     const Halt why = code == AQL_QUEUE_ERROR_SCRATCH ? Halt::AqlScratch : Halt::AqlError;
     report_queue_error(core, queue, code, why);
@@ -188,6 +198,9 @@ std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
     return packet.kernel_object >= kVaEnd ? AQL_QUEUE_ERROR_APERTURE : 0;
 }
 
+/// Everything a guest wrote is copied, then checked, then used: packet, descriptor and amd_queue_t
+/// are three reads of memory that may change at any time. Nothing has happened to the queue until
+/// start().
 Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_kernel_dispatch>(bytes);
     if (const std::uint32_t code = check_packet(packet)) return stop(core, queue, code);
@@ -229,6 +242,8 @@ std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::ui
 
 enum class Met : std::uint8_t { No, Yes, Fault };
 
+/// A signal is met at 0; a handle of 0 stands for no signal (HSA Platform System Architecture,
+/// Barrier-AND packet).
 Met is_and_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     for (const std::uint64_t handle : barrier.dep_signal) {
         if (handle == 0) continue;
@@ -239,6 +254,7 @@ Met is_and_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     return Met::Yes;
 }
 
+/// Without any signal it is met: there is nothing to wait for.
 Met is_or_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     bool has_signal = false;
     for (const std::uint64_t handle : barrier.dep_signal) {
@@ -295,6 +311,7 @@ Verdict barrier_or(Core& core, Queue& queue, const Bytes64& bytes) {
 
 // --- vendor packets -----------------------------------------------------------------------------
 
+/// The IB runs in the queue's VMID, unprivileged, whatever its packet says.
 Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_pm4_ib>(bytes);
     const std::uint32_t expected = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
@@ -312,6 +329,7 @@ Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     return Verdict::Entered;
 }
 
+/// The format byte stands where all vendor packets have it, so any of them may be loaded to see it.
 Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto barrier = load<aql_barrier_value>(bytes);
     switch (barrier.format) {
@@ -338,6 +356,7 @@ constexpr std::array kTypes = {
     TypeRow{AQL_TYPE_BARRIER_OR, barrier_or},
 };
 
+/// The barrier bit is the queue's affair: no packet before it may be in flight, whatever its type.
 Verdict execute(Core& core, Queue& queue, const Bytes64& bytes, std::uint32_t header) {
     const std::uint32_t type = HW_GET(AQL_HEADER, TYPE, header);
     if (HW_GET(AQL_HEADER, BARRIER, header) != 0 && queue.state.next != queue.state.rptr)
@@ -422,6 +441,8 @@ bool run_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
     return finish_next(core, queue, state.aql_signal);
 }
 
+/// False leaves the queue as it is. A wait that is over is forgotten, the packet says again what it
+/// wants.
 bool wakes_up(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.halt == Halt::AqlScratch || state.halt == Halt::AqlReclaim) {

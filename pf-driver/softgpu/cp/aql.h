@@ -18,13 +18,23 @@
 
 namespace vgpu::softgpu::cp {
 
+/// For a queue in phase Running. Executes packets until the budget is spent, the queue waits, or it
+/// has no packet left; a packet that waits is left at `next` and looked at again from its header.
+/// Packet format: HSA Platform System Architecture, AQL, and AMD's vendor packets (ROCr,
+/// hsa_ven_amd).
 [[nodiscard]] StepResult run_aql(Core& core, Queue& queue, Budget& budget);
 /// A kernel of the queue has completed; `dispatch` is gone afterwards.
+/// Called by give_back() when the last work-group of the kernel has ended. Signals, retires packets
+/// in order and, if the queue wants its scratch back, asks the runtime to take it.
 void complete_kernel(Core& core, Dispatch& dispatch);
 /// Stops the queue with an error code in its inactive signal.
+/// Writes `code` to the value of queue_inactive_signal and notifies its event, as ROCr's queue
+/// error handler expects (amd_queue_t, queue_inactive_signal). A queue without such a signal just
+/// halts. If the signal itself cannot be written, that is a memory fault of the queue.
 void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why);
 
 /// Conditions of waits, see wait.cpp.
+/// True also if memory faults: executing the packet again then answers the fault.
 [[nodiscard]] bool is_barrier_over(Core& core, const Queue& queue);
 [[nodiscard]] bool is_header_valid(Core& core, const Queue& queue);
 /// A queue that has asked its runtime for something has got the answer.

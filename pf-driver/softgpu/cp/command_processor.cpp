@@ -20,7 +20,9 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
+/// As a queue phase, VMID or kind of wait it is out of range everywhere.
 constexpr std::uint8_t kPoison = 0xa5;
+/// Context of one queue in a state stream; far above what activate() lets a queue read back.
 constexpr std::uint64_t kMaxStream = 1ull << 30;
 
 StepResult step_queue(Core& core, Queue& queue, Budget& budget) {
@@ -34,6 +36,7 @@ bool asks_runtime(const Queue& queue) {
 }
 
 /// step() would do something for this queue.
+/// The conditions of step_queue() without its effects; who changes one changes the other.
 bool is_runnable(Core& core, Queue& queue) {
     const QueueState& state = queue.state;
     if (!queue.is_mapped()) return false;
@@ -57,6 +60,7 @@ bool is_polled(const Queue& queue) {
            std::find(kPolled.begin(), kPolled.end(), queue.state.wait.kind) != kPolled.end();
 }
 
+/// Kept as a flag by step(), because has_waits decides whether the next step() looks at all.
 bool find_waits(const Core& core) {
     return is_run_list_timed(core) ||
            std::any_of(core.queues.begin(), core.queues.end(), is_polled);
@@ -76,6 +80,7 @@ constexpr std::array<Return, 7> kReturns = {
     Return::Halted,  // Halted
 };
 
+/// The kernel is dropped before the queue reports, so no group of it runs behind the error.
 void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
     Queue& queue = core.queue(kernel.state.queue);
     core.dispatcher.drop(kernel);
@@ -148,6 +153,7 @@ bool CommandProcessor::is_mapped(DoorbellIndex doorbell) const {
     return owns_doorbell(doorbell);
 }
 
+/// A 32-bit ring carries the low half of the write pointer; the high half stays.
 void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width) {
     const auto found = std::find_if(core_->queues.begin(), core_->queues.end(),
                                     [&](const Queue& queue) { return queue.listens_to(index); });
@@ -165,6 +171,9 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
     core_->wake();
 }
 
+/// needs_look is cleared before the queues are looked at: what happens meanwhile sets it again and
+/// is not lost. The turn moves behind the queue that moved, so a busy queue cannot starve the
+/// others.
 StepResult CommandProcessor::step() {
     Core& core = *core_;
     if (!core.needs_look && !core.has_waits) return StepResult::Idle;
@@ -205,6 +214,8 @@ bool CommandProcessor::waits_for_memory() const {
 
 // --- work-groups --------------------------------------------------------------------------------
 
+/// Ports and caches are made when a worker first meets a VMID: most workers never meet most of
+/// them.
 std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
                                                       std::atomic<bool>& stop) {
     Core& core = *core_;
@@ -223,9 +234,12 @@ std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
                      port.get(),
                      cache.get(),
                      core.apertures(vmid),
-                     core.trap_handler(core.queue(resident->owner->state.queue), vmid)};
+                     core.trap_handler(core.queue(resident->owner->state.queue), vmid),
+                     core.wave_sync(vmid)};
 }
 
+/// Messages before the completion: a guest sees the interrupts of a kernel before its signal. A
+/// group of a dropped kernel says nothing any more. After take_back() the kernel may be gone.
 void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& result,
                                  const Messages& messages) {
     Core& core = *core_;
@@ -312,6 +326,8 @@ bool is_sound(const SchedulerState& scheduler) {
     return scheduler.run_list.vmid < CP_VMIDS &&
            (scheduler.has_resources == 0 || raw(scheduler.owner) < kQueues) &&
            (scheduler.run_list.is_active == 0 || scheduler.has_resources != 0) &&
+           std::ranges::all_of(scheduler.wave_sync_of,
+                               [](std::uint8_t number) { return number <= CP_VMIDS; }) &&
            std::all_of(scheduler.sdma.begin(), scheduler.sdma.end(),
                        [](const SdmaSlot& slot) { return slot.engine < SDMA_ENGINES; });
 }
@@ -333,6 +349,7 @@ Result<> load_core(Core& core, Reader& in) {
 
 }  // namespace
 
+/// Queues that were stopping get their groups held again; being held is no part of a queue's state.
 Result<> CommandProcessor::load(Reader& in) {
     Core& core = *core_;
     reset();

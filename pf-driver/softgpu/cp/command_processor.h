@@ -37,6 +37,7 @@ struct ResidentGroup;
 
 /// Since reset; part of the state.
 struct Counters {
+    /// Retired; one per wave.
     std::uint64_t wave_instructions = 0;
     std::uint64_t illegal_instructions = 0;  ///< waves ended by one
     std::uint64_t faults = 0;                ///< memory faults answered to the guest
@@ -47,17 +48,22 @@ struct Counters {
 };
 
 /// A work-group on loan to a worker. `context` and `group` are valid until give_back().
+/// All a worker needs; it looks up nothing else of the VF.
 struct GroupLoan {
+    /// Names the loan to give_back(); opaque to the worker.
     ResidentGroup* resident = nullptr;
     isa::Workgroup* group = nullptr;
+    /// Of the group's VMID and this worker, like `cache`: no other thread uses them.
     mem::Port* port = nullptr;
     isa::DecodeCache* cache = nullptr;
     isa::Apertures apertures;
     isa::TrapHandler trap;
+    isa::GlobalWaveSync* wave_sync = nullptr;  ///< of the process; threads share it
 };
 
 /// s_sendmsg(MSG_INTERRUPT) of a wave; a number alone is a message of nowhere in particular.
 struct Message {
+    /// M0 of the wave.
     std::uint32_t payload = 0;
     std::uint32_t hw_id = 0;     ///< HW_ID of the wave
     bool is_privileged = false;  ///< its trap handler sent it
@@ -71,6 +77,7 @@ using Messages = std::vector<Message>;
 
 class CommandProcessor final : public PacketSource {
 public:
+    /// Constant after build.
     struct Spec {
         VfId vf{1};
         std::uint32_t compute_units = 8;
@@ -87,9 +94,14 @@ public:
 
     // --- block -------------------------------------------------------------------------------
     // The engine must be parked, or never have run this VF: no group is on loan.
+    /// Also the counters; GpuVf keeps their sums.
     void reset();
+    /// Nothing to do: with the engine parked there are no loans. It asserts that.
     void drain();
+    /// Queues, scheduler, dispatches with all their waves. Register storage is RegisterFile's.
     void save(Writer& out) const;
+    /// EPROTO if the stream cannot come from save(): indices, phases and sizes are all checked, as
+    /// the stream may have been through a file. The CP is in its reset state then.
     [[nodiscard]] Result<> load(Reader& in);
     /// Overwrites the live state with garbage that is not valid anywhere: after save() in true-copy
     /// mode, only load() or reset() may follow.
@@ -113,6 +125,7 @@ public:
     /// The group is back, with what happened to it.
     void give_back(const GroupLoan& loan, const isa::RunResult& result, const Messages& messages);
     /// True while a group is on loan.
+    /// While it is true, reset(), save() and load() must not be called.
     [[nodiscard]] bool has_loans() const;
 
     // --- management --------------------------------------------------------------------------
@@ -123,6 +136,7 @@ public:
     [[nodiscard]] bool is_mapped(DoorbellIndex doorbell) const;
 
 private:
+    /// Its address is taken by register claims: it lives as long as this and never moves.
     std::unique_ptr<Core> core_;
 };
 

@@ -24,6 +24,7 @@ Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, 
     for (unsigned i = 0; i < kQueues; ++i) queues[i].id = QueueId{static_cast<std::uint8_t>(i)};
 }
 
+/// Seconds and the rest apart: the product of ns and Hz would leave 64 bits within minutes.
 std::uint64_t Core::ticks() const {
     const std::uint64_t ns = now_ns();
     return ns / kNanosecondsPerSecond * spec.reference_hz +
@@ -48,6 +49,11 @@ isa::TrapHandler Core::trap_handler(const Queue& queue, Vmid vmid) const {
             .doorbell_id = raw(queue.doorbell()) >> kDoorbellIdShift};
 }
 
+isa::GlobalWaveSync* Core::wave_sync(Vmid vmid) {
+    const std::uint8_t number = scheduler.wave_sync_of[raw(vmid)];
+    return number == 0 ? nullptr : &scheduler.wave_sync[number - 1].sync;
+}
+
 void Core::raise(const Queue& queue, ih_source source, std::uint32_t data0) {
     ih_iv_entry entry{};
     entry.client_id = IH_CLIENT_GRBM_CP;
@@ -63,6 +69,8 @@ void Core::raise_eop(const Queue& queue, std::uint32_t context_id) {
     raise(queue, IH_SOURCE_CP_EOP, context_id);
 }
 
+/// The payload's bits lie in three places around the wave's identity (Linux 6.12,
+/// amdkfd/kfd_int_process_v9.c, SQ_INTERRUPT_WORD_WAVE).
 void Core::raise_message(Vmid vmid, const Message& message) {
     const std::uint32_t payload = message.payload;
     const std::uint32_t hw_id = message.hw_id;
@@ -96,6 +104,8 @@ void Core::fault(Queue& queue) {
     fault(queue, memory.fault_vmid(), memory.fault());
 }
 
+/// No retry: the fault is reported once, and the process gets the queue back only by unmapping it,
+/// as with XNACK off.
 void Core::fault(Queue& queue, Vmid vmid, const mem::Fault& what) {
     count_fault(vmid, what);
     halt(queue, Halt::Fault);

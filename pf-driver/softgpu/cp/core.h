@@ -33,11 +33,14 @@ enum class Outcome : std::uint8_t {
 };
 
 /// What one worker needs to run waves of this VF: a port and decoded code per VMID.
+/// Made as needed; entries are null until the worker has run a wave of that VMID.
 struct Lane {
     std::array<std::unique_ptr<mem::Port>, CP_VMIDS> ports;
     std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
 };
 
+/// Guarded by the VF lock, but for what workers use while they run: code_epoch, and the ports and
+/// caches of their own lane.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -50,27 +53,38 @@ struct Core {
     Counters counters;
     std::array<Queue, kQueues> queues;
     SchedulerState scheduler;
+    /// Round robin over queues; saved, so that a world switch does not favour the first ones.
     std::uint32_t turn = 0;  ///< queue that is looked at first
     bool needs_look = true;  ///< something happened since the last step() that found nothing
     bool has_waits = false;  ///< that step() left waits that only polling can end
 
+    /// Packets' own ports, apart from those of waves.
     Memory memory;
     Dispatcher dispatcher;
     std::vector<Lane> lanes;
     /// Decoded code of a VMID is valid while its number stays.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
+    /// A member, so that fetching a packet allocates nothing after the largest one.
     std::vector<std::uint32_t> packet;  ///< body of the packet being executed
 
+    /// "GPU clock" of packets: the device's clock in ticks of the reference clock, which the VBIOS
+    /// announces (Linux 6.12, amdgpu/soc15.c, soc15_get_xclk).
     [[nodiscard]] std::uint64_t ticks() const;
     [[nodiscard]] std::uint64_t now_ns() const {
         return static_cast<std::uint64_t>(clock.now().count());
     }
+    /// SH_MEM_BASES: bits [63:48] of both windows.
     [[nodiscard]] isa::Apertures apertures(Vmid vmid) const;
+    /// What MAP_PROCESS gave the VMID, and the doorbell by which the handler names the queue to
+    /// KFD.
     [[nodiscard]] isa::TrapHandler trap_handler(const Queue& queue, Vmid vmid) const;
+    /// nullptr: its process has not been given any.
+    [[nodiscard]] isa::GlobalWaveSync* wave_sync(Vmid vmid);
     Queue& queue(QueueId id) { return queues[raw(id)]; }
 
     /// End-of-pipe interrupt with a context id.
     void raise_eop(const Queue& queue, std::uint32_t context_id);
+    /// IH vector of the CP: the queue says ring id, VMID and PASID.
     void raise(const Queue& queue, ih_source source, std::uint32_t data0);
     /// s_sendmsg(MSG_INTERRUPT) of a wave.
     void raise_message(Vmid vmid, const Message& message);
@@ -80,8 +94,13 @@ struct Core {
     void fault(Queue& queue, Vmid vmid, const mem::Fault& what);
     /// Reports and counts a fault that the wave's own trap handler deals with.
     void count_fault(Vmid vmid, const mem::Fault& what);
+    /// The queue keeps its place and forgets its wait.
     void halt(Queue& queue, Halt why);
+    /// A packet that makes no sense: counted, the queue halts and loses its kernels, and the guest
+    /// gets an interrupt with the header as data (Linux 6.12, amdgpu/gfx_v9_0.c, priv_reg_irq and
+    /// its kin).
     void refuse(Queue& queue, ih_source source, std::uint32_t header);
+    /// Bit per VMID: workers drop decoded code before their next block.
     void invalidate_code(std::uint16_t vmids);
     /// Something that step() has to look at has happened.
     void wake();

@@ -10,6 +10,8 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
+/// Ended groups whose memory is kept: registers and LDS of a group may be a megabyte, and
+/// allocating them would cost more than a small kernel.
 constexpr std::size_t kSpareGroups = 64;
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
 /// Groups of one kernel in a stream: what all CUs hold at one wave each, and the one in excess.
@@ -57,6 +59,7 @@ void Dispatcher::release(QueueId queue) {
     held_[raw(queue)] = false;
 }
 
+/// Groups that are lent come back first and are discarded then; their flag makes that soon.
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
     for (const auto& group : dispatch.lent) group->stop->store(true);
@@ -67,6 +70,7 @@ void Dispatcher::drop(Dispatch& dispatch) {
     remove_if([](const Dispatch& d) { return d.is_dropped && d.lent.empty(); });
 }
 
+/// Collected first: drop() removes from the list that is being walked.
 void Dispatcher::drop(QueueId queue) {
     std::vector<Dispatch*> victims;
     for (const Owned& dispatch : dispatches_)
@@ -89,6 +93,8 @@ bool Dispatcher::may_start(const Dispatch& dispatch) const {
     return dispatch.state.is_launched == 0 && find_scratch(dispatch).has_value();
 }
 
+/// The same conditions as lend(), without starting anything: every kernel may have one group, even
+/// on full CUs, so none is kept out by another.
 bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
     if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
@@ -101,6 +107,7 @@ bool Dispatcher::has_runnable() const {
                        [&](const Owned& d) { return is_runnable(*d); });
 }
 
+/// First fit of slots in a row: waves of one group find theirs by their number in it.
 std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
     if (dispatch.state.scratch_slots == 0) return 0;
     std::uint32_t run = 0;
@@ -117,6 +124,7 @@ void Dispatcher::mark_scratch(Dispatch& dispatch, std::uint32_t first, bool is_u
         dispatch.scratch_used[first + i] = is_used;
 }
 
+/// x first, then y, then z, as the hardware walks a grid.
 void Dispatcher::advance(DispatchState& state) {
     for (unsigned i = 0; i < 3; ++i) {
         if (++state.next[i] < state.end[i]) return;
@@ -129,6 +137,7 @@ CuMask Dispatcher::cu_mask(const Dispatch& dispatch) const {
     return queues_[raw(dispatch.state.queue)].cu_mask();
 }
 
+/// Vega ISA manual, hardware register HW_ID; SIMD and wave slot are not modelled.
 std::uint32_t Dispatcher::hw_id(const DispatchState& state, std::uint32_t cu) const {
     const CuPlace place = occupancy_.place(cu);
     const QueuePlace queue = queues_[raw(state.queue)].place();
@@ -164,6 +173,8 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch) {
     return group;
 }
 
+/// New groups before waiting ones: a kernel whose groups wait for each other needs them all
+/// resident.
 ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop) {
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
         Dispatch& dispatch = *dispatches_[(turn_ + i) % dispatches_.size()];
@@ -182,6 +193,7 @@ ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop) {
     return nullptr;
 }
 
+/// A dropped kernel never completes; it goes with its last loan.
 Dispatch* Dispatcher::take_back(ResidentGroup* group, Return how) {
     Dispatch& dispatch = *group->owner;
     const auto found = std::find_if(dispatch.lent.begin(), dispatch.lent.end(),
@@ -265,6 +277,8 @@ Result<> Dispatcher::load(Reader& in, QueueId queue, Vmid vmid) {
     });
 }
 
+/// First everything is read into its own list, then it is taken over: a stream that breaks off
+/// changes nothing.
 Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState&)>& adopt) {
     std::uint64_t count = 0;
     TRY_VOID(in.value(count));

@@ -33,6 +33,8 @@
 namespace vgpu::softgpu::cp {
 
 /// What a dispatch is and how far it has come; flat.
+/// Travels in state streams and in a guest's context save area; every field is checked when it
+/// comes back (load_one).
 struct DispatchState {
     isa::DispatchSpec spec;
     std::array<std::uint32_t, 3> start{};  ///< first work-group of each dimension
@@ -41,11 +43,14 @@ struct DispatchState {
     std::uint64_t packet = 0;              ///< AQL: index of the packet
     std::uint64_t signal = 0;              ///< AQL: completion signal; 0: none
     std::uint64_t start_ticks = 0;         ///< GPU clock when it was accepted
-    std::uint32_t scratch_slots = 0;       ///< waves that may have scratch at once; 0: needs none
+    /// A slot is the scratch of one wave; a work-group takes as many in a row as it has waves.
+    std::uint32_t scratch_slots = 0;  ///< waves that may have scratch at once; 0: needs none
     QueueId queue = kNoQueue;
     Vmid vmid{};
     std::uint8_t is_launched = 0;  ///< every group has started
     std::uint8_t is_profiled = 0;
+    /// AQL_QUEUE_USE_SCRATCH_ONCE: the runtime is asked to take scratch back when the kernel has
+    /// ended.
     std::uint8_t gives_scratch_back = 0;
     std::uint8_t is_packet = 0;  ///< AQL packet number `packet`; else a PM4 dispatch
     std::array<std::uint8_t, 2> reserved{};
@@ -53,29 +58,35 @@ struct DispatchState {
 
 struct Dispatch;
 
+/// A work-group that has started and not ended: it holds a CU's room and perhaps scratch.
 struct ResidentGroup {
     isa::Workgroup group;
     Dispatch* owner = nullptr;
+    /// Index in Occupancy, 0 to compute_units - 1.
     std::uint32_t cu = 0;
     std::uint32_t scratch_slot = 0;
     std::atomic<bool>* stop = nullptr;  ///< of the worker that has it; nullptr: not lent
 };
 
+/// A kernel in flight; never moves, since its groups point to it.
 struct Dispatch {
     DispatchState state;
     Footprint footprint;
     std::deque<std::unique_ptr<ResidentGroup>> ready;
     std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
     std::vector<std::unique_ptr<ResidentGroup>> lent;
+    /// As long as state.scratch_slots.
     std::vector<bool> scratch_used;  ///< by slot
     bool is_dropped = false;         ///< only waits for its loans
 
     [[nodiscard]] std::size_t resident() const {
         return ready.size() + halted.size() + lent.size();
     }
+    /// Every group has started and none is left.
     [[nodiscard]] bool is_complete() const { return state.is_launched != 0 && resident() == 0; }
 };
 
+/// Owned by Core; one per VF.
 class Dispatcher {
 public:
     /// `queues`: all of the VF by id; they say which CUs their work-groups may go to.
@@ -92,11 +103,13 @@ public:
     [[nodiscard]] bool has_loans() const;
     /// A group could be lent now.
     [[nodiscard]] bool has_runnable() const;
+    /// Also no dropped kernel that still waits for a loan.
     [[nodiscard]] bool is_empty() const { return dispatches_.empty(); }
 
     /// A queue being preempted: its groups are neither lent nor started, those lent are asked to
     /// stop.
     void hold(QueueId queue);
+    /// Takes back hold(); groups may be lent again.
     void release(QueueId queue);
     [[nodiscard]] bool is_held(QueueId queue) const { return held_[raw(queue)]; }
     /// The kernels of the queue never complete; groups that are lent vanish when they come back.
@@ -104,19 +117,26 @@ public:
     /// Drops one kernel (its queue goes on to report an error).
     void drop(Dispatch& dispatch);
 
+    /// A group to run, started for it if there is room, else one that waits; nullptr: none. `stop`
+    /// is the flag the worker watches, and lives until the group is back.
     [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop);
     /// Takes a group back; `Ended` groups leave. Returns the dispatch if this completed it; the
     /// caller finishes it with retire(). A group of a dropped kernel is discarded.
     enum class Return : std::uint8_t { Again, Halted, Ended };
     [[nodiscard]] Dispatch* take_back(ResidentGroup* group, Return how);
+    /// Frees a completed dispatch; no group of it exists any more.
     void retire(Dispatch* dispatch);
 
     void set_compute_units(std::uint64_t mask) { occupancy_.set_mask(mask); }
     [[nodiscard]] std::uint32_t compute_units() const { return occupancy_.compute_units(); }
 
+    /// Nothing may be lent.
     void reset();
     /// All kernels, or those of one queue.
+    /// kNoQueue: all. Groups that are lent cannot be saved (asserted).
     void save(Writer& out, QueueId queue = kNoQueue) const;
+    /// Adds to what is there, all or nothing. EPROTO for anything that start() and the hardware's
+    /// sizes would not allow.
     [[nodiscard]] Result<> load(Reader& in);
     /// From a queue's save area, which belongs to the guest: whatever it says, the kernels are
     /// those of `queue` and run in `vmid`.
@@ -145,8 +165,10 @@ private:
 
     const std::span<const Queue> queues_;
     Occupancy occupancy_;
+    /// In the order of their packets.
     std::vector<Owned> dispatches_;
     std::size_t turn_ = 0;  ///< dispatch whose turn it is
+    /// By QueueId, whose type has 256 values; a damaged id cannot leave the array.
     std::array<bool, 256> held_{};
     std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< memory of ended groups
 };

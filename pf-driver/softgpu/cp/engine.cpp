@@ -80,6 +80,8 @@ Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     return {};
 }
 
+/// mutex_ held. The phase changes first: no worker enters after this. Workers inside are hastened,
+/// since the switch waits for the last of them.
 void Engine::request_park() {
     phase_ = Phase::Parking;
     park_requested_ = clock_.now();
@@ -110,6 +112,7 @@ void Engine::await_park(std::unique_lock<PiMutex>& lock) {
     parked_.wait(lock, [&] { return inside_ == 0; });
 }
 
+/// mutex_ held and nobody inside: the counters of the VF stand still.
 RunReport Engine::close_run() {
     RunReport report;
     report.vf = context_->vf;
@@ -126,6 +129,8 @@ RunReport Engine::close_run() {
     return report;
 }
 
+/// If the governor is parking the stay already, its report is the one that counts; this call waits
+/// for it, so the VF is off in any case when it returns.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (phase_ == Phase::Running) {
@@ -144,6 +149,7 @@ std::optional<VfId> Engine::running() const {
 }
 
 /// Ends runs whose quantum is over.
+/// Waits at most kLongest at a time, so a virtual clock that jumps is noticed even without tick().
 void Engine::govern() {
     constexpr Nanoseconds kLongest = std::chrono::seconds(1);
     // The default slack of 50 us would be added to every quantum.
@@ -171,6 +177,7 @@ void Engine::govern() {
 
 // --- wake-ups -----------------------------------------------------------------------------------
 
+/// Without a lock unless somebody sleeps: doorbells of a busy VF cost one atomic.
 void Engine::kick() {
     kicks_.fetch_add(1);
     // A worker counts itself asleep before it looks at kicks_ for the last time.
@@ -185,6 +192,9 @@ void Engine::tick() {
     changed_.notify_all();
 }
 
+/// An odd sequence number means "inside isa::run()". A worker that runs is stopped and waited for
+/// until its number moves; one outside holds no pointer of a wave. This covers waves: whoever has
+/// to exclude packets, too, holds the VF lock.
 void Engine::quiesce() {
     for (const auto& worker : workers_) {
         const std::uint64_t seen = worker->run_sequence.load();
@@ -238,6 +248,7 @@ void Engine::serve(Worker& worker, Context& context) {
     }
 }
 
+/// VF lock held. Each source does one bounded step, so a long copy cannot keep out the CP.
 Engine::Turn Engine::packet_turn(Context& context) {
     Turn turn = Turn::NothingToDo;
     if (context.cp.step() == StepResult::Progress) turn = Turn::Worked;
@@ -247,11 +258,13 @@ Engine::Turn Engine::packet_turn(Context& context) {
 }
 
 /// Clears the stop flag for the next group, unless everybody is to stop.
+/// Clear, then look: a park between the two would otherwise be wiped out by the clearing.
 void Engine::arm(Worker& worker) const {
     worker.stop.store(false);
     if (stopping_.load()) worker.stop.store(true);
 }
 
+/// VF lock not held.
 isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
     const isa::RunContext context{
         .port = *loan.port,
@@ -264,6 +277,7 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
         .reference_hz = spec_.reference_hz,
         .core_hz = spec_.core_hz,
         .trap = loan.trap,
+        .wave_sync = loan.wave_sync,
     };
     worker.run_sequence.fetch_add(1);
     isa::RunResult result = isa::run(*loan.group, context);
@@ -272,6 +286,7 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
 }
 
 /// Packets, then work-groups as long as there are no packets.
+/// The lock is free while a group runs, so other workers execute packets and take groups meanwhile.
 Engine::Turn Engine::turn(Worker& worker, Context& context) {
     std::unique_lock vf(context.lock);
     Turn turn = packet_turn(context);
@@ -311,6 +326,7 @@ void Engine::end_rest() {
     rests_since_.reset();
 }
 
+/// mutex_ is given up for the call: the listener takes locks of its own.
 void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
     is_told_ = true;
     rests_since_ = dry_since_;
@@ -355,6 +371,7 @@ void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is
 }
 
 /// Waits for a kick, or a while if only looking again helps. False: the run is over.
+/// Leaves the VF before it sleeps and enters it again after: a parked VF has no sleeper inside.
 bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     const bool is_polling = polls(worker, context);
     std::unique_lock lock(mutex_);

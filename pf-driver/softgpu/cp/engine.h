@@ -43,6 +43,7 @@ namespace vgpu::softgpu::cp {
 /// A VF as the engine sees it; owned by gpu.cpp, outlives the engine's use of it.
 struct Context {
     VfId vf;
+    /// Taken by workers for packets and loans, never while a group runs.
     PiMutex& lock;  ///< the VF lock
     CommandProcessor& cp;
     std::vector<PacketSource*> sources;  ///< SDMA engines
@@ -60,6 +61,7 @@ struct RunReport {
 
 class Engine {
 public:
+    /// Constant after build.
     struct Spec {
         std::uint32_t threads = 1;
         std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
@@ -68,10 +70,12 @@ public:
         /// Longest dry spell that belongs to a stay; longer than a guest takes from a signal to
         /// its next doorbell (tens of microseconds), short against a quantum.
         std::chrono::microseconds idle_grace{100};
+        /// What s_memrealtime and s_memtime count (Vega ISA manual, SMEM).
         std::uint64_t reference_hz = 27'000'000;
         std::uint64_t core_hz = 1'000'000'000;
     };
 
+    /// Called without any lock, by governor or workers.
     class Listener {
     public:
         virtual ~Listener() = default;
@@ -81,16 +85,20 @@ public:
         virtual void out_of_work(VfId vf) = 0;
     };
 
+    /// Starts the threads. `clock` and `listener` outlive the engine.
     Engine(const Spec& spec, const Clock& clock, Listener& listener);
     ~Engine();  ///< parks
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     /// Puts a VF on the parked engine; EBUSY if another one is on it.
+    /// The quantum counts from here, whether or not a worker has come yet; nullopt: no end.
+    /// `context` must live until the VF is parked.
     [[nodiscard]] Result<> run(Context& context, std::optional<Nanoseconds> quantum);
     /// Takes the VF off; returns when no worker is inside it. nullopt if it was parked already, or
     /// parked itself meanwhile. Never call with the VF lock held.
     std::optional<RunReport> park();
+    /// Also while it is being parked. Out of date at once, unless the caller prevents switches.
     [[nodiscard]] std::optional<VfId> running() const;
 
     /// New work for the running VF; cheap, any lock may be held.
@@ -103,10 +111,13 @@ public:
 
 private:
     struct Worker;
+    /// As the diagram above.
     enum class Phase : std::uint8_t { Parked, Running, Parking };
     enum class Turn : std::uint8_t { Worked, NothingToDo };
 
+    /// Body of the governor thread: ends quanta.
     void govern();
+    /// Body of a worker thread.
     void work(Worker& worker);
     void serve(Worker& worker, Context& context);
     [[nodiscard]] Turn turn(Worker& worker, Context& context);
@@ -145,12 +156,15 @@ private:
     bool is_told_ = false;                    ///< out_of_work() called in this dry spell
     std::optional<Nanoseconds> rests_since_;  ///< told, and nobody looks for work
     Nanoseconds rested_{};                    ///< in this stay
+    /// Tells a stay from the next one of the same VF.
     std::uint64_t runs_ = 0;
     std::optional<Nanoseconds> deadline_;
     Nanoseconds started_{};
     Nanoseconds park_requested_{};
     std::uint64_t instructions_before_ = 0;
+    /// The stop of the whole stay; each worker's own flag stops one group.
     std::atomic<bool> stopping_{false};
+    /// Counts up; a sleeper compares with what it saw before it last looked for work.
     std::atomic<std::uint64_t> kicks_{0};
     std::atomic<std::uint32_t> asleep_{0};
 

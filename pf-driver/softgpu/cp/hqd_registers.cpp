@@ -29,6 +29,7 @@ Queue* selected(Core& core) {
     return &core.queues[index];
 }
 
+/// Pointers of a mapped queue live in QueueState; the registers follow when somebody looks.
 std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
     Queue* queue = selected(core);
     if (queue == nullptr) return stored;
@@ -36,8 +37,12 @@ std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
     return queue->state.hqd[raw(index) - REG_GC_CP_MQD_BASE_ADDR];
 }
 
+/// Linux 6.12, amdgpu/amdgpu_amdkfd_gfx_v9.c, kgd_gfx_v9_hqd_destroy: 1 drains, 2 resets, 3 saves
+/// waves. All but the reset keep what is in flight.
 enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 
+/// One step at once: a queue with nothing in flight is off before the register write returns, which
+/// drivers poll for.
 void stop(Core& core, Queue& queue, StopMode mode) {
     begin_stop(core, queue, mode);
     Budget budget;
@@ -62,6 +67,7 @@ void write_dequeue(Core& core, Queue& queue, std::uint32_t value) {
     stop(core, queue, request == kDequeueReset ? StopMode::Reset : StopMode::Preempt);
 }
 
+/// ACTIVE is never stored as written: it reads what the queue is.
 void write_hqd(Core& core, RegisterIndex index, std::uint32_t value) {
     Queue* queue = selected(core);
     if (queue == nullptr) return;
@@ -146,6 +152,7 @@ constexpr std::array kGfxPointers = {REG_GC_CP_RB0_WPTR, REG_GC_CP_RB0_WPTR_HI};
 
 }  // namespace
 
+/// The HQD range is one claim: its registers are consecutive, as they are in the MQD.
 void claim_registers(Core& core) {
     core.registers.claim(
         index_of(REG_GC_CP_MQD_BASE_ADDR), MQD_HQD_COUNT,

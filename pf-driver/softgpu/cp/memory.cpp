@@ -13,6 +13,7 @@ mem::Port& Memory::port(Vmid vmid) {
     return *port;
 }
 
+/// Keeps the fault for the caller's report and leaves the port clean for the next access.
 bool Memory::failed(Vmid vmid, mem::Port& port) {
     fault_ = port.fault();
     // the other side of an indirect page failed: to the guest, there is no memory
@@ -26,6 +27,7 @@ template <typename T> std::optional<T> Memory::load_value(Vmid vmid, GpuVa va) {
     mem::Port& port = this->port(vmid);
     port.clear_fault();
     if (raw(va) % sizeof(T) == 0) {
+        const mem::Port::Hold hold(port);
         if (std::byte* host = port.at(va, mem::Access::Read))
             return std::atomic_ref<T>(*static_cast<T*>(static_cast<void*>(host)))
                 .load(std::memory_order_acquire);
@@ -40,6 +42,7 @@ template <typename T> bool Memory::store_value(Vmid vmid, GpuVa va, T value) {
     mem::Port& port = this->port(vmid);
     port.clear_fault();
     if (raw(va) % sizeof(T) == 0) {
+        const mem::Port::Hold hold(port);
         if (std::byte* host = port.at(va, mem::Access::Write)) {
             std::atomic_ref<T>(*static_cast<T*>(static_cast<void*>(host)))
                 .store(value, std::memory_order_release);

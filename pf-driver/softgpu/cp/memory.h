@@ -20,10 +20,15 @@
 
 namespace vgpu::softgpu::cp {
 
+/// Each call is one access: it either did all of it or, on a fault, perhaps a part up to a page
+/// border.
 class Memory {
 public:
+    /// Ports are made by `services` when a VMID is first used.
     explicit Memory(Services& services) : services_(services) {}
 
+    /// nullopt, or false for stores: fault() says why. Loads acquire and stores release where the
+    /// value is aligned and has a host address.
     [[nodiscard]] std::optional<std::uint32_t> load32(Vmid vmid, GpuVa va);
     [[nodiscard]] std::optional<std::uint64_t> load64(Vmid vmid, GpuVa va);
     [[nodiscard]] bool store16(Vmid vmid, GpuVa va, std::uint16_t value);
@@ -31,12 +36,14 @@ public:
     [[nodiscard]] bool store64(Vmid vmid, GpuVa va, std::uint64_t value);
     [[nodiscard]] bool read(Vmid vmid, GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(Vmid vmid, GpuVa va, std::span<const std::byte> data);
+    /// As mem::perform_atomic(), with the fault kept here.
     [[nodiscard]] mem::AtomicResult atomic(Vmid vmid, const mem::AtomicRequest& request);
 
     /// Of the access that failed last.
     [[nodiscard]] const mem::Fault& fault() const { return fault_; }
     [[nodiscard]] Vmid fault_vmid() const { return fault_vmid_; }
 
+    /// Owned here; for the packet processor only, waves have their own.
     [[nodiscard]] mem::Port& port(Vmid vmid);
 
 private:

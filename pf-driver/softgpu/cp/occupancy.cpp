@@ -49,6 +49,7 @@ bool Occupancy::is_open(const Unit& unit, const CuMask& queue) {
     return unit.is_allowed && bit(queue[unit.place.engine], unit.place.cu);
 }
 
+/// COMPUTE_STATIC_THREAD_MGMT comes from the guest and may name no CU at all.
 const CuMask& Occupancy::usable(const CuMask& queue) const {
     const bool has_any = std::any_of(units_.begin(), units_.end(),
                                      [&](const Unit& unit) { return is_open(unit, queue); });
@@ -86,6 +87,7 @@ std::optional<std::uint32_t> Occupancy::take(const Footprint& need, const CuMask
     return std::nullopt;
 }
 
+/// On the CU with the fewest waves.
 std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
     const CuMask& mask = usable(queue);
     std::uint32_t best = 0;

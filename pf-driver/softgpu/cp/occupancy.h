@@ -18,12 +18,14 @@
 
 namespace vgpu::softgpu::cp {
 
+/// Vega ISA manual and LLVM AMDGPUUsage, gfx900: 4 SIMDs of 10 waves; 256 VGPRs of 64 lanes a SIMD.
 inline constexpr std::uint32_t kWavesPerCu = 40;
 inline constexpr std::uint32_t kVgprBytesPerCu = 256u << 10;
 inline constexpr std::uint32_t kLdsBytesPerCu = 64u << 10;
 inline constexpr std::uint32_t kBytesPerVgpr = 256;  // 64 lanes of 4 bytes
 
 /// What one work-group takes of a CU.
+/// What the kernel's descriptor and packet say; equal for all groups of a kernel.
 struct Footprint {
     std::uint32_t waves = 0;
     std::uint32_t lds_bytes = 0;
@@ -43,10 +45,13 @@ struct CuPlace {
 using CuMask = std::array<std::uint32_t, regs::ShaderArrays::kEngines>;
 inline constexpr CuMask kAllCus{~0u, ~0u, ~0u, ~0u};
 
+/// Of one VF. VFs that share a CU of the device do not see each other's groups: only one VF at a
+/// time is on the engine.
 class Occupancy {
 public:
     explicit Occupancy(std::uint32_t compute_units);
 
+    /// Bit per CU; groups on a CU that leaves the mask stay until they end.
     void set_mask(std::uint64_t mask);
     /// A queue mask without a CU that the VF has means all of the VF's: such a queue could never
     /// finish a kernel.
@@ -56,10 +61,12 @@ public:
     /// Takes room on an allowed CU though it may be full: the one group that every kernel may have
     /// resident, so that an endless kernel cannot keep others out.
     [[nodiscard]] std::uint32_t force(const Footprint& need, const CuMask& queue);
+    /// Of a CU outside the mask: its last one.
     [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }
     /// Accounts for a group restored from a stream.
     void retake(std::uint32_t cu, const Footprint& need);
     void release(std::uint32_t cu, const Footprint& need);
+    /// All groups are gone; the mask stays.
     void clear();
     [[nodiscard]] std::uint32_t compute_units() const {
         return static_cast<std::uint32_t>(units_.size());
@@ -78,6 +85,7 @@ private:
     static void add(Unit& unit, const Footprint& need);
 
     std::vector<Unit> units_;
+    /// Where take() begins to look, so that groups are spread over the CUs.
     std::uint32_t next_ = 0;
 };
 

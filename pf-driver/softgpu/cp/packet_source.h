@@ -18,6 +18,7 @@ enum class StepResult : std::uint8_t {
 /// Bytes of a doorbell write.
 enum class DoorbellWidth : std::uint8_t { Dword = 4, Qword = 8 };
 
+/// A source must not block: what it waits for it remembers, and has_work() says when it is over.
 class PacketSource {
 public:
     virtual ~PacketSource() = default;

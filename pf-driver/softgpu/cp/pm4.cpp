@@ -46,6 +46,7 @@ constexpr auto handle_UNMAP_QUEUES = handle_unmap_queues;
 constexpr auto handle_QUERY_STATUS = handle_query_status;
 constexpr auto handle_RUN_LIST = handle_run_list;
 
+/// The table is hw/pm4.def with handlers by name: a row without a handler does not compile.
 constexpr std::array<PacketRow, 256> make_rows() {
     std::array<PacketRow, 256> rows{};
 #define PM4(name, opcode, min_body, max_body, doc) \
@@ -71,6 +72,7 @@ Position position_of(const Queue& queue) {
 }
 
 /// Reads dwords of the innermost stream, `first` dwords ahead; the stream holds them.
+/// At most two reads: a ring wraps once.
 bool read_stream(Core& core, const Queue& queue, std::uint64_t first,
                  std::span<std::uint32_t> out) {
     const QueueState& state = queue.state;
@@ -103,6 +105,7 @@ Fetched too_short(Queue& queue, std::uint64_t dwords) {
 }
 
 /// Fetches the next packet: header and, if a handler wants it, core.packet as body.
+/// The header alone first: it says how much more there must be before more is read.
 Fetched fetch(Core& core, Queue& queue, std::uint32_t& header) {
     const std::uint64_t left = stream_left(queue);
     if (left == 0) return Fetched::Nothing;
@@ -132,6 +135,7 @@ void report_rptr(Core& core, Queue& queue) {
 }
 
 /// Answers an outcome; true if the queue may go on at once.
+/// The only place where a handled packet moves its stream.
 bool settle(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
     switch (outcome) {
         case Outcome::Done:
@@ -157,6 +161,8 @@ bool settle(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
 }
 
 /// Executes one packet; true if the queue may go on at once.
+/// The privilege is of the stream, not of the packet: an IB that a kernel queue runs for a process
+/// is the process's.
 bool run_one(Core& core, Queue& queue, Budget& budget) {
     std::uint32_t header = 0;
     switch (fetch(core, queue, header)) {
@@ -220,6 +226,7 @@ bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid) {
     return true;
 }
 
+/// The read pointer is reported once per step, not per packet: guests poll it only to find room.
 StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     bool moved = false;

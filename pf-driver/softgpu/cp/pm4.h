@@ -30,14 +30,20 @@ struct Budget {
     }
 };
 
+/// A packet whose length fits its opcode. Lives for one call of its handler.
 struct Packet {
     Core& core;
     Queue& queue;
+    /// Whose addresses its operands are: of the ring or of the IB.
     Vmid vmid;
+    /// Of a kernel queue, executing in VMID 0.
     bool is_privileged;
+    /// Without the header; min_body to max_body of the row.
     std::span<const std::uint32_t> body;
+    /// A handler that copies much charges it and answers Partial.
     Budget& budget;
 
+    /// `ordinal` counts from the header, which is 0; it must be inside the body.
     [[nodiscard]] std::uint32_t dword(std::size_t ordinal) const { return body[ordinal - 1]; }
     /// Two dwords as an address or value; ordinals count from the header (0) as in the documents.
     [[nodiscard]] std::uint64_t pair(std::size_t ordinal) const {
@@ -45,6 +51,8 @@ struct Packet {
     }
 };
 
+/// May be called again for the same packet after Partial or Blocked; queue.state.progress is its
+/// memory then, 0 at the first call.
 using PacketHandler = Outcome (*)(Packet&);
 
 struct PacketRow {
@@ -64,6 +72,7 @@ struct PacketRow {
 
 /// Dwords left in the innermost stream.
 [[nodiscard]] std::uint64_t stream_left(const Queue& queue);
+/// In an IB: leaves every frame that is used up. `dwords` must be there.
 void advance_stream(Queue& queue, std::uint64_t dwords);
 
 /// True if what queue.state.wait describes has come about, or cannot be found out because memory

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kShFirst = REG_GC_COMPUTE_DISPATCH_INITIATOR;
 
+/// User queues may set the registers of their own dispatches and no others (SH, context, UCONFIG).
 enum class Reach : std::uint8_t { Privileged, Everyone };
 
 struct RegisterSpace {
@@ -120,6 +121,8 @@ Outcome handle_event_write(Packet& packet) {
     return Outcome::Blocked;
 }
 
+/// The stream moves behind the packet before the IB is entered, or, chained, to its end: an IB that
+/// chains to another never comes back.
 Outcome handle_indirect_buffer(Packet& packet) {
     QueueState& state = packet.queue.state;
     const std::uint32_t control = packet.dword(3);
@@ -132,6 +135,7 @@ Outcome handle_indirect_buffer(Packet& packet) {
     return call_ib(packet.queue, va, dwords, vmid) ? Outcome::Redirected : Outcome::BadPacket;
 }
 
+/// What is skipped may reach beyond the packet's stream; it ends there.
 Outcome handle_cond_exec(Packet& packet) {
     const std::optional<std::uint32_t> flag =
         packet.core.memory.load32(packet.vmid, GpuVa{packet.pair(1) & ~3ull});
@@ -158,6 +162,9 @@ Outcome handle_set_uconfig_reg(Packet& packet) {
     return set_registers(packet, kUconfig);
 }
 
+/// Registers of the queue describe the kernel (Linux 6.12, amdgpu/gfx_v9_0.c,
+/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). A dispatch that no CU could hold is
+/// refused, one with an empty grid does nothing.
 Outcome handle_dispatch_direct(Packet& packet) {
     Queue& queue = packet.queue;
     if (packet.core.dispatcher.in_flight(queue.id) >= kAqlWindow) {

@@ -189,6 +189,7 @@ Outcome handle_copy_data(Packet& packet) {
     return loaded == Outcome::Done ? store_value(packet, is_wide, value) : loaded;
 }
 
+/// In parts of the budget; `progress` counts bytes.
 Outcome handle_dma_data(Packet& packet) {
     const std::uint32_t command = packet.dword(6);
     // register operands exist for the driver's use of GDS and registers only
@@ -244,12 +245,14 @@ Outcome handle_release_mem(Packet& packet) {
     return Outcome::Done;
 }
 
+/// Data caches are coherent; decoded code is the one cache that has to be dropped.
 Outcome handle_acquire_mem(Packet& packet) {
     if (HW_GET(ACQUIRE_MEM_1, SH_ICACHE_ACTION, packet.dword(1)) != 0)
         packet.core.invalidate_code(static_cast<std::uint16_t>(1u << raw(packet.vmid)));
     return Outcome::Done;
 }
 
+/// The condition is looked at at once: most waits of a driver are over when they are executed.
 Outcome handle_wait_reg_mem(Packet& packet) {
     const std::uint32_t control = packet.dword(1);
     const bool writes_first = HW_GET(WAIT_REG_MEM_1, OPERATION, control) == kWaitWriteThenWait;

@@ -32,10 +32,13 @@ inline constexpr QueueId kGfxQueue{CP_HQD_COUNT};
 inline constexpr QueueId kNoQueue{0xff};
 
 /// AQL packets of one queue that may be in flight.
+/// One bit each in QueueState::done.
 inline constexpr std::uint32_t kAqlWindow = 32;
 
+/// As in the diagram above.
 enum class QueuePhase : std::uint8_t { Idle, Running, Stopping, Saving, Restoring };
 
+/// Why a mapped queue fetches nothing.
 enum class Halt : std::uint8_t {
     None,
     Fault,       ///< memory fault
@@ -45,6 +48,7 @@ enum class Halt : std::uint8_t {
     AqlReclaim,  ///< the runtime is asked to take its scratch back
 };
 
+/// Preempt keeps what is in flight (save area, or run to the end); Reset drops it.
 enum class StopMode : std::uint8_t { Preempt, Reset };
 
 /// What the head packet waits for.
@@ -62,6 +66,7 @@ enum class WaitKind : std::uint8_t {
     MoreData,     ///< the rest of a packet is not in the ring yet
 };
 
+/// Flat, so that it survives a world switch and can be looked at without the packet.
 struct Wait {
     WaitKind kind = WaitKind::None;
     std::uint8_t function = 0;
@@ -74,16 +79,22 @@ struct Wait {
 };
 
 /// An indirect buffer being executed.
+/// INDIRECT_BUFFER calls nest up to PM4_MAX_IB_NESTING.
 struct IbFrame {
     std::uint64_t va = 0;
     std::uint32_t size = 0;  ///< dwords
     std::uint32_t next = 0;  ///< dword of the next packet
+    /// Of the IB's address and of all its packets' addresses.
     std::uint32_t vmid = 0;
     std::uint32_t reserved = 0;
 };
 
+/// All of a queue but the stream that is being saved or restored.
 struct QueueState {
+    /// CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI, in their order in register space and in the MQD
+    /// (Linux 6.12, include/v9_structs.h).
     std::array<std::uint32_t, MQD_HQD_COUNT> hqd{};
+    /// COMPUTE_* registers from COMPUTE_DISPATCH_INITIATOR on: the queue's own, not the bank's.
     std::array<std::uint32_t, MQD_SH_COUNT> sh{};
     std::uint64_t rptr = 0;  ///< PM4: dword in the ring; AQL: index of the oldest unfinished packet
     std::uint64_t next = 0;  ///< AQL: index of the next packet to look at
@@ -117,6 +128,7 @@ struct QueuePlace {
     std::uint32_t queue = 0;
 };
 
+/// Queues never move: the dispatcher and packets refer to them.
 struct Queue {
     QueueState state;
     /// Saving: what is still to be written to the save area. Restoring: what has been read.
@@ -133,13 +145,20 @@ struct Queue {
 
     [[nodiscard]] bool is_mapped() const { return state.phase != QueuePhase::Idle; }
     [[nodiscard]] bool is_gfx() const { return id == kGfxQueue; }
+    /// CP_HQD_AQL_CONTROL.CONTROL0; the gfx ring never is.
     [[nodiscard]] bool is_aql() const;
+    /// PRIV_STATE of the MQD, which the driver writes and user space cannot; the gfx ring always
+    /// is.
     [[nodiscard]] bool is_privileged() const;
     [[nodiscard]] Vmid vmid() const;
     [[nodiscard]] GpuVa ring() const;
+    /// A power of two, 2 to 2^27.
     [[nodiscard]] std::uint64_t ring_dwords() const;
+    /// Where read pointers are written; 0: nowhere.
     [[nodiscard]] GpuVa report_address() const;
+    /// In VMID 0; 0: none, as of a queue started by registers.
     [[nodiscard]] GpuVa mqd() const;
+    /// Mapped, with an enabled doorbell of that number.
     [[nodiscard]] bool listens_to(DoorbellIndex index) const;
     [[nodiscard]] DoorbellIndex doorbell() const;
     [[nodiscard]] std::uint8_t ring_id() const;  ///< for interrupt vectors

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kLatencyUnitMs = 100;
 
+/// What became of an entry: NoRoom waits for somebody to leave, Bad and Fault end the list.
 enum class Fit : std::uint8_t { Mapped, NoRoom, Bad, Fault };
 
 enum QueryCommand : std::uint32_t { kInterruptOnly = 0, kFenceAndInterrupt = 3 };
@@ -32,6 +33,7 @@ bool has_queues(const Core& core, Vmid vmid) {
            });
 }
 
+/// VMIDs that SET_RESOURCES gave to the scheduler; 0 is the kernel's.
 bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
     return vmid != 0 && bit(scheduler.vmid_mask, vmid);
 }
@@ -69,6 +71,46 @@ void map_trap_handler(Packet& packet, Vmid vmid) {
     scheduler.trap_memory[raw(vmid)] = has_handler ? trap_address(packet, 8) : 0;
 }
 
+/// The bank of the process if it still has one, else that of the process that has been away
+/// longest.
+WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
+    SchedulerState& scheduler = core.scheduler;
+    const auto is_in_use = [&](const WaveSyncBank& bank) {
+        const auto number = static_cast<std::uint8_t>(&bank - scheduler.wave_sync.data() + 1);
+        for (unsigned i = 0; i < CP_VMIDS; ++i) {
+            const Vmid vmid{static_cast<std::uint8_t>(i)};
+            if (scheduler.wave_sync_of[i] == number && has_queues(core, vmid)) return true;
+        }
+        return false;
+    };
+    WaveSyncBank* oldest = nullptr;
+    for (WaveSyncBank& bank : scheduler.wave_sync) {
+        if (bank.is_used != 0 && bank.pasid == pasid) return bank;
+        const bool is_older =
+            oldest == nullptr || bank.is_used < oldest->is_used ||
+            (bank.is_used == oldest->is_used && bank.mapped_at < oldest->mapped_at);
+        if (is_older && !is_in_use(bank)) oldest = &bank;
+    }
+    *oldest = {};
+    oldest->pasid = pasid;
+    oldest->is_used = 1;
+    return *oldest;
+}
+
+/// KFD gives a process all of GWS or none (AMDKFD_IOC_ALLOC_QUEUE_GWS). Each has all resources for
+/// itself, so processes need not take turns because of them.
+void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
+    SchedulerState& scheduler = packet.core.scheduler;
+    std::uint8_t& number = scheduler.wave_sync_of[raw(vmid)];
+    number = 0;
+    if (HW_GET(MAP_PROCESS_13, NUM_GWS, packet.dword(13)) == 0) return;
+    WaveSyncBank& bank = find_wave_sync(packet.core, pasid);
+    bank.mapped_at = packet.core.now_ns();
+    number = static_cast<std::uint8_t>(&bank - scheduler.wave_sync.data() + 1);
+}
+
+/// A process keeps the VMID it has while it has queues; mapping it again is how KFD changes its
+/// page table root.
 Fit map_process(Packet& packet) {
     Core& core = packet.core;
     const auto pasid = static_cast<std::uint16_t>(HW_GET(MAP_PROCESS_1, PASID, packet.dword(1)));
@@ -86,6 +128,7 @@ Fit map_process(Packet& packet) {
     scheduler.sh_mem_bases[raw(*vmid)] = packet.dword(4);
     scheduler.sh_mem_config[raw(*vmid)] = packet.dword(5);
     map_trap_handler(packet, *vmid);
+    map_wave_sync(packet, *vmid, pasid);
     scheduler.run_list.vmid = raw(*vmid);
     core.services.set_process(*vmid, process.root, pasid);
     core.invalidate_code(static_cast<std::uint16_t>(1u << raw(*vmid)));
@@ -161,6 +204,7 @@ Fit map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by) {
     return Fit::Mapped;
 }
 
+/// Mapped already counts as mapped: a list that is read again from the top names everybody.
 Fit map_sdma(Packet& packet, SdmaEngine engine) {
     Core& core = packet.core;
     SchedulerState& scheduler = core.scheduler;
@@ -220,6 +264,7 @@ void refuse_run_list(Core& core, std::uint32_t header) {
 }
 
 /// From the top if somebody had to leave; otherwise everything is mapped and the list is done.
+/// has_evicted is cleared here and set by the next eviction: a round without one has mapped all.
 void go_round(Core& core) {
     RunListState& list = core.scheduler.run_list;
     list.next = 0;
@@ -248,6 +293,8 @@ void chain(Core& core, const Packet& packet) {
 }
 
 /// Reads and executes the entry at `next`. False: the list stands still.
+/// A list is the kernel driver's, but read like a guest's: one bad entry ends it and raises an
+/// interrupt.
 bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
@@ -314,6 +361,8 @@ bool is_quantum_over(const Core& core, const ProcessState& process) {
     return process.is_leaving == 0 && core.now_ns() - process.mapped_at >= process.quantum_ns;
 }
 
+/// mapped_at stays: find_oldest() goes on to name this process and is_quantum_over() says no, so
+/// nobody else is evicted until it has left.
 void evict(Core& core, unsigned index) {
     ProcessState& process = core.scheduler.processes[index];
     const Vmid vmid{static_cast<std::uint8_t>(index)};
@@ -350,6 +399,7 @@ bool is_anybody_gone(const Core& core) {
     return false;
 }
 
+/// One process at a time leaves, when its quantum is over: the entry needs one VMID or slot.
 bool step_starved(Core& core) {
     RunListState& list = core.scheduler.run_list;
     if (finish_evictions(core)) {
@@ -383,6 +433,8 @@ void end_run_list(Core& core) {
 
 // --- packets ------------------------------------------------------------------------------------
 
+/// KFD's packet (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_set_resources_v9). The one that
+/// amdgpu sends for the KIQ changes nothing.
 Outcome handle_set_resources(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     constexpr std::uint32_t kHiq = 1;
@@ -402,6 +454,8 @@ Outcome handle_map_process(Packet& packet) {
     return map_process(packet) == Fit::Mapped ? Outcome::Done : Outcome::BadPacket;
 }
 
+/// The direct form, with the slot given: KIQ packets of amdgpu/gfx_v9_0.c
+/// (gfx_v9_0_kiq_map_queues).
 Outcome handle_map_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     Core& core = packet.core;
@@ -438,6 +492,8 @@ Outcome handle_query_status(Packet& packet) {
     return Outcome::Done;
 }
 
+/// A new list replaces the one being read; queues it does not name stay until UNMAP_QUEUES, which
+/// KFD sends first.
 Outcome handle_run_list(Packet& packet) {
     Core& core = packet.core;
     if (!packet.is_privileged || core.scheduler.has_resources == 0) return Outcome::BadPacket;

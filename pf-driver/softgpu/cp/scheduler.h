@@ -31,7 +31,9 @@ namespace vgpu::softgpu::cp {
 /// Only the clock can tell when the run list goes on.
 [[nodiscard]] bool is_run_list_timed(const Core& core);
 
+/// Nothing is read any more; queues that are mapped stay.
 void end_run_list(Core& core);
+/// Takes the queue off its engine at once: copy engines are never in the middle of a step here.
 void unmap_sdma_slot(Core& core, SdmaSlot& slot);
 
 /// Activates a queue whose registers have been set (CP_HQD_ACTIVE or MAP_QUEUES).

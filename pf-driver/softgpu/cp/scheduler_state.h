@@ -12,11 +12,14 @@
 #include "pf-driver/hw/pm4.h"
 #include "pf-driver/hw/sdma.h"
 #include "pf-driver/softgpu/cp/queue.h"
+#include "pf-driver/softgpu/isa/global_wave_sync.h"
 
 namespace vgpu::softgpu::cp {
 
 /// Who has a VMID.
+/// By VMID.
 struct ProcessState {
+    /// Page directory entry, as GpuVm takes it.
     std::uint64_t root = 0;
     std::uint64_t mapped_at = 0;   ///< ns; when its queues came onto the hardware
     std::uint64_t quantum_ns = 0;  ///< 0: none
@@ -28,6 +31,7 @@ struct ProcessState {
 
 /// An SDMA queue that a run list has mapped.
 struct SdmaSlot {
+    /// Names the queue: KFD maps a queue again by its MQD.
     std::uint64_t mqd = 0;
     std::uint32_t doorbell = 0;
     std::uint16_t pasid = 0;
@@ -49,17 +53,35 @@ struct RunListState {
     std::uint32_t reserved = 0;
 };
 
+/// Global wave sync of a process that has been given some (MAP_PROCESS NUM_GWS). It stays while the
+/// process has no queues on the hardware: KFD takes all off whenever it adds one.
+struct WaveSyncBank {
+    isa::GlobalWaveSync sync;
+    std::uint64_t mapped_at = 0;  ///< ns; when its process was mapped last
+    std::uint16_t pasid = 0;
+    std::uint16_t is_used = 0;  ///< 0 or 1
+    std::uint32_t reserved = 0;
+};
+
+/// All zero until SET_RESOURCES; kernel queues need none of it.
 struct SchedulerState {
+    /// VMIDs for user processes; KFD gives 8 to 15 on gfx9.
     std::uint16_t vmid_mask = 0;
     std::uint8_t has_resources = 0;
     QueueId owner = kNoQueue;  ///< queue that runs the scheduler (HIQ)
+    /// How long UNMAP_QUEUES waits for a queue that does not stop; 0: for ever.
     std::uint32_t unmap_latency_ms = 0;
+    /// Bit per HQD that the scheduler may map user queues to.
     std::uint64_t queue_mask = 0;
     std::array<ProcessState, CP_VMIDS> processes{};
+    /// Banked by VMID, as GRBM_GFX_CNTL selects them; MAP_PROCESS sets them for user processes.
     std::array<std::uint32_t, CP_VMIDS> sh_mem_bases{};
     std::array<std::uint32_t, CP_VMIDS> sh_mem_config{};
     std::array<std::uint64_t, CP_VMIDS> trap_base{};    ///< address of the trap handler; 0: none
     std::array<std::uint64_t, CP_VMIDS> trap_memory{};  ///< SQ_SHADER_TMA, as an address
+    /// As many as processes that can be mapped.
+    std::array<WaveSyncBank, CP_VMIDS> wave_sync{};
+    std::array<std::uint8_t, CP_VMIDS> wave_sync_of{};  ///< by VMID: bank plus 1; 0: none
     std::array<SdmaSlot, kSdmaSlots> sdma{};
     RunListState run_list;
 };

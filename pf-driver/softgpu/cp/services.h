@@ -21,6 +21,7 @@ namespace vgpu::softgpu::cp {
 enum class SdmaEngine : std::uint8_t { Sdma0, Sdma1 };
 
 /// An SDMA user queue that a MAP_QUEUES packet puts on the hardware.
+/// Read by the CP from packet and MQD; the engine reads the rest of the MQD itself.
 struct SdmaQueue {
     SdmaEngine engine = SdmaEngine::Sdma0;
     GpuVa mqd{};  ///< address in VMID 0
@@ -46,6 +47,7 @@ public:
     /// Records a fault of the GFX hub in the fault registers and raises its interrupt vector.
     virtual void report_fault(Vmid vmid, const mem::Fault& fault) = 0;
 
+    /// Into ring 0 of the VF's IH; lost if the guest has not set it up.
     virtual void raise(const ih_iv_entry& entry) = 0;
 
     /// Puts a queue on an SDMA engine; false if all slots of the engine are taken.

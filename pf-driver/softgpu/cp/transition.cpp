@@ -20,13 +20,14 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr std::uint32_t kStreamMagic = 0x53574356;  // VCWS
-constexpr std::uint32_t kStreamVersion = 1;
+constexpr std::uint32_t kStreamVersion = 2;
 constexpr std::uint32_t kControlRecordBytes = 8;
 constexpr std::size_t kStreamReserve = 64u << 10;
 /// What all compute units hold, twice: bound of a stream that is read back.
 constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
 
 /// Packet bookkeeping in front of the kernels.
+/// Followed by Dispatcher::save() of the queue, padded to a dword.
 struct StreamHead {
     std::uint32_t magic = kStreamMagic;
     std::uint32_t version = kStreamVersion;
@@ -45,6 +46,8 @@ struct SaveArea {
     std::uint64_t room = 0;           ///< bytes for the stream
 };
 
+/// All zero if the queue has none: QSWITCH_MODE off, no address, or no room behind the control
+/// stack (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*).
 SaveArea save_area(const Queue& queue) {
     SaveArea area;
     const bool is_on = HW_GET(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE,
@@ -68,6 +71,8 @@ std::uint64_t saved_bytes(const Queue& queue) {
     return std::min(end - area.control_stack, area.room);
 }
 
+/// CNTL_STACK_OFFSET counts down from the end of the control stack: at the end means empty. KFD
+/// copies what the two offsets say.
 void mark_area(Queue& queue, std::uint64_t stream_bytes) {
     const SaveArea area = save_area(queue);
     const std::uint64_t records = stream_bytes == 0 ? 0 : kControlRecordBytes;
@@ -96,6 +101,8 @@ bool write_mqd(Core& core, Queue& queue) {
 }
 
 /// Off the hardware: pointers to the MQD, slot free.
+/// The MQD is written before the slot is free: whoever maps the queue again reads it there. A write
+/// that fails is reported, but the queue leaves all the same.
 void finish_stop(Core& core, Queue& queue) {
     queue.store_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 0);
@@ -136,6 +143,8 @@ bool is_in_flight(const Core& core, const Queue& queue) {
 }
 
 /// Nothing can be lent any more: decides how the queue leaves.
+/// Reset or nothing in flight: off at once. Else the save area if it holds the stream, else run to
+/// the end.
 bool leave(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {
@@ -156,6 +165,7 @@ bool leave(Core& core, Queue& queue) {
     return true;
 }
 
+/// Draining: kernels run to their end, an IB is finished, and no new packet of the ring is fetched.
 bool step_stopping(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     if (state.is_draining == 0) {
@@ -206,6 +216,8 @@ bool is_sound(const StreamHead& head) {
            head.in_flight <= kAqlWindow;
 }
 
+/// Positions are cut to their buffers and VMIDs replaced: the area is guest memory, and a process
+/// must not get kernels or IBs of another one by writing it.
 Result<> load_stream(Core& core, Queue& queue) {
     Reader in(queue.stream);
     StreamHead head;
@@ -272,6 +284,7 @@ void activate(Core& core, Queue& queue) {
     core.wake();
 }
 
+/// A Reset overrules a Preempt that is under way, not the other way round.
 void begin_stop(Core& core, Queue& queue, StopMode mode) {
     QueueState& state = queue.state;
     if (!queue.is_mapped()) return;

@@ -22,6 +22,8 @@ struct UnmapRequest {
     std::uint16_t pasid = 0;
 };
 
+/// Fields that a form does not use hold whatever the packet has; is_selected() looks at its own
+/// only.
 UnmapRequest parse_unmap(const Packet& packet) {
     UnmapRequest request;
     const std::uint32_t control = packet.dword(1);
@@ -42,6 +44,8 @@ bool names_doorbell(const UnmapRequest& request, DoorbellIndex doorbell) {
 
 constexpr std::uint8_t kStaticQueue = 2;
 
+/// By doorbell any queue can be named; the other forms reach only what this scheduler queue has
+/// mapped in user VMIDs (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_unmap_queues_v9).
 bool is_selected(const UnmapRequest& request, const Queue& scheduler_queue, const Queue& queue) {
     if (!queue.is_mapped() || queue.id == scheduler_queue.id) return false;
     if (queue.is_gfx() != (request.engine == PM4_ENGINE_GFX)) return false;
@@ -106,6 +110,7 @@ void give_up(Core& core, Queue& scheduler_queue) {
 
 }  // namespace
 
+/// Begins once and then waits: is_unmapping tells the first call from the later ones.
 Outcome handle_unmap_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     const std::uint32_t action = HW_GET(UNMAP_QUEUES_1, ACTION, packet.dword(1));

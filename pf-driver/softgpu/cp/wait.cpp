@@ -29,6 +29,7 @@ bool register_compares(Core& core, const Wait& wait) {
 
 }  // namespace
 
+/// Cheap waits and expensive ones alike have no side effect a guest can see, so the poller may ask.
 bool is_wait_over(Core& core, Queue& queue) {
     const Wait& wait = queue.state.wait;
     switch (wait.kind) {

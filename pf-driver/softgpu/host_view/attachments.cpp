@@ -12,6 +12,7 @@ namespace vgpu::softgpu::host_view {
 
 // ---- functions
 
+/// Functions go before the memory they reach.
 void Attachments::close() {
     while (!attached_.empty()) detach(*attached_.back().function);
     unmap_all();
@@ -57,6 +58,7 @@ Result<std::shared_ptr<const OwnedFd>> Attachments::keep(int fd) {
     return kept;
 }
 
+/// Functions behind the IOMMU are filled again: a mapping of theirs may lead into the new range.
 Result<> Attachments::map(const vfio_user::DmaRange& range, int fd) {
     std::erase_if(files_, [](const auto& file) { return file.second.expired(); });
     TRY(auto kept, keep(fd));
@@ -132,6 +134,8 @@ void Attachments::map_parts(pci::Function& function, const Iommu::Mapping& mappi
     }
 }
 
+/// After a change of translation everything is mapped anew: rare, and simpler to be right about
+/// than differences.
 void Attachments::refill(const Attached& each) const {
     each.function->dma_unmap_all();
     const Result<> filled = fill(each);

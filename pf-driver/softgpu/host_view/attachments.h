@@ -19,18 +19,23 @@
 
 namespace vgpu::softgpu::host_view {
 
+/// Detached functions are untouched: their own sockets may have them.
 class Attachments final : private Iommu::Listener {
 public:
     /// The VM is there; nothing is attached before.
+    /// `peer` gets message DMA and interrupts of all functions attached later.
     void open(std::shared_ptr<vfio_user::Peer> peer) { peer_ = std::move(peer); }
     /// It is gone; all functions are detached.
     void close();
 
     /// EBUSY: the function has another attachment. `routing_id` is that of its accesses.
     [[nodiscard]] Result<> attach(pci::Function& function, std::uint32_t routing_id);
+    /// Does nothing if the host view does not have it.
     void detach(pci::Function& function);
 
+    /// All functions get the range or none; an error refuses the VM's DMA_MAP.
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
+    /// The very range of a map() before. No function reaches it when this returns.
     void unmap(const vfio_user::DmaRange& range);
     void unmap_all();
 
@@ -38,6 +43,7 @@ public:
 
 private:
     using File = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
+    /// Several ranges of one file share a descriptor: VMs map their memory in many pieces.
     struct Range {
         vfio_user::DmaRange range;
         std::shared_ptr<const OwnedFd> fd;  // nothing: by message
@@ -56,6 +62,8 @@ private:
     [[nodiscard]] std::vector<Range> parts_of(const Iommu::Mapping& mapping) const;
     [[nodiscard]] Result<> fill(const Attached& each) const;
     void map_parts(pci::Function& function, const Iommu::Mapping& mapping) const;
+    /// All its mappings go and come back as the tables say now; errors are logged, as the VM has no
+    /// way to hear of them.
     void refill(const Attached& each) const;
     [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> keep(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);

@@ -20,12 +20,14 @@
 
 namespace vgpu::softgpu::host_view {
 
+/// Header fields: PCIe 6.0, 9.3.4.1.
 class BusVf {
 public:
     /// `routing_id`: of its accesses, counted from the first function behind the root port.
     BusVf(pci::Function& function, std::uint32_t routing_id, Attachments& attachments)
         : function_(function), routing_id_(routing_id), attachments_(attachments) {}
 
+    /// Only while VF Enable is set; HostView sees to that.
     void config_read(std::uint32_t offset, std::span<std::byte> out) const;
     void config_write(std::uint32_t offset, std::span<const std::byte> data);
     /// Who answers an access to a BAR; nobody if it is a client's.
@@ -36,8 +38,10 @@ public:
     [[nodiscard]] bool is_attached() const { return function_.reach() == pci::Reach::Bus; }
 
 private:
+    /// False while a client of the VF's socket has it; the VF's BARs then read all ones.
     [[nodiscard]] bool attach();
     void set_bus_master();
+    /// Detaches, but keeps what the driver wrote into the MSI capability.
     void clear_bus_master();
 
     pci::Function& function_;

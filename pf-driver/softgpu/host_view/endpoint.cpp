@@ -29,6 +29,8 @@ constexpr Id kIds[] = {{VGPU_HOST_VIEW_VENDOR, VGPU_HOST_VIEW_DEVICE},
 
 }  // namespace
 
+/// No capabilities but PCIe, and no interrupts: everything else is the business of the domain
+/// behind it.
 Endpoint::Endpoint(EndpointKind kind, Bytes high_window)
     : bars_{{VGPU_HOST_VIEW_BAR_CONFIG, BarKind::Memory64Prefetchable, kConfigWindow},
             {VGPU_HOST_VIEW_BAR_LOW, BarKind::Memory32, kLowWindow},

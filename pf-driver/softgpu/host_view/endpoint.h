@@ -16,11 +16,13 @@
 namespace vgpu::softgpu::host_view {
 
 /// Whose driver in the VM opens the domain.
+/// The two differ in their PCI ids alone.
 enum class EndpointKind : std::uint8_t {
     Bridge,  ///< tests/host/bridge
     Vmd,     ///< Linux' own vmd.ko
 };
 
+/// BARs and configuration register as Linux' vmd driver uses them (drivers/pci/controller/vmd.c).
 class Endpoint {
 public:
     /// `high_window` is a power of two.
@@ -30,6 +32,7 @@ public:
     /// Bytes of a BAR, 0 if there is none.
     [[nodiscard]] std::uint64_t bar_size(std::uint32_t bar) const;
     /// Where the VM has put it.
+    /// 0 before the VM has set it: windows then decode as if they began at 0.
     [[nodiscard]] std::uint64_t bar_address(std::uint32_t bar) const;
     void reset() { config_.reset(); }
 

@@ -172,6 +172,7 @@ BusVf* HostView::vf_behind(std::optional<std::uint32_t> routing_id) {
     return from_first % sriov_.vf_stride == 0 ? enabled_vf(from_first / sriov_.vf_stride) : nullptr;
 }
 
+/// A dword at a time: an access over several functions' spaces is several accesses on the bus.
 void HostView::config_read(std::uint64_t offset, std::span<std::byte> out) {
     while (!out.empty()) {
         const auto part = out.first(in_dword(offset, out.size()));
@@ -229,6 +230,8 @@ std::optional<HostView::Target> HostView::decode_pf(std::uint64_t address) {
     return std::nullopt;
 }
 
+/// VF BARs are one array per BAR of the capability (PCIe 6.0, 9.3.3.14): VF n answers at base + n *
+/// size.
 std::optional<HostView::Target> HostView::decode_vfs(std::uint64_t address) {
     if (!pf_.sriov().is_memory_enabled) return std::nullopt;
     for (const pci::BarSpec& bar : sriov_.vf_bars) {

@@ -30,6 +30,7 @@ namespace vgpu::softgpu::host_view {
 class HostView final : public vfio_user::Device {
 public:
     /// `pf` has an SR-IOV capability; the functions outlive the host view.
+    /// Attaches nothing: the PF comes with the VM's client, VFs when they are used.
     HostView(EndpointKind kind, pci::Function& pf, const std::vector<pci::Function*>& vfs);
 
     std::string name() const override { return "host view"; }
@@ -49,6 +50,7 @@ public:
 
 private:
     /// A place in a BAR of an attached function, or in the root port's.
+    /// Of one address; valid until the next write to a configuration space.
     struct Target {
         bool is_iommu = false;
         pci::Function* function = nullptr;  ///< else nothing: no function answers
@@ -57,18 +59,23 @@ private:
         std::uint64_t left = 0;  ///< bytes from here on that have the same answer
     };
 
+    /// The VM sees the PF; false while a client of pf.sock has it.
     [[nodiscard]] bool has_pf() const { return pf_.reach() == pci::Reach::Bus; }
     void attach_pf();
     void detach_vfs();
+    /// As a secondary bus reset: VFs are detached, the PF is reset.
     void reset_bus();
 
     /// Number 0 is VF1; nothing: not enabled.
     [[nodiscard]] BusVf* enabled_vf(std::uint64_t number);
+    /// By routing id, counted from the PF; nothing: no VF that is enabled has it.
     [[nodiscard]] BusVf* vf_behind(std::optional<std::uint32_t> routing_id);
     void config_read(std::uint64_t offset, std::span<std::byte> out);
     void config_write(std::uint64_t offset, std::span<const std::byte> data);
+    /// VFs that the write has taken away are detached before it returns.
     void write_pf(std::uint32_t offset, std::span<const std::byte> data);
 
+    /// Like the bus: the root port's own BAR, then what its windows forward to PF and VFs.
     [[nodiscard]] Target decode(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_pf(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_vfs(std::uint64_t address);

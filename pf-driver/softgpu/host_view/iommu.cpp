@@ -122,6 +122,8 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
     return Outcome::Done;
 }
 
+/// Functions that were routed to the domain are blocked, not back at identity: their kernel must
+/// say so itself.
 Iommu::Outcome Iommu::free(Domain domain) {
     const auto found = domains_.find(domain);
     if (found != domains_.end()) {
@@ -134,6 +136,7 @@ Iommu::Outcome Iommu::free(Domain domain) {
     return Outcome::Done;
 }
 
+/// A domain that has no mappings yet is allowed: everything is blocked until it gets some.
 Iommu::Outcome Iommu::route(std::uint32_t routing_id, Domain domain) {
     if (routing_id >= kRoutingIds) return Outcome::Refused;
     routes_.insert_or_assign(routing_id, domain);
@@ -141,6 +144,7 @@ Iommu::Outcome Iommu::route(std::uint32_t routing_id, Domain domain) {
     return Outcome::Done;
 }
 
+/// Tables first, then the listener, which looks at them.
 void Iommu::reset() {
     registers_ = {};
     domains_.clear();

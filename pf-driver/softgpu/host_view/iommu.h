@@ -18,12 +18,14 @@
 
 namespace vgpu::softgpu::host_view {
 
+/// Domains and routing ids are numbers of the VM's choice.
 class Iommu {
 public:
     enum class Domain : std::uint32_t {
         Identity = VGPU_IOMMU_IDENTITY,
         Blocked = VGPU_IOMMU_BLOCKED
     };
+    /// [address, address + size) of a domain is [target, ...) of the VM's memory; 4 KiB aligned.
     struct Mapping {
         std::uint64_t address = 0;
         std::uint64_t target = 0;
@@ -31,6 +33,7 @@ public:
     };
     using Mappings = std::map<std::uint64_t, Mapping>;  // by address, never overlapping
 
+    /// Called inside write() and reset(), on the io thread; must not write registers.
     class Listener {
     public:
         virtual ~Listener() = default;
@@ -49,12 +52,16 @@ public:
 
     /// The BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
+    /// A write that reaches the command register executes it; STATUS tells how it went.
     void write(std::uint64_t offset, std::span<const std::byte> data);
+    /// All functions are back in the identity domain; the listener hears of each.
     void reset();
 
 private:
+    /// Of all domains together: what a VM can make softgpu remember.
     static constexpr std::size_t kMaxMappings = 65536;
     static constexpr std::size_t kMaxDomains = 64;
+    /// As STATUS shows it.
     enum class Outcome : std::uint32_t { Done, Refused };
 
     [[nodiscard]] Outcome execute(std::uint32_t command);

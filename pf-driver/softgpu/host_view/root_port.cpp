@@ -107,6 +107,7 @@ RootPort::RootPort(std::function<void()> secondary_reset)
     config_.seal();
 }
 
+/// The edge resets, the level keeps the bus silent until the driver takes it away.
 void RootPort::bridge_control_changed() {
     const auto control = config_.get<std::uint16_t>(PCI_BRIDGE_CONTROL);
     const bool was_in_reset = is_in_reset_;
@@ -119,6 +120,8 @@ void RootPort::reset() {
     is_in_reset_ = false;
 }
 
+/// Without ARI a device has eight functions, and a port has one device: VFs beyond are out of reach
+/// (PCIe 6.0, 6.13).
 std::optional<std::uint32_t> RootPort::function_behind(std::uint32_t bus,
                                                        std::uint32_t devfn) const {
     const std::uint32_t secondary = config_.get<std::uint8_t>(PCI_SECONDARY_BUS);
@@ -134,6 +137,7 @@ bool RootPort::decodes() const {
     return (config_.get<std::uint16_t>(PCI_COMMAND) & PCI_COMMAND_MEMORY) != 0;
 }
 
+/// Unsigned difference: addresses below the BAR become large and fall out.
 std::optional<std::uint64_t> RootPort::in_own_bar(std::uint64_t address) const {
     const std::uint64_t offset = address - pci::bar_address(config_, PCI_BASE_ADDRESS_0, kBar);
     if (!decodes() || offset >= kBar.size.count) return std::nullopt;

@@ -15,6 +15,7 @@
 
 namespace vgpu::softgpu::host_view {
 
+/// Type 1 header (PCIe 6.0, 7.5.1.3) with a PCIe capability of type root port.
 class RootPort {
 public:
     /// `secondary_reset` runs when the driver asserts the reset of the bus behind the port.
@@ -23,9 +24,11 @@ public:
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
     /// Routing id of a function behind the port, counted from the first one; nothing: not behind
     /// it, or out of reach while ARI forwarding is off.
+    /// 256 per bus: the first bus behind the port has 0 to 255.
     [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
                                                                std::uint32_t devfn) const;
     /// Bytes from `address` on that a window forwards, 0: none.
+    /// Both memory windows; 0 also while the bus is in reset or decoding is off.
     [[nodiscard]] std::uint64_t forwards(std::uint64_t address) const;
     /// Offset in its own BAR; nothing: the address is not in it.
     [[nodiscard]] std::optional<std::uint64_t> in_own_bar(std::uint64_t address) const;

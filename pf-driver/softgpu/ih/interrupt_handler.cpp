@@ -95,6 +95,7 @@ InterruptHandler::RingView InterruptHandler::view(Ring ring) const {
             join(regs_.get(RegisterIndex{at.base}), high) << kBaseShift};
 }
 
+/// A ring is full when its write pointer would meet the read pointer: one entry always stays free.
 void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     const RingView to = view(ring);
     if (!to.takes_entries()) {
@@ -122,6 +123,7 @@ void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     if (HW_GET(IH_RB_CNTL, ENABLE_INTR, to.control) != 0 && msi_) msi_();
 }
 
+/// The write pointer has not moved yet: a guest that looks now sees the entry as unused.
 bool InterruptHandler::write_entry(const RingView& ring, std::uint32_t offset,
                                    const ih_iv_entry& entry) {
     ih_iv_entry complete = entry;
@@ -148,6 +150,7 @@ void InterruptHandler::publish(const RingView& ring, std::uint32_t write_pointer
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
+/// IH rings lie in bus memory or in VMID 0; a fault there is the guest's own and only counted.
 bool InterruptHandler::write_memory(const RingView& ring, std::uint64_t address,
                                     std::span<const std::byte> data) {
     const std::uint32_t space = HW_GET(IH_RB_CNTL, MC_SPACE, ring.control);
@@ -168,6 +171,7 @@ void InterruptHandler::on_control(Ring ring, std::uint32_t value) {
     regs_.set(pointer, regs_.get(pointer) & ~kOverflow);
 }
 
+/// A VF's driver cannot write WPTR_OVERFLOW_CLEAR; moving the read pointer says as much.
 void InterruptHandler::on_read_pointer(Ring ring) {
     const RegisterIndex pointer{registers_of(ring).write_pointer};
     regs_.set(pointer, regs_.get(pointer) & ~kOverflow);

@@ -28,10 +28,14 @@
 
 namespace vgpu::softgpu::ih {
 
+/// Rings 0 to 2. Blocks raise into the main one; the other two are there for drivers that set them
+/// up.
 enum class Ring : std::uint8_t { Main, First, Second };
 
+/// Entry layout, registers and doorbells: Linux 6.12, amdgpu/vega10_ih.c.
 class InterruptHandler {
 public:
+    /// Statistics only: an interrupt that was dropped is gone.
     struct State {
         std::uint64_t raised = 0;            ///< entries written
         std::uint64_t dropped_disabled = 0;  ///< ring off or too small
@@ -41,16 +45,21 @@ public:
     };
 
     /// `kernel` is a port of VMID 0 for rings in GPUVM; `msi` raises the function's interrupt.
+    /// All references outlive it. Claims IH_RB_CNTL* and IH_RB_RPTR*.
     InterruptHandler(regs::RegisterFile& regs, mem::SystemMemory& system, mem::Port& kernel,
                      const Clock& clock, std::function<void()> msi);
 
     /// Time stamp, and the PASID of a graphics VMID if the entry has none, are filled in here.
+    /// Never fails: what cannot be delivered is counted in State and gone, as on hardware.
     void raise(ih_iv_entry entry, Ring ring = Ring::Main);
 
     /// IH_RB_CNTL of ring 0..2, as PSP's PROG_REG writes it.
+    /// IH_RB_CNTL of ring 0..2, as PSP's PROG_REG writes it: the way a VF's driver sets up its
+    /// rings. Ignored for other numbers.
     void program_control(unsigned ring, std::uint32_t value);
 
     /// A read-pointer doorbell: true if `index` belongs to an enabled IH doorbell.
+    /// `value` is the new read pointer in bytes. Works while the VF is off the engine.
     bool doorbell(DoorbellIndex index, std::uint32_t value);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -61,6 +70,7 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
+    /// Registers are read anew with every entry: the guest may have moved the ring.
     struct RingView;
     [[nodiscard]] RingView view(Ring ring) const;
     [[nodiscard]] bool write_entry(const RingView& ring, std::uint32_t offset,

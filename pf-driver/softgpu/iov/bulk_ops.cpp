@@ -15,6 +15,7 @@ namespace {
 
 /// Most that one step moves; also how long a stop may wait.
 constexpr std::uint64_t kPieceBytes = 4ull << 20;
+/// Bounce buffer of transfers that have no host address on one side; stays in the CPU's cache.
 constexpr std::uint64_t kBufferBytes = 64ull << 10;
 
 }  // namespace
@@ -42,6 +43,8 @@ BulkOps::BulkOps(std::uint32_t total_vfs, mem::DeviceVram& vram, mem::SystemMemo
                  VfPanel& vfs)
     : total_vfs_(total_vfs), vram_(vram), bus_(bus), vfs_(vfs) {}
 
+/// The status is BUSY before this returns: a PF that polls right after its write must not take the
+/// last operation's DONE for this one's.
 void BulkOps::start(const Request& request) {
     {
         const std::scoped_lock lock(mutex_);
@@ -74,6 +77,7 @@ void BulkOps::stop() {
     changed_.notify_all();
 }
 
+/// The status is written last, after size_: a PF that sees DONE reads the right size.
 void BulkOps::run_pending() {
     Request request;
     {
@@ -146,6 +150,7 @@ Result<> BulkOps::fill(const Request& request) {
     return {};
 }
 
+/// Device VRAM only: between VFs nothing is ever copied.
 Result<> BulkOps::copy(const Request& request) {
     if (request.vf == kPf)
         return vram_.copy(DeviceOffset{request.destination}, DeviceOffset{request.source},
@@ -153,6 +158,7 @@ Result<> BulkOps::copy(const Request& request) {
     return fail(EINVAL, "COPY moves device VRAM; name no VF");
 }
 
+/// Through a bounce buffer: VRAM and PF memory may both be in pieces.
 Result<> BulkOps::dma_in(const Request& request) {
     std::vector<std::byte> buffer(kBufferBytes);
     for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
@@ -222,6 +228,7 @@ Result<> BulkOps::save_state(const Request& request) {
     return {};
 }
 
+/// Read as a whole before it is applied: the PF may change its memory meanwhile.
 Result<> BulkOps::load_state(const Request& request) {
     if (request.size > kMaxStateBytes) return fail(E2BIG, "no state is that large");
     std::vector<std::byte> stream(request.size);

@@ -27,6 +27,8 @@ Doorbells::~Doorbells() {
     if (!bar_.empty()) munmap(bar_.data(), bar_.size_bytes());
 }
 
+/// Sealed against every change of size: a client that could shrink the file would kill softgpu with
+/// the next scan.
 Result<> Doorbells::make_mappable() {
     OwnedFd fd(memfd_create("softgpu-doorbells", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -42,6 +44,7 @@ Result<> Doorbells::make_mappable() {
     return {};
 }
 
+/// Other sizes and misaligned rings are dropped, as no driver sends them.
 void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
     const bool is_qword = data.size() == sizeof(std::uint64_t);
     const bool is_sized = is_qword || data.size() == sizeof(std::uint32_t);
@@ -56,6 +59,7 @@ void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
         take({index, softgpu::load<std::uint32_t>(data), Ring::Width::Dword});
 }
 
+/// What is latched, so a debugger can see it; drivers never read doorbells.
 void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
     std::ranges::fill(out, std::byte{0});
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -136,6 +140,8 @@ void Doorbells::scan(Scan how) {
     }
 }
 
+/// Most pages hold nothing: the plain load keeps their cache lines shared, and only a qword that
+/// was rung costs an exchange. A ring between load and exchange is taken with it, not lost.
 void Doorbells::scan_page(std::size_t page) {
     for (std::size_t i = 0; i < kPageQwords; ++i) {
         const std::size_t qword = page * kPageQwords + i;
@@ -180,6 +186,7 @@ void Doorbells::save(Writer& out) const {
     }
 }
 
+/// The count is checked against the bytes that are there before anything is allocated for it.
 Result<> Doorbells::load(Reader& in) {
     reset();
     std::uint64_t count = 0;

@@ -28,8 +28,10 @@
 
 namespace vgpu::softgpu::iov {
 
+/// Fixed while the VF is built: a mapping that a client has cannot be taken back.
 enum class DoorbellMode : std::uint8_t { Trap, Poll };
 
+/// One doorbell write. A 64-bit one belongs to the doorbell of its first dword.
 struct Ring {
     enum class Width : std::uint8_t { Dword = 4, Qword = 8 };
     DoorbellIndex index{};
@@ -43,6 +45,7 @@ public:
     virtual ~DoorbellListener() = default;
     /// True if the IH took it as a read pointer: then it is nobody else's.
     [[nodiscard]] virtual bool ring_interrupts(const Ring& ring) = 0;
+    /// Of an active VF, or replayed by activate(). A doorbell nobody listens to is ignored.
     virtual void ring(const Ring& ring) = 0;
     /// The first ring of an inactive VF since it went off the engine.
     virtual void latched_work() = 0;
@@ -50,7 +53,9 @@ public:
 
 class Doorbells {
 public:
+    /// Since the device started; not part of a saved state.
     struct Counters {
+        /// Every ring that passed gate and pages, latched or not.
         std::uint64_t rung = 0;
         std::uint64_t latched = 0;
         std::uint64_t dropped = 0;  ///< gate shut, page not enabled or malformed
@@ -72,12 +77,18 @@ public:
     /// BAR2 reads back what is latched, 0 otherwise.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
 
+    /// Shut drops new rings; what is latched stays and is replayed all the same.
     void set_gate(regs::Gate gate) { gate_ = gate; }
     /// Pages the PF enabled, counted in 4 KiB from the start of the BAR.
+    /// Both are cut to the BAR; a count of 0 enables none. All pages are enabled at the start.
     void set_pages(std::uint32_t first, std::uint32_t count);
 
     /// The VF gets the engine: what was latched is rung, lowest doorbell first.
+    /// Only the latest value of a doorbell is kept while the VF is off: write pointers are
+    /// absolute, so the last one says all (Linux 6.12, amdgpu/gfx_v9_0.c: WDOORBELL64 of the ring's
+    /// wptr).
     void activate();
+    /// From here on rings are latched.
     void deactivate() { is_active_ = false; }
     [[nodiscard]] bool has_latched() const { return latched_count_ != 0; }
 
@@ -88,15 +99,19 @@ public:
     /// The memfd of the BAR in Poll mode, else -1. Owned here.
     [[nodiscard]] int memfd() const { return memfd_.get(); }
 
+    /// Also of rings that a scan took.
     [[nodiscard]] const Counters& counters() const { return counters_; }
 
     void reset();  ///< forgets what is latched; gate, pages and counters stay
     void drain() {}
+    /// Latched rings only: {count, then index, width and value of each}.
     void save(Writer& out) const;
+    /// EPROTO if a ring lies outside the BAR or is misaligned; nothing is latched then.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
     static constexpr std::size_t kPageDwords = DOORBELL_PAGE_BYTES / sizeof(std::uint32_t);
+    /// Latched rings of one 4 KiB page of the BAR.
     struct Page {
         std::array<std::uint32_t, kPageDwords> value{};
         std::bitset<kPageDwords> is_latched;
@@ -104,6 +119,7 @@ private:
     };
 
     [[nodiscard]] bool is_enabled(std::uint64_t page) const;
+    /// The one way in, from BAR writes and scans: gate, pages, IH, then ring or latch.
     void take(const Ring& ring);
     void latch(const Ring& ring);
     void keep(const Ring& ring);
@@ -116,12 +132,14 @@ private:
     std::uint32_t first_page_ = 0;
     std::uint32_t page_count_ = DOORBELL_PAGES;
     bool is_active_ = false;
+    /// Bits set in all is_latched; has_latched() is asked often.
     std::uint64_t latched_count_ = 0;
     std::array<std::unique_ptr<Page>, DOORBELL_PAGES> pages_;  // made by the first latched ring
     Counters counters_;
 
     OwnedFd memfd_;
     std::span<std::uint64_t> bar_;  // Poll: the BAR as the client sees it
+    /// Poll: rung at least once since the last reset.
     std::bitset<DOORBELL_PAGES> is_hot_;
 };
 

@@ -33,6 +33,7 @@ const PointRow& row(FaultPoint point) {
     return kPoints[static_cast<std::size_t>(point)];
 }
 
+/// Lost is possible everywhere: every point is something that can fail to happen.
 bool is_possible(const PlannedFault& fault) {
     const PointRow& point = row(fault.point);
     const std::array<bool, 3> allowed{true, point.can_be_late, point.can_be_wrong};
@@ -60,6 +61,8 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     return {};
 }
 
+/// The relaxed look keeps a device without a plan off the mutex; a row that is being added just now
+/// may miss this one event, never the next.
 std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (planned_.load(std::memory_order_relaxed) == 0) return std::nullopt;
     const std::scoped_lock lock(mutex_);

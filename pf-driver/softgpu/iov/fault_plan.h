@@ -31,14 +31,19 @@
 
 namespace vgpu::softgpu::iov {
 
+/// In the order of the names the control socket takes.
 enum class FaultPoint : std::uint8_t { Idle, Save, Load, Run, Sdma, Interrupt, Flr, Device };
 enum class FaultEffect : std::uint8_t { Lost, Late, Wrong };
 
+/// One row of the plan.
 struct PlannedFault {
     VfId vf{};
     FaultPoint point = FaultPoint::Idle;
     FaultEffect effect = FaultEffect::Lost;
+    /// How often it happens; at least 1. The rows of one VF and point are used up in the order
+    /// added.
     std::uint32_t count = 1;
+    /// Effect Late only: from the moment the step begins.
     Nanoseconds delay{};
 };
 
@@ -52,9 +57,12 @@ public:
     [[nodiscard]] std::optional<PlannedFault> take(VfId vf, FaultPoint point);
     /// Is a fault that lasts until clear() planned? Uses nothing up.
     [[nodiscard]] bool holds(VfId vf, FaultPoint point);
+    /// Also ends what holds() says; steps that are lost already stay lost until a reset.
     void clear();
+    /// Faults that have happened; a run whose count is not 0 says nothing about the device itself.
     [[nodiscard]] std::uint64_t injected() const { return injected_.load(); }
 
+    /// EINVAL names the words that exist.
     [[nodiscard]] static Result<FaultPoint> parse_point(std::string_view name);
     [[nodiscard]] static Result<FaultEffect> parse_effect(std::string_view name);
     [[nodiscard]] static std::string_view name(FaultPoint point);
@@ -63,6 +71,7 @@ public:
 private:
     std::mutex mutex_;
     std::vector<PlannedFault> rows_;
+    /// rows_.size(), for the fast "nothing planned".
     std::atomic<std::size_t> planned_{0};
     std::atomic<std::uint64_t> injected_{0};
 };

@@ -28,21 +28,28 @@
 
 namespace vgpu::softgpu::iov {
 
+/// Dword 0 is the request or event (hw/mailbox.def), the others its arguments. To the device they
+/// are four numbers.
 using Message = std::array<std::uint32_t, MAILBOX_DWORDS>;
 
 class Mailbox {
 public:
+    /// Called with the VF lock held; what they reach must be a leaf.
     struct Hooks {
         std::function<void()> message_for_pf;      ///< HVVM_MBOX_VALID of this VF
         std::function<void()> withdrawn_for_pf;    ///< its pending bit goes away, no interrupt
         std::function<void()> acknowledged_by_vf;  ///< HVVM_MBOX_ACK of this VF
+        /// Puts a vector of the BIF client into the VF's IH ring (Linux 6.12, amdgpu/mxgpu_ai.c).
         std::function<void(ih_source)> interrupt_vf;
     };
+    /// Both directions, apart from the dwords that stand in the VF's registers.
     struct State {
         Message to_pf{};               ///< as it stood when the VF set TRN_VALID
         Message staged{};              ///< written by the PF, not yet sent
         std::uint32_t control = 0;     ///< as the VF reads it; MAILBOX_CONTROL's storage follows
         std::uint32_t pf_has_ack = 0;  ///< the VF acknowledged the PF's last message
+        /// The PF's MAILBOX_INT_CNTL; stored, but its interrupts are enabled in the capability
+        /// (Vsec).
         std::uint32_t pf_int_cntl = 0;
         std::uint32_t reserved = 0;
         std::uint64_t messages = 0;  ///< sent by the VF
@@ -54,7 +61,11 @@ public:
     Mailbox& operator=(const Mailbox&) = delete;
 
     /// The PF's view: `index` is one of MAILBOX_MSGBUF_TRN_DW0 .. MAILBOX_INT_CNTL.
+    /// Control shows the PF's view: its TRN_VALID is the VF's RCV_VALID, and RCV_VALID only while
+    /// the VF's message is not acknowledged.
     [[nodiscard]] std::uint32_t pf_read(RegisterIndex index) const;
+    /// Of MAILBOX_CONTROL the acknowledgement wins over TRN_VALID, and neither set means
+    /// "withdrawn".
     void pf_write(RegisterIndex index, std::uint32_t value);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -62,9 +73,12 @@ public:
     void reset();  ///< both directions empty, interrupts off
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
+    /// After the register bank, whose MAILBOX_CONTROL it makes consistent again.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
+    /// A write of MAILBOX_CONTROL as the VF's driver does it, a byte at a time: TRN in byte 0, RCV
+    /// in byte 1 (Linux 6.12, amdgpu/mxgpu_ai.h).
     void vf_control(std::uint32_t value);
     void vf_send();
     void vf_withdraw();

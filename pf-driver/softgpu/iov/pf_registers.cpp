@@ -73,6 +73,7 @@ PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPane
     refresh();
 }
 
+/// Constants of the device; what a PF reads at its probe before it writes anything.
 void PfRegisters::refresh() {
     const auto mib = [](Bytes size) { return low32(size.count >> kMegabyteShift); };
     registers_.set(reg(REG_VGPU_TOTAL_VFS), spec_.total_vfs);
@@ -110,6 +111,7 @@ std::uint32_t PfRegisters::latch_time() {
     return low32(now);
 }
 
+/// OP_COMMAND starts; its operands are plain storage that the PF has written before.
 void PfRegisters::claim_operations() {
     on_write(REG_VGPU_OP_COMMAND, [this](std::uint32_t value) { start_operation(value); });
     registers_.claim(reg(REG_VGPU_OP_STATUS), 1,
@@ -143,6 +145,8 @@ void PfRegisters::claim_log() {
                      [this](RegisterIndex, std::uint32_t) { return log_.write_pointer(); }, {});
 }
 
+/// The PF's mailbox registers are a window: MAILBOX_INDEX moves it, and the stored values follow,
+/// because mmio_write() merges the bytes of a partial write with storage, not with a read.
 void PfRegisters::claim_mailbox() {
     constexpr auto kFirst = REG_NBIO_MAILBOX_MSGBUF_TRN_DW0;
     constexpr std::uint32_t kCount = REG_NBIO_MAILBOX_INT_CNTL - kFirst + 1u;
@@ -172,6 +176,7 @@ VfId PfRegisters::selected_vf() const {
     return number <= spec_.total_vfs ? VfId{static_cast<std::uint8_t>(number)} : kPf;
 }
 
+/// One closure per VF and register, made once; an access then is one table look-up.
 void PfRegisters::claim_banks() {
     for (std::uint32_t number = 1; number <= spec_.total_vfs; ++number) {
         const VfId vf{static_cast<std::uint8_t>(number)};
@@ -226,6 +231,8 @@ std::uint32_t PfRegisters::read_gates(VfId vf, std::uint32_t) {
     return vfs_.gates(vf);
 }
 
+/// Both bits may be in one write: the acknowledgement is of the last reset, the request is the
+/// next.
 void PfRegisters::write_reset(VfId vf, std::uint32_t value) {
     if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vfs_.acknowledge_flr(vf);
     if (HW_GET(VGPU_RESET, FLR, value) != 0) vfs_.request_flr(vf);

@@ -18,9 +18,13 @@
 
 namespace vgpu::softgpu::iov {
 
+/// Entries have the layout of vgpu_hw_run_log_entry (hw/gpuiov.h); times in it are ns of
+/// VGPU_TIME_NS.
 class RunLog {
 public:
+    /// Of 64 bytes each; a PF that asks for more gets no log.
     static constexpr std::uint32_t kMaxEntries = 1u << 20;
+    /// False if the PF has no such memory. Must not block: the device thread calls it.
     using WriteMemory = std::function<bool(Iova, std::span<const std::byte>)>;
 
     explicit RunLog(WriteMemory write) : write_(std::move(write)) {}
@@ -28,9 +32,13 @@ public:
     /// `entries` a power of two, 0 for none; `base` 4 KiB aligned. Anything else switches the log
     /// off. The write pointer starts at 0 again.
     void configure(Iova base, std::uint32_t entries);
+    /// `seq` is filled in here: 1 for the first entry since configure(), so that 0 means "never
+    /// written". The ring overwrites its oldest entry; a reader that sees a gap in `seq` has lost
+    /// some.
     void append(vgpu_hw_run_log_entry entry);
     /// Entries written since configure(), low 32 bits.
     [[nodiscard]] std::uint32_t write_pointer() const;
+    /// Entries whose memory was not there, since the device started.
     [[nodiscard]] std::uint64_t lost() const;
 
 private:

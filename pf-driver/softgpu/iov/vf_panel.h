@@ -16,17 +16,28 @@
 namespace vgpu::softgpu::iov {
 
 /// Since the device started; an FLR changes nothing here.
+/// What the PF's registers show of a VF.
 struct VfStatistics {
+    /// Time on the engine of all stays that have ended, from run to the last worker out.
     std::uint64_t run_ns = 0;
+    /// Completed LOADs and INITs.
     std::uint64_t switches = 0;
+    /// Retired; one per wave, not per lane.
     std::uint64_t wave_instructions = 0;
+    /// Rings that came while the VF was off the engine.
     std::uint64_t doorbells_latched = 0;
+    /// GPUVM faults reported to the guest, both hubs.
     std::uint64_t faults = 0;
+    /// Refused packets of CP, copy engines and encoders.
     std::uint64_t bad_packets = 0;
+    /// Outside VRAM, refused registers (MMIO and RLCG), dropped doorbells.
     std::uint64_t bad_accesses = 0;
+    /// Each ends a kernel, unless the guest's trap handler takes it.
     std::uint64_t illegal_instructions = 0;
 };
 
+/// Pointer: SAVE and LOAD leave the VF's own blocks where they are. TrueCopy: SAVE makes them a
+/// stream and poisons them, which finds state that a block forgot (docs/world-switch.md).
 enum class SwitchMode : std::uint8_t { Pointer, TrueCopy };
 
 class VfPanel {
@@ -34,17 +45,23 @@ public:
     virtual ~VfPanel() = default;
 
     // VRAM; io thread
+    /// An error leaves the VF without VRAM. Waits until no engine holds an old translation.
     [[nodiscard]] virtual Result<> commit_vram(VfId vf, DeviceOffset root, Bytes size) = 0;
     virtual void release_vram(VfId vf) = 0;
 
     // registers of the VF's bank; io thread
+    /// In 4 KiB pages from the start of BAR2.
     virtual void set_doorbell_pages(VfId vf, std::uint32_t first, std::uint32_t count) = 0;
+    /// Bit per CU of the device; 0 leaves the VF one CU, or its kernels could never end.
     virtual void set_cu_mask(VfId vf, std::uint64_t mask) = 0;
     /// Length of a stay on the engine, from the next RUN on; 0: no end.
     virtual void set_quantum(VfId vf, std::uint32_t quantum_us) = 0;
+    /// Fields of VGPU_GATES. In force when this returns.
     virtual void set_gates(VfId vf, std::uint32_t gates) = 0;
     [[nodiscard]] virtual std::uint32_t gates(VfId vf) const = 0;
+    /// Starts an FLR; reset_flags() shows FLR until it is done. A lost one (fault plan) never is.
     virtual void request_flr(VfId vf) = 0;
+    /// The PF has seen that a client reset the VF: FLR_PENDING goes.
     virtual void acknowledge_flr(VfId vf) = 0;
     [[nodiscard]] virtual std::uint32_t reset_flags(VfId vf) const = 0;  ///< VGPU_RESET
     [[nodiscard]] virtual std::uint32_t status(VfId vf) const = 0;       ///< VGPU_STATUS
@@ -52,10 +69,13 @@ public:
     virtual void set_switch_mode(SwitchMode mode) = 0;
 
     // bulk operations; op thread
+    /// False if a byte is beyond the VF's VRAM; it reads all ones.
     [[nodiscard]] virtual bool read_vram(VfId vf, VfOffset offset, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_vram(VfId vf, VfOffset offset,
                                           std::span<const std::byte> data) = 0;
+    /// All of the VF but VRAM back to power-on, off the engine if it is there: for a new owner.
     virtual Result<> scrub_state(VfId vf) = 0;
+    /// EBUSY while the VF is on the engine or a step of its switch lasts.
     [[nodiscard]] virtual Result<std::vector<std::byte>> save_state(VfId vf) = 0;
     [[nodiscard]] virtual Result<> load_state(VfId vf, std::span<const std::byte> stream) = 0;
 };

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kDwordBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kOffsetUnit = 16;  // of GFX_SCH_OFFSET
+/// ACTIVE_FUNCTION_ID.VALID of the GFX scheduler.
 constexpr std::uint32_t kValidBit = 1u << 31;
 
 constexpr std::uint32_t kMailboxIntrs =
@@ -76,6 +77,7 @@ void Vsec::write(std::uint32_t offset, std::span<const std::byte> data) {
     }
 }
 
+/// One view of the world switch for the whole dword, so that function and status belong together.
 std::uint32_t Vsec::read_dword(std::uint32_t offset) const {
     if (offset >= GPUIOV_VSEC_LENGTH) return 0;
     const std::uint32_t stored = storage_[offset / kDwordBytes];
@@ -141,6 +143,8 @@ void Vsec::write_dword(std::uint32_t offset, std::uint32_t value, std::uint32_t 
     }
 }
 
+/// Status that was pending is delivered when it is enabled: the PF would otherwise have to look at
+/// INTR_STATUS after every enable to lose nothing.
 void Vsec::write_enable(std::uint32_t value, std::uint32_t mask) {
     const std::uint32_t before = enable_.load();
     const std::uint32_t now = (before & ~mask) | (value & mask);
@@ -148,6 +152,7 @@ void Vsec::write_enable(std::uint32_t value, std::uint32_t mask) {
     deliver(status_.load() & now & ~before);
 }
 
+/// Status before delivery: the PF's handler must find the bit.
 void Vsec::interrupt(std::uint32_t bits) {
     status_.fetch_or(bits);
     deliver(bits & enable_.load());
@@ -163,6 +168,7 @@ void Vsec::mailbox_valid(VfId vf) {
     interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
 }
 
+/// INTR_STATUS keeps its bit: the PF finds an empty mask and goes on.
 void Vsec::mailbox_withdrawn(VfId vf) {
     mailbox_.fetch_and(~valid_bit(vf));
 }

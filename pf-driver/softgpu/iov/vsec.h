@@ -32,13 +32,18 @@ constexpr std::uint32_t vf_bit(VfId vf) {
     return 1u << (raw(vf) - 1u);
 }
 
+/// Offsets and commands are those of AMD's host driver (amd/MxGPU-Virtualization, libgv
+/// mi300_gpuiov.h); where ours differ hw/gpuiov.h says so.
 class Vsec {
 public:
+    /// Constant after build.
     struct Spec {
         std::uint32_t total_vfs = GPUIOV_MAX_VFS;
         Bytes vram;
     };
+    /// Called on the thread that caused them, with whatever locks it holds.
     struct Hooks {
+        /// One MSI-X vector for world switches, one for mailboxes and resets.
         std::function<void(gpuiov_vector)> raise;
         std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
         std::function<void()> reset_device;       ///< GPUIOV_RESET_WHOLE was written
@@ -50,15 +55,20 @@ public:
     Vsec& operator=(const Vsec&) = delete;
 
     /// `offset` counts from the capability; bytes outside it read 0.
+    /// Any size and alignment; each dword is read once.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
+    /// Bytes that are not written keep their value: registers of 8 and 16 bits share dwords. A
+    /// command executes when its EXECUTE bit is among the bytes written.
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
+    /// `bits`: GPUIOV_INTR_*. Raised again for every event, also while the bit is still pending.
     void interrupt(std::uint32_t bits);
     void mailbox_valid(VfId vf);      ///< and its interrupt
     void mailbox_withdrawn(VfId vf);  ///< acknowledged by the PF, or taken back by the VF
     void mailbox_acknowledged(VfId vf);
 
     /// Nobody listens any more; what is pending stays pending.
+    /// When the PF's client goes or resets the PF.
     void disable_interrupts() { enable_ = 0; }
     /// Everything software set is forgotten.
     void reset();
@@ -74,6 +84,7 @@ private:
     const Spec spec_;
     WorldSwitch& scheduler_;
     Hooks hooks_;
+    /// Bytes that have no behaviour; those that have are computed when they are read.
     std::array<std::uint32_t, kDwords> storage_{};  // io thread
     std::atomic<std::uint32_t> status_{0};
     std::atomic<std::uint32_t> enable_{0};

@@ -131,6 +131,8 @@ WorldSwitch::WorldSwitch(const Spec& spec, SwitchPort& port, FaultPlan& faults, 
 // --- the machine
 // ----------------------------------------------------------------------------------
 
+/// The action runs in the old state, so that a reset finds the function it drops; Empty then
+/// forgets the function, whatever led there.
 void WorldSwitch::step(SwitchEvent event) {
     const SwitchState from = state_;
     const Cell& c = cell(from, event);
@@ -197,10 +199,12 @@ template <typename Work> void WorldSwitch::timed(Work work) {
     switching_ += clock_.now() - before;
 }
 
+/// Asked before the park: afterwards a VF whose last wave ended by the stop would look idle.
 vgpu_hw_run_end WorldSwitch::command_reason() {
     return port_.has_work(function_) ? VGPU_RUN_END_COMMAND : VGPU_RUN_END_NO_WORK;
 }
 
+/// Quantum end and command may both report a stay; the first to come records it.
 void WorldSwitch::close_run(const RunSummary& run, vgpu_hw_run_end reason) {
     if (open_run_ != run.id) return;  // recorded already
     open_run_.reset();
@@ -300,6 +304,7 @@ std::optional<Nanoseconds> WorldSwitch::next_due() const {
     return seen_due_;
 }
 
+/// Quantum ends first: a RUN that the PF sends on hearing of one must find the VF Held.
 void WorldSwitch::process() {
     const std::scoped_lock lock(action_);
     take_quantum_ends();
@@ -307,6 +312,7 @@ void WorldSwitch::process() {
     if (is_executing_) run_script();
 }
 
+/// Only the end of the current stay steps the machine; those of older ones are late reports.
 void WorldSwitch::take_quantum_ends() {
     std::deque<RunSummary> ends;
     {
@@ -360,6 +366,8 @@ void WorldSwitch::add_step(SwitchEvent event, VfId function) {
     ++script_.count;
 }
 
+/// Returns with the command still executing when a step is late or lost; process() comes back when
+/// it is due.
 void WorldSwitch::run_script() {
     while (is_executing_ && script_.position < script_.count) {
         if (!is_step_open_ &&
@@ -408,6 +416,7 @@ bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
     return false;
 }
 
+/// The work of a transient state is the action of its Done.
 void WorldSwitch::end_step() {
     is_step_open_ = false;
     due_.reset();
@@ -431,6 +440,8 @@ void WorldSwitch::finish(gpuiov_status status) {
 // --- resets
 // ---------------------------------------------------------------------------------------
 
+/// The blocks are reset under the action lock: no command can load the VF between its leaving the
+/// engine and its reset.
 void WorldSwitch::reset(VfId vf, const std::function<void()>& reset_blocks) {
     const std::scoped_lock lock(action_);
     take_quantum_ends();

@@ -30,6 +30,7 @@
 namespace vgpu::softgpu::iov {
 
 /// One stay of a VF on the engine, as the engine measured it.
+/// Times are of the device's clock, the one of VGPU_TIME_NS.
 struct RunSummary {
     std::uint64_t id = 0;  ///< what SwitchPort::run() returned for it
     VfId vf{};
@@ -46,10 +47,15 @@ class SwitchPort {
 public:
     virtual ~SwitchPort() = default;
     /// Takes the VF off the engine and waits for it; nothing if none is on it.
+    /// Nothing also if the VF parked itself at the end of its quantum: its summary then comes by
+    /// quantum_expired(). Takes as long as the waves need to reach a stop point.
     virtual std::optional<RunSummary> park() = 0;
     /// Puts the VF on the engine for its quantum; returns the id of the stay that begins.
+    /// Ids count up; none is used twice while the device lives.
     virtual std::uint64_t run(VfId vf) = 0;
+    /// Of a parked VF: its blocks may be taken away until load().
     virtual void save(VfId vf) = 0;
+    /// The VF's blocks are in place when this returns.
     virtual void load(VfId vf) = 0;
     /// Device state of a parked VF back to power-on.
     virtual void clear(VfId vf) = 0;
@@ -62,6 +68,7 @@ public:
     virtual void record(const vgpu_hw_run_log_entry& entry) = 0;
 };
 
+/// As the diagram in world_switch.cpp; order of the enum is that of its tables.
 enum class SwitchState : std::uint8_t {
     Empty,     ///< no function is in the engine
     Loading,   ///< its state is being brought in
@@ -75,6 +82,7 @@ enum class SwitchState : std::uint8_t {
 };
 inline constexpr std::size_t kSwitchStates = 9;
 
+/// Load to Clear are commands of the PF; the others come from the device.
 enum class SwitchEvent : std::uint8_t {
     Load,
     Init,
@@ -89,8 +97,10 @@ enum class SwitchEvent : std::uint8_t {
 };
 inline constexpr std::size_t kSwitchEvents = 10;
 
+/// One per device: softgpu has one GFX scheduler, which all VFs share.
 class WorldSwitch {
 public:
+    /// Constant after build.
     struct Spec {
         std::uint32_t total_vfs = GPUIOV_MAX_VFS;
     };
@@ -115,25 +125,37 @@ public:
     WorldSwitch& operator=(const WorldSwitch&) = delete;
 
     /// The PF wrote the command dword. Ignored while one is executing, as on hardware.
+    /// The PF wrote the command dword: command, EXECUTE, function and next function in one byte
+    /// each (GPUIOV_SCH_CMD_CONTROL). Without EXECUTE it is only stored; with it, status is PENDING
+    /// when this returns. Ignored while one is executing, as on hardware.
     void command(std::uint32_t dword);
+    /// Consistent in itself; a status of DONE means that everything the command asked for is in
+    /// force.
     [[nodiscard]] View view() const;
     /// From the engine: the running VF has used up its quantum and is parked.
+    /// Called once per stay that ended by itself, before or after a command parks the same VF.
     void quantum_expired(const RunSummary& run);
 
     /// Executes everything that is due. Device thread.
     void process();
     /// When process() must be called again at the latest, for a step that is late.
+    /// On the device's clock; nothing if no step waits for time.
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
     /// Takes `vf` out of the engine if it is there, in whatever state, then runs `reset_blocks`
     /// before any other command can touch it.
+    /// A command that is executing for `vf` ends ABORTED. A VF that is not in the engine is reset
+    /// while no command can load it.
     void reset(VfId vf, const std::function<void()>& reset_blocks);
     /// Runs `work` while no command executes; false if `vf` is in the engine.
+    /// Held counts as parked: in the engine, stopped.
     [[nodiscard]] bool with_parked(VfId vf, const std::function<void()>& work);
 
+    /// Total: every pair of state and event has a cell; Mismatch where an event cannot be.
     [[nodiscard]] static const Cell& cell(SwitchState state, SwitchEvent event);
     [[nodiscard]] static std::string_view name(SwitchState state);
     [[nodiscard]] static std::string_view name(SwitchEvent event);
+    /// As last published; any thread.
     [[nodiscard]] SwitchState state() const;
 
 private:
@@ -145,16 +167,20 @@ private:
         std::size_t count = 0;
         std::size_t position = 0;
     };
+    /// Commands by their 4-bit number; see world_switch.cpp.
     struct CommandRow;
     static const std::array<CommandRow, 16> kCommands;
 
     // commands
+    /// Action lock held. Runs recorded here are those that no command has closed before.
     void take_quantum_ends();
     void begin_command();
     void run_script();
     [[nodiscard]] bool is_for_held(SwitchEvent event, VfId function) const;
     [[nodiscard]] bool begin_step(SwitchEvent event, VfId function);
     void end_step();
+    /// EXECUTE goes and GFX_CMD_COMPLETE is raised, in this order: "complete" to the PF is EXECUTE
+    /// clear and status 0 (libgv, amdgv_gpuiov.c).
     void finish(gpuiov_status status);
     void add_step(SwitchEvent event, VfId function);
     void script_switch(VfId from, VfId to);
@@ -171,8 +197,10 @@ private:
     void drop();
 
     void close_run(const RunSummary& run, vgpu_hw_run_end reason);
+    /// Adds the time of `work` to switching_, which the next run log entry reports.
     template <typename Work> void timed(Work work);
     [[nodiscard]] vgpu_hw_run_end command_reason();
+    /// Copies what other threads may see, so that view() never waits for a park.
     void publish();
     void set_status(gpuiov_status status);
 

@@ -19,6 +19,7 @@ constexpr std::size_t kCodes = 1024;
 constexpr std::size_t kEncodings = static_cast<std::size_t>(Encoding::Mtbuf) + 1;
 
 /// Opcode number to operation, for every encoding. The 64-bit encoding holds the shorter ones, too.
+/// Built once, at the first decode.
 struct OpTables {
     std::array<std::array<Op, kCodes>, kEncodings> by_code;
 
@@ -136,6 +137,7 @@ private:
     uint32_t w1_ = 0;
 };
 
+/// False: no such operation; the result is illegal.
 bool Decoder::start(Encoding encoding, uint32_t code) {
     out_.op = lookup(encoding, code);
     if (is_illegal()) return false;
@@ -209,6 +211,8 @@ Operand Decoder::inline_constant(uint32_t code, Type type) {
     return {OperandKind::ConstantHigh, 0, false, false, constant.double_high};
 }
 
+/// Source numbers are the same in all encodings (Vega ISA manual, "SSRC/SRC0 operands"); those that
+/// an encoding cannot have make the instruction illegal.
 Operand Decoder::source(uint32_t code, Type type) {
     if (type == Type::none) return {};
     if (code >= enc::kFirstVgpr) return vgpr(code - enc::kFirstVgpr, width(type));
@@ -458,9 +462,11 @@ void Decoder::vop3p() {
 void Decoder::ds() {
     if (!second_word() || !start(Encoding::Ds, field(w0_, enc::kDsOp))) return;
     const OpInfo& row = info(out_.op);
-    if (field(w0_, enc::kDsGds) != 0) illegal();
+    const bool is_global = row.trait == Trait::GlobalSync;
+    if ((field(w0_, enc::kDsGds) != 0) != is_global) illegal();
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kDsOffsets));
-    out_.src[0] = vgpr(field(w1_, enc::kDsAddress), 1);
+    out_.src[0] = vgpr(field(w1_, enc::kDsAddress), is_global ? row.data_regs : 1);
+    if (is_global) return;
     out_.src[1] = vgpr(field(w1_, enc::kDsData0), row.data_operands > 0 ? row.data_regs : 0);
     out_.src[2] = vgpr(field(w1_, enc::kDsData1), row.data_operands > 1 ? row.data_regs : 0);
     vector_result(field(w1_, enc::kDsVdst), row.result_regs);
@@ -554,6 +560,7 @@ bool is_branch(Op op) {
     }
 }
 
+/// An illegal instruction keeps nothing but its words: no handler may see operands half decoded.
 void Decoder::finish() {
     if (is_illegal()) {
         Instruction nothing;
@@ -564,6 +571,7 @@ void Decoder::finish() {
     out_.ends_block = is_illegal() || is_branch(out_.op);
 }
 
+/// Words that are no instruction still have a size, so that a disassembly can go on behind them.
 Instruction Decoder::run() {
     if (!words_.empty()) {
         w0_ = words_[0];

@@ -36,6 +36,8 @@ enum class Variant : std::uint8_t { Baseline, Avx2 };
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
 /// Instructions that follow each other in memory.
+/// Straight-line code: at most kBlockInstructions, the last one may be a branch. Immutable once
+/// built; belongs to its cache.
 struct Block {
     std::uint64_t pc = 0;
     std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that is named
@@ -64,14 +66,19 @@ public:
     void invalidate();
     /// The same before the next block is looked up; safe while a block is being executed.
     void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
+    /// Decoded and kept; at most kMaxInstructions.
     [[nodiscard]] std::size_t instructions() const { return instructions_; }
 
+    /// Also how many instructions run between two looks at the stop flag.
     static constexpr std::size_t kBlockInstructions = 32;
     static constexpr std::size_t kMaxInstructions = 64 * 1024;
 
 private:
+    /// Direct mapped by pc, in front of the map.
     static constexpr std::size_t kRecent = 512;
+    /// Looks in the map, else decodes.
     const Block* find_slow(std::uint64_t pc, mem::Port& port);
+    /// Empty if the first word cannot be fetched.
     std::unique_ptr<Block> build(std::uint64_t pc, mem::Port& port) const;
 
     const std::atomic<std::uint64_t>& epoch_;

@@ -26,6 +26,7 @@ std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint3
     return 1;
 }
 
+/// For the check, once per block, that all registers named exist (run_block's `usual`).
 std::uint32_t vgprs_needed(const Instruction& instruction) {
     std::uint32_t needed = instruction.dst_regs == 0 ? 0u : instruction.dst + instruction.dst_regs;
     for (const Operand& source : instruction.src)
@@ -49,6 +50,7 @@ DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch) : DecodeCache(
 DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant)
     : epoch_(epoch), variant_(variant) {}
 
+/// The epoch is read last: nothing is decoded meanwhile, so what comes into the cache is newer.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
@@ -56,6 +58,8 @@ void DecodeCache::invalidate() {
     valid_epoch_ = epoch_.load(std::memory_order_acquire);
 }
 
+/// Full: all goes. Kernels are small against kMaxInstructions, and code that is not will fill it
+/// again.
 const Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     auto known = blocks_.find(pc);
     if (known == blocks_.end()) {

@@ -34,6 +34,7 @@ constexpr std::array<NamedScalar, 4> kNamed{{
 }};
 constexpr uint32_t kFirstTrapRegister = 108, kM0 = 124, kNull = 125;
 
+/// LLVM's way: one register has its number, several a range in brackets.
 std::string registers(std::string_view file, uint32_t first, uint32_t count) {
     if (count <= 1) return fmt::format("{}{}", file, first);
     return fmt::format("{}[{}:{}]", file, first, first + count - 1);
@@ -79,6 +80,7 @@ constexpr std::array<std::string_view, 8> kFloatNames{"0.5", "-0.5", "1.0", "-1.
                                                       "2.0", "-2.0", "4.0", "-4.0"};
 constexpr std::size_t kInverseTwoPi = 8;
 
+/// Integers that have an inline constant are printed as decimals, all others as bits.
 bool is_small(std::int32_t value) {
     return value >= -16 && value <= 64;
 }
@@ -90,6 +92,7 @@ template <class Matches> std::string float_name(Matches matches, std::string_vie
     return matches(enc::kFloatConstants[kInverseTwoPi]) ? std::string(inverse) : std::string();
 }
 
+/// The low half alone says what the operand means: constants of 16-bit operations are halves.
 std::string number16(uint32_t value, bool is_float) {
     const auto low = static_cast<std::int16_t>(value);
     if (is_small(low)) return fmt::format("{}", low);
@@ -158,6 +161,7 @@ std::string with_signs(const Operand& operand, Type type, bool absolute) {
 
 // ---- text of one instruction
 
+/// One instruction; `row_` says of which encoding, the words hold what decoding did not keep.
 class Printer {
 public:
     explicit Printer(const Instruction& instruction)
@@ -225,6 +229,8 @@ void Printer::constant() {
     add(jumps ? fmt::format("{}", constant16()) : fmt::format("{:#x}", constant16()));
 }
 
+/// Most program control has a constant; those that do not print none although the word has the
+/// field.
 void Printer::program() {
     switch (i_.op) {
         case Op::s_barrier:
@@ -245,6 +251,7 @@ void Printer::program() {
     add(jumps ? fmt::format("{}", constant16()) : number32(constant16()));
 }
 
+/// Offsets are signed on gfx9: LLVM prints the sign in front of the hexadecimal number.
 void Printer::scalar_memory() {
     const bool probes = i_.op == Op::s_atc_probe || i_.op == Op::s_atc_probe_buffer;
     const uint32_t data =
@@ -423,7 +430,7 @@ void Printer::local() {
     const bool has_address = i_.op != Op::ds_nop && i_.op != Op::ds_append &&
                              i_.op != Op::ds_consume && i_.op != Op::ds_read_addtid_b32 &&
                              i_.op != Op::ds_write_addtid_b32;
-    if (has_address) add(registers("v", i_.src[0].value, 1));
+    if (has_address && i_.src[0].regs != 0) add(registers("v", i_.src[0].value, 1));
     for (std::size_t k = 1; k < 3; ++k)
         if (i_.src[k].regs != 0) add(registers("v", i_.src[k].value, i_.src[k].regs));
     const bool has_two = out_.find("read2") != std::string::npos ||
@@ -431,7 +438,7 @@ void Printer::local() {
                          out_.find("wrxchg2") != std::string::npos;
     if (!has_two) {
         if (i_.imm != 0) out_ += fmt::format(" offset:{}", i_.imm);
-        return;
+        return flag(row_.trait == Trait::GlobalSync, "gds");
     }
     if ((i_.imm & 0xff) != 0) out_ += fmt::format(" offset0:{}", i_.imm & 0xff);
     if ((i_.imm >> 8) != 0) out_ += fmt::format(" offset1:{}", i_.imm >> 8);

@@ -33,6 +33,7 @@ struct UserSgprs {
 };
 constexpr UserSgprs kPrivateBuffer{0, 4}, kDispatchPtr{1, 2}, kQueuePtr{2, 2}, kKernargPtr{3, 2},
     kDispatchId{4, 2}, kFlatScratchInit{5, 2}, kPrivateSize{6, 1};
+/// The order in which they stand in SGPRs (LLVM AMDGPUUsage, "SGPR register set up order").
 constexpr std::array<UserSgprs, 7> kUserSgprOrder{kPrivateBuffer, kDispatchPtr, kQueuePtr,
                                                   kKernargPtr,    kDispatchId,  kFlatScratchInit,
                                                   kPrivateSize};
@@ -90,10 +91,12 @@ void write_user_sgprs(SgprWriter& out, const DispatchSpec& spec) {
     if (wants(kPrivateSize)) out.word(spec.private_bytes);
 }
 
+/// TG_SIZE: the first wave of the group, number of waves.
 uint32_t group_info(uint32_t wave, uint32_t waves) {
     return (wave == 0 ? 1u << 31 : 0) | (waves & 0x3f);
 }
 
+/// Behind the user SGPRs, those that PGM_RSRC2 enables.
 void write_system_sgprs(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
                         uint32_t wave, uint32_t waves) {
     out.seek(user_sgprs(spec));
@@ -140,6 +143,7 @@ void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Pla
     out.word(wave | (bit(spec.pgm_rsrc2, kScratchEnable) ? 0 : kNoScratch));
 }
 
+/// Work-items of this group: fewer than group_size at the far end of the grid.
 std::array<uint32_t, 3> actual_size(const DispatchSpec& spec, const Placement& placement) {
     std::array<uint32_t, 3> size{};
     for (unsigned d = 0; d < 3; ++d) {
@@ -186,6 +190,7 @@ uint32_t vgprs_per_wave(const DispatchSpec& spec) {
     return std::min((blocks + 1) * kVgprGranule, kMaxVgprs);
 }
 
+/// Vectors keep their capacity from group to group; the contents are all new.
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement) {
     const std::array<uint32_t, 3> size = actual_size(spec, placement);
     const uint32_t waves = waves_for(items(size));

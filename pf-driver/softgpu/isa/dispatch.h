@@ -17,15 +17,19 @@
 
 namespace vgpu::softgpu::isa {
 
+/// Flat: a part of DispatchState, so of state streams.
 struct DispatchSpec {
     // kernel descriptor
     std::uint64_t entry = 0;  ///< address of the first instruction
+    /// COMPUTE_PGM_RSRC1 and 2, in the layout of the registers (LLVM AMDGPUUsage, kernel
+    /// descriptor).
     std::uint32_t pgm_rsrc1 = 0;
     std::uint32_t pgm_rsrc2 = 0;
     std::uint16_t code_properties = 0;
     // dispatch
     std::array<std::uint32_t, 3> group_size{1, 1, 1};  ///< work-items
     std::array<std::uint32_t, 3> grid_size{1, 1, 1};   ///< work-items, not groups
+    /// Of a work-group; rounded up to 512.
     std::uint32_t lds_bytes = 0;
     std::uint32_t private_bytes = 0;  ///< per work-item
     std::uint64_t packet_address = 0;
@@ -51,15 +55,18 @@ enum class DispatchError : std::uint8_t {
     EntryAddress,  ///< not 4-byte aligned or not a 48-bit address
 };
 
+/// Looks at the spec alone, never at memory; the first thing that is wrong.
 [[nodiscard]] DispatchError check(const DispatchSpec& spec);
 
 /// Work-groups in each dimension; a last, partial group counts.
+/// For a spec that check() accepted, as all functions below.
 [[nodiscard]] std::array<std::uint32_t, 3> group_counts(const DispatchSpec& spec);
 
 /// Waves of a full group: what scratch slots and occupancy are counted in.
 [[nodiscard]] std::uint32_t waves_per_group(const DispatchSpec& spec);
 
 /// VGPRs that each wave gets (4 to 256).
+/// In the granule of gfx9, four registers (LLVM AMDGPUUsage, GRANULATED_WORKITEM_VGPR_COUNT).
 [[nodiscard]] std::uint32_t vgprs_per_wave(const DispatchSpec& spec);
 
 /// Where one group goes.

@@ -13,6 +13,7 @@
 
 namespace vgpu::softgpu::isa::enc {
 
+/// Bits [first, first + count) of a word.
 struct Field {
     unsigned first;
     unsigned count;

@@ -30,6 +30,7 @@ using f32 = float;
 using f64 = double;
 
 /// MODE register fields.
+/// Vega ISA manual, "Program State", MODE.
 namespace mode {
 /// SKIP_VECTOR is the documents' VSKIP; the fork stack pointer above it is their CSP.
 inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
@@ -40,12 +41,16 @@ inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingle
 }  // namespace mode
 
 /// TRAPSTS register fields.
+/// Vega ISA manual, TRAPSTS: EXCP in the low bits, in the order of the host's MXCSR flags.
 namespace trapsts {
 inline constexpr u32 kDivideByZero = 1u << 2, kIntegerDivideByZero = 1u << 6;
 inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,
                      kXnackError = 1u << 28;
 }  // namespace trapsts
 
+/// `s` and `v` are copies of pointers into the wave, so that the hot loops load them once. A
+/// handler may change `wave` and registers as it likes; what it returns says what the run loop does
+/// next (Outcome).
 struct Env {
     WaveState& wave;
     u32* s;      ///< scalar file
@@ -53,9 +58,13 @@ struct Env {
     u32 vgprs;   ///< registers of the kernel
     std::byte* lds;
     u32 lds_bytes;
+    /// For barriers and for what STATUS says of the group.
     Workgroup& group;
+    /// The world outside the group: memory, clock, messages, stop flag.
     const RunContext& context;
+    /// Where a handler leaves the details of a Fault or Trap.
     RunResult& result;
+    /// The wave gave up its turn only to wait: run() may then give the thread back.
     bool slept = false;
     bool changed_phase = false;  ///< the group has to look at its barrier
 
@@ -73,6 +82,7 @@ struct Env {
     /// Operands that are neither registers nor numbers.
     u64 special(u32 code) const;
 
+    /// A number's 32-bit value is its `value`, whatever 64 bits of it would be.
     VGPU_INLINE u32 scalar32(const Operand& operand) const {
         if (operand.kind == OperandKind::Scalar) return s[operand.value];
         if (operand.kind == OperandKind::Special) return static_cast<u32>(special(operand.value));
@@ -96,11 +106,13 @@ struct Env {
     }
 };
 
+/// Indexed by Op, with Op::Illegal last.
 using HandlerTable = std::array<Handler, kOpCount + 1>;
 
 /// The handlers of each unit are written into `table`; several units make up a variant.
 void fill_scalar(HandlerTable& table);
 void fill_format(HandlerTable& table);
+void fill_wave_sync(HandlerTable& table);
 namespace baseline {
 void fill_vector(HandlerTable& table);
 void fill_compare(HandlerTable& table);
@@ -122,6 +134,7 @@ Outcome run_dpp(Env& env, const Instruction& instruction);
 /// The same instruction under a MODE that is not the usual one, or with registers out of range.
 Outcome run_with_care(Env& env, const Instruction& instruction);
 
+/// Built once; every entry is set. Any thread.
 [[nodiscard]] const HandlerTable& handlers(Variant which);
 
 }  // namespace vgpu::softgpu::isa

@@ -13,8 +13,11 @@ namespace vgpu::softgpu::isa {
 namespace {
 
 /// Instructions of one turn of a wave.
+/// Long enough to hide the change of waves, short enough that a spinning wave costs its group
+/// little.
 constexpr u64 kTurn = 256;
 /// Rounds in which every wave only sleeps, until run() gives the thread back.
+/// A group that only sleeps waits for another group or for the host: the thread has better to do.
 constexpr u32 kSleepyRounds = 8;
 
 constexpr u32 kHostDefault = 0x1f80;
@@ -34,6 +37,8 @@ private:
 /// Why a turn ended.
 enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
+/// Asked once per block: with default float mode, no indexing and all registers in range, handlers
+/// need no checks of their own.
 bool is_usual(const WaveState& wave, const Block& block) {
     constexpr u32 bits = mode::kFloatBits | mode::kException | mode::kGprIndex |
                          mode::kHalfOverflow | mode::kSkipVector;
@@ -106,11 +111,14 @@ bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
 }
 
 /// By Outcome of an exception: what TRAPSTS says about it.
+/// An arithmetic exception has set its bits itself.
 u32 exception_bits(Outcome outcome) {
     if (outcome == Outcome::Illegal) return trapsts::kIllegalInstruction;
     return outcome == Outcome::Fault ? trapsts::kMemoryViolation | trapsts::kXnackError : 0;
 }
 
+/// An exception ends run() even if the wave's trap handler takes it: the packet processor counts
+/// and reports it.
 Turn Runner::event(const Env& env, Outcome outcome) {
     static constexpr std::array<std::pair<Outcome, StopReason>, 3> kReasons{{
         {Outcome::Fault, StopReason::Fault},
@@ -131,6 +139,8 @@ Turn Runner::event(const Env& env, Outcome outcome) {
     return Turn::Event;
 }
 
+/// Without a fault of the port the page is reached by message and its client has failed: to the
+/// guest there is no memory.
 Turn Runner::fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
     result_.wave = wave.wave_in_group;
@@ -144,6 +154,7 @@ Turn Runner::fetch_fault(WaveState& wave) {
     return Turn::Event;
 }
 
+/// The stop flag is looked at once per block, so within kBlockInstructions.
 Turn Runner::turn(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),
@@ -175,6 +186,7 @@ Turn Runner::turn(Wave& wave, u64 limit) {
 }
 
 /// All waves that have not ended wait: let them go on.
+/// Halted waves hold the barrier, ended ones do not (Vega ISA manual, S_BARRIER).
 void Runner::release_barrier() {
     const auto is_before = [](const Wave& wave) {
         return wave.state.phase == WavePhase::Running || wave.state.phase == WavePhase::Halted;
@@ -201,6 +213,8 @@ bool Runner::pick_wave() {
     return false;
 }
 
+/// One loop over turns. Budget and stop are looked at before a turn, so a group is always left
+/// between instructions, with the turn given to the next wave.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
     u32 sleepy_turns = 0;
@@ -226,6 +240,7 @@ HandlerTable make_table(Variant which) {
     HandlerTable table{};
     fill_scalar(table);
     fill_format(table);
+    fill_wave_sync(table);
     if (which == Variant::Avx2) {
         avx2::fill_vector(table);
         avx2::fill_compare(table);

@@ -18,6 +18,7 @@
 
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/isa/decode.h"
+#include "pf-driver/softgpu/isa/global_wave_sync.h"
 #include "pf-driver/softgpu/isa/wave.h"
 #include "pf-driver/softgpu/mem/port.h"
 
@@ -28,6 +29,7 @@ class MessageSink {
 public:
     virtual ~MessageSink() = default;
     /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave.
+    /// Must not run waves or touch the group; the engine notes it and asks the group back.
     virtual void interrupt(std::uint32_t payload) = 0;
     /// The same, for those who want to know which wave it is and whether its trap handler sent it.
     virtual void interrupt_from(const WaveState& /*sender*/, std::uint32_t payload) {
@@ -36,6 +38,7 @@ public:
 };
 
 /// Flat-address windows of LDS and scratch (SH_MEM_BASES); 4 GiB each.
+/// Only flat instructions look at them; both are aligned to 4 GiB.
 struct Apertures {
     std::uint64_t shared_base = 0x0001'0000'0000'0000;
     std::uint64_t private_base = 0x0002'0000'0000'0000;
@@ -49,6 +52,7 @@ struct TrapHandler {
     std::uint32_t doorbell_id = 0;  ///< what s_sendmsg(MSG_GET_DOORBELL) answers
 };
 
+/// References outlive the call of run(); nothing of it is kept.
 struct RunContext {
     mem::Port& port;
     DecodeCache& cache;
@@ -57,13 +61,16 @@ struct RunContext {
     /// Set by any thread: run() returns at the next instruction boundary it looks at (within 32
     /// instructions).
     const std::atomic<bool>& stop;
+    /// Never exceeded; 0 runs nothing.
     std::uint64_t budget = 0;  ///< instructions of all waves together
     Apertures apertures{};
     std::uint64_t reference_hz = 27'000'000;  ///< s_memrealtime
     std::uint64_t core_hz = 1'000'000'000;    ///< s_memtime
     TrapHandler trap{};
+    GlobalWaveSync* wave_sync = nullptr;  ///< of the process; nullptr: ds_gws_* are illegal
 };
 
+/// Budget, Stopped: run the group again. The others are for the packet processor to answer.
 enum class StopReason : std::uint8_t {
     Budget,
     Stopped,
@@ -74,6 +81,7 @@ enum class StopReason : std::uint8_t {
     Halted,              ///< every wave that has not ended is halted
 };
 
+/// What happened in this call. Waves are at an instruction boundary whatever it says.
 struct RunResult {
     StopReason reason = StopReason::Budget;
     std::uint64_t retired = 0;  ///< instructions executed by this call
@@ -89,6 +97,8 @@ struct RunResult {
     bool is_handled = false;  ///< Fault, IllegalInstruction: the wave goes on in its trap handler
 };
 
+/// The host's float mode (MXCSR) is the same before and after. A group without waves has ended.
+/// Never throws; what a wave does wrong is in the result.
 [[nodiscard]] RunResult run(Workgroup& group, const RunContext& context);
 
 /// Which build of the execute unit run() uses on this machine.

@@ -9,6 +9,7 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
+/// IEEE 754 layout: bits of the mantissa, bias, the exponent of infinities and NaNs.
 template <class T> struct FloatTraits;
 template <> struct FloatTraits<f32> {
     using Bits = u32;
@@ -33,6 +34,7 @@ template <class T> VGPU_INLINE int exponent_of(T a) {
     return static_cast<int>((bits_of(a) >> F::kMantissa) &
                             static_cast<typename F::Bits>(F::kMaxExponent));
 }
+/// By its bits: no operation that might quiet it looks at it.
 template <class T> VGPU_INLINE bool is_signalling(T a) {
     return a != a && (bits_of(a) & FloatTraits<T>::kQuiet) == 0;
 }
@@ -42,6 +44,7 @@ template <class T> VGPU_INLINE T quieted(T a) {
 template <class T> VGPU_INLINE bool is_denormal(T a) {
     return exponent_of(a) == 0 && a != T{0};
 }
+/// A denormal becomes a zero of its sign.
 template <class T> VGPU_INLINE T flushed(T a) {
     return exponent_of(a) == 0 ? from_bits<T>(bits_of(a) & FloatTraits<T>::kSign) : a;
 }
@@ -80,6 +83,7 @@ VGPU_INLINE f32 sqrt_of(f32 a) {
 VGPU_INLINE f64 sqrt_of(f64 a) {
     return __builtin_sqrt(a);
 }
+/// In double precision, for the accuracy of the single result.
 VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
     return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
 }
@@ -105,6 +109,7 @@ VGPU_INLINE f32 exp2_approximate(f32 a) {
 }
 
 /// Sine of `a` turns.
+/// Reduced in turns before the multiplication: exact, however large the argument.
 VGPU_INLINE f32 sin_turns(f32 a) {
     const f64 turns = f64{a} - __builtin_floor(f64{a});
     return static_cast<f32>(std::sin(turns * 6.283185307179586476925));
@@ -126,11 +131,13 @@ VGPU_INLINE f32 cos_in_domain(f32 a) {
     return is_beyond_turns(a) ? 1.0f : cos_turns(a);
 }
 
+/// Below 1 always: a tiny negative number would round up to it.
 template <class T> VGPU_INLINE T fraction(T a) {
     const T r = a - floor_of(a);
     constexpr T below_one = T{1} - std::numeric_limits<T>::epsilon() / 2;
     return r >= T{1} ? below_one : r;
 }
+/// DX9 rule: 0 times anything is 0, infinities and NaNs included.
 template <class T> VGPU_INLINE T mul_legacy(T a, T b) {
     return a == T{0} || b == T{0} ? T{0} : a * b;
 }
@@ -186,6 +193,7 @@ template <class T> VGPU_INLINE T max_of(T a, T b, bool ieee) {
     const T quiet_b = ieee && is_signalling(b) ? quieted(b) : number;
     return ieee && is_signalling(a) ? quieted(a) : quiet_b;
 }
+/// With a NaN it is the smallest of the numbers (Vega ISA manual, V_MED3_F32).
 template <class T> VGPU_INLINE T median_of(T a, T b, T c, bool ieee) {
     if (a != a || b != b || c != c) return min_of(min_of(a, b, ieee), c, ieee);
     const T low = min_of(a, b, false);
@@ -199,6 +207,7 @@ template <class T> VGPU_INLINE T atomic_max(T d, T a) {
     return max_of(d, a, false);
 }
 
+/// Saturates, NaN becomes 0; C++ leaves both undefined.
 template <class T> VGPU_INLINE i32 to_i32(T a) {
     if (!(a > T{-2147483648.0})) return a != a ? 0 : std::numeric_limits<i32>::min();
     return a >= T{2147483648.0} ? std::numeric_limits<i32>::max() : static_cast<i32>(a);
@@ -234,6 +243,7 @@ template <class T> VGPU_INLINE T frexp_mantissa(T a) {
     int exponent = 0;
     return std::frexp(a, &exponent);
 }
+/// By a power of two in double precision: one rounding, also into the denormals.
 VGPU_INLINE f32 scale_by(f32 a, i32 exponent) {
     const i32 bounded = exponent < -300 ? -300 : (exponent > 300 ? 300 : exponent);
     const f64 power = std::bit_cast<f64>(static_cast<u64>(i64{bounded} + 1023) << 52);
@@ -243,6 +253,8 @@ VGPU_INLINE f64 scale_by(f64 a, i32 exponent) {
     return std::scalbn(a, exponent);
 }
 
+/// Bits of `classes`: signalling NaN, quiet NaN, -inf, -normal, -denormal, -0, +0, +denormal,
+/// +normal, +inf (Vega ISA manual, V_CMP_CLASS_F32).
 template <class T> VGPU_INLINE bool is_class(T a, u32 classes) {
     const bool negative = (bits_of(a) & FloatTraits<T>::kSign) != 0;
     u32 place = negative ? 3 : 8;
@@ -259,6 +271,8 @@ template <class T> VGPU_INLINE bool is_class(T a, u32 classes) {
 
 // ---- division helpers: quotient estimate a, denominator b, numerator c
 
+/// Exponent distances at which a division needs scaling, and by how much (Vega ISA manual,
+/// V_DIV_SCALE_F32 and F64).
 template <class T> struct DivTraits;
 template <> struct DivTraits<f32> {
     static constexpr int kFar = 96, kScale = 64, kTiny = 23, kUnderflow = -150;
@@ -271,6 +285,7 @@ template <class T> VGPU_INLINE bool same_bits(T a, T b) {
     return bits_of(a) == bits_of(b);
 }
 
+/// `a` is the operand to be scaled, numerator or denominator: which one is told by its bits.
 template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
     using D = DivTraits<T>;
     if (c == T{0} || b == T{0}) return std::numeric_limits<T>::quiet_NaN();
@@ -301,6 +316,7 @@ template <class T> VGPU_INLINE T with_sign(T magnitude, bool negative) {
     const T plain = absolute(magnitude);
     return negative ? -plain : plain;
 }
+/// The special cases that the iteration gets wrong: zeros, infinities, NaNs, underflow.
 template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
     using F = FloatTraits<T>;
     const bool negative = ((bits_of(b) ^ bits_of(c)) & F::kSign) != 0;
@@ -323,6 +339,7 @@ f64 trig_preop(f64 a, u32 b);
 
 // ---- half precision: computed in single (or double), rounded once as the host's mode says
 
+/// Exact. The multiplication normalises denormals, so no loop is needed and it vectorises.
 VGPU_INLINE f32 to_f32(f16 a) {
     const u32 magnitude = u32{a.bits} & 0x7fff;
     const u32 sign = (u32{a.bits} & 0x8000) << 16;
@@ -370,6 +387,7 @@ template <class T> VGPU_INLINE f16 round_to_half(T a) {
 VGPU_INLINE f16 to_f16(f32 a) {
     return round_to_half(a);
 }
+/// Cuts bits off, whatever the rounding mode; overflow stays at the largest number.
 VGPU_INLINE f16 to_f16_toward_zero(f32 a) {
     const u32 bits = std::bit_cast<u32>(a);
     const u16 sign = static_cast<u16>((bits >> 16) & 0x8000);

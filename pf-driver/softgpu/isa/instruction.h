@@ -13,6 +13,7 @@
 
 namespace vgpu::softgpu::isa {
 
+/// Numbers are of this build: nothing that is stored may hold one.
 enum class Op : std::uint16_t {
 #define VGPU_ROW(mnemonic, ...) mnemonic,
 #include "pf-driver/softgpu/isa/ops/all.inc"
@@ -59,6 +60,7 @@ enum class Select : std::uint8_t { Byte0, Byte1, Byte2, Byte3, Word0, Word1, Dwo
 /// What happens to the rest of a register of which an SDWA instruction writes a part.
 enum class Unused : std::uint8_t { Zero, SignExtend, Preserve };
 
+/// One source, ready to be read.
 struct Operand {
     OperandKind kind = OperandKind::None;
     std::uint8_t regs = 0;  ///< registers read from `value` on
@@ -94,19 +96,23 @@ struct Env;
 struct Instruction;
 using Handler = Outcome (*)(Env&, const Instruction&);
 
+/// All fields are decided by decode(), handler and inner by the cache that keeps it.
 struct Instruction {
     Handler handler = nullptr;
     Handler inner = nullptr;  ///< the operation itself, if `handler` is a modifier around it
+    /// Address it was found at: branches and s_getpc count from it.
     std::uint64_t pc = 0;
     Op op = Op::Illegal;
     std::uint8_t size = 4;      ///< bytes
     std::uint8_t dst = 0;       ///< vector register or place in the scalar file
     std::uint8_t dst_regs = 0;  ///< vector registers written
     std::uint8_t sdst = 0;      ///< scalar pair that gets a mask
+    /// Float results to [0, 1]; integer results saturate where the operation can.
     bool clamp = false;
     std::uint8_t omod = 0;   ///< 1: * 2, 2: * 4, 3: / 2
     bool keep_high = false;  ///< a 16-bit result leaves the other half alone
     FloatClass float_class = FloatClass::None;
+    /// Control may go elsewhere, or MODE may change: the block is over.
     bool ends_block = false;
     Modifier modifier = Modifier::None;
     bool returns = false;  ///< an atomic gives the old value back (GLC)
@@ -134,6 +140,7 @@ struct Instruction {
     bool to_lds = false;      ///< the result goes to LDS instead of registers
     std::uint8_t format = 0;  ///< of MTBUF: data format, number format above it (enc::kFormatBits)
 
+    /// For messages; the second is 0 for a short instruction.
     std::array<std::uint32_t, 2> words{};
 };
 
@@ -165,13 +172,17 @@ enum class Trait : std::uint8_t {
     Constant,   ///< source 2 is the constant that follows
     WritesExec,
     KeepsHigh,
-    Packed,    ///< 16-bit components, two in a register
-    ReadsVcc,  ///< reads VCC besides its sources; SMEM: through a buffer descriptor
+    Packed,      ///< 16-bit components, two in a register
+    ReadsVcc,    ///< reads VCC besides its sources; SMEM: through a buffer descriptor
+    GlobalSync,  ///< DS: on the counters of global wave sync, with data where others have an
+                 ///< address
 };
 
+/// One row of ops/*.def as data.
 struct OpInfo {
     const char* name;
     Encoding encoding;
+    /// Opcode number inside its encoding.
     std::uint16_t code;
     Type dst;
     std::array<Type, 3> src;
@@ -181,6 +192,7 @@ struct OpInfo {
     std::uint8_t data_operands = 0;
 };
 
+/// Op::Illegal has a row of its own, named "illegal".
 [[nodiscard]] const OpInfo& info(Op op);
 
 }  // namespace vgpu::softgpu::isa

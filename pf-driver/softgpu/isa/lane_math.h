@@ -16,6 +16,7 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
+/// Types of ops/*.def that C++ has no name for: no operand, a bit per lane, a half.
 struct none {};
 struct mask {};
 struct f16 {
@@ -43,6 +44,7 @@ VGPU_INLINE i64 field_i64(u64 value, u32 first, u32 count) {
     const u64 moved = static_cast<u64>(static_cast<i64>(value) >> first);
     return static_cast<i64>(moved << shift) >> shift;
 }
+/// In unsigned arithmetic: the distance of two 32-bit numbers may need all 32 bits.
 VGPU_INLINE u32 absdiff(i32 a, i32 b) {
     return a > b ? static_cast<u32>(a) - static_cast<u32>(b)
                  : static_cast<u32>(b) - static_cast<u32>(a);
@@ -82,11 +84,13 @@ VGPU_INLINE u32 reverse_bits(u32 a) {
 VGPU_INLINE u64 reverse_bits(u64 a) {
     return (u64{reverse_bits(static_cast<u32>(a))} << 32) | reverse_bits(static_cast<u32>(a >> 32));
 }
+/// A quad with any bit set gets all four (S_WQM).
 template <class T> VGPU_INLINE T whole_quads(T a) {
     const T any =
         static_cast<T>((a | (a >> 1) | (a >> 2) | (a >> 3)) & static_cast<T>(0x1111111111111111));
     return static_cast<T>(any * 15);
 }
+/// A bit per quad: is any of its four set (S_QUADMASK)?
 template <class T> VGPU_INLINE T quad_mask(T a) {
     T out = 0;
     for (unsigned quad = 0; quad < sizeof(T) * 2; ++quad)
@@ -98,6 +102,7 @@ VGPU_INLINE u64 replicate_bits(u32 a) {
     for (unsigned i = 0; i < 32; ++i) out |= (u64{(a >> i) & 1} * 3) << (2 * i);
     return out;
 }
+/// Operands are the low 24 bits, sign-extended; the product has 48.
 VGPU_INLINE i64 mul_i24(u32 a, u32 b) {
     return i64{static_cast<i32>(a << 8) >> 8} * i64{static_cast<i32>(b << 8) >> 8};
 }
@@ -117,12 +122,14 @@ template <class T> VGPU_INLINE T med3(T a, T b, T c) {
     const T high = a < b ? b : a;
     return c < low ? low : (c > high ? high : c);
 }
+/// CLAMP of integer operations.
 template <class T, class Wide> VGPU_INLINE T saturate(Wide value) {
     constexpr auto low = std::numeric_limits<T>::min();
     constexpr auto high = std::numeric_limits<T>::max();
     if (std::cmp_less(value, low)) return low;
     return std::cmp_greater(value, high) ? high : static_cast<T>(value);
 }
+/// V_MBCNT_LO: the lower 32 of the lanes below this one.
 VGPU_INLINE u32 lanes_below_lo(u32 lane) {
     return lane >= 32 ? ~0u : (1u << lane) - 1;
 }
@@ -177,6 +184,8 @@ VGPU_INLINE u32 lerp_u8(u32 a, u32 b, u32 c) {
 VGPU_INLINE u32 insert_byte(u32 into, u32 place, u32 byte) {
     return (into & ~(0xffu << (8 * place))) | ((byte & 0xff) << (8 * place));
 }
+/// Selectors 8 to 11 give copies of the sign of the odd bytes 1, 3, 5, 7; 12 is 0, more is 0xff
+/// (Vega ISA manual, V_PERM_B32).
 VGPU_INLINE u32 permuted_byte(u64 bytes, u32 selector) {
     if (selector < 8) return static_cast<u32>(bytes >> (8 * selector)) & 0xff;
     if (selector >= 13) return 0xff;

@@ -31,11 +31,13 @@ struct alignas(64) Row {
 };
 
 /// An operand: low words, and high words if it has 64 bits.
+/// Points into the register file or at a row on the stack; nothing is owned.
 struct Rows {
     const u32* low = nullptr;
     const u32* high = nullptr;
 };
 
+/// Two registers per lane: low words in the first, high words in the second.
 template <class T> inline constexpr bool kIsWide = sizeof(T) == 8;
 template <class T>
 inline constexpr bool kIsFloat =
@@ -85,12 +87,14 @@ VGPU_INLINE u64 pack(const u32* row) {
     return out;
 }
 
+/// No branches, so that it vectorises; `where` is all ones or all zeros per lane.
 VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
     VGPU_LANES
     for (unsigned l = 0; l < kLanes; ++l) to[l] = (from[l] & where[l]) | (to[l] & ~where[l]);
 }
 
 /// Applies the sign modifiers of a float operand.
+/// NEG and ABS of float operands; ABS comes first.
 inline void modify(u32* row, const Operand& operand, u32 sign) {
     const u32 keep = operand.absolute ? ~sign : ~0u;
     const u32 flip = operand.negate ? sign : 0;
@@ -162,6 +166,7 @@ template <class T> VGPU_INLINE auto lane_of(const Rows& rows, unsigned l) {
         return static_cast<T>(rows.low[l]);
 }
 
+/// 16-bit results are zero-extended; those of KeepsHigh rows are merged with the old half later.
 template <class T> VGPU_INLINE void put_lane(u32* low, u32* high, unsigned l, T value) {
     if constexpr (kIsWide<T>) {
         const u64 bits = std::bit_cast<u64>(value);
@@ -194,6 +199,7 @@ template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, 
 }
 
 /// OMOD counts only with denormals off and outside IEEE mode.
+/// Vega ISA manual, "Output Modifiers".
 inline u32 effective_omod(const Env& env, const Instruction& i) {
     const u32 shift =
         i.float_class == FloatClass::Single ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
@@ -217,6 +223,7 @@ template <class T>
 }
 
 /// Where a result is computed: in place if all lanes are on, else beside it until commit().
+/// Spare rows, because a source may be the destination: lanes that are off keep what it held.
 template <class D> struct Result {
     Row spare_low;
     Row spare_high;
@@ -246,6 +253,8 @@ template <class D> struct Result {
 };
 
 /// Operation of up to three sources: M says the types and the value of one lane.
+/// The loop computes all 64 lanes, those that are off too: it vectorises, and commit() keeps what
+/// EXEC lets through. Results of lanes that are off are never seen.
 template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];

@@ -20,10 +20,13 @@ using mem::Access;
 
 enum class Part { Whole, Low, High };
 
+/// Memory as T; who calls it knows the alignment.
 template <class T> T* typed(std::byte* at) {
     return static_cast<T*>(static_cast<void*>(at));
 }
 
+/// Leaves what and which lane in env.result. A port without a fault means a page by message that
+/// failed.
 [[maybe_unused]] Outcome fault(Env& env, u32 lane, u64 va, Access access) {
     mem::Port& port = env.context.port;
     mem::Fault what = port.fault();
@@ -37,6 +40,7 @@ template <class T> T* typed(std::byte* at) {
 // ---- bytes of one lane
 
 /// Moves `size` bytes (at most 16) at a global address.
+/// False on a fault, which the port holds. Inside a page with a host address it is one copy.
 [[maybe_unused]] bool read_global(Env& env, u64 va, void* to, u32 size) {
     mem::Port& port = env.context.port;
     if (va % mem::Port::kPageBytes + size <= mem::Port::kPageBytes) [[likely]] {
@@ -61,6 +65,8 @@ template <class T> T* typed(std::byte* at) {
     return port.write(GpuVa{va}, {static_cast<const std::byte*>(from), size});
 }
 
+/// LDS outside the group's allocation reads 0 and drops stores, as with the range check of M0 (Vega
+/// ISA manual, "LDS Access").
 [[maybe_unused]] void read_lds(const Env& env, u64 offset, void* to, u32 size) {
     if (offset + size <= env.lds_bytes)
         std::memcpy(to, env.lds + offset, size);
@@ -75,6 +81,7 @@ template <class T> T* typed(std::byte* at) {
 constexpr u64 kScratchCell = 4;
 
 /// Fields of a buffer descriptor (V#).
+/// Four SGPRs (Vega ISA manual, "Buffer Resource Descriptor"); every bit is a guest's.
 struct BufferDescriptor {
     u64 base;
     u32 stride;
@@ -156,6 +163,8 @@ struct Addresses {
 
 // ---- rows
 
+/// Consecutive lanes have their words one behind the other: memory is lane by lane, registers word
+/// by word.
 template <unsigned Count> void from_memory(const std::byte* host, Row (&rows)[Count]) {
     if constexpr (Count == 1) {
         std::memcpy(rows[0].lane, host, sizeof rows[0].lane);
@@ -201,6 +210,7 @@ void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 la
 
 // ---- atomics
 
+/// Data of an atomic in one lane; 64 bits are two registers.
 template <class T> T data_of(const Env& env, u32 first, u32 lane) {
     if constexpr (sizeof(T) == 8)
         return std::bit_cast<T>(u64{env.v[first].lane[lane]} |
@@ -220,6 +230,7 @@ template <class T> void keep_old(Row* rows, u32 lane, T old) {
 }
 
 /// The host's own atomic on memory that others see, too.
+/// M::value() computes the new value; returns the old one. `host` is aligned to T.
 template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
     using Bits = std::conditional_t<sizeof(T) == 8, u64, u32>;
     std::atomic_ref<Bits> cell(*typed<Bits>(host));

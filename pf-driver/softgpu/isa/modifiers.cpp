@@ -51,6 +51,7 @@ struct PartOf {
     u32 sign;
 };
 
+/// The part is taken and extended first, then ABS and NEG apply to it (Vega ISA manual, SDWA).
 void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
     if (operand.kind == OperandKind::None) return;
     VgprRow& out = scratch_row(env, row);
@@ -323,6 +324,7 @@ u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
 }
 
 /// Adds M0's index to the registers that its mode bits name; false if one leaves the file.
+/// VGPR indexing mode (S_SET_GPR_IDX_ON): M0 holds the index and which operands it is for.
 bool apply_index(const Env& env, Instruction& i) {
     const u32 index = env.m0() & 0xff;
     const u32 which = env.m0() >> 12;
@@ -443,6 +445,8 @@ Outcome run_sdwa(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
+/// Lanes whose source does not exist are off for the operation, or read 0 with BOUND_CTRL; lanes
+/// that the row and bank masks hide are always off.
 Outcome run_dpp(Env& env, const Instruction& instruction) {
     Instruction i = instruction;
     const u64 exec = env.exec();
@@ -463,6 +467,8 @@ Outcome run_dpp(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
+/// The slow path of run_block(): what usual instructions need not ask is asked here, once per
+/// instruction.
 Outcome run_with_care(Env& env, const Instruction& instruction) {
     const Encoding encoding = info(instruction.op).encoding;
     if (encoding < Encoding::Vop2 && encoding != Encoding::Smem)

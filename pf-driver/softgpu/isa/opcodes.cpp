@@ -54,6 +54,7 @@ constexpr OpInfo memory(const char* name, Encoding encoding, std::uint16_t code,
             trait, result,   data, operands};
 }
 
+/// The `part` column of memory rows: Whole, Packed, Low or High half.
 constexpr Trait part_trait(const char* part) {
     const bool is_half = part[0] == 'L' || part[0] == 'H';
     if (is_half) return Trait::KeepsHigh;
@@ -122,6 +123,7 @@ constexpr std::uint8_t format_regs(unsigned count, const char* part) {
 #define DA2(n, c, t, v) memory(#n, ENC, c, 0, 0, 0),
 #define DX2(n, c, t, stride) memory(#n, ENC, c, regs(T(t), 2), regs(T(t)), 2),
 #define DX(n, c, d, a, f) memory(#n, ENC, c, regs(T(d)), regs(T(a)), regs(T(a))),
+#define DG(n, c, a, f) memory(#n, ENC, c, 0, regs(T(a)), regs(T(a)), Trait::GlobalSync),
 #define ML(n, c, segment, t, count, part) \
     memory(#n, ENC, c, regs(T(t), count), 0, 0, part_trait(#part)),
 #define MS(n, c, segment, t, count, part) memory(#n, ENC, c, 0, regs(T(t), count), 1),

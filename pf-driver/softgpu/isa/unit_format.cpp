@@ -44,6 +44,7 @@ constexpr std::array<Widths, 16> kDataFormats{{
     {},
 }};
 
+/// A data format and a number format together; `bytes` of 0 makes every access drop.
 struct Format {
     Widths widths;
     u32 number;
@@ -103,6 +104,7 @@ f64 norm_top(u32 width, bool is_signed) {
     return static_cast<f64>(low_mask(is_signed ? width - 1 : width));
 }
 
+/// To what the register gets: floats for scaled and normalised numbers, integers as they are.
 u32 decode_component(u32 value, u32 width, u32 number) {
     const i32 with_sign = enc::sign_extend(value, width);
     switch (number) {
@@ -133,6 +135,7 @@ i64 rounded(f64 value, f64 low, f64 high) {
     return static_cast<i64>(nearest_even(value < low ? low : (value > high ? high : value)));
 }
 
+/// The inverse: rounded to nearest within the format's range; integers lose their upper bits.
 u32 encode_component(u32 value, u32 width, u32 number) {
     const f64 real = static_cast<f64>(std::bit_cast<f32>(value));
     const f64 top = norm_top(width, false);
@@ -296,6 +299,7 @@ bool is_dropped(const Places& places, u32 lane) {
     return places.words == 0 || ((dropped >> lane) & 1) != 0;
 }
 
+/// All words of all lanes are read before a register is written, as in every load.
 template <From F, u32 Count, Layout L> Outcome format_load(Env& env, const Instruction& i) {
     constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
     constexpr Part part = L == Layout::Low    ? Part::Low

@@ -2,6 +2,8 @@
 //
 // Execute unit: local data share. Compiled once for every variant. Places outside the group's share
 // read as 0 and drop what is written.
+#include <string_view>
+
 #include "pf-driver/softgpu/isa/memory_access.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -51,6 +53,7 @@ void gather_lds(const Env& env, const u32* address, u32 offset, Row* rows) {
             rows[k].lane[l] = lds_at<u32>(env, address[l], offset + 4 * k);
 }
 
+/// Three ways, fastest first: one run of words, any words inside, lane by lane with a check each.
 template <class T, unsigned Count, Part P> Outcome lds_read(Env& env, const Instruction& i) {
     const u32* address = env.v[i.src[0].value].lane.data();
     const u32 offset = static_cast<u32>(i.imm);
@@ -98,6 +101,7 @@ u32 second_offset(const Instruction& i) {
     return (static_cast<u32>(i.imm) >> 8) & 0xff;
 }
 
+/// Offsets of 8 bits each, in units of Stride bytes (DS_READ2, DS_READ2ST64).
 template <class T, u32 Stride> Outcome lds_read2(Env& env, const Instruction& i) {
     constexpr u32 words = sizeof(T) / 4;
     const u32* address = env.v[i.src[0].value].lane.data();
@@ -133,6 +137,26 @@ template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i
     return Outcome::Next;
 }
 
+/// What an atomic leaves in LDS. Floats follow the denormal modes of MODE, but are always rounded
+/// to nearest (Mesa, aco_insert_fp_mode.cpp); comparing and storing moves the bits that it stores.
+template <class M, class T = typename M::T>
+T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
+    if constexpr (!std::is_floating_point_v<T>) {
+        return M::value(d, a, b);
+    } else {
+        constexpr u32 shift = sizeof(T) == 4 ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
+        const bool flushes_in = ((env.wave.mode >> shift) & 1) == 0;
+        const bool flushes_out = ((env.wave.mode >> shift) & 2) == 0;
+        const T left = flushes_in ? flushed(d) : d;
+        const T right = flushes_in ? flushed(a) : a;
+        if constexpr (M::kComparesAndStores) return left == right ? b : d;
+        const T value = M::value(left, right, b);
+        return flushes_out ? flushed(value) : value;
+    }
+}
+
+/// Waves of a group take turns in one thread, so a read and a write are atomic among them. Lanes go
+/// in order: each sees what the ones before it left.
 template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
@@ -143,8 +167,8 @@ template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
         T old{};
         read_lds(env, lds_place(address[lane], offset), &old, sizeof old);
-        const T value = M::value(old, data_of<T>(env, i.src[1].value, lane),
-                                 data_of<T>(env, i.src[2].value, lane));
+        const T value = lds_value<M>(env, old, data_of<T>(env, i.src[1].value, lane),
+                                     data_of<T>(env, i.src[2].value, lane));
         write_lds(env, lds_place(address[lane], offset), &value, sizeof value);
         keep_old<T>(rows, lane, old);
     }
@@ -181,7 +205,7 @@ template <class M> Outcome lds_two_places(Env& env, const Instruction& i) {
         T a{};
         read_lds(env, places.first, &d, sizeof d);
         read_lds(env, places.second, &a, sizeof a);
-        const T value = M::value(d, a, T{});
+        const T value = lds_value<M>(env, d, a, T{});
         write_lds(env, places.first, &value, sizeof value);
     }
     return Outcome::Next;
@@ -197,10 +221,12 @@ template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction
                                lds_place(address[lane], second_offset(i) * Stride)};
         for (u32 k = 0; k < 2; ++k) {
             T old{};
-            const T value = data_of<T>(env, i.src[1 + k].value, lane);
             read_lds(env, places[k], &old, sizeof old);
-            write_lds(env, places[k], &value, sizeof value);
             keep_old<T>(rows + k * words, lane, old);
+        }
+        for (u32 k = 0; k < 2; ++k) {
+            const T value = data_of<T>(env, i.src[1 + k].value, lane);
+            write_lds(env, places[k], &value, sizeof value);
         }
     }
     write_back<Part::Whole>(env, i.dst, rows, 2 * words, env.exec());
@@ -238,9 +264,19 @@ Outcome do_ds_bpermute(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-constexpr u32 kSwizzleQuad = 0x8000, kSwizzleRotate = 0xc000;
+constexpr u32 kSwizzleQuad = 0x8000, kSwizzleRotate = 0xc000, kSwizzleFourier = 0xe000;
 
+/// The bits of the lane number in its group of 32, reversed but for those in the mask.
+u32 reversed_outside(u32 mask, u32 lane) {
+    u32 reversed = 0;
+    for (u32 bit = 0; bit < 5; ++bit) reversed |= ((lane >> bit) & 1) << (4 - bit);
+    return (reversed >> std::popcount(mask)) | (lane & 31 & mask);
+}
+
+/// Four modes: reverse bits or rotate within 32 lanes, permute within quads, and/or/xor masks of
+/// the lane number (Vega ISA manual, DS_SWIZZLE_B32).
 u32 swizzle_source(u32 pattern, u32 lane) {
+    if (pattern >= kSwizzleFourier) return (lane & 32) | reversed_outside(pattern & 0x1f, lane);
     if ((pattern & 0xe000) == kSwizzleRotate) {  // rotate within 32 lanes
         const u32 keep = pattern & 0x1f;
         const u32 by = (pattern >> 5) & 0x1f;
@@ -310,10 +346,15 @@ Outcome do_ds_consume(Env& env, const Instruction& i) {
 
 inline constexpr bool Nothing = false, Old = true;
 
+constexpr bool compares_and_stores(std::string_view name) {
+    return name.starts_with("ds_cmpst");
+}
+
 #define VGPU_ATOMIC(n, type, returns, expression)                                     \
     struct n {                                                                        \
         using T = type;                                                               \
         static constexpr bool kReturns = returns;                                     \
+        static constexpr bool kComparesAndStores = compares_and_stores(#n);           \
         VGPU_INLINE static T value([[maybe_unused]] T d, T a, [[maybe_unused]] T b) { \
             return static_cast<T>(expression);                                        \
         }                                                                             \

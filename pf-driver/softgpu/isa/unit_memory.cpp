@@ -10,6 +10,7 @@ namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
+/// How an instruction addresses; the rows of ops/*.def name it.
 enum class Segment { Flat, Global, Scratch, Buffer };
 
 /// Address of a byte of a lane's scratch: dwords of all lanes are interleaved.
@@ -32,6 +33,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return true;
 }
 
+/// `extra` bytes behind the lane's address. False on a fault, which the port holds.
 bool read_lane(Env& env, const Addresses& a, u32 lane, u64 extra, void* to, u32 size) {
     const u64 at = a.at[lane] + extra;
     if (((a.in_lds >> lane) & 1) != 0) {
@@ -72,6 +74,7 @@ void vector_addresses(const Env& env, const Instruction& i, Addresses& out) {
 }
 
 /// Flat addresses may point through the windows of LDS and scratch.
+/// Windows are compared by their upper 32 bits: each is 4 GiB and aligned to that (SH_MEM_BASES).
 void find_apertures(const Env& env, Addresses& out) {
     const u64 shared = env.context.apertures.shared_base >> 32;
     const u64 priv = env.context.apertures.private_base >> 32;
@@ -102,6 +105,7 @@ template <Segment S> void addresses(const Env& env, const Instruction& i, Addres
 // ---- whole rows
 
 /// Whether all lanes are on and lane l is at the first address plus l times `step`.
+/// Without an early exit the loop vectorises, and most accesses are contiguous anyway.
 bool is_contiguous(const Env& env, const Addresses& a, u64 step) {
     if (env.exec() != ~u64{0} || (a.in_lds | a.in_scratch | a.dropped) != 0) return false;
     const u64 first = a.at[0];
@@ -268,6 +272,7 @@ Outcome any_store(Env& env, const Instruction& i) {
 
 // ---- atomics
 
+/// LDS and scratch belong to the group, whose waves run in one thread: no host atomic is needed.
 template <class M, class T>
 bool atomic_lane(Env& env, const Addresses& at, u32 lane, T a, T b, T& old) {
     const bool in_window = (((at.in_lds | at.in_scratch) >> lane) & 1) != 0;
@@ -300,6 +305,7 @@ template <Segment S, class M> Outcome atomic_op(Env& env, const Instruction& i) 
     return Outcome::Next;
 }
 
+/// Memory is coherent here; what is left of a cache flush is the order of accesses.
 Outcome do_cache_fence(Env&, const Instruction&) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return Outcome::Next;

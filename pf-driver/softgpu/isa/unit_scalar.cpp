@@ -56,6 +56,7 @@ template <class M> Outcome scalar1(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
+/// S_*_SAVEEXEC: the old EXEC goes to the destination before the new one is in force.
 template <class M> Outcome exec_op(Env& env, const Instruction& i) {
     const u64 a = env.scalar64(i.src[0]);
     const u64 exec = env.exec();
@@ -94,6 +95,7 @@ u64 behind(const Instruction& i) {
     return i.pc + i.size;
 }
 
+/// Addresses have 48 bits and are aligned; a program cannot jump anywhere else.
 Outcome jump(Env& env, u64 to) {
     env.wave.pc = to & 0xfffffffffffcu;
     return Outcome::Jump;
@@ -122,6 +124,7 @@ void set_fork_depth(Env& env, u32 depth) {
     env.wave.mode = (env.wave.mode & others) | ((depth & kForkBits) << mode::kForkShift);
 }
 
+/// Only one path has lanes: no fork, nothing is kept.
 Outcome fork(Env& env, const Instruction& i, u64 condition, u64 target) {
     const u64 pass = condition & env.exec();
     const u64 fail = ~condition & env.exec();
@@ -185,6 +188,7 @@ Outcome do_call(Env& env, const Instruction& i) {
     return jump(env, behind(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
+/// The group looks at its barrier when a wave's phase changes.
 Outcome change_phase(Env& env, WavePhase phase) {
     env.wave.phase = phase;
     env.changed_phase = true;
@@ -201,6 +205,7 @@ Outcome do_barrier(Env& env, const Instruction&) {
     return change_phase(env, WavePhase::AtBarrier);
 }
 
+/// In the trap handler it only sets STATUS.HALT, which takes effect when the handler returns.
 Outcome do_sethalt(Env& env, const Instruction& i) {
     if (env.wave.is_privileged != 0) env.wave.is_halting = static_cast<u8>(i.imm & 1);
     if ((i.imm & 1) == 0 || env.wave.is_privileged != 0) return Outcome::Yield;
@@ -332,6 +337,7 @@ constexpr u32 kReplayShift = 15, kReplayBits = 0x3f;  // IB_STS.FIRST_REPLAY and
 constexpr u32 kTrapEnableOfTba = 1u << 31;
 constexpr unsigned kTrapAddressShift = 8;
 
+/// Computed, so that EXECZ and VCCZ can never be wrong.
 u32 status_of(const Env& env) {
     const WaveState& wave = env.wave;
     u32 value = status::kValid | wave.scc | (u32{wave.priority} << status::kPriorityShift);
@@ -405,6 +411,7 @@ struct RegisterField {
     u32 mask;
 };
 
+/// SIMM16 of s_getreg and s_setreg: size - 1, offset, register (Vega ISA manual, S_GETREG_B32).
 RegisterField register_field(const Instruction& i) {
     const u32 code = static_cast<u32>(i.imm);
     const u32 count = ((code >> 11) & 31) + 1;

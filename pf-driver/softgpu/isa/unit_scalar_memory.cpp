@@ -48,6 +48,7 @@ u64 inside_buffer(const BufferDescriptor& buffer, u64 offset) {
     return offset >= size ? 0 : size - offset;
 }
 
+/// Dwords outside the buffer are 0, also when the load begins inside.
 template <u32 Count> Outcome scalar_buffer_load(Env& env, const Instruction& i) {
     const BufferDescriptor buffer(env, i.src[0].value);
     const u64 offset = scalar_offset(env, i) & ~u64{3};
@@ -112,6 +113,7 @@ u64 ticks(const Env& env, u64 hz) {
     return now / kPerSecond * hz + now % kPerSecond * hz / kPerSecond;
 }
 
+/// Both clocks are the device's clock: they go on while the wave is off the engine, as on hardware.
 Outcome do_memtime(Env& env, const Instruction& i) {
     env.set_pair(i.dst, ticks(env, env.context.core_hz));
     return Outcome::Next;

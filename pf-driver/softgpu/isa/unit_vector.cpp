@@ -6,6 +6,8 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
+/// Payne-Hanek reduction: segment `b` of 2 / pi that still matters for an argument of that size,
+/// scaled to its place (Vega ISA manual, V_TRIG_PREOP_F64).
 f64 trig_preop(f64 a, u32 b) {
     // The first 1201 bits of 2 / pi behind the point, most significant word first.
     static constexpr std::array<u32, 38> kTwoOverPi{
@@ -38,6 +40,7 @@ Outcome do_nothing(Env&, const Instruction&) {
     return Outcome::Next;
 }
 
+/// Lane 0 if none is on, as the manual has it for V_READFIRSTLANE_B32.
 u32 first_lane(u64 exec) {
     return exec == 0 ? 0 : static_cast<u32>(std::countr_zero(exec));
 }
@@ -52,6 +55,7 @@ Outcome do_readfirstlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
+/// From a register it is the first active lane's value: the hardware takes a scalar here.
 u32 lane_index_of(const Env& env, const Operand& operand) {
     return word_of_lane(env, operand, first_lane(env.exec())) % kLanes;
 }
@@ -61,6 +65,7 @@ Outcome do_readlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
+/// EXEC does not count: the one lane is written whether it is on or not.
 Outcome do_writelane(Env& env, const Instruction& i) {
     const u32 value = word_of_lane(env, i.src[0], first_lane(env.exec()));
     env.v[i.dst].lane[lane_index_of(env, i.src[1])] = value;
@@ -152,6 +157,7 @@ VGPU_INLINE u32 packed_value(const Env& env, const Instruction& i, const Rows (&
     }
 }
 
+/// Computed beside the result: a source may be the destination, and its halves are read twice.
 template <class M> Outcome packed_op(Env& env, const Instruction& i) {
     Row t[3];
     Rows rows[3];
@@ -179,6 +185,7 @@ VGPU_INLINE f32 mixed_source(const Instruction& i, const Rows& rows, unsigned k,
 
 enum class Part { Whole, Low, High };
 
+/// f32 arithmetic throughout; only the result is rounded to a half (Vega ISA manual, V_MAD_MIX).
 template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     Row t[3];
     Rows rows[3];

@@ -26,7 +26,9 @@ namespace vgpu::softgpu::isa {
 
 inline constexpr unsigned kLanes = 64;
 inline constexpr unsigned kMaxVgprs = 256;
+/// Of one work-group; 64 lanes each.
 inline constexpr unsigned kMaxWaves = 16;  ///< 1024 work-items
+/// Of one work-group and of a CU (Vega ISA manual, "Local Data Share").
 inline constexpr Bytes kMaxLds = 64_KiB;
 
 /// Places of the scalar file by operand number (fixed by the instruction set).
@@ -52,16 +54,23 @@ struct alignas(64) VgprRow {
 };
 
 /// All of a wave but its vector registers.
+/// The layout is what state streams hold: a change needs a new kStateVersion in gpu.cpp.
 struct WaveState {
     alignas(8) std::array<std::uint32_t, 128> scalar{};
+    /// GPU address of the next instruction, a multiple of 4.
     std::uint64_t pc = 0;
     std::uint64_t retired = 0;  ///< instructions executed so far
     std::uint32_t mode = 0;     ///< MODE register (rounding, denormals, clamp, index mode)
+    /// TRAPSTS as s_getreg reads it; sticky bits of exceptions.
     std::uint32_t trapsts = 0;
+    /// HW_ID: where the wave runs, for programs and debuggers; nothing here depends on it.
     std::uint32_t hw_id = 0;
     std::uint16_t vgpr_count = 0;
+    /// GlobalWaveSync::Ticket: the wave waits in a ds_gws_* instruction; 0: it does not.
+    std::uint16_t sync_ticket = 0;
     WavePhase phase = WavePhase::Running;
     std::uint8_t scc = 0;
+    /// s_setprio; kept for s_getreg, waves take turns all the same.
     std::uint8_t priority = 0;
     std::uint8_t wave_in_group = 0;
     // 0 or 1; not bools, since a saved state may be damaged
@@ -70,7 +79,7 @@ struct WaveState {
     std::uint8_t is_trap_enabled = 0;  ///< STATUS.TRAP_EN
     std::uint8_t replay = 0;           ///< IB_STS.RCNT, FIRST_REPLAY: kept for the trap handler
     std::uint8_t sgpr_blocks = 0;      ///< GPR_ALLOC.SGPR_SIZE: blocks of 16, minus 1
-    std::uint8_t reserved = 0;
+    std::array<std::uint8_t, 7> reserved{};
 
     [[nodiscard]] std::uint32_t reg(ScalarReg which) const {
         return scalar[static_cast<std::size_t>(which)];
@@ -90,23 +99,29 @@ struct WaveState {
 static_assert(std::is_trivially_copyable_v<WaveState>);
 static_assert(std::has_unique_object_representations_v<WaveState>);  // no padding in streams
 
+/// Touched by one thread at a time, like its group.
 struct Wave {
     WaveState state;
     /// The kernel's registers, then kScratchRows that instructions use as temporaries.
     std::vector<VgprRow> vgprs;
 
+    /// Of modifiers and checks (modifiers.cpp); hold nothing between instructions.
     static constexpr std::size_t kScratchRows = 8;
+    /// All registers become zero. `count` is 1 to kMaxVgprs.
     void resize_vgprs(unsigned count);
 };
 
 /// Work-group: its waves, its local data share, its place in the grid.
+/// A value: moving or saving it is all there is to moving a running work-group.
 struct Workgroup {
     std::vector<Wave> waves;
+    /// A multiple of 512 bytes as dispatch makes it, up to kMaxLds.
     std::vector<std::byte> lds;
     std::array<std::uint32_t, 3> group_id{};
     std::uint32_t next_wave = 0;  ///< whose turn it is
     std::uint64_t tag = 0;        ///< for the owner; saved and restored, never looked at here
 
+    /// True for a group without waves.
     [[nodiscard]] bool ended() const;
     /// Appends the whole state.
     void save(Writer& writer) const;

@@ -25,6 +25,7 @@ template <typename T> T smaller_signed(T a, T b, T) {
 template <typename T> T larger_signed(T a, T b, T) {
     return static_cast<Signed<T>>(a) > static_cast<Signed<T>>(b) ? a : b;
 }
+/// TC_OP INC and DEC wrap at the operand, not at the type (Vega ISA manual, BUFFER_ATOMIC_INC).
 template <typename T> T increment(T memory, T source, T) {
     return memory >= source ? T{0} : static_cast<T>(memory + 1);
 }
@@ -68,23 +69,32 @@ const Operation<T>* find(const std::array<Operation<T>, 13>& rows, std::uint32_t
     return row == rows.end() ? nullptr : &*row;
 }
 
+/// A compare-and-swap loop for all operations: one way to be right, and contention is rare. False
+/// if the word has no host address, or on a fault; writing asks for both permissions, so a page
+/// without R faults first.
+template <typename T, typename Next>
+bool exchange_direct(Port& port, GpuVa address, T& before, Next next) {
+    const Port::Hold hold(port);
+    if (port.at(address, Access::Read) == nullptr && port.has_fault()) return false;
+    std::byte* const host = port.at(address, Access::Write);
+    if (host == nullptr) return false;
+    auto cell = shared_at<T>(host);
+    before = cell.load(std::memory_order_relaxed);
+    while (!cell.compare_exchange_weak(before, next(before), std::memory_order_acq_rel,
+                                       std::memory_order_relaxed)) {
+    }
+    return true;
+}
+
 template <typename T>
 AtomicResult perform(Port& port, const AtomicRequest& request, const Operation<T>& operation) {
     const auto source = static_cast<T>(request.source);
     const auto compare = static_cast<T>(request.compare);
     if (raw(request.address) % sizeof(T) != 0) return {AtomicStatus::Bad, 0};
-    // Writing asks for both permissions, so a page without R faults first.
-    if (port.at(request.address, Access::Read) == nullptr && port.has_fault())
-        return {AtomicStatus::Fault, 0};
-    if (std::byte* host = port.at(request.address, Access::Write)) {
-        auto cell = shared_at<T>(host);
-        T before = cell.load(std::memory_order_relaxed);
-        while (!cell.compare_exchange_weak(before, operation.apply(before, source, compare),
-                                           std::memory_order_acq_rel, std::memory_order_relaxed)) {
-        }
-        return {AtomicStatus::Done, before};
-    }
     T before{};
+    if (exchange_direct(port, request.address, before,
+                        [&](T old) { return operation.apply(old, source, compare); }))
+        return {AtomicStatus::Done, before};
     if (port.has_fault() || !port.read(request.address, bytes_of(before)))
         return {AtomicStatus::Fault, 0};
     const T after = operation.apply(before, source, compare);

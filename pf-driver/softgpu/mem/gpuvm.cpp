@@ -25,6 +25,7 @@ static_assert(static_cast<std::uint64_t>(Access::Read) == GPUVM_PTE_READABLE);
 static_assert(static_cast<std::uint64_t>(Access::Write) == GPUVM_PTE_WRITEABLE);
 
 /// Where the registers of one hub are; both hubs are programmed alike.
+/// Numbers of the first of each array; context n and engine n follow.
 struct HubRegisters {
     std::uint32_t control;
     std::uint32_t root;
@@ -40,6 +41,7 @@ struct HubRegisters {
     std::uint8_t vmid_type;
 };
 
+/// VMID type bit of an interrupt vector: the fault is the MM hub's.
 constexpr std::uint8_t kMmhubVmid = 0x80;
 
 constexpr std::array<HubRegisters, GPUVM_HUBS> kHubs = {{
@@ -81,8 +83,15 @@ std::uint32_t permission_bits(const Fault& fault) {
 /// A Port of one VMID through one hub.
 class GpuVm::HubPort final : public Port {
 public:
-    HubPort(const GpuVm& gpuvm, Hub hub, Vmid vmid)
-        : Port(gpuvm.epoch(vmid)), gpuvm_(gpuvm), hub_(hub), vmid_(vmid) {}
+    HubPort(GpuVm& gpuvm, Hub hub, Vmid vmid)
+        : Port(gpuvm.epoch(vmid)), gpuvm_(gpuvm), hub_(hub), vmid_(vmid) {
+        const std::lock_guard lock(gpuvm_.ports_mutex_);
+        gpuvm_.ports_.insert(this);
+    }
+    ~HubPort() override {
+        const std::lock_guard lock(gpuvm_.ports_mutex_);
+        gpuvm_.ports_.erase(this);
+    }
 
 private:
     Translation walk(GpuVa va, Access access) override {
@@ -95,6 +104,7 @@ private:
         return {host, at.access, {}};
     }
 
+    /// What the page table allows and what the client allowed when it mapped the range: both count.
     Translation system_page(const Location& at, GpuVa va, Access access) const {
         const SystemMemory::Page page = gpuvm_.system_.find(Iova{at.address});
         if (!page.is_mapped) return {nullptr, 0, {FaultKind::OutOfRange, access, va}};
@@ -110,8 +120,15 @@ private:
         return is_readable ? granted | static_cast<std::uint8_t>(Access::Execute) : granted;
     }
 
+    /// The tables may lie in VRAM that is being taken away.
+    Location locate(GpuVa va, Access access) {
+        const Hold hold(*this);
+        return gpuvm_.locate(hub_, vmid_, va, access);
+    }
+
+    /// Translated again, not taken from the TLB: pages without a host address are never kept there.
     bool read_indirect(GpuVa va, std::span<std::byte> out) override {
-        const Location at = gpuvm_.locate(hub_, vmid_, va, Access::Read);
+        const Location at = locate(va, Access::Read);
         if (at.is_prt) {
             std::fill(out.begin(), out.end(), std::byte{0});
             return true;
@@ -121,13 +138,13 @@ private:
     }
 
     bool write_indirect(GpuVa va, std::span<const std::byte> data) override {
-        const Location at = gpuvm_.locate(hub_, vmid_, va, Access::Write);
+        const Location at = locate(va, Access::Write);
         if (at.is_prt) return true;
         if (at.fault.kind != FaultKind::None || !at.is_system) return false;
         return gpuvm_.system_.write(Iova{at.address + (raw(va) & kPageMask)}, data);
     }
 
-    const GpuVm& gpuvm_;
+    GpuVm& gpuvm_;
     const Hub hub_;
     const Vmid vmid_;
 };
@@ -154,6 +171,9 @@ void GpuVm::claim_hub(Hub hub) {
                 });
 }
 
+/// All contexts of the hub: register writes are rare, and the copy is a few hundred bytes. A walk
+/// on another thread may see half of a change; drivers invalidate after one, which ends whatever it
+/// filled in.
 void GpuVm::refresh_contexts(Hub hub) {
     const HubRegisters& at = registers_of(hub);
     for (std::uint32_t i = 0; i < kVmids; ++i) {
@@ -165,6 +185,8 @@ void GpuVm::refresh_contexts(Hub hub) {
     }
 }
 
+/// Done when this returns, so the acknowledgement may be read at once. Epochs count, nothing is
+/// searched: an invalidation costs the same however much is cached.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
     invalidate(static_cast<std::uint16_t>(vmids));
@@ -244,6 +266,12 @@ std::unique_ptr<Port> GpuVm::make_port(Vmid vmid, Hub hub) {
                                      Vmid{static_cast<std::uint8_t>(raw(vmid) % kVmids)});
 }
 
+void GpuVm::await_holds() const {
+    const std::lock_guard lock(ports_mutex_);
+    for (const Port* port : ports_) port->await_hold();
+}
+
+/// Permissions are checked last: a page that does not exist is "not present", not "forbidden".
 GpuVm::Location GpuVm::locate(Hub hub, Vmid vmid, GpuVa va, Access access) const {
     const std::uint64_t top = raw(va) >> GPUVM_VA_BITS;
     if (top != 0 && top != kVaTop) return {{FaultKind::Aperture, access, va}};
@@ -289,6 +317,7 @@ GpuVm::Location GpuVm::walk_flat(std::uint64_t root, std::uint64_t index) const 
     return leaf(*entry, 0, 0);
 }
 
+/// A PDE with PDE_PTE set is a leaf of its level (2 MiB and up).
 GpuVm::Location GpuVm::walk_tables(std::uint64_t root, unsigned depth, std::uint64_t va) const {
     std::uint64_t entry = root;
     for (unsigned level = depth + 1; level-- > 0;) {
@@ -319,6 +348,7 @@ GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t
             static_cast<std::uint8_t>(entry & kAllAccess)};
 }
 
+/// Tables in VRAM are read as whole entries: the guest's CPU and SDMA write them meanwhile.
 std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_t index) const {
     const std::uint64_t address = (table & GPUVM_PDE_ADDR_MASK) + index * kEntryBytes;
     if ((table & GPUVM_PTE_SYSTEM) != 0) {
@@ -331,6 +361,7 @@ std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_
     return shared_at<std::uint64_t>(host).load(std::memory_order_relaxed);
 }
 
+/// Registers keep the first fault until it is cleared; a vector is made for every one.
 ih_iv_entry GpuVm::record_fault(const VmFault& fault) {
     const HubRegisters& at = registers_of(fault.hub);
     const std::uint64_t page = (raw(fault.fault.va) & kVaMask) >> GPUVM_PAGE_SHIFT;
@@ -387,6 +418,7 @@ void GpuVm::save(Writer& out) const {
     out.value(state_);
 }
 
+/// VMID 0 can have no process: its bit in the mask makes the stream wrong.
 Result<> GpuVm::load(Reader& in) {
     State state;
     Result<> read = in.value(state);

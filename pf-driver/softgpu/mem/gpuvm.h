@@ -20,7 +20,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 
 #include "pf-driver/hw/gpuvm.h"
 #include "pf-driver/hw/ih.h"
@@ -33,6 +35,8 @@
 
 namespace vgpu::softgpu::mem {
 
+/// Each hub has its own context registers, invalidation engines and fault registers (Linux 6.12,
+/// amdgpu/gfxhub_v1_0.c and mmhub_v1_0.c); translations of both are of the same VMIDs.
 enum class Hub : std::uint8_t { Gfx, Mm };
 
 inline constexpr unsigned kVmids = 16;
@@ -48,9 +52,13 @@ struct VmFault {
     Fault fault;
 };
 
+/// Page table format: Linux 6.12, amdgpu/amdgpu_vm.h (AMDGPU_PTE_*) and gmc_v9_0.c; numbers in
+/// hw/gpuvm.h.
 class GpuVm {
 public:
+    /// Contexts are not here: they are registers, and travel with the register file.
     struct State {
+        /// By VMID; counts only where process_mask has the bit.
         std::array<std::uint64_t, kVmids> process_root{};  ///< PDE format
         std::uint64_t process_mask = 0;                    ///< VMIDs whose root MAP_PROCESS set
         std::uint64_t faults = 0;
@@ -58,6 +66,7 @@ public:
     };
 
     /// Claims the VM_* registers of both hubs in `regs`.
+    /// All three outlive it.
     GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system);
     ~GpuVm();
     GpuVm(const GpuVm&) = delete;
@@ -69,12 +78,16 @@ public:
     /// The VMID goes back to its register root.
     void clear_root(Vmid vmid);
     /// ATC_VMIDn_PASID_MAPPING, the one place where PASIDs are kept.
+    /// Kept in the register itself, where drivers write it too.
     void set_pasid(Vmid vmid, std::uint16_t pasid);
     void clear_pasid(Vmid vmid);
     [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0: none
+    /// The lowest one, should a guest give a PASID to several; nothing for PASID 0.
     [[nodiscard]] std::optional<Vmid> vmid_of(std::uint16_t pasid) const;
 
     /// Ends all translations of the VMIDs whose bit is set.
+    /// Returns at once; a walk that is under way fills an entry that is stale already. Pointers
+    /// from Port::at() stay usable until the engine's next stop point.
     void invalidate(std::uint16_t vmid_mask);
     /// The same for the VMIDs of a process; with the VF's lock held.
     void invalidate_pasid(std::uint16_t pasid);
@@ -90,8 +103,14 @@ public:
     /// An engine's own way into `vmid`. It refers to this GpuVm and must not outlive it.
     [[nodiscard]] std::unique_ptr<Port> make_port(Vmid vmid, Hub hub);
 
+    /// After invalidate_all(): returns when no engine holds a pointer that a port gave it before,
+    /// but for those inside a run of waves. Any thread that holds no lock a walk could wait for.
+    void await_holds() const;
+
     /// Fills the fault registers of the hub (the first fault wins until cleared), counts, and
     /// returns the interrupt to raise. With the VF's lock held.
+    /// Layout of status and vector: Linux 6.12, amdgpu/gmc_v9_0.c (gmc_v9_0_process_interrupt) and
+    /// amdkfd/kfd_int_process_v9.c.
     ih_iv_entry record_fault(const VmFault& fault);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -103,6 +122,7 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
+    /// The ports that make_port() gives out.
     class HubPort;
     /// One context as a walk reads it, written by register writes on another thread.
     struct Context {
@@ -111,6 +131,7 @@ private:
         std::atomic<std::uint64_t> first_page{0};
         std::atomic<std::uint64_t> last_page{0};
     };
+    /// A cache line each: workers read the epoch of their VMID with every access.
     struct alignas(64) Epoch {
         std::atomic<std::uint64_t> value{1};
     };
@@ -123,6 +144,8 @@ private:
         std::uint8_t access = 0;
     };
 
+    /// Register writes reach walks on other threads through contexts_, which refresh_contexts()
+    /// copies.
     void claim_hub(Hub hub);
     void refresh_contexts(Hub hub);
     void on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request);
@@ -130,12 +153,16 @@ private:
 
     void publish_roots();
 
+    /// Any thread. The one place that decides what an access of a VMID means; never allocates.
     [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
+    /// VMID 0: the frame buffer window maps VRAM without page tables, everything else is GART.
     [[nodiscard]] Location locate_kernel(const Context& from, std::uint64_t va) const;
     [[nodiscard]] Location locate_process(const Context& from, Vmid vmid, std::uint64_t va) const;
     [[nodiscard]] Location walk_context(const Context& from, std::uint64_t root,
                                         std::uint64_t va) const;
+    /// Depth 0, as GART uses it: the root is the table itself.
     [[nodiscard]] Location walk_flat(std::uint64_t root, std::uint64_t index) const;
+    /// At most `depth` + 1 entries are read, whatever they say.
     [[nodiscard]] Location walk_tables(std::uint64_t root, unsigned depth, std::uint64_t va) const;
     [[nodiscard]] static Location leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask);
     /// Entry `index` of the table that the PDE `table` names; nothing if that is no memory.
@@ -151,6 +178,8 @@ private:
     regs::RegisterFile& regs_;
     VfVram& vram_;
     SystemMemory& system_;
+    mutable std::mutex ports_mutex_;
+    std::set<const Port*> ports_;  ///< those that are in use
     State state_;
     std::array<std::array<Context, kVmids>, GPUVM_HUBS> contexts_;
     /// MAP_PROCESS roots for walks on other threads; 0: none.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 namespace vgpu::softgpu::mem {
 
@@ -29,13 +30,33 @@ std::byte* Port::miss(GpuVa va, Access access) {
     return translation.host + raw(va) % kPageBytes;
 }
 
+void Port::await_hold() const {
+    const std::uint64_t seen = hold_sequence_.load();
+    if (seen % 2 == 0) return;
+    while (hold_sequence_.load() == seen) std::this_thread::yield();
+}
+
+/// The part of one page that is reached directly; false if it is not.
+bool Port::read_direct(GpuVa va, std::span<std::byte> out) {
+    const Hold hold(*this);
+    const std::byte* const host = at(va, Access::Read);
+    if (host != nullptr) std::memcpy(out.data(), host, out.size());
+    return host != nullptr;
+}
+
+bool Port::write_direct(GpuVa va, std::span<const std::byte> data) {
+    const Hold hold(*this);
+    std::byte* const host = at(va, Access::Write);
+    if (host != nullptr) std::memcpy(host, data.data(), data.size());
+    return host != nullptr;
+}
+
 bool Port::read(GpuVa va, std::span<std::byte> out) {
     std::uint64_t address = raw(va);
     while (!out.empty()) {
         const auto part = out.first(bytes_in_page(address, out.size()));
-        if (const std::byte* host = at(GpuVa{address}, Access::Read))
-            std::memcpy(part.data(), host, part.size());
-        else if (has_fault() || !read_indirect(GpuVa{address}, part))
+        if (!read_direct(GpuVa{address}, part) &&
+            (has_fault() || !read_indirect(GpuVa{address}, part)))
             return false;
         out = out.subspan(part.size());
         address += part.size();
@@ -43,13 +64,13 @@ bool Port::read(GpuVa va, std::span<std::byte> out) {
     return true;
 }
 
+/// Page by page: the next page may be somewhere else, or nowhere.
 bool Port::write(GpuVa va, std::span<const std::byte> data) {
     std::uint64_t address = raw(va);
     while (!data.empty()) {
         const auto part = data.first(bytes_in_page(address, data.size()));
-        if (std::byte* host = at(GpuVa{address}, Access::Write))
-            std::memcpy(host, part.data(), part.size());
-        else if (has_fault() || !write_indirect(GpuVa{address}, part))
+        if (!write_direct(GpuVa{address}, part) &&
+            (has_fault() || !write_indirect(GpuVa{address}, part)))
             return false;
         data = data.subspan(part.size());
         address += part.size();

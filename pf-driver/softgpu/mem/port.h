@@ -10,8 +10,9 @@
 // address: at() returns nullptr with fault() == nullptr-kind "none" and the engine uses
 // read()/write(), which go through the indirect path.
 //
-// One thread at a time uses a Port. Pointers from at() are valid until the engine's next stop
-// point (instruction batch, packet), because unmapping waits for all engines to pass one.
+// One thread at a time uses a Port. Pointers from at() are valid within a run of waves, because
+// unmapping waits until no worker is inside one; everywhere else as long as a Port::Hold exists,
+// because unmapping waits for that, too.
 #pragma once
 
 #include <array>
@@ -35,20 +36,39 @@ enum class FaultKind : std::uint8_t {
     Aperture,    ///< the address is not canonical or belongs to no aperture
 };
 
+/// The first byte that could not be reached.
 struct Fault {
     FaultKind kind = FaultKind::None;
     Access access = Access::Read;
+    /// As the engine used it, not cut to a page.
     GpuVa va{};
 };
 
+/// A small direct-mapped cache in front of a virtual walk; the fast path has no call.
 class Port {
 public:
     static constexpr std::uint64_t kPageBytes = 4096;
 
+    /// `epoch` outlives the port; every change of it ends all translations.
     explicit Port(const std::atomic<std::uint64_t>& epoch) : epoch_(epoch) {}
     virtual ~Port() = default;
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
+
+    /// Keeps memory in place for pointers from at() outside a run of waves. Short, not nested, and
+    /// never over a message to the client, whom unmapping may keep waiting.
+    class Hold {
+    public:
+        explicit Hold(Port& port) : sequence_(port.hold_sequence_) { sequence_.fetch_add(1); }
+        ~Hold() { sequence_.fetch_add(1); }
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+
+    private:
+        std::atomic<std::uint64_t>& sequence_;
+    };
+    /// Any thread, after the epoch has moved: returns when no Hold from before the call is left.
+    void await_hold() const;
 
     /// Host address of `va`, valid up to the end of its 4 KiB page; nullptr if the access faults
     /// (then fault() says how) or the page is only reachable indirectly (then has_fault() is
@@ -67,6 +87,7 @@ public:
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
 
+    /// Stays until clear_fault(); a later fault replaces it.
     [[nodiscard]] bool has_fault() const { return fault_.kind != FaultKind::None; }
     [[nodiscard]] const Fault& fault() const { return fault_; }
     void clear_fault() { fault_ = {}; }
@@ -87,6 +108,7 @@ protected:
     [[nodiscard]] virtual bool write_indirect(GpuVa va, std::span<const std::byte> data) = 0;
 
 private:
+    /// Direct mapped; 4 MiB of reach.
     static constexpr std::size_t kEntries = 1024;
     struct Entry {
         std::uint64_t page = ~0ull;
@@ -96,8 +118,11 @@ private:
     };
 
     std::byte* miss(GpuVa va, Access access);
+    [[nodiscard]] bool read_direct(GpuVa va, std::span<std::byte> out);
+    [[nodiscard]] bool write_direct(GpuVa va, std::span<const std::byte> data);
 
     const std::atomic<std::uint64_t>& epoch_;
+    std::atomic<std::uint64_t> hold_sequence_{0};  ///< odd while a Hold exists
     std::array<Entry, kEntries> entries_{};
     Fault fault_;
 };

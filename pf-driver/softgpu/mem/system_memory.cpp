@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint8_t kReadWrite =
     static_cast<std::uint8_t>(Access::Read) | static_cast<std::uint8_t>(Access::Write);
 
+/// Pages of 4 KiB are what engines translate; a finer range could not be revoked alone.
 Result<> check_range(Iova address, Bytes size) {
     const std::uint64_t start = raw(address);
     const bool is_aligned = (start | size.count) % SystemMemory::kPageBytes == 0;
@@ -59,6 +60,8 @@ SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
     return {info.st_dev, info.st_ino, mapping.fd_offset};
 }
 
+/// Read-only mappings are mapped read-only, so a mistake here is a fault of ours and no corruption
+/// of the guest.
 std::byte* SystemMemory::map_file(const Mapping& mapping) {
     if (mapping.fd < 0 || mapping.fd_offset % kPageBytes != 0) return nullptr;
     if (!is_safe_to_map(mapping.fd, mapping.fd_offset, mapping.size.count)) return nullptr;
@@ -93,6 +96,8 @@ Result<> SystemMemory::map(const Mapping& mapping) {
     return {};
 }
 
+/// Checked completely before anything is removed; the mutex is dropped before the revocation, which
+/// waits for engines that may be in find().
 Result<> SystemMemory::unmap(Iova address, Bytes size) {
     TRY_VOID(check_range(address, size));
     const std::uint64_t start = raw(address);
@@ -145,6 +150,7 @@ const SystemMemory::Region* SystemMemory::region_at(std::uint64_t address,
     return &it->second;
 }
 
+/// The region that reaches `address`, or the next one if it begins inside the range.
 bool SystemMemory::overlaps(std::uint64_t address, std::uint64_t size) const {
     std::uint64_t start = 0;
     if (region_at(address, &start) != nullptr) return true;
@@ -162,6 +168,7 @@ SystemMemory::Page SystemMemory::find(Iova address) const {
     return {true, region->access, host};
 }
 
+/// Within one region: neighbours may be other files.
 SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t wanted,
                                            Access access) const {
     std::uint64_t start = 0;

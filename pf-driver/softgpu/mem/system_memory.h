@@ -39,9 +39,11 @@ public:
     static constexpr std::uint64_t kPageBytes = Port::kPageBytes;
     static constexpr std::size_t kMaxMappings = 65536;
 
+    /// As a DMA_MAP message says it (vfio-user specification, VFIO_USER_DMA_MAP).
     struct Mapping {
         Iova address{};
         Bytes size;
+        /// Looked at during map() only; the mapping outlives it.
         int fd = -1;  ///< borrowed; -1: message DMA
         std::uint64_t fd_offset = 0;
         std::uint8_t access = 0;  ///< Access::Read | Access::Write, what the device may do
@@ -53,11 +55,13 @@ public:
         std::byte* host = nullptr;  ///< start of the page; nullptr: by message
     };
 
+    /// Empty: every access fails until the client maps something.
     SystemMemory() = default;
     ~SystemMemory();
     SystemMemory(const SystemMemory&) = delete;
     SystemMemory& operator=(const SystemMemory&) = delete;
 
+    /// While building; without one, unmap() trusts that no engine has a pointer.
     void set_revocation(Revocation revocation) { revocation_ = std::move(revocation); }
     /// Who serves ranges without host mapping; nullptr: such accesses fail.
     void set_message_dma(std::shared_ptr<MessageDma> messages);
@@ -68,8 +72,10 @@ public:
     /// Removes every mapping inside the range. EINVAL if the range cuts a mapping in two, ENOENT if
     /// it holds none; nothing is removed then.
     [[nodiscard]] Result<> unmap(Iova address, Bytes size);
+    /// When the client goes; needs no range and cannot fail.
     void unmap_all();
 
+    /// The page that holds `address`. The host address is good until unmap() has revoked it.
     [[nodiscard]] Page find(Iova address) const;
     /// False if a byte is not mapped for this access or the client failed; bytes before it may have
     /// been transferred.
@@ -78,6 +84,7 @@ public:
 
     [[nodiscard]] std::size_t mapping_count() const;
     /// Mappings that are reached by message although an fd was given.
+    /// Since the device started; a guest whose memory is not sealed works, but slowly.
     [[nodiscard]] std::uint64_t refused_fds() const;
 
 private:
@@ -106,6 +113,8 @@ private:
     [[nodiscard]] const Region* region_at(std::uint64_t address, std::uint64_t* start) const;
     [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
     [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t wanted, Access access) const;
+    /// Revokes, then unmaps: regions are out of regions_ already, so no new translation can find
+    /// them.
     void retire(std::span<const Region> regions);
     template <typename Byte, typename Direct, typename Message>
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,

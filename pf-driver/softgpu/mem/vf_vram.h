@@ -26,8 +26,10 @@
 
 namespace vgpu::softgpu::mem {
 
+/// One per VF, for as long as the device lives.
 class VfVram {
 public:
+    /// Without VRAM at first.
     VfVram(DeviceVram& device, VfId vf);
     ~VfVram();
     VfVram(const VfVram&) = delete;
@@ -38,8 +40,11 @@ public:
     /// `root` is the device offset of the root table, inside the PF's VRAM; `size` a multiple of
     /// 2 MiB, fully mapped. On any error the VF is left without VRAM and the error says why.
     [[nodiscard]] Result<> commit(DeviceOffset root, Bytes size);
+    /// Idempotent. Pages are fresh and zero afterwards; mappings that a client kept show the old
+    /// memfd, which nobody uses any more.
     void release();
 
+    /// 0 without VRAM. Any thread.
     [[nodiscard]] Bytes size() const { return {size_.load(std::memory_order_acquire)}; }
     /// The memfd behind the whole VF, -1 without VRAM. Owned here; dup() it to hand it out.
     [[nodiscard]] int memfd() const { return memfd_.get(); }
@@ -59,6 +64,8 @@ public:
     bool write(VfOffset offset, std::span<const std::byte> data);
 
 private:
+    /// Device offsets of all leaves, in the order of VF offsets; EINVAL names the first that is
+    /// wrong.
     [[nodiscard]] Result<std::vector<std::uint64_t>> walk_table(DeviceOffset root,
                                                                 Bytes size) const;
     [[nodiscard]] Result<> back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes size);
@@ -67,6 +74,7 @@ private:
     const VfId vf_;
     Revocation revocation_;
     OwnedFd memfd_;
+    /// Stored last by commit(), first by release(): who sees it sees leaves that count.
     std::atomic<std::uint64_t> size_{0};
     /// Device offset of each 2 MiB leaf; the table has room for the whole device.
     std::unique_ptr<std::atomic<std::uint64_t>[]> leaves_;

@@ -25,6 +25,7 @@ void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
 
 }  // namespace
 
+/// Reserved, not committed (MAP_NORESERVE): a 16 GiB device costs what its VFs touch.
 Result<std::unique_ptr<DeviceVram>> DeviceVram::create(Bytes size) {
     if (size < kPfBytes || size.count % VGPU_VRAM_UNIT_BYTES != 0)
         return fail(EINVAL,
@@ -118,6 +119,7 @@ Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
     return {};
 }
 
+/// On a copy, so that an error half way takes nothing.
 Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets) {
     const std::lock_guard lock(owners_mutex_);
     std::vector<VfId> owners = owners_;
@@ -136,6 +138,7 @@ Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_
     return {};
 }
 
+/// Owned until their memory is fresh: in between nobody else may take them.
 void DeviceVram::return_pages(VfId owner) {
     std::vector<std::uint64_t> pages;
     {
@@ -153,6 +156,7 @@ void DeviceVram::return_pages(VfId owner) {
     for (const std::uint64_t page : pages) owners_[page] = kPf;
 }
 
+/// MAP_FIXED replaces in one step: a reader on another thread sees old or new memory, never a hole.
 Result<> DeviceVram::map_backing(DeviceOffset offset, Bytes length, int memfd,
                                  std::uint64_t fd_offset) {
     TRY_VOID(check(offset, length, "backing"));

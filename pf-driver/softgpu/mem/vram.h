@@ -30,9 +30,11 @@ enum class ScrubMethod : std::uint8_t {
     NonTemporal,     ///< zero stores that bypass the caches
 };
 
+/// Made once by Gpu; shared by PF, bulk operations and all VfVram.
 class DeviceVram {
 public:
     static constexpr std::uint64_t kLeafBytes = 1ull << VF_PAGE_TABLE_LEAF_SHIFT;
+    /// VF page tables lie here, where no VF can write them.
     static constexpr Bytes kPfBytes{VGPU_VRAM_UNIT_BYTES};
 
     /// `size` is a multiple of 16 MiB and holds the PF's part at least.
@@ -56,6 +58,7 @@ public:
     [[nodiscard]] Result<> fill(DeviceOffset offset, Bytes length, std::uint32_t pattern);
     /// Overlapping ranges are copied as if through a buffer.
     [[nodiscard]] Result<> copy(DeviceOffset to, DeviceOffset from, Bytes length);
+    /// EINVAL outside VRAM; EBUSY: ReplaceBacking of pages that a VF owns.
     [[nodiscard]] Result<> scrub(DeviceOffset offset, Bytes length,
                                  ScrubMethod method = ScrubMethod::Automatic);
     /// EIO, naming the first offset, if a byte of the range is not zero.

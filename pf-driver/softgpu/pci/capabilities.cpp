@@ -61,6 +61,7 @@ void add_header(ConfigSpace& config, const FunctionSpec& spec) {
     add_bars(config, PCI_BASE_ADDRESS_0, spec.bars);
 }
 
+/// The same capability for PF and VF; what a VF on the PF's bus shows differently is BusVf's.
 void add_pcie(ConfigSpace& config, std::uint8_t next) {
     PcieCapability pcie{};
     pcie.id = PCI_CAP_ID_EXP;
@@ -85,6 +86,7 @@ void add_pcie(ConfigSpace& config, std::uint8_t next) {
     config.clear_on_one(VGPU_CAP_PCIE, cleared);
 }
 
+/// Bits [1:0] of the address read 0: messages are dwords.
 void add_msi(ConfigSpace& config, std::uint8_t next) {
     const MsiCapability msi{.id = PCI_CAP_ID_MSI,
                             .next = next,
@@ -160,6 +162,8 @@ void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
 
 }  // namespace
 
+/// Writing all ones and reading back gives the size (PCIe 6.0, 7.5.1.2.1): address bits below it
+/// are read-only zeros.
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars) {
     for (const BarSpec& bar : bars) {
         assert(std::has_single_bit(bar.size.count) && bar.size.count >= VGPU_PCI_CONFIG_BYTES);
@@ -184,6 +188,7 @@ std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_registe
                 config.get<std::uint32_t>(at + static_cast<std::uint32_t>(sizeof(std::uint32_t))));
 }
 
+/// The list: PCIe, then MSI or MSI-X; the extended list starts at 0x100.
 void build_config(ConfigSpace& config, const FunctionSpec& spec) {
     add_header(config, spec);
     const std::uint8_t msix_at = spec.msix ? VGPU_CAP_MSIX : 0;

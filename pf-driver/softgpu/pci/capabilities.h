@@ -14,6 +14,7 @@
 
 namespace vgpu::softgpu::pci {
 
+/// PCIe 6.0, 7.5.3; version 2 of the structure.
 struct PcieCapability {
     std::uint8_t id;
     std::uint8_t next;
@@ -43,6 +44,7 @@ struct PcieCapability {
 static_assert(sizeof(PcieCapability) == 60);
 
 #pragma pack(push, 1)
+/// PCIe 6.0, 7.7.1, the 64-bit form without masking.
 struct MsiCapability {
     std::uint8_t id;
     std::uint8_t next;
@@ -54,6 +56,7 @@ struct MsiCapability {
 #pragma pack(pop)
 static_assert(sizeof(MsiCapability) == 14);
 
+/// PCIe 6.0, 7.7.2; offsets hold the BAR's number in their low three bits.
 struct MsixCapability {
     std::uint8_t id;
     std::uint8_t next;
@@ -63,6 +66,7 @@ struct MsixCapability {
 };
 static_assert(sizeof(MsixCapability) == 12);
 
+/// PCIe 6.0, 9.3.3.
 struct SriovCapability {
     std::uint32_t header;
     std::uint32_t capabilities;
@@ -83,6 +87,7 @@ struct SriovCapability {
 };
 static_assert(sizeof(SriovCapability) == 64);
 
+/// PCIe 6.0, 7.8.8.
 struct AriCapability {
     std::uint32_t header;
     std::uint16_t capability;
@@ -90,6 +95,7 @@ struct AriCapability {
 };
 static_assert(sizeof(AriCapability) == 8);
 
+/// PCIe 6.0, 7.9.5: id, revision and length, header included.
 struct VsecHeader {
     std::uint32_t header;
     std::uint32_t vendor_header;

@@ -41,6 +41,7 @@ void ConfigSpace::read_power_on(std::uint32_t offset, std::span<std::byte> out) 
     std::copy_n(power_on_.begin() + offset, out.size(), out.begin());
 }
 
+/// Per byte: read-only bits stay, writable ones are stored, then write-1-to-clear bits are cleared.
 void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> data) {
     for (std::size_t i = 0; i < data.size(); i++) {
         const std::size_t at = offset + i;
@@ -50,6 +51,7 @@ void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> 
     }
 }
 
+/// Storage, handlers, observers: an observer sees all of the access.
 void ConfigSpace::write(std::uint32_t offset, std::span<const std::byte> data) {
     assert(offset + data.size() <= kBytes);
     if (is_absent()) return;

@@ -26,15 +26,18 @@ namespace vgpu::softgpu::pci {
 class ConfigHandler {
 public:
     virtual ~ConfigHandler() = default;
+    /// Fills all of `out`. Reads have no effects: a client may save the whole space.
     virtual void config_read(std::uint32_t offset, std::span<std::byte> out) = 0;
     virtual void config_write(std::uint32_t offset, std::span<const std::byte> data) = 0;
 };
 
+/// All offsets are bytes from the start of configuration space.
 class ConfigSpace {
 public:
     static constexpr std::size_t kBytes = VGPU_PCI_CONFIG_BYTES;
 
     /// The function's own accesses; offset + size <= kBytes.
+    /// Any size and alignment; a span over a claim's edge is divided.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
@@ -44,6 +47,7 @@ public:
     /// A handler for [first, first + count); a byte claimed twice is a programming error.
     void claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler);
     /// Runs after a write that touched [first, first + count) was stored.
+    /// The callback may get() and set(); it runs once per access, however many bytes that had.
     void on_write(std::uint32_t first, std::uint32_t count, std::function<void()> changed);
 
     /// While `is_absent` says so nobody answers: all ones are read, writes are lost.
@@ -89,6 +93,7 @@ private:
     std::array<bool, kBytes> is_claimed_{};
     std::vector<Claim> claims_;
     std::vector<Observer> observers_;
+    /// Planned fault "device": the link is down.
     std::function<bool()> is_absent_;
 };
 

@@ -49,6 +49,7 @@ std::shared_ptr<vfio_user::Peer> Function::peer() const {
 
 // ---- configuration space
 
+/// The few registers whose writes mean something to the function; all others are storage.
 void Function::watch_config() {
     config_.on_write(PCI_COMMAND, sizeof(std::uint16_t), [this] { command_changed(); });
     config_.on_write(VGPU_CAP_PCIE + PCI_EXP_DEVCTL, sizeof(std::uint16_t),
@@ -65,6 +66,7 @@ void Function::watch_config() {
                          [this] { sriov_control_changed(); });
 }
 
+/// One place for all that follows the command register, for writes and resets alike.
 void Function::command_changed() {
     const auto command = config_.get<std::uint16_t>(PCI_COMMAND);
     is_decoding_ = (command & PCI_COMMAND_MEMORY) != 0;
@@ -72,6 +74,8 @@ void Function::command_changed() {
     interrupts_.set_bus_master(delivery_if(command & PCI_COMMAND_MASTER));
 }
 
+/// FLR (PCIe 6.0, 6.6.2): configuration first, then the blocks, all before the write returns. The
+/// bit reads 0, as reset_config() takes it back.
 void Function::device_control_changed() {
     constexpr std::uint32_t kRegister = VGPU_CAP_PCIE + PCI_EXP_DEVCTL;
     if ((config_.get<std::uint16_t>(kRegister) & PCI_EXP_DEVCTL_BCR_FLR) == 0) return;
@@ -122,6 +126,8 @@ void Function::sriov_control_changed() {
     owner_.sriov_changed(sriov_);
 }
 
+/// Everything that follows the configuration is told by hand: reset() of the space runs no
+/// observers.
 void Function::reset_config() {
     config_.reset();
     interrupts_.reset();
@@ -145,6 +151,8 @@ Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer) {
     return attach(std::move(peer), Reach::Socket);
 }
 
+/// Sink and peer are in place before the owner hears of the client, since it may raise interrupts
+/// at once.
 Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
     if (reach_)
         return fail(EBUSY, *reach_ == Reach::Bus ? "it belongs to the host view"
@@ -167,6 +175,7 @@ Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
     return attached;
 }
 
+/// The peer goes first: threads that ask for it from now on get nothing.
 void Function::detach() {
     {
         const std::lock_guard lock(peer_mutex_);
@@ -194,6 +203,7 @@ vfio_user::IrqDescription Function::irq(Irq index) {
     return {.flags = vfio_user::kIrqEventfd | no_resize, .count = interrupts_.vectors()};
 }
 
+/// Moves the capability's enable bit as vfio-pci would (see interrupts.h).
 Result<> Function::set_irqs(const vfio_user::IrqRequest& request) {
     const bool assigns = std::any_of(request.fds.begin(), request.fds.end(),
                                      [](const OwnedFd& fd) { return static_cast<bool>(fd); });
@@ -246,6 +256,7 @@ bool Function::decodes(std::uint32_t region) {
     return false;
 }
 
+/// Configuration space always answers; BARs only when they decode.
 std::errc Function::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> out) {
     if (region == kConfigRegion)
         config_.read(static_cast<std::uint32_t>(offset), out);
@@ -265,6 +276,7 @@ std::errc Function::write(std::uint32_t region, std::uint64_t offset,
     return {};
 }
 
+/// An access may begin before the table and end in it: it is cut where the meaning changes.
 Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
                                    std::size_t size) const {
     struct Stretch {

@@ -40,9 +40,11 @@ struct MappableMemory {
 };
 
 /// The bytes behind one BAR. offset + size is inside the BAR.
+/// Io thread. There is no error on the bus: what cannot be answered reads all ones and is dropped.
 class BarHandler {
 public:
     virtual ~BarHandler() = default;
+    /// Fills all of `out`.
     virtual void bar_read(std::uint64_t offset, std::span<std::byte> out) = 0;
     virtual void bar_write(std::uint64_t offset, std::span<const std::byte> data) = 0;
     /// Asked whenever the client asks about the region; nothing: every access is trapped.
@@ -54,6 +56,7 @@ class DmaSink {
 public:
     virtual ~DmaSink() = default;
     [[nodiscard]] virtual Result<> map(const vfio_user::DmaRange& range, int fd) = 0;
+    /// No engine reaches the range when it returns.
     virtual void unmap(const vfio_user::DmaRange& range) = 0;
     virtual void unmap_all() = 0;
 };
@@ -66,6 +69,7 @@ enum class Reach : std::uint8_t {
 
 enum class ResetKind : std::uint8_t { FunctionLevel, DeviceReset };
 
+/// What the SR-IOV capability says now (PCIe 6.0, 9.3.3.3): NumVFs, VF Enable, VF MSE.
 struct SriovState {
     std::uint16_t num_vfs = 0;
     bool is_enabled = false;
@@ -74,22 +78,27 @@ struct SriovState {
     bool operator==(const SriovState&) const = default;
 };
 
+/// Called on the io thread without any lock.
 class FunctionOwner {
 public:
     virtual ~FunctionOwner() = default;
     /// An error refuses the client.
     [[nodiscard]] virtual Result<> attached(std::shared_ptr<vfio_user::Peer> peer) = 0;
+    /// The peer's calls fail from now on; its DMA maps are gone already.
     virtual void detached() = 0;
     /// The configuration space has been reset; the function's blocks are to follow.
     virtual void reset(ResetKind kind) = 0;
+    /// After a write, or a reset that took the VFs away.
     virtual void sriov_changed(const SriovState&) {}
 };
 
+/// `owner` and `dma` outlive it.
 class Function final : public vfio_user::Device {
 public:
     Function(FunctionSpec spec, FunctionOwner& owner, DmaSink& dma);
 
     /// While building; a BAR of the spec without a handler reads all ones.
+    /// The BAR must be one of the spec; the handler outlives the function.
     void set_bar(std::uint32_t index, BarHandler& handler);
     [[nodiscard]] ConfigSpace& config() { return config_; }
     [[nodiscard]] const FunctionSpec& spec() const { return spec_; }
@@ -133,6 +142,7 @@ private:
         BarHandler* handler = nullptr;
     };
     /// The first part of a BAR access that has one meaning.
+    /// Of the BAR that holds the MSI-X table; of all others everything is the handler's.
     enum class Place : std::uint8_t { Handler, MsixTable, MsixPending };
     struct Piece {
         Place place = Place::Handler;
@@ -152,6 +162,7 @@ private:
         Reach reach, const std::shared_ptr<vfio_user::Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
+    /// Counts an access that finds the memory bit off, and warns of the first.
     [[nodiscard]] bool decodes(std::uint32_t region);
     void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
 

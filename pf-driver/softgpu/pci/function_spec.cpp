@@ -21,6 +21,7 @@ std::vector<BarSpec> gpu_bars(Bytes vram) {
 
 }  // namespace
 
+/// MSI-X table and pending bits lie inside BAR5 (hw/pci.h) and hide the registers there.
 FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) {
     FunctionSpec spec;
     spec.name = "PF";
@@ -46,6 +47,7 @@ FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) 
     return spec;
 }
 
+/// Ids as of a function of its own; SR-IOV's blank ids are shown by BusVf.
 FunctionSpec vf_function(VfId vf, Bytes aperture) {
     FunctionSpec spec;
     spec.name = fmt::format("VF{}", raw(vf));

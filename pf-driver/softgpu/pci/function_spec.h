@@ -23,6 +23,7 @@ struct BarSpec {
     Bytes size;  ///< a power of two, at least 4 KiB
 };
 
+/// Type 0 header, as lspci -n shows it.
 struct Identity {
     std::uint16_t vendor = 0;
     std::uint16_t device = 0;
@@ -33,6 +34,7 @@ struct Identity {
 };
 
 /// A table of MSI-X vectors and its pending bits inside one BAR.
+/// Offsets in bytes inside the BAR; at most 64 vectors, one qword of pending bits.
 struct MsixSpec {
     std::uint32_t vectors = 0;
     std::uint32_t bar = 0;
@@ -40,6 +42,7 @@ struct MsixSpec {
     std::uint32_t pba_offset = 0;
 };
 
+/// Routing ids of VFs: the PF's + first_vf_offset + n * vf_stride (PCIe 6.0, 9.2.1.2).
 struct SriovSpec {
     std::uint16_t total_vfs = 0;
     std::uint16_t first_vf_offset = 0;

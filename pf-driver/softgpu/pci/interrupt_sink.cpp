@@ -31,6 +31,7 @@ bool EventfdSink::deliver(std::uint32_t vector, const InterruptMessage&) {
     return true;
 }
 
+/// Checked completely first: a request with one bad descriptor changes nothing.
 Result<> EventfdSink::assign(const vfio_user::IrqRequest& request) {
     for (const OwnedFd& fd : request.fds) {
         if (!fd) continue;

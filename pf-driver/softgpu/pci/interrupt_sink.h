@@ -36,6 +36,7 @@ public:
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 
+/// Signals eventfds that the client assigned; never blocks, as they are made non-blocking.
 class EventfdSink final : public InterruptSink {
 public:
     EventfdSink(std::string name, std::uint32_t vectors)
@@ -51,6 +52,8 @@ private:
     std::vector<OwnedFd> eventfds_;
 };
 
+/// Posts the write that the driver programmed into the VM's memory, where the interrupt controller
+/// takes it; waits for nothing.
 class MessageSink final : public InterruptSink {
 public:
     explicit MessageSink(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}

@@ -28,8 +28,10 @@
 
 namespace vgpu::softgpu::pci {
 
+/// Instead of booleans, whose meaning differs from register to register (enable, mask).
 enum class Delivery : std::uint8_t { Off, On };
 
+/// PCIe 6.0, 6.1.4; one of the two types per function.
 class Interrupts {
 public:
     static constexpr std::uint32_t kTableEntryBytes = 16;
@@ -51,6 +53,7 @@ public:
     [[nodiscard]] Result<> apply(const vfio_user::IrqRequest& request);
 
     // What the configuration space says.
+    /// On delivers what is pending; raising while it is off loses the interrupt.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
     void set_function_mask(Delivery delivery);          ///< Off: all vectors masked
@@ -64,6 +67,7 @@ public:
     void reset();        ///< masks, table and pending bits; the sink stays
     void drop_client();  ///< reset() and withdraw the sink
 
+    /// Both since the device started.
     [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 

@@ -43,6 +43,7 @@ void Psp::on_ih_set(std::uint32_t value) {
     regs_.set(kIhSet, PSP_REPLY_READY | status);
 }
 
+/// Done when the write returns: READY and a status in one word (psp_v3_1.c polls for READY).
 void Psp::on_ring_command(std::uint32_t value) {
     std::uint32_t status = PSP_REPLY_BAD_COMMAND;
     if (!hooks_.gate_is_open()) {
@@ -67,6 +68,8 @@ void Psp::on_ring_command(std::uint32_t value) {
     regs_.set(kRingCommand, PSP_REPLY_READY | status);
 }
 
+/// Nobody tells its size: it is the page that the driver allocates (Linux 6.12,
+/// amdgpu/amdgpu_psp.c).
 std::uint32_t Psp::create_ring() {
     state_.ring = join(regs_.get(kRingLow), regs_.get(kRingHigh));
     state_.ring_read_pointer = 0;
@@ -89,6 +92,7 @@ std::uint32_t Psp::consume(std::uint32_t write_pointer) {
     return PSP_REPLY_OK;
 }
 
+/// A refused command still gets its response and fence: the driver waits for the fence alone.
 bool Psp::run_frame(std::uint64_t address) {
     psp_frame frame{};
     if (!kernel_.read(GpuVa{address}, bytes_of(frame))) return false;
@@ -120,6 +124,8 @@ std::uint32_t Psp::run_command(const psp_command& command) {
     return row == kCommands.end() ? PSP_STATUS_NOT_SUPPORTED : (this->*row->handler)(command);
 }
 
+/// Type and size are all that is kept: what would be loaded is not there to be executed, and a
+/// guest may bring files of any content.
 std::uint32_t Psp::load_firmware(const psp_command& command) {
     const std::uint32_t bytes = command.words[PSP_LOAD_BYTES];
     const std::uint32_t type = command.words[PSP_LOAD_TYPE];
@@ -141,6 +147,7 @@ std::uint32_t Psp::destroy_tmr(const psp_command&) {
     return PSP_STATUS_OK;
 }
 
+/// The only registers a VF reaches by PSP: three IH rings, each by its number.
 std::uint32_t Psp::program_register(const psp_command& command) {
     const std::uint32_t id = command.words[PSP_PROG_REGISTER];
     if (id >= PSP_PROG_IH_RINGS) return PSP_STATUS_BAD_PARAMETERS;

@@ -20,14 +20,18 @@
 
 namespace vgpu::softgpu::psp {
 
+/// Commands and layouts: Linux 6.12, amdgpu/psp_v3_1.c (ring of a VF: C2PMSG_101 to 103) and
+/// psp_gfx_if.h.
 class Psp {
 public:
+    /// Called with the VF lock held.
     struct Hooks {
         /// Is the register write gate open?
         std::function<bool()> gate_is_open;
         /// IH_RB_CNTL of ring 0..2.
         std::function<void(unsigned ring, std::uint32_t value)> program_ih;
     };
+    /// What the guest has told the PSP; nothing of it changes how anything else behaves.
     struct State {
         std::uint64_t ring = 0;               ///< MC address
         std::uint32_t ring_read_pointer = 0;  ///< dwords
@@ -42,6 +46,7 @@ public:
     };
 
     /// `kernel` is a port of VMID 0.
+    /// References outlive it. Claims C2PMSG_64 and C2PMSG_101.
     Psp(regs::RegisterFile& regs, mem::Port& kernel, Hooks hooks);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -49,17 +54,22 @@ public:
     void reset() { state_ = {}; }
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
+    /// EPROTO if the read pointer is not at a frame of the ring.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
     using Handler = std::uint32_t (Psp::*)(const psp_command& command);
     struct CommandRow;
 
+    /// A write of C2PMSG_101; the answer is in the same register when it returns.
     void on_ring_command(std::uint32_t value);
     void on_ih_set(std::uint32_t value);
     [[nodiscard]] std::uint32_t create_ring();
+    /// `write_pointer` in dwords; at most one ring full of frames runs.
     [[nodiscard]] std::uint32_t consume(std::uint32_t write_pointer);
+    /// False if frame, command buffer, response or fence is on memory that is not there.
     [[nodiscard]] bool run_frame(std::uint64_t address);
+    /// PSP status of one command buffer; NOT_SUPPORTED for ids that a VF has no use for.
     [[nodiscard]] std::uint32_t run_command(const psp_command& command);
 
     std::uint32_t load_firmware(const psp_command& command);

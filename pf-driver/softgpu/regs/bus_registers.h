@@ -17,6 +17,8 @@
 
 namespace vgpu::softgpu::regs {
 
+/// Names and behaviour: Linux 6.12, amdgpu/nbio_v6_1.c, amdgpu/hdp_v4_0.c and amdgpu/gfx_v9_0.c
+/// (RLC_SAFE_MODE).
 class BusRegisters {
 public:
     struct State {
@@ -41,6 +43,7 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
+    /// 0 for an address that nobody has written.
     [[nodiscard]] std::uint32_t smn_read() const;
     void smn_write(std::uint32_t value);
 

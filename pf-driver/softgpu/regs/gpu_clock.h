@@ -13,6 +13,7 @@
 namespace vgpu::softgpu::regs {
 
 /// The counter at `now`; the reference clock the VBIOS announces.
+/// Microseconds and the rest apart, so that nothing overflows for centuries.
 constexpr std::uint64_t gpu_ticks(Nanoseconds now) {
     constexpr std::uint64_t kTicksPerMicrosecond = 27;
     const auto ns = static_cast<std::uint64_t>(now.count());

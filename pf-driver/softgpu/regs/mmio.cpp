@@ -34,6 +34,7 @@ void mmio_read(RegisterFile& registers, std::uint64_t byte_offset, std::span<std
     }
 }
 
+/// Merged with storage, not with a read: reading may have effects, and the write triggers once.
 void mmio_write(RegisterFile& registers, std::uint64_t byte_offset, std::span<const std::byte> data,
                 Gate write_gate) {
     while (!data.empty()) {

@@ -13,7 +13,9 @@
 
 namespace vgpu::softgpu::regs {
 
+/// `byte_offset` counts from the start of BAR5; beyond the registers all ones are read.
 void mmio_read(RegisterFile& registers, std::uint64_t byte_offset, std::span<std::byte> out);
+/// `write_gate` shut refuses registers marked FA in hw/regs.def; each refused register is counted.
 void mmio_write(RegisterFile& registers, std::uint64_t byte_offset, std::span<const std::byte> data,
                 Gate write_gate);
 

@@ -19,6 +19,7 @@ struct Row {
     hw_reg_access vf;
 };
 
+/// regs.def expanded; what it does not list is plain storage.
 constexpr Row kRows[] = {
 #define REG(block, name, offset, reset, pf, vf, doc) \
     Row{(offset), 1, 1, (reset), HW_REG_ACCESS_##pf, HW_REG_ACCESS_##vf},
@@ -98,6 +99,7 @@ std::uint32_t RegisterFile::mmio_read(RegisterIndex index) {
     return read(index);
 }
 
+/// Rights first, behaviour second: a refused write has no effect at all.
 void RegisterFile::mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate) {
     const std::uint8_t access =
         raw(index) < HW_REG_COUNT ? access_[raw(index)] : std::uint8_t{HW_REG_ACCESS_NA};

@@ -18,7 +18,9 @@
 
 namespace vgpu::softgpu::regs {
 
+/// Of a VF: open while it has full access (VGPU_GATES.REGWR_EN).
 enum class Gate : std::uint8_t { Shut, Open };
+/// Whose access column of hw/regs.def counts; a VF does not have the PF-only range at all.
 enum class Role : std::uint8_t { Pf, Vf };
 
 class RegisterFile {
@@ -28,12 +30,16 @@ public:
     /// Runs after `value` was stored; may change storage through set().
     using Write = std::function<void(RegisterIndex index, std::uint32_t value)>;
 
+    /// All registers at their reset value.
     explicit RegisterFile(Role role);
 
     /// Gives [first, first + count) a behaviour; an empty function keeps plain storage for that
     /// direction. A register claimed twice is a programming error (assert).
+    /// The functions stay until the register file goes and may use read(), write(), get() and set()
+    /// of any register.
     void claim(RegisterIndex first, std::uint32_t count, Read read, Write write);
 
+    /// With behaviour, without access rights. No such register: all ones, and writes vanish.
     [[nodiscard]] std::uint32_t read(RegisterIndex index);
     void write(RegisterIndex index, std::uint32_t value);
 
@@ -44,12 +50,16 @@ public:
     /// What the function's MMIO sees; unknown registers are plain storage as on hardware, NA reads
     /// 0. A refused access is counted.
     [[nodiscard]] std::uint32_t mmio_read(RegisterIndex index);
+    /// NA and RO refuse always, FA while the gate is shut; the guest sees no error, as on hardware.
     void mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate);
+    /// Since the device started; resets do not touch it.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
     void reset();  ///< every register to its reset value, claims stay
     void drain() {}
+    /// Storage only; claims belong to the blocks.
     void save(Writer& out) const;
+    /// No behaviour runs: blocks that follow registers load after it and look for themselves.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:

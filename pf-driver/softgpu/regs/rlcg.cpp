@@ -36,6 +36,8 @@ Rlcg::Rlcg(RegisterFile& registers, std::function<Gate()> gate)
                      });
 }
 
+/// The access is over when the write of RLC_SPARE_INT returns; drivers poll SCRATCH_REG1 and find
+/// it.
 void Rlcg::perform() {
     const RegisterIndex mailbox{REG_GC_SCRATCH_REG1};
     std::uint32_t request = registers_.get(mailbox);

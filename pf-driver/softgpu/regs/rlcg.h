@@ -16,6 +16,8 @@
 
 namespace vgpu::softgpu::regs {
 
+/// Fields and answers: Linux 6.12, amdgpu/amdgpu_virt.c (amdgpu_virt_rlcg_reg_rw) and the legacy
+/// write of amdgpu/soc15_common.h.
 class Rlcg {
 public:
     /// `gate` answers whether the register write gate of the VF is open now.
@@ -29,7 +31,9 @@ private:
     /// Answer codes of SCRATCH_REG1; 0 is success.
     enum class Answer : std::uint8_t { Done = 0, NotInRange = 1, WrongOperation = 2, GateShut = 4 };
 
+    /// On a write of 1 to RLC_SPARE_INT.
     void perform();
+    /// `request` is SCRATCH_REG1 as the driver wrote it.
     Answer access(std::uint32_t request);
 
     RegisterFile& registers_;

@@ -16,6 +16,7 @@ namespace vgpu::softgpu::regs {
 
 class ShaderArrays {
 public:
+    /// Vega10: what the stock gpu_info firmware says (Linux 6.12, amdgpu/amdgpu_device.c).
     static constexpr unsigned kEngines = 4;
     static constexpr unsigned kCusPerArray = 16;
 
@@ -27,6 +28,7 @@ public:
     void set_cu_mask(std::uint64_t cu_mask);
 
 private:
+    /// CC_GC_SHADER_ARRAY_CONFIG: bits [31:16] are the CUs that the VF does not have.
     [[nodiscard]] std::uint32_t config() const;
 
     RegisterFile& registers_;

@@ -8,6 +8,7 @@
 namespace vgpu::softgpu::sdma {
 
 /// `function` as in hw/fields.def SDMA_POLL_REGMEM.FUNCTION; the reserved value 7 is always true.
+/// Unsigned; the same numbers as PM4's compare functions.
 [[nodiscard]] constexpr bool compare(std::uint8_t function, std::uint64_t value,
                                      std::uint64_t reference) {
     switch (function) {

@@ -24,6 +24,8 @@ constexpr std::uint32_t kDepthMask = 0xffff;
 constexpr std::uint32_t kMaxIbDwords = HW_FIELD_MASK(SDMA_INDIRECT_3, SIZE);
 
 /// Dword index in the MQD's private area, from SDMA_MQD_MIDCMD_DATA0.
+/// Position inside a packet or IB of a queue that is preempted. The layout is ours; the driver
+/// keeps these dwords and never looks at them.
 enum MidCommand : std::uint32_t {
     kProgressLow,
     kProgressHigh,
@@ -69,6 +71,7 @@ Engine::Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hoo
 
 // ---- registers
 
+/// Both engines have the same registers at a fixed distance.
 RegisterIndex Engine::reg(std::uint32_t engine0_register) const {
     return RegisterIndex{engine0_register + index_ * kEngineStride};
 }
@@ -105,6 +108,7 @@ void Engine::claim_registers() {
                 {});
 }
 
+/// Enabling starts from the registers, as a driver sets pointers first (sdma_v4_0_gfx_resume).
 void Engine::on_ring_control() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_CNTL);
@@ -117,6 +121,7 @@ void Engine::on_ring_control() {
     configure_kernel_ring();
 }
 
+/// Written by the driver at start-up, then followed by doorbell and engine.
 void Engine::on_ring_pointers() {
     Queue& ring = state_.queues[0];
     ring.read_pointer =
@@ -163,6 +168,8 @@ void Engine::poll_write_pointer() {
 
 // ---- mapping
 
+/// The MQD is copied once and checked; a queue whose process has died meanwhile still finds a sane
+/// one.
 bool Engine::map(const MapRequest& request) {
     const auto users = std::span(state_.queues).subspan(1);
     const auto is_same = [&](const Queue& q) { return q.is_mapped && q.mqd == raw(request.mqd); };
@@ -306,6 +313,7 @@ bool Engine::is_active(const Queue& queue) const {
            (queue.ib_depth != 0 || pending_dwords(queue) != 0);
 }
 
+/// Looks without executing: used by the poller while the VF is off the engine, too.
 bool Engine::is_over(const Wait& wait, const Queue& queue) {
     switch (wait.kind) {
         case WaitKind::None:
@@ -345,6 +353,7 @@ bool Engine::waits_for_memory() const {
     });
 }
 
+/// A queue that only waits for more of its ring is idle, not blocked: its doorbell will say.
 StepResult Engine::step(Budget budget) {
     if (is_halted()) return StepResult::Idle;
     budget_ = budget;
@@ -388,6 +397,7 @@ Engine::Outcome Engine::pass_over() {
     return truncated();
 }
 
+/// The one place where a packet's outcome moves its queue.
 void Engine::settle(Outcome outcome) {
     Queue& queue = *queue_;
     if (outcome != Outcome::Blocked) queue.wait = {};
@@ -425,6 +435,7 @@ void Engine::settle(Outcome outcome) {
     }
 }
 
+/// Once per turn of a queue, after everything that its packets wrote.
 void Engine::report_read_pointer() {
     Queue& queue = *queue_;
     if (queue.reported == queue.read_pointer) return;

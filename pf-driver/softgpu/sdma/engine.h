@@ -32,6 +32,8 @@
 namespace vgpu::softgpu::sdma {
 
 /// Most that one step() does.
+/// Most that one step() does. A transfer's unit is never cut, so `bytes` may be exceeded by less
+/// than one unit.
 struct Budget {
     std::uint32_t bytes = 64u << 10;
     std::uint32_t packets = 16;
@@ -43,6 +45,7 @@ enum class StepResult : std::uint8_t {
     Idle,      ///< no queue has anything to do
 };
 
+/// From MAP_QUEUES, by the composition root; everything else is in the MQD.
 struct MapRequest {
     GpuVa mqd{};  ///< in VMID 0
     DoorbellIndex doorbell{};
@@ -51,6 +54,7 @@ struct MapRequest {
     std::uint16_t pasid = 0;
 };
 
+/// Which user queues; ByMqd and ByDoorbell name one, ByPasid those of a process.
 enum class UnmapSelect : std::uint8_t { ByMqd, ByDoorbell, ByPasid, All };
 /// What happens to the packet or IB that is being executed.
 enum class UnmapMode : std::uint8_t {
@@ -65,6 +69,8 @@ struct UnmapRequest {
     std::uint16_t pasid = 0;
 };
 
+/// Packets: Linux 6.12, amdgpu/vega10_sdma_pkt_open.h; registers amdgpu/sdma_v4_0.c; MQD
+/// include/v9_structs.h (v9_sdma_mqd).
 class Engine {
 public:
     static constexpr unsigned kQueues = 1 + SDMA_USER_QUEUES;  ///< 0 is the kernel's ring
@@ -72,6 +78,7 @@ public:
     static constexpr unsigned kMaxRingLog2 = 24;  ///< dwords
     static constexpr unsigned kMaxPacketDwords = 16;
 
+    /// Called with the VF lock held, from step() and register writes.
     struct Hooks {
         std::function<void(const ih_iv_entry&)> raise;
         std::function<void(const mem::VmFault&)> fault;
@@ -98,6 +105,7 @@ public:
         std::uint64_t mask = 0;
         std::uint64_t address = 0;
     };
+    /// `position` and `dwords` count dwords; addresses are in `vmid`.
     struct Ib {
         std::uint64_t address = 0;
         std::uint32_t dwords = 0;
@@ -105,6 +113,8 @@ public:
         std::uint32_t vmid = 0;
         std::uint32_t reserved = 0;
     };
+    /// Flat; a queue that is not mapped is all zero, but for the kernel's ring, which follows its
+    /// registers.
     struct Queue {
         std::uint32_t is_mapped = 0;
         std::uint32_t is_halted = 0;
@@ -126,6 +136,7 @@ public:
         std::uint32_t polls = 0;     ///< unsuccessful polls of the head packet
         Wait wait;
     };
+    /// Everything that outlives a step().
     struct State {
         std::array<Queue, kQueues> queues{};
         std::uint32_t next_queue = 0;
@@ -138,17 +149,22 @@ public:
     };
 
     /// `index` is 0 or 1. Claims the SDMAn_GFX_* registers in `regs`.
+    /// Both references outlive the engine.
     Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hooks hooks);
 
     /// Puts a user queue on the engine; false if there is no slot or the MQD is unusable. A queue
     /// that is mapped already is left as it is.
     [[nodiscard]] bool map(const MapRequest& request);
     /// Takes user queues off, saves their position in their MQDs; returns how many.
+    /// Never the kernel's ring. An MQD that cannot be written is counted as a fault; the queue is
+    /// off all the same.
     unsigned unmap(const UnmapRequest& request);
 
     /// True if the doorbell belongs to a queue of this engine.
+    /// `value` is the new write pointer in bytes.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
+    /// One queue per call, the next one first in the next call.
     StepResult step(Budget budget = {});
     /// Could step() make progress now? Looks at the conditions of waiting queues again.
     [[nodiscard]] bool has_work();
@@ -160,9 +176,11 @@ public:
     void reset();
     void drain() {}  ///< every step() ends with the engine at rest
     void save(Writer& out) const;
+    /// EPROTO if a queue could not have come from save(); the engine is reset then.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
+    /// What became of the head packet; settle() acts on it.
     enum class Outcome : std::uint8_t {
         Done,
         Partial,  ///< budget used up; `progress` says how far
@@ -173,6 +191,7 @@ private:
     };
     using Handler = Outcome (Engine::*)();
     struct Row;
+    /// nullptr: no such packet, which halts the queue.
     [[nodiscard]] static const Row* find_row(std::uint32_t header);
 
     // registers (engine.cpp); named after engine 0, this engine's are meant
@@ -192,6 +211,7 @@ private:
     [[nodiscard]] bool is_over(const Wait& wait, const Queue& queue);
     [[nodiscard]] static std::uint64_t pending_dwords(const Queue& queue);
     [[nodiscard]] static bool is_selected(const Queue& queue, const UnmapRequest& request);
+    /// Sets queue_ and works through packets while the budget lasts.
     bool run_queue(Queue& queue);
     [[nodiscard]] Outcome run_packet();
     [[nodiscard]] Outcome pass_over();
@@ -252,6 +272,7 @@ private:
     State state_;
 
     // during one step()
+    /// Set by run_queue() for the time of one queue.
     Queue* queue_ = nullptr;
     Budget budget_;
     std::array<std::uint32_t, kMaxPacketDwords> packet_{};

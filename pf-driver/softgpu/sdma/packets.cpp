@@ -81,6 +81,8 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
+/// The header says the length, the length is checked against what is published, and only then the
+/// rest is fetched: a guest may still be writing behind it.
 Engine::Outcome Engine::run_packet() {
     call_ = {};
     if (queue_->skip != 0) return pass_over();
@@ -99,6 +101,7 @@ std::uint64_t Engine::pair(unsigned dword) const {
     return join(packet_[dword], packet_[dword + 1]);
 }
 
+/// Its data is passed over in pieces, since it may be longer than the ring holds now.
 Engine::Outcome Engine::nop() {
     queue_->skip = HW_GET(SDMA_NOP, COUNT, packet_[0]);
     return Outcome::Done;
@@ -108,6 +111,8 @@ Engine::Outcome Engine::pass() {
     return Outcome::Done;
 }
 
+/// Entered by settle() when the packet has ended: the position saved for the outer stream is then
+/// behind it. A user queue's IB stays in its own VMID, whatever it asks for.
 Engine::Outcome Engine::indirect() {
     if (queue_->ib_depth >= kIbDepth) return Outcome::Bad;
     const std::uint32_t wanted = HW_GET(SDMA_INDIRECT, VMID, packet_[0]);
@@ -117,6 +122,7 @@ Engine::Outcome Engine::indirect() {
     return Outcome::Done;
 }
 
+/// After everything before it in this queue; the guest's CPU polls the word.
 Engine::Outcome Engine::fence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const bool is_written = store_value<std::uint32_t>(pair(1) & ~3ull, packet_[3]);
@@ -142,6 +148,8 @@ Engine::Outcome Engine::wait_for(const Wait& wait) {
     return Outcome::Blocked;
 }
 
+/// Signal adds 1 or writes it; wait takes 1 when there is one. A wait that loses the race against
+/// another engine waits on.
 Engine::Outcome Engine::semaphore() {
     const std::uint64_t address = pair(1) & ~7ull;
     if (HW_GET(SDMA_SEM, SIGNAL, packet_[0]) != 0) {
@@ -162,6 +170,7 @@ Engine::Outcome Engine::semaphore() {
         {WaitKind::Memory, kNotEqual, raw(vmid()), sizeof(value), 0, 0, kAllBits, address});
 }
 
+/// Polls with a retry count end after that many looks, successful or not; each step() is one look.
 Engine::Outcome Engine::poll() {
     if (HW_GET(SDMA_POLL_REGMEM, HDP_FLUSH, packet_[0]) != 0) return poll_hdp_flush();
     Wait wait;
@@ -205,6 +214,7 @@ Engine::Outcome Engine::poll_hdp_flush() {
     return wait_for({WaitKind::Register, kEqual, 0, 0, 0, packet_[3], packet_[4], done});
 }
 
+/// The next COUNT dwords are skipped, not the next packets.
 Engine::Outcome Engine::conditional() {
     std::uint32_t value = 0;
     if (!load_value(pair(1) & ~3ull, value)) return Outcome::Fault;
@@ -229,6 +239,7 @@ Engine::Outcome Engine::atomic() {
         {WaitKind::Memory, kEqual, raw(vmid()), width, 0, reference, mask, raw(request.address)});
 }
 
+/// The engine's clock is the GPU clock and an offset, so it goes on by itself.
 Engine::Outcome Engine::set_timestamp() {
     state_.time_offset = pair(1) - regs::gpu_ticks(clock_.now());
     return Outcome::Done;
@@ -244,6 +255,8 @@ Engine::Outcome Engine::get_global_timestamp() {
     return store_value(pair(1) & ~7ull, ticks) ? Outcome::Done : Outcome::Fault;
 }
 
+/// From the kernel's stream only. Bytes that are not enabled are merged from storage, so that no
+/// read behaviour is triggered.
 Engine::Outcome Engine::write_register() {
     if (!is_privileged()) return Outcome::Bad;
     const RegisterIndex index{HW_GET(SDMA_SRBM_WRITE_1, ADDR, packet_[1])};

@@ -41,8 +41,20 @@ Side side_of(const std::uint32_t* dwords) {
             HW_GET(SDMA_SUBWIN_SLICE, PITCH, dwords[2]) + std::uint64_t{1}};
 }
 
+/// Between two pages that have host addresses; false if one has none, or on a fault.
+bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+    const mem::Port::Hold hold(memory);
+    const std::byte* const source = memory.at(GpuVa{from}, mem::Access::Read);
+    if (source == nullptr && memory.has_fault()) return false;
+    std::byte* const target = memory.at(GpuVa{to}, mem::Access::Write);
+    if (source == nullptr || target == nullptr) return false;
+    std::memmove(target, source, bytes);
+    return true;
+}
+
 }  // namespace
 
+/// At least one unit, so that a budget smaller than a unit still makes progress.
 std::uint64_t Engine::share(std::uint64_t total, std::uint64_t unit_bytes,
                             std::uint64_t limit) const {
     const std::uint64_t left = total - std::min(total, queue_->progress);
@@ -60,20 +72,15 @@ void Engine::account(std::uint64_t units, std::uint64_t unit_bytes) {
 std::uint64_t Engine::copy_piece(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     const std::uint64_t piece = std::min({bytes, left_in_page(to), left_in_page(from)});
     mem::Port& memory = port();
-    const std::byte* source = memory.at(GpuVa{from}, mem::Access::Read);
-    if (source == nullptr && memory.has_fault()) return 0;
-    std::byte* target = memory.at(GpuVa{to}, mem::Access::Write);
-    if (target == nullptr && memory.has_fault()) return 0;
-    if (source != nullptr && target != nullptr) {
-        std::memmove(target, source, piece);
-        return piece;
-    }
+    if (copy_direct(memory, to, from, piece)) return piece;
+    if (memory.has_fault()) return 0;
     std::array<std::byte, kPage> buffer;
     const auto part = std::span(buffer).first(piece);
     const bool is_copied = memory.read(GpuVa{from}, part) && memory.write(GpuVa{to}, part);
     return is_copied ? piece : 0;
 }
 
+/// Upwards, piece by piece: overlapping ranges behave as on hardware, undefined but harmless.
 Engine::Outcome Engine::copy_linear() {
     const std::uint64_t total = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
     const std::uint64_t from = pair(3);
@@ -114,6 +121,7 @@ Engine::Outcome Engine::copy_window() {
     return Outcome::Done;
 }
 
+/// The payload is part of the packet: length_ grows by it, and it has to be published as a whole.
 Engine::Outcome Engine::write_linear() {
     const std::uint64_t header = length_;
     const std::uint64_t total = HW_GET(SDMA_WRITE_LINEAR_3, COUNT, packet_[3]) + std::uint64_t{1};
@@ -153,6 +161,7 @@ Engine::Outcome Engine::fill() {
     return Outcome::Done;
 }
 
+/// PTEPDE: entries mask | (value + i * increment), as amdgpu fills page tables with SDMA.
 Engine::Outcome Engine::generate_entries() {
     const std::uint64_t total = HW_GET(SDMA_PTEPDE_9, COUNT, packet_[9]) + std::uint64_t{1};
     std::array<std::uint64_t, kChunkEntries> chunk;

@@ -50,6 +50,7 @@ std::optional<Message> Channel::next(ReplySink& replies) {
     return Message{.header = served_.header, .body = served_.body, .fds = &served_.fds};
 }
 
+/// Replies never reach the io thread's handlers: they go to whoever waits for them.
 std::optional<Message> Channel::next_in_place(ReplySink& replies) {
     auto message = buffer_.next(served_.fds);
     while (message && is_reply(*message)) {
@@ -71,6 +72,7 @@ Header Channel::broken_header() const {
     return buffer_.broken_header();
 }
 
+/// Both locks: whoever holds either sees one reader.
 void Channel::hand_reading_to(ReadBy reader) {
     const std::scoped_lock lock(input_mutex_, send_mutex_);
     read_by_ = reader;
@@ -121,6 +123,7 @@ Channel::Reader::Outcome Channel::Reader::read(ReplySink& replies) {
     return sort(replies) == Sorted::UntilFull ? Outcome::Full : Outcome::Data;
 }
 
+/// Also sends, or two sides that both wait for room would wait for ever.
 void Channel::Reader::wait_until(std::chrono::steady_clock::time_point deadline) {
     const bool had_backlog = channel_.has_backlog();
     const short events = had_backlog ? POLLIN | POLLOUT : POLLIN;
@@ -153,6 +156,7 @@ void Channel::backlog_changed() {
     update_interest();
 }
 
+/// The descriptor is duplicated, since the caller closes its own after send().
 std::errc Channel::put_off(std::span<const std::byte> rest, int fd) {
     if (unsent_bytes_ + rest.size() > kMaxBacklogBytes) return std::errc::no_buffer_space;
     OwnedFd copy(fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
@@ -163,6 +167,7 @@ std::errc Channel::put_off(std::span<const std::byte> rest, int fd) {
     return {};
 }
 
+/// Behind a backlog everything waits: messages must not overtake each other.
 std::errc Channel::send(std::span<const std::byte> message, int fd) {
     const std::lock_guard lock(send_mutex_);
     if (!unsent_.empty()) return put_off(message, fd);

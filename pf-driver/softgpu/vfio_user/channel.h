@@ -33,10 +33,12 @@
 
 namespace vgpu::softgpu::vfio_user {
 
+/// Shared by Session and ClientMemory; the socket closes with the last of them.
 class Channel {
 public:
     using Input = MessageBuffer::Input;
     /// What the socket shall be watched for.
+    /// One at a time: a client that does not read its replies is not read from.
     enum class Interest : std::uint8_t { Nothing, Input, Output };
     /// How to reach the loop that watches the socket. Called on any thread, with the send lock
     /// held.
@@ -56,6 +58,7 @@ public:
     explicit Channel(OwnedFd socket) : socket_(std::move(socket)) {}
 
     /// The former one is not called any more when this returns.
+    /// Empty functions: nobody is told any more.
     void set_loop(Loop loop);
     /// Both directions end: for the client, and for whoever waits for something to read.
     void shut_down();
@@ -75,9 +78,11 @@ public:
     /// anything else: the client is gone.
     [[nodiscard]] std::errc send(std::span<const std::byte> message, int fd = -1);
     [[nodiscard]] std::errc flush();
+    /// Any thread. While it is true the client is not served.
     [[nodiscard]] bool has_backlog() const { return has_backlog_; }
 
 private:
+    /// The rest of a message; its descriptor goes with the first byte, if that is still to be sent.
     struct Unsent {
         std::vector<std::byte> bytes;
         OwnedFd fd;
@@ -90,6 +95,7 @@ private:
     };
     enum class ReadBy : std::uint8_t { IoThread, Reader };
 
+    /// Bounds of what a client that does not read, or does not wait, can make the server keep.
     static constexpr std::size_t kMaxBacklogBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedFds = 4 * kMaxFds;

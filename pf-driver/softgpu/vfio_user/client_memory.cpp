@@ -73,6 +73,7 @@ std::errc ClientMemory::dma_post(Iova address, std::span<const std::byte> data) 
     return channel_->send(request(id, Command::DmaWrite, access, data, kNoReply));
 }
 
+/// Ids of calls that wait are not used again; there are far fewer threads than ids.
 std::uint16_t ClientMemory::free_id() {
     const auto is_used = [this](std::uint16_t id) {
         return std::any_of(calls_.begin(), calls_.end(),
@@ -94,6 +95,7 @@ std::errc ClientMemory::begin(Call& call) {
     return {};
 }
 
+/// The call is in calls_ before the request is sent: the reply may come at once, on another thread.
 std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::byte> out,
                                  std::span<const std::byte> data) {
     const DmaAccess access{.address = raw(address), .count = out.size() + data.size()};
@@ -111,6 +113,8 @@ std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::b
     return result;
 }
 
+/// The grace is free: most clients answer in microseconds. From then on the wait is charged to the
+/// client's budget until it ends.
 std::errc ClientMemory::await(Call& call, Lock& lock) {
     const Time start = StallBudget::Clock::now();
     Time deadline = start + limits_.stalls.grace;
@@ -146,6 +150,7 @@ void ClientMemory::wait_until(Time deadline, Call& call, Lock& lock) {
     changed_.notify_all();  // the next one may read
 }
 
+/// mutex_ is not held while the channel is read, as take_reply() takes it.
 Channel::Reader::Outcome ClientMemory::read_until(Time deadline, const Call& call) {
     using Outcome = Channel::Reader::Outcome;
     Channel::Reader reader(*channel_);
@@ -179,6 +184,8 @@ std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
     return {};
 }
 
+/// Data goes straight to the caller's buffer, under the mutex: a call that has timed out is no
+/// longer in calls_, so its buffer is not written any more.
 void ClientMemory::take_reply(const Message& reply) {
     counters_->messages++;
     const std::lock_guard lock(mutex_);

@@ -27,6 +27,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
+/// Kept alive by whoever uses it; after close() all calls fail at once.
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
@@ -36,8 +37,10 @@ public:
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
     std::errc dma_post(Iova address, std::span<const std::byte> data) override;
 
+    /// Of VERSION: larger transfers are cut into several messages.
     void set_max_transfer(std::uint32_t bytes);
     /// Counts a reply nobody waits for.
+    /// Any thread that reads the channel, with its input lock held.
     void take_reply(const Message& reply) override;
     /// The client has gone: every call fails from now on.
     void close();
@@ -47,6 +50,7 @@ private:
     using Lock = std::unique_lock<std::mutex>;
 
     enum class State : std::uint8_t { Waiting, Done };
+    /// Lives on the caller's stack while its reply is awaited.
     struct Call {
         std::uint16_t id = 0;
         Command command{};
@@ -54,11 +58,13 @@ private:
         std::span<std::byte> out;  // empty for a write
         State state = State::Waiting;
         std::errc result{};
+        /// Set when the queue for the io thread is full: this call then only waits.
         bool leaves_reading = false;  // to the io thread, which has too much to serve
     };
 
     [[nodiscard]] std::errc transfer(Command command, Iova address, std::span<std::byte> out,
                                      std::span<const std::byte> data);
+    /// Registers the call; refused while the budget is spent or after close().
     [[nodiscard]] std::errc begin(Call& call);
     [[nodiscard]] std::errc await(Call& call, Lock& lock);
     void wait_until(Time deadline, Call& call, Lock& lock);
@@ -76,6 +82,7 @@ private:
     std::condition_variable changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;
+    /// One of the waiting threads reads the channel.
     bool has_reader_ = false;
     bool is_closed_ = false;
     StallBudget budget_;

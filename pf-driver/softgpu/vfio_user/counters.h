@@ -9,6 +9,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
+/// Only ever count up; a server's, not a client's.
 struct Counters {
     std::atomic<std::uint64_t> messages{0};            ///< well-formed messages handled
     std::atomic<std::uint64_t> error_replies{0};       ///< requests answered with an error

@@ -49,6 +49,7 @@ struct DmaLimits {
     StallBudget::Spec stalls{};              ///< all messages of a client together
 };
 
+/// Answer to DEVICE_GET_REGION_INFO.
 struct RegionDescription {
     std::uint64_t size = 0;   ///< 0: the function has no such region
     std::uint32_t flags = 0;  ///< kRegionRead | kRegionWrite
@@ -56,6 +57,7 @@ struct RegionDescription {
     std::vector<MmapArea> areas;
 };
 
+/// Answer to DEVICE_GET_IRQ_INFO; a count of 0 means "no such interrupts".
 struct IrqDescription {
     std::uint32_t flags = 0;  ///< kIrqEventfd ...
     std::uint32_t count = 0;
@@ -66,6 +68,7 @@ enum class IrqAction : std::uint8_t { Mask, Unmask, Trigger };
 /// One SET_IRQS request. Exactly one of the data kinds: eventfds (is_assignment; an fd that is not
 /// set takes the vector's eventfd away), or the sub-indices of [start, start + count) the action is
 /// to be performed on.
+/// fds are moved from by whoever keeps them.
 struct IrqRequest {
     Irq index{};
     IrqAction action{};
@@ -76,6 +79,7 @@ struct IrqRequest {
     std::span<const std::uint8_t> is_selected;  ///< count of them, or empty: all
 };
 
+/// As mapped by the client; addresses are its guest's physical ones.
 struct DmaRange {
     Iova address{};
     std::uint64_t size = 0;
@@ -84,6 +88,7 @@ struct DmaRange {
     bool is_writeable = false;  ///< by the device
 };
 
+/// Implemented by pci::Function and host_view::HostView; outlives the server.
 class Device {
 public:
     virtual ~Device() = default;
@@ -96,6 +101,8 @@ public:
     /// The client has gone. Its DMA maps are withdrawn by dma_unmap_all() before.
     virtual void detach() = 0;
 
+    /// Asked anew with every DEVICE_GET_REGION_INFO, so that memory may come and go between
+    /// clients.
     [[nodiscard]] virtual RegionDescription region(std::uint32_t index) = 0;
     /// The size region() gives, asked at every access.
     [[nodiscard]] virtual std::uint64_t region_size(std::uint32_t index) const = 0;
@@ -108,6 +115,7 @@ public:
     [[nodiscard]] virtual Result<> dma_map(const DmaRange& range, int fd) = 0;
     /// Exactly a range mapped before. No access to it is under way or follows when this returns.
     virtual void dma_unmap(const DmaRange& range) = 0;
+    /// When the client asks, and before every detach().
     virtual void dma_unmap_all() = 0;
 
     /// Accesses inside a region of region(): offset + size <= its size.
@@ -115,6 +123,7 @@ public:
                                          std::span<std::byte> out) = 0;
     [[nodiscard]] virtual std::errc write(std::uint32_t region, std::uint64_t offset,
                                           std::span<const std::byte> data) = 0;
+    /// DEVICE_RESET: complete when it returns.
     virtual void reset() = 0;
 };
 

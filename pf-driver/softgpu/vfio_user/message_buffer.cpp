@@ -46,6 +46,7 @@ void MessageBuffer::make_room(std::size_t bytes) {
     end_ = have;
 }
 
+/// Walks the headers: descriptors belong to the last message that starts in what was received.
 std::size_t MessageBuffer::last_start() const {
     std::size_t start = 0;
     for (auto header = header_at(start); header && is_possible(*header);

@@ -22,12 +22,14 @@
 
 namespace vgpu::softgpu::vfio_user {
 
+/// One message in place: body and descriptors belong to the buffer it came from.
 struct Message {
     Header header;
     std::span<const std::byte> body;
     ReceivedFds* fds = nullptr;  ///< never null
 };
 
+/// Reads ahead: one recvmsg may bring many messages, and that is where posted writes are cheap.
 class MessageBuffer {
 public:
     enum class Input : std::uint8_t { Data, Nothing, Closed };

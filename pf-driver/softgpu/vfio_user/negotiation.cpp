@@ -28,6 +28,8 @@ constexpr std::array kNumbers{
 };
 constexpr std::size_t kMaxJsonDepth = 8;
 
+/// The NUL must be the last byte, so that no parser reads beyond; what follows an earlier one is
+/// cut.
 Result<std::string> text_of(std::span<const std::byte> data) {
     if (data.size() > kMaxVersionData)
         return fail(EINVAL, fmt::format("{} bytes of version data", data.size()));
@@ -39,6 +41,7 @@ Result<std::string> text_of(std::span<const std::byte> data) {
     return text;
 }
 
+/// Depth is bounded while parsing: recursion is what hostile JSON attacks.
 Result<Json> object_of(const std::string& text) {
     bool is_too_deep = false;
     const auto limit = [&](int depth, Json::parse_event_t, Json&) {

@@ -15,6 +15,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
+/// What VERSION's reply says.
 struct Agreement {
     Version version;
     std::uint32_t max_transfer = kMaxTransfer;  ///< of the server's DMA messages

@@ -13,6 +13,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
+/// Numbers of the vfio-user specification; the unused ones are refused with ENOTSUP.
 enum class Command : std::uint16_t {
 #define COMMAND(name, number, handler, body_bytes, max_fds, doc) name = (number),
 #include "pf-driver/softgpu/vfio_user/protocol.def"
@@ -36,6 +37,7 @@ inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< QEMU refuses more
 inline constexpr std::uint32_t kPageBytes = 4096;
 inline constexpr std::uint32_t kMaxVersionData = 4096;  ///< JSON of VERSION, with its NUL
 
+/// vfio-user specification, "Header"; 16 bytes on the wire.
 struct Header {
     std::uint16_t id = 0;
     std::uint16_t command = 0;
@@ -106,6 +108,8 @@ static_assert(sizeof(RegionInfo) == 32);
 
 inline constexpr std::uint16_t kCapSparseMmap = 1;
 
+/// struct vfio_region_info_cap_sparse_mmap of <linux/vfio.h>: which parts of a region may be
+/// mapped.
 struct SparseMmap {
     std::uint16_t id = kCapSparseMmap;
     std::uint16_t version = 1;
@@ -154,6 +158,7 @@ struct IrqSet {
 };
 static_assert(sizeof(IrqSet) == 20);
 
+/// Offsets are bytes inside the region.
 struct RegionAccess {
     std::uint64_t offset = 0;
     std::uint32_t region = 0;
@@ -162,6 +167,7 @@ struct RegionAccess {
 };
 static_assert(sizeof(RegionAccess) == 16);
 
+/// DMA_READ and DMA_WRITE: the server's requests to the client.
 struct DmaAccess {
     std::uint64_t address = 0;
     std::uint64_t count = 0;
@@ -169,6 +175,7 @@ struct DmaAccess {
 };
 static_assert(sizeof(DmaAccess) == 16);
 
+/// Several posted writes in one message, if both sides have the capability write_multiple.
 struct WriteMulti {
     std::uint64_t count = 0;
     // count SingleWrites follow

@@ -48,6 +48,7 @@ private:
     ino_t inode_ = 0;
 };
 
+/// All state is the io thread's, but for is_stopping_ and posted_.
 class EpollServer final : public Server {
 public:
     EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd reserve, ServerOptions options)
@@ -123,6 +124,7 @@ Result<> EpollServer::start() {
     return {};
 }
 
+/// The id travels in the epoll event, so a stale event names nobody.
 Result<EpollServer::SourceId> EpollServer::add(int fd, std::function<void()> readable) {
     const SourceId id = next_id_++;
     epoll_event event{};
@@ -154,6 +156,8 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
     return {};
 }
 
+/// Posted work runs after the events of a round, so that what a session posts is not starved by its
+/// own socket.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
     while (!is_stopping_) {
@@ -226,6 +230,7 @@ void EpollServer::make_room_for_fds(int listener) {
     reserve_ = open_reserve();
 }
 
+/// Somebody who connects and says nothing must not keep others out for ever.
 void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     std::size_t count = 0;
     SourceId oldest = next_id_;
@@ -240,6 +245,7 @@ void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     drop(oldest);
 }
 
+/// By id, not by pointer: the session may be gone when the posted work runs.
 Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
     const auto watch = [epoll = epoll_.get(), fd, id](Channel::Interest interest) {
         epoll_event event{};
@@ -251,6 +257,7 @@ Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
     return {.watch = watch, .serve = [this, id] { post([this, id] { serve(id, EPOLLIN); }); }};
 }
 
+/// The session hears of its loop after the socket is watched: changes of interest then find it.
 void EpollServer::add_client(Listener& listener, OwnedFd socket) {
     drop_oldest_negotiating(listener);
     const SourceId id = next_id_++;

@@ -25,6 +25,7 @@ struct ServerOptions {
     DmaLimits dma_limits;
 };
 
+/// An interface, so that epoll stays out of the headers; create() makes the only kind.
 class Server {
 public:
     [[nodiscard]] static Result<std::unique_ptr<Server>> create(ServerOptions options = {});
@@ -36,9 +37,11 @@ public:
 
     /// Calls `readable` on the io thread whenever `fd` (borrowed) has something to read or hung up.
     [[nodiscard]] virtual Result<> watch(int fd, std::function<void()> readable) = 0;
+    /// Before the fd is closed; allowed inside its own callback.
     virtual void unwatch(int fd) = 0;
 
     virtual void run() = 0;
+    /// run() returns soon; clients stay connected until the server goes.
     virtual void stop() = 0;
     /// Runs `work` on the io thread, after what was posted before.
     virtual void post(std::function<void()> work) = 0;

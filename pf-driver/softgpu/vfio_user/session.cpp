@@ -55,6 +55,8 @@ Session::~Session() {
     close();
 }
 
+/// The loop lets go before the device hears of it; maps go before the detach, so that no transfer
+/// is under way when the owner is told.
 void Session::close() {
     if (state_ == State::Closed) return;
     state_ = State::Closed;
@@ -74,6 +76,7 @@ void Session::close_broken(const char* what) {
     close();
 }
 
+/// What has come is served before the end of the stream counts: a client may send and close.
 void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();
@@ -107,6 +110,8 @@ void Session::serve(const Message& message) {
     if (closes_after_reply_) close();
 }
 
+/// Size and descriptors are checked here for all commands; handlers check only what the values
+/// mean.
 Session::Reply Session::handle(const Message& request) {
     const std::uint16_t command = request.header.command;
     if (state_ == State::Negotiating) {
@@ -123,6 +128,7 @@ Session::Reply Session::handle(const Message& request) {
     return (this->*row.handler)(request);
 }
 
+/// Exactly one reply per request, errors included, unless it asked for none.
 void Session::answer(const Header& request, Reply reply) {
     const bool is_error = reply.error != std::errc{};
     if (is_error) {
@@ -181,6 +187,7 @@ std::errc Session::attach_device() {
     return {};
 }
 
+/// The limits are set before the device is attached, which may start DMA at once.
 Session::Reply Session::negotiate(const Message& request) {
     if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
     const auto agreement = agree(request.body);
@@ -198,6 +205,7 @@ Session::Reply Session::negotiate(const Message& request) {
     return reply;
 }
 
+/// As strict as VFIO_IOMMU_MAP_DMA: aligned, not empty, no wrap, no overlap.
 std::errc Session::check_map(const DmaMap& map) const {
     constexpr std::uint32_t kKnown = kDmaMapRead | kDmaMapWrite;
     if (map.argsz < sizeof(DmaMap)) return std::errc::invalid_argument;
@@ -215,6 +223,7 @@ std::errc Session::check_map(const DmaMap& map) const {
     return maps_.size() < kMaxDmaMaps ? std::errc{} : std::errc::no_space_on_device;
 }
 
+/// The map is remembered only when the device has taken it.
 Session::Reply Session::dma_map(const Message& request) {
     const auto map = load<DmaMap>(request.body);
     if (const std::errc error = check_map(map); error != std::errc{}) return {.error = error};
@@ -307,6 +316,7 @@ Session::Reply Session::irq_info(const Message& request) {
     return reply_with(IrqInfo{.flags = irq.flags, .index = asked.index, .count = irq.count});
 }
 
+/// The combinations that VFIO_DEVICE_SET_IRQS allows (<linux/vfio.h>).
 std::errc Session::check_irqs(const IrqSet& set, const Message& request) const {
     constexpr auto kInvalid = std::errc::invalid_argument;
     if (set.argsz < sizeof(IrqSet) || set.index >= kIrqCount) return kInvalid;
@@ -361,6 +371,7 @@ bool Session::is_inside(const RegionAccess& access) const {
     return access.offset <= size && access.count <= size - access.offset;
 }
 
+/// Read straight into the reply: no copy of up to a megabyte.
 Session::Reply Session::region_read(const Message& request) {
     const auto access = load<RegionAccess>(request.body);
     if (request.body.size() != sizeof(RegionAccess) || !is_inside(access))

@@ -31,12 +31,14 @@ namespace vgpu::softgpu::vfio_user {
 class Session;
 
 /// A served device and who has it.
+/// One per listening socket; lives as long as the server.
 struct Port {
     Device& device;
     Session* attached = nullptr;
 };
 
 /// What all sessions of a server share.
+/// One io thread serves them all, so they can share the buffer of the reply.
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
     /// Where replies are built: kMaxMessage bytes.
@@ -46,6 +48,7 @@ struct SessionContext {
 
 class Session {
 public:
+    /// Closed is final; the server then drops the session.
     enum class State : std::uint8_t { Negotiating, Attached, Closed };
 
     Session(OwnedFd socket, Port& port, SessionContext& context);
@@ -71,6 +74,7 @@ private:
         OwnedFd fd{};
     };
     using Handler = Reply (Session::*)(const Message&);
+    /// Expanded from protocol.def: handler, least body, most descriptors of a command.
     struct Row {
         Handler handler = nullptr;
         std::uint32_t body_bytes = 0;

@@ -46,6 +46,7 @@ bool is_answered(const UnixAddress& address) {
     return errno != ECONNREFUSED && errno != ENOENT;
 }
 
+/// Only a socket that nobody answers at is removed; a file of another kind is never touched.
 Result<> remove_stale(const std::string& path, const UnixAddress& address) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return {};
@@ -58,6 +59,7 @@ Result<> remove_stale(const std::string& path, const UnixAddress& address) {
     return {};
 }
 
+/// Every descriptor gets an owner at once, also those that turn out to be too many.
 void take_fds(const msghdr& message, ReceivedFds& fds) {
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
          part = CMSG_NXTHDR(const_cast<msghdr*>(&message), part)) {
@@ -115,6 +117,7 @@ Result<OwnedFd> accept_client(int listener) {
     return client;
 }
 
+/// Close-on-exec from the start: a program started by another thread must not inherit them.
 Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
     iovec data{.iov_base = out.data(), .iov_len = out.size()};
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxFds * sizeof(int))> control{};

@@ -19,6 +19,7 @@
 namespace vgpu::softgpu::vfio_user {
 
 /// Descriptors that came with a message; closed unless somebody moves them out.
+/// At most kMaxFds; the excess is closed and remembered as "truncated".
 class ReceivedFds {
 public:
     ReceivedFds() = default;
@@ -52,13 +53,16 @@ private:
     bool is_truncated_ = false;
 };
 
+/// What one system call did.
 struct Transfer {
     std::size_t bytes = 0;
     std::errc error{};  ///< operation_would_block: try again when the socket is ready
 };
 
 /// Binds and listens at `path`, mode 0600. A socket nobody answers at is replaced.
+/// ENAMETOOLONG, EEXIST (the path is no socket), EADDRINUSE (a server answers there).
 [[nodiscard]] Result<OwnedFd> listen_at(const std::string& path);
+/// Non-blocking and close-on-exec, like everything here.
 [[nodiscard]] Result<OwnedFd> accept_client(int listener);
 
 /// bytes == 0 without error: the other side has closed.

@@ -26,11 +26,13 @@ public:
         unsigned refill_percent = 5;              ///< of the time nobody waits
     };
 
+    /// Full at the start.
     StallBudget(Spec spec, Time now);
 
     /// Nobody shall wait for this client now.
     [[nodiscard]] bool is_spent(Time now);
     /// A wait has outlasted its grace. Returns when it has to be over; end() must follow.
+    /// May be called by several waits at once; the budget drains as for one.
     [[nodiscard]] Time begin(Time now);
     void end(Time now);
 

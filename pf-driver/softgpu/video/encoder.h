@@ -16,6 +16,7 @@
 
 namespace vgpu::softgpu::video {
 
+/// Index of rows, rings and lists in an init table.
 enum class Encoder : std::uint8_t { Uvd, Vce };
 inline constexpr std::array kEncoders{Encoder::Uvd, Encoder::Vce};
 
@@ -25,6 +26,8 @@ struct Bits {
     std::uint32_t mask;
 };
 
+/// Register numbers, fields and doorbells of one encoder (Linux 6.12, amdgpu/uvd_v7_0.c,
+/// vce_v4_0.c).
 struct EncoderRow {
     doorbell_index doorbell;
     ih_client client;
@@ -44,6 +47,7 @@ struct EncoderRow {
 
 [[nodiscard]] const EncoderRow& row_of(Encoder encoder);
 
+/// Clock on and reset off; nothing is loaded or executed.
 [[nodiscard]] bool runs_firmware(const EncoderRow& row, const regs::RegisterFile& regs);
 [[nodiscard]] bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs);
 

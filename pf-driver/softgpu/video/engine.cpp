@@ -20,6 +20,7 @@ constexpr Vmid kKernel{0};
 constexpr RegisterIndex kHost{REG_VCE_VCE_MMSCH_VF_MAILBOX_HOST};
 constexpr RegisterIndex kResponse{REG_VCE_VCE_MMSCH_VF_MAILBOX_RESP};
 
+/// What run_ring() relies on without looking again.
 bool is_consistent(const Engine::Ring& ring) {
     const bool are_pointers_good =
         ring.dwords == 0 ? ring.is_on == 0
@@ -77,6 +78,7 @@ mmsch_response Engine::initialise(std::uint32_t request) {
     return response;
 }
 
+/// The ring is off while its list runs: a list that fails leaves it off.
 mmsch_response Engine::boot(Encoder encoder, std::span<const std::uint32_t> commands) {
     const EncoderRow& row = row_of(encoder);
     ring_of(encoder) = {};
@@ -291,6 +293,8 @@ Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     return Outcome::Done;
 }
 
+/// A job that is wrong harms its process only: the ring goes on, as the kernel's fence behind it
+/// must be reached.
 Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(VIDEO_IB_VM_1, VMID, packet[1]))};
     if (raw(vmid) != packet[1]) return Outcome::Bad;
@@ -314,6 +318,7 @@ Engine::Outcome Engine::write_register(Encoder, const Packet& packet) {
     return Outcome::Done;
 }
 
+/// Looked at once now; if it does not hold, step() and poller look again.
 Engine::Outcome Engine::wait_register(Encoder encoder, const Packet& packet) {
     Ring& which = ring_of(encoder);
     which.wait = {WaitKind::Register, packet[1] / kDwordBytes, packet[2], packet[3]};

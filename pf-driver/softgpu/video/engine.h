@@ -41,6 +41,8 @@ enum class StepResult : std::uint8_t {
     Idle,      ///< no ring has anything to do
 };
 
+/// Rings and packets as the stock driver's ring tests and IB tests need them: fences, traps,
+/// register writes. Frames are walked and not encoded.
 class Engine {
 public:
     /// Most that one step() does.
@@ -68,6 +70,7 @@ public:
         std::uint32_t mask = 0;
         std::uint32_t reference = 0;
     };
+    /// Set up by an init table; registers show its pointers.
     struct Ring {
         std::uint32_t is_on = 0;
         std::uint32_t is_halted = 0;
@@ -78,6 +81,7 @@ public:
         std::uint32_t reserved = 0;
         Wait wait;
     };
+    /// All of both encoders.
     struct State {
         std::array<Ring, kEncoders.size()> rings{};
         std::uint32_t next_ring = 0;
@@ -94,8 +98,10 @@ public:
 
     /// True if the doorbell belongs to a ring that is on; a driver rings before it enables its
     /// ring, and that counts for nothing.
+    /// `value` is the write pointer in dwords, taken modulo the ring.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
+    /// Up to kPacketsPerStep packets of one ring; the next step begins with the other.
     StepResult step();
     /// Could step() make progress now? Looks at the registers of waiting rings again.
     [[nodiscard]] bool has_work();
@@ -110,6 +116,7 @@ public:
     void reset() { state_ = {}; }
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
+    /// EPROTO if a pointer lies outside its ring; the engine is reset then.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -118,6 +125,8 @@ private:
     using Handler = Outcome (Engine::*)(Encoder encoder, const Packet& packet);
     struct PacketRow;
 
+    /// Boots the encoders that the table speaks of; the first failure is the answer, the other
+    /// encoder is booted all the same.
     [[nodiscard]] mmsch_response initialise(std::uint32_t request);
     [[nodiscard]] mmsch_response boot(Encoder encoder, std::span<const std::uint32_t> commands);
 
@@ -128,6 +137,7 @@ private:
     [[nodiscard]] bool is_over(const Ring& ring);
     [[nodiscard]] bool run_ring(Encoder encoder);
     [[nodiscard]] Outcome run_packet(Encoder encoder);
+    /// Bad and Fault halt the ring until an init table sets it up anew.
     void settle(Encoder encoder, Outcome outcome);
     [[nodiscard]] bool fetch(const Ring& ring, std::span<std::uint32_t> out);
     void advance(Encoder encoder, std::uint32_t dwords);

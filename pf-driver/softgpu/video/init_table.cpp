@@ -27,6 +27,7 @@ mmsch_response poll(const Command& command, regs::RegisterFile& regs) {
     return holds ? MMSCH_RESPONSE_DONE : MMSCH_RESPONSE_NOT_READY;
 }
 
+/// `second` keeps bits, `first` sets them (hw/mmsch.h, DIRECT_READ_MODIFY_WRITE).
 mmsch_response modify(const Command& command, regs::RegisterFile& regs) {
     regs.write(command.reg, (regs.read(command.reg) & command.second) | command.first);
     return MMSCH_RESPONSE_DONE;
@@ -69,6 +70,7 @@ const CommandRow* find_command(std::uint32_t code) {
 }
 
 /// The list at `offset` of `table`; nothing if it leaves the table or overlaps the header.
+/// Both numbers are a guest's: compared without adding them, so nothing wraps.
 std::optional<CommandList> list_at(std::span<const std::uint32_t> table, std::uint32_t header,
                                    std::uint32_t offset, std::uint32_t dwords) {
     if (offset == 0 && dwords == 0) return CommandList{};

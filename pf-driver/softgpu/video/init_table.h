@@ -27,6 +27,8 @@ using CommandList = std::span<const std::uint32_t>;
 
 /// Executes a list up to its END: DONE, or why it stopped. Commands before a bad one have been
 /// executed. With the VF's lock held.
+/// NOT_READY: a polled condition does not hold. BAD_REGISTER: one outside the encoder's own range.
+/// BAD_COMMAND: unknown, cut off, or no END.
 [[nodiscard]] mmsch_response run_list(const EncoderRow& row, CommandList list,
                                       regs::RegisterFile& regs);
 

@@ -47,6 +47,7 @@ private:
 
 }  // namespace
 
+/// A frame length of 0 is padding and ends the job; every other one moves on, so the walk ends.
 JobResult walk_job(mem::Port& memory, GpuVa address, std::uint32_t dwords) {
     if (dwords > VIDEO_MAX_IB_DWORDS) return JobResult::Bad;
     Window window(memory, address, dwords);

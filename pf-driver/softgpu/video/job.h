@@ -12,6 +12,7 @@
 
 namespace vgpu::softgpu::video {
 
+/// None of them stops the ring.
 enum class JobResult : std::uint8_t {
     Walked,
     Bad,    ///< too long, or a frame that does not fit

@@ -2,6 +2,7 @@
 #include "tests/contract/pf_home/pf_home.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/un.h>
 
 #include <cstdlib>
@@ -27,7 +28,10 @@ constexpr const char* kDeviceVariable = "VGPU_PF_DEVICE";
 class InProcessHome final : public PfHome {
 public:
     InProcessHome() { start(); }
-    ~InProcessHome() override { vgpu_user_server_fini(&server_); }
+    ~InProcessHome() override {
+        EXPECT_EQ(gpu_.calls_back, 0u) << "a service called the core";
+        vgpu_user_server_fini(&server_);
+    }
 
     std::unique_ptr<UapiClient> connect(bool is_owner) override { return dial(is_owner); }
     std::unique_ptr<SocketClient> connect_socket() override { return dial(true); }

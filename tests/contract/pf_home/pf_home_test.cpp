@@ -330,6 +330,22 @@ TEST_P(PfHomeContract, MalformedMessagesAreAnsweredAndTheClientGoesOn) {
     EXPECT_EQ(error_of(good, sizeof(good) + 8), 0);
 }
 
+TEST_P(PfHomeContract, AClientThatCannotBeAnsweredIsDroppedAndNobodyElseNotices) {
+    const auto deaf = home->connect_socket();
+    if (!deaf) GTEST_SKIP() << kNoMessages;
+    for (const std::uint32_t vf : {1u, 2u}) ASSERT_EQ(provision(vf), 0) << client->message();
+    deaf->hear_nothing();
+    for (const std::uint32_t vf : {1u, 2u}) {
+        vgpu_pf_control reset{sizeof(reset), vf, 0, VGPU_PF_RESET};
+        const void* generic = &reset;
+        deaf->start(VGPU_PF_OP_CONTROL, {static_cast<const std::uint8_t*>(generic), sizeof(reset)});
+    }
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(control(vf, VGPU_PF_RESET), 0) << client->message();
+        EXPECT_TRUE(reaches(vf, VGPU_PF_VF_PROVISIONED));
+    }
+}
+
 TEST_P(PfHomeContract, StrangersMayLookButNotTouch) {
     if (!home->can_play_strangers()) GTEST_SKIP() << "needs a second user";
     auto stranger = home->connect(false);

@@ -68,6 +68,8 @@ public:
     [[nodiscard]] UapiReply await() override;
 
     void send_raw(std::span<const std::uint8_t> message, int fd = -1);
+    /// From now on replies cannot be delivered; requests still can.
+    void hear_nothing() { (void)shutdown(socket_.get(), SHUT_RD); }
     /// The next reply, whatever it answers.
     [[nodiscard]] UapiReply receive();
 

@@ -40,9 +40,11 @@ protected:
              directory.file(log)});
     }
     [[nodiscard]] std::string metrics_socket() const { return directory.file("run/metrics.sock"); }
-    [[nodiscard]] test::Completed curl(const std::string& path) const {
-        return test::run({"/usr/bin/curl", "-sS", "-i", "--max-time", "20", "--unix-socket",
-                          metrics_socket(), "http://vgpu" + path});
+    [[nodiscard]] test::Completed curl(const std::string& path,
+                                       const std::string& accept = "*/*") const {
+        return test::run({"/usr/bin/curl", "-sS", "-i", "--max-time", "20", "-H",
+                          "Accept: " + accept, "--unix-socket", metrics_socket(),
+                          "http://vgpu" + path});
     }
     [[nodiscard]] std::string property(const std::string& name) const {
         const auto connection = connect();
@@ -125,7 +127,22 @@ TEST_F(Operator, MetricsOfTheSocketAndOfTheVerbAreTheSameStrictText) {
     const OpenMetrics by_verb(ctl({"metrics"}).out);
     EXPECT_EQ(by_verb.families().size(), text.families().size());
     EXPECT_EQ(by_verb.value("vgpu_vf_weight", train), 100);
+    EXPECT_THAT(curl("/metrics", "text/plain").out, HasSubstr("text/plain; version=0.0.4"));
     EXPECT_THAT(curl("/other").out, HasSubstr("404 Not Found"));
+}
+
+TEST_F(Operator, PromtoolFindsNothingWrongWithTheMetrics) {
+    constexpr const char* kPromtool = "/usr/bin/promtool";
+    if (!fs::exists(kPromtool))
+        GTEST_SKIP() << kPromtool << " is not installed (Debian: prometheus)";
+    EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
+    const auto checked = test::run(
+        {"/bin/bash", "-o", "pipefail", "-c",
+         fmt::format("/usr/bin/curl -sS --max-time 20 -H 'Accept: text/plain' --unix-socket {} "
+                     "http://vgpu/metrics | {} check metrics",
+                     metrics_socket(), kPromtool)});
+    EXPECT_EQ(checked.status, 0);
+    EXPECT_EQ(checked.out, "");
 }
 
 TEST_F(Operator, HostileScrapersHarmNobody) {

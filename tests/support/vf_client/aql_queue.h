@@ -40,15 +40,14 @@ struct Grid {
 
 /// Kernel arguments, each aligned to its size.
 using KernelArgs = std::vector<std::byte>;
+template <typename T> void append_argument(KernelArgs& out, const T& value) {
+    const auto at = (out.size() + sizeof value - 1) / sizeof value * sizeof value;
+    out.resize(at + sizeof value);
+    std::memcpy(out.data() + at, &value, sizeof value);
+}
 template <typename... T> [[nodiscard]] KernelArgs args(const T&... values) {
     KernelArgs out;
-    const auto add = [&out](const auto& value) {
-        const auto size = sizeof value;
-        const auto at = (out.size() + size - 1) / size * size;
-        out.resize(at + size);
-        std::memcpy(out.data() + at, &value, size);
-    };
-    (add(values), ...);
+    (append_argument(out, values), ...);
     return out;
 }
 

@@ -19,6 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
+constexpr const char* kHang = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-hang.json";
 
 struct Golden {
     const char* file;
@@ -53,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"claim.json", {"claim", "gpu0/vf1", "--owner", "slurm:1", "--json"}},
         Golden{"simulate.txt", {"simulate", kMixed}},
         Golden{"simulate.json", {"simulate", kMixed, "--json"}},
+        Golden{"simulate-hang.txt", {"simulate", kHang}},
         Golden{"compare.txt", {"simulate", "--compare", kMixed}},
         Golden{"compare.json", {"simulate", "--compare", kMixed, "--json"}},
         Golden{"help-claim.txt", {"help", "claim"}}, Golden{"help-create.txt", {"help", "create"}}),

@@ -51,6 +51,8 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"State", std::string("ready")},
             {"LastError", std::string("none")},
             {"Socket", "/run/vgpu/gpu0/vf" + number + ".sock"},
+            {"Handover", std::string(index == 3 ? "none" : "vfio-user")},
+            {"Scrub", std::string(index == 1 ? "release" : "request")},
             {"Attached", index != 3},
             {"Owner", index == 3 ? std::string() : "slurm:" + number},
             {"OwnerGeneration", index == 3 ? std::uint64_t{0} : index + 4},

@@ -120,6 +120,13 @@ TEST(BoundedCommand, AProgramThatHangsIsKilledWhenItsTimeIsUp) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
+TEST(BoundedCommand, AProgramThatClosesItsOutputAndGoesOnIsKilledToo) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_FALSE(output_of({"sh", "-c", "echo all; exec >&-; exec sleep 600"},
+                           std::chrono::milliseconds(50)));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
 TEST(BoundedCommand, OneThatFailsOrTalksWithoutEndSaysNothing) {
     constexpr std::chrono::seconds kLimit{20};
     EXPECT_EQ(output_of({"sh", "-c", "echo a; echo b >&2"}, kLimit), "a\n");

@@ -31,7 +31,9 @@ class Report : public ::testing::Test {
 protected:
     Report() {
         sources.connect = [this]() -> std::unique_ptr<Service> {
-            if (!has_bus) throw ServiceError("org.freedesktop.DBus.Error.FileNotFound", "no bus");
+            if (!has_bus)
+                throw ServiceError("org.freedesktop.DBus.Error.FileNotFound",
+                                   kHomes + "alice/bus: no bus");
             return std::make_unique<testing::Lent>(service);
         };
         sources.facts.vgpuctl_version = "0.1.0";
@@ -86,6 +88,7 @@ TEST_F(Report, WithoutVgpudHasTheRest) {
                 ElementsAre("README.txt", "versions.json", "doctor.json", "configuration.json",
                             "kernel-messages.txt", "MISSING.txt"));
     EXPECT_EQ(report.missing().front().piece, "what vgpud says");
+    EXPECT_THAT(piece(report.entries(), "MISSING.txt"), HasSubstr(kHomes + "USER/bus: no bus"));
 }
 
 TEST_F(Report, AVgpudThatHangsCostsSecondsAndNotMinutes) {

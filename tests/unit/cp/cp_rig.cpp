@@ -287,6 +287,7 @@ void CpRig::run_list(const std::vector<Process>& processes, Chain chain) {
             map[8] = lo(process.trap_memory >> 8);
             map[9] = hi(process.trap_memory >> 8);
         }
+        map[13] = HW_PREP(MAP_PROCESS_13, NUM_GWS, process.wave_syncs);
         ib = std::move(ib) + map;
         for (const Ring* ring : process.queues)
             ib = std::move(ib) +
@@ -434,6 +435,7 @@ bool CpRig::pump_once(std::uint64_t budget) {
     softgpu::isa::RunContext context{*loan->port, *loan->cache, clock,          sink,
                                      stop_,       budget,       loan->apertures};
     context.trap = loan->trap;
+    context.wave_sync = loan->wave_sync;
     const softgpu::isa::RunResult result = softgpu::isa::run(*loan->group, context);
     cp.give_back(*loan, result, sink.payloads);
     return true;

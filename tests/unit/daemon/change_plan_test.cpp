@@ -149,7 +149,7 @@ TEST(ChangePlan, NamesOfOthersAndKeptNamesAreRefused) {
 TEST(ChangePlan, UseOfAVfIsNamedWithTheStepThatWouldEndIt) {
     GpuInventory gpu = gpu_with({vf_of("a", 64), vf_of("b", 64)});
     gpu.vfs.at(0).is_attached = true;
-    gpu.vfs.at(1).owner = "libvirt:x";
+    gpu.vfs.at(1).owner.name = "libvirt:x";
     const auto plan = plan_of(gpu, wanted_of({vf_of("a", 32)}));
     ASSERT_EQ(steps_of(plan).size(), 2u);
     EXPECT_EQ(plan->steps.at(0).in_use, "a client has it open");
@@ -228,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {vf_of("a", 16, 1), vf_of("b", 16, 10'000)},
                  ErrorId::NoSchedule,
                  "gpu0: schedule: 'a' with weight 1 of 10001 would be off the engine for 1000 ms "
-                 "even with slices of 100 us; max_gap_ms is 60: weight 17 or max_gap_ms 1000 would "
+                 "even with slices of 100 us; max_gap_ms is 60: weight 17 or max_gap_ms 1250 would "
                  "fit"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

@@ -19,8 +19,9 @@ constexpr const char* kTwoSizes = R"({
         "large": {"resources": {"vram": "1 GiB", "compute_units": 4, "doorbell_pages": 8},
                   "scheduler": {"weight": 300, "quantum_us": 2000},
                   "security": {"preempt_timeout_us": 5, "full_access_timeout_ms": 6,
-                               "exclusive_full_access": true,
-                               "guard": {"flr": 7, "interrupt": "off"}}}
+                               "exclusive_full_access": true, "scrub": "release",
+                               "guard": {"flr": 7, "interrupt": "off"}},
+                  "handover": "vfio-pci"}
     },
     "configs": {
         "day": [{"gpu": "gpu1", "vfs": []},
@@ -58,6 +59,8 @@ TEST(Configuration, SaysEverythingThatThePfCoreCanDoForAVf) {
     EXPECT_EQ(large.shape.doorbell_pages, 8u);
     EXPECT_EQ(large.weight, 300u);
     EXPECT_EQ(large.quantum_us, 2000u);
+    EXPECT_EQ(large.custody,
+              (VfCustody{.handover = Handover::VfioPci, .scrub = ScrubPolicy::Release}));
     EXPECT_EQ(large.shape.security.preempt_timeout_us, 5u);
     EXPECT_EQ(large.shape.security.full_access_timeout_ms, 6u);
     EXPECT_TRUE(large.shape.security.is_exclusive_full_access);

@@ -242,6 +242,27 @@ TEST_F(JobsOnAFakePf, AVfInUseIsNotTakenFromItsUserWithoutForce) {
     EXPECT_EQ(apply(kAfter, {{"force", true}}).state, "done");
 }
 
+/// b and then c are to be destroyed; the PF core does not let c go.
+TEST_F(JobsOnAFakePf, AClaimedVfThatIsTakenByForceAndComesBackIsItsOwnersAgain) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const auto claim = world.claim({"gpu0", 2}, "slurm:7", {{"lease_s", std::uint64_t{600}}});
+    ASSERT_TRUE(claim);
+    const OwnerRecord owner = world.gpu().view(2).record.owner;
+    world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
+        return operation == "release" && vf == 3;
+    };
+    const JobView job = apply(R"({
+        "profiles": {"small": {"resources": {"vram": "64MiB"}}},
+        "configs": {"x": [{"gpu": "gpu0", "vfs": [{"profile": "small", "name": "a"}]}]}
+    })",
+                              {{"force", true}});
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_THAT(job.error->cause, HasSubstr("but the VRAM of 'b' is empty"));
+    EXPECT_EQ(world.gpu().view(2).record.owner, owner);
+    EXPECT_EQ(world.claim({"gpu0", 2}, "slurm:8").error().id, ErrorId::Claimed);
+    EXPECT_TRUE(world.release({"gpu0", 2}, "slurm:7", *claim)) << "the claim is the one it had";
+}
+
 TEST_F(JobsOnAFakePf, ADryRunOnlyPlans) {
     const JobView job = apply(kAfter, {{"dry_run", true}});
     EXPECT_EQ(job.state, "done");

@@ -56,6 +56,16 @@ TEST(HttpRequest, IsCompleteAtItsEmptyLine) {
     EXPECT_TRUE(is_complete("GET / HTTP/1.0\n\n"));
 }
 
+TEST(HttpRequest, FieldsOfItsHeadAreFoundWhateverTheirCase) {
+    constexpr std::string_view kHead =
+        "GET / HTTP/1.0\r\nHost: accept: no\r\nACCEPT:  text/plain\r\nAccept: x\r\n\r\n";
+    EXPECT_EQ(header_of(kHead, "accept"), "text/plain");
+    EXPECT_EQ(header_of(kHead, "host"), "accept: no");
+    EXPECT_EQ(header_of("GET / HTTP/1.0\n\n", "accept"), "");
+    EXPECT_EQ(header_of("GET / HTTP/1.0\naccept:\n\n", "accept"), "");
+    EXPECT_EQ(header_of("", "accept"), "");
+}
+
 class Scrapers : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -125,11 +135,13 @@ protected:
     std::string document = "vgpu 1\n# EOF\n";
     int made = 0;
     VirtualClock clock;
-    MetricsSocket server{[this] {
+    std::string accepted;
+    MetricsSocket server{[this](std::string_view accept) {
                              ++made;
-                             return document;
+                             accepted = accept;
+                             return MetricsSocket::Document{.type = "text/x", .text = document};
                          },
-                         "text/x", clock};
+                         clock};
 };
 
 TEST_F(Scrapers, GetTheDocumentMadeForThem) {
@@ -143,7 +155,7 @@ TEST_F(Scrapers, MayReadAndASocketOfADeadServerIsReplaced) {
     ASSERT_EQ(::stat(path().c_str(), &file), 0);
     EXPECT_EQ(file.st_mode & 0777u, 0666u);
     VirtualClock other_clock;
-    MetricsSocket next([] { return std::string("next"); }, "text/x", other_clock);
+    MetricsSocket next([](std::string_view) { return MetricsSocket::Document{}; }, other_clock);
     EXPECT_TRUE(next.listen(path()));
     EXPECT_FALSE(next.listen(directory + std::string(200, 'x')));
 }
@@ -151,7 +163,7 @@ TEST_F(Scrapers, MayReadAndASocketOfADeadServerIsReplaced) {
 TEST_F(Scrapers, AFileThatIsNoSocketIsNotRemoved) {
     const std::string file = directory + "/precious";
     std::ofstream(file) << "x";
-    MetricsSocket next([] { return std::string(); }, "text/x", clock);
+    MetricsSocket next([](std::string_view) { return MetricsSocket::Document{}; }, clock);
     const auto refused = next.listen(file);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::System);

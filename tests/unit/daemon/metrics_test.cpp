@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
+#include <sstream>
 
 namespace vgpu::daemon {
 namespace {
@@ -136,6 +137,32 @@ TEST_F(MetricsOf, AreMadeAtMostEveryTenthOfASecond) {
     EXPECT_EQ(metrics.text(), second);
     world.clock.advance(Nanoseconds{1});
     EXPECT_THAT(metrics.text(), HasSubstr("vgpu_events_total 1\n"));
+}
+
+TEST(MetricsFormats, AreChosenByWhatAScraperAccepts) {
+    EXPECT_EQ(format_for(""), MetricsFormat::OpenMetrics);
+    EXPECT_EQ(format_for("*/*"), MetricsFormat::OpenMetrics);
+    EXPECT_EQ(format_for("text/plain"), MetricsFormat::Prometheus);
+    EXPECT_EQ(format_for("application/openmetrics-text;version=1.0.0,text/plain;q=0.5,*/*;q=0.1"),
+              MetricsFormat::OpenMetrics)
+        << "as Prometheus sends it";
+}
+
+TEST_F(MetricsOf, InTheFormatOfPrometheusHaveTheSameSamplesAndOnlyItsTypes) {
+    const auto samples_of = [](const std::string& text) {
+        std::set<std::string> samples;
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);)
+            if (!line.starts_with('#')) samples.insert(line);
+        return samples;
+    };
+    const std::string& text = metrics.text(MetricsFormat::Prometheus);
+    EXPECT_EQ(samples_of(text), samples_of(metrics.text()));
+    EXPECT_THAT(text, HasSubstr("# TYPE vgpu_vf_hangs_total counter\n"));
+    EXPECT_THAT(text, HasSubstr("# TYPE vgpu_build_info gauge\n"));
+    EXPECT_THAT(text, HasSubstr("# TYPE vgpu_vf_state gauge\n"));
+    for (const char* foreign : {"# UNIT", "# EOF", "stateset\n", " info\n"})
+        EXPECT_THAT(text, ::testing::Not(HasSubstr(foreign)));
 }
 
 TEST_F(MetricsOf, EveryFamilyIsInTheDocument) {

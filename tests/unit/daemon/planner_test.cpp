@@ -66,6 +66,36 @@ TEST(Planner, WeightsOneOneTwoFourMakeOneHyperperiodOfWholeQuanta) {
     for (const Entry& entry : made->entries) EXPECT_EQ(entry.quantum_us, 6000u);
 }
 
+TEST(Planner, NoEntryIsShorterThanThePfCoreTakesNorLongerThanAsked) {
+    struct Case {
+        std::uint32_t weights[2], quanta_us[2];
+    };
+    for (const Case& c : {Case{{1, 1}, {100, 130}}, Case{{3, 4}, {100, 100}},
+                          Case{{7, 5}, {199, 100}}, Case{{1, 10}, {150, 101}}}) {
+        auto claims = claims_of({c.weights[0], c.weights[1]});
+        for (std::size_t i = 0; i < 2; ++i) claims[i].quantum_us = c.quanta_us[i];
+        const auto made = plan(claims, kNoGapLimit);
+        ASSERT_TRUE(made);
+        EXPECT_TRUE(made->is_exact) << words(claims);
+        for (const Entry& entry : made->entries) {
+            EXPECT_GE(entry.quantum_us, kMinQuantumUs) << words(claims);
+            EXPECT_LE(entry.quantum_us, c.quanta_us[entry.vf - 1]) << words(claims);
+        }
+    }
+}
+
+TEST(Planner, NoEntryIsShorterThanThePfCoreTakesForAnyWeightsAndQuanta) {
+    daemon::testing::Dice random(17);
+    for (int round = 0; round < 30; ++round) {
+        auto claims = random_claims(random, 4, 20);
+        for (Claim& claim : claims) claim.quantum_us = kMinQuantumUs + random() % 120;
+        const auto made = plan(claims, kNoGapLimit);
+        ASSERT_TRUE(made);
+        for (const Entry& entry : made->entries)
+            EXPECT_GE(entry.quantum_us, kMinQuantumUs) << words(claims);
+    }
+}
+
 TEST(Planner, CyclicTableAloneKeepsLagWithinOneQuantum) {
     const auto claims = claims_of({1, 1, 2, 4});
     const auto made = plan(claims, {});
@@ -143,9 +173,9 @@ TEST(Planner, WeightTooSmallForTheGapIsRefusedWithTheWeightThatFits) {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().id, ErrorId::NoSchedule);
     EXPECT_THAT(made.error().cause, HasSubstr("VF 1 with weight 1 of 10001"));
-    EXPECT_THAT(made.error().cause, HasSubstr("weight 17 or max_gap_ms 1000 would fit"));
+    EXPECT_THAT(made.error().cause, HasSubstr("weight 17 or max_gap_ms 1250 would fit"));
     EXPECT_TRUE(plan(claims_of({17, 10'000}), {}));
-    EXPECT_TRUE(plan(claims_of({1, 10'000}), {.max_gap_us = 1'000'000}));
+    EXPECT_TRUE(plan(claims_of({1, 10'000}), {.max_gap_us = 1'250'000}));
 }
 
 TEST(Planner, OwnQuantumIsKept) {

@@ -328,12 +328,14 @@ TEST(StateStore, TheDocumentOfVersion1IsReadAndReplacedByTheFirstChange) {
         ASSERT_TRUE(*found == old || *found == changed) << kills;
         if (was_killed) continue;
         EXPECT_EQ(*found, changed);
-        EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 3"));
+        EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 4"));
         break;
     }
 }
 
-TEST(StateStore, AStateOfVersion2IsReadWithItsJournalAndReplacedByTheFirstChange) {
+class StateOfAnEarlierVersion : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(StateOfAnEarlierVersion, IsReadWithItsJournalAndReplacedByTheFirstChange) {
     FakeState state;
     {
         StateStore store(state);
@@ -343,9 +345,9 @@ TEST(StateStore, AStateOfVersion2IsReadWithItsJournalAndReplacedByTheFirstChange
         next.max_gap_ms = 77;
         ASSERT_TRUE(store.commit("gpu0", next));
     }
-    const std::size_t at = state.checkpoint->find("\"version\": 3");
+    const std::size_t at = state.checkpoint->find("\"version\": 4");
     ASSERT_NE(at, std::string::npos);
-    state.checkpoint->replace(at, 12, "\"version\": 2");
+    state.checkpoint->replace(at, 12, std::string("\"version\": ") + GetParam());
     StateStore store(state);
     store.load();
     ASSERT_FALSE(store.is_read_only()) << store.message();
@@ -354,13 +356,17 @@ TEST(StateStore, AStateOfVersion2IsReadWithItsJournalAndReplacedByTheFirstChange
     ASSERT_FALSE(with_contract.vfs.empty());
     with_contract.vfs.begin()->second.qos.min_pct = 12.5;
     with_contract.vfs.begin()->second.qos.band = scheduler::Band::Low;
+    with_contract.vfs.begin()->second.custody = {.handover = Handover::VfioPci,
+                                                 .scrub = ScrubPolicy::Release};
     ASSERT_TRUE(store.commit("gpu0", with_contract));
-    EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 3"))
-        << "a vgpud that knows no contracts must not read on as if there were none";
+    EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 4"))
+        << "a vgpud that knows no contracts or no custody must not read on as if there were none";
     const auto found = reload(state);
     ASSERT_TRUE(found) << found.error().cause;
     EXPECT_EQ(found->gpus.at("gpu0"), with_contract);
 }
+
+INSTANTIATE_TEST_SUITE_P(WithAJournal, StateOfAnEarlierVersion, ::testing::Values("2", "3"));
 
 TEST(StateStore, DocumentCutAnywhereIsReadOnly) {
     Records records;
@@ -391,9 +397,9 @@ TEST(StateStore, EveryFlippedBitIsFoundOrHarmless) {
 
 TEST(StateStore, NewerVersionIsRefusedClearly) {
     std::string document = encode_records({});
-    const std::size_t at = document.find("\"version\": 3");
+    const std::size_t at = document.find("\"version\": 4");
     ASSERT_NE(at, std::string::npos);
-    document.replace(at, 12, "\"version\": 4");
+    document.replace(at, 12, "\"version\": 5");
     FakeState state;
     state.document = document;
     StateStore store(state);
@@ -402,8 +408,8 @@ TEST(StateStore, NewerVersionIsRefusedClearly) {
     EXPECT_EQ(store.problem()->id, ErrorId::StateNewer);
     EXPECT_EQ(
         store.message(),
-        "the state file memory cannot be trusted: it has version 4; this vgpud knows versions "
-        "1 to 3");
+        "the state file memory cannot be trusted: it has version 5; this vgpud knows versions "
+        "1 to 4");
 }
 
 TEST(StateStore, ATornChangeIsDroppedAndSaidAndTheNextOneBeginsACheckpoint) {

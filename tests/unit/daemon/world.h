@@ -4,6 +4,7 @@
 #pragma once
 
 #include "daemon/service/manager.h"
+#include "tests/unit/daemon/fake_handover.h"
 #include "tests/unit/daemon/fake_owners.h"
 #include "tests/unit/daemon/fake_pf.h"
 #include "tests/unit/daemon/fake_state.h"
@@ -18,7 +19,10 @@ namespace vgpu::daemon::testing {
 class World {
 public:
     explicit World(const std::vector<std::string>& gpus = {"gpu0"}) : names_(gpus) {
-        for (const std::string& gpu : gpus) pfs_.emplace(gpu, std::make_unique<FakePf>(clock));
+        for (const std::string& gpu : gpus) {
+            pfs_.emplace(gpu, std::make_unique<FakePf>(clock));
+            handovers_.emplace(gpu, FakeHandover(pf(gpu)));
+        }
         start();
     }
 
@@ -30,7 +34,8 @@ public:
                                   .companions = nullptr,
                                   .store = manager->store(),
                                   .clock = clock,
-                                  .owners = &owners};
+                                  .owners = &owners,
+                                  .handover = std::make_unique<FakeHandoverPort>(handover(gpu))};
             GpuConfig config;
             config.id = gpu;
             manager->add(std::make_unique<GpuModel>(
@@ -41,6 +46,9 @@ public:
     }
 
     [[nodiscard]] FakePf& pf(const std::string& gpu = "gpu0") { return *pfs_.at(gpu); }
+    [[nodiscard]] FakeHandover& handover(const std::string& gpu = "gpu0") {
+        return handovers_.at(gpu);
+    }
     [[nodiscard]] GpuModel& gpu(const std::string& id = "gpu0") {
         return manager->find_gpu(id)->model();
     }
@@ -103,6 +111,7 @@ private:
 
     std::vector<std::string> names_;
     std::map<std::string, std::unique_ptr<FakePf>> pfs_;
+    std::map<std::string, FakeHandover> handovers_;
 };
 
 }  // namespace vgpu::daemon::testing

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Decoding and printing against LLVM's disassembler: every row by its number, every number that
-// LLVM knows, and random words (VGPU_ISA_WORDS of them, or as many as VGPU_ISA_SECONDS allow).
+// Decoding and printing against LLVM's disassembler: every row by its number, and every number that
+// LLVM knows. Random words are in random_words_test.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <map>
-#include <optional>
-#include <random>
 #include <set>
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -17,6 +11,7 @@
 #include "pf-driver/softgpu/isa/disassemble.h"
 #include "pf-driver/softgpu/isa/encoding.h"
 #include "tests/unit/isa/llvm_text.h"
+#include "tests/unit/isa/opcode_numbers.h"
 
 namespace vgpu::softgpu::isa {
 namespace {
@@ -26,10 +21,7 @@ using test::has_llvm_mc;
 using test::llvm_texts;
 using test::LlvmText;
 using test::Words;
-
-std::uint32_t put(enc::Field field, std::uint32_t value) {
-    return value << field.first;
-}
+using namespace test_numbers;
 
 std::uint32_t source_field(Type type, std::uint32_t vgpr) {
     const bool is_scalar =
@@ -60,6 +52,9 @@ Words memory_words(const OpInfo& row, std::uint32_t prefix, enc::Field op) {
 }
 
 Words ds_words(const OpInfo& row) {
+    if (row.trait == Trait::GlobalSync)
+        return {enc::kDs | put(enc::kDsOp, row.code) | put(enc::kDsGds, 1),
+                put(enc::kDsAddress, row.data_regs != 0 ? 2 : 0)};
     const std::string name = row.name;
     const bool has_address = name.find("addtid") == std::string::npos && name != "ds_nop" &&
                              name != "ds_append" && name != "ds_consume";
@@ -159,15 +154,6 @@ Words words_for(const OpInfo& row) {
     return {};
 }
 
-/// Operations whose constant LLVM prints in words; there, only the mnemonic is compared.
-bool has_symbols(const std::string& name) {
-    static const std::set<std::string> kNames{
-        "s_waitcnt",        "s_sendmsg",          "s_sendmsghalt",
-        "s_getreg_b32",     "s_setreg_b32",       "s_setreg_imm32_b32",
-        "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "ds_swizzle_b32"};
-    return kNames.contains(name);
-}
-
 TEST(Encoding, EveryRowReadsAsLlvmReadsItsNumber) {
     if (!has_llvm_mc()) GTEST_SKIP() << "llvm-mc-14 is not installed";
     std::vector<Words> all;
@@ -212,69 +198,6 @@ TEST(Encoding, ShortVectorFormsAreAlsoFoundInTheLongEncoding) {
 }
 
 // ---- coverage
-
-struct Refusal {
-    const char* name;
-    Encoding encoding;
-    std::uint32_t code;
-    const char* reason;
-};
-constexpr Refusal kRefusals[] = {
-#define R(name, encoding, code, reason) {#name, Encoding::encoding, code, reason},
-#define RX(...)
-#include "pf-driver/softgpu/isa/ops/refused.def"
-#undef R
-#undef RX
-};
-struct RefusedEncoding {
-    const char* name;
-    std::uint32_t mask;
-    std::uint32_t value;
-};
-constexpr RefusedEncoding kRefusedEncodings[] = {
-#define R(...)
-#define RX(name, mask, value, reason) {#name, mask, value},
-#include "pf-driver/softgpu/isa/ops/refused.def"
-#undef R
-#undef RX
-};
-
-bool is_refused_by_name(const std::string& name) {
-    const auto same = [&](const Refusal& refusal) { return name == refusal.name; };
-    return std::ranges::any_of(kRefusals, same);
-}
-bool is_refused_encoding(std::uint32_t word) {
-    return std::ranges::any_of(kRefusedEncodings, [&](const RefusedEncoding& refused) {
-        return (word & refused.mask) == refused.value;
-    });
-}
-
-/// Every opcode number of an encoding.
-struct Numbers {
-    Encoding encoding;
-    std::uint32_t prefix;
-    enc::Field op;
-    std::uint32_t end;
-};
-constexpr Numbers kNumbers[] = {
-    {Encoding::Sop2, enc::kSop2, enc::kSop2Op, 96},
-    {Encoding::Sop1, enc::kSop1, enc::kSop1Op, 256},
-    {Encoding::Sopc, enc::kSopc, enc::kSopcOp, 128},
-    {Encoding::Sopk, enc::kSopk, enc::kSopkOp, 29},
-    {Encoding::Sopp, enc::kSopp, enc::kSoppOp, 128},
-    {Encoding::Smem, enc::kSmem, enc::kSmemOp, 256},
-    {Encoding::Vop2, enc::kVop2, enc::kVop2Op, 62},
-    {Encoding::Vop1, enc::kVop1, enc::kVop1Op, 256},
-    {Encoding::Vopc, enc::kVopc, enc::kVopcOp, 256},
-    {Encoding::Vop3, enc::kVop3, enc::kVop3Op, enc::kFirstVop3p},
-    {Encoding::Vop3p, enc::kVop3 | enc::kFirstVop3p << 16, enc::kVop3pOp, 128},
-    {Encoding::Ds, enc::kDs, enc::kDsOp, 256},
-    {Encoding::Flat, enc::kFlat, enc::kFlatOp, 128},
-    {Encoding::Scratch, enc::kFlat | 0x4000, enc::kFlatOp, 128},
-    {Encoding::Global, enc::kFlat | 0x8000, enc::kFlatOp, 128},
-    {Encoding::Mubuf, enc::kMubuf, enc::kMubufOp, 128},
-    {Encoding::Mtbuf, enc::kMtbuf, enc::kMtbufOp, 16},
-};
 
 /// Operand fields with which LLVM knows each opcode by at least one: it refuses unused fields that
 /// are not zero, and operands that begin at an odd place.
@@ -326,157 +249,6 @@ TEST(Encoding, EveryOpcodeThatLlvmKnowsIsARowOrIsRefusedForAReason) {
         EXPECT_TRUE(refused.contains(refusal.name)) << refusal.name << ": LLVM does not know it";
         EXPECT_FALSE(is_row(refusal.encoding, refusal.name)) << refusal.name;
     }
-}
-
-// ---- random words
-
-bool has_tfe(const Words& words) {
-    const std::uint32_t encoding = words[0] & enc::kMubufMask;
-    const bool is_buffer = encoding == enc::kMubuf || encoding == enc::kMtbuf;
-    return is_buffer && bits(words[1], enc::kMubufTfe.first, 1) != 0;
-}
-
-/// Forms of instructions that are rows which are refused nevertheless.
-bool is_refused_form(const Words& words, const std::string& text) {
-    const auto has = [&](const char* part) { return text.find(part) != std::string::npos; };
-    return is_refused_encoding(words[0]) || has(" gds") || has(" tfe") || has(" lds") ||
-           has("/*") || has("src_pops_exiting_wave_id") || has_tfe(words) ||
-           (has("src_lds_direct") && text.starts_with("s_"));
-}
-
-/// Fields that LLVM 14 leaves out or reads otherwise than the manual; there, only the mnemonic is
-/// compared: the scalar offset beside a constant one, bit 12 of a flat offset, sources that are no
-/// vector register where only those can be, groups of four with names of their own.
-bool is_read_otherwise(const Words& words, const Instruction& decoded, const std::string& text) {
-    const Op op = decoded.op;
-    constexpr std::uint32_t first_named = 100, end_named = 108, last_group = 124;
-    const auto is_odd_group = [](const Operand& source) {
-        const bool is_group = source.kind == OperandKind::Scalar && source.regs == 4;
-        const bool is_named =
-            (source.value >= first_named && source.value < end_named) || source.value >= last_group;
-        return is_group && is_named;
-    };
-    if (std::ranges::any_of(decoded.src, is_odd_group)) return true;
-    if (text.find("null") != std::string::npos) return true;
-    if (op == Op::v_cndmask_b32 && decoded.modifier == Modifier::Dpp) return true;
-
-    const OpInfo& row = info(op);
-    const bool is_smem = row.encoding == Encoding::Smem;
-    const std::uint32_t data =
-        std::max<std::uint32_t>(row.result_regs, std::uint32_t{row.data_regs} * row.data_operands);
-    if (is_smem && data > 2 && decoded.dst + data > first_named) return true;
-    if (is_smem) return bits(words[0], enc::kSmemSoffsetEnable.first, 1) != 0;
-    constexpr unsigned flat_top = 12;
-    return info(op).encoding == Encoding::Flat && bit(words[0], flat_top);
-}
-
-Words random_words(std::mt19937& generator) {
-    const auto draw = [&] { return static_cast<std::uint32_t>(generator()); };
-    const Numbers& numbers = kNumbers[draw() % std::size(kNumbers)];
-    const std::uint32_t op_bits = put(numbers.op, (1u << numbers.op.count) - 1);
-    const std::uint32_t op = put(numbers.op, draw() % numbers.end);
-    std::uint32_t free = draw() & ~op_bits;
-    std::uint32_t second = draw();
-    // LLVM refuses unused fields that are not zero: clear some bytes more often than not.
-    for (unsigned byte = 0; byte < 4; ++byte)
-        if (draw() % 4 == 0) second &= ~(0xffu << (8 * byte));
-    if (draw() % 2 == 0) free &= draw();
-    if (draw() % 2 == 0) free = 0xff & draw();
-    const bool has_parts = numbers.encoding == Encoding::Vop1 ||
-                           numbers.encoding == Encoding::Vop2 || numbers.encoding == Encoding::Vopc;
-    if (has_parts && draw() % 2 == 0) {
-        free = (free & ~0x1ffu) | (draw() % 2 == 0 ? enc::kSdwa : enc::kDpp);
-        second = draw() & ~(draw() % 2 == 0 ? 0u : 0x0060'1000u);
-    }
-    const std::uint32_t prefix_bits = numbers.encoding == Encoding::Vop2 ? 0x80000000 : 0xfc000000;
-    std::uint32_t first = numbers.prefix | op | (free & ~prefix_bits);
-    if (numbers.encoding == Encoding::Sop2 || numbers.encoding == Encoding::Sopk)
-        first = numbers.prefix | op | (free & 0x007fffff);
-    return {first, second};
-}
-
-/// Words that LLVM 14 accepts, though no assembler gives them: the GFX6 number of a cache control,
-/// a vector register by a scalar's number, a result that is a constant, an SDWA form with the one
-/// code that has no meaning, four registers of a sum in the scalar file.
-bool is_taken_by_llvm_alone(const Words& words, const LlvmText& llvm) {
-    const std::string name = llvm.base_name();
-    constexpr std::uint32_t no_meaning = 3;
-    const std::size_t behind_name = llvm.text.find(' ');
-    const bool is_constant =
-        behind_name != std::string::npos && llvm.text.compare(behind_name, 5, " src_") == 0;
-    const bool is_sdwa = llvm.mnemonic().ends_with("_sdwa");
-    const auto unused = bits(words[1], enc::kSdwaDstUnused.first, enc::kSdwaDstUnused.count);
-    const bool has_no_operands = name == "v_nop" || name == "v_clrexcp";
-    return has_no_operands || name == "buffer_wbinvl1" || name == "v_mqsad_u32_u8" || is_constant ||
-           (name == "v_swap_b32" && !bit(words[0], 8)) || (is_sdwa && unused == no_meaning);
-}
-
-/// LLVM shows the sign modifiers of integers as sext(), which only SDWA has; they mean nothing.
-std::string without_integer_signs(const LlvmText& llvm) {
-    std::string text = llvm.text;
-    if (llvm.mnemonic().ends_with("_sdwa")) return text;
-    const std::string name = "sext(";
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name)) {
-        text.erase(text.find(')', at), 1);
-        text.erase(at, name.size());
-    }
-    return text;
-}
-
-/// What is different about our reading; nothing if all is the same, or LLVM has no opinion.
-std::optional<std::string> difference(const Words& words, const LlvmText& llvm) {
-    if (!llvm.is_accepted) return {};
-    const Instruction decoded = decode(words);
-    if (decoded.op == Op::Illegal) {
-        if (is_refused_by_name(llvm.base_name()) || is_refused_form(words, llvm.text)) return {};
-        if (is_taken_by_llvm_alone(words, llvm)) return {};
-        return "is refused";
-    }
-    if (llvm.text.find("/*") != std::string::npos) return {};
-    const std::string name = info(decoded.op).name;
-    const std::string text = disassemble(decoded);
-    const bool has_no_operands = info(decoded.op).dst == Type::none && name.starts_with("v_");
-    if (has_no_operands) return {};  // LLVM does not look at the field that makes it longer
-    if (decoded.size != llvm.bytes) return "has another size: " + text;
-    const bool is_name_all = has_symbols(name) || is_read_otherwise(words, decoded, llvm.text);
-    const bool is_same =
-        is_name_all ? llvm.base_name() == name : without_integer_signs(llvm) == text;
-    if (is_same) return {};
-    return "reads " + text;
-}
-
-double limit_from_environment(const char* name, double otherwise) {
-    const char* text = std::getenv(name);
-    return text == nullptr ? otherwise : std::strtod(text, nullptr);
-}
-
-TEST(Encoding, RandomWordsReadAsLlvmReadsThem) {
-    if (!has_llvm_mc()) GTEST_SKIP() << "llvm-mc-14 is not installed";
-    using Seconds = std::chrono::duration<double>;
-    const double wanted = limit_from_environment("VGPU_ISA_WORDS", 0);
-    const Seconds limit(limit_from_environment("VGPU_ISA_SECONDS", 10));
-    const auto seed = static_cast<std::uint32_t>(limit_from_environment("VGPU_ISA_SEED", 11));
-    constexpr std::size_t portion = 8000;
-    constexpr std::size_t few = 20;
-    const auto start = std::chrono::steady_clock::now();
-    std::mt19937 generator(seed);
-    std::size_t tried = 0, compared = 0, different = 0;
-    do {
-        std::vector<Words> some;
-        while (some.size() < portion) some.push_back(random_words(generator));
-        const auto texts = llvm_texts(some);
-        for (std::size_t i = 0; i < some.size(); ++i) {
-            compared += texts[i].is_accepted ? 1 : 0;
-            const auto wrong = difference(some[i], texts[i]);
-            if (!wrong || ++different > few) continue;
-            ADD_FAILURE() << bytes_text(some[i]) << texts[i].text << " " << *wrong;
-        }
-        tried += portion;
-    } while (different <= few &&
-             (wanted > 0 ? static_cast<double>(tried) < wanted
-                         : Seconds(std::chrono::steady_clock::now() - start) < limit));
-    EXPECT_GT(compared, tried / 10);
-    std::printf("%zu words, of which LLVM accepts %zu (seed %u)\n", tried, compared, seed);
 }
 
 TEST(Encoding, TooFewWordsAreIllegalAndNotReadPastTheEnd) {

@@ -134,6 +134,7 @@ void FlatGpu::place_arguments() {
 softgpu::isa::RunContext FlatGpu::context(std::uint64_t budget) {
     softgpu::isa::RunContext out{port, cache, clock, messages, stop, budget};
     out.trap = trap;
+    out.wave_sync = wave_sync;
     return out;
 }
 
@@ -144,7 +145,7 @@ void FlatGpu::start(softgpu::isa::Workgroup& group, std::array<std::uint32_t, 3>
     softgpu::isa::start_workgroup(group, spec, {id, 0, 0});
 }
 
-softgpu::isa::RunResult FlatGpu::dispatch() {
+softgpu::isa::RunResult FlatGpu::dispatch(const softgpu::isa::RunContext& context) {
     if (softgpu::isa::check(spec) != softgpu::isa::DispatchError::None)
         throw std::runtime_error("FlatGpu: the dispatch is not possible");
     const auto counts = softgpu::isa::group_counts(spec);
@@ -155,7 +156,7 @@ softgpu::isa::RunResult FlatGpu::dispatch() {
         for (std::uint32_t y = 0; y < counts[1]; ++y)
             for (std::uint32_t x = 0; x < counts[0]; ++x) {
                 start(group, {x, y, z});
-                last = softgpu::isa::run(group, context());
+                last = softgpu::isa::run(group, context);
                 retired += last.retired;
                 if (last.reason != softgpu::isa::StopReason::AllWavesEnded) return last;
             }

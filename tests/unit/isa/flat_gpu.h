@@ -94,12 +94,14 @@ public:
     /// Kernel arguments, each aligned to its size.
     template <typename... Args> void set_arguments(Args... args) {
         arguments_.clear();
-        (append(&args, sizeof args), ...);
+        (add_argument(args), ...);
     }
+    template <typename T> void add_argument(T value) { append(&value, sizeof value); }
     void set_grid(const Grid& grid);
     [[nodiscard]] softgpu::isa::RunContext context(std::uint64_t budget = 1u << 30);
     /// All groups, one after the other; stops at the first that does not end well.
-    softgpu::isa::RunResult dispatch();
+    softgpu::isa::RunResult dispatch() { return dispatch(context()); }
+    softgpu::isa::RunResult dispatch(const softgpu::isa::RunContext& context);
     void start(softgpu::isa::Workgroup& group, std::array<std::uint32_t, 3> id);
 
     std::atomic<std::uint64_t> epoch{1};
@@ -110,6 +112,7 @@ public:
     std::atomic<bool> stop{false};
     softgpu::isa::DispatchSpec spec;
     softgpu::isa::TrapHandler trap;
+    softgpu::isa::GlobalWaveSync* wave_sync = nullptr;
 
 private:
     struct Loaded;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -61,7 +62,9 @@ std::vector<std::vector<std::string>> groups(const std::string& path, std::size_
 constexpr std::size_t kFirstColumn = 2;
 
 bool run_llvm(std::span<const Words> candidates, std::span<LlvmText> out) {
-    const std::string base = testing::TempDir() + fmt::format("isa_words.{}", getpid());
+    static std::atomic<unsigned> runs{0};
+    const std::string base =
+        testing::TempDir() + fmt::format("isa_words.{}.{}", getpid(), runs.fetch_add(1));
     {
         std::ofstream file(base);
         for (const Words& words : candidates)

@@ -26,7 +26,7 @@ struct LlvmText {
 [[nodiscard]] bool has_llvm_mc();
 
 /// In the order of `candidates`, each of one or two words. Words on which LLVM dies count as
-/// refused.
+/// refused. Any thread.
 [[nodiscard]] std::vector<LlvmText> llvm_texts(const std::vector<Words>& candidates);
 
 /// "0x00 0x01 ..." for messages.

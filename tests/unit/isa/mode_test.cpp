@@ -359,6 +359,41 @@ TEST(Lds, OperationsOnTwoPlacesTakeTheSecondAtADistance) {
     EXPECT_EQ(sum(0x7fff, 64), 1000u) << "one dword back: 0";
 }
 
+/// Lane 0 of an atomic on the first place of LDS, which holds `before`: what it holds then.
+u32 lds_after(Op op, u32 mode, u32 before, u32 data, u32 second = 0) {
+    Bench bench({enc::kDs | put(enc::kDsOp, info(op).code),
+                 put(enc::kDsAddress, kSource[0]) | put(enc::kDsData0, kSource[1]) |
+                     put(enc::kDsData1, info(op).data_operands > 1 ? kSource[2] : 0)});
+    bench.wave().mode = mode;
+    bench.wave().set_pair(ScalarReg::Exec, 1);
+    bench.v(kSource[1]) = data;
+    bench.v(kSource[2]) = second;
+    std::memcpy(bench.group.lds.data(), &before, sizeof before);
+    bench.run();
+    u32 out = 0;
+    std::memcpy(&out, bench.group.lds.data(), sizeof out);
+    return out;
+}
+
+TEST(Lds, FloatAtomicsKeepOrFlushDenormalsAsModeSays) {
+    constexpr u32 shift = 4, smallest = 0x00800000, half_of_it = 0x80400000, one = 0x3f800000;
+    const auto mode = [](u32 denorm) { return (kAllow & ~kSingleDenormals) | (denorm << shift); };
+    EXPECT_EQ(lds_after(Op::ds_add_f32, kAllow, kDenormSingle, 0), kDenormSingle);
+    EXPECT_EQ(lds_after(Op::ds_add_f32, mode(kAllowOutput), kDenormSingle, 0), 0u) << "input";
+    EXPECT_EQ(lds_after(Op::ds_add_f32, mode(kAllowOutput), smallest, half_of_it), smallest);
+    EXPECT_EQ(lds_after(Op::ds_add_f32, mode(kAllowInput), smallest, half_of_it), 0u) << "output";
+    EXPECT_EQ(lds_after(Op::ds_max_f32, mode(0), kDenormSingle, 0x80000000), 0u);
+    EXPECT_EQ(lds_after(Op::ds_cmpst_f32, mode(0), kDenormSingle, 0, one), one);
+    EXPECT_EQ(lds_after(Op::ds_cmpst_f32, mode(0), kDenormSingle, one, one), kDenormSingle)
+        << "nothing is stored";
+}
+
+TEST(Lds, FloatAtomicsRoundToNearestWhateverModeSays) {
+    constexpr u32 one = 0x3f800000, tiny = 0x30000000;
+    for (u32 rounding = 0; rounding < 4; ++rounding)
+        EXPECT_EQ(lds_after(Op::ds_add_f32, kAllow | rounding, one, tiny), one) << rounding;
+}
+
 // ---- buffers with formats
 
 /// Stores v12.. in lane 0 to a buffer of one element, loads them back to v8.., gives memory too.

@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+
 #include "tests/unit/mem/memory_rig.h"
 
 namespace vgpu::softgpu::mem {
@@ -245,6 +251,49 @@ TEST_F(GpuVmTest, ADmaUnmapEndsTranslationsToIt) {
     ASSERT_NE(memory->at(GpuVa{kVa}, Access::Read), nullptr);
     ASSERT_TRUE(rig.system.unmap(Iova{kBusBase}, test::kBusBytes));
     EXPECT_EQ(fault_of(*memory, kVa), FaultKind::OutOfRange);
+}
+
+TEST_F(GpuVmTest, ADmaUnmapWaitsForWhoeverHoldsAPointer) {
+    rig.map_page(root, kVa, kBusBase | kRwx | GPUVM_PTE_SYSTEM);
+    const auto memory = port();
+    std::optional<Port::Hold> hold(*memory);
+    std::byte* const host = memory->at(GpuVa{kVa}, Access::Write);
+    ASSERT_NE(host, nullptr);
+    std::atomic<bool> is_unmapped = false;
+    std::thread client([&] {
+        EXPECT_TRUE(rig.system.unmap(Iova{kBusBase}, test::kBusBytes));
+        is_unmapped = true;
+    });
+    while (rig.system.mapping_count() != 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(is_unmapped);
+    *host = std::byte{1};
+    EXPECT_EQ(memory->at(GpuVa{kVa}, Access::Write), nullptr) << "no new pointer meanwhile";
+    hold.reset();
+    client.join();
+    EXPECT_TRUE(is_unmapped);
+}
+
+TEST_F(GpuVmTest, CopiesSurviveAClientThatMapsAndUnmapsAllTheTime) {
+    rig.map_page(root, kVa, kBusBase | kRwx | GPUVM_PTE_SYSTEM);
+    std::atomic<bool> stop = false;
+    std::uint64_t copies = 0;
+    std::thread engine([&] {
+        const auto memory = port();
+        std::array<std::byte, Port::kPageBytes> page{};
+        while (!stop) {
+            memory->clear_fault();
+            copies += memory->read(GpuVa{kVa}, page) && memory->write(GpuVa{kVa}, page) ? 1 : 0;
+        }
+    });
+    for (int i = 0; i < 2000; ++i) {
+        EXPECT_TRUE(rig.system.unmap(Iova{kBusBase}, test::kBusBytes));
+        EXPECT_TRUE(rig.system.map(
+            {Iova{kBusBase}, test::kBusBytes, rig.bus_fd.get(), 0, test::kBusReadWrite}));
+    }
+    stop = true;
+    engine.join();
+    EXPECT_GT(copies, 0u);
 }
 
 TEST_F(GpuVmTest, ReleasedVramEndsTranslationsToIt) {

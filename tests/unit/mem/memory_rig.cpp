@@ -41,18 +41,19 @@ void write_vf_page_table(mem::DeviceVram& device, std::uint64_t root,
     }
 }
 
-MemoryRig::MemoryRig() {
-    device = std::move(*mem::DeviceVram::create(mem::DeviceVram::kPfBytes + kVfBytes + kVfBytes));
+MemoryRig::MemoryRig(Bytes vf_bytes) {
+    device = std::move(*mem::DeviceVram::create(mem::DeviceVram::kPfBytes + vf_bytes + kVfBytes));
     vram = std::make_unique<mem::VfVram>(*device, VfId{1});
     write_vf_page_table(*device, kRoot,
-                        contiguous_leaves(mem::DeviceVram::kPfBytes.count, kVfBytes));
+                        contiguous_leaves(mem::DeviceVram::kPfBytes.count, vf_bytes));
     static_assert(kLeafTable == kRoot + VF_PAGE_TABLE_BYTES);
-    EXPECT_TRUE(vram->commit(DeviceOffset{kRoot}, kVfBytes));
+    EXPECT_TRUE(vram->commit(DeviceOffset{kRoot}, vf_bytes));
     bus_fd = make_memfd(kBusBytes);
     EXPECT_TRUE(system.map({Iova{kBusBase}, kBusBytes, bus_fd.get(), 0, kBusReadWrite}));
     gpuvm = std::make_unique<mem::GpuVm>(regs, *vram, system);
     gpuvm->vram_changed();
-    const mem::Revocation revocation{[this] { gpuvm->invalidate_all(); }, {}};
+    const mem::Revocation revocation{[this] { gpuvm->invalidate_all(); },
+                                     [this] { gpuvm->await_holds(); }};
     vram->set_revocation(revocation);
     system.set_revocation(revocation);
 }

@@ -2,7 +2,8 @@
 //
 // MemoryRig: one VF's memory path with nothing faked: device VRAM, a VF page table written as the
 // PF core would, the register bank, GPUVM, and bus memory behind a sealed memfd. Helpers write page
-// tables and values as a guest driver would. Small: 16 MiB for the PF, 16 MiB for the VF.
+// tables and values as a guest driver would. Small: 16 MiB for the PF, 16 MiB for the VF unless
+// told otherwise.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -46,7 +47,7 @@ std::vector<std::uint64_t> contiguous_leaves(std::uint64_t first, Bytes size);
 
 class MemoryRig {
 public:
-    MemoryRig();
+    explicit MemoryRig(Bytes vf_bytes = kVfBytes);
 
     /// Programs VM_CONTEXTn of both hubs as amdgpu does: 4 levels, the whole address space.
     void enable_context(unsigned vmid, std::uint64_t root);

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What is shipped (planner, run tables, PF core) in virtual time, against the fluid oracle.
-#include "simulator/product.h"
-
-#include "simulator/gps_fluid.h"
-#include "simulator/scenario.h"
+#include "tests/unit/scheduler/product_runs.h"
 #include "tests/unit/scheduler/runs.h"
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <map>
 
 namespace vgpu::simulator {
 namespace {
@@ -19,29 +10,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kRequestMs = 2;
-
-Simulation scenario(const std::string& vfs, const std::string& more = "") {
-    const auto parsed =
-        parse_scenario(fmt::format(R"({{"duration_ms": 3000, "vfs": [{}]{}}})", vfs, more));
-    EXPECT_TRUE(parsed) << parsed.error();
-    return parsed ? parsed->setup : Simulation{};
-}
-
-Figures figures_of(const Simulation& setup, Witness* witness = nullptr,
-                   const VgpudModel& vgpud = {}) {
-    auto figures = run_product(setup, witness, vgpud);
-    EXPECT_TRUE(figures) << figures.error().cause;
-    return figures ? *figures : Figures{.vfs = std::vector<VfFigures>(setup.vfs.size() + 1)};
-}
-
-double share(const Figures& figures, std::uint32_t vf) {
-    return static_cast<double>(figures.vfs[vf].service_ns) /
-           static_cast<double>(figures.service_ns);
-}
-
-double worst_lag_ms(const GpsFluid& oracle) {
-    return static_cast<double>(oracle.worst_lag_ns()) / 1e6;
-}
 
 /// N VFs with random weights 1..10 and requests of 2 ms, some with bursts.
 Simulation random_mix(std::uint32_t vfs, std::uint64_t seed, double bursty_part) {
@@ -183,15 +151,6 @@ TEST(Product, OverrunsAreTheirVfsOwnAndBoundTheLag) {
         EXPECT_NEAR(share(figures, vf), 0.25, 0.005);
     }
     EXPECT_LE(worst_lag_ms(oracle), kRequestMs + 3.0);
-}
-
-TEST(Product, OverrunsForWhichAVfIsResetAreRefused) {
-    Simulation setup = scenario(R"({"quantum_ms": 2})");
-    setup.device.overrun_part = 0.1;
-    setup.device.overrun_max_ns = 1'000'000'000;
-    const auto figures = run_product(setup);
-    ASSERT_FALSE(figures);
-    EXPECT_THAT(figures.error().cause, HasSubstr("reset"));
 }
 
 TEST(Product, MoreVfsThanATableHoldsAreRefused) {

@@ -224,6 +224,23 @@ TEST(Recording, AsAScenarioItsVfsGetWhatTheyGot) {
     EXPECT_GT(again.figures.vfs[3].jobs, 50u);
 }
 
+TEST(Recording, AsAScenarioAGangHasItsSlotsWhenItHadThem) {
+    const std::string bytes = bytes_of(
+        R"({"duration_ms": 1000, "vfs": [
+            {"name": "a", "mode": "gang", "min_pct": 20, "latency_ms": 40, "phase_ms": 30},
+            {"name": "b", "quantum_ms": 2, "max_gap_ms": 200}]})");
+    const Recording recording = recording_of(bytes);
+    const auto json = nlohmann::json::parse(scenario_text(recording));
+    const auto& gang = json.at("vfs").at(0);
+    EXPECT_EQ(gang.at("mode"), "gang");
+    const double begin_ms = ms_of(period_of(recording).begin);
+    EXPECT_NEAR(std::fmod(begin_ms + gang.at("phase_ms").get<double>(), 40), 30, 1e-3);
+    const ProductOutcome again = outcome_of(json.dump());
+    EXPECT_NEAR(static_cast<double>(again.figures.vfs[1].service_ns) /
+                    static_cast<double>(again.figures.elapsed_ns),
+                0.2, 0.01);
+}
+
 TEST(Recording, VfsThatCameAndWentDoSoInTheScenario) {
     const auto json =
         nlohmann::json::parse(scenario_text(recording_of(bytes_of(lively_document()))));

@@ -2,12 +2,10 @@
 #include "simulator/scenario.h"
 
 #include "simulator/comparison.h"
+#include "tests/unit/scheduler/example_scenarios.h"
 
 #include <gmock/gmock.h>
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -20,22 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
-
-const fs::path kRoot = VGPU_SOURCE_DIR;
-
-std::string text_of(const fs::path& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::vector<fs::path> examples(const char* folder) {
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(kRoot / "schemas/examples" / folder))
-        if (entry.path().filename().string().starts_with("vgpu-scenario"))
-            files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    return files;
-}
 
 bool obeys_schema(const Json& document) {
     const Json json = Json::parse(text_of(kRoot / "schemas/vgpu-scenario.schema.json"));
@@ -52,7 +34,7 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(Scenario, ValidExamplesAreAcceptedByTheSchemaAndTheSimulator) {
-    const auto files = examples("valid");
+    const auto files = example_scenarios("valid");
     EXPECT_GE(files.size(), 4u);
     for (const fs::path& file : files) {
         EXPECT_TRUE(obeys_schema(Json::parse(text_of(file)))) << file;
@@ -61,7 +43,7 @@ TEST(Scenario, ValidExamplesAreAcceptedByTheSchemaAndTheSimulator) {
 }
 
 TEST(Scenario, InvalidExamplesAreRefusedByBoth) {
-    const auto files = examples("invalid");
+    const auto files = example_scenarios("invalid");
     EXPECT_GE(files.size(), 3u);
     for (const fs::path& file : files) {
         EXPECT_FALSE(obeys_schema(Json::parse(text_of(file)))) << file;
@@ -82,6 +64,14 @@ TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
                 HasSubstr("changes[0].vf is 'x'; no VF has that name"));
     EXPECT_THAT(error_of(R"({"vfs": [{}], "policies": ["best"]})"),
                 HasSubstr("policies has \"best\"; there are vgpu, library, library+table, gim"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"at_ms": 5}]}]})"),
+                HasSubstr("vfs[0].faults[0].kind is missing; it takes one of endless, hang"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"kind": "crash"}]}]})"),
+                HasSubstr("vfs[0].faults[0].kind is 'crash'; it takes one of endless, hang"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"kind": "endless", "stays_out": true}]}]})"),
+                HasSubstr("vfs[0].faults[0].stays_out goes with kind 'hang'"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"joins_later": 1}]})"),
+                HasSubstr("vfs[0].joins_later takes true or false"));
     EXPECT_THAT(error_of("{}"), HasSubstr("scenario has no vfs"));
     EXPECT_THAT(error_of("[]"), HasSubstr("scenario is no object"));
     EXPECT_THAT(error_of("{"), HasSubstr("parse error"));

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/adapters/home_handover.h"
+
+#include "daemon/adapters/unique_fd.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <span>
+
+namespace vgpu::daemon::adapters {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kKernelModes{Handover::None, Handover::VfioPci, Handover::Host};
+constexpr std::array kProcessModes{Handover::VfioUser, Handover::None};
+
+struct Home {
+    std::string_view name;
+    std::span<const Handover> modes;  ///< first what it does by itself
+};
+constexpr Home kKernelHome{"the PF core in the kernel (vgpu_pf.ko)", kKernelModes};
+constexpr Home kProcessHome{"the PF core in a process (vgpu-pf)", kProcessModes};
+
+/// The mode `wanted` stands for, if the home can do it.
+Result<Handover> mode_of(const Home& home, Handover wanted) {
+    if (wanted == Handover::Default) return home.modes.front();
+    std::string known;
+    for (const Handover mode : home.modes) {
+        if (mode == wanted) return mode;
+        known += fmt::format("{}'{}'", known.empty() ? "" : ", ", name_of(mode));
+    }
+    return fail(ErrorId::HandoverRefused,
+                fmt::format("{} cannot do that; it can do {}", home.name, known));
+}
+
+// --- kernel
+
+/// The word in brackets of "[none] vfio-pci host".
+Result<Handover> chosen_in(std::string_view text) {
+    for (const Handover mode : kKernelModes)
+        if (text.find(fmt::format("[{}]", name_of(mode))) != std::string_view::npos) return mode;
+    return fail(ErrorId::System, "vgpu_pf.ko names no handover that is known");
+}
+
+Result<Handover> read_attribute(const std::string& path) {
+    constexpr std::size_t kMost = 256;
+    std::array<char, kMost> text{};
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const ssize_t got = file.is_open() ? ::read(file.get(), text.data(), text.size()) : -1;
+    if (got < 0) return fail_errno(ErrorId::System, errno, "cannot read " + path);
+    return chosen_in({text.data(), static_cast<std::size_t>(got)});
+}
+
+/// Why vgpu_pf.ko did not take it (docs/pf-driver.md).
+tl::unexpected<Error> refused(int code, const std::string& path) {
+    if (code == EBUSY)
+        return fail(ErrorId::WrongState,
+                    "its function is in use; end that VM, or unbind its driver");
+    if (code == EOPNOTSUPP)
+        return fail(ErrorId::HandoverRefused,
+                    "there is no IOMMU in front of the GPU, so a guest's DMA would reach all of "
+                    "the host; without one there are 'none' and 'host'");
+    return fail_errno(ErrorId::System, code, "cannot write " + path);
+}
+
+Result<> write_attribute(const std::string& path, Handover mode) {
+    const std::string_view word = name_of(mode);
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+    if (!file.is_open()) return refused(errno, path);
+    if (::write(file.get(), word.data(), word.size()) < 0) return refused(errno, path);
+    return {};
+}
+
+// --- process
+
+bool exists(const std::string& path) {
+    struct stat file {};
+    return ::lstat(path.c_str(), &file) == 0;
+}
+
+Result<> move_socket(const std::string& from, const std::string& to) {
+    if (::rename(from.c_str(), to.c_str()) == 0) return {};
+    return fail_errno(ErrorId::System, errno, fmt::format("cannot move {} to {}", from, to));
+}
+
+}  // namespace
+
+std::optional<std::string> HomeHandover::attribute_of(std::uint32_t vf) const {
+    struct stat file {};
+    if (::stat(uapi_path_.c_str(), &file) != 0 || !S_ISCHR(file.st_mode)) return {};
+    return fmt::format("{}/dev/char/{}:{}/device/sriov_admin/vf{}/handover", sysfs_,
+                       major(file.st_rdev), minor(file.st_rdev), vf);
+}
+
+std::string HomeHandover::socket_of(std::uint32_t vf) const {
+    return fmt::format("{}/vf{}.sock", vf_socket_dir_, vf);
+}
+
+std::string HomeHandover::withheld_of(std::uint32_t vf) const {
+    return fmt::format("{}/vf{}.sock", withheld_directory(), vf);
+}
+
+Result<Handover> HomeHandover::get(std::uint32_t vf) {
+    if (const auto attribute = attribute_of(vf)) return read_attribute(*attribute);
+    const bool is_withheld =
+        !vf_socket_dir_.empty() && exists(withheld_of(vf)) && !exists(socket_of(vf));
+    return is_withheld ? Handover::None : Handover::VfioUser;
+}
+
+Result<> HomeHandover::set(std::uint32_t vf, Handover handover) {
+    const auto attribute = attribute_of(vf);
+    TRY(const Handover mode, mode_of(attribute ? kKernelHome : kProcessHome, handover));
+    // a driver that has the function would be in the way of the same word
+    if (const auto now = get(vf); now && *now == mode) return {};
+    if (attribute) return write_attribute(*attribute, mode);
+    return mode == Handover::None ? withhold(vf) : move_socket(withheld_of(vf), socket_of(vf));
+}
+
+Result<> HomeHandover::withhold(std::uint32_t vf) const {
+    if (vf_socket_dir_.empty())
+        return fail(ErrorId::HandoverRefused,
+                    "vgpud does not know where the sockets of the VFs are, so it cannot withhold "
+                    "them; name the directory as 'vf_socket_dir' in its configuration");
+    std::error_code error;
+    fs::create_directory(withheld_directory(), error);
+    if (!error) fs::permissions(withheld_directory(), fs::perms::owner_all, error);
+    if (error)
+        return fail_errno(ErrorId::System, error.value(), "cannot create " + withheld_directory());
+    return move_socket(socket_of(vf), withheld_of(vf));
+}
+
+}  // namespace vgpu::daemon::adapters

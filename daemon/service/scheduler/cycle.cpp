@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/scheduler/cycle.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace vgpu::daemon::scheduler {
+
+std::uint64_t weight_sum(const std::vector<Part>& parts) {
+    std::uint64_t sum = 0;
+    for (const Part& part : parts) sum += part.weight;
+    return sum;
+}
+
+std::vector<Part> parts_of(std::span<const Claim> claims) {
+    std::uint64_t divisor = 0;
+    for (const Claim& claim : claims) divisor = std::gcd(divisor, std::uint64_t{claim.weight});
+    std::vector<Part> parts;
+    for (const Claim& claim : claims)
+        parts.push_back(
+            {.claim = claim, .weight = claim.weight / divisor, .request_us = claim.quantum_us});
+    return parts;
+}
+
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+    return (a + b - 1) / b;
+}
+
+namespace {
+
+using Wide = __int128;
+
+/// Hyperperiods beyond what is wanted that are tried for totals that can be cut: any request of
+/// kMinQuantumUs exactly is met within that many.
+constexpr std::uint64_t kCutTries = kMinQuantumUs;
+
+/// Part of a cycle that a VF gets, rounded to whole microseconds, never below the shortest slice.
+/// Never below the shortest slice, so that no VF is missing in the table, whatever its weight.
+std::uint64_t total_of(const Part& part, std::uint64_t cycle_us, std::uint64_t weights) {
+    const std::uint64_t fair = (cycle_us * part.weight + weights / 2) / weights;
+    return std::max<std::uint64_t>(fair, kMinQuantumUs);
+}
+
+/// True if `total_us` can be cut into slices between the shortest and the request.
+bool is_cuttable(std::uint64_t total_us, std::uint64_t request_us) {
+    return ceil_div(total_us, request_us) * kMinQuantumUs <= total_us;
+}
+
+/// Slices of at most the request; where such would be too short for the PF core, fewer.
+std::uint64_t slices_of(std::uint64_t total_us, std::uint64_t request_us) {
+    const std::uint64_t most = std::max<std::uint64_t>(1, total_us / kMinQuantumUs);
+    return std::min(ceil_div(total_us, request_us), most);
+}
+
+bool are_cuttable(const std::vector<Part>& parts, std::uint64_t cycle_us) {
+    const std::uint64_t weights = weight_sum(parts);
+    return std::ranges::all_of(parts, [&](const Part& part) {
+        return is_cuttable(total_of(part, cycle_us, weights), part.request_us);
+    });
+}
+
+/// The largest n <= `most` for which n times `step` microseconds fit into the table; 0 if none.
+/// Binary search: the number of entries grows with the length of the cycle.
+std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t step,
+                               std::uint64_t most, std::uint64_t max_entries) {
+    std::uint64_t low = 0;
+    while (low < most) {
+        const std::uint64_t middle = low + (most - low + 1) / 2;
+        if (entries_for(parts, middle * step) <= max_entries)
+            low = middle;
+        else
+            most = middle - 1;
+    }
+    return low;
+}
+
+/// `count` hyperperiods, or the next few whose totals can be cut; `count` if none of them.
+std::uint64_t cuttable_multiple(const std::vector<Part>& parts, std::uint64_t hyperperiod_us,
+                                std::uint64_t count, std::uint64_t max_entries) {
+    for (std::uint64_t tried = count; tried < count + kCutTries; ++tried) {
+        if (are_cuttable(parts, tried * hyperperiod_us)) return tried;
+        if (entries_for(parts, (tried + 1) * hyperperiod_us) > max_entries) break;
+    }
+    return count;
+}
+
+}  // namespace
+
+std::uint64_t entries_for(const std::vector<Part>& parts, std::uint64_t cycle_us) {
+    const std::uint64_t weights = weight_sum(parts);
+    std::uint64_t entries = 0;
+    for (const Part& part : parts)
+        entries += slices_of(total_of(part, cycle_us, weights), part.request_us);
+    return entries;
+}
+
+std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries) {
+    const std::uint64_t hyperperiod_us = weight_sum(parts);
+    std::uint64_t wanted = 1;
+    for (const Part& part : parts)
+        wanted = std::max(wanted, ceil_div(part.request_us, part.weight));
+    const std::uint64_t count = fitting_multiple(parts, hyperperiod_us, wanted, max_entries);
+    if (count > 0)
+        return cuttable_multiple(parts, hyperperiod_us, count, max_entries) * hyperperiod_us;
+    return std::max<std::uint64_t>(1, fitting_multiple(parts, 1, hyperperiod_us, max_entries));
+}
+
+bool set_totals(std::vector<Part>& parts, std::uint64_t cycle_us) {
+    const std::uint64_t weights = weight_sum(parts);
+    bool is_exact = true;
+    for (Part& part : parts) {
+        part.total_us = total_of(part, cycle_us, weights);
+        part.slices = slices_of(part.total_us, part.request_us);
+        is_exact = is_exact && part.total_us * weights == cycle_us * part.weight;
+    }
+    return is_exact;
+}
+
+bool add_corrections(std::vector<Part>& parts) {
+    for (Part& part : parts) {
+        const std::int64_t bound = static_cast<std::int64_t>(part.claim.quantum_us) * kNsPerUs;
+        const std::int64_t owed = std::clamp(part.claim.lag_ns, -bound, bound) / kNsPerUs;
+        const std::int64_t total = static_cast<std::int64_t>(part.total_us) + owed;
+        if (total < static_cast<std::int64_t>(kMinQuantumUs)) return false;
+        part.total_us = static_cast<std::uint64_t>(total);
+        part.slices = slices_of(part.total_us, part.request_us);
+    }
+    return true;
+}
+
+void repay(std::vector<Part>& parts, std::uint64_t divisor) {
+    std::int64_t paid = 1, owed = 1;  // of each lag
+    for (const Part& part : parts) {
+        const std::int64_t owes_us = -part.claim.lag_ns / kNsPerUs;
+        const auto most_us = static_cast<std::int64_t>(part.total_us / divisor);
+        if (Wide{owes_us} * paid <= Wide{most_us} * owed) continue;
+        paid = most_us;
+        owed = owes_us;
+    }
+    for (Part& part : parts) {
+        const auto share_us =
+            static_cast<std::int64_t>(Wide{part.claim.lag_ns / kNsPerUs} * paid / owed);
+        part.total_us =
+            static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(part.total_us) + share_us,
+                                                static_cast<std::int64_t>(kMinQuantumUs)));
+        part.slices = share_us < 0 ? std::min(part.slices, part.total_us / kMinQuantumUs)
+                                   : slices_of(part.total_us, part.request_us);
+        part.weight = part.total_us;
+        part.claim.lag_ns = 0;
+    }
+}
+
+}  // namespace vgpu::daemon::scheduler

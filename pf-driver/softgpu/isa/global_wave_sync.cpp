@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// The counters themselves, and the execute unit of the instructions that use them.
+#include "pf-driver/softgpu/isa/global_wave_sync.h"
+
+#include <atomic>
+#include <limits>
+
+#include "pf-driver/softgpu/isa/env.h"
+
+namespace vgpu::softgpu::isa {
+
+// ---- counters
+
+constexpr GlobalWaveSync::Ticket kQueued = 1;
+
+/// Hardware frees waiting waves the moment that a barrier is complete. Here they look later, when
+/// others may have completed a barrier for fewer waves, so barriers are told apart by number. What
+/// a wave waits for is never 0.
+constexpr GlobalWaveSync::Ticket ticket_of(u16 barrier) {
+    constexpr u16 in_use = std::numeric_limits<u16>::max();
+    return static_cast<GlobalWaveSync::Ticket>(barrier % in_use + 1);
+}
+
+/// Changes a copy of the resource until nobody has changed the resource meanwhile.
+template <class Change> void GlobalWaveSync::update(u32 resource, Change change) {
+    const std::atomic_ref<Resource> cell(resources_[resource % kResources]);
+    Resource old = cell.load();
+    for (;;) {
+        Resource changed = old;
+        change(changed);
+        if (cell.compare_exchange_weak(old, changed)) return;
+    }
+}
+
+void GlobalWaveSync::init(u32 resource, u32 waves_minus_1) {
+    update(resource, [&](Resource& r) { r = {waves_minus_1, 0, 0}; });
+}
+
+bool GlobalWaveSync::arrive(u32 resource, u32 next_minus_1, Ticket& ticket) {
+    const Ticket before = ticket;
+    update(resource, [&](Resource& r) {
+        const Ticket waiting = ticket_of(r.barrier);
+        if (before != 0) {
+            ticket = before == waiting ? before : Ticket{0};
+        } else if (r.counter == 0) {
+            ++r.barrier;
+            r.counter = next_minus_1;
+            ticket = 0;
+        } else {
+            --r.counter;
+            ticket = waiting;
+        }
+    });
+    return ticket == 0;
+}
+
+void GlobalWaveSync::release(u32 resource, u32 count) {
+    update(resource, [&](Resource& r) { r.counter += count; });
+}
+
+void GlobalWaveSync::release_all(u32 resource) {
+    update(resource, [&](Resource& r) { r.counter = r.queued; });
+}
+
+bool GlobalWaveSync::acquire(u32 resource, Ticket& ticket) {
+    const bool was_queued = ticket == kQueued;
+    update(resource, [&](Resource& r) {
+        constexpr u16 most = std::numeric_limits<u16>::max();
+        if (r.counter == 0) {
+            if (!was_queued && r.queued < most) ++r.queued;
+            ticket = kQueued;
+            return;
+        }
+        --r.counter;
+        if (was_queued && r.queued > 0) --r.queued;
+        ticket = 0;
+    });
+    return ticket == 0;
+}
+
+// ---- instructions
+
+namespace {
+
+/// M0[21:16] plus the offset (LLVM 14, SITargetLowering: DS_GWS).
+u32 resource_of(const Env& env, const Instruction& i) {
+    constexpr unsigned m0_shift = 16;
+    return ((env.m0() >> m0_shift) + static_cast<u32>(i.imm)) % GlobalWaveSync::kResources;
+}
+
+/// The value of the first lane that is on.
+u32 first_value(const Env& env, const Instruction& i) {
+    const u64 exec = env.exec();
+    return env.v[i.src[0].value].lane[exec == 0 ? 0u : static_cast<u32>(std::countr_zero(exec))];
+}
+
+/// The wave executes the instruction again in its next turn, and others have theirs meanwhile.
+Outcome wait(Env& env, const Instruction& i) {
+    env.wave.pc = i.pc;
+    env.slept = true;
+    return Outcome::JumpAndYield;
+}
+
+Outcome do_gws_init(Env& env, const Instruction& i, GlobalWaveSync& sync) {
+    sync.init(resource_of(env, i), first_value(env, i));
+    return Outcome::Next;
+}
+Outcome do_gws_barrier(Env& env, const Instruction& i, GlobalWaveSync& sync) {
+    const bool goes_on =
+        sync.arrive(resource_of(env, i), first_value(env, i), env.wave.sync_ticket);
+    return goes_on ? Outcome::Next : wait(env, i);
+}
+Outcome do_gws_sema_v(Env& env, const Instruction& i, GlobalWaveSync& sync) {
+    sync.release(resource_of(env, i), 1);
+    return Outcome::Next;
+}
+Outcome do_gws_sema_br(Env& env, const Instruction& i, GlobalWaveSync& sync) {
+    sync.release(resource_of(env, i), first_value(env, i));
+    return Outcome::Next;
+}
+Outcome do_gws_sema_p(Env& env, const Instruction& i, GlobalWaveSync& sync) {
+    const bool goes_on = sync.acquire(resource_of(env, i), env.wave.sync_ticket);
+    return goes_on ? Outcome::Next : wait(env, i);
+}
+Outcome do_gws_sema_release_all(Env& env, const Instruction& i, GlobalWaveSync& sync) {
+    sync.release_all(resource_of(env, i));
+    return Outcome::Next;
+}
+
+/// A process that has not been given GWS gets an error, not a barrier that lets everybody pass.
+template <Outcome (*Act)(Env&, const Instruction&, GlobalWaveSync&)>
+Outcome with_sync(Env& env, const Instruction& i) {
+    if (env.context.wave_sync == nullptr) return Outcome::Illegal;
+    return Act(env, i, *env.context.wave_sync);
+}
+
+}  // namespace
+
+void fill_wave_sync(HandlerTable& table) {
+#define DG(n, code, data, f) table[static_cast<std::size_t>(Op::n)] = &with_sync<f>;
+#define VGPU_ROW(...)
+#include "pf-driver/softgpu/isa/ops/all.inc"
+#undef VGPU_ROW
+}
+
+}  // namespace vgpu::softgpu::isa

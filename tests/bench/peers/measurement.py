@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""How long each worker needs for a workload: sizes fitted to its speed, rounds in turn.
+
+A worker's size is the largest that takes it no longer than it may; if that is still short, several
+dispatches follow each other before the wait. All workers then run once a round, so that a stall of
+the machine meets all; a worker's speed is that of its best round, as a stall only ever adds time.
+"""
+from dataclasses import dataclass, field
+
+from worker import Failed
+
+ROUNDS = 5
+SECONDS, SLOW_SECONDS = 0.3, 1.0
+MAX_RUNS = 200
+STEADY = 2.0  # best and worst round of a quiet machine differ by less
+
+
+@dataclass
+class Figure:
+    """What one worker did with one workload."""
+    size: int = 0
+    runs: int = 0
+    rounds: list = field(default_factory=list)  # answers
+    failure: str = ''
+
+    @property
+    def best(self):
+        return min(self.rounds, key=lambda answer: answer['seconds'])
+
+    @property
+    def rate(self):
+        """Units of work per second; None if there is no figure."""
+        return None if self.failure or not self.rounds else self.best['work'] / self.best['seconds']
+
+    @property
+    def instruction_rate(self):
+        if self.rate is None or 'wave_instructions' not in self.best:
+            return None
+        return self.best['wave_instructions'] / self.best['seconds']
+
+    @property
+    def is_steady(self):
+        seconds = [answer['seconds'] for answer in self.rounds]
+        return max(seconds) <= STEADY * min(seconds)
+
+
+def fit(worker, workload):
+    """Size and number of runs that take about as long as they may."""
+    sizes, may = workload['sizes'], SLOW_SECONDS if worker.is_slow else SECONDS
+
+    def seconds(size):
+        return worker.measure(workload['name'], size, 1)['seconds']
+
+    at = 0
+    while True:
+        spent = seconds(sizes[at])
+        if spent > may / 4 and not worker.is_slow:
+            spent = min(spent, seconds(sizes[at]))  # it may have been a stall
+        if spent > may / 4 or at + 1 == len(sizes):
+            break
+        # each size is less than four times the work of the one before
+        at = min(at + (3 if spent < may / 100 else 1), len(sizes) - 1)
+    return sizes[at], max(1, min(MAX_RUNS, round(may / spent)))
+
+
+def compare(workers, workload, rounds=ROUNDS):
+    """{worker's name: Figure}. A worker that fails is left out of the rounds that follow."""
+    figures = {worker.name: Figure() for worker in workers}
+
+    def attempt(worker, act):
+        figure = figures[worker.name]
+        if figure.failure:
+            return
+        try:
+            if not worker.is_alive:
+                raise Failed('the worker has ended: ' + worker.last_words())
+            act(worker, figure)
+        except Failed as failed:
+            figure.failure = str(failed)
+
+    def choose(worker, figure):
+        model = figures.get(worker.like, figure)
+        figure.size, figure.runs = ((model.size, model.runs) if model.size
+                                    else fit(worker, workload))
+
+    def run(worker, figure):
+        figure.rounds.append(worker.measure(workload['name'], figure.size, figure.runs))
+
+    for worker in workers:
+        attempt(worker, choose)
+    for _ in range(rounds):
+        for worker in workers:
+            attempt(worker, run)
+    return figures

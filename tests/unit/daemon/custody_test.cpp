@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+//
+// Into whose hands a VF comes and what they find in it: handovers through GpuModel against a home
+// that can do some and refuses others; VRAM that is emptied between two owners.
+#include "daemon/service/jobs.h"
+#include "tests/unit/daemon/fake_handover.h"
+#include "tests/unit/daemon/world.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::World;
+using std::chrono_literals::operator""s;
+
+const Options kNobody{{"handover", std::string("none")}};
+const Options kForVfio{{"handover", std::string("vfio-pci")}};
+
+std::vector<std::string> texts_of(World& world, std::string_view kind) {
+    std::vector<std::string> texts;
+    for (const Notice& notice : world.manager->take_notices())
+        if (notice.kind == kind) texts.push_back(notice.text);
+    return texts;
+}
+
+class Custody : public ::testing::Test {
+protected:
+    [[nodiscard]] VfView view(std::uint32_t number = 1) { return world.gpu().view(number); }
+    Result<Target> create(const std::string& name, Options options = {}) {
+        options["name"] = name;
+        return world.create(options);
+    }
+    World world;
+    const Target vf{.gpu = "gpu0", .vf = 1};
+};
+
+using HandoverOfAVf = Custody;
+
+TEST_F(HandoverOfAVf, IsTheHomesOwnUntilSomebodyDefinesAnother) {
+    ASSERT_TRUE(create("train"));
+    EXPECT_EQ(view().handover, Handover::VfioUser);
+    EXPECT_EQ(view().record.custody.handover, Handover::Default);
+    world.handover().now[1] = Handover::None;
+    world.pass(2s);
+    EXPECT_EQ(view().handover, Handover::None) << "what nobody defined is only looked at";
+}
+
+TEST_F(HandoverOfAVf, IsMadeBeforeTheVfHasResources) {
+    ASSERT_TRUE(create("train", kNobody));
+    ASSERT_GE(world.pf().log.size(), 2u);
+    EXPECT_EQ(world.pf().log.at(0), "handover 1 none");
+    EXPECT_EQ(world.pf().log.at(1), "provision 1");
+    EXPECT_EQ(view().handover, Handover::None);
+}
+
+TEST_F(HandoverOfAVf, WhichTheHomeCannotDoIsRefusedAndChangesNothing) {
+    const auto refused = create("train", kForVfio);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::HandoverRefused);
+    EXPECT_THAT(refused.error().cause, HasSubstr("gpu0/vf1: handover 'vfio-pci': as the test"));
+    EXPECT_TRUE(world.pf().vfs.empty());
+    EXPECT_TRUE(world.manager->store().gpu("gpu0").vfs.empty());
+    ASSERT_TRUE(create("train"));
+    const VfRecord before = view().record;
+    Options options = kForVfio;
+    options["weight"] = std::uint64_t{7};
+    EXPECT_EQ(world.set_vf(vf, options).error().id, ErrorId::HandoverRefused);
+    EXPECT_EQ(view().record, before);
+    EXPECT_EQ(world.manager->store().gpu("gpu0").vfs.at(1), before);
+    EXPECT_EQ(world.set_vf(vf, {{"handover", std::string("vfio")}}).error().cause,
+              "option 'handover' is 'vfio', not default, none, vfio-user, vfio-pci or host");
+}
+
+TEST_F(HandoverOfAVf, ThatCouldNotBeProvisionedIsTakenBack) {
+    world.pf().refuse = "provision";
+    ASSERT_FALSE(create("train", kNobody));
+    EXPECT_EQ(world.handover().of(1), Handover::VfioUser);
+}
+
+TEST_F(HandoverOfAVf, ThatIsClaimedIsItsOwnersToChange) {
+    ASSERT_TRUE(create("train"));
+    ASSERT_TRUE(world.claim(vf, "a"));
+    const auto refused = world.set_vf(vf, kNobody);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::Claimed);
+    Options options = kNobody;
+    options["owner"] = std::string("b");
+    EXPECT_EQ(world.set_vf(vf, options).error().id, ErrorId::Claimed);
+    EXPECT_EQ(world.handover().of(1), Handover::VfioUser);
+    options["owner"] = std::string("a");
+    EXPECT_TRUE(world.set_vf(vf, options));
+    EXPECT_EQ(world.handover().of(1), Handover::None);
+    EXPECT_TRUE(world.set_vf(vf, {{"handover", std::string("default")}, {"force", true}}));
+    EXPECT_EQ(world.handover().of(1), Handover::VfioUser);
+    EXPECT_TRUE(world.set_vf(vf, {{"weight", std::uint64_t{9}}})) << "that is nobody's business";
+}
+
+TEST_F(HandoverOfAVf, ThatAClientHasOpenWantsForce) {
+    ASSERT_TRUE(create("train"));
+    world.pf().vfs.at(1).attached = 1;
+    world.pass(2s);
+    EXPECT_EQ(world.set_vf(vf, kNobody).error().id, ErrorId::WrongState);
+    Options options = kNobody;
+    options["force"] = true;
+    EXPECT_TRUE(world.set_vf(vf, options));
+}
+
+TEST_F(HandoverOfAVf, IsDurableAndHoldsAgainstAHomeThatBeganAnew) {
+    ASSERT_TRUE(create("train", kNobody));
+    world.handover().now.clear();
+    world.start();
+    EXPECT_EQ(world.handover().of(1), Handover::None);
+    EXPECT_THAT(texts_of(world, "handed-over"),
+                ElementsAre("gpu0/vf1 ('train') goes to 'none' again"));
+    world.handover().now[1] = Handover::VfioUser;
+    world.pass(2s);
+    EXPECT_EQ(world.handover().of(1), Handover::None);
+}
+
+TEST_F(HandoverOfAVf, WhichTheHomeWillNotDoAnyMoreIsTroubleThatIsToldOnce) {
+    ASSERT_TRUE(create("train", kNobody));
+    world.handover().now.clear();
+    world.handover().busy.insert(1);
+    for (int i = 0; i < 3; ++i) world.pass(2s);
+    EXPECT_THAT(texts_of(world, "not-handed-over"),
+                ElementsAre("gpu0/vf1: handover 'none': its function is in use"));
+    EXPECT_EQ(view().trouble, "gpu0/vf1: handover 'none': its function is in use");
+    EXPECT_EQ(view().handover, Handover::VfioUser);
+    EXPECT_TRUE(world.claim(vf, "a")) << "it is in service";
+    world.handover().busy.clear();
+    world.pass(2s);
+    EXPECT_EQ(view().trouble, "");
+    EXPECT_EQ(view().handover, Handover::None);
+}
+
+TEST_F(HandoverOfAVf, EndsWithTheVf) {
+    world.pf().scrubs_at_once = true;
+    ASSERT_TRUE(create("train", kNobody));
+    ASSERT_TRUE(world.destroy(vf));
+    world.step();
+    EXPECT_FALSE(world.pf().vfs.contains(1));
+    EXPECT_EQ(world.handover().of(1), Handover::VfioUser);
+    ASSERT_TRUE(create("other"));
+    EXPECT_EQ(view().handover, Handover::VfioUser);
+}
+
+// --- by configurations
+
+constexpr const char* kWithheld = R"({
+    "profiles": {"p": {"resources": {"vram": "64MiB"}, "security": {"scrub": "release"},
+                       "handover": "none"}},
+    "configs": {"day": [{"gpu": "gpu0", "vfs": [{"profile": "p", "count": 2, "name": "v{n}"}]}]}
+})";
+
+class CustodyByConfiguration : public Custody {
+protected:
+    JobView apply(const std::string& document, const Options& options = {}) {
+        const auto id = jobs.apply(document, options);
+        EXPECT_TRUE(id) << id.error().cause;
+        for (int i = 0; i < 20; ++i) {
+            jobs.step();
+            world.step();
+        }
+        return jobs.list().back();
+    }
+    std::string exported() {
+        std::string text;
+        jobs.export_document({}, [&text](const Result<std::string>& answer) {
+            text = answer ? *answer : answer.error().cause;
+        });
+        return text;
+    }
+    Jobs jobs{*world.manager, world.clock};
+};
+
+TEST_F(CustodyByConfiguration, IsSetWithoutAResizeAndExportedAgain) {
+    ASSERT_TRUE(create("v1"));
+    ASSERT_TRUE(create("v2"));
+    EXPECT_EQ(apply(kWithheld).state, "done");
+    EXPECT_EQ(view(1).handover, Handover::None);
+    EXPECT_EQ(view(2).record.custody.scrub, ScrubPolicy::Release);
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("release 1")));
+    EXPECT_THAT(exported(), HasSubstr("\"handover\": \"none\""));
+    EXPECT_THAT(exported(), HasSubstr("\"scrub\": \"release\""));
+    ASSERT_TRUE(world.set_vf({"gpu0", 2}, {{"handover", std::string("default")}}));
+    EXPECT_EQ(apply(kWithheld).state, "done");
+    EXPECT_EQ(world.handover().of(2), Handover::None);
+}
+
+TEST_F(CustodyByConfiguration, OfAVfThatIsClaimedWantsForce) {
+    ASSERT_TRUE(create("v1"));
+    ASSERT_TRUE(world.claim(vf, "a"));
+    const JobView refused = apply(kWithheld);
+    EXPECT_EQ(refused.state, "failed");
+    EXPECT_THAT(refused.error->cause, HasSubstr("it belongs to 'a'"));
+    EXPECT_EQ(apply(kWithheld, {{"force", true}}).state, "done");
+}
+
+TEST_F(CustodyByConfiguration, WhichOneVfIsRefusedNoVfGets) {
+    ASSERT_TRUE(create("v1"));
+    ASSERT_TRUE(create("v2"));
+    const std::string before = exported();
+    world.handover().busy.insert(2);
+    const JobView job = apply(kWithheld);
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_THAT(job.error->cause, HasSubstr("gpu0/vf2: handover 'none': its function is in use"));
+    EXPECT_EQ(world.handover().of(1), Handover::VfioUser);
+    EXPECT_EQ(exported(), before);
+}
+
+// --- what the next owner finds
+
+class ScrubBetweenOwners : public Custody {
+protected:
+    void make(const std::string& policy) {
+        ASSERT_TRUE(create("train", {{"scrub", policy}}));
+        world.pf().log.clear();
+    }
+    [[nodiscard]] long releases() {
+        return std::count(world.pf().log.begin(), world.pf().log.end(), "release 1");
+    }
+};
+
+TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesWithTheEndOfEveryClaim) {
+    make("release");
+    const auto generation = world.claim(vf, "a");
+    ASSERT_TRUE(generation);
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    EXPECT_EQ(releases(), 1);
+    EXPECT_EQ(world.claim(vf, "b").error().id, ErrorId::WrongState) << "not before it is empty";
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(world.claim(vf, "b"));
+}
+
+TEST_F(ScrubBetweenOwners, ByPolicyRequestIsForWhoeverEndsTheClaimToAskFor) {
+    make("request");
+    const auto generation = world.claim(vf, "a");
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    EXPECT_EQ(releases(), 0);
+    EXPECT_TRUE(world.claim(vf, "b"));
+}
+
+TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesBeforeALeaseThatIsOverIsTakenOver) {
+    make("release");
+    ASSERT_TRUE(world.claim(vf, "a", {{"lease_s", std::uint64_t{60}}}));
+    world.pass(61s);
+    const auto refused = world.claim(vf, "b");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::WrongState);
+    EXPECT_EQ(refused.error().cause,
+              "gpu0/vf1: the lease of 'a' (claim 1) is over; it is being scrubbed, and is then "
+              "there again");
+    EXPECT_EQ(releases(), 1);
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(world.claim(vf, "b"));
+}
+
+TEST_F(ScrubBetweenOwners, ByPolicyReleaseLeavesAnOwnerThatComesAgainItsVram) {
+    make("release");
+    ASSERT_TRUE(world.claim(vf, "a", {{"lease_s", std::uint64_t{60}}}));
+    world.pass(61s);
+    EXPECT_TRUE(world.claim(vf, "a"));
+    EXPECT_EQ(releases(), 0);
+}
+
+TEST_F(ScrubBetweenOwners, CannotBeSwitchedOff) {
+    EXPECT_EQ(create("train", {{"scrub", std::string("never")}}).error().cause,
+              "option 'scrub' is 'never', not request or release");
+}
+
+TEST_F(ScrubBetweenOwners, IsDurableAndChangedWithoutDisturbingTheVf) {
+    make("request");
+    ASSERT_TRUE(world.set_vf(vf, {{"scrub", std::string("release")}}));
+    EXPECT_EQ(releases(), 0);
+    world.start();
+    EXPECT_EQ(view().record.custody.scrub, ScrubPolicy::Release);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon
