@@ -77,7 +77,7 @@ CreateRequest create_request(const Step& step) {
     request.vf = step.vf;
     // A VF that is made again to undo its end keeps its identity.
     if (vf.uuid != Uuid{}) request.uuid = vf.uuid;
-    request.owner = step.owner;
+    request.owner = step.owner.value_or(OwnerRecord{});
     return request;
 }
 

@@ -410,7 +410,9 @@ void perform(const Step& step, GpuInventory& gpu) {
         gpu.vfs.begin(), gpu.vfs.end(), step.vf,
         [](const InventoryVf& vf, std::uint32_t number) { return vf.vf < number; });
     if (step.action == Action::Create) {
-        gpu.vfs.insert(at, InventoryVf{.vf = step.vf, .definition = *step.to, .owner = step.owner});
+        gpu.vfs.insert(at, InventoryVf{.vf = step.vf,
+                                       .definition = *step.to,
+                                       .owner = step.owner.value_or(OwnerRecord{})});
         return;
     }
     if (at == gpu.vfs.end() || at->vf != step.vf) return;

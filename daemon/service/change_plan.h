@@ -42,7 +42,7 @@ struct Step {
     /// `to`.
     std::optional<VfDefinition> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
-    OwnerRecord owner{};    ///< of a VF that goes, or comes back: its claim stays its owner's
+    std::optional<OwnerRecord> owner{};  ///< of a VF that goes, to have it again if it comes back
     std::string in_use{};   ///< why the step wants force: who has the VF; empty: nobody
     std::string trouble{};  ///< why the VF is not in service as it is defined; empty: it is
     std::string why{};
