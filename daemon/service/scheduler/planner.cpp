@@ -22,6 +22,9 @@ constexpr std::uint64_t kSettledEntries = 256;  ///< length aimed at when lags h
 constexpr std::uint64_t kRepayEntries = 32;     ///< the same when many slices have to be paid back
 /// Parts that are tried for what a VF gives of its part: as much as the gap limit allows.
 constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
+/// Parts of their requests that are tried for slices while lags are repaid: one slice more of
+/// somebody can be too long a gap for another, a shorter one is not.
+constexpr std::array<std::uint64_t, 3> kRepaySlices{1, 2, 4};
 constexpr int kShrinkRounds = 24;
 /// Slices do not come quite evenly: a gap is longer than its mean by up to this part.
 constexpr std::uint64_t kUnevenness = 4;
@@ -284,6 +287,12 @@ std::int64_t largest_lag_ns(const std::vector<Part>& parts) {
     return largest;
 }
 
+std::vector<Part> with_slices_of(std::vector<Part> parts, std::uint64_t divisor) {
+    for (Part& part : parts)
+        part.request_us = std::max<std::uint64_t>(kMinQuantumUs, part.request_us / divisor);
+    return parts;
+}
+
 bool owes_slices(const std::vector<Part>& parts) {
     return std::any_of(parts.begin(), parts.end(), [](const Part& part) {
         return magnitude(part.claim.lag_ns) > std::int64_t{part.claim.quantum_us} * kNsPerUs;
@@ -396,9 +405,11 @@ Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
     // a host stood still, and a slice became as long
     const std::int64_t lag_ns = largest_lag_ns(fitting);
     for (const std::uint64_t divisor : kRepayDivisors) {
-        Plan repaying = best(fitting, limits, {Lags::Repay, divisor});
-        repaying.worst_lag_ns += lag_ns;
-        if (keeps_gap(repaying)) return repaying;
+        for (const std::uint64_t slices : kRepaySlices) {
+            Plan repaying = best(with_slices_of(fitting, slices), limits, {Lags::Repay, divisor});
+            repaying.worst_lag_ns += lag_ns;
+            if (keeps_gap(repaying)) return repaying;
+        }
     }
     settled.worst_lag_ns += lag_ns;
     return settled;

@@ -88,7 +88,7 @@ Figures Measurement::finish() {
     figures.switch_p99_ns = info.switch_p99_ns;
     figures.events_lost = events_.lost();
     figures.idles = idles_;
-    figures.host_stall_ns = stalls_->longest_ns();
+    figures.host_stall_ns = stalls_->worst_ns();
     stalls_.reset();
     figures.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();

@@ -41,7 +41,7 @@ struct Figures {
     std::uint64_t events_lost = 0;
     std::uint64_t idles = 0;  ///< a backlogged VF reported no work
     std::int64_t longest_run_ns = 0;
-    std::int64_t host_stall_ns = 0;  ///< longest time the machine itself stood still
+    std::int64_t host_stall_ns = 0;  ///< HostStalls::worst_ns()
     double seconds = 0;
     bool counts_progress = false;  ///< the guests report their rounds
 };

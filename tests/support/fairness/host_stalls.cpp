@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 
 namespace vgpu::test {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kNap(1);
+/// Less is how late any timer is, and not counted.
+constexpr std::chrono::nanoseconds kCounts = std::chrono::milliseconds(1);
 constexpr int kPriority = 3;  // above the device's own
 
 bool become_real_time_on(unsigned cpu) {
@@ -38,12 +41,23 @@ HostStalls::~HostStalls() {
 
 void HostStalls::watch(unsigned cpu) {
     if (!become_real_time_on(cpu)) return;
+    struct Stall {
+        Clock::time_point at;
+        std::int64_t ns;
+    };
+    std::deque<Stall> stalls;
+    std::int64_t sum_ns = 0;
     while (!is_over_) {
         const auto before = Clock::now();
         std::this_thread::sleep_for(kNap);
         const std::int64_t overslept = (Clock::now() - before - kNap).count();
-        auto longest = longest_ns_.load();
-        while (overslept > longest && !longest_ns_.compare_exchange_weak(longest, overslept)) {
+        if (overslept < kCounts.count()) continue;
+        stalls.push_back({before, overslept});
+        sum_ns += overslept;
+        for (; before - stalls.front().at > kWindow; stalls.pop_front())
+            sum_ns -= stalls.front().ns;
+        auto worst = worst_ns_.load();
+        while (sum_ns > worst && !worst_ns_.compare_exchange_weak(worst, sum_ns)) {
         }
     }
 }
