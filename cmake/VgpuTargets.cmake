@@ -32,6 +32,32 @@ function(vgpu_options target)
     endif()
 endfunction()
 
+# vgpu_precompiled(TARGET [HEADERS...] [LINK LIBS...]): with VGPU_PRECOMPILE, what most files of this tree
+# include, and HEADERS of LIBS, is compiled once for all targets that name the same and have the same
+# options.
+function(vgpu_precompiled target)
+    if(NOT VGPU_PRECOMPILE)
+        return()
+    endif()
+    cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+    set(holder precompiled ${ARG_UNPARSED_ARGUMENTS})
+    if(VGPU_SANITIZE AND VGPU_RUNS_HOT)
+        list(APPEND holder hot)
+    endif()
+    string(MAKE_C_IDENTIFIER "${holder}" holder)
+    if(NOT TARGET ${holder})
+        add_library(${holder} STATIC ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
+        vgpu_options(${holder})
+        target_link_libraries(${holder} PRIVATE fmt::fmt nlohmann_json::nlohmann_json ${ARG_LINK})
+        target_precompile_headers(${holder} PRIVATE <algorithm> <array> <atomic> <chrono> <filesystem>
+            <fstream> <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <thread>
+            <vector> <fmt/format.h> <nlohmann/json.hpp> ${ARG_UNPARSED_ARGUMENTS})
+    endif()
+    # a precompiled header is refused where macros differ
+    target_link_libraries(${target} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
+    target_precompile_headers(${target} REUSE_FROM ${holder})
+endfunction()
+
 # vgpu_library(NAME SOURCES... [LINK LIBS...]): a static library with the options above.
 function(vgpu_library name)
     cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})

@@ -117,17 +117,18 @@ uint32_t mode_of(uint32_t rsrc1, uint32_t rsrc2) {
 
 /// Local ids in v0, v1, v2, and EXEC. A partial group is packed: its waves are full but the last.
 uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32_t first) {
-    const uint64_t count = items(size);
-    uint64_t exec = 0;
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-        const uint32_t item = first + lane;
-        if (item >= count) break;
-        exec |= uint64_t{1} << lane;
-        wave.vgprs[0].lane[lane] = item % size[0];
-        wave.vgprs[1].lane[lane] = item / size[0] % size[1];
-        wave.vgprs[2].lane[lane] = item / size[0] / size[1];
+    const auto active = static_cast<uint32_t>(std::min<uint64_t>(items(size) - first, kLanes));
+    std::array<uint32_t, 3> id{first % size[0], first / size[0] % size[1],
+                               first / size[0] / size[1]};
+    for (uint32_t lane = 0; lane < active; ++lane) {
+        for (unsigned d = 0; d < id.size(); ++d) wave.vgprs[d].lane[lane] = id[d];
+        if (++id[0] < size[0]) continue;
+        id[0] = 0;
+        if (++id[1] < size[1]) continue;
+        id[1] = 0;
+        ++id[2];
     }
-    return exec;
+    return ~uint64_t{0} >> (kLanes - active);
 }
 
 /// What the hardware leaves in the trap temporaries for debuggers: the packet, the group's place in

@@ -93,6 +93,26 @@ VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
     for (unsigned l = 0; l < kLanes; ++l) to[l] = (from[l] & where[l]) | (to[l] & ~where[l]);
 }
 
+/// The same for the lanes of a mask, which is usually EXEC.
+VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
+#if defined(__AVX2__)
+    const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    for (unsigned first = 0; first < kLanes; first += 8) {
+        const __m256i byte = _mm256_set1_epi32(static_cast<int>((lanes >> first) & 0xff));
+        const __m256i where = _mm256_cmpeq_epi32(_mm256_and_si256(byte, place), place);
+        auto* const old = static_cast<__m256i*>(static_cast<void*>(to + first));
+        const auto* const value =
+            static_cast<const __m256i*>(static_cast<const void*>(from + first));
+        _mm256_storeu_si256(
+            old, _mm256_blendv_epi8(_mm256_loadu_si256(old), _mm256_loadu_si256(value), where));
+    }
+#else
+    Row where;
+    expand(lanes, where.lane);
+    blend(to, from, where.lane);
+#endif
+}
+
 /// Applies the sign modifiers of a float operand.
 /// NEG and ABS of float operands; ABS comes first.
 inline void modify(u32* row, const Operand& operand, u32 sign) {
@@ -242,13 +262,11 @@ template <class D> struct Result {
     [[gnu::noinline]] void commit_slow(Env& env, const Instruction& i) {
         if constexpr (kIsFloat<D>)
             if (i.clamp || i.omod != 0) modify_output<D>(env, i, low, high);
-        Row where;
-        expand(env.exec(), where.lane);
         u32* to = env.v[i.dst].lane.data();
         if (i.keep_high)
             for (unsigned l = 0; l < kLanes; ++l) low[l] = (low[l] & 0xffff) | (to[l] & 0xffff0000);
-        blend(to, low, where.lane);
-        if constexpr (kIsWide<D>) blend(env.v[i.dst + 1].lane.data(), high, where.lane);
+        blend_lanes(to, low, env.exec());
+        if constexpr (kIsWide<D>) blend_lanes(env.v[i.dst + 1].lane.data(), high, env.exec());
     }
 };
 

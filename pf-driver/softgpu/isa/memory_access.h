@@ -165,7 +165,7 @@ struct Addresses {
 
 /// Consecutive lanes have their words one behind the other: memory is lane by lane, registers word
 /// by word.
-template <unsigned Count> void from_memory(const std::byte* host, Row (&rows)[Count]) {
+template <unsigned Count> void from_memory(const std::byte* host, Row* rows) {
     if constexpr (Count == 1) {
         std::memcpy(rows[0].lane, host, sizeof rows[0].lane);
         return;
@@ -193,8 +193,6 @@ void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 la
             std::memcpy(env.v[dst + k].lane.data(), rows[k].lane, sizeof(Row));
         return;
     }
-    Row where;
-    expand(lanes, where.lane);
     for (unsigned k = 0; k < count; ++k) {
         u32* to = env.v[dst + k].lane.data();
         Row merged = rows[k];
@@ -204,7 +202,7 @@ void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 la
         if constexpr (P == Part::High)
             for (unsigned l = 0; l < kLanes; ++l)
                 merged.lane[l] = (to[l] & 0xffff) | (merged.lane[l] << 16);
-        blend(to, merged.lane, where.lane);
+        blend_lanes(to, merged.lane, lanes);
     }
 }
 

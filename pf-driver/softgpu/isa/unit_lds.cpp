@@ -4,7 +4,7 @@
 // read as 0 and drop what is written.
 #include <string_view>
 
-#include "pf-driver/softgpu/isa/memory_access.h"
+#include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
@@ -39,18 +39,37 @@ bool all_inside(const Env& env, const u32* address, u32 offset, u32 size) {
     return highest <= env.lds_bytes - size;
 }
 
-template <class T> VGPU_INLINE T lds_at(const Env& env, u32 address, u32 offset) {
-    T value;
-    std::memcpy(&value, env.lds + lds_place(address, offset), sizeof value);
-    return value;
+VGPU_INLINE GroupPlaces lds_places(const u32* address, u32 offset) {
+    GroupPlaces places;
+    for (unsigned l = 0; l < kGroup; ++l) places.at[l] = address[l] + offset;
+    compare(places);
+    return places;
 }
 
-/// `Count` words from the place of every lane.
+/// `Count` words from the place of every lane; all_inside() holds.
 template <unsigned Count>
 void gather_lds(const Env& env, const u32* address, u32 offset, Row* rows) {
-    for (unsigned k = 0; k < Count; ++k)
-        for (unsigned l = 0; l < kLanes; ++l)
-            rows[k].lane[l] = lds_at<u32>(env, address[l], offset + 4 * k);
+    for (unsigned first = 0; first < kLanes; first += kGroup) {
+        const GroupPlaces places = lds_places(address + first, offset);
+        for (unsigned k = 0; k < Count; ++k)
+            gather_words(env.lds + 4 * k, places, rows[k].lane + first);
+    }
+}
+
+/// The same for what active lanes write, in the order of lanes.
+template <unsigned Count>
+void scatter_lds(const Env& env, const u32* address, u32 offset, const VgprRow* source) {
+    for (unsigned first = 0; first < kLanes; first += kGroup) {
+        const u32 on = static_cast<u32>(env.exec() >> first) & kWholeGroup;
+        const GroupPlaces places = lds_places(address + first, offset);
+        if (Count == 1 && places.follow && on == kWholeGroup) {
+            std::memcpy(env.lds + places.at[0], source->lane.data() + first, kGroup * 4);
+            continue;
+        }
+        for (unsigned l = 0; l < kGroup; ++l)
+            for (unsigned k = 0; k < Count && ((on >> l) & 1) != 0; ++k)
+                std::memcpy(env.lds + places.at[l] + 4 * k, &source[k].lane[first + l], 4);
+    }
 }
 
 /// Three ways, fastest first: one run of words, any words inside, lane by lane with a check each.
@@ -80,6 +99,10 @@ template <class T, unsigned Count, Part P> Outcome lds_write(Env& env, const Ins
     const u32 first = i.src[1].value;
     if (sizeof(T) == 4 && is_lds_row(env, address, offset, Count * 4)) {
         to_memory<Count>(env, first, env.lds + lds_place(address[0], offset));
+        return Outcome::Next;
+    }
+    if (sizeof(T) == 4 && all_inside(env, address, offset, Count * 4)) {
+        scatter_lds<Count>(env, address, offset, env.v + first);
         return Outcome::Next;
     }
     for (u64 left = env.exec(); left != 0; left &= left - 1) {

@@ -2,9 +2,9 @@
 //
 // Execute unit: vector memory (flat, global, scratch, buffers). Compiled once for every variant.
 //
-// It goes lane by lane through addresses that each segment computes; when the addresses of all 64
-// lanes follow each other, a whole row moves at once.
-#include "pf-driver/softgpu/isa/memory_access.h"
+// Each segment computes addresses. When those of all 64 lanes follow each other, a whole row moves
+// at once; else it goes by groups of eight lanes, and lane by lane where a group does not fit.
+#include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
@@ -104,10 +104,10 @@ template <Segment S> void addresses(const Env& env, const Instruction& i, Addres
 
 // ---- whole rows
 
-/// Whether all lanes are on and lane l is at the first address plus l times `step`.
+/// Whether `lanes` are all and lane l is at the first address plus l times `step`.
 /// Without an early exit the loop vectorises, and most accesses are contiguous anyway.
-bool is_contiguous(const Env& env, const Addresses& a, u64 step) {
-    if (env.exec() != ~u64{0} || (a.in_lds | a.in_scratch | a.dropped) != 0) return false;
+bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
+    if (lanes != ~u64{0} || (a.in_lds | a.in_scratch) != 0) return false;
     const u64 first = a.at[0];
     u64 wrong = 0;
     for (unsigned l = 0; l < kLanes; ++l) wrong |= a.at[l] ^ (first + l * step);
@@ -122,7 +122,28 @@ std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     return host;
 }
 
+/// Whether all active lanes are at whole dwords of scratch, as spilled registers are.
+bool is_in_scratch_words(const Env& env, const Addresses& a) {
+    if ((env.exec() & ~a.in_scratch) != 0) return false;
+    u64 low_bits = 0;
+    for (u64 left = env.exec(); left != 0; left &= left - 1)
+        low_bits |= a.at[std::countr_zero(left)];
+    return low_bits % kScratchCell == 0;
+}
+
+/// Dword `k` of every lane's place in scratch, as global addresses: those of one place follow each
+/// other.
+Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
+    Addresses out;
+    for (unsigned l = 0; l < kLanes; ++l)
+        out.at[l] = scratch_address(env, a.at[l] + k * kScratchCell, l);
+    return out;
+}
+
 // ---- loads and stores
+
+/// No lane: everything went well.
+constexpr u32 kNoLane = kLanes;
 
 template <class T, unsigned Count>
 bool load_lane(Env& env, const Addresses& a, u32 lane, Row* rows) {
@@ -138,30 +159,50 @@ bool load_lane(Env& env, const Addresses& a, u32 lane, Row* rows) {
     return true;
 }
 
+/// Loads into `rows` what `lanes` address (other lanes of `rows` lose what they held); the first
+/// lane that faults, or kNoLane.
+template <class T, unsigned Count>
+u32 load_rows(Env& env, const Addresses& a, u64 lanes, Row* rows) {
+    constexpr u64 step = Count * 4;
+    if (sizeof(T) == 4 && is_contiguous(a, lanes, step)) {
+        if (const std::byte* host = host_range(env, a.at[0], step * kLanes, Access::Read)) {
+            from_memory<Count>(host, rows);
+            return kNoLane;
+        }
+    }
+    PageCursor pages(env, Access::Read);
+    for (unsigned first = 0; first < kLanes; first += kGroup) {
+        const u32 on = static_cast<u32>(lanes >> first) & kWholeGroup;
+        if (on == 0) continue;
+        const bool is_global = (((a.in_lds | a.in_scratch) >> first) & on) == 0;
+        if (is_global && load_group<T, Count>(pages, a.at, on, first, rows)) continue;
+        for (u32 left = on; left != 0; left &= left - 1) {
+            const u32 lane = first + static_cast<u32>(std::countr_zero(left));
+            if (!load_lane<T, Count>(env, a, lane, rows)) return lane;
+        }
+    }
+    return kNoLane;
+}
+
 template <Segment S, class T, unsigned Count, Part P>
 Outcome load_op(Env& env, const Instruction& i) {
     Addresses a;
     addresses<S>(env, i, a);
     Row rows[Count];
-    if constexpr (sizeof(T) == 4) {
-        constexpr u64 step = Count * 4;
-        if (is_contiguous(env, a, step)) {
-            if (const std::byte* host = host_range(env, a.at[0], step * kLanes, Access::Read)) {
-                from_memory<Count>(host, rows);
-                for (unsigned k = 0; k < Count; ++k)
-                    std::memcpy(env.v[i.dst + k].lane.data(), rows[k].lane, sizeof(Row));
-                return Outcome::Next;
-            }
-        }
+    u32 failed = kNoLane;
+    if (S != Segment::Global && sizeof(T) == 4 && is_in_scratch_words(env, a)) {
+        for (u32 k = 0; k < Count && failed == kNoLane; ++k)
+            failed = load_rows<T, 1>(env, scratch_words(env, a, k), env.exec(), &rows[k]);
+    } else {
+        failed = load_rows<T, Count>(env, a, env.exec(), rows);
     }
-    for (u64 left = env.exec(); left != 0; left &= left - 1) {
-        const u32 lane = static_cast<u32>(std::countr_zero(left));
-        if (!load_lane<T, Count>(env, a, lane, rows))
-            return fault(env, lane, a.at[lane], Access::Read);
-    }
+    if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
     write_back<P>(env, i.dst, rows, Count, env.exec());
     return Outcome::Next;
 }
+
+/// By how much a register is shifted to have the part of it that is stored at its lower end.
+template <Part P> constexpr unsigned kPartShift = P == Part::High ? 16 : 0;
 
 template <class T, unsigned Count, Part P>
 bool store_lane(Env& env, const Addresses& a, u32 first, u32 lane) {
@@ -170,31 +211,51 @@ bool store_lane(Env& env, const Addresses& a, u32 first, u32 lane) {
         for (unsigned k = 0; k < Count; ++k) words[k] = env.v[first + k].lane[lane];
         return write_lane(env, a, lane, 0, words, sizeof words);
     } else {
-        const u32 word = env.v[first].lane[lane];
-        const T value = static_cast<T>(P == Part::High ? word >> 16 : word);
+        const T value = static_cast<T>(env.v[first].lane[lane] >> kPartShift<P>);
         return write_lane(env, a, lane, 0, &value, sizeof value);
     }
+}
+
+/// Stores the registers from `source` on; the first lane that faults, or kNoLane. Lanes in order:
+/// where several write one place, the last one's value stays.
+template <class T, unsigned Count, Part P>
+u32 store_rows(Env& env, const Addresses& a, u64 lanes, u32 source) {
+    constexpr u64 step = Count * 4;
+    if (sizeof(T) == 4 && is_contiguous(a, lanes, step)) {
+        if (std::byte* host = host_range(env, a.at[0], step * kLanes, Access::Write)) {
+            to_memory<Count>(env, source, host);
+            return kNoLane;
+        }
+    }
+    PageCursor pages(env, Access::Write);
+    for (unsigned first = 0; first < kLanes; first += kGroup) {
+        const u32 on = static_cast<u32>(lanes >> first) & kWholeGroup;
+        if (on == 0) continue;
+        const bool is_global = (((a.in_lds | a.in_scratch) >> first) & on) == 0;
+        if (is_global &&
+            store_group<T, Count>(pages, a.at, on, first, env.v + source, kPartShift<P>))
+            continue;
+        for (u32 left = on; left != 0; left &= left - 1) {
+            const u32 lane = first + static_cast<u32>(std::countr_zero(left));
+            if (!store_lane<T, Count, P>(env, a, source, lane)) return lane;
+        }
+    }
+    return kNoLane;
 }
 
 template <Segment S, class T, unsigned Count, Part P>
 Outcome store_op(Env& env, const Instruction& i) {
     Addresses a;
     addresses<S>(env, i, a);
-    if constexpr (sizeof(T) == 4) {
-        constexpr u64 step = Count * 4;
-        if (is_contiguous(env, a, step)) {
-            if (std::byte* host = host_range(env, a.at[0], step * kLanes, Access::Write)) {
-                to_memory<Count>(env, i.src[1].value, host);
-                return Outcome::Next;
-            }
-        }
+    const u32 source = i.src[1].value;
+    u32 failed = kNoLane;
+    if (S != Segment::Global && sizeof(T) == 4 && is_in_scratch_words(env, a)) {
+        for (u32 k = 0; k < Count && failed == kNoLane; ++k)
+            failed = store_rows<T, 1, P>(env, scratch_words(env, a, k), env.exec(), source + k);
+    } else {
+        failed = store_rows<T, Count, P>(env, a, env.exec(), source);
     }
-    for (u64 left = env.exec(); left != 0; left &= left - 1) {
-        const u32 lane = static_cast<u32>(std::countr_zero(left));
-        if (!store_lane<T, Count, P>(env, a, i.src[1].value, lane))
-            return fault(env, lane, a.at[lane], Access::Write);
-    }
-    return Outcome::Next;
+    return failed == kNoLane ? Outcome::Next : fault(env, failed, a.at[failed], Access::Write);
 }
 
 /// Buffers: every dword has an address of its own, because dwords are interleaved when swizzled.
@@ -203,18 +264,10 @@ template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const I
     for (unsigned k = 0; k < Count; ++k) {
         Addresses a;
         buffer_addresses(env, i, k, sizeof(T), a);
-        if (sizeof(T) == 4 && is_contiguous(env, a, 4)) {
-            if (const std::byte* host = host_range(env, a.at[0], sizeof(Row), Access::Read)) {
-                std::memcpy(rows[k].lane, host, sizeof(Row));
-                continue;
-            }
-        }
-        for (u64 left = env.exec(); left != 0; left &= left - 1) {
-            const u32 lane = static_cast<u32>(std::countr_zero(left));
-            rows[k].lane[lane] = 0;
-            if (((a.dropped >> lane) & 1) == 0 && !load_lane<T, 1>(env, a, lane, &rows[k]))
-                return fault(env, lane, a.at[lane], Access::Read);
-        }
+        const u32 failed = load_rows<T, 1>(env, a, env.exec() & ~a.dropped, &rows[k]);
+        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
+        for (u64 left = a.dropped; left != 0; left &= left - 1)
+            rows[k].lane[std::countr_zero(left)] = 0;
     }
     if (Count == 1 && i.to_lds) return row_to_lds(env, i, rows[0]);
     write_back<P>(env, i.dst, rows, Count, env.exec());
@@ -239,17 +292,8 @@ template <class T, unsigned Count, Part P> Outcome buffer_store(Env& env, const 
     for (unsigned k = 0; k < Count; ++k) {
         Addresses a;
         buffer_addresses(env, i, k, sizeof(T), a);
-        if (sizeof(T) == 4 && is_contiguous(env, a, 4)) {
-            if (std::byte* host = host_range(env, a.at[0], sizeof(Row), Access::Write)) {
-                to_memory<1>(env, i.src[1].value + k, host);
-                continue;
-            }
-        }
-        for (u64 left = env.exec() & ~a.dropped; left != 0; left &= left - 1) {
-            const u32 lane = static_cast<u32>(std::countr_zero(left));
-            if (!store_lane<T, 1, P>(env, a, i.src[1].value + k, lane))
-                return fault(env, lane, a.at[lane], Access::Write);
-        }
+        const u32 failed = store_rows<T, 1, P>(env, a, env.exec() & ~a.dropped, i.src[1].value + k);
+        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Write);
     }
     return Outcome::Next;
 }

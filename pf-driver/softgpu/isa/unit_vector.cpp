@@ -73,13 +73,11 @@ Outcome do_writelane(Env& env, const Instruction& i) {
 }
 
 Outcome do_swap(Env& env, const Instruction& i) {
-    Row where;
-    expand(env.exec(), where.lane);
     VgprRow& x = env.v[i.dst];
     VgprRow& y = env.v[i.src[0].value];
     const VgprRow old = x;
-    blend(x.lane.data(), y.lane.data(), where.lane);
-    blend(y.lane.data(), old.lane.data(), where.lane);
+    blend_lanes(x.lane.data(), y.lane.data(), env.exec());
+    blend_lanes(y.lane.data(), old.lane.data(), env.exec());
     return Outcome::Next;
 }
 
@@ -117,10 +115,8 @@ Outcome do_mqsad_u32(Env& env, const Instruction& i) {
             out[k].lane[l] = saturate<u32>(sum);
         }
     }
-    Row where;
-    expand(env.exec(), where.lane);
     for (unsigned k = 0; k < sums; ++k)
-        blend(env.v[i.dst + k].lane.data(), out[k].lane, where.lane);
+        blend_lanes(env.v[i.dst + k].lane.data(), out[k].lane, env.exec());
     return Outcome::Next;
 }
 
@@ -166,9 +162,7 @@ template <class M> Outcome packed_op(Env& env, const Instruction& i) {
     for (unsigned l = 0; l < kLanes; ++l)
         out.lane[l] = packed_value<M>(env, i, rows, l, false) |
                       (packed_value<M>(env, i, rows, l, true) << 16);
-    Row where;
-    expand(env.exec(), where.lane);
-    blend(env.v[i.dst].lane.data(), out.lane, where.lane);
+    blend_lanes(env.v[i.dst].lane.data(), out.lane, env.exec());
     return Outcome::Next;
 }
 
@@ -205,9 +199,7 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
         else
             out.lane[l] = (to[l] & 0xffff) | (u32{to_f16(value).bits} << 16);
     }
-    Row where;
-    expand(env.exec(), where.lane);
-    blend(to, out.lane, where.lane);
+    blend_lanes(to, out.lane, env.exec());
     return Outcome::Next;
 }
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory accesses of eight lanes at a time, where all eight touch one page (or LDS): one look into
+// the TLB and one range check for the eight, then one move if their places follow each other, or
+// are the same, and a gather otherwise. What does not fit goes lane by lane.
+//
+// Included into the namespace of one execute unit, like memory_access.h.
+#pragma once
+
+#include "pf-driver/softgpu/isa/memory_access.h"
+
+namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
+
+namespace {
+
+constexpr unsigned kGroup = 8;
+constexpr u32 kWholeGroup = (1u << kGroup) - 1;
+
+/// Where eight lanes are in a page or in LDS, in bytes. Lanes that are off are where the first one
+/// that is on is.
+struct GroupPlaces {
+    alignas(32) u32 at[kGroup];
+    bool follow = false;  ///< words, one behind the other
+    bool are_one = false;
+};
+
+#if defined(__AVX2__)
+VGPU_INLINE __m256i load_vector(const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
+
+VGPU_INLINE void store_vector(void* to, __m256i value) {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), value);
+}
+
+VGPU_INLINE bool is_zero(__m256i value) {
+    return _mm256_testz_si256(value, value) != 0;
+}
+
+VGPU_INLINE void compare(GroupPlaces& places) {
+    const __m256i at = load_vector(places.at);
+    const __m256i distance =
+        _mm256_sub_epi32(at, _mm256_broadcastd_epi32(_mm256_castsi256_si128(at)));
+    const __m256i words = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    places.follow = is_zero(_mm256_xor_si256(distance, words));
+    places.are_one = is_zero(distance);
+}
+
+/// Places of four addresses in `page`; those whose bit of `on`, from `first` on, is not set are at
+/// `lead`.
+VGPU_INLINE __m256i places_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
+    const __m256i bits = _mm256_slli_epi64(_mm256_setr_epi64x(1, 2, 4, 8), static_cast<int>(first));
+    const __m256i is_off = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64{on}), bits),
+                                              _mm256_setzero_si256());
+    const __m256i where = _mm256_blendv_epi8(load_vector(at + first),
+                                             _mm256_set1_epi64x(static_cast<i64>(lead)), is_off);
+    return _mm256_sub_epi64(where, _mm256_set1_epi64x(static_cast<i64>(page)));
+}
+
+/// False if a lane that is on has bytes outside the page.
+VGPU_INLINE bool find_places(const u64* at, u64 page, u64 lead, u32 on, u32 size,
+                             GroupPlaces& places) {
+    constexpr int kEvenWords = 0x88, kLowHalvesFirst = 0xd8;
+    const __m256i low = places_of_four(at, page, lead, on, 0);
+    const __m256i high = places_of_four(at, page, lead, on, 4);
+    const __m256i last = _mm256_set1_epi64x(i64{size} - 1);
+    const __m256i reach = _mm256_or_si256(_mm256_or_si256(low, _mm256_add_epi64(low, last)),
+                                          _mm256_or_si256(high, _mm256_add_epi64(high, last)));
+    const __m256i words = _mm256_castps_si256(
+        _mm256_shuffle_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high), kEvenWords));
+    store_vector(places.at, _mm256_permute4x64_epi64(words, kLowHalvesFirst));
+    constexpr i64 kOutside = ~static_cast<i64>(mem::Port::kPageBytes - 1);
+    return _mm256_testz_si256(reach, _mm256_set1_epi64x(kOutside)) != 0;
+}
+#else
+VGPU_INLINE void compare(GroupPlaces& places) {
+    u32 run = 0, same = 0;
+    for (u32 l = 0; l < kGroup; ++l) {
+        const u32 distance = places.at[l] - places.at[0];
+        run |= distance ^ (l * 4);
+        same |= distance;
+    }
+    places.follow = run == 0;
+    places.are_one = same == 0;
+}
+
+/// False if a lane that is on has bytes outside the page.
+VGPU_INLINE bool find_places(const u64* at, u64 page, u64 lead, u32 on, u32 size,
+                             GroupPlaces& places) {
+    u64 reach = 0;
+    for (unsigned l = 0; l < kGroup; ++l) {
+        const u64 place = (((on >> l) & 1) != 0 ? at[l] : lead) - page;
+        reach |= place | (place + size - 1);
+        places.at[l] = static_cast<u32>(place);
+    }
+    return reach < mem::Port::kPageBytes;
+}
+#endif
+
+/// The word at `memory` plus each lane's place.
+VGPU_INLINE void gather_words(const std::byte* memory, const GroupPlaces& places, u32* to) {
+    if (places.follow) {
+        std::memcpy(to, memory + places.at[0], kGroup * sizeof(u32));
+        return;
+    }
+    if (places.are_one) {
+        u32 word = 0;
+        std::memcpy(&word, memory + places.at[0], sizeof word);
+        for (unsigned l = 0; l < kGroup; ++l) to[l] = word;
+        return;
+    }
+#if defined(__AVX2__)
+    const auto* const words = static_cast<const int*>(static_cast<const void*>(memory));
+    store_vector(to, _mm256_i32gather_epi32(words, load_vector(places.at), 1));
+#else
+    for (unsigned l = 0; l < kGroup; ++l) std::memcpy(to + l, memory + places.at[l], sizeof(u32));
+#endif
+}
+
+/// Bytes and halves: values of T, extended to words.
+template <class T>
+VGPU_INLINE void gather_parts(const std::byte* memory, const GroupPlaces& places, u32* to) {
+    for (unsigned l = 0; l < kGroup; ++l) {
+        T value;
+        std::memcpy(&value, memory + places.at[l], sizeof value);
+        to[l] = static_cast<u32>(i32{value});
+    }
+}
+
+/// The pages that an instruction goes through. Neighbouring lanes are mostly in the same one, so
+/// the last one's host address is kept; it is valid for the instruction.
+class PageCursor {
+public:
+    PageCursor(Env& env, Access access) : port_(env.context.port), access_(access) {}
+
+    /// Host address of the page in which `size` bytes at each of the eight addresses lie, as far as
+    /// their bits of `on` (never 0) are set; nullptr if they do not lie in one, or it has none.
+    VGPU_INLINE std::byte* find(const u64* at, u32 on, u32 size, GroupPlaces& places) {
+        const u64 lead = at[std::countr_zero(on)];
+        const u64 page = lead & ~(mem::Port::kPageBytes - 1);
+        if (!find_places(at, page, lead, on, size, places)) return nullptr;
+        if (page != page_) {
+            page_ = page;
+            host_ = port_.at(GpuVa{page}, access_);
+            if (host_ == nullptr) port_.clear_fault();  // lane by lane it is found out whose it is
+        }
+        return host_;
+    }
+
+private:
+    mem::Port& port_;
+    Access access_;
+    u64 page_ = ~u64{0};
+    std::byte* host_ = nullptr;
+};
+
+/// `Count` words, or a smaller T, for the lanes of a group; false if they are not in one page.
+template <class T, unsigned Count>
+VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned first, Row* rows) {
+    GroupPlaces places;
+    const std::byte* const host = pages.find(at + first, on, Count * sizeof(T), places);
+    if (host == nullptr) return false;
+    if constexpr (sizeof(T) == 4) {
+        compare(places);
+        for (unsigned k = 0; k < Count; ++k)
+            gather_words(host + k * sizeof(T), places, rows[k].lane + first);
+    } else {
+        gather_parts<T>(host, places, rows[0].lane + first);
+    }
+    return true;
+}
+
+/// The rows from register `source` on, or the part of a T, of the lanes of a group.
+template <class T, unsigned Count>
+VGPU_INLINE bool store_group(PageCursor& pages, const u64* at, u32 on, unsigned first,
+                             const VgprRow* source, unsigned shift) {
+    GroupPlaces places;
+    std::byte* const host = pages.find(at + first, on, Count * sizeof(T), places);
+    if (host == nullptr) return false;
+    if constexpr (sizeof(T) == 4 && Count == 1) {
+        compare(places);
+        if (places.follow && on == kWholeGroup) {
+            std::memcpy(host + places.at[0], source->lane.data() + first, kGroup * sizeof(u32));
+            return true;
+        }
+    }
+    for (unsigned l = 0; l < kGroup; ++l) {
+        if (((on >> l) & 1) == 0) continue;
+        for (unsigned k = 0; k < Count; ++k) {
+            const T value = static_cast<T>(source[k].lane[first + l] >> shift);
+            std::memcpy(host + places.at[l] + k * sizeof(T), &value, sizeof value);
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+}  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT
