@@ -238,6 +238,10 @@ std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
                      core.wave_sync(vmid)};
 }
 
+bool CommandProcessor::has_groups() const {
+    return core_->dispatcher.has_runnable();
+}
+
 /// Messages before the completion: a guest sees the interrupts of a kernel before its signal. A
 /// group of a dropped kernel says nothing any more. After take_back() the kernel may be gone.
 void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& result,

@@ -122,6 +122,8 @@ public:
     /// Lends worker `worker` a group to run; it must look at `stop` often. Nothing to run: nullopt.
     [[nodiscard]] std::optional<GroupLoan> take_group(std::uint32_t worker,
                                                       std::atomic<bool>& stop);
+    /// A group could be taken now: another worker would find something to do.
+    [[nodiscard]] bool has_groups() const;
     /// The group is back, with what happened to it.
     void give_back(const GroupLoan& loan, const isa::RunResult& result, const Messages& messages);
     /// True while a group is on loan.

@@ -294,6 +294,8 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         arm(worker);
         const std::optional<GroupLoan> loan = context.cp.take_group(worker.index, worker.stop);
         if (!loan) break;
+        // No doorbell tells of a kernel that waited for the one before.
+        if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
         const isa::RunResult result = run_group(worker, *loan);
         if (worker.haste.is_on()) count_haste(worker);

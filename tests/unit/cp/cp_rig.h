@@ -70,7 +70,11 @@ class FakeVf final : public softgpu::cp::Services {
 public:
     explicit FakeVf(FlatMemory& memory) : memory_(memory) {}
 
-    std::unique_ptr<softgpu::mem::Port> make_port(Vmid) override { return memory_.make_port(); }
+    std::unique_ptr<softgpu::mem::Port> make_port(Vmid) override {
+        ++ports_made;
+        return memory_.make_port();
+    }
+    std::atomic<unsigned> ports_made{0};
     void set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) override;
     [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const override;
     void invalidate_pasid(std::uint16_t pasid) override { invalidated.push_back(pasid); }

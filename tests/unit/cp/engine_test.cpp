@@ -6,6 +6,7 @@
 #include <condition_variable>
 
 #include "pf-driver/softgpu/cp/engine.h"
+#include "tests/support/deadline.h"
 #include "tests/support/kernel_oracle.h"
 #include "tests/unit/cp/cp_rig.h"
 
@@ -204,6 +205,35 @@ TEST_P(EngineThreads, DoorbellWakesTheSleepingEngine) {
         const std::lock_guard guard(vf.lock);
         ASSERT_EQ(vf.rig.signal_value(signal), 0);
     }
+    (void)engine.park();
+}
+
+/// Seen as two threads that were as fast as one: who found no group between two kernels slept until
+/// the next doorbell.
+TEST_P(EngineThreads, EveryWorkerComesBackForAKernelThatWaited) {
+    const std::uint64_t gate = vf.rig.make_signal(1);
+    const KernelCode code = vf.rig.load_kernel("long_running");
+    AqlKernel first;
+    first.object = code.descriptor;
+    first.arguments =
+        vf.rig.arguments(vf.rig.memory.allocate(4096), vf.rig.memory.allocate(4096), 100u);
+    first.grid = {64, 1, 1};
+    first.signal = vf.rig.make_signal(1);
+    vf.rig.dispatch(vf.queue, first);
+    vf.rig.barrier(vf.queue, AQL_TYPE_BARRIER_AND, {first.signal, gate}, 0);
+    vf.endless();
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    ASSERT_TRUE(ear.wait([&] { return ear.dry == 1; }));
+    // a worker makes a port when it first takes a group: one of them has
+    const unsigned before = vf.rig.vf.ports_made;
+    {
+        const std::lock_guard guard(vf.lock);
+        ASSERT_EQ(vf.rig.signal_value(first.signal), 0);
+        vf.rig.memory.put(gate + offsetof(aql_signal, value), std::int64_t{0});
+    }
+    wait_for("every worker to take a group", milliseconds(60000),
+             [&] { return vf.rig.vf.ports_made >= before + GetParam() - 1; });
     (void)engine.park();
 }
 
