@@ -94,8 +94,34 @@ public:
     }
 
 private:
-    Translation walk(GpuVa va, Access access) override {
+    /// What one entry of a page directory maps, for as long as the TLB's own entries last: a stream
+    /// through memory walks the tables once for each.
+    struct Run {
+        std::uint64_t start = 0;
+        std::uint64_t epoch = 0;  ///< of a GpuVm it is never 0
+        Location at;              ///< of its first page
+    };
+    static constexpr std::size_t kRuns = 16;
+    static constexpr unsigned kHugePageShift = GPUVM_PAGE_SHIFT + GPUVM_LEVEL_BITS;
+
+    /// The epoch is read before the walk, as Port::miss() does.
+    Location find(GpuVa va, Access access) {
+        const std::uint64_t epoch = gpuvm_.epoch(vmid_).load(std::memory_order_acquire);
+        Run& run = runs_[(raw(va) >> kHugePageShift) % kRuns];
+        if (run.epoch == epoch && (raw(va) & ~run.at.run_mask) == run.start) {
+            Location at = run.at;
+            at.address += raw(va) & run.at.run_mask & ~kPageMask;
+            return checked(at, va, access);
+        }
         const Location at = gpuvm_.locate(hub_, vmid_, va, access);
+        if (at.fault.kind != FaultKind::None || at.is_prt || at.run_mask <= kPageMask) return at;
+        run = {raw(va) & ~at.run_mask, epoch, at};
+        run.at.address -= raw(va) & at.run_mask & ~kPageMask;
+        return at;
+    }
+
+    Translation walk(GpuVa va, Access access) override {
+        const Location at = find(va, access);
         if (at.fault.kind != FaultKind::None) return {nullptr, 0, at.fault};
         if (at.is_prt) return {};
         if (at.is_system) return system_page(at, va, access);
@@ -147,6 +173,7 @@ private:
     GpuVm& gpuvm_;
     const Hub hub_;
     const Vmid vmid_;
+    std::array<Run, kRuns> runs_{};
 };
 
 GpuVm::GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system)
@@ -277,8 +304,12 @@ GpuVm::Location GpuVm::locate(Hub hub, Vmid vmid, GpuVa va, Access access) const
     if (top != 0 && top != kVaTop) return {{FaultKind::Aperture, access, va}};
     const std::uint64_t address = raw(va) & kVaMask;
     const Context& from = context(hub, vmid);
-    Location at =
-        raw(vmid) == 0 ? locate_kernel(from, address) : locate_process(from, vmid, address);
+    return checked(
+        raw(vmid) == 0 ? locate_kernel(from, address) : locate_process(from, vmid, address), va,
+        access);
+}
+
+GpuVm::Location GpuVm::checked(Location at, GpuVa va, Access access) {
     if (at.fault.kind == FaultKind::None && !at.is_prt &&
         (at.access & static_cast<std::uint8_t>(access)) == 0)
         at.fault.kind = FaultKind::Permission;
@@ -289,7 +320,7 @@ GpuVm::Location GpuVm::locate(Hub hub, Vmid vmid, GpuVa va, Access access) const
 
 GpuVm::Location GpuVm::locate_kernel(const Context& from, std::uint64_t va) const {
     if (va >= kFbBase && va - kFbBase < vram_.size().count)
-        return {{}, false, false, (va - kFbBase) & ~kPageMask, kAllAccess};
+        return {{}, false, false, (va - kFbBase) & ~kPageMask, kAllAccess, 0};
     return walk_context(from, from.root, va);
 }
 
@@ -338,14 +369,15 @@ GpuVm::Location GpuVm::walk_tables(std::uint64_t root, unsigned depth, std::uint
 GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask) {
     if ((entry & GPUVM_PTE_VALID) == 0) {
         const bool is_prt = (entry & GPUVM_PTE_PRT) != 0;
-        return {{is_prt ? FaultKind::None : FaultKind::NotPresent}, false, is_prt, 0, 0};
+        return {{is_prt ? FaultKind::None : FaultKind::NotPresent}, false, is_prt, 0, 0, 0};
     }
     const std::uint64_t run = entry & GPUVM_PTE_ADDR_MASK;
     return {{},
             (entry & GPUVM_PTE_SYSTEM) != 0,
             false,
             run + (va & mask & ~kPageMask),
-            static_cast<std::uint8_t>(entry & kAllAccess)};
+            static_cast<std::uint8_t>(entry & kAllAccess),
+            mask};
 }
 
 /// Tables in VRAM are read as whole entries: the guest's CPU and SDMA write them meanwhile.

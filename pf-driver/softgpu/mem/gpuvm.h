@@ -142,6 +142,7 @@ private:
         bool is_prt = false;        ///< unmapped but resident: reads 0, writes vanish
         std::uint64_t address = 0;  ///< VF VRAM offset or bus address of the 4 KiB page
         std::uint8_t access = 0;
+        std::uint64_t run_mask = 0;  ///< address bits inside what one entry maps
     };
 
     /// Register writes reach walks on other threads through contexts_, which refresh_contexts()
@@ -155,6 +156,8 @@ private:
 
     /// Any thread. The one place that decides what an access of a VMID means; never allocates.
     [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
+    /// The fault that `access` is at a place, if it is one.
+    [[nodiscard]] static Location checked(Location at, GpuVa va, Access access);
     /// VMID 0: the frame buffer window maps VRAM without page tables, everything else is GART.
     [[nodiscard]] Location locate_kernel(const Context& from, std::uint64_t va) const;
     [[nodiscard]] Location locate_process(const Context& from, Vmid vmid, std::uint64_t va) const;

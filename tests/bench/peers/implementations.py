@@ -11,6 +11,7 @@ THREADS = 2
 SOFTGPU, SOFTGPU_ONE = 'softgpu', 'softgpu, 1 thread'
 OCLGRIND, POCL, RUSTICL = 'oclgrind', 'PoCL', 'rusticl/llvmpipe'
 GPUVM, FLAT = 'engine, GPUVM', 'engine, flat memory'
+SECOND, BOTH = 'engine, a second one', 'two engines at once'
 VENDORS = '/etc/OpenCL/vendors'
 
 
@@ -67,4 +68,5 @@ COMPARED = [
 ENGINES = [
     Implementation(GPUVM, ['vgpu-peer-engine']),
     Implementation(FLAT, ['vgpu-peer-engine-flat'], like=GPUVM),
+    Implementation(SECOND, ['vgpu-peer-engine'], like=GPUVM),
 ]

@@ -7,6 +7,7 @@ the machine meets all; a worker's speed is that of its best round, as a stall on
 """
 from dataclasses import dataclass, field
 
+from implementations import BOTH, GPUVM, SECOND
 from worker import Failed
 
 ROUNDS = 5
@@ -63,9 +64,26 @@ def fit(worker, workload):
     return sizes[at], max(1, min(MAX_RUNS, round(may / spent)))
 
 
+def run_both(workers, workload, figures):
+    """Two engines that share nothing, at once: what this machine's second CPU gives at most."""
+    pair = [worker for worker in workers if worker.name in (GPUVM, SECOND)]
+    model = figures.get(GPUVM)
+    if len(pair) < 2 or any(figures[worker.name].failure for worker in pair):
+        return
+    try:
+        for worker in pair:
+            worker.ask(workload['name'], model.size, model.runs)
+        answers = [worker.answer() for worker in pair]
+    except Failed as failed:
+        figures[BOTH].failure = str(failed)
+        return
+    figures[BOTH].rounds.append({'work': sum(answer['work'] for answer in answers),
+                                 'seconds': max(answer['seconds'] for answer in answers)})
+
+
 def compare(workers, workload, rounds=ROUNDS):
     """{worker's name: Figure}. A worker that fails is left out of the rounds that follow."""
-    figures = {worker.name: Figure() for worker in workers}
+    figures = {name: Figure() for name in [*(worker.name for worker in workers), BOTH]}
 
     def attempt(worker, act):
         figure = figures[worker.name]
@@ -91,4 +109,5 @@ def compare(workers, workload, rounds=ROUNDS):
     for _ in range(rounds):
         for worker in workers:
             attempt(worker, run)
+        run_both(workers, workload, figures)
     return figures

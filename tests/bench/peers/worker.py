@@ -64,12 +64,18 @@ class Worker:
 
     def measure(self, workload, size, runs):
         """Seconds, units of work, wave instructions if they are counted; wrong bits are a failure."""
+        self.ask(workload, size, runs)
+        return self.answer()
+
+    def ask(self, workload, size, runs):
         request = {'workload': workload, 'size': size, 'runs': runs}
         try:
             self.process.stdin.write(json.dumps(request).encode() + b'\n')
             self.process.stdin.flush()
         except BrokenPipeError:
             raise Failed(self.last_words()) from None
+
+    def answer(self):
         answer = self.read(RUN_SECONDS)
         if 'error' in answer:
             raise Failed(answer['error'].strip().splitlines()[0])

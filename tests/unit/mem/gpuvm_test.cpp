@@ -168,6 +168,33 @@ TEST_F(GpuVmTest, AChangedPteIsSeenStaleUntilItIsInvalidated) {
     EXPECT_EQ(read32(*memory, kVa), 2u);
 }
 
+/// The walker keeps what one entry maps: pages of it that were never asked for are stale, too.
+TEST_F(GpuVmTest, AChangedHugePageIsSeenStaleAsAWholeUntilItIsInvalidated) {
+    constexpr std::uint64_t start = kVa & ~0x1fffffull, other = 0x5000;
+    rig.map_huge(root, start, 1, 0x400000 | kRwx | GPUVM_PDE_PTE);
+    rig.put(0x400000 + other, 1u);
+    rig.put(0x800000 + other, 2u);
+    const auto memory = port();
+    ASSERT_EQ(read32(*memory, start), 0u);
+    rig.map_huge(root, start, 1, 0x800000 | kRwx | GPUVM_PDE_PTE);
+    EXPECT_EQ(read32(*memory, start + other), 1u) << "nobody flushed the walker";
+    rig.invalidate(kUser);
+    EXPECT_EQ(read32(*memory, start + other), 2u);
+}
+
+TEST_F(GpuVmTest, PagesOfAReadOnlyHugePageFaultAlike) {
+    constexpr std::uint64_t start = kVa & ~0x1fffffull;
+    rig.map_huge(root, start, 1, 0x400000 | GPUVM_PTE_VALID | GPUVM_PTE_READABLE | GPUVM_PDE_PTE);
+    const auto memory = port();
+    ASSERT_NE(memory->at(GpuVa{start}, Access::Read), nullptr);
+    for (const std::uint64_t page : {0x0u, 0x1000u, 0x1ff000u}) {
+        ASSERT_EQ(memory->at(GpuVa{start + page + 8}, Access::Write), nullptr);
+        EXPECT_EQ(memory->fault().kind, FaultKind::Permission);
+        EXPECT_EQ(memory->fault().access, Access::Write);
+        EXPECT_EQ(memory->fault().va, GpuVa{start + page + 8});
+    }
+}
+
 TEST_F(GpuVmTest, AnUnmappedPageIsReachableUntilItIsInvalidated) {
     rig.map_page(root, kVa, kPage | kRwx);
     const auto memory = port();
