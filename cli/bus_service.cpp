@@ -174,8 +174,10 @@ public:
     std::vector<Properties> list_gpus() override {
         return guarded([this] { return properties_of(manager_.ListGpus({})); });
     }
-    std::vector<Properties> list_vfs() override {
-        return guarded([this] { return properties_of(manager_.ListVfs({})); });
+    std::vector<Properties> list_vfs_with(const std::string& names) override {
+        std::map<std::string, sdbus::Variant> options;
+        if (!names.empty()) options.emplace("properties", sdbus::Variant{names});
+        return guarded([&] { return properties_of(manager_.ListVfs(options)); });
     }
     std::string resolve(const std::string& target) override {
         return guarded([&] { return std::string(manager_.Resolve(target, {})); });

@@ -21,6 +21,7 @@ public:
 
     /// Signals the properties that changed since the last call.
     void refresh();
+    [[nodiscard]] const std::string& id() const { return id_; }
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;

@@ -3,7 +3,9 @@
 
 #include "daemon/service/words.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 
 namespace vgpu::daemon::dbus {
 
@@ -13,15 +15,47 @@ constexpr std::uint32_t kApiVersion = 1;
 /// A list waits that long for fresh counters of a GPU; one that is late once is not waited for.
 constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
 
-/// Which GPU a ListVfs is about; "": all.
-Result<std::string> listed_gpu(const Manager& manager, const Options& options) {
-    constexpr std::array<std::string_view, 1> kKnown{"gpu"};
+/// What a list is about.
+struct Listing {
+    std::vector<GpuHost*> gpus;
+    PropertyFilter filter;
+};
+
+/// GPUs with fresh counters, as far as they are in time. All look at once.
+void freshen(const std::vector<GpuHost*>& gpus) {
+    std::vector<GpuHost*> waited_for;
+    for (GpuHost* gpu : gpus)
+        if (gpu->ask_fresh()) waited_for.push_back(gpu);
+    const auto until = std::chrono::steady_clock::now() + kFreshenLimit;
+    for (GpuHost* gpu : waited_for)
+        gpu->await_fresh(
+            std::max(Nanoseconds::zero(), Nanoseconds{until - std::chrono::steady_clock::now()}));
+}
+
+Result<Listing> vfs_to_list(const Manager& manager, const Options& options) {
+    constexpr std::array<std::string_view, 2> kKnown{"gpu", "properties"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto gpu, reader.text("gpu"));
     if (gpu && manager.find_gpu(*gpu) == nullptr)
         return fail(ErrorId::NoSuchGpu, "there is no GPU '" + gpu->substr(0, 64) + "'");
-    return gpu.value_or("");
+    TRY(const auto names, reader.text("properties"));
+    Listing listing;
+    TRY(listing.filter, PropertyFilter::of_vf(names.value_or("")));
+    for (const auto& each : manager.gpus())
+        if (!gpu || each->id() == *gpu) listing.gpus.push_back(each.get());
+    return listing;
+}
+
+Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
+    constexpr std::array<std::string_view, 1> kKnown{"properties"};
+    const OptionReader reader(options);
+    TRY_VOID(reader.only(kKnown));
+    TRY(const auto names, reader.text("properties"));
+    Listing listing;
+    TRY(listing.filter, PropertyFilter::of_gpu(names.value_or("")));
+    for (const auto& each : manager.gpus()) listing.gpus.push_back(each.get());
+    return listing;
 }
 
 struct WantedEvents {
@@ -87,30 +121,28 @@ void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::str
 }
 
 std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
-    const auto wanted = listed_gpu(context_.manager, options_of(options));
+    const auto wanted = vfs_to_list(context_.manager, options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
+    freshen(wanted->gpus);
     std::vector<Dict> all;
-    for (const auto& gpu : context_.manager.gpus()) {
-        if (!wanted->empty() && gpu->id() != *wanted) continue;
-        gpu->freshen(kFreshenLimit);
+    for (const GpuHost* gpu : wanted->gpus) {
         const auto seen = gpu->look();
         for (const auto& [vf, view] : seen->vfs) {
             VfView shown = view;
             complete(context_, shown);
-            all.push_back(properties_of(shown));
+            all.push_back(properties_of(shown, wanted->filter));
         }
     }
     return all;
 }
 
 std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
-    const Options values = options_of(options);
-    if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
+    const auto wanted = gpus_to_list(context_.manager, options_of(options));
+    if (!wanted) throw to_dbus(wanted.error());
+    freshen(wanted->gpus);
     std::vector<Dict> all;
-    for (const auto& gpu : context_.manager.gpus()) {
-        gpu->freshen(kFreshenLimit);
-        all.push_back(properties_of(gpu->look()->gpu));
-    }
+    for (const GpuHost* gpu : wanted->gpus)
+        all.push_back(properties_of(gpu->look()->gpu, wanted->filter));
     return all;
 }
 
@@ -262,7 +294,7 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .events = events,
                .metrics = metrics,
                .admission = admission_,
-               .refresh_objects = [this] { refresh(); }},
+               .refresh_objects = [this] { refresh(changed_gpus({})); }},
       manager_(context_) {
     for (const auto& gpu : manager.gpus())
         gpus_.push_back(std::make_unique<GpuObject>(context_, gpu->id()));
@@ -271,17 +303,42 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
     // Before the signals: a listener may look up the object that a notice is about.
-    if (!notices.empty() || !waiters_.is_empty() || (has_news_ && now >= next_step())) refresh();
+    if (has_news_ && now >= next_step())
+        refresh_all();
+    else if (!notices.empty() || !waiters_.is_empty())
+        refresh(changed_gpus(notices));
     for (const Notice& notice : notices) manager_.signal(notice);
     waiters_.step(now);
 }
 
-void Objects::refresh() {
+/// GPUs with a new snapshot since the last call, and those that a notice is about.
+std::set<std::string> Objects::changed_gpus(const std::vector<Notice>& notices) {
+    std::set<std::string> changed;
+    for (const Notice& notice : notices) changed.insert(notice.gpu);
+    for (const auto& gpu : context_.manager.gpus()) {
+        auto snapshot = gpu->look();
+        if (snapshots_[gpu->id()] == snapshot) continue;
+        snapshots_[gpu->id()] = std::move(snapshot);
+        changed.insert(gpu->id());
+    }
+    return changed;
+}
+
+/// Facts that are no GPU's (of guests, of domains) may have changed, too.
+void Objects::refresh_all() {
     refreshed_at_ = context_.clock.now();
     has_news_ = false;
+    std::set<std::string> all;
+    for (const auto& gpu : context_.manager.gpus()) all.insert(gpu->id());
+    refresh(all);
+}
+
+void Objects::refresh(const std::set<std::string>& gpus) {
     follow_vfs();
-    for (const auto& gpu : gpus_) gpu->refresh();
-    for (const auto& [target, object] : vfs_) object->refresh();
+    for (const auto& gpu : gpus_)
+        if (gpus.contains(gpu->id())) gpu->refresh();
+    for (const auto& [target, object] : vfs_)
+        if (gpus.contains(target.gpu)) object->refresh();
     follow_jobs();
 }
 

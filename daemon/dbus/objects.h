@@ -87,8 +87,11 @@ public:
     [[nodiscard]] bool wants_step() const { return has_news_ || !waiters_.is_empty(); }
 
 private:
-    /// Also called before each reply of a changing method (Context::refresh_objects).
-    void refresh();
+    /// Signals what changed of these GPUs and their VFs; also called before each reply of a
+    /// changing method (Context::refresh_objects).
+    void refresh(const std::set<std::string>& gpus);
+    void refresh_all();
+    [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<Notice>& notices);
     /// Objects come and go with the snapshots; each tells so by InterfacesAdded and
     /// InterfacesRemoved.
     void follow_vfs();
@@ -102,6 +105,8 @@ private:
     std::vector<std::unique_ptr<GpuObject>> gpus_;
     std::map<Target, std::unique_ptr<VfObject>> vfs_;
     std::map<std::uint32_t, std::unique_ptr<JobObject>> jobs_;
+    /// What changed_gpus() saw last, by GPU.
+    std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
     Nanoseconds refreshed_at_{0};
     bool has_news_ = false;
 };

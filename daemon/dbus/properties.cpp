@@ -124,10 +124,44 @@ Dict dict_of(const LoggedEvent& event) {
 #define SIGNALLED(...) __VA_ARGS__
 #define SILENT(...)
 
-Dict properties_of(const GpuView& v) {
+Result<PropertyFilter> PropertyFilter::of_vf(std::string_view names) {
+    static constexpr std::array kKnown{
+#define VF_PROPERTY(name, type, signalled, value) std::string_view{#name},
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
+        std::string_view{"Path"}, std::string_view{"Target"}};
+    return among(kKnown, names);
+}
+
+Result<PropertyFilter> PropertyFilter::of_gpu(std::string_view names) {
+    static constexpr std::array kKnown{
+#define GPU_PROPERTY(name, type, signalled, value) std::string_view{#name},
+#include "daemon/dbus/gpu_properties.def"
+#undef GPU_PROPERTY
+        std::string_view{"Path"}, std::string_view{"Target"}};
+    return among(kKnown, names);
+}
+
+Result<PropertyFilter> PropertyFilter::among(std::span<const std::string_view> known,
+                                             std::string_view names) {
+    PropertyFilter filter;
+    while (!names.empty()) {
+        const std::size_t comma = names.find(',');
+        const std::string_view name = names.substr(0, comma);
+        if (std::ranges::find(known, name) == known.end())
+            return fail(ErrorId::OutOfRange, fmt::format("properties: there is no property '{}'",
+                                                         printable(name.substr(0, 64))));
+        filter.names_.emplace(name);
+        names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
+    }
+    return filter;
+}
+
+Dict properties_of(const GpuView& v, const PropertyFilter& filter) {
     Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{gpu_path(v.id)}}},
              {"Target", sdbus::Variant{v.id}}};
-#define GPU_PROPERTY(name, type, signalled, value) all[#name] = sdbus::Variant{type{value}};
+#define GPU_PROPERTY(name, type, signalled, value) \
+    if (filter.wants(#name)) all[#name] = sdbus::Variant{type{value}};
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
     return all;
@@ -135,16 +169,18 @@ Dict properties_of(const GpuView& v) {
 
 Fingerprint fingerprint_of(const GpuView& v) {
     Fingerprint all;
-#define GPU_PROPERTY(name, type, signalled, value) signalled(all[#name] = text_of_value(value);)
+#define GPU_PROPERTY(name, type, signalled, value) \
+    signalled(all.emplace_back(#name, text_of_value(value));)
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
     return all;
 }
 
-Dict properties_of(const VfView& v) {
+Dict properties_of(const VfView& v, const PropertyFilter& filter) {
     Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{vf_path(v.gpu, v.live.vf)}}},
              {"Target", sdbus::Variant{fmt::format("{}/vf{}", v.gpu, v.live.vf)}}};
-#define VF_PROPERTY(name, type, signalled, value) all[#name] = sdbus::Variant{type{value}};
+#define VF_PROPERTY(name, type, signalled, value) \
+    if (filter.wants(#name)) all[#name] = sdbus::Variant{type{value}};
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
     return all;
@@ -155,7 +191,8 @@ Fingerprint fingerprint_of(const VfView& view) {
     // READY and RUNNING alternate with every slice: signalling that would flood the bus.
     if (v.live.state == VGPU_PF_VF_RUNNING) v.live.state = VGPU_PF_VF_READY;
     Fingerprint all;
-#define VF_PROPERTY(name, type, signalled, value) signalled(all[#name] = text_of_value(value);)
+#define VF_PROPERTY(name, type, signalled, value) \
+    signalled(all.emplace_back(#name, text_of_value(value));)
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
     return all;
@@ -163,10 +200,8 @@ Fingerprint fingerprint_of(const VfView& view) {
 
 std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after) {
     std::vector<PropertyName> names;
-    for (const auto& [name, text] : after) {
-        const auto old = before.find(name);
-        if (old == before.end() || old->second != text) names.emplace_back(name);
-    }
+    for (std::size_t i = 0; i < after.size(); ++i)
+        if (i >= before.size() || before[i] != after[i]) names.emplace_back(after[i].first);
     return names;
 }
 

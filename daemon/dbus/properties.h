@@ -10,15 +10,20 @@
 #include "daemon/service/manager.h"
 
 #include <map>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace vgpu::daemon::dbus {
 
 using Dict = std::map<std::string, sdbus::Variant>;
 
-/// Signalled properties and their values as text: what differs is signalled.
-using Fingerprint = std::map<std::string, std::string>;
+/// Signalled properties and their values as text, in the order of *_properties.def: what differs is
+/// signalled.
+using Fingerprint = std::vector<std::pair<std::string_view, std::string>>;
 
 /// Different ids give different paths: what a path cannot hold is escaped as _XX.
 std::string gpu_path(const std::string& gpu);
@@ -30,15 +35,33 @@ std::string printable(std::string_view text);
 Dict dict_of(const AgentView& agent);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);
-/// All properties, as ListGpus and ListVfs tell them, with "Path" and "Target" added.
-Dict properties_of(const GpuView& view);
-Dict properties_of(const VfView& view);
+/// Which properties of a VF or a GPU somebody wants to be told.
+class PropertyFilter {
+public:
+    /// All of them.
+    PropertyFilter() = default;
+    /// `names` by commas, "" for all; OutOfRange names the one that does not exist.
+    static Result<PropertyFilter> of_vf(std::string_view names);
+    static Result<PropertyFilter> of_gpu(std::string_view names);
+
+    [[nodiscard]] bool wants(std::string_view name) const {
+        return names_.empty() || names_.contains(name);
+    }
+
+private:
+    static Result<PropertyFilter> among(std::span<const std::string_view> known,
+                                        std::string_view names);
+    std::set<std::string, std::less<>> names_;
+};
+
+/// Properties as ListGpus and ListVfs tell them, with "Path" and "Target" added.
+Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
+Dict properties_of(const VfView& view, const PropertyFilter& filter = {});
 /// Counters and lags change all the time and are not in it: they are for those who ask.
 Fingerprint fingerprint_of(const GpuView& view);
 Fingerprint fingerprint_of(const VfView& view);
 
-/// Names whose values differ.
-/// In the order of names, so that signals are reproducible.
+/// Names whose values differ; both are of one kind of object.
 std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after);
 
 /// More than any name or target has; longer ones are no GPU's.

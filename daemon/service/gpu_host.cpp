@@ -53,16 +53,26 @@ void GpuHost::finish() {
 }
 
 void GpuHost::freshen(Nanoseconds limit) {
+    if (ask_fresh()) await_fresh(limit);
+}
+
+/// A GPU that did not manage the last time is not waited for again: one stopped PF core must not
+/// cost every list its patience.
+bool GpuHost::ask_fresh() {
     std::unique_lock lock(mutex_);
-    // A GPU that did not manage the last time is not waited for again: one stopped PF core must not
-    // cost every list its patience.
     const bool is_late = fresh_wanted_ != fresh_done_;
     if (!is_late) ++fresh_wanted_;
     lock.unlock();
-    if (!runner_) return turn();
+    if (!runner_) {
+        turn();
+        return false;
+    }
     runner_->wake();
-    if (is_late) return;
-    lock.lock();
+    return !is_late;
+}
+
+void GpuHost::await_fresh(Nanoseconds limit) {
+    std::unique_lock lock(mutex_);
     turned_.wait_for(lock, limit, [this] { return fresh_wanted_ == fresh_done_; });
 }
 

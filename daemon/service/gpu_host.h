@@ -70,6 +70,10 @@ public:
     /// Asks for a snapshot with fresh counters and waits for it, but no longer than `limit`; and
     /// not at all if the last one asked for has not come yet.
     void freshen(Nanoseconds limit);
+    /// The two halves of freshen(), so that many GPUs look at the same time. False: there is
+    /// nothing to wait for.
+    [[nodiscard]] bool ask_fresh();
+    void await_fresh(Nanoseconds limit);
     /// Waits (bounded) until there was a first turn.
     void wait_for_first(Nanoseconds limit);
     /// Since the last call, oldest first.

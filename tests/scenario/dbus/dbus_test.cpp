@@ -106,6 +106,33 @@ TEST_F(DBus, UnknownVfIsNotFoundWithASuggestion) {
     EXPECT_EQ(ctl({"pause", "gpu0/vf9"}).status, 3);
 }
 
+TEST_F(DBus, ListVfsTellsOnlyTheNamedProperties) {
+    static_cast<void>(create("train"));
+    const auto connection = connect();
+    const auto manager = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1");
+    manager->finishRegistration();
+    const auto list = [&](const std::string& names) {
+        std::vector<Dict> rows;
+        manager->callMethod("ListVfs")
+            .onInterface("org.vgpu1.Manager")
+            .withArguments(Dict{{"properties", sdbus::Variant{names}}})
+            .storeResultsTo(rows);
+        return rows;
+    };
+    const auto few = list("Name,Weight");
+    ASSERT_EQ(few.size(), 1u);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : few.front()) names.push_back(name);
+    EXPECT_THAT(names, ::testing::ElementsAre("Name", "Path", "Target", "Weight"));
+    EXPECT_GT(list("").front().size(), 20u);
+    try {
+        static_cast<void>(list("Name,Wieght"));
+        FAIL() << "a property that does not exist";
+    } catch (const sdbus::Error& error) {
+        EXPECT_THAT(error.getMessage(), HasSubstr("there is no property 'Wieght'"));
+    }
+}
+
 TEST_F(DBus, OverCapacityNamesResourceShortageAndWhatFits) {
     server.with([](FakePf& pf) {
         pf.info.vram_free_bytes = pf.info.vram_largest_free_bytes = 96 * FakePf::kMiB;

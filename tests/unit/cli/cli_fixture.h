@@ -22,7 +22,9 @@ public:
     explicit Lent(Service& service) : service_(service) {}
     Properties manager() override { return service_.manager(); }
     std::vector<Properties> list_gpus() override { return service_.list_gpus(); }
-    std::vector<Properties> list_vfs() override { return service_.list_vfs(); }
+    std::vector<Properties> list_vfs_with(const std::string& names) override {
+        return service_.list_vfs_with(names);
+    }
     std::string resolve(const std::string& target) override { return service_.resolve(target); }
     std::string create_vf(const std::string& gpu, const Options& options) override {
         return service_.create_vf(gpu, options);

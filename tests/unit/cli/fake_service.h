@@ -135,7 +135,17 @@ public:
                 {"StateGeneration", std::uint64_t{7}}};
     }
     std::vector<Properties> list_gpus() override { return gpus; }
-    std::vector<Properties> list_vfs() override { return vfs; }
+    std::vector<Properties> list_vfs_with(const std::string& names) override {
+        if (names.empty()) return vfs;
+        const std::string among = "," + names + ",Path,Target,";
+        std::vector<Properties> listed;
+        for (const Properties& vf : vfs) {
+            Properties& one = listed.emplace_back();
+            for (const auto& [name, value] : vf)
+                if (among.find("," + name + ",") != std::string::npos) one.emplace(name, value);
+        }
+        return listed;
+    }
     std::string resolve(const std::string& target) override {
         for (const auto* list : {&gpus, &vfs})
             for (const Properties& one : *list)
