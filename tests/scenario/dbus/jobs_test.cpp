@@ -170,6 +170,10 @@ TEST_F(JobsOnTheBus, VgpudKilledInTheMiddleLeavesTheRestToTheNextPlan) {
         return ctl({"apply", directory.file("128.json"), "--yes"});
     });
     wait_for_step("/org/vgpu1/job/2", "resize gpu0/vf1 'a'");
+    // the step is announced before it is done
+    test::wait_for("the VF to be released", test::milliseconds(20'000), [&] {
+        return ctl_json({"show", "a"}).at("vf").at("state") == "scrubbing";
+    });
     vgpud->kill_now();
     const auto told = caller.get();
     EXPECT_EQ(told.status, 5) << told.out;
