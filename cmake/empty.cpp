@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: MIT
-// The level binaries consist of object libraries; CMake wants one source of their own.
+// CMake wants a source in targets that have none of their own: level binaries, which consist of
+// object libraries, and holders of precompiled headers.

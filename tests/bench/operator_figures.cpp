@@ -108,7 +108,7 @@ private:
     int n_ = 0;
 };
 
-/// What `vgpuctl list` asks of each VF.
+/// What `vgpuctl list` asks of each VF (cli/verb_list.cpp).
 constexpr const char* kColumns = "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";
 
 using Row = std::map<std::string, sdbus::Variant>;
