@@ -18,9 +18,10 @@ struct Engine::Worker final : isa::MessageSink {
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> run_sequence{0};
     bool is_inside = false;    // mutex_; may touch the VF
+    bool is_asleep = false;    // mutex_; waits for a kick or a run
     bool is_hastened = false;  // mutex_; real time
-    Haste haste;               // its own; real time because it has just woken
-    pthread_t thread{};        // mutex_; its own, set before it is first inside
+    Haste haste;               // real time because it has just woken; mutex_ while it is asleep
+    pthread_t thread{};        // mutex_; its own, set before it is first asleep
     std::chrono::microseconds pause{};
     Messages messages;
 
@@ -75,7 +76,7 @@ Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     started_ = clock_.now();
     deadline_ = quantum ? std::optional(started_ + *quantum) : std::nullopt;
     instructions_before_ = context.cp.counters().wave_instructions;
-    changed_.notify_all();
+    wake_workers();
     governed_.notify_all();
     return {};
 }
@@ -94,13 +95,10 @@ void Engine::request_park() {
     changed_.notify_all();
 }
 
-/// A guest waits for what a worker wakes for, often with a limit: it comes before the host's other
-/// work, as long as it has budget.
 void Engine::enter(Worker& worker) {
     worker.is_inside = true;
     ++inside_;
-    if (worker.haste.wake(clock_.now(), thread_time()) && !worker.is_hastened)
-        worker.is_hastened = make_real_time(worker.thread, kRealTime);
+    hasten(worker, worker.haste.wake(clock_.now(), thread_time()));
 }
 
 void Engine::leave(Worker& worker) {
@@ -177,13 +175,27 @@ void Engine::govern() {
 
 // --- wake-ups -----------------------------------------------------------------------------------
 
+/// mutex_ held. Comes before the host's other work, as long as it has budget.
+void Engine::hasten(Worker& worker, bool has_budget) {
+    if (has_budget && !worker.is_hastened)
+        worker.is_hastened = make_real_time(worker.thread, kRealTime);
+}
+
+/// mutex_ held. A guest waits for what a worker wakes for, often with a limit, and a worker that
+/// has to wait for a CPU cannot hasten itself.
+void Engine::wake_workers() {
+    for (const auto& worker : workers_)
+        if (worker->is_asleep) hasten(*worker, worker->haste.wake(clock_.now()));
+    changed_.notify_all();
+}
+
 /// Without a lock unless somebody sleeps: doorbells of a busy VF cost one atomic.
 void Engine::kick() {
     kicks_.fetch_add(1);
     // A worker counts itself asleep before it looks at kicks_ for the last time.
     if (asleep_.load() == 0) return;
     const std::lock_guard lock(mutex_);
-    changed_.notify_all();
+    wake_workers();
 }
 
 void Engine::tick() {
@@ -212,8 +224,10 @@ void Engine::work(Worker& worker) {
     worker.thread = pthread_self();
     std::uint64_t served = 0;
     while (true) {
+        worker.is_asleep = true;
         changed_.wait(lock,
                       [&] { return shutdown_ || (phase_ == Phase::Running && runs_ != served); });
+        worker.is_asleep = false;
         if (shutdown_) return;
         served = runs_;
         Context& context = *context_;
@@ -225,8 +239,10 @@ void Engine::work(Worker& worker) {
 }
 
 /// Back among the host's other work where the haste is over; a park goes on in real time.
-void Engine::count_haste(Worker& worker) {
-    if (worker.haste.go_on(thread_time())) return;
+void Engine::count_haste(Worker& worker, bool is_computing) {
+    if (!worker.haste.is_on()) return;
+    const Nanoseconds used = thread_time();
+    if (is_computing ? worker.haste.go_on_with_long_work(used) : worker.haste.go_on(used)) return;
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::Parking || !std::exchange(worker.is_hastened, false)) return;
     make_normal(worker.thread);
@@ -238,7 +254,7 @@ void Engine::serve(Worker& worker, Context& context) {
     while (true) {
         const std::uint64_t seen = kicks_.load();
         if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
-            if (worker.haste.is_on()) count_haste(worker);
+            count_haste(worker, false);
             worker.pause = spec_.poll_first;
             has_worked_.store(true);
             is_dry_.store(false);
@@ -272,7 +288,8 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
         .clock = clock_,
         .messages = worker,
         .stop = worker.stop,
-        .budget = spec_.group_budget,
+        .budget = worker.haste.is_on() ? std::min(spec_.group_budget, spec_.hasty_group_budget)
+                                       : spec_.group_budget,
         .apertures = loan.apertures,
         .reference_hz = spec_.reference_hz,
         .core_hz = spec_.core_hz,
@@ -297,8 +314,9 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         // No doorbell tells of a kernel that waited for the one before.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
+        count_haste(worker, true);
         const isa::RunResult result = run_group(worker, *loan);
-        if (worker.haste.is_on()) count_haste(worker);
+        count_haste(worker, true);
         vf.lock();
         context.cp.give_back(*loan, result, worker.messages);
         worker.messages.clear();
@@ -388,7 +406,9 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
         lock.lock();
     }
     const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };
+    worker.is_asleep = true;
     if (!is_over()) doze(lock, worker, is_polling, seen_kicks);
+    worker.is_asleep = false;
     if (!is_over()) end_rest();
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);

@@ -65,6 +65,7 @@ public:
     struct Spec {
         std::uint32_t threads = 1;
         std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
+        std::uint64_t hasty_group_budget = 2'048;  ///< the same while its worker runs in real time
         std::chrono::microseconds poll_first{20};  ///< memory waits of the running VF are looked at
         std::chrono::microseconds poll_last{1000};  ///< this often, slower the longer they last
         /// Longest dry spell that belongs to a stay; longer than a guest takes from a signal to
@@ -132,7 +133,9 @@ private:
     void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
-    void count_haste(Worker& worker);
+    static void hasten(Worker& worker, bool has_budget);
+    void wake_workers();
+    void count_haste(Worker& worker, bool is_computing);
     void leave(Worker& worker);
     void request_park();
     void await_park(std::unique_lock<PiMutex>& lock);
