@@ -26,6 +26,8 @@ int main(int argc, char** argv) {
     app.add_option("--quanta", options.quanta, "of the smallest VF before shares are judged");
     app.add_option("--quantum-us", options.host.quantum_us, "time slice");
     app.add_option("--threads", options.host.threads, "worker threads of the GPU");
+    app.add_option("--away-ms", options.away_ms,
+                   "without vgpud at least, and judge shares meanwhile");
     app.add_option("--timeline", options.timeline, "SVG file to write");
     app.add_option("--runs", options.runs, "CSV file to write: every run of the measured time");
     app.add_option("--guest", guest_socket)->group("");

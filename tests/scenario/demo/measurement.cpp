@@ -63,6 +63,12 @@ void Measurement::follow(const std::string& what, const std::function<bool()>& e
     }
 }
 
+std::map<std::uint32_t, std::int64_t> Measurement::received_ns() const {
+    std::map<std::uint32_t, std::int64_t> out;
+    for (const auto& [vf, account] : oracle_.accounts()) out[vf] = account.received_ns;
+    return out;
+}
+
 void Measurement::mark(const std::string& text) {
     marks_.push_back({monotonic_ns(), text});
 }

@@ -59,6 +59,8 @@ public:
     void follow(const std::string& what, const std::function<bool()>& enough,
                 test::milliseconds limit);
     [[nodiscard]] std::uint64_t quanta(std::uint32_t vf) const { return oracle_.account(vf).runs; }
+    /// Since begin(), of all VFs.
+    [[nodiscard]] std::map<std::uint32_t, std::int64_t> received_ns() const;
     void mark(const std::string& text);
     [[nodiscard]] Figures finish();
     /// vf,start_ns,end_ns of every run; marks as lines that start with '#'.

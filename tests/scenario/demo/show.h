@@ -20,6 +20,7 @@ namespace vgpu::demo {
 struct ShowOptions {
     HostOptions host;
     std::uint64_t quanta = 200;  ///< of the smallest VF, before shares are judged
+    std::uint64_t away_ms = 0;   ///< at least, from vgpud's death to its successor
     std::string timeline = "timeline.svg";
     std::string runs;  ///< CSV file with every run, if wanted
     std::string self;  ///< this program, to be started as guests
@@ -45,6 +46,7 @@ private:
     void share_the_gpu();
     void follow_from_now();
     void lose_vgpud();
+    void stay_without_vgpud();
     void judge(const Figures& figures);
     void attack_neighbours();
     void run_endless_kernel();
