@@ -63,6 +63,7 @@ void describe(CLI::App& app, CommonOptions& common,
               const std::vector<std::unique_ptr<Verb>>& verbs) {
     app.add_option("--bus", common.bus, "system, session or an address (env VGPUCTL_BUS)");
     app.add_flag("--json", common.is_json, "print one JSON document with a schema id");
+    app.set_version_flag("--version", "vgpuctl " VGPU_VERSION);
     app.require_subcommand(1);
     // an option that a verb does not know is looked for here, so --json may stand behind the verb
     app.fallthrough();

@@ -40,6 +40,7 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
+    app.set_version_flag("--version", "softgpu " VGPU_VERSION);
     app.add_option("--name", options.gpu.name, "name in logs and statistics");
     app.add_option("--vfs", options.gpu.vfs, "virtual functions, 1 to 16");
     app.add_option("--vram-mb", options.vram_mb, "VRAM of the device");

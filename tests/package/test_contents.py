@@ -140,7 +140,8 @@ class Contents(unittest.TestCase):
             version = re.search(r'project\(vgpu VERSION ([\d.]+)', file.read()).group(1)
         for package in packages():
             self.assertEqual(field(package, 'Version'), version, package)
-        for package, program in (('vgpu', 'sbin/vgpud'), ('vgpu-softgpu', 'sbin/vgpu-pf'),
+        for package, program in (('vgpu', 'sbin/vgpud'), ('vgpu', 'bin/vgpuctl'),
+                                 ('vgpu-softgpu', 'sbin/softgpu'), ('vgpu-softgpu', 'sbin/vgpu-pf'),
                                  ('vgpu-agent', 'sbin/vgpu-agent')):
             done = run(self.path(package, 'usr/' + program), '--version')
             self.assertIn(version, done.stdout + done.stderr, program)
