@@ -15,6 +15,7 @@
 #include "daemon/adapters/process_launcher.h"
 #include "daemon/adapters/run_lock.h"
 #include "daemon/adapters/service_manager.h"
+#include "daemon/adapters/spare_memory.h"
 #include "daemon/adapters/state_files.h"
 #include "daemon/adapters/system_clock.h"
 #include "daemon/adapters/uapi_client.h"
@@ -190,6 +191,7 @@ public:
         const EndGpus end_before_bus{manager_, agents_, assignments_};
         const auto authority = make_authority(*bus);
         start_gpus();
+        spare_memory_.note_work();
         dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_, *authority,
                               clock_, events_, metrics_);
         const dbus::LogControlObject log_control(*bus, log_port_);
@@ -234,10 +236,10 @@ private:
     }
 
     /// A caller that floods the bus gets no more than a part of a turn.
-    static void take_requests(sdbus::IConnection& bus) {
+    void take_requests(sdbus::IConnection& bus) {
         constexpr int kMostPerTurn = 64;
-        for (int i = 0; i < kMostPerTurn && bus.processPendingRequest(); ++i) {
-        }
+        for (int i = 0; i < kMostPerTurn && bus.processPendingRequest(); ++i)
+            spare_memory_.note_work();
     }
 
     /// To the log and to the list that `vgpuctl events` reads back; the bus hears of them in
@@ -284,6 +286,7 @@ private:
             for (Notice& notice : agents_.take_notices()) notices.push_back(std::move(notice));
             tell(notices);
             objects.step(notices);
+            spare_memory_.step();
             adapters::Wanted wanted = wanted_by(bus, objects);
             wanted.watch(signals, POLLIN);
             adapters::wait_for(wanted, clock_);
@@ -312,6 +315,7 @@ private:
         if (const auto at = jobs_.next_step()) wanted.wake_by(*at);
         if (const auto at = service_manager_.next_step()) wanted.wake_by(*at);
         if (const auto at = assignments_.next_step()) wanted.wake_by(*at);
+        if (const auto at = spare_memory_.next_step()) wanted.wake_by(*at);
         return wanted;
     }
 
@@ -326,6 +330,7 @@ private:
     adapters::VmSockets vm_sockets_;
     adapters::DomainFeed domain_feed_;
     adapters::Wakeup news_;
+    adapters::SpareMemory spare_memory_{clock_};
     adapters::AgentSockets agent_sockets_;
     Manager manager_;
     Agents agents_{manager_, agent_sockets_, clock_};
