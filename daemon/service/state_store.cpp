@@ -87,24 +87,28 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
     written_.notify_all();
 }
 
-Result<> StateStore::write(const Changes& changes) {
-    Records next = records();
-    Changes real;
+/// Those of `changes` that are none are left out.
+StateStore::Change StateStore::change_by(const Changes& changes) const {
+    const std::scoped_lock lock(records_mutex_);
+    Change change{.generation = records_.generation + 1};
     for (const auto& [id, record] : changes) {
-        const auto known = next.gpus.find(id);
-        if (known != next.gpus.end() && known->second == record) continue;
-        real[id] = record;
-        next.gpus[id] = record;
+        const auto known = records_.gpus.find(id);
+        if (known == records_.gpus.end() || known->second != record) change.gpus[id] = record;
     }
-    if (real.empty()) return {};
-    ++next.generation;
-    const std::string payload = encode_changes(real);
+    return change;
+}
+
+Result<> StateStore::write(const Changes& changes) {
+    Change change = change_by(changes);
+    if (change.gpus.empty()) return {};
+    const std::string payload = encode_changes(change.gpus);
     static_assert(kJournalBytes <= kMaxPayload);
     const bool fits = journal_end_ + payload.size() <= kJournalBytes;
-    TRY_VOID(is_appendable_ && fits ? append(encode_record(next.generation, payload))
-                                    : checkpoint(next));
+    TRY_VOID(is_appendable_ && fits ? append(encode_record(change.generation, payload))
+                                    : checkpoint(change));
     const std::scoped_lock lock(records_mutex_);
-    records_ = std::move(next);
+    records_.generation = change.generation;
+    for (auto& [id, record] : change.gpus) records_.gpus[id] = std::move(record);
     return {};
 }
 
@@ -126,7 +130,10 @@ Result<> StateStore::append(std::string_view record) {
 
 /// The next state as a whole, then a journal that begins after it. The first journal of all comes
 /// before the first checkpoint: a checkpoint without a journal is one whose journal was lost.
-Result<> StateStore::checkpoint(const Records& next) {
+Result<> StateStore::checkpoint(const Change& change) {
+    Records next = records();
+    next.generation = change.generation;
+    for (const auto& [id, record] : change.gpus) next.gpus[id] = record;
     is_appendable_ = false;
     if (!has_journal_)
         TRY_VOID(port_.replace(StateFile::Journal, encode_journal_head(records().generation)));

@@ -25,8 +25,9 @@ namespace vgpu::daemon {
 
 class StateStore {
 public:
-    /// A journal longer than that is followed by a new checkpoint.
-    static constexpr std::uint64_t kJournalBytes = 512u << 10;
+    /// A journal longer than that is followed by a new checkpoint. Every start reads all of it; a
+    /// record is some kilobytes, a checkpoint costs as much as a few changes.
+    static constexpr std::uint64_t kJournalBytes = 128u << 10;
 
     explicit StateStore(StatePort& port) : port_(port) {}
 
@@ -65,12 +66,19 @@ private:
         std::optional<Result<>> answer{};
     };
 
+    /// What the next generation has that this one has not.
+    struct Change {
+        std::uint64_t generation = 0;
+        Changes gpus{};
+    };
+    [[nodiscard]] Change change_by(const Changes& changes) const;
+
     /// Called with the lock; writes without it, so that others can come to wait.
     void write_for(std::unique_lock<std::mutex>& lock);
     Result<> write(const Changes& changes);
     /// After a failure the journal's end is not trusted: the next write is a checkpoint.
     Result<> append(std::string_view record);
-    Result<> checkpoint(const Records& next);
+    Result<> checkpoint(const Change& change);
 
     StatePort& port_;
     std::optional<Error> problem_;

@@ -55,6 +55,32 @@ class Programs(GuestTest):
     def test_graph(self):
         self.program('graph')
 
+    def test_lanes_exchange_halves_clocks_and_all_of_the_lds(self):
+        self.program('lane_ops')
+
+    def test_groups_of_a_cooperative_launch_wait_for_each_other(self):
+        self.program('cooperative')
+
+    def test_kernels_take_and_free_memory(self):
+        self.program('device_heap')
+
+    def test_memory_of_cpu_and_gpu_together(self):
+        self.program('managed')
+
+    def test_streams_wait_for_values_and_allocate_in_order(self):
+        self.program('stream_values')
+
+    def test_rectangles_and_boxes_are_copied_and_filled(self):
+        self.program('pitched')
+
+    def test_an_assertion_that_fails_ends_the_program_with_words(self):
+        answer = self.vms['a'].run('in_root /tests/kernel_assert', timeout=120)
+        self.assertEqual(answer.status, 128 + 6, answer.text)
+        self.assertIn('as far as here', answer.text)
+        self.assertEqual(answer.text.count('a lane beyond the limit'), 4)
+        self.assertNotIn('synchronize:', answer.text)
+        self.program('array_increment')
+
     def test_opencl(self):
         self.program('opencl')
 
