@@ -53,6 +53,11 @@ public:
     /// May run before others now.
     [[nodiscard]] bool is_on() const { return is_on_; }
 
+    /// From the last wake() on, until one says true; zero: it would now.
+    [[nodiscard]] Nanoseconds recovery() const {
+        return std::max(Nanoseconds::zero(), spec_.crumbs() - left_) * spec_.refill;
+    }
+
 private:
     bool go_on_above(Nanoseconds least, Nanoseconds cpu) {
         if (!is_on_) return false;

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <utility>
 
+#include "pf-driver/softgpu/base/await.h"
 #include "pf-driver/softgpu/base/haste.h"
 #include "pf-driver/softgpu/base/priority.h"
 
@@ -19,6 +20,7 @@ struct Engine::Worker final : isa::MessageSink {
     std::atomic<std::uint64_t> run_sequence{0};
     bool is_inside = false;    // mutex_; may touch the VF
     bool is_asleep = false;    // mutex_; waits for a kick or a run
+    bool is_called = false;    // mutex_; woken as a normal thread, and still asleep
     bool is_hastened = false;  // mutex_; real time
     Haste haste;               // real time because it has just woken; mutex_ while it is asleep
     pthread_t thread{};        // mutex_; its own, set before it is first asleep
@@ -98,7 +100,7 @@ void Engine::request_park() {
 void Engine::enter(Worker& worker) {
     worker.is_inside = true;
     ++inside_;
-    hasten(worker, worker.haste.wake(clock_.now(), thread_time()));
+    if (worker.haste.wake(clock_.now(), thread_time())) hasten(worker);
 }
 
 void Engine::leave(Worker& worker) {
@@ -155,13 +157,17 @@ void Engine::govern() {
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     std::unique_lock lock(mutex_);
     while (!shutdown_) {
-        if (phase_ != Phase::Running || !deadline_) {
+        if (call_again_ && *call_again_ <= clock_.now()) call_again();
+        const bool is_running = phase_ == Phase::Running && deadline_;
+        if (!is_running && !call_again_) {
             governed_.wait(lock);
             continue;
         }
-        const Nanoseconds left = *deadline_ - clock_.now();
+        const Nanoseconds now = clock_.now();
+        const Nanoseconds left = is_running ? *deadline_ - now : Nanoseconds::max();
         if (left > Nanoseconds::zero()) {
-            governed_.wait_for(lock, std::min(left, kLongest));
+            const Nanoseconds call = call_again_ ? *call_again_ - now : Nanoseconds::max();
+            governed_.wait_for(lock, std::min({left, call, kLongest}));
             continue;
         }
         request_park();
@@ -175,18 +181,34 @@ void Engine::govern() {
 
 // --- wake-ups -----------------------------------------------------------------------------------
 
-/// mutex_ held. Comes before the host's other work, as long as it has budget.
-void Engine::hasten(Worker& worker, bool has_budget) {
-    if (has_budget && !worker.is_hastened)
-        worker.is_hastened = make_real_time(worker.thread, kRealTime);
+/// mutex_ held.
+void Engine::hasten(Worker& worker) {
+    if (!worker.is_hastened) worker.is_hastened = make_real_time(worker.thread, kRealTime);
 }
 
-/// mutex_ held. A guest waits for what a worker wakes for, often with a limit, and a worker that
-/// has to wait for a CPU cannot hasten itself.
+/// mutex_ held. A guest waits for what a worker wakes for, often with a limit: it comes before the
+/// host's other work, as long as it has budget. One that has to wait for a CPU cannot hasten
+/// itself, so whoever wakes it does; without budget, the governor when there is some again.
 void Engine::wake_workers() {
-    for (const auto& worker : workers_)
-        if (worker->is_asleep) hasten(*worker, worker->haste.wake(clock_.now()));
+    const Nanoseconds now = clock_.now();
+    for (const auto& worker : workers_) {
+        if (!worker->is_asleep) continue;
+        worker->is_called = !worker->haste.wake(now);
+        if (!worker->is_called)
+            hasten(*worker);
+        else if (std::exchange(worker->is_hastened, false))
+            make_normal(worker->thread);
+        if (worker->is_called) call_again_ = now + worker->haste.recovery();
+    }
+    if (call_again_) governed_.notify_all();
     changed_.notify_all();
+}
+
+/// mutex_ held.
+void Engine::call_again() {
+    call_again_.reset();
+    const auto is_late = [](const auto& worker) { return worker->is_asleep && worker->is_called; };
+    if (std::any_of(workers_.begin(), workers_.end(), is_late)) wake_workers();
 }
 
 /// Without a lock unless somebody sleeps: doorbells of a busy VF cost one atomic.
@@ -212,7 +234,7 @@ void Engine::quiesce() {
         const std::uint64_t seen = worker->run_sequence.load();
         if (seen % 2 == 0) continue;
         worker->stop.store(true);
-        while (worker->run_sequence.load() == seen) std::this_thread::yield();
+        await_soon([&] { return worker->run_sequence.load() != seen; });
     }
 }
 
@@ -227,7 +249,7 @@ void Engine::work(Worker& worker) {
         worker.is_asleep = true;
         changed_.wait(lock,
                       [&] { return shutdown_ || (phase_ == Phase::Running && runs_ != served); });
-        worker.is_asleep = false;
+        worker.is_asleep = worker.is_called = false;
         if (shutdown_) return;
         served = runs_;
         Context& context = *context_;
@@ -242,7 +264,11 @@ void Engine::work(Worker& worker) {
 void Engine::count_haste(Worker& worker, bool is_computing) {
     if (!worker.haste.is_on()) return;
     const Nanoseconds used = thread_time();
-    if (is_computing ? worker.haste.go_on_with_long_work(used) : worker.haste.go_on(used)) return;
+    if (!(is_computing ? worker.haste.go_on_with_long_work(used) : worker.haste.go_on(used)))
+        end_haste(worker);
+}
+
+void Engine::end_haste(Worker& worker) {
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::Parking || !std::exchange(worker.is_hastened, false)) return;
     make_normal(worker.thread);
@@ -252,6 +278,8 @@ void Engine::count_haste(Worker& worker, bool is_computing) {
 void Engine::serve(Worker& worker, Context& context) {
     worker.pause = spec_.poll_first;
     while (true) {
+        // a timer has woken it, in real time as it sleeps
+        if (!worker.haste.is_on()) end_haste(worker);
         const std::uint64_t seen = kicks_.load();
         if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
             count_haste(worker, false);
@@ -399,16 +427,12 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     leave(worker);
     asleep_.fetch_add(1);
     if (inside_ == 0) parked_.notify_all();
-    const bool stays_hasty = worker.haste.is_on() && worker.haste.go_on(thread_time());
-    if (!stays_hasty && std::exchange(worker.is_hastened, false)) {
-        lock.unlock();  // the host may put it aside at once: not while others need the lock
-        make_normal(worker.thread);
-        lock.lock();
-    }
+    // It goes to sleep in real time if it was: put aside here, nobody could wake it.
+    if (worker.haste.is_on()) (void)worker.haste.go_on(thread_time());
     const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };
     worker.is_asleep = true;
     if (!is_over()) doze(lock, worker, is_polling, seen_kicks);
-    worker.is_asleep = false;
+    worker.is_asleep = worker.is_called = false;
     if (!is_over()) end_rest();
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);

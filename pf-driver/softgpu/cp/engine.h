@@ -133,9 +133,11 @@ private:
     void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
-    static void hasten(Worker& worker, bool has_budget);
+    static void hasten(Worker& worker);
     void wake_workers();
+    void call_again();
     void count_haste(Worker& worker, bool is_computing);
+    void end_haste(Worker& worker);
     void leave(Worker& worker);
     void request_park();
     void await_park(std::unique_lock<PiMutex>& lock);
@@ -162,6 +164,7 @@ private:
     /// Tells a stay from the next one of the same VF.
     std::uint64_t runs_ = 0;
     std::optional<Nanoseconds> deadline_;
+    std::optional<Nanoseconds> call_again_;  ///< workers that were woken without budget
     Nanoseconds started_{};
     Nanoseconds park_requested_{};
     std::uint64_t instructions_before_ = 0;

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
+
+#include "pf-driver/softgpu/base/await.h"
 
 namespace vgpu::softgpu::mem {
 
@@ -33,7 +34,7 @@ std::byte* Port::miss(GpuVa va, Access access) {
 void Port::await_hold() const {
     const std::uint64_t seen = hold_sequence_.load();
     if (seen % 2 == 0) return;
-    while (hold_sequence_.load() == seen) std::this_thread::yield();
+    await_soon([&] { return hold_sequence_.load() != seen; });
 }
 
 /// The part of one page that is reached directly; false if it is not.

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "pf-driver/softgpu/base/hasty_thread.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/vfio_user/session.h"
 #include "pf-driver/softgpu/vfio_user/socket.h"
@@ -108,6 +109,12 @@ private:
     std::vector<std::function<void()>> posted_;  // guarded by posted_mutex_
 };
 
+/// Of epoll_wait(), in whole milliseconds.
+int timeout(std::optional<Nanoseconds> longest) {
+    if (!longest) return -1;
+    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*longest).count());
+}
+
 OwnedFd open_reserve() {
     return OwnedFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
@@ -160,10 +167,14 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
 /// own socket.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
+    HastyThread haste;
     while (!is_stopping_) {
-        const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), -1);
+        const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
+                                       timeout(haste.longest_sleep()));
+        haste.woke();
         for (int i = 0; i < count; i++) dispatch(events[static_cast<std::size_t>(i)]);
         run_posted();
+        haste.worked();
     }
 }
 

@@ -76,6 +76,16 @@ TEST(Haste, WhoWakesASleeperChargesItForWhatItDoesThen) {
     EXPECT_FALSE(haste.go_on(1 * kMs + 250 * kUs));
 }
 
+TEST(Haste, RecoveryIsWhenItMayGoOnAgain) {
+    Haste haste;
+    ASSERT_TRUE(haste.wake(0 * kSecond, 0 * kSecond));
+    ASSERT_FALSE(haste.go_on(1 * kMs + 100 * kUs));
+    EXPECT_EQ(haste.recovery(), 7 * kMs);  // 100 us of debt and a quarter of the budget
+    EXPECT_FALSE(haste.wake(7 * kMs - 1 * kUs));
+    EXPECT_TRUE(haste.wake(7 * kMs));
+    EXPECT_EQ(haste.recovery(), 0 * kMs);
+}
+
 TEST(Haste, ABudgetDoesNotGrowBeyondItself) {
     Haste haste;
     EXPECT_TRUE(haste.wake(3600 * kSecond, 0 * kSecond));

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""A peer's tests in a guest: Debian's rocRAND suite, program by program, each with a limit.
+"""A peer's tests in a guest: a test package of Debian's ROCm, program by program, each with a limit.
 
-    python3 tests/guest/rocrand.py [NAME[:FILTER] …]      all programs without names
+    python3 tests/guest/rocm_suite.py PACKAGE [NAME[:FILTER] …]      all programs without names
 
+PACKAGE is such as librocrand1-tests or librocprim-tests; it is fetched (once) into build/guest/suites.
 FILTER is GoogleTest's, for some tests of a program.
 
-VGPU_ROCRAND_S: seconds for a program (default 600); one that takes longer is ended, and what its tests
-said until then counts. Prints a line per program; the outputs stay in build/guest/logs/rocrand.
+VGPU_SUITE_S: seconds for a program (default 600); one that takes longer is ended, and what its tests
+said until then counts. Prints a line per program; the outputs stay in build/guest/logs/PACKAGE.
 """
 import os
 import re
 import shutil
+import subprocess
 import sys
 
-from host import Host
+from host import ROOT, Host
 from suite import LOAD, LOAD_SECONDS, LOGS
 from vm import GUEST, Vm
 
-PROGRAMS = '/usr/libexec/rocm/librocrand1-tests'
-SECONDS = int(os.environ.get('VGPU_ROCRAND_S', '600'))
+FETCH_SECONDS = 3600
+SECONDS = int(os.environ.get('VGPU_SUITE_S', '600'))
 TIMED_OUT = (15, 124, 143)  # of timeout(1), and of busybox
 
 
@@ -40,17 +42,28 @@ def verdict(status, text):
     return words, not failed and status in (0, *TIMED_OUT)
 
 
-def run_all(names, directory):
-    """True if nothing failed."""
+def fetch(package):
+    """The package with all that it needs, unpacked; its directory."""
+    directory = os.path.join(GUEST, 'suites', package)
+    script = '. tests/support/foreign_suite.sh; foreign_suite_fetch "$@"'
+    subprocess.run(['bash', '-c', script, 'fetch', directory, 'trixie', package],
+                   cwd=ROOT, check=True, timeout=FETCH_SECONDS)
+    return os.path.join(directory, 'root', 'usr')
+
+
+def run_all(tree, programs, names, directory):
+    """`tree` is /usr of the package, `programs` where in it they are. True if nothing failed."""
     good = True
     with Host(directory, vram_mb=2048, aperture_mb=1024) as host:
-        with Vm([host.create_vf('a', vram='1G')], directory, name='a', memory='4G') as vm:
+        socket = host.create_vf('a', vram='1G')
+        with Vm([socket], directory, name='a', memory='4G', share=tree) as vm:
             loaded = vm.run(LOAD, LOAD_SECONDS)
             if loaded.status:
                 raise SystemExit(f'{LOAD}: {loaded.text}')
             for wanted in names:
                 name, _, chosen = wanted.partition(':')
-                program = f"{PROGRAMS}/{name} --gtest_color=no '--gtest_filter={chosen or '*'}'"
+                program = (f'env LD_LIBRARY_PATH=/tests/lib/x86_64-linux-gnu /tests/{programs}/{name} '
+                           f"--gtest_color=no '--gtest_filter={chosen or '*'}'")
                 answer = vm.run(f'time timeout {SECONDS} in_root {program} 2>&1', SECONDS + 120)
                 with open(os.path.join(directory, name + '.txt'), 'w') as log:
                     log.write(answer.text)
@@ -64,11 +77,18 @@ def run_all(names, directory):
 
 
 def main():
-    names = sys.argv[1:] or sorted(os.listdir(os.path.join(GUEST, 'system', 'root' + PROGRAMS)))
-    directory = os.path.join(LOGS, 'rocrand')
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
+    package = sys.argv[1]
+    tree = fetch(package)
+    programs = os.path.join('libexec', 'rocm', package)
+    if not os.path.isdir(os.path.join(tree, programs)):
+        raise SystemExit(f'{package}: no programs in /usr/{programs}')
+    names = sys.argv[2:] or sorted(os.listdir(os.path.join(tree, programs)))
+    directory = os.path.join(LOGS, package)
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
-    return 0 if run_all(names, directory) else 1
+    return 0 if run_all(tree, programs, names, directory) else 1
 
 
 if __name__ == '__main__':
