@@ -463,7 +463,7 @@ void Gpu::wake_device() {
 
 /// Real time: while a command lasts nobody computes.
 void Gpu::device_loop() {
-    (void)make_real_time(pthread_self(), kRealTime);
+    (void)make_real_time(pthread_self(), kRealTimeWatch);
     while (!is_stopping_) {
         std::vector<VfId> resets;
         bool is_whole = false;

@@ -249,7 +249,7 @@ static int init_core(struct home *home)
 /* between two quanta the engine waits for this process; best effort, see docs/decisions/0004 */
 static void become_real_time(void)
 {
-	const struct sched_param parameters = {.sched_priority = 1};
+	const struct sched_param parameters = {.sched_priority = 2};
 
 	(void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameters);
 	(void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);

@@ -18,7 +18,7 @@ namespace vgpu::softgpu {
 
 /// Lowest real-time priority: before all normal threads, behind everybody else's real-time ones.
 inline constexpr int kRealTime = 1;
-/// Of a thread that takes others off the CPU.
+/// Of threads that end quanta and switch worlds: before those that answer guests.
 inline constexpr int kRealTimeWatch = 2;
 
 /// Any thread for any other; false without CAP_SYS_NICE, and then nothing has changed.
