@@ -84,7 +84,8 @@ class Contents(unittest.TestCase):
         for path in glob.glob(os.path.join(ROOT, 'docs', '**', '*.md'), recursive=True):
             name = os.path.relpath(path, os.path.join(ROOT, 'docs'))
             self.assertTrue(os.path.isfile(os.path.join(documents, name)), name)
-        schemas = {os.path.basename(path) for path in glob.glob(os.path.join(ROOT, 'schemas', '*.json'))}
+        schemas = {os.path.basename(path) for pattern in ('*.json', '*.rng')
+                   for path in glob.glob(os.path.join(ROOT, 'schemas', pattern))}
         self.assertEqual(set(os.listdir(self.path('vgpu', 'usr/share/vgpu/schemas'))), schemas)
 
     def test_links_between_installed_documents_lead_somewhere(self):
@@ -129,7 +130,7 @@ class Contents(unittest.TestCase):
         absent = text.replace('/usr/bin/vgpuctl', os.path.join(self.directory, 'nothing'))
         done = run('sh', '-c', absent, 'hook', 'guest', 'prepare', 'begin', '-')
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '', ''))
-        self.assertIn('exec /usr/bin/vgpuctl hook "$@"', text)
+        self.assertIn('exec /usr/bin/vgpuctl hook -- "$@"', text)
 
     def test_the_agent_needs_nothing_but_the_c_library(self):
         depends = [part.split()[0] for part in field('vgpu-agent', 'Depends').split(',')]

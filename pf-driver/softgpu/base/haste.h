@@ -2,8 +2,8 @@
 //
 // How long a thread that answers may run before the host's other work: a budget of CPU time that
 // refills with wall time. Who sleeps nearly always is always in haste, who computes nearly never,
-// and nobody can take more of a CPU than 1 / Spec::refill. Used by one thread at a time: its own,
-// or the one that wakes it while it sleeps. Sets no priority itself.
+// and nobody can take more of a CPU than 1 / Spec::refill. Used by one thread; sets no priority
+// itself.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,6 @@ public:
         Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time at a stretch
         unsigned refill = 20;                               ///< wall time per CPU time
 
-        /// What long work leaves to the answers that come after it.
-        [[nodiscard]] Nanoseconds reserve() const { return budget / 2; }
         /// Less is not worth a change of priority.
         [[nodiscard]] Nanoseconds crumbs() const { return budget / 4; }
     };
@@ -28,26 +26,22 @@ public:
     Haste() = default;
     explicit Haste(const Spec& spec) : spec_(spec), left_(spec.budget) {}
 
-    /// The thread is about to be woken; `now` is wall time.
-    [[nodiscard]] bool wake(Nanoseconds now) {
+    /// The thread has woken; `now` is wall time, `cpu` the CPU time it has used in its life.
+    [[nodiscard]] bool wake(Nanoseconds now, Nanoseconds cpu) {
         left_ = std::min(spec_.budget, left_ + (now - refilled_) / spec_.refill);
         refilled_ = now;
+        used_ = cpu;
         if (left_ >= spec_.crumbs()) is_on_ = true;
         return is_on_;
     }
 
-    /// The thread has woken; `cpu` is the CPU time it has used in its life.
-    [[nodiscard]] bool wake(Nanoseconds now, Nanoseconds cpu) {
-        used_ = cpu;
-        return wake(now);
-    }
-
     /// The thread has worked; false from then on where the budget is spent.
-    [[nodiscard]] bool go_on(Nanoseconds cpu) { return go_on_above(Nanoseconds::zero(), cpu); }
-
-    /// As go_on(), before and after work that may take long.
-    [[nodiscard]] bool go_on_with_long_work(Nanoseconds cpu) {
-        return go_on_above(spec_.reserve(), cpu);
+    [[nodiscard]] bool go_on(Nanoseconds cpu) {
+        if (!is_on_) return false;
+        left_ -= cpu - used_;
+        used_ = cpu;
+        if (left_ <= Nanoseconds::zero()) is_on_ = false;
+        return is_on_;
     }
 
     /// May run before others now.
@@ -59,14 +53,6 @@ public:
     }
 
 private:
-    bool go_on_above(Nanoseconds least, Nanoseconds cpu) {
-        if (!is_on_) return false;
-        left_ -= cpu - used_;
-        used_ = cpu;
-        if (left_ <= least) is_on_ = false;
-        return is_on_;
-    }
-
     Spec spec_{};
     /// CPU time; never above the budget.
     Nanoseconds left_ = Spec{}.budget;

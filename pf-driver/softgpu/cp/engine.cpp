@@ -19,11 +19,9 @@ struct Engine::Worker final : isa::MessageSink {
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> run_sequence{0};
     bool is_inside = false;    // mutex_; may touch the VF
-    bool is_asleep = false;    // mutex_; waits for a kick or a run
-    bool is_called = false;    // mutex_; woken as a normal thread, and still asleep
     bool is_hastened = false;  // mutex_; real time
-    Haste haste;               // real time because it has just woken; mutex_ while it is asleep
-    pthread_t thread{};        // mutex_; its own, set before it is first asleep
+    Haste haste;               // its own; real time because it has just woken
+    pthread_t thread{};        // mutex_; its own, set before it is first inside
     std::chrono::microseconds pause{};
     Messages messages;
 
@@ -78,7 +76,7 @@ Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     started_ = clock_.now();
     deadline_ = quantum ? std::optional(started_ + *quantum) : std::nullopt;
     instructions_before_ = context.cp.counters().wave_instructions;
-    wake_workers();
+    changed_.notify_all();
     governed_.notify_all();
     return {};
 }
@@ -97,10 +95,13 @@ void Engine::request_park() {
     changed_.notify_all();
 }
 
+/// A guest waits for what a worker wakes for, often with a limit: it comes before the host's other
+/// work, as long as it has budget.
 void Engine::enter(Worker& worker) {
     worker.is_inside = true;
     ++inside_;
-    if (worker.haste.wake(clock_.now(), thread_time())) hasten(worker);
+    if (worker.haste.wake(clock_.now(), thread_time()) && !worker.is_hastened)
+        worker.is_hastened = make_real_time(worker.thread, kRealTime);
 }
 
 void Engine::leave(Worker& worker) {
@@ -157,17 +158,13 @@ void Engine::govern() {
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     std::unique_lock lock(mutex_);
     while (!shutdown_) {
-        if (call_again_ && *call_again_ <= clock_.now()) call_again();
-        const bool is_running = phase_ == Phase::Running && deadline_;
-        if (!is_running && !call_again_) {
+        if (phase_ != Phase::Running || !deadline_) {
             governed_.wait(lock);
             continue;
         }
-        const Nanoseconds now = clock_.now();
-        const Nanoseconds left = is_running ? *deadline_ - now : Nanoseconds::max();
+        const Nanoseconds left = *deadline_ - clock_.now();
         if (left > Nanoseconds::zero()) {
-            const Nanoseconds call = call_again_ ? *call_again_ - now : Nanoseconds::max();
-            governed_.wait_for(lock, std::min({left, call, kLongest}));
+            governed_.wait_for(lock, std::min(left, kLongest));
             continue;
         }
         request_park();
@@ -181,43 +178,13 @@ void Engine::govern() {
 
 // --- wake-ups -----------------------------------------------------------------------------------
 
-/// mutex_ held.
-void Engine::hasten(Worker& worker) {
-    if (!worker.is_hastened) worker.is_hastened = make_real_time(worker.thread, kRealTime);
-}
-
-/// mutex_ held. A guest waits for what a worker wakes for, often with a limit: it comes before the
-/// host's other work, as long as it has budget. One that has to wait for a CPU cannot hasten
-/// itself, so whoever wakes it does; without budget, the governor when there is some again.
-void Engine::wake_workers() {
-    const Nanoseconds now = clock_.now();
-    for (const auto& worker : workers_) {
-        if (!worker->is_asleep) continue;
-        worker->is_called = !worker->haste.wake(now);
-        if (!worker->is_called)
-            hasten(*worker);
-        else if (std::exchange(worker->is_hastened, false))
-            make_normal(worker->thread);
-        if (worker->is_called) call_again_ = now + worker->haste.recovery();
-    }
-    if (call_again_) governed_.notify_all();
-    changed_.notify_all();
-}
-
-/// mutex_ held.
-void Engine::call_again() {
-    call_again_.reset();
-    const auto is_late = [](const auto& worker) { return worker->is_asleep && worker->is_called; };
-    if (std::any_of(workers_.begin(), workers_.end(), is_late)) wake_workers();
-}
-
 /// Without a lock unless somebody sleeps: doorbells of a busy VF cost one atomic.
 void Engine::kick() {
     kicks_.fetch_add(1);
     // A worker counts itself asleep before it looks at kicks_ for the last time.
     if (asleep_.load() == 0) return;
     const std::lock_guard lock(mutex_);
-    wake_workers();
+    changed_.notify_all();
 }
 
 void Engine::tick() {
@@ -246,10 +213,8 @@ void Engine::work(Worker& worker) {
     worker.thread = pthread_self();
     std::uint64_t served = 0;
     while (true) {
-        worker.is_asleep = true;
         changed_.wait(lock,
                       [&] { return shutdown_ || (phase_ == Phase::Running && runs_ != served); });
-        worker.is_asleep = worker.is_called = false;
         if (shutdown_) return;
         served = runs_;
         Context& context = *context_;
@@ -261,14 +226,8 @@ void Engine::work(Worker& worker) {
 }
 
 /// Back among the host's other work where the haste is over; a park goes on in real time.
-void Engine::count_haste(Worker& worker, bool is_computing) {
-    if (!worker.haste.is_on()) return;
-    const Nanoseconds used = thread_time();
-    if (!(is_computing ? worker.haste.go_on_with_long_work(used) : worker.haste.go_on(used)))
-        end_haste(worker);
-}
-
-void Engine::end_haste(Worker& worker) {
+void Engine::count_haste(Worker& worker) {
+    if (worker.haste.go_on(thread_time())) return;
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::Parking || !std::exchange(worker.is_hastened, false)) return;
     make_normal(worker.thread);
@@ -278,11 +237,9 @@ void Engine::end_haste(Worker& worker) {
 void Engine::serve(Worker& worker, Context& context) {
     worker.pause = spec_.poll_first;
     while (true) {
-        // a timer has woken it, in real time as it sleeps
-        if (!worker.haste.is_on()) end_haste(worker);
         const std::uint64_t seen = kicks_.load();
         if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
-            count_haste(worker, false);
+            if (worker.haste.is_on()) count_haste(worker);
             worker.pause = spec_.poll_first;
             has_worked_.store(true);
             is_dry_.store(false);
@@ -316,8 +273,7 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
         .clock = clock_,
         .messages = worker,
         .stop = worker.stop,
-        .budget = worker.haste.is_on() ? std::min(spec_.group_budget, spec_.hasty_group_budget)
-                                       : spec_.group_budget,
+        .budget = spec_.group_budget,
         .apertures = loan.apertures,
         .reference_hz = spec_.reference_hz,
         .core_hz = spec_.core_hz,
@@ -342,9 +298,8 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         // No doorbell tells of a kernel that waited for the one before.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
-        count_haste(worker, true);
         const isa::RunResult result = run_group(worker, *loan);
-        count_haste(worker, true);
+        if (worker.haste.is_on()) count_haste(worker);
         vf.lock();
         context.cp.give_back(*loan, result, worker.messages);
         worker.messages.clear();
@@ -427,12 +382,14 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     leave(worker);
     asleep_.fetch_add(1);
     if (inside_ == 0) parked_.notify_all();
-    // It goes to sleep in real time if it was: put aside here, nobody could wake it.
-    if (worker.haste.is_on()) (void)worker.haste.go_on(thread_time());
+    const bool stays_hasty = worker.haste.is_on() && worker.haste.go_on(thread_time());
+    if (!stays_hasty && std::exchange(worker.is_hastened, false)) {
+        lock.unlock();  // the host may put it aside at once: not while others need the lock
+        make_normal(worker.thread);
+        lock.lock();
+    }
     const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };
-    worker.is_asleep = true;
     if (!is_over()) doze(lock, worker, is_polling, seen_kicks);
-    worker.is_asleep = worker.is_called = false;
     if (!is_over()) end_rest();
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);

@@ -65,7 +65,6 @@ public:
     struct Spec {
         std::uint32_t threads = 1;
         std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
-        std::uint64_t hasty_group_budget = 2'048;  ///< the same while its worker runs in real time
         std::chrono::microseconds poll_first{20};  ///< memory waits of the running VF are looked at
         std::chrono::microseconds poll_last{1000};  ///< this often, slower the longer they last
         /// Longest dry spell that belongs to a stay; longer than a guest takes from a signal to
@@ -133,11 +132,7 @@ private:
     void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
-    static void hasten(Worker& worker);
-    void wake_workers();
-    void call_again();
-    void count_haste(Worker& worker, bool is_computing);
-    void end_haste(Worker& worker);
+    void count_haste(Worker& worker);
     void leave(Worker& worker);
     void request_park();
     void await_park(std::unique_lock<PiMutex>& lock);
@@ -164,7 +159,6 @@ private:
     /// Tells a stay from the next one of the same VF.
     std::uint64_t runs_ = 0;
     std::optional<Nanoseconds> deadline_;
-    std::optional<Nanoseconds> call_again_;  ///< workers that were woken without budget
     Nanoseconds started_{};
     Nanoseconds park_requested_{};
     std::uint64_t instructions_before_ = 0;

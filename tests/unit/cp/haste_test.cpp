@@ -55,34 +55,13 @@ TEST(Haste, ALongTurnIsPaidForLater) {
     EXPECT_TRUE(haste.wake(86 * kMs, 5 * kMs));
 }
 
-TEST(Haste, LongWorkLeavesEnoughForTheNextAnswer) {
-    Haste haste;
-    ASSERT_TRUE(haste.wake(0 * kSecond, 0 * kSecond));
-    ASSERT_TRUE(haste.go_on_with_long_work(400 * kUs));
-    EXPECT_FALSE(haste.go_on_with_long_work(500 * kUs));
-    EXPECT_FALSE(haste.is_on());
-    // computes for a long time among the host's other work; that is not charged
-    ASSERT_TRUE(haste.wake(0 * kSecond, 50 * kMs));
-    EXPECT_TRUE(haste.go_on(50 * kMs + 400 * kUs));
-}
-
-TEST(Haste, WhoWakesASleeperChargesItForWhatItDoesThen) {
-    Haste haste;
-    ASSERT_TRUE(haste.wake(0 * kSecond, 0 * kSecond));
-    ASSERT_FALSE(haste.go_on(1 * kMs));
-    EXPECT_FALSE(haste.wake(4 * kMs));
-    ASSERT_TRUE(haste.wake(5 * kMs));  // a quarter of the budget
-    EXPECT_TRUE(haste.go_on(1 * kMs + 240 * kUs));
-    EXPECT_FALSE(haste.go_on(1 * kMs + 250 * kUs));
-}
-
 TEST(Haste, RecoveryIsWhenItMayGoOnAgain) {
     Haste haste;
     ASSERT_TRUE(haste.wake(0 * kSecond, 0 * kSecond));
     ASSERT_FALSE(haste.go_on(1 * kMs + 100 * kUs));
     EXPECT_EQ(haste.recovery(), 7 * kMs);  // 100 us of debt and a quarter of the budget
-    EXPECT_FALSE(haste.wake(7 * kMs - 1 * kUs));
-    EXPECT_TRUE(haste.wake(7 * kMs));
+    EXPECT_FALSE(haste.wake(7 * kMs - 1 * kUs, 2 * kMs));
+    EXPECT_TRUE(haste.wake(7 * kMs, 2 * kMs));
     EXPECT_EQ(haste.recovery(), 0 * kMs);
 }
 
