@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/gpu.h"
-#include "pf-driver/softgpu/base/hasty_thread.h"
 #include "pf-driver/softgpu/base/priority.h"
 
 #include <fmt/format.h>
@@ -499,17 +498,14 @@ void Gpu::wake_poller() {
 /// or late. With no VF to poll for the thread sleeps until it is woken.
 void Gpu::poll_loop() {
     std::chrono::microseconds pause = kPollFirst;
-    HastyThread haste;
     while (!is_stopping_) {
         const bool must_go_on = poll_once();
-        haste.worked();
         std::unique_lock lock(poll_mutex_);
         const auto is_woken = [this] { return must_poll_ || is_stopping_; };
         if (must_go_on)
             poll_wake_.wait_for(lock, pause, is_woken);
         else
             poll_wake_.wait(lock, is_woken);
-        haste.woke();
         pause = must_poll_ ? kPollFirst : std::min(pause * 2, kPollLast);
         must_poll_ = false;
     }
