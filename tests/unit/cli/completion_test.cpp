@@ -160,9 +160,10 @@ TEST_F(Bash, OffersVerbsByTheirBeginning) {
 }
 
 TEST_F(Bash, OffersTheOptionsOfTheVerb) {
-    EXPECT_THAT(offered("vgpuctl create --v", 3), UnorderedElementsAre("--vram"));
+    EXPECT_THAT(offered("vgpuctl create --vr", 3), UnorderedElementsAre("--vram"));
     EXPECT_THAT(offered("vgpuctl --json list --g", 4), UnorderedElementsAre("--gpus"));
     EXPECT_THAT(offered("vgpuctl --b", 2), UnorderedElementsAre("--bus"));
+    EXPECT_THAT(offered("vgpuctl --v", 2), UnorderedElementsAre("--version"));
 }
 
 TEST_F(Bash, OffersTargetsOfTheBusInUse) {
