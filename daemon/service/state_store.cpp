@@ -87,6 +87,11 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
     written_.notify_all();
 }
 
+void StateStore::Change::apply_to(Records& records) const {
+    records.generation = generation;
+    for (const auto& [id, record] : gpus) records.gpus[id] = record;
+}
+
 /// Those of `changes` that are none are left out.
 StateStore::Change StateStore::change_by(const Changes& changes) const {
     const std::scoped_lock lock(records_mutex_);
@@ -99,7 +104,7 @@ StateStore::Change StateStore::change_by(const Changes& changes) const {
 }
 
 Result<> StateStore::write(const Changes& changes) {
-    Change change = change_by(changes);
+    const Change change = change_by(changes);
     if (change.gpus.empty()) return {};
     const std::string payload = encode_changes(change.gpus);
     static_assert(kJournalBytes <= kMaxPayload);
@@ -107,8 +112,7 @@ Result<> StateStore::write(const Changes& changes) {
     TRY_VOID(is_appendable_ && fits ? append(encode_record(change.generation, payload))
                                     : checkpoint(change));
     const std::scoped_lock lock(records_mutex_);
-    records_.generation = change.generation;
-    for (auto& [id, record] : change.gpus) records_.gpus[id] = std::move(record);
+    change.apply_to(records_);
     return {};
 }
 
@@ -132,8 +136,7 @@ Result<> StateStore::append(std::string_view record) {
 /// before the first checkpoint: a checkpoint without a journal is one whose journal was lost.
 Result<> StateStore::checkpoint(const Change& change) {
     Records next = records();
-    next.generation = change.generation;
-    for (const auto& [id, record] : change.gpus) next.gpus[id] = record;
+    change.apply_to(next);
     is_appendable_ = false;
     if (!has_journal_)
         TRY_VOID(port_.replace(StateFile::Journal, encode_journal_head(records().generation)));

@@ -70,6 +70,8 @@ private:
     struct Change {
         std::uint64_t generation = 0;
         Changes gpus{};
+
+        void apply_to(Records& records) const;
     };
     [[nodiscard]] Change change_by(const Changes& changes) const;
 

@@ -246,7 +246,10 @@ static int init_core(struct home *home)
 	return vgpu_pf_init(&home->pf, &home->os.os, &params);
 }
 
-/* between two quanta the engine waits for this process; best effort, see docs/decisions/0004 */
+/*
+ * Between two quanta the engine waits for this process; best effort, see docs/decisions/0004. The
+ * priority is kRealTimeWatch of softgpu (base/priority.h).
+ */
 static void become_real_time(void)
 {
 	const struct sched_param parameters = {.sched_priority = 2};
