@@ -36,6 +36,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -199,7 +200,6 @@ public:
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
         std::puts("vgpud: ready");
         std::fflush(stdout);
-        service_manager_.ready("serving org.vgpu1");
         serve(*bus, objects, signals.get());
         service_manager_.stopping();
         return {};
@@ -227,6 +227,13 @@ private:
         for (const auto& gpu : manager_.gpus())
             gpu->start(std::make_unique<adapters::GpuThread>(clock_), [this] { news_.raise(); });
         for (const auto& gpu : manager_.gpus()) gpu->wait_for_first(kFirstLook);
+    }
+
+    [[nodiscard]] bool is_any_starting() const {
+        const auto& gpus = manager_.gpus();
+        return std::any_of(gpus.begin(), gpus.end(), [](const auto& gpu) {
+            return gpu->look()->gpu.state == GpuState::Starting;
+        });
     }
 
     /// vgpud is there without them, too.
@@ -276,6 +283,7 @@ private:
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         for (;;) {
             service_manager_.step();
+            service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
             take_requests(bus);
             manager_.finish();
             agents_.step();

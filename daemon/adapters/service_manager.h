@@ -17,17 +17,23 @@ public:
     /// Reads WATCHDOG_USEC and WATCHDOG_PID, once.
     explicit ServiceManager(const Clock& clock);
 
-    /// `status` is what `systemctl status` shows.
-    void ready(const std::string& status);
+    /// Whoever waits for vgpud (an installation, units after it) is kept until it is settled, but
+    /// by a GPU that never comes no longer than this, from the constructor on.
+    static constexpr Nanoseconds kLongestStart = std::chrono::seconds(5);
+
+    /// Once in every turn of the main loop; says that vgpud is ready, once. `status` is what
+    /// `systemctl status` shows.
+    void ready_if(bool is_settled, const std::string& status);
     /// Once, before anything is taken down.
     void stopping();
     /// Once in every turn of the main loop: a sign of life, twice in each WatchdogSec.
     void step();
-    /// CLOCK_MONOTONIC; nothing without a watchdog.
-    [[nodiscard]] std::optional<Nanoseconds> next_step() const { return next_; }
+    /// CLOCK_MONOTONIC; nothing once vgpud is ready and without a watchdog.
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:
     const Clock& clock_;
+    std::optional<Nanoseconds> ready_by_;
     Nanoseconds interval_{0};
     std::optional<Nanoseconds> next_;
 };

@@ -33,6 +33,7 @@ constexpr std::chrono::microseconds kPollLast{4000};
 /// One bit each in VGPU_VF0_CU_MASK_LO/HI.
 constexpr std::uint32_t kMaxComputeUnits = 64;
 constexpr std::uint32_t kMaxThreads = 64;
+constexpr std::chrono::microseconds kMaxIdleGrace = std::chrono::seconds(1);
 
 struct Requirement {
     bool is_met;
@@ -50,6 +51,7 @@ Result<> check(const Gpu::Spec& spec) {
         {spec.compute_units >= 1 && spec.compute_units <= kMaxComputeUnits,
          "--cus must be 1 to 64"},
         {spec.threads >= 1 && spec.threads <= kMaxThreads, "--threads must be 1 to 64"},
+        {spec.idle_grace <= kMaxIdleGrace, "--idle-grace-us must be 0 to 1000000"},
     };
     for (const Requirement& requirement : requirements)
         if (!requirement.is_met) return fail(EINVAL, requirement.text);
@@ -88,8 +90,9 @@ Result<> Gpu::build() {
     pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, static_cast<iov::VfPanel&>(*this),
                                   faults_, clock_, device_of_pf());
     build_host_view();
-    engine_ = std::make_unique<cp::Engine>(cp::Engine::Spec{.threads = spec_.threads}, clock_,
-                                           static_cast<cp::Engine::Listener&>(*this));
+    const cp::Engine::Spec engine{.threads = spec_.threads, .idle_grace = spec_.idle_grace};
+    engine_ =
+        std::make_unique<cp::Engine>(engine, clock_, static_cast<cp::Engine::Listener&>(*this));
     device_thread_ = std::thread([this] { device_loop(); });
     op_thread_ = std::thread([this] { pf_->operations().run(); });
     poll_thread_ = std::thread([this] { poll_loop(); });

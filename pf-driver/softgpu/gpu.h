@@ -55,6 +55,8 @@ public:
         std::uint32_t compute_units = 8;
         /// Engine workers, 1 to 64. Independent of compute_units, which bound occupancy, not speed.
         std::uint32_t threads = 2;
+        /// A VF that runs dry keeps its quantum this long (cp::Engine::Spec), at most 1 s.
+        std::chrono::microseconds idle_grace{100};
         /// Exists already; the caller holds its lock (main.cpp), so stale sockets in it may be
         /// replaced.
         std::string socket_dir;

@@ -32,6 +32,7 @@ struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
     std::uint64_t aperture_mb = 256;
+    std::uint32_t idle_grace_us = 100;
     bool is_true_copy = false;
     bool has_control = false;
     std::string host_view;
@@ -47,6 +48,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--aperture-mb", options.aperture_mb, "BAR0 of every VF, a power of two");
     app.add_option("--cus", options.gpu.compute_units, "compute units, 1 to 64");
     app.add_option("--threads", options.gpu.threads, "worker threads that execute waves");
+    app.add_option("--idle-grace-us", options.idle_grace_us,
+                   "a VF that runs dry keeps its quantum this long");
     app.add_option("--socket-dir", options.gpu.socket_dir, "where pf.sock, vf1.sock ... are")
         ->required();
     app.add_option("--doorbell-mode", options.doorbell_mode, "trap, or poll mapped pages")
@@ -68,6 +71,7 @@ Gpu::Spec spec_of(const Options& options) {
     Gpu::Spec spec = options.gpu;
     spec.vram = Bytes{std::min(options.vram_mb, kMaxMegabytes) << 20};
     spec.aperture = Bytes{std::min(options.aperture_mb, kMaxMegabytes) << 20};
+    spec.idle_grace = std::chrono::microseconds(options.idle_grace_us);
     if (options.host_view == "bridge") spec.host_view = host_view::EndpointKind::Bridge;
     if (options.host_view == "vmd") spec.host_view = host_view::EndpointKind::Vmd;
     if (options.doorbell_mode == "poll") spec.doorbell_mode = iov::DoorbellMode::Poll;

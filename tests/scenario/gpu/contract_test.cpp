@@ -2,13 +2,15 @@
 //
 // Service contracts on softgpu in real time, with no vgpud: eight VFs with endless kernels, one
 // with a reservation, one with a cap, the others with weights. Judged by the device's own time
-// stamps in the RUN events, so that a busy host changes nothing but the number of runs.
+// stamps in the RUN events, so that other processes change nothing but the number of runs.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "tests/scenario/gpu/guest.h"
+#include "tests/support/stolen_time.h"
 
 namespace vgpu::test {
 namespace {
@@ -28,9 +30,10 @@ std::vector<vgpu_pf_run_entry> entries() {
 }
 
 struct Totals {
-    std::array<std::uint64_t, kVfs + 1> service{}, reserved{}, worst_overrun{};
+    std::array<std::uint64_t, kVfs + 1> service{}, reserved{};
     std::uint64_t first_ns = 0, last_ns = 0;
-    std::array<double, kVfs + 1> most_beyond{};  ///< of a cap's rate, over every window
+    std::uint64_t overrun_max = 0, overrun_sum = 0;  ///< of the VF with the cap
+    std::array<double, kVfs + 1> most_beyond{};      ///< of a cap's rate, over every window
     std::array<double, kVfs + 1> least{}, sum{};
 
     void add(const vgpu_pf_event& run, double rate) {
@@ -46,59 +49,98 @@ struct Totals {
             std::max(most_beyond[run.vf],
                      sum[run.vf] - rate * static_cast<double>(run.time_ns) - least[run.vf]);
     }
+    void add_overrun(std::uint64_t overrun) {
+        overrun_max = std::max(overrun_max, overrun);
+        overrun_sum += overrun;
+    }
     [[nodiscard]] double elapsed_ns() const { return static_cast<double>(last_ns - first_ns); }
+    /// Of what reservation and cap leave.
+    [[nodiscard]] double shared(std::uint32_t vf) const {
+        return vf == kCapped ? 0 : static_cast<double>(service[vf] - reserved[vf]);
+    }
 };
 
-TEST(Contracts, EightMixedVfsGetWhatTheyWerePromisedWithoutVgpud) {
-    // One thread: the levels run a test on each CPU, and time is what is measured here.
-    GpuStack stack({.vfs = kVfs, .aperture_mb = 32, .threads = 1});
-    std::vector<std::unique_ptr<Guest>> guests;
-    std::vector<Buffer> progress;
-    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
-        stack.provision(vf, 32);
-        guests.push_back(std::make_unique<Guest>(stack, vf));
-        progress.push_back(start_endless(*guests.back()));
-        wait_progress(progress.back(), milliseconds(60000));
-    }
-    constexpr double kRate = 0.05, kReservedPart = 0.2;
-    vgpu_pf_contract reservation{}, cap{};
-    reservation.budget_ns = 4 * kMs;
-    reservation.period_ns = 20 * kMs;
-    cap.rate_ppm = 50'000;
-    cap.burst_ns = 4 * kMs;
-    auto events = stack.pf().events();
-    stack.pf().set_run_table(entries(), 0, {{kReserved, reservation}, {kCapped, cap}});
-    events.wait([](const vgpu_pf_event& event) { return event.type == VGPU_PF_EVENT_TABLE; },
-                milliseconds(60000));
-    Totals totals;
-    std::uint64_t overrun = 0;
-    const Deadline limit(milliseconds(120'000));
-    while (totals.elapsed_ns() < 6000.0 * kMs && !limit.passed()) {
-        events.wait_any(limit);
-        for (const vgpu_pf_event& event : events.take()) {
-            if (event.type == VGPU_PF_EVENT_RUN) totals.add(event, event.vf == kCapped ? kRate : 0);
-            if (event.type == VGPU_PF_EVENT_OVERRUN && event.vf == kCapped)
-                overrun = std::max(overrun, event.duration_ns);
+class Contracts : public ::testing::Test {
+protected:
+    Contracts() {
+        for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+            stack_.provision(vf, 32);
+            guests_.push_back(std::make_unique<Guest>(stack_, vf));
+            progress_.push_back(start_endless(*guests_.back()));
+            wait_progress(progress_.back(), milliseconds(60000));
         }
+        events_.emplace(stack_.pf().events());
+        vgpu_pf_contract reservation{}, cap{};
+        reservation.budget_ns = 4 * kMs;
+        reservation.period_ns = 20 * kMs;
+        cap.rate_ppm = 50'000;
+        cap.burst_ns = kBurst;
+        stack_.pf().set_run_table(entries(), 0, {{kReserved, reservation}, {kCapped, cap}});
+        events_->wait([](const vgpu_pf_event& event) { return event.type == VGPU_PF_EVENT_TABLE; },
+                      milliseconds(60000));
     }
-    ASSERT_EQ(events.lost(), 0u);
-    ASSERT_GE(totals.elapsed_ns(), 6000.0 * kMs);
 
-    EXPECT_LE(totals.most_beyond[kCapped], static_cast<double>(cap.burst_ns + overrun) + 300'000.0)
+    /// What the VFs get from now on.
+    Totals measure() {
+        (void)events_->take();
+        Totals totals;
+        const Deadline limit(milliseconds(120'000));
+        while (totals.elapsed_ns() < kMeasured && !limit.passed()) {
+            events_->wait_any(limit);
+            for (const vgpu_pf_event& event : events_->take()) {
+                if (event.type == VGPU_PF_EVENT_RUN)
+                    totals.add(event, event.vf == kCapped ? kRate : 0);
+                if (event.type == VGPU_PF_EVENT_OVERRUN && event.vf == kCapped)
+                    totals.add_overrun(event.duration_ns);
+            }
+        }
+        return totals;
+    }
+
+    static constexpr double kRate = 0.05, kReservedPart = 0.2;
+    static constexpr std::uint64_t kBurst = 4 * kMs;
+    static constexpr double kMeasured = 6000.0 * kMs;
+
+    // One thread: the levels run a test on each CPU, and time is what is measured here.
+    GpuStack stack_{{.vfs = kVfs, .aperture_mb = 32, .threads = 1}};
+    std::vector<std::unique_ptr<Guest>> guests_;
+    std::vector<Buffer> progress_;
+    std::optional<EventReader> events_;
+};
+
+/// Every quantum that the machine stands still in is longer than it was granted, so overruns and
+/// shares are those of the machine.
+TEST_F(Contracts, EightMixedVfsGetWhatTheyWerePromisedWithoutVgpud) {
+    constexpr int kAttempts = 3;
+    Totals totals;
+    std::optional<StolenTime> stolen;
+    for (int attempt = 0; attempt < kAttempts && (!stolen || stolen->part() > kMostStolen);
+         ++attempt) {
+        stolen.emplace();
+        totals = measure();
+        ASSERT_GE(totals.elapsed_ns(), kMeasured);
+        EXPECT_LE(static_cast<double>(totals.service[kCapped]),
+                  kRate * totals.elapsed_ns() + static_cast<double>(kBurst + totals.overrun_sum) +
+                      300'000.0)
+            << "not even on a machine that stands still now and then";
+    }
+    ASSERT_EQ(events_->lost(), 0u);
+    if (stolen->part() > kMostStolen) GTEST_SKIP() << stolen->describe();
+
+    EXPECT_LE(totals.most_beyond[kCapped],
+              static_cast<double>(kBurst + totals.overrun_max) + 300'000.0)
         << "200 us of an overrun are not worth an event";
     EXPECT_NEAR(static_cast<double>(totals.service[kCapped]) / totals.elapsed_ns(), kRate, 0.005);
     EXPECT_NEAR(static_cast<double>(totals.reserved[kReserved]) / totals.elapsed_ns(),
                 kReservedPart, 0.01);
     double weights = 0, shared = 0;
     for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
-        if (vf == kCapped) continue;
-        weights += kWeights[vf];
-        shared += static_cast<double>(totals.service[vf] - totals.reserved[vf]);
+        weights += vf == kCapped ? 0 : kWeights[vf];
+        shared += totals.shared(vf);
     }
     for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
         if (vf == kCapped) continue;
-        EXPECT_NEAR(static_cast<double>(totals.service[vf] - totals.reserved[vf]) / shared,
-                    kWeights[vf] / weights, 0.01)
+        EXPECT_NEAR(totals.shared(vf) / shared, kWeights[vf] / weights, 0.01)
             << "VF" << vf << ", of what reservation and cap leave";
     }
 }

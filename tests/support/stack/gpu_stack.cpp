@@ -54,6 +54,7 @@ void GpuStack::start_softgpu() {
                                   fmt::format("--aperture-mb={}", options_.aperture_mb),
                                   fmt::format("--cus={}", options_.cus),
                                   fmt::format("--threads={}", options_.threads),
+                                  fmt::format("--idle-grace-us={}", options_.idle_grace_us),
                                   "--socket-dir=" + dir_.path().string(),
                                   "--control"};
     if (options_.mode == SwitchMode::TrueCopy) argv.emplace_back("--true-copy");

@@ -23,6 +23,7 @@ struct GpuOptions {
     unsigned aperture_mb = 64;
     unsigned cus = 8;
     unsigned threads = 2;
+    unsigned idle_grace_us = 100;
     SwitchMode mode = SwitchMode::Pointer;
     bool is_stepwise = false;  ///< vgpu-pf switches with IDLE SAVE LOAD RUN
 };

@@ -9,8 +9,11 @@
 namespace vgpu::daemon::adapters {
 namespace {
 
+using ::testing::_;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 using testing::NotifySocket;
@@ -33,16 +36,32 @@ protected:
 
 TEST_F(ServiceManagerTest, IsToldThatTheDaemonIsReadyAndThatItStops) {
     ServiceManager manager(clock);
-    manager.ready("serving org.vgpu1");
+    manager.ready_if(true, "serving org.vgpu1");
+    manager.ready_if(true, "serving org.vgpu1");
     manager.stopping();
     EXPECT_THAT(systemd.messages(), ElementsAre("READY=1\nSTATUS=serving org.vgpu1", "STOPPING=1"));
+}
+
+TEST_F(ServiceManagerTest, IsKeptWaitingWhileAGpuStartsButNotByOneThatNeverComes) {
+    ServiceManager manager(clock);
+    const Nanoseconds limit = clock.now() + ServiceManager::kLongestStart;
+    manager.ready_if(false, "serving");
+    EXPECT_EQ(manager.next_step(), limit);
+    clock.advance(ServiceManager::kLongestStart - 1ms);
+    manager.ready_if(false, "serving");
+    EXPECT_THAT(systemd.messages(), IsEmpty());
+    clock.advance(1ms);
+    manager.ready_if(false, "serving");
+    EXPECT_THAT(systemd.messages(), ElementsAre("READY=1\nSTATUS=serving"));
+    EXPECT_EQ(manager.next_step(), std::nullopt);
 }
 
 TEST_F(ServiceManagerTest, GetsASignOfLifeTwiceInEachIntervalOfItsWatchdog) {
     set_watchdog(30s);
     ServiceManager manager(clock);
+    manager.ready_if(true, "serving");
     manager.step();
-    EXPECT_THAT(systemd.messages(), ElementsAre("WATCHDOG=1"));
+    EXPECT_THAT(systemd.messages(), ElementsAre(_, "WATCHDOG=1"));
     EXPECT_EQ(manager.next_step(), clock.now() + 15s);
     clock.advance(15s - 1ms);
     manager.step();
@@ -61,17 +80,19 @@ TEST_F(ServiceManagerTest, GetsNoMoreSignsFromALoopThatTurnsOften) {
 
 TEST_F(ServiceManagerTest, WithoutWatchdogNothingIsSentAndNothingIsDue) {
     ServiceManager manager(clock);
+    manager.ready_if(true, "serving");
     clock.advance(3600s);
     manager.step();
-    EXPECT_THAT(systemd.messages(), IsEmpty());
+    EXPECT_THAT(systemd.messages(), ElementsAre("READY=1\nSTATUS=serving"));
     EXPECT_EQ(manager.next_step(), std::nullopt);
 }
 
 TEST_F(ServiceManagerTest, TheWatchdogOfAnotherProcessIsNotServed) {
     set_watchdog(30s, ::getpid() + 1);
     ServiceManager manager(clock);
+    manager.ready_if(true, "serving");
     manager.step();
-    EXPECT_THAT(systemd.messages(), IsEmpty());
+    EXPECT_THAT(systemd.messages(), Not(Contains("WATCHDOG=1")));
     EXPECT_EQ(manager.next_step(), std::nullopt);
 }
 
@@ -79,7 +100,7 @@ TEST_F(ServiceManagerTest, NobodyIsToldWhereNoServiceManagerIs) {
     ::unsetenv("NOTIFY_SOCKET");
     set_watchdog(1s);
     ServiceManager manager(clock);
-    manager.ready("serving");
+    manager.ready_if(true, "serving");
     manager.step();
     manager.stopping();
     EXPECT_THAT(systemd.messages(), IsEmpty());
