@@ -282,8 +282,8 @@ private:
     /// signalfd is the last of `wanted`, so its place is known.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         for (;;) {
-            service_manager_.step();
             service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
+            service_manager_.step();
             take_requests(bus);
             manager_.finish();
             agents_.step();
