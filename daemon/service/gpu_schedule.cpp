@@ -169,7 +169,6 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
             if (!moves || !is_awake) fluid_.sleep(member.vf);
             if (!moves) asleep_since_[member.vf] = now;
         }
-        fluid_.set_weight(member.vf, member.weight);
         if (is_gang(member)) leave_entries(member.vf, now);
     }
     members_ = members;
@@ -425,6 +424,9 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(
 void GpuSchedule::installed(Nanoseconds now) {
     if (made_) plan_ = *std::move(made_);
     made_.reset();
+    // A new weight counts from the table that has it: what the old one still gives is fair by the
+    // old weights.
+    for (const Member& member : members_) fluid_.set_weight(member.vf, member.weight);
     installed_at_ = now;
     now_ = now;
     is_stale_ = false;

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import time
 import unittest
 
 from host import wait_for
@@ -51,31 +50,17 @@ class Resets(GuestTest):
 
         self.beside_a_neighbour(reset_while_busy)
 
-    def test_a_reset_that_the_guest_asks_for_after_a_job_time_out_is_served(self):
-        vm = self.vms['a']
-
-        def let_a_job_time_out():
-            begun = vm.dmesg().count('GPU reset begin')
-            # what the driver still does for an earlier process would time out first, for minutes
-            wait_for('earlier processes to be forgotten', 60,
-                     lambda: not vm.run('ls /sys/class/kfd/kfd/proc').text.split(), 0.5)
-            vm.run('sleep 3')
-            self.host.ctl('pause', 'a', '--force')
-            try:
-                # whether its runtime ends the program or waits for ever is not the device's affair
-                vm.start('timeout -s KILL 60 in_root /tests/vector_add')
-                wait_for('the driver to lose patience', 240,
-                         lambda: vm.dmesg().count('GPU reset begin') > begun, 0.1)
-                # A job that ends before the driver has asked makes it skip the reset, and on a VF its
-                # KFD stays locked then. The request is held while the VF is paused, for 3 s.
-                time.sleep(1.5)
-            finally:
-                self.host.ctl('resume', 'a')
-            vm.finish(timeout=180)
-
+    def assert_the_guests_own_reset_is_served(self, engine):
+        """A job of the guest waits for ever; its driver loses patience (after 10 s) and asks."""
         requests = self.host.vf('a')['guest_flrs']
-        self.beside_a_neighbour(let_a_job_time_out)
+        self.beside_a_neighbour(lambda: self.program('stuck_job', engine))
         self.assertGreater(self.host.vf('a')['guest_flrs'], requests)
+
+    def test_a_reset_that_the_guest_asks_for_after_a_copy_job_timed_out_is_served(self):
+        self.assert_the_guests_own_reset_is_served('sdma')
+
+    def test_a_reset_that_the_guest_asks_for_after_a_compute_job_timed_out_is_served(self):
+        self.assert_the_guests_own_reset_is_served('compute')
 
     def test_a_hang_is_ended_by_a_reset_of_that_vf_alone(self):
         vm = self.vms['a']
