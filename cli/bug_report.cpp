@@ -3,6 +3,7 @@
 
 #include "cli/diagnosis.h"
 #include "cli/format.h"
+#include "simulator/recording.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ doctor.json          what 'vgpuctl doctor' finds
 list.json            properties of every GPU and VF, with names and UUIDs of VFs
 events.json          the events that vgpud keeps
 run-table/GPU.json   the run table in force
+trace/GPU.trace      what was scheduled in the last while, for 'vgpuctl trace'
 dump/GPU.txt         the PF core's own report; wants the right to control VFs
 metrics.txt          the metrics
 configuration.json   vgpud's configuration; what may be a secret is removed
@@ -97,6 +99,16 @@ nlohmann::ordered_json table_json(const RunTable& table) {
     return {{"generation", table.generation}, {"entries", std::move(entries)}};
 }
 
+/// Still a recording: a text may get longer or shorter, and its length stands before it.
+std::string trace_without_names(const std::string& trace, const Identity& identity) {
+    if (trace.empty())
+        throw ServiceError("org.vgpu1.Error.System", "vgpud has recorded nothing of this GPU yet");
+    auto replaced = simulator::with_texts(
+        trace, [&](const std::string& text) { return without_names(text, identity); });
+    if (!replaced) throw ServiceError("org.vgpu1.Error.System", replaced.error());
+    return *std::move(replaced);
+}
+
 std::string versions_of(const HostFacts& facts) {
     return document_text("vgpuctl-report-versions-1", {{"vgpuctl", facts.vgpuctl_version},
                                                        {"vgpud", json_of(facts.service.manager)},
@@ -145,13 +157,21 @@ void BugReport::add_gpu(Service& service, const Properties& gpu) {
     add(fmt::format("run-table/{}.json", id), [&] {
         return document_text("vgpuctl-report-run-table-1", table_json(service.run_table(path)));
     });
+    keep(fmt::format("trace/{}.trace", id),
+         [&] { return trace_without_names(service.read_trace(path, 0).items, sources_.identity); });
     add(fmt::format("dump/{}.txt", id), [&] { return service.dump(path); });
 }
 
-/// The one way into the archive for what is collected: names are replaced here, and nowhere else.
+/// Texts that are collected: names are replaced here.
 void BugReport::add(const std::string& name, const std::function<std::string()>& make) {
+    keep(name, [&] { return without_names(make(), sources_.identity); });
+}
+
+/// The one way into the archive.
+/// `make` has replaced the names.
+void BugReport::keep(const std::string& name, const std::function<std::string()>& make) {
     try {
-        pieces_.emplace_back(name, without_names(make(), sources_.identity));
+        pieces_.emplace_back(name, make());
     } catch (const ServiceError& error) {
         leave_out(name, error);
     }

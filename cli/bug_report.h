@@ -49,6 +49,7 @@ public:
 
 private:
     void add(const std::string& name, const std::function<std::string()>& make);
+    void keep(const std::string& name, const std::function<std::string()>& make);
     void leave_out(const std::string& name, const ServiceError& error);
     void add_service(Service& service);
     void add_gpu(Service& service, const Properties& gpu);

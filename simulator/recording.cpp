@@ -163,17 +163,52 @@ Recording recording_of(Items& items) {
     return recording;
 }
 
-}  // namespace
+using Replaced = std::function<std::string(const std::string&)>;
 
-tl::expected<Recording, std::string> read_recording(std::string_view bytes) {
+/// Names of members are words of the format and stay.
+void replace_texts(Json& json, const Replaced& replaced) {
+    if (json.is_string()) json = replaced(json.get<std::string>());
+    if (!json.is_structured()) return;
+    for (Json& one : json) replace_texts(one, replaced);
+}
+
+std::string replaced_items(Items& items, const Replaced& replaced) {
+    std::string bytes;
+    while (!items.is_over()) {
+        std::optional<Json> item = items.next();
+        if (!item) break;
+        if (bytes.empty() && !item->is_object())
+            throw BadTrace("an event comes before the first chunk");
+        replace_texts(*item, replaced);
+        Json::to_cbor(*item, bytes);
+    }
+    if (bytes.empty()) throw BadTrace("there is no chunk");
+    return bytes;
+}
+
+/// What `read` makes of the items; its errors with the place they were found at.
+template <typename T, typename Read>
+tl::expected<T, std::string> made_of(std::string_view bytes, Read read) {
     Items items(bytes);
     try {
-        return recording_of(items);
+        return read(items);
     } catch (const BadTrace& error) {
         return tl::make_unexpected(fmt::format("byte {}: {}", items.at(), error.what()));
     } catch (const Json::exception& error) {
         return tl::make_unexpected(fmt::format("byte {}: {}", items.at(), error.what()));
     }
+}
+
+}  // namespace
+
+tl::expected<Recording, std::string> read_recording(std::string_view bytes) {
+    return made_of<Recording>(bytes, recording_of);
+}
+
+tl::expected<std::string, std::string> with_texts(std::string_view bytes,
+                                                  const Replaced& replaced) {
+    return made_of<std::string>(
+        bytes, [&replaced](Items& items) { return replaced_items(items, replaced); });
 }
 
 std::string name_in(const Recording& recording, std::uint32_t vf) {

@@ -39,6 +39,11 @@ struct Recording {
 /// The error names the byte where `bytes` are no recording.
 tl::expected<Recording, std::string> read_recording(std::string_view bytes);
 
+/// The same recording with `replaced(text)` for each text in it: names, and notes for people.
+/// Errors as read_recording(); a last item that is not whole is left out.
+tl::expected<std::string, std::string> with_texts(
+    std::string_view bytes, const std::function<std::string(const std::string&)>& replaced);
+
 /// The name of `vf`; "vf3" if it has none.
 [[nodiscard]] std::string name_in(const Recording& recording, std::uint32_t vf);
 

@@ -90,7 +90,9 @@ class Vm:
                    '-L', os.path.join(qemu, 'usr/share/qemu'),
                    '-L', os.path.join(qemu, 'usr/share/seabios'),
                    '-accel', 'tcg,thread=multi', '-machine', 'q35,memory-backend=mem0',
-                   '-cpu', 'max', '-m', self.memory, '-smp', str(self.cpus),
+                   # TCG makes atomics of the guest atomic for the host only if there can be two CPUs
+                   '-cpu', 'max', '-m', self.memory,
+                   '-smp', f'{self.cpus},maxcpus={max(2, self.cpus)}',
                    '-object', f'memory-backend-memfd,id=mem0,size={self.memory},share=on',
                    '-nodefaults', '-display', 'none',
                    '-kernel', os.path.join(self.images, self.kernel, 'vmlinuz'),

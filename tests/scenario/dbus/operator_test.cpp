@@ -259,7 +259,7 @@ TEST_F(OperatorOfARealGpu, ReportHasEveryPieceOfVgpudAndThePfCore) {
     const auto listed = test::run({"/usr/bin/tar", "-tzf", file});
     for (const char* piece :
          {"README.txt", "versions.json", "doctor.json", "list.json", "events.json", "metrics.txt",
-          "configuration.json", "run-table/gpu0.json", "dump/gpu0.txt"})
+          "configuration.json", "run-table/gpu0.json", "trace/gpu0.trace", "dump/gpu0.txt"})
         EXPECT_THAT(listed.out, HasSubstr(std::string("vgpu-report/") + piece + "\n"));
     const auto dump = test::run({"/usr/bin/tar", "-xOzf", file, "vgpu-report/dump/gpu0.txt"});
     EXPECT_THAT(dump.out, HasSubstr("vgpu PF core 'gpu0'"));

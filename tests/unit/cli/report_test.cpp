@@ -44,6 +44,9 @@ protected:
                                         "6,1,100,-;vgpu_pf 0000:03:00.0: on falcon\n"
                                         "6,2,101,-;eth0: link of bob is up\n");
         service.tell(1, "hang", "on falcon");
+        const auto chunk =
+            nlohmann::json::to_cbor({{"vgpu_trace", 2}, {"names", {{"1", "alice"}}}});
+        service.trace_kept.assign(chunk.begin(), chunk.end());
     }
     /// The piece's content; fails the test if there is none.
     static std::string piece(const std::vector<ArchiveEntry>& entries, const std::string& name) {
@@ -66,11 +69,11 @@ protected:
 
 TEST_F(Report, HasEveryPieceAndNamesTheMissingOnes) {
     const auto entries = BugReport(sources).entries();
-    EXPECT_THAT(
-        names(entries),
-        ElementsAre("README.txt", "versions.json", "doctor.json", "configuration.json",
-                    "kernel-messages.txt", "list.json", "events.json", "metrics.txt",
-                    "run-table/gpu0.json", "dump/gpu0.txt", "dump/gpu1.txt", "MISSING.txt"));
+    EXPECT_THAT(names(entries),
+                ElementsAre("README.txt", "versions.json", "doctor.json", "configuration.json",
+                            "kernel-messages.txt", "list.json", "events.json", "metrics.txt",
+                            "run-table/gpu0.json", "trace/gpu0.trace", "dump/gpu0.txt",
+                            "trace/gpu1.trace", "dump/gpu1.txt", "MISSING.txt"));
     EXPECT_EQ(piece(entries, "MISSING.txt"),
               "run-table/gpu1.json: VGPU-601: gpu1: as the test wants.\n");
     const auto table = nlohmann::json::parse(piece(entries, "run-table/gpu0.json"));
@@ -79,6 +82,18 @@ TEST_F(Report, HasEveryPieceAndNamesTheMissingOnes) {
     EXPECT_EQ(piece(entries, "dump/gpu0.txt"), "the dump of /org/vgpu1/gpu/gpu0\n");
     const auto events = nlohmann::json::parse(piece(entries, "events.json"));
     EXPECT_EQ(events.at("events").at(0).at("kind"), "hang");
+}
+
+TEST_F(Report, ATraceIsStillOneWhenItsNamesAreReplaced) {
+    const std::string trace = piece(BugReport(sources).entries(), "trace/gpu0.trace");
+    EXPECT_EQ(nlohmann::json::from_cbor(trace),
+              (nlohmann::json{{"vgpu_trace", 2}, {"names", {{"1", "USER"}}}}));
+    service.trace_kept = "no trace";
+    EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"),
+                HasSubstr("trace/gpu0.trace: byte 0: there is no chunk"));
+    service.trace_kept.clear();
+    EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"),
+                HasSubstr("trace/gpu0.trace: vgpud has recorded nothing of this GPU yet"));
 }
 
 TEST_F(Report, WithoutVgpudHasTheRest) {

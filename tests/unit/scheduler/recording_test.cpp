@@ -113,6 +113,21 @@ TEST(Recording, ReplayedItDecidesTheSame) {
     EXPECT_FALSE(recording.is_cut);
 }
 
+TEST(Recording, WithOtherTextsItIsTheSameForAReplay) {
+    const std::string bytes = bytes_of(lively_document());
+    const auto replaced = with_texts(bytes, [](const std::string& text) {
+        return text == "capped" ? "a name that is much longer than it was" : text;
+    });
+    ASSERT_TRUE(replaced) << replaced.error();
+    EXPECT_THAT(*replaced, ::testing::Not(HasSubstr("capped")));
+    const Recording recording = recording_of(*replaced);
+    EXPECT_EQ(name_in(recording, 3), "a name that is much longer than it was");
+    EXPECT_EQ(name_in(recording, 1), "busy");
+    EXPECT_EQ(replay(recording).different, 0u);
+    EXPECT_EQ(recording.chunks.size(), recording_of(bytes).chunks.size());
+    EXPECT_FALSE(with_texts("no trace", [](const std::string& text) { return text; }));
+}
+
 TEST(Recording, ADifferentRunLeadsToADifferentTableOrSchedule) {
     Recording recording = recording_of(bytes_of(lively_document()));
     auto& events = recording.chunks.at(1).events;
