@@ -20,6 +20,8 @@ namespace {
 
 /// No item is nested deeper; the library's reader of CBOR calls itself for each level.
 constexpr int kDeepest = 8;
+constexpr const char* kEventFirst = "an event comes before the first chunk";
+constexpr const char* kNoChunk = "there is no chunk";
 /// Of all runs together, in ns: three days. Beyond that lags are no 64-bit numbers any more.
 constexpr std::int64_t kMostService = std::int64_t{1} << 48;
 
@@ -151,7 +153,7 @@ Recording recording_of(Items& items) {
             last = recording.chunks.back().at;
             continue;
         }
-        if (recording.chunks.empty()) throw BadTrace("an event comes before the first chunk");
+        if (recording.chunks.empty()) throw BadTrace(kEventFirst);
         recording.chunks.back().events.push_back(daemon::trace::event_of(*item, last));
         const Event& event = recording.chunks.back().events.back();
         if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
@@ -159,7 +161,7 @@ Recording recording_of(Items& items) {
         service += std::min(kMostService, service_in(event));
         if (service > kMostService) throw BadTrace("VFs ran for more than three days");
     }
-    if (recording.chunks.empty()) throw BadTrace("there is no chunk");
+    if (recording.chunks.empty()) throw BadTrace(kNoChunk);
     return recording;
 }
 
@@ -177,12 +179,11 @@ std::string replaced_items(Items& items, const Replaced& replaced) {
     while (!items.is_over()) {
         std::optional<Json> item = items.next();
         if (!item) break;
-        if (bytes.empty() && !item->is_object())
-            throw BadTrace("an event comes before the first chunk");
+        if (bytes.empty() && !item->is_object()) throw BadTrace(kEventFirst);
         replace_texts(*item, replaced);
         Json::to_cbor(*item, bytes);
     }
-    if (bytes.empty()) throw BadTrace("there is no chunk");
+    if (bytes.empty()) throw BadTrace(kNoChunk);
     return bytes;
 }
 

@@ -32,7 +32,7 @@ struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
     std::uint64_t aperture_mb = 256;
-    std::uint32_t idle_grace_us = 100;
+    std::uint32_t idle_grace_us = static_cast<std::uint32_t>(Gpu::Spec{}.idle_grace.count());
     bool is_true_copy = false;
     bool has_control = false;
     std::string host_view;
@@ -49,7 +49,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--cus", options.gpu.compute_units, "compute units, 1 to 64");
     app.add_option("--threads", options.gpu.threads, "worker threads that execute waves");
     app.add_option("--idle-grace-us", options.idle_grace_us,
-                   "a VF that runs dry keeps its quantum this long");
+                   "a VF that runs dry keeps its quantum this long")
+        ->capture_default_str();
     app.add_option("--socket-dir", options.gpu.socket_dir, "where pf.sock, vf1.sock ... are")
         ->required();
     app.add_option("--doorbell-mode", options.doorbell_mode, "trap, or poll mapped pages")

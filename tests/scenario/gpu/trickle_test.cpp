@@ -16,7 +16,7 @@ void await(const Signal& signal) {
 }
 
 TEST(Trickle, ManyPacketsShareASliceBesideABusyNeighbour) {
-    // a host that puts the guest aside for a while is no longer than this grace and this quantum
+    // longer than a busy host puts the guest aside
     GpuStack stack({.idle_grace_us = 50'000});
     stack.set_quantum(20'000);
     stack.provision(1);

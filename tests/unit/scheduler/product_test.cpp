@@ -85,8 +85,8 @@ TEST(Product, AWeightThatChangesCountsFromTheNextTable) {
     EXPECT_LE(worst_lag_ms(oracle), 2 * kRequestMs);
 }
 
-/// Weights change until the next table has them; with every change as soon as it is asked for this
-/// was 3.7 requests.
+/// A weight counts from the table that has it. Counted from when it was asked for, lags were beyond
+/// this bound.
 TEST(Product, VfsWhoseWeightsChangeAllTheTimeStayNearTheirIdealShares) {
     for (const std::uint32_t vfs : {2u, 3u, 8u})
         for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
