@@ -32,6 +32,13 @@ function(vgpu_options target)
     endif()
 endfunction()
 
+# vgpu_asan_defaults(PROGRAM): asan_options.cpp, where it means something.
+function(vgpu_asan_defaults program)
+    if(VGPU_SANITIZE MATCHES address)
+        target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/asan_options.cpp)
+    endif()
+endfunction()
+
 # vgpu_precompiled(TARGET [HEADERS...] [LINK LIBS...]): with VGPU_PRECOMPILE, what most files of this tree
 # include, and HEADERS of LIBS, is compiled once for all targets that name the same and have the same
 # options.
@@ -71,6 +78,7 @@ function(vgpu_program name)
     cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
     add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
     vgpu_options(${name})
+    vgpu_asan_defaults(${name})
     target_link_libraries(${name} PRIVATE ${ARG_LINK})
 endfunction()
 

@@ -8,6 +8,7 @@
 
 #include "daemon/dbus/admission.h"
 #include "daemon/dbus/authority.h"
+#include "daemon/dbus/open_calls.h"
 #include "daemon/dbus/properties.h"
 #include "daemon/ports/clock.h"
 #include "daemon/service/agents.h"
@@ -22,8 +23,6 @@
 #include <vector>
 
 namespace vgpu::daemon::dbus {
-
-sdbus::Error to_dbus(const Error& error);
 
 /// Replies that are due when something has come true, or when their time is up.
 /// Conditions are looked at in each step(), so they must be cheap and must not block.
@@ -75,42 +74,51 @@ inline void complete(const Context& context, VfView& view) {
     if (!words.empty()) view.orphan += "; " + words;
 }
 
+/// A call of a method as it comes in.
+struct Caller {
+    OpenCalls& calls;    ///< of the object that is called
+    std::string sender;  ///< unique bus name
+};
+
 /// Starts `work`, which anybody may ask for; replies with what it hands to its `done`. For methods
 /// that only read, and yet have to ask the GPU's thread; counts as a request under way.
 template <typename T>
-void answered(Context& context, const std::string& sender, sdbus::Result<T>&& result,
+void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
-    auto reply = std::make_shared<sdbus::Result<T>>(std::move(result));
-    const auto ticket = context.admission.admit(sender);
-    if (!ticket) return reply->returnError(to_dbus(ticket.error()));
-    work([reply, ticket = *ticket](const Result<T>& answer) {
-        if (!answer) return reply->returnError(to_dbus(answer.error()));
-        reply->returnResults(*answer);
-    });
+    const auto ticket = context.admission.admit(caller.sender);
+    if (!ticket) return result.returnError(to_dbus(ticket.error()));
+    const auto call = std::make_shared<OpenCallOf<T, T>>(
+        std::move(result), *ticket,
+        [why = caller.calls.why()] { return Result<T>(tl::make_unexpected(why)); });
+    caller.calls.add(call);
+    work([call](const Result<T>& answer) { call->answer(answer); });
 }
 
-/// Starts `work` if `sender` may do `action`; replies with what it hands to its `done`. Admission
+/// Starts `work` if the caller may do `action`; replies with what it hands to its `done`. Admission
 /// comes before authority: a caller that floods must not make polkit work. Objects follow before
-/// the reply goes out, so that whoever has the answer finds the object that it names.
+/// the reply goes out, so that whoever has the answer finds the object that it names. `at_end` is
+/// asked for the answer if the object goes before `done` is called.
 template <typename T = void, typename... Replied>
-void authorized(Context& context, const std::string& sender, const std::string& action,
+void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
-                std::type_identity_t<std::function<void(Done<T>)>> work) {
-    auto reply = std::make_shared<sdbus::Result<Replied...>>(std::move(result));
-    const auto ticket = context.admission.admit(sender);
-    if (!ticket) return reply->returnError(to_dbus(ticket.error()));
-    const Done<T> done = [&context, reply, ticket = *ticket](const Result<T>& answer) {
+                std::type_identity_t<std::function<void(Done<T>)>> work,
+                std::type_identity_t<std::function<Result<T>()>> at_end = nullptr) {
+    const auto ticket = context.admission.admit(caller.sender);
+    if (!ticket) return result.returnError(to_dbus(ticket.error()));
+    if (!at_end)
+        at_end = [why = caller.calls.why()] { return Result<T>(tl::make_unexpected(why)); };
+    const auto call =
+        std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
+    caller.calls.add(call);
+    const Done<T> done = [&context, call](const Result<T>& answer) {
         context.refresh_objects();
-        if (!answer) return reply->returnError(to_dbus(answer.error()));
-        if constexpr (std::is_void_v<T>)
-            reply->returnResults();
-        else
-            reply->returnResults(*answer);
+        call->answer(answer);
     };
-    context.authority.check(sender, action, [done, work = std::move(work)](Result<> allowed) {
-        if (!allowed) return done(tl::make_unexpected(allowed.error()));
-        work(done);
-    });
+    context.authority.check(caller.sender, action,
+                            [done, work = std::move(work)](Result<> allowed) {
+                                if (!allowed) return done(tl::make_unexpected(allowed.error()));
+                                work(done);
+                            });
 }
 
 }  // namespace vgpu::daemon::dbus

@@ -46,6 +46,7 @@ GpuObject::~GpuObject() {
     } catch (const sdbus::Error&) {
         // the bus is gone, and everybody with it who would have wanted to know
     }
+    calls_.end_all();
     unregisterAdaptor();
 }
 
@@ -61,14 +62,14 @@ void GpuObject::refresh() {
 }
 
 void GpuObject::Set(sdbus::Result<>&& result, SentOptions options) {
-    authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
+    authorized(context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
                [&manager = context_.manager, id = id_, values = options_of(options)](
                    const Done<>& done) { manager.set_gpu({.gpu = id}, values, done); });
 }
 
 void GpuObject::Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) {
     authorized<sdbus::UnixFd>(
-        context_, current_sender(getObject()), kControlAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
         [this, values = options_of(options)](const Done<sdbus::UnixFd>& done) {
             if (const auto known = OptionReader(values).only({}); !known)
                 return done(tl::make_unexpected(known.error()));
@@ -78,7 +79,7 @@ void GpuObject::Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options)
 
 void GpuObject::ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) {
     answered<SentOptions>(
-        context_, current_sender(getObject()), std::move(result),
+        context_, {calls_, current_sender(getObject())}, std::move(result),
         [this, values = options_of(options)](const Done<SentOptions>& done) {
             const OptionReader reader(values);
             if (const auto known = reader.only(std::array<std::string_view, 1>{"after"}); !known)

@@ -43,6 +43,7 @@ private:
     GpuHost& gpu();
 
     Context& context_;
+    OpenCalls calls_{stopping()};
     std::string id_;
     /// What was signalled last.
     Fingerprint shown_;

@@ -33,6 +33,7 @@ std::string job_path(std::uint32_t id) {
 JobObject::JobObject(Context& context, JobView view)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{job_path(view.id)}),
       context_(context),
+      calls_({ErrorId::WrongState, fmt::format("job {} is over and forgotten", view.id)}),
       view_(std::move(view)) {
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
@@ -44,6 +45,7 @@ JobObject::~JobObject() {
     } catch (const sdbus::Error&) {
         // the bus is gone, and everybody with it who would have wanted to know
     }
+    calls_.end_all();
     unregisterAdaptor();
 }
 
@@ -55,7 +57,7 @@ void JobObject::show(JobView view) {
 
 void JobObject::Cancel(sdbus::Result<>&& result, SentOptions options) {
     authorized(
-        context_, current_sender(getObject()), kProvisionAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
         [&jobs = context_.jobs, id = view_.id, values = options_of(options)](const Done<>& done) {
             if (const auto known = OptionReader(values).only({}); !known) return done(known);
             done(jobs.cancel(id));

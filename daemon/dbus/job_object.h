@@ -38,6 +38,7 @@ private:
     std::string Plan() override { return view_.plan; }
 
     Context& context_;
+    OpenCalls calls_;
     JobView view_;
 };
 

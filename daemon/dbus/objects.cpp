@@ -104,13 +104,14 @@ ManagerObject::ManagerObject(Context& context)
 }
 
 ManagerObject::~ManagerObject() {
+    calls_.end_all();
     unregisterAdaptor();
 }
 
 void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                              SentOptions options) {
     authorized<sdbus::ObjectPath>(
-        context_, current_sender(getObject()), kProvisionAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
         [&manager = context_.manager, gpu = gpu.substr(0, kMaxTextBytes),
          values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
             manager.create(gpu, values, [done](const Result<Target>& made) {
@@ -173,7 +174,7 @@ std::string ManagerObject::GetMetrics(const SentOptions& options) {
 void ManagerObject::Plan(sdbus::Result<std::string>&& result, std::string config,
                          SentOptions options) {
     check_document(config);
-    answered<std::string>(context_, current_sender(getObject()), std::move(result),
+    answered<std::string>(context_, {calls_, current_sender(getObject())}, std::move(result),
                           [&](const Done<std::string>& done) {
                               context_.jobs.plan(config, options_of(options), done);
                           });
@@ -183,7 +184,7 @@ void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string
                           SentOptions options) {
     check_document(config);
     authorized<sdbus::ObjectPath>(
-        context_, current_sender(getObject()), kProvisionAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
         [&jobs = context_.jobs, config = std::move(config),
          values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
             const auto id = jobs.apply(config, values);
@@ -193,14 +194,14 @@ void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string
 }
 
 void ManagerObject::Export(sdbus::Result<std::string>&& result, SentOptions options) {
-    answered<std::string>(context_, current_sender(getObject()), std::move(result),
+    answered<std::string>(context_, {calls_, current_sender(getObject())}, std::move(result),
                           [&](const Done<std::string>& done) {
                               context_.jobs.export_document(options_of(options), done);
                           });
 }
 
 void ManagerObject::AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) {
-    answered<std::string>(context_, current_sender(getObject()), std::move(result),
+    answered<std::string>(context_, {calls_, current_sender(getObject())}, std::move(result),
                           [&](const Done<std::string>& done) {
                               context_.jobs.automatic_document(options_of(options), done);
                           });
@@ -210,7 +211,7 @@ void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::strin
                            std::vector<sdbus::Struct<std::string, std::string>> wanted,
                            SentOptions options) {
     authorized<std::vector<Dict>>(
-        context_, current_sender(getObject()), kAssignAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
         [&assignments = context_.assignments, owner = std::move(owner), wanted = wants_of(wanted),
          values = options_of(options)](const Done<std::vector<Dict>>& done) {
             if (!wanted) return done(tl::make_unexpected(wanted.error()));
@@ -224,7 +225,7 @@ void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::strin
 
 void ManagerObject::Grant(sdbus::Result<>&& result, std::string owner, std::uint32_t uid,
                           std::uint32_t gid, SentOptions options) {
-    authorized(context_, current_sender(getObject()), kAssignAction, std::move(result),
+    authorized(context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
                [&assignments = context_.assignments, owner = std::move(owner), uid, gid,
                 values = options_of(options)](const Done<>& done) {
                    done(assignments.grant(owner, uid, gid, values));
@@ -233,7 +234,7 @@ void ManagerObject::Grant(sdbus::Result<>&& result, std::string owner, std::uint
 
 void ManagerObject::TakeBack(sdbus::Result<std::uint32_t>&& result, std::string owner,
                              SentOptions options) {
-    authorized<std::uint32_t>(context_, current_sender(getObject()), kAssignAction,
+    authorized<std::uint32_t>(context_, {calls_, current_sender(getObject())}, kAssignAction,
                               std::move(result),
                               [&assignments = context_.assignments, owner = std::move(owner),
                                values = options_of(options)](const Done<std::uint32_t>& done) {
@@ -243,7 +244,7 @@ void ManagerObject::TakeBack(sdbus::Result<std::uint32_t>&& result, std::string 
 
 void ManagerObject::Adopt(sdbus::Result<std::uint32_t>&& result, std::string owner,
                           SentOptions options) {
-    authorized<std::uint32_t>(context_, current_sender(getObject()), kAssignAction,
+    authorized<std::uint32_t>(context_, {calls_, current_sender(getObject())}, kAssignAction,
                               std::move(result),
                               [&assignments = context_.assignments, owner = std::move(owner),
                                values = options_of(options)](const Done<std::uint32_t>& done) {

@@ -66,6 +66,7 @@ private:
     std::uint64_t StateGeneration() override;
 
     Context& context_;
+    OpenCalls calls_{stopping()};
 };
 
 /// Owns every object; the bus must outlive it.

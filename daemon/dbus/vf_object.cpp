@@ -108,6 +108,8 @@ void destroy(Context& context, const Target& target, const Options& options, con
 VfObject::VfObject(Context& context, Target target)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
+      calls_({ErrorId::NoSuchVf, fmt::format("{}/vf{} was destroyed before the call was answered",
+                                             target.gpu, target.vf)}),
       target_(std::move(target)) {
     shown_ = fingerprint_of(view());
     registerAdaptor();
@@ -120,6 +122,7 @@ VfObject::~VfObject() {
     } catch (const sdbus::Error&) {
         // the bus is gone, and everybody with it who would have wanted to know
     }
+    calls_.end_all();
     unregisterAdaptor();
 }
 
@@ -139,20 +142,28 @@ void VfObject::refresh() {
 }
 
 void VfObject::Set(sdbus::Result<>&& result, SentOptions options) {
-    authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
+    authorized(context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
                [&manager = context_.manager, target = target_, values = options_of(options)](
                    const Done<>& done) { manager.set_vf(target, values, done); });
 }
 
 void VfObject::Destroy(sdbus::Result<>&& result, SentOptions options) {
-    authorized(context_, current_sender(getObject()), kProvisionAction, std::move(result),
-               [&context = context_, target = target_, values = options_of(options)](
-                   const Done<>& done) { destroy(context, target, values, done); });
+    const auto is_wanted = std::make_shared<bool>(false);
+    authorized(
+        context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
+        [&context = context_, target = target_, values = options_of(options),
+         is_wanted](const Done<>& done) {
+            *is_wanted = true;
+            destroy(context, target, values, done);
+        },
+        [is_wanted, why = calls_.why()] {
+            return *is_wanted ? Result<>{} : Result<>(tl::make_unexpected(why));
+        });
 }
 
 void VfObject::Reset(sdbus::Result<>&& result, SentOptions options) {
     authorized(
-        context_, current_sender(getObject()), kControlAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
         [&context = context_, target = target_, values = options_of(options)](const Done<>& done) {
             context.manager.control(target, VGPU_PF_RESET, values,
                                     [&context, target, done](const Result<>& started) {
@@ -165,7 +176,7 @@ void VfObject::Reset(sdbus::Result<>&& result, SentOptions options) {
 void VfObject::control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                        const SentOptions& options) {
     authorized(
-        context_, current_sender(getObject()), kControlAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
         [&manager = context_.manager, target = target_, action, values = options_of(options)](
             const Done<>& done) { manager.control(target, action, values, done); });
 }
@@ -189,14 +200,14 @@ void VfObject::ClearQuarantine(sdbus::Result<>&& result, SentOptions options) {
 void VfObject::Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                      SentOptions options) {
     authorized<std::uint64_t>(
-        context_, current_sender(getObject()), kAssignAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
         [&manager = context_.manager, target = target_, owner, values = options_of(options)](
             const Done<std::uint64_t>& done) { manager.claim(target, owner, values, done); });
 }
 
 void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                        SentOptions options) {
-    authorized(context_, current_sender(getObject()), kAssignAction, std::move(result),
+    authorized(context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
                [&manager = context_.manager, target = target_, owner, generation,
                 values = options_of(options)](const Done<>& done) {
                    manager.release(target, owner, generation, values, done);
@@ -205,7 +216,7 @@ void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_
 
 void VfObject::ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options) {
     authorized<Dict>(
-        context_, current_sender(getObject()), kControlAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
         [&context = context_, target = target_, act, values = options_of(options)](
             const Done<Dict>& done) { ask_agent(context, target, act, values, done); });
 }

@@ -57,6 +57,7 @@ private:
     const VfView& view();
 
     Context& context_;
+    OpenCalls calls_;
     Target target_;
     VfView view_;
     Fingerprint shown_;

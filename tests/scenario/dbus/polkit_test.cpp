@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 #include <fstream>
+#include <future>
 #include <mutex>
 
 namespace vgpu::daemon {
@@ -19,6 +20,8 @@ using testing::FakePf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+/// A healthy answer takes milliseconds; sanitizers and a busy machine take their part.
+constexpr std::chrono::milliseconds kPrompt = std::chrono::seconds(20);
 constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
 
 std::string polkit_rules() {
@@ -40,9 +43,10 @@ public:
           object_(sdbus::createObject(*bus_, "/org/freedesktop/PolicyKit1/Authority")) {
         object_->registerMethod("CheckAuthorization")
             .onInterface("org.freedesktop.PolicyKit1.Authority")
-            .implementedAs([this](const Subject& subject, const std::string& action, const Details&,
-                                  std::uint32_t flags,
-                                  const std::string&) { return answer(subject, action, flags); });
+            .implementedAs(
+                [this](sdbus::Result<Answer>&& result, const Subject& subject,
+                       const std::string& action, const Details&, std::uint32_t flags,
+                       const std::string&) { answer(std::move(result), subject, action, flags); });
         object_->finishRegistration();
         bus_->requestName(kPolkit);
         bus_->enterEventLoopAsync();
@@ -54,6 +58,20 @@ public:
     void say(bool yes) {
         const std::scoped_lock lock(mutex_);
         says_yes_ = yes;
+    }
+    /// Questions about `action` stay open, as while a person types a password.
+    void keep_open(const std::string& action) {
+        const std::scoped_lock lock(mutex_);
+        kept_action_ = action;
+    }
+    [[nodiscard]] std::size_t open_questions() {
+        const std::scoped_lock lock(mutex_);
+        return kept_.size();
+    }
+    void say_yes_to_open_ones() {
+        const std::scoped_lock lock(mutex_);
+        for (const auto& one : std::exchange(kept_, {}))
+            one.returnResults(Answer{true, false, Details{}});
     }
     /// What it was asked since the last call.
     std::vector<Question> take_questions() {
@@ -70,9 +88,10 @@ private:
     using Facts = std::map<std::string, sdbus::Variant>;
     using Subject = sdbus::Struct<std::string, Facts>;
     using Details = std::map<std::string, std::string>;
+    using Answer = sdbus::Struct<bool, bool, Details>;
 
-    sdbus::Struct<bool, bool, Details> answer(const Subject& subject, const std::string& action,
-                                              std::uint32_t flags) {
+    void answer(sdbus::Result<Answer>&& result, const Subject& subject, const std::string& action,
+                std::uint32_t flags) {
         const std::scoped_lock lock(mutex_);
         const Facts& facts = subject.get<1>();
         const auto name = facts.find("name");
@@ -80,12 +99,17 @@ private:
                               .name = name == facts.end() ? "" : name->second.get<std::string>(),
                               .action = action,
                               .flags = flags});
-        return {says_yes_, false, Details{}};
+        if (action == kept_action_)
+            kept_.push_back(std::move(result));
+        else
+            result.returnResults(Answer{says_yes_, false, Details{}});
     }
 
     std::mutex mutex_;
     bool says_yes_ = false;
     std::vector<Question> questions_;
+    std::string kept_action_;
+    std::vector<sdbus::Result<Answer>> kept_;
     std::unique_ptr<sdbus::IConnection> bus_;
     std::unique_ptr<sdbus::IObject> object_;
 };
@@ -126,6 +150,32 @@ TEST_F(Polkit, NoIsAClearErrorAndChangesNothing) {
               "this polkit action, or call as root.\n");
     EXPECT_TRUE(is_pf_untouched());
     EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
+}
+
+TEST_F(Polkit, ACallIsAnsweredWhenItsVfGoesWhileAPersonIsAsked) {
+    polkit->say(true);
+    ASSERT_EQ(create("train").status, 0);
+    polkit->keep_open("org.vgpu1.control");
+    const auto bus = connect();
+    auto vf = sdbus::createProxy(*bus, "org.vgpu1", "/org/vgpu1/gpu/gpu0/vf/1");
+    vf->finishRegistration();
+    std::promise<std::string> answer;
+    vf->callMethodAsync("Pause")
+        .onInterface("org.vgpu1.Vf")
+        .withArguments(std::map<std::string, sdbus::Variant>{})
+        .uponReplyInvoke([&answer](const sdbus::Error* error) {
+            answer.set_value(error == nullptr ? "done" : error->getMessage());
+        });
+    bus->enterEventLoopAsync();
+    test::wait_for("polkit is asked", kPrompt, [&] { return polkit->open_questions() == 1; });
+    ASSERT_EQ(ctl({"destroy", "train"}).status, 0);
+    auto answered = answer.get_future();
+    ASSERT_EQ(answered.wait_for(kPrompt), std::future_status::ready);
+    EXPECT_THAT(answered.get(), HasSubstr("gpu0/vf1 was destroyed before the call was answered"));
+    polkit->say_yes_to_open_ones();
+    EXPECT_EQ(create("next").status, 0) << "its object is at the same path";
+    EXPECT_EQ(ctl({"list"}).status, 0);
+    bus->leaveEventLoop();
 }
 
 TEST_F(Polkit, YesIsAskedForEachCallWithItsOwnAction) {

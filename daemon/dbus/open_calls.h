@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// OpenCalls: the calls of one object that are not answered yet. In the message of each, libsystemd
+// keeps a pointer into the vtable of the object that was called, and compares with it when the
+// answer is sent (enforced_reply_signature in its bus-objects.c). sdbus-c++ frees that vtable with
+// the object, so an object answers all its calls before it leaves the bus. Main loop only.
+#pragma once
+
+#include "daemon/dbus/admission.h"
+#include "daemon/dbus/sdbus_compat.h"
+#include "daemon/ports/result.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace vgpu::daemon::dbus {
+
+sdbus::Error to_dbus(const Error& error);
+
+class OpenCall {
+public:
+    OpenCall() = default;
+    virtual ~OpenCall() = default;
+    OpenCall(const OpenCall&) = delete;
+    OpenCall& operator=(const OpenCall&) = delete;
+
+    /// Answers now if it is not answered yet: the object goes. Throws sdbus::Error without a bus.
+    virtual void end() = 0;
+};
+
+/// A call whose method has the D-Bus results `Replied`, as a Result<T> of the service.
+template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
+public:
+    /// `at_end` is asked for the answer if the object goes first.
+    OpenCallOf(sdbus::Result<Replied...>&& result, Admission::Ticket ticket,
+               std::function<Result<T>()> at_end)
+        : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
+
+    /// The first answer counts.
+    void answer(const Result<T>& answer) {
+        if (!result_) return;
+        const sdbus::Result<Replied...> result = *std::exchange(result_, std::nullopt);
+        if (!answer) return result.returnError(to_dbus(answer.error()));
+        if constexpr (std::is_void_v<T>)
+            result.returnResults();
+        else
+            result.returnResults(*answer);
+    }
+    void end() override { answer(at_end_()); }
+
+private:
+    std::optional<sdbus::Result<Replied...>> result_;
+    Admission::Ticket ticket_;
+    std::function<Result<T>()> at_end_;
+};
+
+/// What calls hear of objects that live as long as vgpud.
+inline Error stopping() {
+    return {ErrorId::System, "vgpud stops"};
+}
+
+class OpenCalls {
+public:
+    /// `why` is what calls hear that are not answered when the object goes.
+    explicit OpenCalls(Error why) : why_(std::move(why)) {}
+
+    void add(const std::shared_ptr<OpenCall>& call);
+    /// Before the object is unregistered.
+    void end_all() noexcept;
+    [[nodiscard]] const Error& why() const { return why_; }
+
+private:
+    Error why_;
+    /// Whoever works on a call's answer owns it.
+    std::vector<std::weak_ptr<OpenCall>> calls_;
+};
+
+}  // namespace vgpu::daemon::dbus
