@@ -33,6 +33,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.StateNotWritten", ExitCode::ReadOnly},
     ExitRow{"org.vgpu1.Error.PfLost", ExitCode::Lost},
     ExitRow{"org.vgpu1.Error.DeviceLost", ExitCode::Lost},
+    ExitRow{"org.vgpu1.Error.Stopping", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.AccessDenied", ExitCode::NotAuthorized},
     ExitRow{"org.freedesktop.DBus.Error.ServiceUnknown", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.NameHasNoOwner", ExitCode::Unreachable},

@@ -62,7 +62,13 @@ struct Context {
     Metrics& metrics;
     Admission& admission;
     std::function<void()> refresh_objects;  ///< objects on the bus follow the service at once
+    bool is_stopping = false;               ///< objects go because vgpud does
 };
+
+/// What open calls hear when vgpud stops.
+inline Error stopping() {
+    return {ErrorId::Stopping, "vgpud stops"};
+}
 
 /// What only the main loop knows of a VF: its agent, and what its owner is called.
 /// GPU threads know neither, so it is added here, when a view is shown.
@@ -87,26 +93,22 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
     const auto ticket = context.admission.admit(caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
-    const auto call = std::make_shared<OpenCallOf<T, T>>(
-        std::move(result), *ticket,
-        [why = caller.calls.why()] { return Result<T>(tl::make_unexpected(why)); });
+    const auto call = std::make_shared<OpenCallOf<T, T>>(std::move(result), *ticket, nullptr);
     caller.calls.add(call);
     work([call](const Result<T>& answer) { call->answer(answer); });
 }
 
 /// Starts `work` if the caller may do `action`; replies with what it hands to its `done`. Admission
 /// comes before authority: a caller that floods must not make polkit work. Objects follow before
-/// the reply goes out, so that whoever has the answer finds the object that it names. `at_end` is
-/// asked for the answer if the object goes before `done` is called.
+/// the reply goes out, so that whoever has the answer finds the object that it names. `at_end` as
+/// in OpenCallOf.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
                 std::type_identity_t<std::function<void(Done<T>)>> work,
-                std::type_identity_t<std::function<Result<T>()>> at_end = nullptr) {
+                std::type_identity_t<std::function<Result<T>(const Error&)>> at_end = nullptr) {
     const auto ticket = context.admission.admit(caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
-    if (!at_end)
-        at_end = [why = caller.calls.why()] { return Result<T>(tl::make_unexpected(why)); };
     const auto call =
         std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
     caller.calls.add(call);

@@ -46,7 +46,7 @@ GpuObject::~GpuObject() {
     } catch (const sdbus::Error&) {
         // the bus is gone, and everybody with it who would have wanted to know
     }
-    calls_.end_all();
+    calls_.end_all(stopping());
     unregisterAdaptor();
 }
 

@@ -43,7 +43,7 @@ private:
     GpuHost& gpu();
 
     Context& context_;
-    OpenCalls calls_{stopping()};
+    OpenCalls calls_;
     std::string id_;
     /// What was signalled last.
     Fingerprint shown_;

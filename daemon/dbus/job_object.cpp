@@ -33,7 +33,6 @@ std::string job_path(std::uint32_t id) {
 JobObject::JobObject(Context& context, JobView view)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{job_path(view.id)}),
       context_(context),
-      calls_({ErrorId::WrongState, fmt::format("job {} is over and forgotten", view.id)}),
       view_(std::move(view)) {
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
@@ -45,7 +44,9 @@ JobObject::~JobObject() {
     } catch (const sdbus::Error&) {
         // the bus is gone, and everybody with it who would have wanted to know
     }
-    calls_.end_all();
+    const daemon::Error gone{ErrorId::WrongState,
+                             fmt::format("job {} is over and forgotten", view_.id)};
+    calls_.end_all(context_.is_stopping ? stopping() : gone);
     unregisterAdaptor();
 }
 

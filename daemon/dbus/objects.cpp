@@ -104,7 +104,7 @@ ManagerObject::ManagerObject(Context& context)
 }
 
 ManagerObject::~ManagerObject() {
-    calls_.end_all();
+    calls_.end_all(stopping());
     unregisterAdaptor();
 }
 

@@ -66,7 +66,7 @@ private:
     std::uint64_t StateGeneration() override;
 
     Context& context_;
-    OpenCalls calls_{stopping()};
+    OpenCalls calls_;
 };
 
 /// Owns every object; the bus must outlive it.
@@ -78,6 +78,9 @@ public:
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
             Assignments& assignments, const Domains& domains, Authority& authority,
             const Clock& clock, const EventLog& events, Metrics& metrics);
+    ~Objects() { context_.is_stopping = true; }
+    Objects(const Objects&) = delete;
+    Objects& operator=(const Objects&) = delete;
 
     /// Some GPU has a new snapshot.
     void note_news() { has_news_ = true; }

@@ -8,12 +8,12 @@ void OpenCalls::add(const std::shared_ptr<OpenCall>& call) {
     calls_.push_back(call);
 }
 
-void OpenCalls::end_all() noexcept {
+void OpenCalls::end_all(const Error& why) noexcept {
     for (const auto& one : std::exchange(calls_, {})) {
         const auto call = one.lock();
         if (call == nullptr) continue;
         try {
-            call->end();
+            call->end(why);
         } catch (const sdbus::Error&) {
             // the bus is gone, and the caller with it
         }

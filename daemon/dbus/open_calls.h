@@ -29,15 +29,15 @@ public:
     OpenCall& operator=(const OpenCall&) = delete;
 
     /// Answers now if it is not answered yet: the object goes. Throws sdbus::Error without a bus.
-    virtual void end() = 0;
+    virtual void end(const Error& why) = 0;
 };
 
 /// A call whose method has the D-Bus results `Replied`, as a Result<T> of the service.
 template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
 public:
-    /// `at_end` is asked for the answer if the object goes first.
+    /// `at_end` makes the answer if the object goes first; nullptr: why it goes, as an error.
     OpenCallOf(sdbus::Result<Replied...>&& result, Admission::Ticket ticket,
-               std::function<Result<T>()> at_end)
+               std::function<Result<T>(const Error&)> at_end)
         : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
 
     /// The first answer counts.
@@ -50,31 +50,23 @@ public:
         else
             result.returnResults(*answer);
     }
-    void end() override { answer(at_end_()); }
+    void end(const Error& why) override {
+        answer(at_end_ ? at_end_(why) : Result<T>(tl::make_unexpected(why)));
+    }
 
 private:
     std::optional<sdbus::Result<Replied...>> result_;
     Admission::Ticket ticket_;
-    std::function<Result<T>()> at_end_;
+    std::function<Result<T>(const Error&)> at_end_;
 };
-
-/// What calls hear of objects that live as long as vgpud.
-inline Error stopping() {
-    return {ErrorId::System, "vgpud stops"};
-}
 
 class OpenCalls {
 public:
-    /// `why` is what calls hear that are not answered when the object goes.
-    explicit OpenCalls(Error why) : why_(std::move(why)) {}
-
     void add(const std::shared_ptr<OpenCall>& call);
     /// Before the object is unregistered.
-    void end_all() noexcept;
-    [[nodiscard]] const Error& why() const { return why_; }
+    void end_all(const Error& why) noexcept;
 
 private:
-    Error why_;
     /// Whoever works on a call's answer owns it.
     std::vector<std::weak_ptr<OpenCall>> calls_;
 };

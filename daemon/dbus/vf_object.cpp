@@ -108,8 +108,6 @@ void destroy(Context& context, const Target& target, const Options& options, con
 VfObject::VfObject(Context& context, Target target)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
-      calls_({ErrorId::NoSuchVf, fmt::format("{}/vf{} was destroyed before the call was answered",
-                                             target.gpu, target.vf)}),
       target_(std::move(target)) {
     shown_ = fingerprint_of(view());
     registerAdaptor();
@@ -122,7 +120,10 @@ VfObject::~VfObject() {
     } catch (const sdbus::Error&) {
         // the bus is gone, and everybody with it who would have wanted to know
     }
-    calls_.end_all();
+    const Error gone{
+        ErrorId::NoSuchVf,
+        fmt::format("{}/vf{} was destroyed before the call was answered", target_.gpu, target_.vf)};
+    calls_.end_all(context_.is_stopping ? stopping() : gone);
     unregisterAdaptor();
 }
 
@@ -156,8 +157,9 @@ void VfObject::Destroy(sdbus::Result<>&& result, SentOptions options) {
             *is_wanted = true;
             destroy(context, target, values, done);
         },
-        [is_wanted, why = calls_.why()] {
-            return *is_wanted ? Result<>{} : Result<>(tl::make_unexpected(why));
+        [is_wanted](const Error& why) {
+            const bool is_done = *is_wanted && why.id == ErrorId::NoSuchVf;
+            return is_done ? Result<>{} : Result<>(tl::make_unexpected(why));
         });
 }
 

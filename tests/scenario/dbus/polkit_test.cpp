@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
+#include <csignal>
 #include <fstream>
 #include <future>
 #include <mutex>
@@ -109,8 +110,8 @@ private:
     bool says_yes_ = false;
     std::vector<Question> questions_;
     std::string kept_action_;
-    std::vector<sdbus::Result<Answer>> kept_;
     std::unique_ptr<sdbus::IConnection> bus_;
+    std::vector<sdbus::Result<Answer>> kept_;  // their messages are the bus's
     std::unique_ptr<sdbus::IObject> object_;
 };
 
@@ -152,30 +153,56 @@ TEST_F(Polkit, NoIsAClearErrorAndChangesNothing) {
     EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
 }
 
+/// A call of Pause on VF 1 that polkit has been asked about and does not answer.
+class OpenPause {
+public:
+    OpenPause(std::unique_ptr<sdbus::IConnection> bus, FakeAuthority& polkit)
+        : bus_(std::move(bus)),
+          vf_(sdbus::createProxy(*bus_, "org.vgpu1", "/org/vgpu1/gpu/gpu0/vf/1")) {
+        vf_->finishRegistration();
+        polkit.keep_open("org.vgpu1.control");
+        vf_->callMethodAsync("Pause")
+            .onInterface("org.vgpu1.Vf")
+            .withArguments(std::map<std::string, sdbus::Variant>{})
+            .uponReplyInvoke([this](const sdbus::Error* error) {
+                answer_.set_value(error == nullptr ? "done" : error->getMessage());
+            });
+        bus_->enterEventLoopAsync();
+        test::wait_for("polkit is asked", kPrompt, [&] { return polkit.open_questions() == 1; });
+    }
+    ~OpenPause() { bus_->leaveEventLoop(); }
+    OpenPause(const OpenPause&) = delete;
+    OpenPause& operator=(const OpenPause&) = delete;
+
+    [[nodiscard]] std::string answer() {
+        auto answered = answer_.get_future();
+        return answered.wait_for(kPrompt) == std::future_status::ready ? answered.get() : "none";
+    }
+
+private:
+    std::promise<std::string> answer_;
+    std::unique_ptr<sdbus::IConnection> bus_;
+    std::unique_ptr<sdbus::IProxy> vf_;
+};
+
 TEST_F(Polkit, ACallIsAnsweredWhenItsVfGoesWhileAPersonIsAsked) {
     polkit->say(true);
     ASSERT_EQ(create("train").status, 0);
-    polkit->keep_open("org.vgpu1.control");
-    const auto bus = connect();
-    auto vf = sdbus::createProxy(*bus, "org.vgpu1", "/org/vgpu1/gpu/gpu0/vf/1");
-    vf->finishRegistration();
-    std::promise<std::string> answer;
-    vf->callMethodAsync("Pause")
-        .onInterface("org.vgpu1.Vf")
-        .withArguments(std::map<std::string, sdbus::Variant>{})
-        .uponReplyInvoke([&answer](const sdbus::Error* error) {
-            answer.set_value(error == nullptr ? "done" : error->getMessage());
-        });
-    bus->enterEventLoopAsync();
-    test::wait_for("polkit is asked", kPrompt, [&] { return polkit->open_questions() == 1; });
+    OpenPause pause(connect(), *polkit);
     ASSERT_EQ(ctl({"destroy", "train"}).status, 0);
-    auto answered = answer.get_future();
-    ASSERT_EQ(answered.wait_for(kPrompt), std::future_status::ready);
-    EXPECT_THAT(answered.get(), HasSubstr("gpu0/vf1 was destroyed before the call was answered"));
+    EXPECT_THAT(pause.answer(), HasSubstr("gpu0/vf1 was destroyed before the call was answered"));
     polkit->say_yes_to_open_ones();
     EXPECT_EQ(create("next").status, 0) << "its object is at the same path";
     EXPECT_EQ(ctl({"list"}).status, 0);
-    bus->leaveEventLoop();
+}
+
+TEST_F(Polkit, ACallIsAnsweredWhenVgpudStopsWhileAPersonIsAsked) {
+    polkit->say(true);
+    ASSERT_EQ(create("train").status, 0);
+    OpenPause pause(connect(), *polkit);
+    vgpud->signal(SIGTERM);
+    EXPECT_EQ(vgpud->wait_exit(), 0);
+    EXPECT_THAT(pause.answer(), HasSubstr("VGPU-606: vgpud stops."));
 }
 
 TEST_F(Polkit, YesIsAskedForEachCallWithItsOwnAction) {
