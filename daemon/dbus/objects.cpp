@@ -335,7 +335,7 @@ void Objects::refresh_all() {
 }
 
 void Objects::refresh(const std::set<std::string>& gpus) {
-    follow_vfs();
+    follow_vfs(gpus);
     for (const auto& gpu : gpus_)
         if (gpus.contains(gpu->id())) gpu->refresh();
     for (const auto& [target, object] : vfs_)
@@ -344,14 +344,16 @@ void Objects::refresh(const std::set<std::string>& gpus) {
 }
 
 /// One object per VF in service; a VF that was destroyed and made anew is another object.
-void Objects::follow_vfs() {
-    for (auto at = vfs_.begin(); at != vfs_.end();) {
-        const auto seen = context_.manager.find_gpu(at->first.gpu)->look();
-        const bool stays = seen->has_vf(at->first.vf) &&
-                           seen->vfs.at(at->first.vf).record.uuid == at->second->made_for();
-        at = stays ? std::next(at) : vfs_.erase(at);
-    }
+void Objects::follow_vfs(const std::set<std::string>& gpus) {
+    std::erase_if(vfs_, [&](const auto& entry) {
+        const auto& [target, object] = entry;
+        if (!gpus.contains(target.gpu)) return false;
+        const auto seen = context_.manager.find_gpu(target.gpu)->look();
+        return !seen->has_vf(target.vf) ||
+               seen->vfs.at(target.vf).record.uuid != object->made_for();
+    });
     for (const auto& gpu : context_.manager.gpus()) {
+        if (!gpus.contains(gpu->id())) continue;
         const auto seen = gpu->look();
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu->id(), .vf = vf};

@@ -98,7 +98,7 @@ private:
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<Notice>& notices);
     /// Objects come and go with the snapshots; each tells so by InterfacesAdded and
     /// InterfacesRemoved.
-    void follow_vfs();
+    void follow_vfs(const std::set<std::string>& gpus);
     void follow_jobs();
 
     /// Before context_, which refers to it.

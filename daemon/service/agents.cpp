@@ -16,14 +16,18 @@ constexpr Range kLimits{100, 300'000};
 
 }  // namespace
 
+/// In most turns of the main loop no session has anything to do, and there may be hundreds.
 void Agents::step() {
     for (const auto& gpu : manager_.gpus()) follow(*gpu);
     for (const AgentInput& input : port_.take()) route(input);
+    if (!is_stirred_ && (!next_step_ || clock_.now() < *next_step_)) return;
     for (auto& [target, place] : places_) {
         place.session->step();
         for (auto& [kind, text] : place.session->take_news())
             notices_.push_back({target.gpu, target.vf, kind, std::move(text)});
     }
+    is_stirred_ = false;
+    next_step_ = earliest();
 }
 
 /// A VF that was destroyed and made anew gets a session of its own.
@@ -55,14 +59,20 @@ void Agents::open(const Target& target, const VfView& view) {
     if (const auto opened = session->listen(); !opened)
         notices_.push_back({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
     places_[target] = {.made_for = view.record.uuid, .session = std::move(session)};
+    is_stirred_ = true;
 }
 
 void Agents::route(const AgentInput& input) {
+    is_stirred_ = true;
     for (auto& [target, place] : places_)
         if (place.session->path() == input.path) return place.session->on_input(input);
 }
 
 std::optional<Nanoseconds> Agents::next_step() const {
+    return is_stirred_ ? clock_.now() : next_step_;
+}
+
+std::optional<Nanoseconds> Agents::earliest() const {
     std::optional<Nanoseconds> next;
     for (const auto& [target, place] : places_)
         if (const auto at = place.session->next_step()) next = next ? std::min(*next, *at) : *at;
@@ -81,6 +91,7 @@ void Agents::ask(const Target& target, AgentAct act, const Options& options,
     if (at == places_.end())
         return done(fail(ErrorId::NoAgent,
                          fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf)));
+    is_stirred_ = true;
     at->second.session->ask(act, std::chrono::milliseconds(limit_ms->value_or(kDefaultLimitMs)),
                             std::move(done));
 }

@@ -42,6 +42,7 @@ private:
     void follow(const GpuHost& gpu);
     void open(const Target& target, const VfView& view);
     void route(const AgentInput& input);
+    [[nodiscard]] std::optional<Nanoseconds> earliest() const;
 
     Manager& manager_;
     AgentPort& port_;
@@ -49,6 +50,8 @@ private:
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> followed_;  ///< by GPU
     std::map<Target, Place> places_;
     std::vector<Notice> notices_;
+    bool is_stirred_ = false;               ///< a session may have news, or another next step
+    std::optional<Nanoseconds> next_step_;  ///< of all sessions, unless is_stirred_
 };
 
 }  // namespace vgpu::daemon

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "pf-driver/softgpu/base/priority.h"
 #include "pf-driver/softgpu/gpu.h"
@@ -111,6 +112,15 @@ void notify_ready() {
         spdlog::warn("cannot tell the service manager that softgpu is ready");
 }
 
+/// Linux shares the CPUs among sessions before it looks at threads (autogroup). VMs that spin while
+/// they wait for the GPU had nine tenths of the CPUs in their session (docs/decisions/0004). Only
+/// where this session is softgpu's own, as vgpud starts it; best effort.
+void raise_session() {
+    constexpr int kSessionNice = -5;
+    if (::getsid(0) != ::getpid()) return;
+    std::ofstream("/proc/self/autogroup") << kSessionNice;
+}
+
 /// Worlds switch fast only if the threads that do it are scheduled; best effort.
 void raise_priority() {
     constexpr int kNice = -10;
@@ -138,6 +148,7 @@ Result<OwnedFd> take_signals() {
 Result<> serve(const Options& options) {
     TRY(const OwnedFd signals, take_signals());
     TRY(const OwnedFd lock, lock_directory(options.gpu.socket_dir));
+    raise_session();
     raise_priority();
     const SteadyClock clock;
     TRY(const auto gpu, Gpu::create(spec_of(options), clock));
