@@ -41,10 +41,10 @@ static void fill(struct pf2vf_message *message, const struct vgpu_vf *vf)
  */
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	struct pf2vf_message message;
+	struct pf2vf_message *message = (void *)pf->scratch;
 
-	fill(&message, vf);
-	return vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_PF2VF_OFFSET, &message, sizeof(message));
+	fill(message, vf);
+	return vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_PF2VF_OFFSET, message, sizeof(*message));
 }
 
 static uint32_t get_dword(const uint8_t *data, uint32_t offset)
@@ -81,10 +81,10 @@ static char printable(uint8_t c)
  */
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
 {
-	uint8_t message[PF2VF_BYTES];
+	const uint8_t *message = pf->scratch;
 	uint32_t usage_mb;
 
-	if (vgpu_pf_vram_read_vf(pf, vf, VF_VRAM_VF2PF_OFFSET, message, sizeof(message)))
+	if (vgpu_pf_vram_read_vf(pf, vf, VF_VRAM_VF2PF_OFFSET, pf->scratch, PF2VF_BYTES))
 		return;
 	if (!is_valid(message))
 		return;
