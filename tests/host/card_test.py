@@ -8,7 +8,7 @@ import unittest
 from machine import DOMAINS, HOST, Card, Machine
 
 TROUBLE = re.compile(r'WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|UBSAN|'
-                     r'possible circular|left SR-IOV enabled|memory leak|hung_task|blocked for more')
+                     r'possible circular|left SR-IOV enabled|suspected memory leak|hung_task|blocked for more')
 
 
 class CardTest(unittest.TestCase):

@@ -297,6 +297,19 @@ def check_json_parses(files):
                 yield f'{name}: {error}'
 
 
+def check_pages_are_packaged(files):
+    """Every manual page that is built is in a package (the packages themselves take long to build)."""
+    packaged = {line for name in files if name.startswith('debian/') and name.endswith('.install')
+                for line in text_of(name).splitlines()}
+    for name in files:
+        if not name.endswith('CMakeLists.txt'):
+            continue
+        for page, section in re.findall(r'^vgpu_man_page\((\S+) (\d)', text_of(name), re.M):
+            path = f'usr/share/man/man{section}/{page}.{section}'
+            if path not in packaged:
+                yield f'{name}: {path} is in no debian/*.install'
+
+
 def check_folders(files):
     """Only the folders of docs/architecture.md exist at the top."""
     known = {'pf-driver', 'vf-agent', 'daemon', 'cli', 'schemas', 'tests', 'docs', 'cmake',
