@@ -12,7 +12,7 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
-/// A list waits that long for fresh counters of a GPU; one that is late once is not waited for.
+/// A list waits that long for news of a GPU; one that is late once is not waited for.
 constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
 
 /// What a list is about.
@@ -21,11 +21,11 @@ struct Listing {
     PropertyFilter filter;
 };
 
-/// GPUs with fresh counters, as far as they are in time. All look at once.
-void freshen(const std::vector<GpuHost*>& gpus) {
+/// GPUs with news, as far as they are in time. All look at once.
+void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted) {
     std::vector<GpuHost*> waited_for;
     for (GpuHost* gpu : gpus)
-        if (gpu->ask_fresh()) waited_for.push_back(gpu);
+        if (gpu->ask_fresh(wanted)) waited_for.push_back(gpu);
     const auto until = std::chrono::steady_clock::now() + kFreshenLimit;
     for (GpuHost* gpu : waited_for)
         gpu->await_fresh(
@@ -124,7 +124,7 @@ void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::str
 std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
     const auto wanted = vfs_to_list(context_.manager, options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
-    freshen(wanted->gpus);
+    freshen(wanted->gpus, wanted->filter.freshness());
     std::vector<Dict> all;
     for (const GpuHost* gpu : wanted->gpus) {
         const auto seen = gpu->look();
@@ -140,7 +140,7 @@ std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
 std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
     const auto wanted = gpus_to_list(context_.manager, options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
-    freshen(wanted->gpus);
+    freshen(wanted->gpus, Freshness::Gpu);
     std::vector<Dict> all;
     for (const GpuHost* gpu : wanted->gpus)
         all.push_back(properties_of(gpu->look()->gpu, wanted->filter));

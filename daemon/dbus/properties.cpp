@@ -123,6 +123,7 @@ Dict dict_of(const LoggedEvent& event) {
 
 #define SIGNALLED(...) __VA_ARGS__
 #define SILENT(...)
+#define POLLED(...)
 
 Result<PropertyFilter> PropertyFilter::of_vf(std::string_view names) {
     static constexpr std::array kKnown{
@@ -155,6 +156,15 @@ Result<PropertyFilter> PropertyFilter::among(std::span<const std::string_view> k
         names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
     }
     return filter;
+}
+
+Freshness PropertyFilter::freshness() const {
+    constexpr std::string_view kPolled = "POLLED";
+#define VF_PROPERTY(name, type, kind, value) \
+    if (#kind == kPolled && wants(#name)) return Freshness::Counters;
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
+    return Freshness::Events;
 }
 
 Dict properties_of(const GpuView& v, const PropertyFilter& filter) {

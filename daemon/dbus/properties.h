@@ -44,6 +44,8 @@ public:
     static Result<PropertyFilter> of_vf(std::string_view names);
     static Result<PropertyFilter> of_gpu(std::string_view names);
 
+    /// How fresh a GPU's snapshot must be for what is wanted of its VFs.
+    [[nodiscard]] Freshness freshness() const;
     [[nodiscard]] bool wants(std::string_view name) const {
         return names_.empty() || names_.contains(name);
     }

@@ -43,7 +43,7 @@ void await_idle(Context& context, const Target& target, const AgentReport& repor
                 const Done<Dict>& reply) {
     const auto is_idle = [&context, target] {
         GpuHost& gpu = *context.manager.find_gpu(target.gpu);
-        gpu.freshen(Nanoseconds{0});  // for the next look
+        gpu.freshen(Freshness::Counters, Nanoseconds{0});  // for the next look
         const auto seen = gpu.look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.has_work == 0;
     };
@@ -67,7 +67,7 @@ void look_then_await_idle(Context& context, const Target& target, const AgentRep
     context.manager.find_gpu(target.gpu)
         ->ask<void>(
             [](GpuModel& model) {
-                model.freshen();
+                model.freshen(Freshness::Counters);
                 return Result<>{};
             },
             [&context, target, report, reply](const Result<>&) {

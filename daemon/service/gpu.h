@@ -71,6 +71,10 @@ struct GpuChange {
 /// computes is Claimed.
 enum class Force { No, Yes };
 
+/// What of a GPU must be asked of its PF core again: nothing that events do not tell of, the GPU's
+/// own state and counters, or those of all its VFs, too.
+enum class Freshness { Events, Gpu, Counters };
+
 /// In whose name something is asked for; empty: nobody's.
 struct Asker {
     std::string owner{};
@@ -100,7 +104,7 @@ public:
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
     /// Between two looks at counters that no event tells of.
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
-    /// freshen() asks nothing if the last look is no older.
+    /// freshen() asks nothing for counters if the last look is no older.
     static constexpr Nanoseconds kFreshEnough = std::chrono::milliseconds(100);
     /// Between two attempts to give a VF what it is defined to have.
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
@@ -177,8 +181,8 @@ public:
         return schedule_.read(after);
     }
 
-    /// Asks the PF core again if what is known is older than kFreshEnough.
-    void freshen();
+    /// Asks the PF core again for what `wanted` says, if what is known is older than kFreshEnough.
+    void freshen(Freshness wanted);
 
     /// Numbers of the VFs that have resources or a record.
     [[nodiscard]] std::vector<std::uint32_t> vfs() const;
@@ -288,6 +292,7 @@ private:
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
+    bool look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
     [[nodiscard]] bool may_plan() const;

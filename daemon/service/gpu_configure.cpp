@@ -87,7 +87,6 @@ Result<> GpuModel::configure(const Settings& settings) {
     TRY_VOID(settle(before, record, {.force = settings.force}));
     for (const auto& [vf, change] : settings.vfs) shown_[vf] = record.vfs.at(vf);
     refresh_members(ports_.clock.now());
-    step();
     return {};
 }
 

@@ -267,23 +267,31 @@ void GpuModel::refresh(std::uint32_t vf) {
     if (!shown_.contains(vf)) shown_[vf] = record_for(*live);
 }
 
-void GpuModel::refresh_all(Nanoseconds now) {
-    if (!ports_.pf->is_connected() || now - refreshed_at_ < kRefresh) return;
-    refreshed_at_ = now;
+/// False: the PF core did not answer.
+bool GpuModel::look_at_gpu() {
     auto info = ports_.pf->get_info();
     watch_loss(info);
-    if (!info) return;
+    if (!info) return false;
     info_ = *info;
     note_device_clock();
     notice_device_state();
+    return true;
+}
+
+void GpuModel::refresh_all(Nanoseconds now) {
+    if (!ports_.pf->is_connected() || now - refreshed_at_ < kRefresh) return;
+    refreshed_at_ = now;
+    if (!look_at_gpu()) return;
     look_at_handovers();
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
         if (live_.contains(vf)) dirty_.insert(vf);
 }
 
-void GpuModel::freshen() {
+void GpuModel::freshen(Freshness wanted) {
     const Nanoseconds now = ports_.clock.now();
     if (!ports_.pf->is_connected() || now - refreshed_at_ < kFreshEnough) return;
+    if (wanted == Freshness::Gpu) look_at_gpu();
+    if (wanted != Freshness::Counters) return;
     refreshed_at_ = now - kRefresh;
     refresh_all(now);
     read_events(now);

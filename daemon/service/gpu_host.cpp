@@ -52,16 +52,17 @@ void GpuHost::finish() {
     for (const Answer& answer : finished) answer();
 }
 
-void GpuHost::freshen(Nanoseconds limit) {
-    if (ask_fresh()) await_fresh(limit);
+void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
+    if (ask_fresh(wanted)) await_fresh(limit);
 }
 
 /// A GPU that did not manage the last time is not waited for again: one stopped PF core must not
 /// cost every list its patience.
-bool GpuHost::ask_fresh() {
+bool GpuHost::ask_fresh(Freshness wanted) {
     std::unique_lock lock(mutex_);
     const bool is_late = fresh_wanted_ != fresh_done_;
     if (!is_late) ++fresh_wanted_;
+    freshness_ = std::max(freshness_, wanted);
     lock.unlock();
     if (!runner_) {
         turn();
@@ -102,12 +103,14 @@ void GpuHost::turn() {
     std::vector<Queued> queue;
     std::uint64_t fresh_wanted = 0;
     bool wants_fresh = false;
+    Freshness freshness = Freshness::Events;
     {
         const std::scoped_lock lock(mutex_);
         // Taken out under the lock and done outside: the main loop can go on asking.
         queue.swap(queue_);
         fresh_wanted = fresh_wanted_;
         wants_fresh = fresh_wanted_ != fresh_done_;
+        freshness = std::exchange(freshness_, Freshness::Events);
     }
     std::vector<Answer> answers;
     for (const Queued& queued : queue) {
@@ -116,7 +119,7 @@ void GpuHost::turn() {
         publish(std::exchange(answers, {}));
     }
     model_->step();
-    if (wants_fresh) model_->freshen();
+    if (wants_fresh) model_->freshen(freshness);
     const bool is_due = clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
     // Every world switch is an event: a snapshot for each would cost more than the turns.

@@ -67,12 +67,12 @@ public:
     /// Gives the answers there are.
     /// In the order in which the work was done. Answers may ask for more.
     void finish();
-    /// Asks for a snapshot with fresh counters and waits for it, but no longer than `limit`; and
-    /// not at all if the last one asked for has not come yet.
-    void freshen(Nanoseconds limit);
+    /// Asks for a snapshot that is as fresh as `wanted` and waits for it, but no longer than
+    /// `limit`; and not at all if the last one asked for has not come yet.
+    void freshen(Freshness wanted, Nanoseconds limit);
     /// The two halves of freshen(), so that many GPUs look at the same time. False: there is
     /// nothing to wait for.
-    [[nodiscard]] bool ask_fresh();
+    [[nodiscard]] bool ask_fresh(Freshness wanted);
     void await_fresh(Nanoseconds limit);
     /// Waits (bounded) until there was a first turn.
     void wait_for_first(Nanoseconds limit);
@@ -121,6 +121,7 @@ private:
     std::vector<Notice> notices_;
     std::uint64_t turns_ = 0;
     std::uint64_t fresh_wanted_ = 0, fresh_done_ = 0;
+    Freshness freshness_ = Freshness::Events;  ///< of what is wanted and not done
 };
 
 }  // namespace vgpu::daemon

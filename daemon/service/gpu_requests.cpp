@@ -249,7 +249,6 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker&
     TRY_VOID(settle(before, record, asker));
     shown_[vf] = one;
     refresh_members(ports_.clock.now());
-    step();
     return {};
 }
 
@@ -261,7 +260,6 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
     TRY_VOID(admit(record));
     TRY_VOID(ports_.store.commit(id_, record));
     refresh_members(ports_.clock.now());
-    step();
     return {};
 }
 

@@ -105,7 +105,7 @@ Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t ma
             wanted.push_back(claim_of(members[i]));
             wanted.back().max_gap_us = gap_us_of(admission.terms[i].table_gap_ns);
         }
-        TRY_VOID(scheduler::plan(wanted, limits));
+        TRY_VOID(scheduler::check(wanted, limits));
     }
     return {};
 }

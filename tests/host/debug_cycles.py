@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """vgpu_pf.ko on the debug kernel (tests/host/debug): the whole life of module and VFs, again and again.
 
-VGPU_CYCLES: how often (default 1000; some seconds each). Besides, the suites of sysfs, uapi and of guests at
-work run on this kernel. The kernel's log must be free of what KASAN, UBSAN, lockdep, kmemleak and the
-debugging of objects say.
+VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each). Besides, the suites of
+sysfs, uapi and of guests at work run on this kernel. The kernel's log must be free of what KASAN, UBSAN,
+lockdep, kmemleak and the debugging of objects say.
 """
 import os
 import unittest
@@ -13,10 +13,10 @@ import test_work
 from card_test import TROUBLE, CardTest
 
 CYCLES = int(os.environ.get('VGPU_CYCLES', '1000'))
-BATCH = 10  # between looks at the log
-# one life; `pf` is the PF in sysfs
+BATCH = 10  # lives of the functions in one of the module
+# one life, from probe to remove; `pf` is the PF in sysfs
 LIFE = '''
-    insmod /built/vgpu_pf.ko time_scale=20 &&
+    echo $address > $driver/bind &&
     echo 4 > $pf/sriov_numvfs &&
     echo 300 > $pf/sriov_admin/vf2/profile/weight &&
     echo 1 > $pf/sriov_admin/.bulk_profile/exec_quantum_ms &&
@@ -24,6 +24,11 @@ LIFE = '''
     echo 1 > $pf/sriov_admin/vf3/stop &&
     cat $pf/sriov_admin/vf*/state > /dev/null &&
     echo 0 > $pf/sriov_numvfs &&
+    echo $address > $driver/unbind'''
+LIVES = '''
+    insmod /built/vgpu_pf.ko time_scale=20 &&
+    echo $address > $driver/unbind &&
+    for i in $(seq %d); do %s || exit 1; done &&
     rmmod vgpu_pf'''
 
 
@@ -37,10 +42,11 @@ class DebugLives(CardTest):
     kernel = 'debug'
 
     def test_module_and_functions_come_and_go(self):
-        self.vm.check(f'rmmod vgpu_pf; pf={self.path()}', 120)
+        self.vm.check('rmmod vgpu_pf', 120)
+        self.vm.check(f'pf={self.path()}; address=$(basename $pf); driver=/sys/bus/pci/drivers/vgpu_pf')
         for done in range(0, CYCLES, BATCH):
             count = min(BATCH, CYCLES - done)
-            self.vm.check('for i in $(seq %d); do %s || exit 1; done' % (count, LIFE.replace('\n', ' ')), 120 * count)
+            self.vm.check((LIVES % (count, LIFE)).replace('\n', ' '), 120 * count)
             self.assertNotRegex(self.vm.dmesg(), TROUBLE, f'after {done + count} lives')
         assert_no_leak(self, self.vm)
 

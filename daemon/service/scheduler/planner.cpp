@@ -372,6 +372,13 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     return {};
 }
 
+/// What plan() begins with, and all that it refuses; of more than one claim.
+Result<std::vector<Part>> fitting_parts(std::span<const Claim> claims, const Limits& limits) {
+    std::vector<Part> parts = parts_of(claims);
+    TRY_VOID(admit(parts, limits));
+    return fit_gap(std::move(parts), limits);
+}
+
 Plan single(const Claim& claim) {
     return {.entries = {{claim.vf, claim.quantum_us}},
             .quantum_us = claim.quantum_us,
@@ -379,6 +386,12 @@ Plan single(const Claim& claim) {
 }
 
 }  // namespace
+
+Result<> check(std::span<const Claim> claims, const Limits& limits) {
+    if (claims.size() < 2) return {};
+    TRY_VOID(fitting_parts(claims, limits));
+    return {};
+}
 
 /// In this order, the first that keeps everybody's gap: the order with the smallest lags that
 /// carries the lags there are; one that pays a slice of them; one that pays many slices; and, if
@@ -388,10 +401,8 @@ Plan single(const Claim& claim) {
 Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
     if (claims.empty()) return Plan{};
     if (claims.size() == 1) return single(claims.front());
-    std::vector<Part> parts = parts_of(claims);
-    TRY_VOID(admit(parts, limits));
-    TRY(std::vector<Part> fitting, fit_gap(parts, limits));
-    for (std::size_t i = 0; i < parts.size(); ++i) fitting[i].claim.lag_ns = claims[i].lag_ns;
+    TRY(std::vector<Part> fitting, fitting_parts(claims, limits));
+    for (std::size_t i = 0; i < claims.size(); ++i) fitting[i].claim.lag_ns = claims[i].lag_ns;
     const auto keeps_gap = [&](const Plan& plan) { return strain_of(plan, fitting, limits) <= 1; };
     Plan settled = best(without_lags(fitting), limits, {Lags::Carry});
     if (!owes_slices(fitting)) {

@@ -83,6 +83,8 @@ struct Plan {
 /// No claims: an empty plan. One: a single entry, whatever the limits. Tries some dozens of orders,
 /// some hundreds where gaps are hard to keep, each in O(entries * VFs).
 Result<Plan> plan(std::span<const Claim> claims, const Limits& limits);
+/// Whether plan() makes a table, without making it: an order or two instead of dozens.
+Result<> check(std::span<const Claim> claims, const Limits& limits);
 
 /// Who may pre-empt a running slice on waking while `plan` is in force, and for how long: as long
 /// as its longest slice, less its debt; all of them so that nobody else falls behind by more than

@@ -96,8 +96,9 @@ public:
     std::uint64_t next_seq = 1;
     std::uint32_t next_generation = 1;
     std::set<std::uint32_t> is_scrubbed;
-    std::vector<std::string> log;  ///< operations that change something, in order
-    std::string refuse;            ///< name of the operation to refuse, e.g. "provision"
+    std::vector<std::string> log;      ///< operations that change something, in order
+    std::map<std::string, int> asked;  ///< how often each operation came, refused ones as well
+    std::string refuse;                ///< name of the operation to refuse, e.g. "provision"
     /// Refuses what it says so of: the operation and the VF it changes.
     std::function<bool(const std::string& operation, std::uint32_t vf)> refuses;
     bool scrubs_at_once = false;
@@ -225,6 +226,7 @@ public:
 
 private:
     Result<> answer(const std::string& operation) {
+        ++pf_.asked[operation];
         if (!pf_.is_there || !is_connected_) {
             is_connected_ = false;
             return fail(ErrorId::PfLost, operation + ": gone");

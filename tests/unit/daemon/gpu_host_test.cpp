@@ -94,10 +94,35 @@ TEST_F(Hosts, ANameAskedForIsTakenUntilTheAnswer) {
 }
 
 TEST_F(Hosts, AListWaitsOnceForALateGpuAndThenNoMore) {
-    slow().freshen(1ms);  // the turn does not come
-    slow().freshen(1h);   // would not end if it were waited for
+    slow().freshen(Freshness::Gpu, 1ms);  // the turn does not come
+    slow().freshen(Freshness::Gpu, 1h);   // would not end if it were waited for
     slow().turn();
     EXPECT_EQ(slow().look()->gpu.state, GpuState::Ok);
+}
+
+TEST_F(Hosts, AListAsksThePfCoreForWhatEventsDoNotTellAndNoMore) {
+    create("a", "gpu0");
+    create("b", "gpu0");
+    FakePf& pf = world.pf("gpu0");
+    slow().turn();
+    pf.set_state(1, VGPU_PF_VF_READY);
+    slow().turn();
+    const auto asked_for = [&](Freshness wanted) {
+        world.clock.advance(GpuModel::kFreshEnough);
+        pf.asked.clear();
+        pf.set_state(1, VGPU_PF_VF_RUNNING);
+        pf.vfs.at(2).switches += 1;
+        EXPECT_TRUE(slow().ask_fresh(wanted));
+        slow().turn();
+        return std::pair{pf.asked["get_info"], pf.asked["get_vf"]};
+    };
+    EXPECT_EQ(asked_for(Freshness::Counters), (std::pair{1, 2}));
+    EXPECT_EQ(slow().look()->vfs.at(2).live.switches, 1u);
+    pf.set_state(1, VGPU_PF_VF_READY);
+    EXPECT_EQ(asked_for(Freshness::Events), (std::pair{0, 0}));
+    EXPECT_EQ(slow().look()->vf_state(1), VGPU_PF_VF_RUNNING) << "by the event";
+    EXPECT_EQ(asked_for(Freshness::Gpu), (std::pair{1, 0}));
+    EXPECT_EQ(slow().look()->vfs.at(2).live.switches, 1u) << "not asked for";
 }
 
 TEST_F(Hosts, SnapshotsAreMadeNoOftenerThanTheyAreLookedAt) {

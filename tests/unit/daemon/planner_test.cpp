@@ -178,6 +178,24 @@ TEST(Planner, WeightTooSmallForTheGapIsRefusedWithTheWeightThatFits) {
     EXPECT_TRUE(plan(claims_of({1, 10'000}), {.max_gap_us = 1'250'000}));
 }
 
+TEST(Planner, CheckRefusesWhatPlanRefusesInTheSameWords) {
+    daemon::testing::Dice random(29);
+    int refused = 0;
+    for (std::uint32_t round = 0; round < 200; ++round) {
+        const auto claims = random_claims(random, 16, round % 2 == 0 ? 40 : 10'000);
+        const Limits limits{.max_gap_us = 8'000u + 4'000u * (round % 14)};
+        const auto made = plan(claims, limits);
+        const auto checked = check(claims, limits);
+        ASSERT_EQ(made.has_value(), checked.has_value()) << words(claims);
+        if (made) continue;
+        EXPECT_EQ(made.error().cause, checked.error().cause);
+        ++refused;
+    }
+    EXPECT_GT(refused, 20);
+    EXPECT_LT(refused, 180);
+    EXPECT_TRUE(check({}, {}));
+}
+
 TEST(Planner, OwnQuantumIsKept) {
     auto claims = claims_of({1, 1});
     claims[0].quantum_us = 2000;
