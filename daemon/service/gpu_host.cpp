@@ -61,7 +61,8 @@ void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
 bool GpuHost::ask_fresh(Freshness wanted) {
     std::unique_lock lock(mutex_);
     const bool is_late = fresh_wanted_ != fresh_done_;
-    if (!is_late) ++fresh_wanted_;
+    // A turn that is under way has taken less than this.
+    if (!is_late || wanted > freshness_) ++fresh_wanted_;
     freshness_ = std::max(freshness_, wanted);
     lock.unlock();
     if (!runner_) {

@@ -125,6 +125,19 @@ TEST_F(Hosts, AListAsksThePfCoreForWhatEventsDoNotTellAndNoMore) {
     EXPECT_EQ(slow().look()->vfs.at(2).live.switches, 1u) << "not asked for";
 }
 
+TEST_F(Hosts, OfTwoListsBeforeATurnTheOneThatWantsMoreIsServed) {
+    create("a", "gpu0");
+    slow().turn();
+    world.clock.advance(GpuModel::kFreshEnough);
+    FakePf& pf = world.pf("gpu0");
+    pf.asked.clear();
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Counters));
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Events)) << "that GPU is late already";
+    slow().turn();
+    EXPECT_EQ(pf.asked["get_vf"], 1);
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Events)) << "it is late no more";
+}
+
 TEST_F(Hosts, SnapshotsAreMadeNoOftenerThanTheyAreLookedAt) {
     world.clock.advance(1s);
     slow().turn();
