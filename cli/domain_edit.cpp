@@ -46,9 +46,14 @@ std::string random_uuid() {
                        words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
 }
 
-/// The path has the UUID in it, so it must be known before libvirt would choose one.
+/// The path has the UUID in it, so it must be known before libvirt would choose one. It stands
+/// behind the name: elsewhere libxml2, by libvirt's schema, takes the document for invalid.
 std::string ensure_uuid(xmlNode* domain) {
-    xmlNode* uuid = child_or_new(domain, "uuid");
+    xmlNode* uuid = child_of(domain, "uuid");
+    if (uuid == nullptr) {
+        uuid = add_child(domain, "uuid");
+        if (xmlNode* name = child_of(domain, "name")) xmlAddNextSibling(name, uuid);
+    }
     if (content_of(uuid).empty()) set_content(uuid, random_uuid());
     return content_of(uuid);
 }

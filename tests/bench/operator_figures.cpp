@@ -208,6 +208,20 @@ public:
     void read_property() {
         static_cast<void>(vf_->getProperty("Weight").onInterface("org.vgpu1.Vf"));
     }
+    /// The generation of the claim.
+    std::uint64_t claim(const std::string& owner) {
+        std::uint64_t generation = 0;
+        vf_->callMethod("Claim")
+            .onInterface("org.vgpu1.Vf")
+            .withArguments(owner, Row{})
+            .storeResultsTo(generation);
+        return generation;
+    }
+    void release(const std::string& owner, std::uint64_t generation) {
+        vf_->callMethod("Release")
+            .onInterface("org.vgpu1.Vf")
+            .withArguments(owner, generation, Row{});
+    }
     void set_weight(std::uint32_t weight) {
         vf_->callMethod("Set").onInterface("org.vgpu1.Vf").withArguments(Row{{"weight", weight}});
     }
@@ -285,6 +299,17 @@ void restart(Plane& plane, Client& client) {
         "<= 100 ms");
 }
 
+double claims(Client& client) {
+    const std::string owner = "bench:1";
+    std::vector<double> times;
+    for (int i = 0; i < 40; ++i) {
+        std::uint64_t generation = 0;
+        times.push_back(milliseconds_of([&] { generation = client.claim(owner); }));
+        client.release(owner, generation);
+    }
+    return median(std::move(times));
+}
+
 void run() {
     Plane plane;
     const Echo echo(plane.bus_address());
@@ -325,6 +350,7 @@ void run() {
               },
               [&] { client.set_weight(++weight); }),
           "<= 1.5");
+    row("a VF claimed, clean slice ready", fmt::format("{:.2f} ms", claims(client)), "<= 10 ms");
     row("vgpuctl list, 256 VFs", fmt::format("{:.1f} ms", median_of(20, [&] { plane.list(); })),
         "<= 15 ms");
     restart(plane, client);

@@ -10,6 +10,8 @@ from test_domains import DomainTest
 
 class Document(DomainTest):
     profiles = {}
+    # as the packages' own configuration
+    machine_options = {'vram_mb': 2048, 'aperture_mb': 256}
 
     def test_every_command_of_the_document_does_what_it_says(self):
         shims = self.machine.path('bin')

@@ -12,7 +12,8 @@ import time
 import unittest
 
 from host import ROOT, HostError, wait_for
-from virt import VGPUCTL, Machine, VfUserClient, run
+from vfio_user_client import VfUserClient
+from virt import VGPUCTL, Machine, run
 
 LOGS = os.path.join(ROOT, 'build', 'libvirt', 'logs')
 

@@ -8,6 +8,7 @@
 
 It has processes, mounts and a (silent) network of its own; all of it ends with the `with`. After boot()
 systemd is process 1, in a control group (v2) of its own; before, nothing runs but what is asked for.
+`shares` are directories of this machine that it sees, read-only: {'/srv/images': path}.
 """
 import glob
 import os
@@ -40,6 +41,13 @@ ln -s /proc/self/fd dev/fd
 mount -t proc proc proc
 mount -t tmpfs -o mode=755 run run && mkdir run/lock
 mount -t tmpfs tmp tmp
+shift 2
+while [ $# -gt 0 ]; do
+    mkdir -p ".$1"
+    mount --bind "$2" ".$1"
+    mount -o remount,bind,ro ".$1"
+    shift 2
+done
 '''
 # a root of its own, not a chroot: what /proc/PID/exe says is as on a machine
 ENTER = r'''
@@ -119,7 +127,8 @@ def wait_for(what, seconds, is_so):
 
 
 class DebianSystem:
-    def __init__(self, name):
+    def __init__(self, name, shares=None):
+        self.shares = shares or {}
         self.directory = os.path.join(OUT, 'systems', name)
         self.init = None
         self.pid = None
@@ -134,7 +143,8 @@ class DebianSystem:
     def start(self, script):
         self.init = subprocess.Popen(
             ['unshare', '--mount', '--propagation', 'private', '--net', '--pid', '--fork',
-             '--kill-child', 'bash', '-euc', script, 'init', os.path.join(OUT, 'base'), self.directory],
+             '--kill-child', 'bash', '-euc', script, 'init', os.path.join(OUT, 'base'), self.directory,
+             *(word for share in self.shares.items() for word in share)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         if self.init.stdout.readline() != 'ready\n':
             raise RuntimeError('the system does not start')

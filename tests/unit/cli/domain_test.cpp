@@ -282,11 +282,13 @@ TEST(DomainEdit, SlotsOfTheDomainsOwnDevicesAreLeftAlone) {
 }
 
 TEST(DomainEdit, ADomainWithoutAUuidGetsOneSinceThePathHasIt) {
-    const std::string after = edited("<domain><name>x</name></domain>", {vf_of("name", "a")});
+    const std::string after = edited("<domain><name>x</name><os/></domain>", {vf_of("name", "a")});
     const std::string uuid = read_domain(after).uuid;
     EXPECT_THAT(uuid, ::testing::MatchesRegex(
                           "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
     EXPECT_THAT(after, HasSubstr("/vm/" + uuid + "/0.sock"));
+    EXPECT_THAT(after, HasSubstr("<name>x</name>\n  <uuid>"))
+        << "with others between them `virsh define --validate` refuses it";
 }
 
 TEST(DomainEdit, AVfOfThisHostIsAHostDevice) {
