@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sdbus-c++/sdbus-c++.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <chrono>
@@ -92,15 +93,20 @@ std::string text_in(const sdbus::UnixFd& memory) {
     return text;
 }
 
+Value plain(const sdbus::ObjectPath& path) {
+    return std::string(path);
+}
+Value plain(std::uint32_t number) {
+    return std::uint64_t{number};
+}
+template <typename T> Value plain(const T& value) {
+    return value;
+}
+
 /// `from` as a T, if it is one.
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
-    if constexpr (std::is_same_v<T, sdbus::ObjectPath>)
-        to = std::string(from.get<T>());
-    else if constexpr (std::is_same_v<T, std::uint32_t>)
-        to = static_cast<std::uint64_t>(from.get<T>());
-    else
-        to = from.get<T>();
+    to = plain(from.get<T>());
     return true;
 }
 
@@ -132,6 +138,31 @@ std::vector<Properties> properties_of(const std::vector<Dict>& dicts) {
     return all;
 }
 
+template <typename T> void put(Properties& row, const std::string& name, const T& value) {
+    row.emplace_hint(row.end(), name, plain(value));
+}
+void put(Properties& row, const std::string& name, const Dict& members) {
+    for (auto& [member, value] : properties_of(members)) row[name + "." + member] = value;
+}
+
+/// Gives the rows a column of Ts, if it is one.
+template <typename T>
+bool spread(const std::string& name, const sdbus::Variant& column, std::vector<Properties>& rows) {
+    if (!column.containsValueOfType<std::vector<T>>()) return false;
+    const auto values = column.get<std::vector<T>>();
+    rows.resize(std::max(rows.size(), values.size()));
+    for (std::size_t i = 0; i < values.size(); ++i) put(rows[i], name, T{values[i]});
+    return true;
+}
+
+/// A column of a type that no property has is left out.
+template <typename... Types> std::vector<Properties> rows_of(const Dict& columns) {
+    std::vector<Properties> rows;
+    for (const auto& [name, column] : columns)
+        static_cast<void>((spread<Types>(name, column, rows) || ...));
+    return rows;
+}
+
 Dict dict_of(const Options& options) {
     Dict dict;
     for (const auto& [name, value] : options)
@@ -155,6 +186,10 @@ std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
     return sdbus::createSessionBusConnectionWithAddress(bus);
 }
 
+Dict only(const std::string& names) {
+    return names.empty() ? Dict{} : Dict{{"properties", sdbus::Variant{names}}};
+}
+
 class BusService final : public Service {
 public:
     explicit BusService(std::unique_ptr<sdbus::IConnection> bus)
@@ -171,13 +206,14 @@ public:
                               {"StateGeneration", manager_.StateGeneration()}};
         });
     }
-    std::vector<Properties> list_gpus() override {
-        return guarded([this] { return properties_of(manager_.ListGpus({})); });
+    std::vector<Properties> list_gpus_with(const std::string& names) override {
+        return guarded([&] { return properties_of(manager_.ListGpus(only(names))); });
     }
     std::vector<Properties> list_vfs_with(const std::string& names) override {
-        std::map<std::string, sdbus::Variant> options;
-        if (!names.empty()) options.emplace("properties", sdbus::Variant{names});
-        return guarded([&] { return properties_of(manager_.ListVfs(options)); });
+        return guarded([&] {
+            return rows_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double, std::string,
+                           sdbus::ObjectPath, Dict>(manager_.ListVfColumns(only(names)));
+        });
     }
     std::string resolve(const std::string& target) override {
         return guarded([&] { return std::string(manager_.Resolve(target, {})); });

@@ -19,6 +19,8 @@ constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1
 constexpr const char* kAgentPort = "org.vgpu.agent.0";
 constexpr const char* kAgentSerial = "vgpu-serial";
 constexpr const char* kAgentChardev = "vgpu-agent";
+/// QEMU's refusal to save or migrate names it; 31 characters at most.
+constexpr const char* kNeverSaved = "vgpu-vf-is-never-saved";
 /// libvirt's aliases of users begin so.
 constexpr const char* kHostDeviceAlias = "ua-vgpu";
 /// Slots of the root bus, above what libvirt hands out itself and below the chip set's.
@@ -96,10 +98,11 @@ bool is_our_path(const std::string& path) {
     return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
 }
 
-/// VFs are known by their paths, the agent's devices by their ids.
+/// VFs are known by their paths, everything else by ids.
 bool is_our_device(const std::string& value) {
     const Json json = Json::parse(value, nullptr, false);
     if (!json.is_object()) return false;
+    if (json.value("node-name", "") == kNeverSaved) return true;
     const std::string driver = json.value("driver", "");
     if (driver == "virtio-serial-pci") return json.value("id", "") == kAgentSerial;
     if (driver == "virtserialport") return json.value("chardev", "") == kAgentChardev;
@@ -110,7 +113,7 @@ bool is_our_device(const std::string& value) {
 /// Other arguments on the command line are the administrator's and stay, in their order.
 bool is_ours(const std::string& option, const std::string& value) {
     if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
-    return option == "-device" && is_our_device(value);
+    return (option == "-device" || option == "-blockdev") && is_our_device(value);
 }
 
 /// Removes each option of ours with its value.
@@ -208,19 +211,33 @@ void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std:
             line.add_pci_device(
                 {{"driver", "vfio-user-pci"},
                  {"id", fmt::format("vgpu{}", n)},
-                 {"socket", {{"type", "unix"}, {"path", vm_socket_path(run_dir, uuid, n)}}}});
+                 {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
 /// The agent of the first VF: there is one agent in a guest. Not a <channel>: libvirt 9 asks for
 /// the reconnection that it needs in a way that QEMU 10 and later do not know any more.
 void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
-                                     vm_socket_path(run_dir, uuid, 0, "agent.sock")));
+                                     vm_path(run_dir, uuid, 0, "agent.sock")));
     line.add_pci_device({{"driver", "virtio-serial-pci"}, {"id", kAgentSerial}});
     line.add_device({{"driver", "virtserialport"},
                      {"bus", fmt::format("{}.0", kAgentSerial)},
                      {"chardev", kAgentChardev},
                      {"name", kAgentPort}});
+}
+
+/// What a VF holds is not in what QEMU saves or sends, and QEMU does not know: it would save such a
+/// domain, and the VF's next owner gets it scrubbed. It refuses while an image of this format is
+/// open (block/vdi.c of QEMU); no device of the guest reads it. vgpud makes it, with the sockets.
+void write_never_saved(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
+    line.add(
+        "-blockdev",
+        Json{{"driver", "vdi"},
+             {"node-name", kNeverSaved},
+             {"read-only", true},
+             {"file",
+              {{"driver", "file"}, {"filename", vm_path(run_dir, uuid, 0, "never-saved.vdi")}}}}
+            .dump());
 }
 
 // --- host devices
@@ -265,8 +282,8 @@ std::optional<PciAddress> parse_pci_address(const std::string& text) {
     return at;
 }
 
-std::string vm_socket_path(const std::string& run_dir, const std::string& uuid, std::size_t n,
-                           const std::string& what) {
+std::string vm_path(const std::string& run_dir, const std::string& uuid, std::size_t n,
+                    const std::string& what) {
     return fmt::format("{}/vm/{}/{}.{}", run_dir, uuid, n, what);
 }
 
@@ -287,6 +304,7 @@ std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
     {
         CommandLine line(domain);
         write_vfs(line, vfs, run_dir, uuid);
+        if (has_vfio_user) write_never_saved(line, run_dir, uuid);
         if (has_vfio_user && !vfs.front().host_device) write_agent(line, run_dir, uuid);
     }
     return document.text();

@@ -32,11 +32,11 @@ struct AttachedVf {
     std::optional<PciAddress> host_device;  ///< a PCI function of this host; none: vfio-user
 };
 
-/// Where a domain finds the socket of its N-th VF.
-/// vgpud makes these links when the domain is prepared, so that the XML stays the same whichever
-/// VF a profile gives it.
-[[nodiscard]] std::string vm_socket_path(const std::string& run_dir, const std::string& uuid,
-                                         std::size_t n, const std::string& what = "sock");
+/// Where a domain finds the socket of its N-th VF, or `what` there is besides.
+/// vgpud makes all that when the domain is prepared, so that the XML stays the same whichever VF a
+/// profile gives it.
+[[nodiscard]] std::string vm_path(const std::string& run_dir, const std::string& uuid,
+                                  std::size_t n, const std::string& what = "sock");
 
 /// `xml` with exactly `vfs`. A domain without a UUID gets one. Throws XmlError.
 /// What was ours before is removed first, known by our namespace, ids, aliases and paths. Also

@@ -102,9 +102,10 @@ public:
     /// Version, ApiVersion, ReadOnly, StateMessage, StateGeneration.
     virtual Properties manager() = 0;
     /// One Properties for each object, with "Path" and "Target" among them.
-    virtual std::vector<Properties> list_gpus() = 0;
     /// `names` by commas: only these properties, and Path and Target; "": all.
+    virtual std::vector<Properties> list_gpus_with(const std::string& names) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names) = 0;
+    std::vector<Properties> list_gpus() { return list_gpus_with({}); }
     std::vector<Properties> list_vfs() { return list_vfs_with({}); }
     /// Object path of a target.
     /// "gpu0", "gpu0/vf3", a VF's name or its UUID. NotFound if nobody has that.

@@ -54,11 +54,13 @@ std::string vf_table(const std::vector<Properties>& vfs) {
                       rows);
 }
 
-/// What the table and the targets show of a VF: a reply with all properties of 256 VFs takes vgpud
-/// and the bus a tenth of a second.
-constexpr const char* kColumns = "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";
+/// What the tables and the targets show: all properties of 256 VFs take vgpud and the bus a while.
+constexpr const char* kGpuColumns = "Id,State,VramFreeBytes,VramBytes,TotalVfs,CuCount,Switches";
+constexpr const char* kVfColumns =
+    "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";
 
-/// Manager.ListGpus and ListVfs. --targets is for completion: names alone, no titles, no JSON.
+/// Manager.ListGpus and ListVfColumns. --targets is for completion: names alone, no titles, no
+/// JSON.
 /// --json: vgpuctl-list-1, with all properties and not the columns alone.
 class ListVerb final : public Verb {
 public:
@@ -72,10 +74,10 @@ public:
 
     ExitCode run(Invocation& invocation) override {
         const bool with_gpus = !only_vfs_, with_vfs = !only_gpus_;
-        const auto gpus = with_gpus ? invocation.service.list_gpus() : std::vector<Properties>{};
         const bool wants_all = invocation.output == Output::Json && !only_targets_;
-        const auto vfs = with_vfs ? invocation.service.list_vfs_with(wants_all ? "" : kColumns)
-                                  : std::vector<Properties>{};
+        std::vector<Properties> gpus, vfs;
+        if (with_gpus) gpus = invocation.service.list_gpus_with(wants_all ? "" : kGpuColumns);
+        if (with_vfs) vfs = invocation.service.list_vfs_with(wants_all ? "" : kVfColumns);
         if (only_targets_) {
             print_targets(invocation.out, gpus, vfs);
             return ExitCode::Ok;

@@ -72,8 +72,8 @@ std::string engine_table(const std::vector<Properties>& vfs) {
                       rows);
 }
 
-/// Manager.ListGpus and ListVfs again and again, with no state of its own; a vgpud that does not
-/// answer ends it. --json prints a document (vgpuctl-top-1) for each refresh.
+/// Manager.ListGpus and ListVfColumns again and again, with no state of its own; a vgpud that does
+/// not answer ends it. --json prints a document (vgpuctl-top-1) for each refresh.
 class TopVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "top"; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/vm_sockets.h"
 
+#include "daemon/adapters/never_saved.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -42,6 +44,10 @@ std::string VmSockets::path_of(const std::string& uuid, std::size_t n) const {
     return fmt::format("{}/{}/{}.sock", directory_, uuid, n);
 }
 
+std::string VmSockets::never_saved_path(const std::string& uuid) const {
+    return fmt::format("{}/{}/0.never-saved.vdi", directory_, uuid);
+}
+
 Result<> VmSockets::link(const std::string& uuid, const std::vector<VfSockets>& sockets) {
     unlink(uuid);
     const fs::path directory = fs::path(directory_) / uuid;
@@ -55,7 +61,7 @@ Result<> VmSockets::link(const std::string& uuid, const std::vector<VfSockets>& 
         TRY_VOID(link_one(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
         TRY_VOID(link_one(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
     }
-    return {};
+    return write_never_saved(never_saved_path(uuid));
 }
 
 void VmSockets::unlink(const std::string& uuid) {

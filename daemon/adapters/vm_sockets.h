@@ -13,6 +13,8 @@ public:
     /// `directory`: run_dir/vm; made when the first VM gets a VF.
     explicit VmSockets(std::string directory) : directory_(std::move(directory)) {}
 
+    /// Beside the sockets, for QEMU: what keeps the VM from being saved (never_saved.h).
+    [[nodiscard]] std::string never_saved_path(const std::string& uuid) const;
     [[nodiscard]] std::string path_of(const std::string& uuid, std::size_t n) const override;
     Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) override;
     void unlink(const std::string& uuid) override;

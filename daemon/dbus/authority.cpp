@@ -57,20 +57,22 @@ OwnerAuthority::OwnerAuthority(sdbus::IConnection& bus)
     : bus_(proxy_of(bus, "org.freedesktop.DBus", "/org/freedesktop/DBus")) {}
 
 void OwnerAuthority::check(const std::string& sender, const std::string& action, Done done) {
+    if (allowed_.contains(sender)) return done({});
     bus_->callMethodAsync("GetConnectionUnixUser")
         .onInterface("org.freedesktop.DBus")
         .withArguments(sender)
-        .uponReplyInvoke(
-            [action, done = std::move(done)](CallError error, const std::uint32_t& uid) {
-                if (error)
-                    done(denied(action, "the caller is gone: " + error->getMessage()));
-                else if (uid == 0 || uid == ::geteuid())
-                    done({});
-                else
-                    done(denied(action, fmt::format("uid {} is neither root nor the user of vgpud, "
-                                                    "and vgpud runs without polkit",
-                                                    uid)));
-            });
+        .uponReplyInvoke([this, sender, action, done = std::move(done)](CallError error,
+                                                                        const std::uint32_t& uid) {
+            if (error) return done(denied(action, "the caller is gone: " + error->getMessage()));
+            if (uid != 0 && uid != ::geteuid())
+                return done(
+                    denied(action, fmt::format("uid {} is neither root nor the user of vgpud, "
+                                               "and vgpud runs without polkit",
+                                               uid)));
+            if (allowed_.size() == kRemembered) allowed_.clear();
+            allowed_.insert(sender);
+            done({});
+        });
 }
 
 }  // namespace vgpu::daemon::dbus

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace vgpu::daemon::dbus {
@@ -40,13 +41,18 @@ private:
 };
 
 /// For buses without polkit: uid 0 and the uid of this process.
+/// Who was allowed is not asked about again: a bus never gives a unique name to another connection,
+/// and a connection keeps its user.
 class OwnerAuthority final : public Authority {
 public:
+    static constexpr std::size_t kRemembered = 64;
+
     explicit OwnerAuthority(sdbus::IConnection& bus);
     void check(const std::string& sender, const std::string& action, Done done) override;
 
 private:
     std::unique_ptr<sdbus::IProxy> bus_;
+    std::set<std::string> allowed_;  ///< unique names
 };
 
 }  // namespace vgpu::daemon::dbus

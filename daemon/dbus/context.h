@@ -70,14 +70,19 @@ inline Error stopping() {
     return {ErrorId::Stopping, "vgpud stops"};
 }
 
-/// What only the main loop knows of a VF: its agent, and what its owner is called.
-/// GPU threads know neither, so it is added here, when a view is shown.
-inline void complete(const Context& context, VfView& view) {
-    view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
+/// What only the main loop knows of a VF: what its owner is called, why it is an orphan.
+/// GPU threads do not, so it is added here, when a view is shown.
+inline void add_words(const Context& context, VfView& view) {
     view.owner_title = context.assignments.title_of(view.record.owner.name);
     if (view.orphan.empty()) return;
     const std::string words = context.domains.words_for(view.record.owner.name);
     if (!words.empty()) view.orphan += "; " + words;
+}
+
+/// The same, and what its agent says.
+inline void complete(const Context& context, VfView& view) {
+    view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
+    add_words(context, view);
 }
 
 /// A call of a method as it comes in.

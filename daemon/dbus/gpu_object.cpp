@@ -35,7 +35,7 @@ GpuObject::GpuObject(Context& context, std::string id)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{gpu_path(id)}),
       context_(context),
       id_(std::move(id)) {
-    shown_ = fingerprint_of(gpu().look()->gpu);
+    shown_ = gpu().look()->gpu;
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
 }
@@ -55,7 +55,7 @@ GpuHost& GpuObject::gpu() {
 }
 
 void GpuObject::refresh() {
-    Fingerprint now = fingerprint_of(gpu().look()->gpu);
+    GpuView now = gpu().look()->gpu;
     const std::vector<PropertyName> changed = changes(shown_, now);
     shown_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);

@@ -46,7 +46,7 @@ private:
     OpenCalls calls_;
     std::string id_;
     /// What was signalled last.
-    Fingerprint shown_;
+    GpuView shown_;  ///< as listeners know it
 };
 
 }  // namespace vgpu::daemon::dbus

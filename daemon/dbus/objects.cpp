@@ -58,6 +58,24 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
     return listing;
 }
 
+struct ListedVfs {
+    std::vector<VfView> vfs;
+    PropertyFilter filter;
+};
+
+/// Throws sdbus::Error for options that are no options.
+ListedVfs vfs_of(const Context& context, const Dict& options) {
+    auto wanted = vfs_to_list(context.manager, options_of(options));
+    if (!wanted) throw to_dbus(wanted.error());
+    freshen(wanted->gpus, wanted->filter.freshness());
+    ListedVfs listed{{}, std::move(wanted->filter)};
+    for (const GpuHost* gpu : wanted->gpus) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs) complete(context, listed.vfs.emplace_back(view));
+    }
+    return listed;
+}
+
 struct WantedEvents {
     std::uint64_t after = 0;
     std::size_t limit = EventLog::kKept;
@@ -122,19 +140,15 @@ void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::str
 }
 
 std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
-    const auto wanted = vfs_to_list(context_.manager, options_of(options));
-    if (!wanted) throw to_dbus(wanted.error());
-    freshen(wanted->gpus, wanted->filter.freshness());
+    const ListedVfs listed = vfs_of(context_, options);
     std::vector<Dict> all;
-    for (const GpuHost* gpu : wanted->gpus) {
-        const auto seen = gpu->look();
-        for (const auto& [vf, view] : seen->vfs) {
-            VfView shown = view;
-            complete(context_, shown);
-            all.push_back(properties_of(shown, wanted->filter));
-        }
-    }
+    for (const VfView& vf : listed.vfs) all.push_back(properties_of(vf, listed.filter));
     return all;
+}
+
+Dict ManagerObject::ListVfColumns(const SentOptions& options) {
+    const ListedVfs listed = vfs_of(context_, options);
+    return columns_of(listed.vfs, listed.filter);
 }
 
 std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {

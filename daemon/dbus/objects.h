@@ -37,6 +37,7 @@ private:
     /// Free. One call for all, with counters no older than GpuModel::kFreshEnough if the GPU
     /// answers in time.
     std::vector<Dict> ListVfs(const SentOptions& options) override;
+    Dict ListVfColumns(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;

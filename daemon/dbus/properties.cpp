@@ -18,13 +18,6 @@ std::string path_element(const std::string& text) {
     return element;
 }
 
-std::string text_of_value(const std::string& value) {
-    return value;
-}
-template <typename T> std::string text_of_value(const T& value) {
-    return fmt::format("{}", value);
-}
-
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double> ||
@@ -177,13 +170,16 @@ Dict properties_of(const GpuView& v, const PropertyFilter& filter) {
     return all;
 }
 
-Fingerprint fingerprint_of(const GpuView& v) {
-    Fingerprint all;
-#define GPU_PROPERTY(name, type, signalled, value) \
-    signalled(all.emplace_back(#name, text_of_value(value));)
+std::vector<PropertyName> changes(const GpuView& before, const GpuView& after) {
+    std::vector<PropertyName> names;
+#define GPU_PROPERTY(name, type, signalled, value)                          \
+    signalled({                                                             \
+        const auto value_of = [](const GpuView& v) { return type{value}; }; \
+        if (value_of(before) != value_of(after)) names.emplace_back(#name); \
+    })
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
-    return all;
+    return names;
 }
 
 Dict properties_of(const VfView& v, const PropertyFilter& filter) {
@@ -196,22 +192,33 @@ Dict properties_of(const VfView& v, const PropertyFilter& filter) {
     return all;
 }
 
-Fingerprint fingerprint_of(const VfView& view) {
-    VfView v = view;
-    // READY and RUNNING alternate with every slice: signalling that would flood the bus.
-    if (v.live.state == VGPU_PF_VF_RUNNING) v.live.state = VGPU_PF_VF_READY;
-    Fingerprint all;
+Dict columns_of(const std::vector<VfView>& views, const PropertyFilter& filter) {
+    const auto column = [&views](auto value_of) {
+        std::vector<decltype(value_of(views.front()))> values;
+        values.reserve(views.size());
+        for (const VfView& v : views) values.push_back(value_of(v));
+        return sdbus::Variant{values};
+    };
+    Dict all{{"Path",
+              column([](const VfView& v) { return sdbus::ObjectPath{vf_path(v.gpu, v.live.vf)}; })},
+             {"Target",
+              column([](const VfView& v) { return fmt::format("{}/vf{}", v.gpu, v.live.vf); })}};
 #define VF_PROPERTY(name, type, signalled, value) \
-    signalled(all.emplace_back(#name, text_of_value(value));)
+    if (filter.wants(#name)) all[#name] = column([](const VfView& v) { return type{value}; });
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
     return all;
 }
 
-std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after) {
+std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
     std::vector<PropertyName> names;
-    for (std::size_t i = 0; i < after.size(); ++i)
-        if (i >= before.size() || before[i] != after[i]) names.emplace_back(after[i].first);
+#define VF_PROPERTY(name, type, signalled, value)                           \
+    signalled({                                                             \
+        const auto value_of = [](const VfView& v) { return type{value}; };  \
+        if (value_of(before) != value_of(after)) names.emplace_back(#name); \
+    })
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
     return names;
 }
 

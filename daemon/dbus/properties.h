@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Properties of GPU and VF objects as values: all of them as a{sv}, and a fingerprint of those
-// whose changes are signalled. Object paths are made here. Pure; expanded from *_properties.def,
+// Properties of GPU and VF objects as values: all of them as a{sv}, and which of those that are
+// signalled differ. Object paths are made here. Pure; expanded from *_properties.def,
 // used by the objects and by ListVfs/ListGpus.
 #pragma once
 
@@ -14,16 +14,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace vgpu::daemon::dbus {
 
 using Dict = std::map<std::string, sdbus::Variant>;
-
-/// Signalled properties and their values as text, in the order of *_properties.def: what differs is
-/// signalled.
-using Fingerprint = std::vector<std::pair<std::string_view, std::string>>;
 
 /// Different ids give different paths: what a path cannot hold is escaped as _XX.
 std::string gpu_path(const std::string& gpu);
@@ -59,12 +54,12 @@ private:
 /// Properties as ListGpus and ListVfs tell them, with "Path" and "Target" added.
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
 Dict properties_of(const VfView& view, const PropertyFilter& filter = {});
-/// Counters and lags change all the time and are not in it: they are for those who ask.
-Fingerprint fingerprint_of(const GpuView& view);
-Fingerprint fingerprint_of(const VfView& view);
-
-/// Names whose values differ; both are of one kind of object.
-std::vector<PropertyName> changes(const Fingerprint& before, const Fingerprint& after);
+/// The same by columns: a vector of the property's type for each property, in the order of `views`.
+Dict columns_of(const std::vector<VfView>& views, const PropertyFilter& filter);
+/// Names of the signalled properties that differ, in the order of *_properties.def.
+/// Counters and lags change all the time and are not among them: they are for those who ask.
+std::vector<PropertyName> changes(const GpuView& before, const GpuView& after);
+std::vector<PropertyName> changes(const VfView& before, const VfView& after);
 
 /// More than any name or target has; longer ones are no GPU's.
 inline constexpr std::size_t kMaxTextBytes = 256;

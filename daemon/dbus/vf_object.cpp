@@ -109,7 +109,8 @@ VfObject::VfObject(Context& context, Target target)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
       target_(std::move(target)) {
-    shown_ = fingerprint_of(view());
+    shown_ = shown_view();
+    view_ = shown_;
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
 }
@@ -135,8 +136,18 @@ const VfView& VfObject::view() {
     return view_;
 }
 
+VfView VfObject::shown_view() const {
+    const auto seen = context_.manager.find_gpu(target_.gpu)->look();
+    if (!seen->has_vf(target_.vf)) return shown_;
+    VfView view = seen->vfs.at(target_.vf);
+    add_words(context_, view);
+    // these two alternate with every slice: signalling that would flood the bus
+    if (view.live.state == VGPU_PF_VF_RUNNING) view.live.state = VGPU_PF_VF_READY;
+    return view;
+}
+
 void VfObject::refresh() {
-    Fingerprint now = fingerprint_of(view());
+    VfView now = shown_view();
     const std::vector<PropertyName> changed = changes(shown_, now);
     shown_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);

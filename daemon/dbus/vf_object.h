@@ -55,12 +55,14 @@ private:
 
     /// The newest one; the last that was there if the VF has gone.
     const VfView& view();
+    /// The same as far as its changes are signalled.
+    [[nodiscard]] VfView shown_view() const;
 
     Context& context_;
     OpenCalls calls_;
     Target target_;
     VfView view_;
-    Fingerprint shown_;
+    VfView shown_;  ///< as listeners know it
 };
 
 }  // namespace vgpu::daemon::dbus

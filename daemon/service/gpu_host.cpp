@@ -114,8 +114,10 @@ void GpuHost::turn() {
         freshness = std::exchange(freshness_, Freshness::Events);
     }
     std::vector<Answer> answers;
-    for (const Queued& queued : queue) {
+    for (Queued& queued : queue) {
         answers.push_back(do_job(queued));
+        // The main loop lets go of what a request holds, with its answer: it counts them.
+        queued.job = nullptr;
         // After each job, not after all: whoever gets the answer must find in look() what was done.
         publish(std::exchange(answers, {}));
     }

@@ -3,6 +3,7 @@
 
 No domain here has an operating system: QEMU with a VF and a firmware that finds no disk is enough.
 """
+import json
 import os
 import shutil
 import signal
@@ -145,13 +146,24 @@ class Life(DomainTest):
         plain.start()
         self.assertEqual(self.machine.owned(), {})
 
-    def test_save_is_refused_and_the_domain_runs_on(self):
+    def test_save_and_migrate_are_refused_with_our_reason_and_the_domain_runs_on(self):
         vm = self.domain('vm1', '--profile', 'small').start()
-        done = vm.virsh('save', self.machine.path('saved'))
-        self.assert_refused(done)
-        print('virsh save:', done.stderr.strip())
-        self.assertEqual(vm.state(), 'running')
+        for command in (['save', self.machine.path('saved')], ['managedsave'], ['migrate', '--live', 'qemu:///system'],
+                        ['snapshot-create-as', '--name', 'now', '--no-metadata', '--memspec', self.machine.path('memory')]):
+            done = vm.virsh(*command)
+            self.assert_refused(done, "'vgpu-vf-is-never-saved' does not support live migration")
+            self.assertEqual(vm.state(), 'running')
         self.assertTrue(self.machine.vf_of(vm)['attached'])
+
+    def test_qemu_alone_would_save_a_vf(self):
+        """Why attach-xml keeps it from that: QEMU knows nothing of what the device holds."""
+        vm = self.domain('vm1', '--profile', 'small').start()
+        ask = lambda **command: vm.virsh('qemu-monitor-command', json.dumps(command)).stdout
+        saved = os.path.join('/var/lib/libvirt/qemu', 'memory')
+        migrate = {'execute': 'migrate', 'arguments': {'uri': 'file:' + saved}}
+        self.assertIn('vgpu-vf-is-never-saved', ask(**migrate))
+        self.assertIn('return', ask(execute='blockdev-del', arguments={'node-name': 'vgpu-vf-is-never-saved'}))
+        self.assertNotIn('error', ask(**migrate))
 
     def test_a_saved_or_migrated_domain_is_refused_by_the_hook(self):
         vm = self.domain('vm1', '--profile', 'small')

@@ -135,6 +135,7 @@ private:
     Instruction out_{};
     uint32_t w0_ = 0;
     uint32_t w1_ = 0;
+    bool has_literal_ = false;
 };
 
 /// False: no such operation; the result is illegal.
@@ -187,11 +188,14 @@ void Decoder::scalar_result(uint32_t first, uint32_t count) {
     out_.dst = static_cast<uint8_t>(first);
 }
 
+/// There is one at most: operands that ask for a literal all get it.
 Operand Decoder::literal(Type type) {
-    if (out_.size != 4 || !second_word()) {  // only short encodings have room for one
+    // only short encodings have room for one
+    if (!has_literal_ && (out_.size != 4 || !second_word())) {
         illegal();
         return {};
     }
+    has_literal_ = true;
     Operand operand{OperandKind::Constant, 0, false, false, w1_};
     operand.is_literal = true;
     if (type == Type::f64) operand.kind = OperandKind::ConstantHigh;

@@ -109,11 +109,22 @@ std::string number32(uint32_t value) {
     return name.empty() ? fmt::format("{:#x}", value) : name;
 }
 
+/// A literal that a constant beside it needs anyway: as a half if it is an inline constant's, else
+/// as the word that it is.
+std::string shared_half(uint32_t value) {
+    const auto low = static_cast<std::int16_t>(value);
+    const bool is_known = is_small(low) || value <= 0xffff;
+    return is_known ? number16(value, true) : fmt::format("{:#x}", value);
+}
+
 /// 64-bit operands: a literal is printed as the 32 bits that it is.
 std::string number64(const Operand& operand) {
     const auto low = static_cast<std::int32_t>(operand.value);
     if (operand.kind == OperandKind::InverseTwoPi) return "0.15915494309189532";
-    if (operand.kind == OperandKind::ConstantSigned && is_small(low)) return fmt::format("{}", low);
+    // LLVM extends a literal by zeros before it looks
+    const bool is_integer =
+        operand.kind == OperandKind::ConstantSigned || (operand.is_literal && low >= 0);
+    if (is_integer && is_small(low)) return fmt::format("{}", low);
     const auto matches = [&](const enc::FloatConstant& c) {
         return c.double_high == operand.value;
     };
@@ -305,10 +316,16 @@ void Printer::vector_sources() {
             continue;
         }
         const bool extends = is_sdwa() && k < 2 && i_.sign_extend[k];
+        if (row_.trait == Trait::Constant && source.is_literal && is_half(row_.src[k])) {
+            add(shared_half(source.value));
+            continue;
+        }
         const bool has_signs = is_float(row_.src[k]);
         const std::string text = has_signs ? with_signs(source, row_.src[k], source.absolute)
                                            : plain(source, row_.src[k]);
-        add(extends && !has_signs ? fmt::format("sext({})", text) : text);
+        // the one operation on bits whose operands can have a float's signs in other encodings
+        const bool is_of_bits = !has_signs || i_.op == Op::v_cndmask_b32;
+        add(extends && is_of_bits ? fmt::format("sext({})", text) : text);
     }
 }
 

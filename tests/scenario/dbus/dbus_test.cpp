@@ -106,6 +106,38 @@ TEST_F(DBus, UnknownVfIsNotFoundWithASuggestion) {
     EXPECT_EQ(ctl({"pause", "gpu0/vf9"}).status, 3);
 }
 
+TEST_F(DBus, ColumnsTellTheSameAsRows) {
+    for (const char* name : {"a", "b"}) static_cast<void>(create(name));
+    const auto connection = connect();
+    const auto manager = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1");
+    manager->finishRegistration();
+    const auto columns = [&](const Dict& options) {
+        Dict answer;
+        manager->callMethod("ListVfColumns")
+            .onInterface("org.vgpu1.Manager")
+            .withArguments(options)
+            .storeResultsTo(answer);
+        return answer;
+    };
+    const Dict few = columns({{"properties", sdbus::Variant{"Name,Weight,Attached"}}});
+    EXPECT_EQ(few.size(), 5u) << "Path and Target, too";
+    EXPECT_THAT(few.at("Name").get<std::vector<std::string>>(), ::testing::ElementsAre("a", "b"));
+    EXPECT_THAT(few.at("Weight").get<std::vector<std::uint32_t>>(),
+                ::testing::ElementsAre(100, 100));
+    EXPECT_THAT(few.at("Attached").get<std::vector<bool>>(), ::testing::ElementsAre(false, false));
+    std::vector<Dict> rows;
+    manager->callMethod("ListVfs")
+        .onInterface("org.vgpu1.Manager")
+        .withArguments(Dict{})
+        .storeResultsTo(rows);
+    const Dict all = columns({});
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(all.size(), rows.front().size());
+    for (const auto& [name, value] : rows.front())
+        EXPECT_EQ(all.at(name).peekValueType(), "a" + value.peekValueType()) << name;
+    EXPECT_THROW(columns({{"gpu", sdbus::Variant{"gpu9"}}}), sdbus::Error);
+}
+
 TEST_F(DBus, ListVfsTellsOnlyTheNamedProperties) {
     static_cast<void>(create("train"));
     const auto connection = connect();

@@ -291,6 +291,20 @@ TEST(DomainEdit, ADomainWithoutAUuidGetsOneSinceThePathHasIt) {
         << "with others between them `virsh define --validate` refuses it";
 }
 
+TEST(DomainEdit, QemuIsKeptFromSavingADomainWithAVf) {
+    const std::string other = "<qemu:arg value='-blockdev'/><qemu:arg value='driver=null-co'/>";
+    const std::string before =
+        "<domain xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'><name>x</name>"
+        "<qemu:commandline>" +
+        other + "</qemu:commandline></domain>";
+    const std::string after = edited(before, {vf_of("name", "a"), vf_of("name", "b")});
+    EXPECT_EQ(count_of(after, "vgpu-vf-is-never-saved"), 1);
+    EXPECT_THAT(after, HasSubstr("/" + read_domain(after).uuid + "/0.never-saved.vdi"));
+    EXPECT_EQ(edited(after, {vf_of("name", "a"), vf_of("name", "b")}), after);
+    EXPECT_EQ(count_of(edited(after, {}), "never-saved"), 0);
+    EXPECT_EQ(count_of(edited(after, {}), "driver=null-co"), 1) << "the administrator's";
+}
+
 TEST(DomainEdit, AVfOfThisHostIsAHostDevice) {
     const AttachedVf vf{.wanted = {"name", "a"}, .host_device = PciAddress{0, 0x3, 0x2, 1}};
     const std::string after = edited(domain_with(""), {vf});

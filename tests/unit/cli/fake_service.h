@@ -134,14 +134,20 @@ public:
                 {"StateMessage", std::string(is_read_only ? "the state file x is damaged" : "")},
                 {"StateGeneration", std::uint64_t{7}}};
     }
-    std::vector<Properties> list_gpus() override { return gpus; }
+    std::vector<Properties> list_gpus_with(const std::string& names) override {
+        return only(names, gpus);
+    }
     std::vector<Properties> list_vfs_with(const std::string& names) override {
-        if (names.empty()) return vfs;
+        return only(names, vfs);
+    }
+    static std::vector<Properties> only(const std::string& names,
+                                        const std::vector<Properties>& objects) {
+        if (names.empty()) return objects;
         const std::string among = "," + names + ",Path,Target,";
         std::vector<Properties> listed;
-        for (const Properties& vf : vfs) {
+        for (const Properties& object : objects) {
             Properties& one = listed.emplace_back();
-            for (const auto& [name, value] : vf)
+            for (const auto& [name, value] : object)
                 if (among.find("," + name + ",") != std::string::npos) one.emplace(name, value);
         }
         return listed;

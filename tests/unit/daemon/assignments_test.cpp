@@ -355,6 +355,20 @@ TEST_F(VmSocketFiles, PathsLeadToTheSocketsOfTheLastAssignment) {
     EXPECT_TRUE(std::filesystem::exists(vf(2).vfio_user)) << "only the link is gone";
 }
 
+TEST_F(VmSocketFiles, BesideThemIsTheImageThatKeepsTheVmFromBeingSaved) {
+    ASSERT_TRUE(sockets.link(kUuidA, {vf(1)}));
+    ASSERT_TRUE(sockets.link(kUuidA, {vf(2)})) << "again";
+    const std::string path = sockets.never_saved_path(kUuidA);
+    std::ifstream file(path, std::ios::binary);
+    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_EQ(image.size(), 1024u);
+    EXPECT_EQ(image.substr(64, 4), "\x7f\x10\xda\xbe") << "the signature of VDI";
+    EXPECT_EQ(image.substr(512, 4), "\xff\xff\xff\xff") << "no block";
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0644});
+    sockets.unlink(kUuidA);
+    EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(VmSocketFiles, ASocketIsGivenAndTakenBack) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
     const auto uid_of = [](const std::string& path) {

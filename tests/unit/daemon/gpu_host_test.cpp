@@ -29,7 +29,10 @@ public:
 class Hosts : public ::testing::Test {
 protected:
     Hosts() {
-        slow().start(std::make_unique<TestRunner>(), [this] { ++news; });
+        slow().start(std::make_unique<TestRunner>(), [this] {
+            ++news;
+            if (on_news) on_news();
+        });
         news = 0;
     }
     GpuHost& slow() { return *world.manager->find_gpu("gpu0"); }
@@ -43,6 +46,7 @@ protected:
     World world{{"gpu0", "gpu1"}};
     std::vector<Result<Target>> answers;
     int news = 0;
+    std::function<void()> on_news;  ///< the main loop, while the GPU's thread is still at its turn
 };
 
 TEST_F(Hosts, ARequestOfASlowGpuHoldsUpNobodyElse) {
@@ -64,6 +68,23 @@ TEST_F(Hosts, AnAnswerComesInTheMainLoopAfterItsTurn) {
     world.manager->finish();
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_TRUE(answers[0]);
+}
+
+TEST_F(Hosts, TheMainLoopIsTheLastToLetGoOfWhatARequestHolds) {
+    auto held = std::make_shared<int>(0);
+    const std::weak_ptr<int> seen = held;
+    create("a", "gpu0");
+    slow().turn();
+    world.manager->finish();
+    world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{7}}}, [held](const Result<>&) {});
+    held.reset();
+    bool is_let_go = false;
+    on_news = [&] {
+        world.manager->finish();
+        is_let_go = seen.expired();
+    };
+    slow().turn();
+    EXPECT_TRUE(is_let_go) << "the GPU's thread would do it, at the end of its turn";
 }
 
 TEST_F(Hosts, ARequestThatWaitedTooLongIsRefusedAndNotDone) {

@@ -271,10 +271,24 @@ TEST(Encoding, ScalarPairsBeginAtEvenPlaces) {
     EXPECT_EQ(disassemble(decode(Words{0xbeff0105})), "s_mov_b64 exec, s[4:5]");
 }
 
+TEST(Encoding, AllOperandsThatAskForALiteralGetTheSame) {
+    EXPECT_EQ(disassemble(decode(Words{0x9992ffff, 0x8749bd6f})),
+              "s_pack_lh_b32_b16 s18, 0x8749bd6f, 0x8749bd6f");
+    EXPECT_EQ(disassemble(decode(Words{0x2e0000ff, 0x0047801d})),
+              "v_madmk_f32 v0, 0x47801d, 0x47801d, v0");
+    EXPECT_EQ(disassemble(decode(Words{0x49b468ff, 0xc2da826a})),
+              "v_madmk_f16 v218, 0xc2da826a, 0xc2da826a, v52");
+    EXPECT_EQ(decode(Words{0x2e0000ff, 0x0047801d}).size, 8u);
+}
+
 TEST(Disassemble, NamesOperandsAndModifiers) {
     EXPECT_EQ(disassemble(decode(Words{0x02060201})), "v_add_f32_e32 v3, s1, v1");
     EXPECT_EQ(disassemble(decode(Words{0xd2030003, 0x20120901})), "v_mad_f16 v3, -v1, v4, s4");
     EXPECT_EQ(disassemble(decode(Words{0xbefe01c1})), "s_mov_b64 exec, -1");
+    EXPECT_EQ(disassemble(decode(Words{0xbe8021ff, 4})), "s_or_saveexec_b64 s[0:1], 4");
+    EXPECT_EQ(disassemble(decode(Words{0x000000f9, 0x0a8d26fb})),
+              "v_cndmask_b32_sdwa v0, sext(src_vccz), sext(v0), vcc clamp dst_sel:DWORD "
+              "dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:BYTE_2");
     EXPECT_EQ(disassemble(decode(Words{0xbfff0000})), "illegal 0xbfff0000 0x00000000");
 }
 
