@@ -70,6 +70,11 @@ inline Error stopping() {
     return {ErrorId::Stopping, "vgpud stops"};
 }
 
+/// Whether add_words() has anything to add.
+inline bool wants_words(const VfView& view) {
+    return !view.record.owner.name.empty() || !view.orphan.empty();
+}
+
 /// What only the main loop knows of a VF: what its owner is called, why it is an orphan.
 /// GPU threads do not, so it is added here, when a view is shown.
 inline void add_words(const Context& context, VfView& view) {

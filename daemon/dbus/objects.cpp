@@ -291,7 +291,7 @@ std::string ManagerObject::StateMessage() {
 }
 
 std::uint64_t ManagerObject::StateGeneration() {
-    return context_.manager.store().records().generation;
+    return context_.manager.store().generation();
 }
 
 Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
@@ -329,7 +329,9 @@ void Objects::step(const std::vector<Notice>& notices) {
 /// GPUs with a new snapshot since the last call, and those that a notice is about.
 std::set<std::string> Objects::changed_gpus(const std::vector<Notice>& notices) {
     std::set<std::string> changed;
-    for (const Notice& notice : notices) changed.insert(notice.gpu);
+    // some notices are of vgpud itself
+    for (const Notice& notice : notices)
+        if (context_.manager.find_gpu(notice.gpu) != nullptr) changed.insert(notice.gpu);
     for (const auto& gpu : context_.manager.gpus()) {
         auto snapshot = gpu->look();
         if (snapshots_[gpu->id()] == snapshot) continue;
@@ -352,25 +354,23 @@ void Objects::refresh(const std::set<std::string>& gpus) {
     follow_vfs(gpus);
     for (const auto& gpu : gpus_)
         if (gpus.contains(gpu->id())) gpu->refresh();
-    for (const auto& [target, object] : vfs_)
-        if (gpus.contains(target.gpu)) object->refresh();
+    for (const std::string& gpu : gpus)
+        for (auto at = first_vf_of(gpu); is_of(at, gpu); ++at) at->second->refresh();
     follow_jobs();
 }
 
 /// One object per VF in service; a VF that was destroyed and made anew is another object.
 void Objects::follow_vfs(const std::set<std::string>& gpus) {
-    std::erase_if(vfs_, [&](const auto& entry) {
-        const auto& [target, object] = entry;
-        if (!gpus.contains(target.gpu)) return false;
-        const auto seen = context_.manager.find_gpu(target.gpu)->look();
-        return !seen->has_vf(target.vf) ||
-               seen->vfs.at(target.vf).record.uuid != object->made_for();
-    });
-    for (const auto& gpu : context_.manager.gpus()) {
-        if (!gpus.contains(gpu->id())) continue;
-        const auto seen = gpu->look();
+    for (const std::string& gpu : gpus) {
+        const auto seen = context_.manager.find_gpu(gpu)->look();
+        for (auto at = first_vf_of(gpu); is_of(at, gpu);) {
+            const auto known = seen->vfs.find(at->first.vf);
+            const bool is_there =
+                known != seen->vfs.end() && known->second.record.uuid == at->second->made_for();
+            at = is_there ? std::next(at) : vfs_.erase(at);
+        }
         for (const auto& [vf, view] : seen->vfs) {
-            const Target target{.gpu = gpu->id(), .vf = vf};
+            const Target target{.gpu = gpu, .vf = vf};
             if (!vfs_.contains(target)) vfs_[target] = std::make_unique<VfObject>(context_, target);
         }
     }

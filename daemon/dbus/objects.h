@@ -101,6 +101,14 @@ private:
     /// InterfacesRemoved.
     void follow_vfs(const std::set<std::string>& gpus);
     void follow_jobs();
+    using VfObjects = std::map<Target, std::unique_ptr<VfObject>>;
+    /// Objects of one GPU's VFs stand together.
+    [[nodiscard]] VfObjects::iterator first_vf_of(const std::string& gpu) {
+        return vfs_.lower_bound(Target{.gpu = gpu, .vf = 0});
+    }
+    [[nodiscard]] bool is_of(VfObjects::iterator at, const std::string& gpu) {
+        return at != vfs_.end() && at->first.gpu == gpu;
+    }
 
     /// Before context_, which refers to it.
     Waiters waiters_;
@@ -108,7 +116,7 @@ private:
     Context context_;
     ManagerObject manager_;
     std::vector<std::unique_ptr<GpuObject>> gpus_;
-    std::map<Target, std::unique_ptr<VfObject>> vfs_;
+    VfObjects vfs_;
     std::map<std::uint32_t, std::unique_ptr<JobObject>> jobs_;
     /// What changed_gpus() saw last, by GPU.
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;

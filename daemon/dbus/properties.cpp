@@ -18,6 +18,11 @@ std::string path_element(const std::string& text) {
     return element;
 }
 
+/// Given the engine now and then, and taken off it.
+bool is_in_turns(std::uint32_t state) {
+    return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
+}
+
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double> ||
@@ -219,6 +224,8 @@ std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
     })
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
+    if (is_in_turns(before.live.state) && is_in_turns(after.live.state))
+        std::erase(names, PropertyName{"State"});
     return names;
 }
 

@@ -57,7 +57,8 @@ Dict properties_of(const VfView& view, const PropertyFilter& filter = {});
 /// The same by columns: a vector of the property's type for each property, in the order of `views`.
 Dict columns_of(const std::vector<VfView>& views, const PropertyFilter& filter);
 /// Names of the signalled properties that differ, in the order of *_properties.def.
-/// Counters and lags change all the time and are not among them: they are for those who ask.
+/// Counters and lags change all the time and are not among them: they are for those who ask. Nor is
+/// the state if a VF is READY here and RUNNING there: these alternate with every slice.
 std::vector<PropertyName> changes(const GpuView& before, const GpuView& after);
 std::vector<PropertyName> changes(const VfView& before, const VfView& after);
 

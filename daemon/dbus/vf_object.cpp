@@ -109,8 +109,7 @@ VfObject::VfObject(Context& context, Target target)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
       target_(std::move(target)) {
-    shown_ = shown_view();
-    view_ = shown_;
+    shown_ = view();
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
 }
@@ -136,18 +135,14 @@ const VfView& VfObject::view() {
     return view_;
 }
 
-VfView VfObject::shown_view() const {
-    const auto seen = context_.manager.find_gpu(target_.gpu)->look();
-    if (!seen->has_vf(target_.vf)) return shown_;
-    VfView view = seen->vfs.at(target_.vf);
-    add_words(context_, view);
-    // these two alternate with every slice: signalling that would flood the bus
-    if (view.live.state == VGPU_PF_VF_RUNNING) view.live.state = VGPU_PF_VF_READY;
-    return view;
-}
-
 void VfObject::refresh() {
-    VfView now = shown_view();
+    const auto seen = context_.manager.find_gpu(target_.gpu)->look();
+    if (!seen->has_vf(target_.vf)) return;
+    const VfView& view = seen->vfs.at(target_.vf);
+    // As a rule there is nothing to add and nothing to tell: no copy then.
+    if (!wants_words(view) && changes(shown_, view).empty()) return;
+    VfView now = view;
+    add_words(context_, now);
     const std::vector<PropertyName> changed = changes(shown_, now);
     shown_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);

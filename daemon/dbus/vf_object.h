@@ -55,8 +55,6 @@ private:
 
     /// The newest one; the last that was there if the VF has gone.
     const VfView& view();
-    /// The same as far as its changes are signalled.
-    [[nodiscard]] VfView shown_view() const;
 
     Context& context_;
     OpenCalls calls_;

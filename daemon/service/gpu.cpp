@@ -104,7 +104,7 @@ std::string GpuModel::state_text() const {
 }
 
 GpuView GpuModel::view() {
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuPolicy policy = ports_.store.policy(id_);
     const scheduler::Plan& plan = schedule_->plan();
     return {.id = id_,
             .state = state_,
@@ -113,8 +113,8 @@ GpuView GpuModel::view() {
             .vf_socket_dir = paths_.vf_socket_dir,
             .softgpu_pid = ports_.companions ? ports_.companions->softgpu_pid() : 0,
             .pf_pid = ports_.companions ? ports_.companions->pf_pid() : 0,
-            .quantum_us = record.quantum_us,
-            .max_gap_ms = record.max_gap_ms,
+            .quantum_us = policy.quantum_us,
+            .max_gap_ms = policy.max_gap_ms,
             .info = info_,
             .table_entries = plan.entries.size(),
             .table_cycle_us = plan.cycle_us,

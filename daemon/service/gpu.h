@@ -317,7 +317,8 @@ private:
     /// NoSchedule with the GPU's id in front. Paused VFs count: they may resume at any time without
     /// asking.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    [[nodiscard]] std::vector<GpuSchedule::Member> members_of(const GpuRecord& record) const;
+    static void add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
+                           const GpuPolicy& policy);
     /// Everything that is kept by number, since the number will be another VF's.
     void forget(std::uint32_t vf);
 

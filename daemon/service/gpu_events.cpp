@@ -304,12 +304,12 @@ void GpuModel::ask_again() {
 
 /// Tells the schedule who competes now.
 void GpuModel::refresh_members(Nanoseconds now) {
-    const GpuRecord record = ports_.store.gpu(id_);
-    GpuRecord competing = record;
-    competing.vfs.clear();
+    const GpuPolicy policy = ports_.store.policy(id_);
+    std::vector<GpuSchedule::Member> members;
     for (const auto& [vf, live] : live_)
-        if (may_compete(live.state) && shown_.contains(vf)) competing.vfs[vf] = shown_.at(vf);
-    schedule_.set_members(members_of(competing), record.max_gap_ms, now);
+        if (may_compete(live.state) && shown_.contains(vf))
+            add_member(members, shown_.at(vf), policy);
+    schedule_.set_members(members, policy.max_gap_ms, now);
 }
 
 bool GpuModel::may_plan() const {

@@ -130,21 +130,20 @@ Result<> GpuModel::check_engine(const CreateRequest& request) const {
 }
 
 /// A VF that is being destroyed competes no more.
-std::vector<GpuSchedule::Member> GpuModel::members_of(const GpuRecord& record) const {
-    std::vector<GpuSchedule::Member> members;
-    for (const auto& [vf, one] : record.vfs)
-        if (!one.is_releasing)
-            members.push_back(
-                {.vf = vf,
-                 .weight = one.weight,
-                 .quantum_us = one.quantum_us > 0 ? one.quantum_us : record.quantum_us,
-                 .qos = one.qos});
-    return members;
+void GpuModel::add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
+                          const GpuPolicy& policy) {
+    if (vf.is_releasing) return;
+    members.push_back({.vf = vf.vf,
+                       .weight = vf.weight,
+                       .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : policy.quantum_us,
+                       .qos = vf.qos});
 }
 
 /// All VFs of `record` must be schedulable together, also those that are paused now.
 Result<> GpuModel::admit(const GpuRecord& record) const {
-    auto admitted = GpuSchedule::admit(members_of(record), record.max_gap_ms);
+    std::vector<GpuSchedule::Member> members;
+    for (const auto& [vf, one] : record.vfs) add_member(members, one, policy_of(record));
+    auto admitted = GpuSchedule::admit(members, record.max_gap_ms);
     if (!admitted) admitted.error().cause = fmt::format("{}: {}", id_, admitted.error().cause);
     return admitted;
 }

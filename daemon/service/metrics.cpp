@@ -209,7 +209,7 @@ const std::string& Metrics::text(MetricsFormat format) {
 MetricsInput Metrics::collect() const {
     MetricsInput input{.version = version_,
                        .is_read_only = manager_.store().is_read_only(),
-                       .state_generation = manager_.store().records().generation,
+                       .state_generation = manager_.store().generation(),
                        .events = events_.count(),
                        .gpus = {}};
     for (const auto& gpu : manager_.gpus()) {

@@ -54,6 +54,15 @@ struct GpuRecord {
     bool operator==(const GpuRecord&) const = default;
 };
 
+/// What a GPU's record says of all its VFs.
+struct GpuPolicy {
+    std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
+    std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
+};
+[[nodiscard]] inline GpuPolicy policy_of(const GpuRecord& record) {
+    return {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
+}
+
 /// generation is that of the journal record or checkpoint that made it so; it never goes back.
 struct Records {
     std::uint64_t generation = 0;  ///< counts durable changes

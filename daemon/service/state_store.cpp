@@ -49,6 +49,17 @@ GpuRecord StateStore::gpu(const std::string& id) const {
     return at == records_.gpus.end() ? GpuRecord{} : at->second;
 }
 
+std::uint64_t StateStore::generation() const {
+    const std::scoped_lock lock(records_mutex_);
+    return records_.generation;
+}
+
+GpuPolicy StateStore::policy(const std::string& id) const {
+    const std::scoped_lock lock(records_mutex_);
+    const auto at = records_.gpus.find(id);
+    return at == records_.gpus.end() ? GpuPolicy{} : policy_of(at->second);
+}
+
 Result<> StateStore::commit(const std::string& gpu_id, const GpuRecord& record) {
     return commit(Changes{{gpu_id, record}});
 }
@@ -139,7 +150,7 @@ Result<> StateStore::checkpoint(const Change& change) {
     change.apply_to(next);
     is_appendable_ = false;
     if (!has_journal_)
-        TRY_VOID(port_.replace(StateFile::Journal, encode_journal_head(records().generation)));
+        TRY_VOID(port_.replace(StateFile::Journal, encode_journal_head(generation())));
     has_journal_ = true;
     if (auto done = port_.replace(StateFile::Checkpoint, encode_records(next)); !done) {
         // it may be there all the same: what was refused is not to be found after a restart

@@ -41,6 +41,10 @@ public:
     [[nodiscard]] Records records() const;
     /// The record of one GPU; a new one has defaults.
     [[nodiscard]] GpuRecord gpu(const std::string& id) const;
+    /// Of records().
+    [[nodiscard]] std::uint64_t generation() const;
+    /// As much of a GPU's record as is asked for often: no copy of its VFs.
+    [[nodiscard]] GpuPolicy policy(const std::string& id) const;
     [[nodiscard]] bool is_read_only() const { return problem_.has_value(); }
     /// Why it is read-only; empty if it is not.
     [[nodiscard]] const std::string& message() const { return message_; }
