@@ -10,10 +10,12 @@ It has processes, mounts and a (silent) network of its own; all of it ends with 
 systemd is process 1, in a control group (v2) of its own; before, nothing runs but what is asked for.
 `shares` are directories of this machine that it sees, read-only: {'/srv/images': path}.
 """
+import ctypes
 import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -126,6 +128,12 @@ def wait_for(what, seconds, is_so):
         time.sleep(0.1)
 
 
+def die_with_the_test():
+    """In the child: a test that is killed must not leave a system behind."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
 class DebianSystem:
     def __init__(self, name, shares=None):
         self.shares = shares or {}
@@ -145,7 +153,7 @@ class DebianSystem:
             ['unshare', '--mount', '--propagation', 'private', '--net', '--pid', '--fork',
              '--kill-child', 'bash', '-euc', script, 'init', os.path.join(OUT, 'base'), self.directory,
              *(word for share in self.shares.items() for word in share)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_the_test)
         if self.init.stdout.readline() != 'ready\n':
             raise RuntimeError('the system does not start')
         with open(f'/proc/{self.init.pid}/task/{self.init.pid}/children') as children:
