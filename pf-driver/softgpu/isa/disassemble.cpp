@@ -109,8 +109,8 @@ std::string number32(uint32_t value) {
     return name.empty() ? fmt::format("{:#x}", value) : name;
 }
 
-/// A literal that a constant beside it needs anyway: as a half if it is an inline constant's, else
-/// as the word that it is.
+/// A literal of v_madmk_f16 that its constant needs, too: a half if it is an inline constant's,
+/// else the word that it is. LLVM prints that of v_madak_f16 as a half always.
 std::string shared_half(uint32_t value) {
     const auto low = static_cast<std::int16_t>(value);
     const bool is_known = is_small(low) || value <= 0xffff;
@@ -316,7 +316,7 @@ void Printer::vector_sources() {
             continue;
         }
         const bool extends = is_sdwa() && k < 2 && i_.sign_extend[k];
-        if (row_.trait == Trait::Constant && source.is_literal && is_half(row_.src[k])) {
+        if (multiplies_constant && source.is_literal && is_half(row_.src[k])) {
             add(shared_half(source.value));
             continue;
         }

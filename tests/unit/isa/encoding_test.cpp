@@ -278,6 +278,8 @@ TEST(Encoding, AllOperandsThatAskForALiteralGetTheSame) {
               "v_madmk_f32 v0, 0x47801d, 0x47801d, v0");
     EXPECT_EQ(disassemble(decode(Words{0x49b468ff, 0xc2da826a})),
               "v_madmk_f16 v218, 0xc2da826a, 0xc2da826a, v52");
+    EXPECT_EQ(disassemble(decode(Words{0x4a0c2eff, 0x53287986})),
+              "v_madak_f16 v6, 0x7986, v23, 0x53287986");
     EXPECT_EQ(decode(Words{0x2e0000ff, 0x0047801d}).size, 8u);
 }
 
