@@ -9,12 +9,11 @@
     print(guest.run('in_root rocminfo').text)
 """
 import os
-import socket
 import time
 
 from host import HostError, wait_for
 from suite import LOAD, LOAD_SECONDS
-from vm import GuestError, Vm
+from vm import Vm
 
 BOOT = '''<kernel>{kernel}</kernel>
     <initrd>{initrd}</initrd>
@@ -46,19 +45,6 @@ class DomainGuest(Vm):
         devices = [SHARE.format(path=path, tag=tag) for tag, path in self.shares()]
         devices.append(SERIALS.format(console=self.inside('console.log'), channel=self.inside('ch')))
         return '\n    '.join(devices)
-
-    def connect(self, deadline):
-        while True:
-            channel = socket.socket(socket.AF_UNIX)
-            try:
-                channel.connect(self.path('ch'))
-                self.channel = channel
-                return
-            except OSError:
-                channel.close()
-            if time.monotonic() > deadline:
-                raise GuestError(f'no channel to {self.name}')
-            time.sleep(0.05)
 
     def booted(self):
         """Returns when the guest takes commands."""

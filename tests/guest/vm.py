@@ -153,8 +153,10 @@ class Vm:
                 return
             except OSError:
                 channel.close()
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise GuestError(f'QEMU did not start; see {self.path("qemu.log")}')
+            # libvirt's QEMU is no process of ours
+            has_ended = self.process is not None and self.process.poll() is not None
+            if has_ended or time.monotonic() > deadline:
+                raise GuestError(f'no channel to {self.name}; see {self.path("qemu.log")}, if QEMU is ours')
             time.sleep(0.05)
 
     def wait_for(self, mark, timeout):

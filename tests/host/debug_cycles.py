@@ -40,7 +40,6 @@ def assert_no_leak(test, vm):
 
 class DebugLives(CardTest):
     kernel = 'debug'
-    vfs = 4  # what belongs to a VF is made for each that there could be, and takes a second on this kernel
 
     def test_module_and_functions_come_and_go(self):
         self.vm.check('rmmod vgpu_pf', 120)
