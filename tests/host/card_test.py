@@ -23,14 +23,20 @@ class CardTest(unittest.TestCase):
         cls.directory = os.path.join(HOST, 'logs', cls.__name__)
         shutil.rmtree(cls.directory, ignore_errors=True)
         os.makedirs(cls.directory)
-        cls.card = Card(cls.directory, vfs=cls.vfs, **cls.card_options)
-        cls.card.__enter__()
-        cls.addClassCleanup(cls.card.stop)
-        cls.vm = Machine(cls.card.path('host.sock'), cls.directory, kernel=cls.kernel)
-        cls.vm.__enter__()
-        cls.addClassCleanup(cls.vm.kill)
-        cls.vm.check('insmod /built/vgpu_test_bridge.ko')
+        cls.card, cls.vm = cls.start(cls.directory)
         cls.load()
+
+    @classmethod
+    def start(cls, directory):
+        """A card and its VM with the bridge, both ended with the class; logs in `directory`."""
+        card = Card(directory, vfs=cls.vfs, **cls.card_options)
+        card.__enter__()
+        cls.addClassCleanup(card.stop)
+        vm = Machine(card.path('host.sock'), directory, kernel=cls.kernel)
+        vm.__enter__()
+        cls.addClassCleanup(vm.kill)
+        vm.check('insmod /built/vgpu_test_bridge.ko')
+        return card, vm
 
     @classmethod
     def load(cls):

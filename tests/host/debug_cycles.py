@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """vgpu_pf.ko on the debug kernel (tests/host/debug): the whole life of module and VFs, again and again.
 
-VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each). Besides, the suites of
+VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each), over a VM for each CPU. Besides, the suites of
 sysfs, uapi and of guests at work run on this kernel. The kernel's log must be free of what KASAN, UBSAN,
 lockdep, kmemleak and the debugging of objects say.
 """
+import concurrent.futures
 import os
 import unittest
 
@@ -39,16 +40,27 @@ def assert_no_leak(test, vm):
 
 
 class DebugLives(CardTest):
+    """The lives are dealt out to a VM for each CPU."""
     kernel = 'debug'
 
+    @classmethod
+    def load(cls):
+        directories = [os.path.join(cls.directory, f'vm{number}') for number in range(2, os.cpu_count() + 1)]
+        cls.vms = [cls.vm] + [cls.start(directory)[1] for directory in directories]
+
+    def live(self, vm, cycles):
+        vm.check(f'pf={self.path()}; address=$(basename $pf); driver=/sys/bus/pci/drivers/vgpu_pf')
+        for done in range(0, cycles, BATCH):
+            count = min(BATCH, cycles - done)
+            vm.check((LIVES % (count, LIFE)).replace('\n', ' '), 120 * count)
+            self.assertNotRegex(vm.dmesg(), TROUBLE, f'after {done + count} lives')
+        assert_no_leak(self, vm)
+
     def test_module_and_functions_come_and_go(self):
-        self.vm.check('rmmod vgpu_pf', 120)
-        self.vm.check(f'pf={self.path()}; address=$(basename $pf); driver=/sys/bus/pci/drivers/vgpu_pf')
-        for done in range(0, CYCLES, BATCH):
-            count = min(BATCH, CYCLES - done)
-            self.vm.check((LIVES % (count, LIFE)).replace('\n', ' '), 120 * count)
-            self.assertNotRegex(self.vm.dmesg(), TROUBLE, f'after {done + count} lives')
-        assert_no_leak(self, self.vm)
+        shares = [len(range(number, CYCLES, len(self.vms))) for number in range(len(self.vms))]
+        with concurrent.futures.ThreadPoolExecutor(len(self.vms)) as pool:
+            for end in [pool.submit(self.live, vm, share) for vm, share in zip(self.vms, shares)]:
+                end.result()
 
 
 class DebugFunctions(test_module.Functions):
