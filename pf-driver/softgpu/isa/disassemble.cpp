@@ -109,14 +109,6 @@ std::string number32(uint32_t value) {
     return name.empty() ? fmt::format("{:#x}", value) : name;
 }
 
-/// A literal of v_madmk_f16 that its constant needs, too: a half if it is an inline constant's,
-/// else the word that it is. LLVM prints that of v_madak_f16 as a half always.
-std::string shared_half(uint32_t value) {
-    const auto low = static_cast<std::int16_t>(value);
-    const bool is_known = is_small(low) || value <= 0xffff;
-    return is_known ? number16(value, true) : fmt::format("{:#x}", value);
-}
-
 /// 64-bit operands: a literal is printed as the 32 bits that it is.
 std::string number64(const Operand& operand) {
     const auto low = static_cast<std::int32_t>(operand.value);
@@ -316,13 +308,16 @@ void Printer::vector_sources() {
             continue;
         }
         const bool extends = is_sdwa() && k < 2 && i_.sign_extend[k];
-        if (multiplies_constant && source.is_literal && is_half(row_.src[k])) {
-            add(shared_half(source.value));
+        // LLVM prints the literal of v_madak_f16, but not this one, as a half
+        if (multiplies_constant && source.is_literal) {
+            add(number32(source.value));
             continue;
         }
         const bool has_signs = is_float(row_.src[k]);
+        // LLVM takes this exponent for a half
+        const bool is_exponent = is_sdwa() && k == 1 && i_.op == Op::v_ldexp_f16;
         const std::string text = has_signs ? with_signs(source, row_.src[k], source.absolute)
-                                           : plain(source, row_.src[k]);
+                                           : plain(source, is_exponent ? Type::f16 : row_.src[k]);
         // the one operation on bits whose operands can have a float's signs in other encodings
         const bool is_of_bits = !has_signs || i_.op == Op::v_cndmask_b32;
         add(extends && is_of_bits ? fmt::format("sext({})", text) : text);

@@ -271,6 +271,12 @@ TEST(Encoding, ScalarPairsBeginAtEvenPlaces) {
     EXPECT_EQ(disassemble(decode(Words{0xbeff0105})), "s_mov_b64 exec, s[4:5]");
 }
 
+TEST(Encoding, ExponentOfHalfInSdwaIsPrintedAsLlvmPrintsIt) {
+    EXPECT_EQ(disassemble(decode(Words{0x6697e0f9, 0xcc10e4eb})),
+              "v_ldexp_f16_sdwa v75, -v235, sext(0.5) clamp div:2 dst_sel:WORD_0 "
+              "dst_unused:UNUSED_PAD src0_sel:BYTE_0 src1_sel:WORD_0");
+}
+
 TEST(Encoding, AllOperandsThatAskForALiteralGetTheSame) {
     EXPECT_EQ(disassemble(decode(Words{0x9992ffff, 0x8749bd6f})),
               "s_pack_lh_b32_b16 s18, 0x8749bd6f, 0x8749bd6f");
@@ -278,6 +284,12 @@ TEST(Encoding, AllOperandsThatAskForALiteralGetTheSame) {
               "v_madmk_f32 v0, 0x47801d, 0x47801d, v0");
     EXPECT_EQ(disassemble(decode(Words{0x49b468ff, 0xc2da826a})),
               "v_madmk_f16 v218, 0xc2da826a, 0xc2da826a, v52");
+    EXPECT_EQ(disassemble(decode(Words{0x495e02ff, 0x84b30000})),
+              "v_madmk_f16 v175, 0x84b30000, 0x84b30000, v1");
+    EXPECT_EQ(disassemble(decode(Words{0x495e02ff, 0x0000ffff})),
+              "v_madmk_f16 v175, 0xffff, 0xffff, v1");
+    EXPECT_EQ(disassemble(decode(Words{0x495e02ff, 0xffffffff})),
+              "v_madmk_f16 v175, -1, 0xffffffff, v1");
     EXPECT_EQ(disassemble(decode(Words{0x4a0c2eff, 0x53287986})),
               "v_madak_f16 v6, 0x7986, v23, 0x53287986");
     EXPECT_EQ(decode(Words{0x2e0000ff, 0x0047801d}).size, 8u);

@@ -45,6 +45,9 @@ Words steered_words(std::mt19937& generator) {
         if (draw() % 4 == 0) second &= ~(0xffu << (8 * byte));
     if (draw() % 2 == 0) free &= draw();
     if (draw() % 2 == 0) free = 0xff & draw();
+    // LLVM wants every field of ds_nop to be zero
+    constexpr std::uint32_t one_bare_in = 16;
+    if (draw() % one_bare_in == 0) free = second = 0;
     const bool has_parts = numbers.encoding == Encoding::Vop1 ||
                            numbers.encoding == Encoding::Vop2 || numbers.encoding == Encoding::Vopc;
     if (has_parts && draw() % 2 == 0) {
