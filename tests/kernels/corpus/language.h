@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What the programs of the corpus are written in: a language that is OpenCL C for the GPU and C++
-// for the oracle. A program is a header that defines PHASES, how many parts it has with a barrier
-// between, LOCAL_WORDS, and
+// What the programs of the corpus are written in: a language that is OpenCL C and HIP for the GPU,
+// and C++ for the oracle. A program is a header that defines PHASES, how many parts it has with a
+// barrier between, LOCAL_WORDS, and
 //     static void item(uint phase, uint id, uint in_group, local uint* shared,
 //                      global const uint* in, global uint* out)
 // for the work-item `id`, which is `in_group` in its group of GROUP. Input are WORDS random words;
@@ -21,10 +21,6 @@
 #define AS_ULONG(x) __builtin_astype((double)(x), ulong)
 #define AS_HALF(x) __builtin_astype((ushort)(x), half)
 #define HALF_BITS(x) ((uint)__builtin_astype((half)(x), ushort))
-static inline uint atomic_add_of(global uint* cell, uint value) {
-    return __opencl_atomic_fetch_add((global atomic_uint*)cell, value, __ATOMIC_RELAXED,
-                                     __OPENCL_MEMORY_SCOPE_DEVICE);
-}
 static inline void local_atomic_add(local uint* cell, uint value) {
     __opencl_atomic_fetch_add((local atomic_uint*)cell, value, __ATOMIC_RELAXED,
                               __OPENCL_MEMORY_SCOPE_WORK_GROUP);
@@ -36,6 +32,28 @@ static inline void local_atomic_max(local uint* cell, uint value) {
 static inline void local_atomic_xor(local uint* cell, uint value) {
     __opencl_atomic_fetch_xor((local atomic_uint*)cell, value, __ATOMIC_RELAXED,
                               __OPENCL_MEMORY_SCOPE_WORK_GROUP);
+}
+#elif defined(__HIP__)
+#define global
+#define local
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef _Float16 half;
+#define AS_FLOAT(x) __builtin_bit_cast(float, (uint)(x))
+#define AS_UINT(x) __builtin_bit_cast(uint, (float)(x))
+#define AS_DOUBLE(x) __builtin_bit_cast(double, (ulong)(x))
+#define AS_ULONG(x) __builtin_bit_cast(ulong, (double)(x))
+#define AS_HALF(x) __builtin_bit_cast(half, (ushort)(x))
+#define HALF_BITS(x) ((uint) __builtin_bit_cast(ushort, (half)(x)))
+static inline void local_atomic_add(uint* cell, uint value) {
+    __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
+}
+static inline void local_atomic_max(uint* cell, uint value) {
+    __atomic_fetch_max(cell, value, __ATOMIC_RELAXED);
+}
+static inline void local_atomic_xor(uint* cell, uint value) {
+    __atomic_fetch_xor(cell, value, __ATOMIC_RELAXED);
 }
 #endif
 

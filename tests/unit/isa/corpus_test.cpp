@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The corpus: programs compiled for gfx900 at three levels of optimisation, compared bit for bit
-// with the same source compiled for the host.
+// The corpus: programs compiled for gfx900 as OpenCL C and as HIP at three levels of optimisation,
+// compared bit for bit with the same source compiled for the host.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -24,26 +24,33 @@ std::vector<std::uint32_t> random_input() {
     return out;
 }
 
-class Corpus : public testing::TestWithParam<std::tuple<int, Variant>> {};
+/// What a program is compiled as, the level of optimisation, and what executes it.
+using Way = std::tuple<const char*, int, Variant>;
+std::string name(const Way& way) {
+    const auto [language, level, variant] = way;
+    return std::string(language) + "O" + std::to_string(level) +
+           (variant == Variant::Avx2 ? "Avx2" : "Baseline");
+}
+
+class Corpus : public testing::TestWithParam<Way> {};
 
 INSTANTIATE_TEST_SUITE_P(Levels, Corpus,
-                         testing::Values(std::tuple{0, Variant::Avx2}, std::tuple{2, Variant::Avx2},
-                                         std::tuple{3, Variant::Avx2},
-                                         std::tuple{3, Variant::Baseline}),
-                         [](const auto& parameters) {
-                             const bool avx2 = std::get<1>(parameters.param) == Variant::Avx2;
-                             return "O" + std::to_string(std::get<0>(parameters.param)) +
-                                    (avx2 ? "Avx2" : "Baseline");
-                         });
+                         testing::Values(Way{"cl", 0, Variant::Avx2}, Way{"cl", 2, Variant::Avx2},
+                                         Way{"cl", 3, Variant::Avx2},
+                                         Way{"cl", 3, Variant::Baseline},
+                                         Way{"hip", 0, Variant::Avx2}, Way{"hip", 2, Variant::Avx2},
+                                         Way{"hip", 3, Variant::Avx2},
+                                         Way{"hip", 0, Variant::Baseline}),
+                         [](const auto& parameters) { return name(parameters.param); });
 
 TEST_P(Corpus, EveryProgramComputesWhatItsSourceDoesOnTheHost) {
-    const auto [level, variant] = GetParam();
+    const auto [language, level, variant] = GetParam();
     if (!softgpu::isa::has_variant(variant)) GTEST_SKIP() << "this processor has no AVX2";
     const auto input = random_input();
     EXPECT_GE(corpus::programs().size(), 40u);
     for (const corpus::Program& program : corpus::programs()) {
         FlatGpu gpu(48u << 20, variant);
-        gpu.load_kernel(std::string("corpus_") + program.name, level);
+        gpu.load_kernel(std::string(language) + "_" + program.name, level);
         const auto out = gpu.allocate(std::size_t{kItems} * corpus::kResults * 4);
         gpu.set_arguments(gpu.upload(input), out);
         gpu.set_grid({{corpus::kGroup, 1, 1}, {kItems, 1, 1}});
@@ -52,9 +59,9 @@ TEST_P(Corpus, EveryProgramComputesWhatItsSourceDoesOnTheHost) {
         const auto want = corpus::results(program, kItems, input);
         for (std::size_t k = 0; k < want.size(); ++k)
             if (got[k] != want[k]) {
-                ADD_FAILURE() << program.name << " -O" << level << ": item " << k / corpus::kResults
-                              << " result " << k % corpus::kResults << std::hex << ": " << got[k]
-                              << " instead of " << want[k];
+                ADD_FAILURE() << program.name << " as " << language << " -O" << level << ": item "
+                              << k / corpus::kResults << " result " << k % corpus::kResults
+                              << std::hex << ": " << got[k] << " instead of " << want[k];
                 break;
             }
     }

@@ -45,9 +45,12 @@ Words steered_words(std::mt19937& generator) {
         if (draw() % 4 == 0) second &= ~(0xffu << (8 * byte));
     if (draw() % 2 == 0) free &= draw();
     if (draw() % 2 == 0) free = 0xff & draw();
-    // LLVM wants every field of ds_nop to be zero
-    constexpr std::uint32_t one_bare_in = 16;
-    if (draw() % one_bare_in == 0) free = second = 0;
+    // LLVM wants every field of ds_nop to be zero, and of ds_gws_sema_v all but gds.
+    constexpr std::uint32_t one_bare_in = 8, gds = 1u << 16;
+    if (draw() % one_bare_in == 0) {
+        free &= gds;
+        second = 0;
+    }
     const bool has_parts = numbers.encoding == Encoding::Vop1 ||
                            numbers.encoding == Encoding::Vop2 || numbers.encoding == Encoding::Vopc;
     if (has_parts && draw() % 2 == 0) {
