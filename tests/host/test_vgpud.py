@@ -29,6 +29,7 @@ class VgpudTest(test_module.ModuleTest):
         cls.put('/tmp/vgpud.json', json.dumps(CONFIG))
         cls.vm.check('in_root dbus-daemon --nofork --config-file=/tmp/bus.conf '
                      '> /r/tmp/bus.log 2>&1 & echo $! > /tmp/bus.pid')
+        wait_for('the bus', 60, lambda: cls.vm.run('test -S /r/run/bus.sock').status == 0, 0.2)
         cls.start_vgpud()
 
     @classmethod
