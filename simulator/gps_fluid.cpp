@@ -38,10 +38,14 @@ void GpsFluid::left(std::uint32_t vf) {
 void GpsFluid::share_if_alone() {
     if (std::none_of(accounts_.begin(), accounts_.end(),
                      [](const Account& account) { return account.is_competing; }))
-        decided();
+        share_estate();
 }
 
-void GpsFluid::decided() {
+void GpsFluid::decided(std::uint32_t /*vf*/) {
+    share_estate();
+}
+
+void GpsFluid::share_estate() {
     while (estate_ > 0) {
         long double weights = 0, step = estate_;
         bool is_anybody_in = false;
@@ -77,18 +81,24 @@ void GpsFluid::reweighted(std::uint32_t vf, std::uint32_t weight, std::int64_t /
     account.weight = wanted;
 }
 
-void GpsFluid::competes(std::uint32_t vf, bool is_competing) {
+void GpsFluid::competes(std::uint32_t vf) {
+    accounts_[vf].is_competing = true;
+    accounts_[vf].is_paying = false;
+}
+
+void GpsFluid::rests(std::uint32_t vf, bool is_mid_slice) {
     Account& account = accounts_[vf];
-    if (account.is_competing == is_competing) return;
-    account.is_competing = is_competing;
-    account.is_paying = false;
-    if (is_competing) return;
+    if (!account.is_competing) return;
+    account.is_competing = false;
     const long double owed = account.ideal - account.received;
     if (owed < 0) {
         account.is_paying = true;
     } else {
         account.ideal = account.received;
-        distribute(owed, vf);
+        if (is_mid_slice)
+            distribute(owed, vf);
+        else
+            estate_ += owed;
         note_all();
     }
     share_if_alone();
@@ -173,8 +183,7 @@ void ClairvoyantGps::joined(std::uint32_t vf, std::uint32_t weight) {
     weights_[vf] = weight;
 }
 
-void ClairvoyantGps::competes(std::uint32_t vf, bool is_competing) {
-    if (!is_competing) return;
+void ClairvoyantGps::competes(std::uint32_t vf) {
     period_of_[vf] = period_work_.size();
     period_work_.push_back(0);
     steps_.push_back({.vf = vf, .served_ns = 0, .period = period_of_[vf]});

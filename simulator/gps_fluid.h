@@ -6,12 +6,13 @@
 // rounded by 2^-64 of itself per event: by less than 1 ns in a run of 10^6 slices.
 //
 // GpsFluid follows the run. Each piece of service is split by weight among those who compete. Who
-// ceases to compete forfeits what it is owed, which the others get in its place; who has received
-// too much stays in the ideal engine until its share has paid for it. A smaller weight takes effect
-// when the VF is even, a larger one when the scheduler says so, if the VF is not owed anything
-// then: early_weights() counts the breaches. What one that leaves was owed goes to the others once
-// nobody is owed anything. That is the ideal engine for a scheduler that, like any, does not know
-// the length of work in advance.
+// ceases to compete in the middle of its slice forfeits what it is owed, which the others get in
+// its place; what others who cease to compete are owed is shared once nobody is owed anything; who
+// has received too much stays in the ideal engine until its share has paid for it. A smaller weight
+// takes effect when the VF is even, a larger one when the scheduler says so, if the VF is not owed
+// anything then: early_weights() counts the breaches. What one that leaves was owed goes to the
+// others once nobody is owed anything. That is the ideal engine for a scheduler that, like any,
+// does not know the length of work in advance.
 //
 // ClairvoyantGps is given the whole run afterwards and knows how much work each arrival turned out
 // to be. It serves each piece of work as the ideal engine would have, whatever the real one did.
@@ -33,8 +34,9 @@ public:
     void left(std::uint32_t vf) override;
     void wants_weight(std::uint32_t vf, std::uint32_t weight) override;
     void reweighted(std::uint32_t vf, std::uint32_t weight, std::int64_t at_ns) override;
-    void decided() override;
-    void competes(std::uint32_t vf, bool is_competing) override;
+    void decided(std::uint32_t vf) override;
+    void competes(std::uint32_t vf) override;
+    void rests(std::uint32_t vf, bool is_mid_slice) override;
     void served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t at_ns) override;
     void overran(std::int64_t ns) override;
 
@@ -63,10 +65,11 @@ private:
     [[nodiscard]] bool pays_for_weight(std::uint32_t vf, std::uint32_t served) const;
     void distribute(long double ns, std::uint32_t served);
     void note_all();
+    void share_estate();
     void share_if_alone();
 
     std::vector<Account> accounts_;
-    long double estate_ = 0;  ///< what those who left were owed
+    long double estate_ = 0;  ///< to be shared once nobody is owed anything
     long double worst_owed_ = 0, worst_ahead_ = 0;
     std::int64_t worst_overrun_ = 0;
     std::uint64_t early_weights_ = 0;
@@ -75,7 +78,7 @@ private:
 class ClairvoyantGps : public Witness {
 public:
     void joined(std::uint32_t vf, std::uint32_t weight) override;
-    void competes(std::uint32_t vf, bool is_competing) override;
+    void competes(std::uint32_t vf) override;
     void served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t at_ns) override;
 
     /// Runs the ideal engine over the recorded run; largest |ideal - received| at any instant.

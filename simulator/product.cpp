@@ -358,7 +358,7 @@ void ProductRun::start(std::uint32_t number) {
         figures.longest_wait_ns = std::max(figures.longest_wait_ns, now() - vf.waits_since_ns);
     ++figures.runs;
     ++figures_.runs;
-    if (witness_) witness_->decided();
+    if (witness_) witness_->decided(0);
 }
 
 void ProductRun::end() {
@@ -568,7 +568,12 @@ void ProductRun::note_held_back() {
 
 /// A gang has its slots, and competes for nothing.
 void ProductRun::note_competes(std::uint32_t index, bool competes) {
-    if (witness_ && !policy(index).is_gang) witness_->competes(index, competes);
+    if (!witness_ || policy(index).is_gang) return;
+    // what a VF forfeits vgpud gives to the others at once, whenever it is
+    if (competes)
+        witness_->competes(index);
+    else
+        witness_->rests(index, true);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ Figures Simulator::run() {
     while (!is_over()) {
         deliver();
         const Grant grant = policy_.next(now_ns_);
-        if (witness_) witness_->decided();
         note_held_back();
+        if (witness_ && !grant.is_reserved) witness_->decided(grant.vf);
         if (grant.vf == 0) {
             idle();
             continue;
@@ -118,7 +118,7 @@ void Simulator::submit(const Arrival& arrival, std::int64_t work_ns) {
     ++with_work_;
     policy_.wake(arrival.vf, now_ns_);
     note_weights();
-    if (witness_ && !vf.is_held_back) witness_->competes(arrival.vf, true);
+    if (witness_ && !vf.is_held_back) witness_->competes(arrival.vf);
 }
 
 void Simulator::join(std::uint32_t number, std::uint32_t weight) {
@@ -151,7 +151,7 @@ void Simulator::run_out_of_work(std::uint32_t number) {
     vf.has_work = false;
     --with_work_;
     policy_.sleep(number, now_ns_);
-    if (witness_ && !vf.is_held_back) witness_->competes(number, false);
+    if (witness_ && !vf.is_held_back) witness_->rests(number, is_mid_slice(number));
     note_weights();
 }
 
@@ -194,6 +194,7 @@ void Simulator::run_slice(const Grant& grant) {
     ++figures_.runs;
     policy_.started(now_ns_);
     std::int64_t end_ns = now_ns_ + grant.slice_ns;
+    if (!grant.is_reserved) slice_ = {grant.vf, end_ns};
     bool is_overrun = false;
     std::int64_t cut_ns = policy_.preempt_at(now_ns_).value_or(kNever);
     while (vf.is_in) {
@@ -221,6 +222,7 @@ void Simulator::run_slice(const Grant& grant) {
         end_ns = now_ns_ + ns;
         cut_ns = kNever;
     }
+    slice_ = {};
     vf.waits_since_ns = now_ns_;
     policy_.ended(now_ns_);
     note_held_back();
@@ -239,6 +241,7 @@ void Simulator::serve(const Grant& grant, std::int64_t until_ns) {
     figures.service_ns += ns;
     if (grant.is_reserved) figures.reserved_ns += ns;
     figures_.service_ns += ns;
+    note_held_back();
     note_weights();
 }
 
@@ -262,8 +265,16 @@ void Simulator::note_held_back() {
         vf.is_held_back = !vf.is_held_back;
         // while it is held back it does not wait for the others
         vf.waits_since_ns = now_ns_;
-        if (witness_ && vf.has_work) witness_->competes(number, !vf.is_held_back);
+        if (!witness_ || !vf.has_work) continue;
+        if (vf.is_held_back)
+            witness_->rests(number, false);
+        else
+            witness_->competes(number);
     }
+}
+
+bool Simulator::is_mid_slice(std::uint32_t vf) const {
+    return slice_.vf == vf && now_ns_ < slice_.end_ns;
 }
 
 void Simulator::note_weights() {

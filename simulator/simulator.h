@@ -105,9 +105,12 @@ public:
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void wants_weight(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/, std::int64_t /*at_ns*/) {}
-    /// The engine is between two runs.
-    virtual void decided() {}
-    virtual void competes(std::uint32_t, bool) {}
+    /// The engine is between two runs; `vf` is next by weight; 0: nobody, or not known.
+    virtual void decided(std::uint32_t /*vf*/) {}
+    virtual void competes(std::uint32_t) {}
+    /// It has no work any more, or is held back. `is_mid_slice`: while it was served by weight,
+    /// before the end of its slice.
+    virtual void rests(std::uint32_t, bool /*is_mid_slice*/) {}
     /// `ns` of service that ended at `at_ns`.
     virtual void served(std::uint32_t, std::int64_t /*ns*/, bool /*is_reserved*/,
                         std::int64_t /*at_ns*/) {}
@@ -136,6 +139,12 @@ private:
         std::uint64_t life = 0;    ///< arrivals of an earlier life are void
     };
 
+    /// By weight; nobody's between two.
+    struct Slice {
+        std::uint32_t vf = 0;
+        std::int64_t end_ns = 0;
+    };
+
     [[nodiscard]] bool is_over() const;
     [[nodiscard]] std::int64_t next_outside() const;
     [[nodiscard]] std::int64_t next_event() const;
@@ -156,6 +165,7 @@ private:
     [[nodiscard]] std::int64_t end_of_work(std::uint32_t vf) const;
     void note_held_back();
     void note_weights();
+    [[nodiscard]] bool is_mid_slice(std::uint32_t vf) const;
     [[nodiscard]] bool is_backlogged(std::uint32_t vf) const;
 
     const Simulation& setup_;
@@ -168,6 +178,7 @@ private:
     std::int64_t now_ns_ = 0;
     std::uint32_t loaded_ = 0;
     std::uint32_t with_work_ = 0;
+    Slice slice_;
     bool has_caps_ = false;
     bool has_changes_ = false;
     Figures figures_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/scheduler/proportional.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace vgpu::daemon::scheduler {
@@ -19,6 +20,8 @@ void Proportional::join(std::uint32_t vf, std::uint32_t weight, std::int64_t req
         waiting_.make_room(vf + 1);
         ready_.make_room(vf + 1);
         debtors_.make_room(vf + 1);
+        awake_by_received_.make_room(vf + 1);
+        awake_by_limit_.make_room(vf + 1);
     }
     Client& client = clients_[vf];
     client.is_leaving = false;
@@ -29,6 +32,7 @@ void Proportional::join(std::uint32_t vf, std::uint32_t weight, std::int64_t req
     } else {
         set_weight(vf, weight);
     }
+    find_longest();
 }
 
 /// It counts as asleep from here on, so charge() and pick() never meet it; only a ghost stays in
@@ -41,6 +45,7 @@ void Proportional::leave(std::uint32_t vf) {
     if (awake_ == 0) share_estate();
     client.is_leaving = true;
     if (client.phase == Phase::Asleep) client.phase = Phase::Absent;
+    find_longest();
 }
 
 void Proportional::set_weight(std::uint32_t vf, std::uint32_t weight) {
@@ -51,6 +56,7 @@ void Proportional::set_weight(std::uint32_t vf, std::uint32_t weight) {
 
 void Proportional::set_request(std::uint32_t vf, std::int64_t request_ns) {
     clients_[vf].request_ns = request_ns;
+    find_longest();
 }
 
 void Proportional::wake(std::uint32_t vf) {
@@ -63,12 +69,19 @@ void Proportional::wake(std::uint32_t vf) {
     client.phase = Phase::Awake;
     ++awake_;
     debtors_.remove(vf);
+    place(vf);
     begin_request(vf);
     take_weight(vf);
 }
 
-void Proportional::sleep(std::uint32_t vf) {
-    if (clients_[vf].phase == Phase::Awake) advance(remove_from_account(vf));
+void Proportional::sleep(std::uint32_t vf, bool is_mid_slice) {
+    if (clients_[vf].phase == Phase::Awake) {
+        const Virtual forfeit = remove_from_account(vf);
+        if (is_mid_slice)
+            advance(forfeit);
+        else
+            estate_ += forfeit;
+    }
     if (awake_ == 0) share_estate();
 }
 
@@ -77,6 +90,8 @@ Virtual Proportional::remove_from_account(std::uint32_t vf) {
     Client& client = clients_[vf];
     waiting_.remove(vf);
     ready_.remove(vf);
+    awake_by_received_.remove(vf);
+    awake_by_limit_.remove(vf);
     --awake_;
     if (client.received > now_) {
         client.phase = Phase::Ghost;
@@ -91,15 +106,15 @@ Virtual Proportional::remove_from_account(std::uint32_t vf) {
     return forfeit;
 }
 
-/// If nobody is owed anything, what those who left were owed goes to the others, until somebody is
-/// even. At any other time it would add to what somebody is owed.
+/// If nobody is owed anything, the estate goes to the others, until somebody is even. At any other
+/// time it would add to what somebody is owed.
 void Proportional::share_estate() {
-    while (estate_ > 0 && weights_ > 0 && ready_.empty()) {
-        const bool somebody_waits = !waiting_.empty();
-        if (somebody_waits && waiting_.least_key() <= now_) return;
+    while (estate_ > 0 && weights_ > 0) {
+        const bool is_anybody_awake = !awake_by_received_.empty();
+        if (is_anybody_awake && awake_by_received_.least_key() <= now_) return;
         // Virtual time stops at whoever becomes even first, since that changes the sum of weights
         // or makes somebody eligible.
-        Virtual until = somebody_waits ? waiting_.least_key() : debtors_.least_key();
+        Virtual until = is_anybody_awake ? awake_by_received_.least_key() : debtors_.least_key();
         if (!debtors_.empty() && debtors_.least_key() < until) until = debtors_.least_key();
         const Virtual amount = (until - now_) * weights_;
         if (amount > estate_) break;
@@ -107,7 +122,6 @@ void Proportional::share_estate() {
         now_ = until;
         if (!debtors_.empty() && debtors_.least_key() <= now_) become_even(debtors_.least());
     }
-    if (!ready_.empty()) return;
     if (weights_ > 0) now_ += estate_ / weights_;
     estate_ = 0;
 }
@@ -115,16 +129,13 @@ void Proportional::share_estate() {
 /// Virtual time never goes back, so a request that became eligible stays so until it is served or
 /// its VF sleeps: each is moved once.
 std::optional<std::uint32_t> Proportional::pick() {
+    if (estate_ > 0) share_estate();
     while (!waiting_.empty() && waiting_.least_key() <= now_) {
         const std::uint32_t vf = waiting_.least();
         waiting_.remove(vf);
         ready_.set(vf, clients_[vf].deadline);
     }
-    if (!ready_.empty()) return ready_.least();
-    if (estate_ > 0 && !waiting_.empty()) {
-        share_estate();
-        return waiting_.least();
-    }
+    if (!ready_.empty()) return is_rescue_due() ? awake_by_limit_.least() : ready_.least();
     // all lags sum to zero, so this happens by rounding only
     if (!waiting_.empty()) return waiting_.least();
     return std::nullopt;
@@ -136,6 +147,7 @@ void Proportional::charge(std::uint32_t vf, std::int64_t ns) {
     // its own service makes no one even: it only brings it ahead
     debtors_.remove(vf);
     client.received += virtual_of(ns, client.weight);
+    place(vf);
     client.left_ns -= ns;
     advance(amount_of(ns));
     // what is served beyond a request moves the next one away
@@ -160,6 +172,31 @@ std::int64_t Proportional::lag_ns(std::uint32_t vf) const {
 
 std::uint32_t Proportional::weight(std::uint32_t vf) const {
     return vf < clients_.size() ? static_cast<std::uint32_t>(clients_[vf].weight) : 0;
+}
+
+/// Where it stands has changed.
+void Proportional::place(std::uint32_t vf) {
+    const Client& client = clients_[vf];
+    awake_by_received_.set(vf, client.received);
+    awake_by_limit_.set(vf, client.received + virtual_of(longest_ns_, client.weight));
+}
+
+void Proportional::find_longest() {
+    std::int64_t longest_ns = 0;
+    for (const Client& client : clients_)
+        if (client.phase != Phase::Absent && !client.is_leaving)
+            longest_ns = std::max(longest_ns, client.request_ns);
+    if (longest_ns == longest_ns_) return;
+    longest_ns_ = longest_ns;
+    for (std::uint32_t vf = 0; vf < clients_.size(); ++vf)
+        if (clients_[vf].phase == Phase::Awake) place(vf);
+}
+
+/// The request due first would, if it is served now, let somebody be owed more than the longest
+/// request. Overruns alone bring that about.
+bool Proportional::is_rescue_due() const {
+    const Virtual served = amount_of(clients_[ready_.least()].left_ns) / weights_;
+    return awake_by_limit_.least_key() < now_ + served && ready_.has(awake_by_limit_.least());
 }
 
 /// Its deadline follows from where the VF is, not from now: late service does not postpone what it
@@ -199,7 +236,10 @@ void Proportional::put_weight_in_force(std::uint32_t vf) {
     }
     client.weight = client.next_weight;
     client.next_weight = 0;
-    if (client.phase == Phase::Awake) begin_request(vf);
+    if (client.phase == Phase::Awake) {
+        place(vf);
+        begin_request(vf);
+    }
     if (client.phase == Phase::Ghost) debtors_.set(vf, client.received);
 }
 

@@ -7,17 +7,21 @@
 //
 // Virtual time advances with the service this band delivers, so the share is one of the capacity
 // that reservations and higher bands leave. At every instant, for every VF with work,
-// |received - ideal| <= the longest request (plus the worst overrun); docs/scheduling.md proves it.
+// |received - ideal| <= the longest request; docs/scheduling.md proves it. After overruns whoever
+// would be owed more is served first.
 // It holds because nothing ever changes a VF's rate while it is owed something:
-//  - a VF that goes without work forfeits what it is owed; the others get it as if served,
-//  - what a VF was owed that leaves is kept until nobody is owed anything, and then shared,
+//  - a VF that runs out of work in the middle of a slice forfeits what it is owed; the others get
+//    it as if served,
+//  - what a VF is owed that leaves, or ceases to compete at another time (served by a reservation,
+//    or out of tokens), is kept until nobody is owed anything, and then shared,
 //  - one that has received too much stays in the account (a "ghost") until its share has paid,
 //  - a larger weight takes effect between two requests, once the VF is owed nothing, a smaller one
 //    when it is even, so that it is not given the time of others to pay; both are within the time
 //    between two of its slices, which max_gap_ms bounds.
 //
-// All operations are O(log n), amortised over requests, and allocate nothing but in join(). VF
-// numbers are used as indexes: keep them small. One thread; called by Scheduler.
+// All operations are O(log n), amortised over requests, but join(), leave() and set_request(),
+// which look for the longest request: O(n). Only join() allocates. VF numbers are used as indexes:
+// keep them small. One thread; called by Scheduler.
 #pragma once
 
 #include "daemon/service/scheduler/indexed_heap.h"
@@ -42,7 +46,8 @@ public:
 
     /// Begins a request with the lag it has: none, or the debt of a ghost. Twice does nothing.
     void wake(std::uint32_t vf);
-    void sleep(std::uint32_t vf);
+    /// `is_mid_slice`: it was picked and is served less than it was picked for.
+    void sleep(std::uint32_t vf, bool is_mid_slice);
 
     /// The VF to be served next; none if no VF has work.
     [[nodiscard]] std::optional<std::uint32_t> pick();
@@ -80,6 +85,9 @@ private:
     void take_weight(std::uint32_t vf);
     void put_weight_in_force(std::uint32_t vf);
     void become_even(std::uint32_t vf);
+    void place(std::uint32_t vf);
+    void find_longest();
+    [[nodiscard]] bool is_rescue_due() const;
     void advance(Virtual amount);
     /// Called when somebody leaves or sleeps with nobody else awake, and when pick() finds nobody
     /// eligible.
@@ -91,10 +99,14 @@ private:
     IndexedHeap<Virtual> ready_;    ///< eligible requests, by deadline
     /// Ghosts and those that wait for a smaller weight, by the time their debt is paid.
     IndexedHeap<Virtual> debtors_;
+    IndexedHeap<Virtual> awake_by_received_;
+    /// By the time at which they will be owed the longest request.
+    IndexedHeap<Virtual> awake_by_limit_;
     Virtual now_ = 0;
-    Virtual estate_ = 0;        ///< what those who left were owed
+    Virtual estate_ = 0;        ///< what those were owed who left, or slept other than in a slice
     std::int64_t weights_ = 0;  ///< of the awake and the ghosts
     std::uint32_t awake_ = 0;
+    std::int64_t longest_ns_ = 0;  ///< request of anybody in the band
 };
 
 }  // namespace vgpu::daemon::scheduler

@@ -169,7 +169,13 @@ void Scheduler::charge_band(std::uint32_t vf, std::int64_t ns) {
     const bool is_awake = band.is_awake(vf);
     if (!is_awake) band.wake(vf);
     band.charge(vf, ns);
-    if (!is_awake) band.sleep(vf);
+    if (!is_awake) band.sleep(vf, false);
+}
+
+bool Scheduler::is_mid_slice(std::uint32_t vf, std::int64_t at_ns) const {
+    return run_ && run_->decision.vf == vf &&
+           run_->decision.service == ServiceClass::Proportional &&
+           at_ns < run_->started_ns + run_->decision.slice_ns;
 }
 
 /// Tells the classes if `vf` begins or ceases to compete.
@@ -182,7 +188,7 @@ void Scheduler::update(std::uint32_t vf, std::int64_t at_ns) {
         band_of(vf).wake(vf);
         reservations_.wake(vf, at_ns);
     } else {
-        band_of(vf).sleep(vf);
+        band_of(vf).sleep(vf, is_mid_slice(vf, at_ns));
         reservations_.sleep(vf);
     }
 }

@@ -138,6 +138,8 @@ private:
     void update(std::uint32_t vf, std::int64_t at_ns);
     void hold_back(std::uint32_t vf, std::int64_t at_ns);
     [[nodiscard]] Decision choose();
+    /// In a slice given by weight, and before its end.
+    [[nodiscard]] bool is_mid_slice(std::uint32_t vf, std::int64_t at_ns) const;
     [[nodiscard]] bool is_outranked() const;
 
     Settings settings_;

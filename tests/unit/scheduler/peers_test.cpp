@@ -86,7 +86,8 @@ private:
 };
 
 /// What a table did not foresee is served by it until the next one takes over: at most an interval
-/// between tables, the delay of a plan and the slice under way. Nothing else adds to the lag.
+/// between tables, the delay of a plan and the slice under way. Nothing else adds to the lag, but a
+/// VF that has waited as long and then runs out of work: what it forfeits others are owed as well.
 TEST(Planned, TablesAddNoMoreThanTheTimeTheyAreStale) {
     for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
         for (const double bursty_part : {0.0, 0.5}) {
@@ -98,7 +99,9 @@ TEST(Planned, TablesAddNoMoreThanTheTimeTheyAreStale) {
             const Figures figures = Simulator(setup, policy, &oracle).run();
             const std::int64_t request_ns = longest_request(setup);
             const std::int64_t stale_ns = delays.interval_ns + delays.plan_delay_ns + request_ns;
-            EXPECT_LE(oracle.worst_lag_ns(), static_cast<long double>(request_ns + stale_ns))
+            const std::int64_t waits = bursty_part > 0 ? 2 : 1;
+            EXPECT_LE(oracle.worst_lag_ns(),
+                      static_cast<long double>(waits * (request_ns + stale_ns)))
                 << "seed " << seed;
             EXPECT_EQ(figures.idle_with_work_ns, 0);
             RecordProperty("lag_us_" + std::to_string(bursty_part > 0) + std::to_string(seed),

@@ -40,7 +40,7 @@ TEST(Proportional, GivesTurnsByWeight) {
 TEST(Proportional, NobodyWithWorkMeansNobodyPicked) {
     Proportional band = awake({{1, 1}});
     EXPECT_EQ(band.pick(), 1u);
-    band.sleep(1);
+    band.sleep(1, true);
     EXPECT_FALSE(band.pick());
     EXPECT_FALSE(band.has_work());
 }
@@ -49,7 +49,7 @@ TEST(Proportional, WhoSleepsWhileOwedForfeitsItToTheOthers) {
     Proportional band = awake({{1, 1}, {2, 1}, {3, 1}});
     band.charge(1, 3 * kMs);
     EXPECT_EQ(band.lag_ns(2), kMs);
-    band.sleep(2);
+    band.sleep(2, true);
     EXPECT_EQ(band.lag_ns(2), 0);
     EXPECT_EQ(band.lag_ns(1), -3 * kMs / 2);
     EXPECT_EQ(band.lag_ns(3), 3 * kMs / 2);
@@ -60,14 +60,14 @@ TEST(Proportional, WhoSleepsWhileOwedForfeitsItToTheOthers) {
 TEST(Proportional, WhoSleepsInDebtPaysItByTheServiceOfTheOthers) {
     Proportional band = awake({{1, 1}, {2, 1}});
     band.charge(1, 2 * kMs);
-    band.sleep(1);
+    band.sleep(1, true);
     EXPECT_EQ(band.lag_ns(1), -kMs);
     band.charge(2, kMs);
     EXPECT_EQ(band.lag_ns(1), -kMs / 2);
     band.wake(1);
     EXPECT_EQ(band.lag_ns(1), -kMs / 2);
     EXPECT_EQ(band.pick(), 2u) << "it is in debt";
-    band.sleep(1);
+    band.sleep(1, true);
     band.charge(2, 10 * kMs);
     EXPECT_EQ(band.lag_ns(1), 0);
     EXPECT_EQ(band.lag_ns(2), 0) << "once the other has paid it is alone, and even";
@@ -105,6 +105,42 @@ TEST(Proportional, WhatALeaverWasOwedIsSharedOnceNobodyIsOwedAnything) {
     EXPECT_EQ(band.lag_ns(3) + band.lag_ns(1), -kMs) << "it is still there";
     EXPECT_TRUE(band.pick());
     EXPECT_EQ(band.lag_ns(3) + band.lag_ns(1), 0);
+}
+
+TEST(Proportional, WhatASleeperIsOwedOutsideOfItsSliceWaitsUntilNobodyIsOwedAnything) {
+    Proportional band = awake({{1, 1}, {2, 1}, {3, 1}});
+    band.charge(1, 3 * kMs);
+    band.sleep(2, false);
+    EXPECT_EQ(band.lag_ns(3), kMs) << "not on top of what it is owed already";
+    EXPECT_EQ(band.pick(), 3u);
+    band.charge(3, 2 * kMs);
+    EXPECT_TRUE(band.pick());
+    EXPECT_EQ(band.lag_ns(3) + band.lag_ns(1), -kMs) << "one of them is even, nobody is owed more";
+    band.charge(3, kMs);
+    EXPECT_TRUE(band.pick());
+    EXPECT_EQ(band.lag_ns(3) + band.lag_ns(1), 0);
+}
+
+TEST(Proportional, WhatIsForfeitedIsSharedAlsoInTheMiddleOfARequest) {
+    Proportional band = awake({{1, 1}, {2, 1}, {3, 1}});
+    ASSERT_EQ(band.pick(), 1u);
+    band.charge(1, kMs / 2);
+    band.sleep(2, false);
+    band.sleep(3, false);
+    EXPECT_TRUE(band.pick());
+    EXPECT_EQ(band.lag_ns(1), 0) << "it is alone";
+}
+
+TEST(Proportional, AfterOverrunsWhoWouldBeOwedMoreThanARequestComesBeforeAnEarlierDeadline) {
+    Proportional band = awake({{1, 2}, {2, 1}, {3, 1}});
+    band.set_request(1, 4 * kMs);
+    band.set_request(2, kMs);
+    band.charge(1, 4 * kMs);
+    EXPECT_EQ(band.pick(), 2u);
+    band.charge(2, 12 * kMs);
+    EXPECT_EQ(band.lag_ns(1), 4 * kMs);
+    EXPECT_EQ(band.lag_ns(3), 4 * kMs);
+    EXPECT_EQ(band.pick(), 1u) << "the request of 3 is due first, and would put 1 further behind";
 }
 
 TEST(Proportional, OverrunIsChargedToWhoeverOverran) {
@@ -160,7 +196,7 @@ TEST(Proportional, NewWeightOfAVfThatIsOwedWaitsUntilItIsEven) {
 
 TEST(Proportional, NewWeightOfASleeperCountsAtOnce) {
     Proportional band = awake({{1, 1}, {2, 1}});
-    band.sleep(2);
+    band.sleep(2, true);
     band.set_weight(2, 9);
     EXPECT_EQ(band.weight(2), 9u);
     band.wake(2);
