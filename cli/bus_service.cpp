@@ -209,10 +209,13 @@ public:
     std::vector<Properties> list_gpus_with(const std::string& names) override {
         return guarded([&] { return properties_of(manager_.ListGpus(only(names))); });
     }
-    std::vector<Properties> list_vfs_with(const std::string& names) override {
+    std::vector<Properties> list_vfs_with(const std::string& names,
+                                          std::uint32_t max_age_ms) override {
         return guarded([&] {
+            Dict options = only(names);
+            if (max_age_ms > 0) options["max_age_ms"] = sdbus::Variant{max_age_ms};
             return rows_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double, std::string,
-                           sdbus::ObjectPath, Dict>(manager_.ListVfColumns(only(names)));
+                           sdbus::ObjectPath, Dict>(manager_.ListVfColumns(options));
         });
     }
     std::string resolve(const std::string& target) override {

@@ -19,21 +19,30 @@ constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
 struct Listing {
     std::vector<GpuHost*> gpus;
     PropertyFilter filter;
+    Nanoseconds max_age{0};
 };
 
 /// GPUs with news, as far as they are in time. All look at once.
-void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted) {
+void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted,
+             Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
     for (GpuHost* gpu : gpus)
-        if (gpu->ask_fresh(wanted)) waited_for.push_back(gpu);
+        if (gpu->ask_fresh(wanted, max_age)) waited_for.push_back(gpu);
     const auto until = std::chrono::steady_clock::now() + kFreshenLimit;
     for (GpuHost* gpu : waited_for)
         gpu->await_fresh(
             std::max(Nanoseconds::zero(), Nanoseconds{until - std::chrono::steady_clock::now()}));
 }
 
+/// What was seen of a GPU no longer ago will do.
+Result<Nanoseconds> max_age_of(const OptionReader& reader) {
+    constexpr Range kMilliseconds{0, 10'000};
+    TRY(const auto ms, reader.number("max_age_ms", kMilliseconds));
+    return std::chrono::milliseconds(ms.value_or(0));
+}
+
 Result<Listing> vfs_to_list(const Manager& manager, const Options& options) {
-    constexpr std::array<std::string_view, 2> kKnown{"gpu", "properties"};
+    constexpr std::array<std::string_view, 3> kKnown{"gpu", "max_age_ms", "properties"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto gpu, reader.text("gpu"));
@@ -42,18 +51,20 @@ Result<Listing> vfs_to_list(const Manager& manager, const Options& options) {
     TRY(const auto names, reader.text("properties"));
     Listing listing;
     TRY(listing.filter, PropertyFilter::of_vf(names.value_or("")));
+    TRY(listing.max_age, max_age_of(reader));
     for (const auto& each : manager.gpus())
         if (!gpu || each->id() == *gpu) listing.gpus.push_back(each.get());
     return listing;
 }
 
 Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
-    constexpr std::array<std::string_view, 1> kKnown{"properties"};
+    constexpr std::array<std::string_view, 2> kKnown{"max_age_ms", "properties"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto names, reader.text("properties"));
     Listing listing;
     TRY(listing.filter, PropertyFilter::of_gpu(names.value_or("")));
+    TRY(listing.max_age, max_age_of(reader));
     for (const auto& each : manager.gpus()) listing.gpus.push_back(each.get());
     return listing;
 }
@@ -67,7 +78,7 @@ struct ListedVfs {
 ListedVfs vfs_of(const Context& context, const Dict& options) {
     auto wanted = vfs_to_list(context.manager, options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
-    freshen(wanted->gpus, wanted->filter.freshness());
+    freshen(wanted->gpus, wanted->filter.freshness(), wanted->max_age);
     ListedVfs listed{{}, std::move(wanted->filter)};
     for (const GpuHost* gpu : wanted->gpus) {
         const auto seen = gpu->look();
@@ -154,7 +165,7 @@ Dict ManagerObject::ListVfColumns(const SentOptions& options) {
 std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
     const auto wanted = gpus_to_list(context_.manager, options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
-    freshen(wanted->gpus, Freshness::Gpu);
+    freshen(wanted->gpus, Freshness::Gpu, wanted->max_age);
     std::vector<Dict> all;
     for (const GpuHost* gpu : wanted->gpus)
         all.push_back(properties_of(gpu->look()->gpu, wanted->filter));

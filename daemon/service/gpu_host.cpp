@@ -58,8 +58,11 @@ void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
 
 /// A GPU that did not manage the last time is not waited for again: one stopped PF core must not
 /// cost every list its patience.
-bool GpuHost::ask_fresh(Freshness wanted) {
+bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);
+    if (max_age > Nanoseconds::zero() && fresh_at_ && wanted <= fresh_as_ &&
+        clock_.now() - *fresh_at_ <= max_age)
+        return false;
     const bool is_late = fresh_wanted_ != fresh_done_;
     // A turn that is under way has taken less than this.
     if (!is_late || wanted > freshness_) ++fresh_wanted_;
@@ -121,6 +124,7 @@ void GpuHost::turn() {
         // After each job, not after all: whoever gets the answer must find in look() what was done.
         publish(std::exchange(answers, {}));
     }
+    const Nanoseconds began_at = clock_.now();
     model_->step();
     if (wants_fresh) model_->freshen(freshness);
     const bool is_due = clock_.now() - published_at_ >= kPublish;
@@ -130,6 +134,10 @@ void GpuHost::turn() {
     const std::scoped_lock lock(mutex_);
     ++turns_;
     fresh_done_ = fresh_wanted;
+    if (wants_fresh) {
+        fresh_as_ = freshness;
+        fresh_at_ = began_at;
+    }
     turned_.notify_all();
 }
 

@@ -71,8 +71,9 @@ public:
     /// `limit`; and not at all if the last one asked for has not come yet.
     void freshen(Freshness wanted, Nanoseconds limit);
     /// The two halves of freshen(), so that many GPUs look at the same time. False: there is
-    /// nothing to wait for.
-    [[nodiscard]] bool ask_fresh(Freshness wanted);
+    /// nothing to wait for, since the GPU is late, or was looked at as closely no more than
+    /// `max_age` ago.
+    [[nodiscard]] bool ask_fresh(Freshness wanted, Nanoseconds max_age = Nanoseconds::zero());
     void await_fresh(Nanoseconds limit);
     /// Waits (bounded) until there was a first turn.
     void wait_for_first(Nanoseconds limit);
@@ -122,6 +123,8 @@ private:
     std::uint64_t turns_ = 0;
     std::uint64_t fresh_wanted_ = 0, fresh_done_ = 0;
     Freshness freshness_ = Freshness::Events;  ///< of what is wanted and not done
+    Freshness fresh_as_ = Freshness::Events;   ///< of what was done last
+    std::optional<Nanoseconds> fresh_at_;      ///< when that was begun
 };
 
 }  // namespace vgpu::daemon

@@ -24,8 +24,9 @@ public:
     std::vector<Properties> list_gpus_with(const std::string& names) override {
         return service_.list_gpus_with(names);
     }
-    std::vector<Properties> list_vfs_with(const std::string& names) override {
-        return service_.list_vfs_with(names);
+    std::vector<Properties> list_vfs_with(const std::string& names,
+                                          std::uint32_t max_age_ms) override {
+        return service_.list_vfs_with(names, max_age_ms);
     }
     std::string resolve(const std::string& target) override { return service_.resolve(target); }
     std::string create_vf(const std::string& gpu, const Options& options) override {

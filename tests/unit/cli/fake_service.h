@@ -137,7 +137,8 @@ public:
     std::vector<Properties> list_gpus_with(const std::string& names) override {
         return only(names, gpus);
     }
-    std::vector<Properties> list_vfs_with(const std::string& names) override {
+    std::vector<Properties> list_vfs_with(const std::string& names,
+                                          std::uint32_t /*max_age_ms*/) override {
         return only(names, vfs);
     }
     static std::vector<Properties> only(const std::string& names,

@@ -159,6 +159,21 @@ TEST_F(Hosts, OfTwoListsBeforeATurnTheOneThatWantsMoreIsServed) {
     EXPECT_TRUE(slow().ask_fresh(Freshness::Events)) << "it is late no more";
 }
 
+TEST_F(Hosts, AListThatMayBeOlderDisturbsNoGpuThatWasJustLookedAtAsClosely) {
+    slow().turn();
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Gpu, 100ms)) << "nobody has looked yet";
+    slow().turn();
+    world.clock.advance(100ms);
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Events, 100ms));
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Gpu, 100ms));
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Counters, 100ms)) << "that was not looked at";
+    slow().turn();
+    world.clock.advance(101ms);
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Events, 100ms)) << "that was too long ago";
+    slow().turn();
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Events)) << "it is to look now";
+}
+
 TEST_F(Hosts, SnapshotsAreMadeNoOftenerThanTheyAreLookedAt) {
     world.clock.advance(1s);
     slow().turn();
