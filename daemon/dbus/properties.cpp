@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <cctype>
+#include <cstring>
 
 namespace vgpu::daemon::dbus {
 
@@ -21,6 +22,14 @@ std::string path_element(const std::string& text) {
 /// Given the engine now and then, and taken off it.
 bool is_in_turns(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
+}
+
+/// Then no property that is signalled differs. Asked of every VF of a GPU whenever there is news of
+/// one of them, so it makes no values to compare.
+bool is_same(const VfView& a, const VfView& b) {
+    return std::memcmp(&a.live, &b.live, sizeof a.live) == 0 && a.record == b.record &&
+           a.handover == b.handover && a.trouble == b.trouble && a.orphan == b.orphan &&
+           a.owner_title == b.owner_title;
 }
 
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
@@ -217,6 +226,7 @@ Dict columns_of(const std::vector<VfView>& views, const PropertyFilter& filter) 
 
 std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
     std::vector<PropertyName> names;
+    if (is_same(before, after)) return names;
 #define VF_PROPERTY(name, type, signalled, value)                           \
     signalled({                                                             \
         const auto value_of = [](const VfView& v) { return type{value}; };  \

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kMagic = "\xffvgJ";
 constexpr std::size_t kLengthAt = 4, kSequenceAt = 8, kCrcAt = 16;
 constexpr std::string_view kSchema = "vgpud-journal";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kFirstVersion = 1;
 
 template <typename Number> std::string little_endian(Number number) {
     std::string bytes;
@@ -64,7 +64,12 @@ tl::unexpected<Error> damaged(std::string_view path, std::uint64_t offset, std::
                 fmt::format("the journal {} is damaged at offset {}: {}", path, offset, how));
 }
 
-Result<JournalRecord> read_head(std::string_view bytes, std::string_view path) {
+struct Head {
+    JournalRecord record;
+    std::uint32_t version = 0;
+};
+
+Result<Head> read_head(std::string_view bytes, std::string_view path) {
     const auto head = record_at(bytes, 0);
     if (!head) return damaged(path, 0, "it does not begin with a whole head");
     const Json json = Json::parse(head->payload, nullptr, false);
@@ -74,11 +79,11 @@ Result<JournalRecord> read_head(std::string_view bytes, std::string_view path) {
     if (!is_complete || json.at("schema").get<std::string>() != kSchema)
         return damaged(path, 0, "its head is none of vgpud's");
     const auto version = json.at("version").get<std::uint64_t>();
-    if (version != kVersion)
+    if (version < kFirstVersion || version > kJournalVersion)
         return fail(ErrorId::StateNewer,
-                    fmt::format("the journal {} has version {}; this vgpud knows version {}", path,
-                                version, kVersion));
-    return *head;
+                    fmt::format("the journal {} has version {}; this vgpud knows versions {} to {}",
+                                path, version, kFirstVersion, kJournalVersion));
+    return Head{.record = *head, .version = static_cast<std::uint32_t>(version)};
 }
 
 /// What is not sound at the end is one torn record, or the journal is damaged.
@@ -107,15 +112,16 @@ std::string encode_record(std::uint64_t sequence, std::string_view payload) {
     return head + little_endian(crc) + std::string(payload);
 }
 
-std::string encode_journal_head(std::uint64_t base) {
-    return encode_record(base, Json{{"schema", kSchema}, {"version", kVersion}}.dump());
+std::string encode_journal_head(std::uint64_t base, std::uint32_t version) {
+    return encode_record(base, Json{{"schema", kSchema}, {"version", version}}.dump());
 }
 
 Result<JournalText> read_journal(std::string_view bytes, std::string_view path) {
-    TRY(const JournalRecord head, read_head(bytes, path));
-    JournalText text{.base = head.sequence,
+    TRY(const Head head, read_head(bytes, path));
+    JournalText text{.version = head.version,
+                     .base = head.record.sequence,
                      .records = {},
-                     .end = kRecordHead + head.payload.size(),
+                     .end = kRecordHead + head.record.payload.size(),
                      .torn_bytes = 0};
     while (text.end < bytes.size()) {
         const auto record = record_at(bytes, text.end);

@@ -34,8 +34,12 @@ struct JournalRecord {
     std::string_view payload;
 };
 
+/// Payloads of version 1 hold the records of GPUs whole, those of version 2 what changed in them.
+inline constexpr std::uint32_t kJournalVersion = 2;
+
 /// What a sound journal says; views into its bytes.
 struct JournalText {
+    std::uint32_t version = 0;
     std::uint64_t base = 0;              ///< the generation it begins after
     std::vector<JournalRecord> records;  ///< base + 1, base + 2 …
     std::uint64_t end = 0;               ///< of the last whole record
@@ -47,10 +51,11 @@ struct JournalText {
 /// `payload` has at most kMaxPayload bytes.
 [[nodiscard]] std::string encode_record(std::uint64_t sequence, std::string_view payload);
 /// A journal without changes that begins after generation `base`.
-[[nodiscard]] std::string encode_journal_head(std::uint64_t base);
+[[nodiscard]] std::string encode_journal_head(std::uint64_t base,
+                                              std::uint32_t version = kJournalVersion);
 
 /// StateCorrupt with the offset, or StateNewer, if there is more amiss than a torn last record.
-/// `path`: of the journal, for the message.
+/// Reads all versions up to kJournalVersion. `path`: of the journal, for the message.
 [[nodiscard]] Result<JournalText> read_journal(std::string_view bytes, std::string_view path);
 
 }  // namespace vgpu::daemon

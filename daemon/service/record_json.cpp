@@ -14,6 +14,8 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kSchema = "vgpud-state";
 constexpr std::uint32_t kFirstVersion = 1;
+/// The version of the journal whose changes are whole records.
+constexpr std::uint32_t kWholeRecords = 1;
 
 /// FNV-1a, of version 1.
 /// Kept to read what an old vgpud wrote; nothing is written with it.
@@ -92,30 +94,77 @@ VfRecord vf_of(const Json& json) {
     return record;
 }
 
-Json gpu_json(const GpuRecord& record) {
-    Json vfs = Json::array(), scrubs = Json::array();
-    for (const auto& [number, vf] : record.vfs) vfs.push_back(vf_json(vf));
+Json scrubs_json(const GpuRecord& record) {
+    Json scrubs = Json::array();
     for (const auto& [vf, generation] : record.scrubs)
         scrubs.push_back({{"vf", vf}, {"generation", generation}});
+    return scrubs;
+}
+
+Json settings_json(const GpuRecord& record) {
     return {{"quantum_us", record.quantum_us},
             {"max_gap_ms", record.max_gap_ms},
-            {"claims", record.claims},
-            {"vfs", std::move(vfs)},
-            {"scrubs", std::move(scrubs)}};
+            {"claims", record.claims}};
+}
+
+Json gpu_json(const GpuRecord& record) {
+    Json json = settings_json(record);
+    Json vfs = Json::array();
+    for (const auto& [number, vf] : record.vfs) vfs.push_back(vf_json(vf));
+    json["vfs"] = std::move(vfs);
+    json["scrubs"] = scrubs_json(record);
+    return json;
+}
+
+/// `vfs`: those that are new or changed; `gone`: numbers of those that are no more; `scrubs`: all,
+/// if one changed. Members that would say nothing are left out.
+Json difference_json(const GpuRecord& before, const GpuRecord& after) {
+    Json json = settings_json(after);
+    for (const auto& [number, vf] : after.vfs) {
+        const auto known = before.vfs.find(number);
+        if (known == before.vfs.end() || known->second != vf) json["vfs"].push_back(vf_json(vf));
+    }
+    for (const auto& [number, vf] : before.vfs)
+        if (!after.vfs.contains(number)) json["gone"].push_back(number);
+    if (after.scrubs != before.scrubs) json["scrubs"] = scrubs_json(after);
+    return json;
+}
+
+void read_vfs(const Json& json, GpuRecord& record) {
+    for (const Json& vf : json) {
+        const VfRecord one = vf_of(vf);
+        record.vfs[one.vf] = one;
+    }
+}
+
+void read_scrubs(const Json& json, GpuRecord& record) {
+    record.scrubs.clear();
+    for (const Json& scrub : json)
+        record.scrubs[vf_number_of(scrub.at("vf"))] = scrub.at("generation").get<std::uint32_t>();
+}
+
+void read_settings(const Json& json, GpuRecord& record) {
+    json.at("quantum_us").get_to(record.quantum_us);
+    json.at("max_gap_ms").get_to(record.max_gap_ms);
+    record.claims = json.value("claims", std::uint64_t{0});
 }
 
 GpuRecord gpu_of(const Json& json) {
     GpuRecord record;
-    json.at("quantum_us").get_to(record.quantum_us);
-    json.at("max_gap_ms").get_to(record.max_gap_ms);
-    record.claims = json.value("claims", std::uint64_t{0});
-    for (const Json& vf : json.at("vfs")) {
-        const VfRecord one = vf_of(vf);
-        record.vfs[one.vf] = one;
-    }
-    for (const Json& scrub : json.at("scrubs"))
-        record.scrubs[vf_number_of(scrub.at("vf"))] = scrub.at("generation").get<std::uint32_t>();
+    read_settings(json, record);
+    read_vfs(json.at("vfs"), record);
+    read_scrubs(json.at("scrubs"), record);
     return record;
+}
+
+void read_difference(const Json& json, GpuRecord& record) {
+    read_settings(json, record);
+    if (json.contains("gone"))
+        for (const Json& number : json.at("gone"))
+            if (record.vfs.erase(vf_number_of(number)) == 0)
+                throw std::runtime_error("a VF goes that was not there");
+    if (json.contains("vfs")) read_vfs(json.at("vfs"), record);
+    if (json.contains("scrubs")) read_scrubs(json.at("scrubs"), record);
 }
 
 Json gpus_json(const std::map<std::string, GpuRecord>& records) {
@@ -124,11 +173,21 @@ Json gpus_json(const std::map<std::string, GpuRecord>& records) {
     return gpus;
 }
 
-std::map<std::string, GpuRecord> gpus_of(const Json& gpus) {
+const Json& object_of(const Json& gpus) {
     if (!gpus.is_object()) throw std::runtime_error("'gpus' is no object");
+    return gpus;
+}
+
+std::map<std::string, GpuRecord> gpus_of(const Json& gpus) {
     std::map<std::string, GpuRecord> records;
-    for (const auto& [id, gpu] : gpus.items()) records[id] = gpu_of(gpu);
+    for (const auto& [id, gpu] : object_of(gpus).items()) records[id] = gpu_of(gpu);
     return records;
+}
+
+const GpuRecord& record_or_default(const Changes& records, const std::string& id) {
+    static const GpuRecord kNone;
+    const auto known = records.find(id);
+    return known == records.end() ? kNone : known->second;
 }
 
 /// Schema and version before the checksum: a newer vgpud may have another one.
@@ -173,13 +232,26 @@ Result<Records> decode_records(std::string_view document) {
     return checkpoint.records;
 }
 
-std::string encode_changes(const Changes& changes) {
-    return Json{{"gpus", gpus_json(changes)}}.dump();
+std::string encode_changes(const Changes& before, const Changes& after) {
+    Json gpus = Json::object();
+    for (const auto& [id, gpu] : after)
+        gpus[id] = difference_json(record_or_default(before, id), gpu);
+    return Json{{"gpus", std::move(gpus)}}.dump();
 }
 
-Result<Changes> decode_changes(std::string_view payload) {
+Result<> apply_changes(std::string_view payload, std::uint32_t version, Changes& records) {
     try {
-        return gpus_of(Json::parse(payload).at("gpus"));
+        const Json json = Json::parse(payload);
+        Changes changed;
+        for (const auto& [id, gpu] : object_of(json.at("gpus")).items()) {
+            GpuRecord& record = changed[id] = record_or_default(records, id);
+            if (version == kWholeRecords)
+                record = gpu_of(gpu);
+            else
+                read_difference(gpu, record);
+        }
+        for (auto& [id, record] : changed) records[id] = std::move(record);
+        return {};
     } catch (const std::exception& error) {
         return fail(ErrorId::StateCorrupt, error.what());
     }

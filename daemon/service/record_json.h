@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Records as JSON: the checkpoint (schemas/vgpud-state.schema.json), which is all of them with a
-// checksum, and the changes that a record of the journal holds, which are whole GPU records. Pure;
-// used by StateStore and recovery. Nothing here throws.
+// checksum, and the changes that a record of the journal holds: of each GPU that changed its
+// settings and those VFs that changed, whole. Pure; used by StateStore and recovery. Nothing here
+// throws.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -15,7 +16,7 @@
 
 namespace vgpu::daemon {
 
-/// GPUs whose records are replaced.
+/// Records of GPUs by id; those of a change are the ones it replaces.
 using Changes = std::map<std::string, GpuRecord>;
 
 /// A checkpoint as read; version 1 had no journal beside it, version 2 no contracts
@@ -37,8 +38,11 @@ inline constexpr std::uint32_t kFirstWithJournal = 2;
 [[nodiscard]] Result<Checkpoint> decode_checkpoint(std::string_view document);
 [[nodiscard]] Result<Records> decode_records(std::string_view document);
 
-[[nodiscard]] std::string encode_changes(const Changes& changes);
-/// StateCorrupt with the reason.
-[[nodiscard]] Result<Changes> decode_changes(std::string_view payload);
+/// What makes the records of `after` of those in `before`; one that is not there counts as one
+/// with defaults.
+[[nodiscard]] std::string encode_changes(const Changes& before, const Changes& after);
+/// Makes of `records` what they are after the change; they stay as they are if it fails.
+/// StateCorrupt with the reason. `version` of the journal: in version 1 records of GPUs are whole.
+Result<> apply_changes(std::string_view payload, std::uint32_t version, Changes& records);
 
 }  // namespace vgpu::daemon

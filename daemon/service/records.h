@@ -42,8 +42,7 @@ struct VfRecord {
     bool operator==(const VfRecord&) const = default;
 };
 
-/// Written as a whole with every change of one of its VFs: a journal record is never a difference
-/// within a GPU.
+/// A journal record has of it what changed (record_json.h).
 struct GpuRecord {
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;

@@ -25,12 +25,11 @@ Result<> replay(const JournalText& journal, const StateImage& image, Records& re
         // A crash between the new checkpoint and the new journal leaves the old journal beside it:
         // what the checkpoint holds already is passed over.
         if (record.sequence <= records.generation) continue;
-        auto changes = decode_changes(record.payload);
-        if (!changes)
+        const auto applied = apply_changes(record.payload, journal.version, records.gpus);
+        if (!applied)
             return fail(ErrorId::StateCorrupt,
                         fmt::format("the journal {} is damaged at offset {}: {}",
-                                    image.journal_path, record.offset, changes.error().cause));
-        for (auto& [id, gpu] : *changes) records.gpus[id] = std::move(gpu);
+                                    image.journal_path, record.offset, applied.error().cause));
         records.generation = record.sequence;
     }
     return {};
@@ -82,7 +81,8 @@ Result<Recovered> recover(const StateImage& image) {
         .journal_end = journal.end,
         // an older vgpud would not understand what this one may write behind its records
         .is_appendable = journal.torn_bytes == 0 && journal.last_sequence() >= generation &&
-                         checkpoint.version == kCheckpointVersion,
+                         checkpoint.version == kCheckpointVersion &&
+                         journal.version == kJournalVersion,
         .note = ""};
     TRY_VOID(replay(journal, image, recovered.records));
     if (journal.torn_bytes > 0)

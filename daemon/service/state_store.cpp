@@ -111,16 +111,16 @@ StateStore::Change StateStore::change_by(const Changes& changes) const {
         const auto known = records_.gpus.find(id);
         if (known == records_.gpus.end() || known->second != record) change.gpus[id] = record;
     }
+    change.payload = encode_changes(records_.gpus, change.gpus);
     return change;
 }
 
 Result<> StateStore::write(const Changes& changes) {
     const Change change = change_by(changes);
     if (change.gpus.empty()) return {};
-    const std::string payload = encode_changes(change.gpus);
     static_assert(kJournalBytes <= kMaxPayload);
-    const bool fits = journal_end_ + payload.size() <= kJournalBytes;
-    TRY_VOID(is_appendable_ && fits ? append(encode_record(change.generation, payload))
+    const bool fits = journal_end_ + change.payload.size() <= kJournalBytes;
+    TRY_VOID(is_appendable_ && fits ? append(encode_record(change.generation, change.payload))
                                     : checkpoint(change));
     const std::scoped_lock lock(records_mutex_);
     change.apply_to(records_);

@@ -26,7 +26,7 @@ namespace vgpu::daemon {
 class StateStore {
 public:
     /// A journal longer than that is followed by a new checkpoint. Every start reads all of it; a
-    /// record is some kilobytes, a checkpoint costs as much as a few changes.
+    /// record has a few hundred bytes, a checkpoint costs as much as a few changes.
     static constexpr std::uint64_t kJournalBytes = 128u << 10;
 
     explicit StateStore(StatePort& port) : port_(port) {}
@@ -74,6 +74,7 @@ private:
     struct Change {
         std::uint64_t generation = 0;
         Changes gpus{};
+        std::string payload{};  ///< as a record of the journal has it
 
         void apply_to(Records& records) const;
     };

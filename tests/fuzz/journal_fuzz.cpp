@@ -45,8 +45,8 @@ Result<Recovered> check(const StateImage& image) {
     require(recovered->journal_end == longer.journal->size());
     GpuRecord gpu;
     gpu.quantum_us = 12345;
-    *longer.journal +=
-        encode_record(recovered->records.generation + 1, encode_changes({{"added", gpu}}));
+    *longer.journal += encode_record(recovered->records.generation + 1,
+                                     encode_changes(recovered->records.gpus, {{"added", gpu}}));
     const auto grown = recover(longer);
     require(grown && grown->records.generation == recovered->records.generation + 1);
     require(grown->records.gpus.at("added") == gpu);
@@ -69,10 +69,12 @@ void damage(std::string_view bytes) {
     records.generation = kBase;
     std::map<std::uint64_t, Records> states{{kBase, records}};
     for (std::uint32_t i = 1; i <= 4; ++i) {
-        GpuRecord& gpu = records.gpus["gpu" + std::to_string(i % 2)];
+        const Changes before = records.gpus;
+        const std::string id = "gpu" + std::to_string(i % 2);
+        GpuRecord& gpu = records.gpus[id];
         gpu.vfs[i] = {.vf = i, .name = "a", .uuid = {}, .weight = i};
-        journal += encode_record(++records.generation,
-                                 encode_changes({{"gpu" + std::to_string(i % 2), gpu}}));
+        if (i > 2) gpu.vfs.erase(i - 2);
+        journal += encode_record(++records.generation, encode_changes(before, {{id, gpu}}));
         states[records.generation] = records;
     }
     for (; bytes.size() >= 3; bytes.remove_prefix(3)) {

@@ -4,6 +4,7 @@
 // back, refused with a number that fits; and lags that know of reserved service and of caps.
 #include "daemon/service/change_plan.h"
 #include "daemon/service/gpu_schedule.h"
+#include "daemon/service/journal.h"
 #include "daemon/service/record_json.h"
 #include "tests/unit/daemon/world.h"
 
@@ -406,14 +407,14 @@ TEST(Contracts, RecordsKeepWhatIsSpecialAndNoMore) {
     qos.preempt_timeout_ms = 0.5;
     qos.mode = scheduler::SlotMode::Strict;
     qos.band = scheduler::Band::High;
-    const std::string text = encode_changes({{"gpu0", gpu}});
+    const std::string text = encode_changes({}, {{"gpu0", gpu}});
     EXPECT_EQ(text.find("qos"), text.rfind("qos"));
-    const auto back = decode_changes(text);
-    ASSERT_TRUE(back) << back.error().cause;
-    EXPECT_EQ(back->at("gpu0"), gpu);
+    Changes back;
+    ASSERT_TRUE(apply_changes(text, kJournalVersion, back));
+    EXPECT_EQ(back.at("gpu0"), gpu);
     std::string wrong = text;
     wrong.replace(wrong.find("strict"), 6, "struck");
-    EXPECT_FALSE(decode_changes(wrong));
+    EXPECT_FALSE(apply_changes(wrong, kJournalVersion, back));
 }
 
 TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {

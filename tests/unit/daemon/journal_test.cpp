@@ -42,12 +42,13 @@ struct History {
     }
 
     void change(Records& records, std::uint32_t i) {
-        GpuRecord& gpu = records.gpus["gpu" + std::to_string(i % 2)];
+        const Changes before = records.gpus;
+        const std::string id = "gpu" + std::to_string(i % 2);
+        GpuRecord& gpu = records.gpus[id];
         gpu.vfs[i] = {.vf = i, .name = "vf" + std::to_string(i), .uuid = make_uuid(), .weight = i};
         ++records.generation;
         starts.push_back(image.journal->size());
-        const std::string id = "gpu" + std::to_string(i % 2);
-        *image.journal += encode_record(records.generation, encode_changes({{id, gpu}}));
+        *image.journal += encode_record(records.generation, encode_changes(before, {{id, gpu}}));
         states[records.generation] = records;
     }
 
@@ -184,19 +185,73 @@ TEST(Journal, MoreRubbishThanOneRecordHasIsRefused) {
 TEST(Journal, OfANewerVersionIsRefusedClearly) {
     const History history;
     const auto refused =
-        history.recover_from(encode_record(7, R"({"schema":"vgpud-journal","version":2})"));
+        history.recover_from(encode_record(7, R"({"schema":"vgpud-journal","version":3})"));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::StateNewer);
-    EXPECT_EQ(refused.error().cause, "the journal J has version 2; this vgpud knows version 1");
+    EXPECT_EQ(refused.error().cause,
+              "the journal J has version 3; this vgpud knows versions 1 to 2");
     EXPECT_FALSE(history.recover_from(encode_record(7, R"({"schema":"x","version":1})")));
     EXPECT_FALSE(history.recover_from(encode_record(7, "[]")));
     EXPECT_FALSE(history.recover_from(encode_record(7, "")));
+}
+
+/// As the first version was written: records of GPUs are whole.
+TEST(Journal, OfTheFirstVersionIsReadAndNotGoneOnWith) {
+    const History history;
+    const auto recovered = history.recover_from(
+        encode_journal_head(7, 1) +
+        encode_record(8, R"({"gpus":{"gpu0":{"claims":3,"max_gap_ms":60,"quantum_us":2000,
+            "scrubs":[{"generation":5,"vf":2}],"vfs":[]}}})") +
+        encode_record(9, R"({"gpus":{"gpu0":{"claims":4,"max_gap_ms":70,"quantum_us":2000,
+            "scrubs":[],"vfs":[]}}})"));
+    ASSERT_TRUE(recovered) << recovered.error().cause;
+    const GpuRecord wanted{
+        .quantum_us = 2000, .max_gap_ms = 70, .vfs = {}, .scrubs = {}, .claims = 4};
+    EXPECT_EQ(recovered->records.gpus.at("gpu0"), wanted);
+    EXPECT_EQ(recovered->records.generation, 9u);
+    EXPECT_FALSE(recovered->is_appendable) << "an older vgpud would read what is added wrongly";
+}
+
+TEST(Journal, ARecordHoldsWhatChangedAndNoMore) {
+    GpuRecord before;
+    for (std::uint32_t i = 1; i <= 16; ++i)
+        before.vfs[i] = {.vf = i, .name = "vf" + std::to_string(i), .uuid = make_uuid()};
+    before.scrubs = {{3, 7}};
+    GpuRecord after = before;
+    after.vfs[2].weight = 700;
+    after.vfs.erase(5);
+    const std::string text = encode_changes({{"gpu0", before}}, {{"gpu0", after}});
+    EXPECT_THAT(text, HasSubstr("vf2"));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("vf3")));
+    EXPECT_LT(text.size(), 400u);
+    Changes records{{"gpu0", before}, {"gpu1", before}};
+    ASSERT_TRUE(apply_changes(text, kJournalVersion, records));
+    EXPECT_EQ(records.at("gpu0"), after);
+    EXPECT_EQ(records.at("gpu1"), before);
+    after.scrubs = {{4, 1}};
+    ASSERT_TRUE(
+        apply_changes(encode_changes(records, {{"gpu0", after}}), kJournalVersion, records));
+    EXPECT_EQ(records.at("gpu0"), after);
+}
+
+TEST(Journal, AChangeThatDoesNotFitChangesNothing) {
+    GpuRecord gpu;
+    gpu.vfs[1] = {.vf = 1, .name = "one", .uuid = make_uuid()};
+    const Changes known{{"gpu0", gpu}};
+    Changes records = known;
+    const std::string good = R"("gpu0":{"claims":0,"max_gap_ms":9,"quantum_us":2000,"gone":[1]})";
+    const std::string bad = R"("gpu1":{"claims":0,"max_gap_ms":9,"quantum_us":2000,"gone":[1]})";
+    EXPECT_FALSE(apply_changes("{\"gpus\":{" + good + "," + bad + "}}", kJournalVersion, records));
+    EXPECT_EQ(records, known);
+    EXPECT_TRUE(apply_changes("{\"gpus\":{" + good + "}}", kJournalVersion, records));
+    EXPECT_TRUE(records.at("gpu0").vfs.empty());
 }
 
 TEST(Journal, SoundRecordsThatSayNothingKnownAreRefused) {
     const History history;
     for (const std::string payload :
          {"", "{}", "[]", R"({"gpus":[]})", R"({"gpus":{"gpu0":{}}})",
+          R"({"gpus":{"gpu0":{"quantum_us":1,"max_gap_ms":1,"gone":[1]}}})",
           R"({"gpus":{"gpu0":{"quantum_us":1,"max_gap_ms":1,"vfs":[{"vf":17}],"scrubs":[]}}})"}) {
         const auto refused =
             history.recover_from(encode_journal_head(7) + encode_record(8, payload));
