@@ -416,6 +416,8 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 		return error;
 	}
 	pf->device.is_attached = true;
+	/* nobody knows what has become of the home's timer while there was no device */
+	pf->armed_ns = 0;
 	is_known = vgpu_pf_journal_load(pf);
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);

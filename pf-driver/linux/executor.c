@@ -251,6 +251,8 @@ int vgpu_home_unpark(struct vgpu_home *home)
 	home->is_device_parked = false;
 	error = attach(home);
 	vgpu_home_unlock(home);
-	wake_up_process(home->thread);
+	/* what came while it was parked was not served, and does not come again */
+	set_bit(VGPU_WAKEUP_INTERRUPT, &home->wakeups);
+	vgpu_home_wake(home, VGPU_WAKEUP_TIMER);
 	return error;
 }

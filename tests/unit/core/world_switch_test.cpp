@@ -241,6 +241,34 @@ TEST(DeviceLoss, ADeviceThatWentOnMeanwhileIsAdopted) {
     EXPECT_EQ(rig.gpu.vf(1).generation, 0u) << "nothing was reset";
 }
 
+/// As a home does that serves nothing while the device is reset by others.
+TEST(DeviceLoss, ATimerThatPassesUnservedMeanwhileIsNotTheLast) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    while (rig.vf(1).guard.level == 0) {
+        rig.gpu.guest_sends(1, 999);
+        rig.gpu.run_for(10 * kMs);
+    }
+    ASSERT_NE(rig.vf(1).timers_ns[VGPU_VF_TIMER_GUARD], 0u);
+    vgpu_pf_detach(rig.pf.get());
+    rig.gpu.bind(nullptr);
+    rig.gpu.run_for(2 * kSecond);
+    rig.gpu.bind(rig.pf.get());
+    rig.gpu.power_cycle();
+    ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        rig.load_driver(vf);
+        rig.gpu.give_work(vf, kEndless);
+    }
+    const std::uint64_t before[] = {rig.get_vf(1).switches, rig.get_vf(2).switches};
+    rig.gpu.run_for(kSecond);
+    EXPECT_GT(rig.get_vf(1).switches, before[0] + 10);
+    EXPECT_GT(rig.get_vf(2).switches, before[1] + 10);
+    rig.gpu.run_for(61 * kSecond);
+    EXPECT_EQ(rig.get_vf(1).guard_level, 0u) << "its windows are looked at again";
+}
+
 TEST(DeviceLoss, PendingRequestsEndWithAnError) {
     Rig rig;
     rig.make_busy(1);
