@@ -84,7 +84,7 @@ struct vgpu_home_vf {
 	struct vgpu_sysfs_dir *dir;
 	struct vgpu_policy policy;
 	enum vgpu_handover handover; /* admin */
-	bool is_auto;		     /* admin; its resources came with numvfs */
+	u32 auto_generation;	     /* admin; of the grant that came with numvfs; 0: none did */
 	bool has_link;		     /* admin; sysfs "device" */
 	bool is_offered;	     /* admin; handed over since it has resources */
 	struct pci_dev *function;    /* functions_lock; NULL: not enabled */

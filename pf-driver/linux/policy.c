@@ -9,10 +9,12 @@
  * have work. What vgpud does beyond that (debits, idle shares) needs vgpud.
  *
  * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions all in equal parts if
- * nothing was provisioned before, and takes back just that. A release begun here is also confirmed
- * here (confirms_scrub): SCRUB_DURABLE exists so that a record on disk never says less than the
- * device; without vgpud there is no such record, and all VRAM that a new core finds without an
- * owner counts as dirty. A release asked for through the char device stays its client's to confirm.
+ * nothing was provisioned before, and takes back just that: the generation of each grant is kept,
+ * so that a VF which somebody released and provisioned anew is left alone. A release begun here is
+ * also confirmed here (confirms_scrub): SCRUB_DURABLE exists so that a record on disk never says
+ * less than the device; without vgpud there is no such record, and all VRAM that a new core finds
+ * without an owner counts as dirty. A release asked for through the char device stays its client's
+ * to confirm.
  *
  * All of this under home->admin; the core's lock is taken inside, for each step.
  */
@@ -152,9 +154,10 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 	return timeout_us;
 }
 
-static int start_release(struct vgpu_home *home, u32 vf)
+/* generation: 0: whatever it is */
+static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 {
-	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf};
+	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf, .generation = generation};
 	enum vgpu_pf_vf_state state;
 	int error;
 
@@ -186,12 +189,13 @@ static int wait_absent(struct vgpu_home *home, u32 vf)
 
 static int release(struct vgpu_home *home, u32 vf)
 {
-	int error = start_release(home, vf);
+	int error = start_release(home, vf, 0);
 
 	return error ? error : wait_absent(home, vf);
 }
 
-static int provision(struct vgpu_home *home, u32 vf, u64 bytes)
+/* generation: receives that of the grant */
+static int provision(struct vgpu_home *home, u32 vf, u64 bytes, u32 *generation)
 {
 	struct vgpu_pf_provision request = {
 		.size = sizeof(request),
@@ -199,8 +203,10 @@ static int provision(struct vgpu_home *home, u32 vf, u64 bytes)
 		.vram_bytes = bytes,
 		.preempt_timeout_us = home->vfs[vf].policy.preempt_timeout_us,
 	};
+	int error = vgpu_home_request(home, VGPU_PF_OP_PROVISION, &request);
 
-	return vgpu_home_request(home, VGPU_PF_OP_PROVISION, &request);
+	*generation = request.generation;
+	return error;
 }
 
 /**
@@ -222,6 +228,7 @@ bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf)
 static int set_quota(struct vgpu_home *home, u32 vf, u64 bytes)
 {
 	u64 before = vgpu_policy_quota(home, vf);
+	u32 generation;
 	int error;
 
 	bytes = round_up(bytes, VGPU_VRAM_UNIT_BYTES);
@@ -230,12 +237,11 @@ static int set_quota(struct vgpu_home *home, u32 vf, u64 bytes)
 	if (vgpu_policy_is_in_use(home, vf))
 		return -EBUSY;
 	error = release(home, vf);
-	home->vfs[vf].is_auto = false;
 	if (!error && bytes)
-		error = provision(home, vf, bytes);
+		error = provision(home, vf, bytes, &generation);
 	/* as it was, if it can be had */
 	if (error && bytes && before)
-		provision(home, vf, before);
+		provision(home, vf, before, &generation);
 	return error;
 }
 
@@ -279,14 +285,29 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 		return 0;
 	}
 	for (u32 i = 1; !error && i <= count; i++) {
+		u32 generation = 0;
+
 		error = release(home, i);
 		if (!error)
-			error = provision(home, i, bytes);
-		home->vfs[i].is_auto = error == 0;
+			error = provision(home, i, bytes, &generation);
+		home->vfs[i].auto_generation = error ? 0 : generation;
 	}
 	if (error)
 		vgpu_policy_release_auto(home);
 	return error;
+}
+
+/* does the VF still have what numvfs gave, and not what somebody else gave it since? */
+static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
+{
+	const struct vgpu_vf *core = &home->pf->vfs[vf];
+	bool is_same;
+
+	vgpu_home_lock(home);
+	is_same = core->generation == generation && core->state != VGPU_PF_VF_ABSENT &&
+		  core->state != VGPU_PF_VF_SCRUBBING;
+	vgpu_home_unlock(home);
+	return is_same;
 }
 
 /**
@@ -295,14 +316,22 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
  */
 void vgpu_policy_release_auto(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
-		if (home->vfs[i].is_auto && start_release(home, i))
+	u32 started = 0;
+
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		u32 generation = home->vfs[i].auto_generation;
+
+		home->vfs[i].auto_generation = 0;
+		if (generation == 0 || !is_auto(home, i, generation))
+			continue;
+		if (start_release(home, i, generation))
 			dev_err(&home->pdev->dev, "VF%u: was not released\n", i);
+		else
+			started |= BIT(i);
+	}
 	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
-		if (home->vfs[i].is_auto) {
-			home->vfs[i].is_auto = false;
+		if (started & BIT(i))
 			wait_absent(home, i);
-		}
 }
 
 /* ---- writes ---- */

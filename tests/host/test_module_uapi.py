@@ -236,6 +236,33 @@ class LifeCycle(UapiTest):
                       before=lambda: self.pf.vf(1).state == uapi.PROVISIONED)
 
 
+class Functions(UapiTest):
+    """sriov_numvfs beside a client of the uapi."""
+
+    def test_what_a_client_provisioned_anew_is_not_taken_back_with_the_equal_parts(self):
+        write_sysfs('sriov_numvfs', 4)
+        self.addCleanup(write_sysfs, 'sriov_numvfs', 0)
+        self.pf.lease(1)
+        self.pf.release(1)
+        self.provisioned(1)
+        generation = self.pf.vf(1).generation
+        self.pf.lease(0)
+        write_sysfs('sriov_numvfs', 0)
+        vfs = [self.pf.vf(number) for number in (1, 2, 3, 4)]
+        self.assertEqual([vf.state for vf in vfs], [uapi.PROVISIONED] + 3 * [uapi.ABSENT])
+        self.assertEqual(vfs[0].generation, generation)
+
+    def test_what_a_client_released_is_its_own_to_confirm(self):
+        write_sysfs('sriov_numvfs', 2)
+        self.addCleanup(self.give_back, 2)
+        self.addCleanup(write_sysfs, 'sriov_numvfs', 0)
+        with Ring(self.pf) as ring:
+            self.pf.call(uapi.RELEASE, uapi.VfRef(vf=2))
+            ring.wait(lambda event: event.type == uapi.EVENT_SCRUBBED and event.vf == 2)
+        write_sysfs('sriov_numvfs', 0)
+        self.assertEqual((self.pf.vf(1).state, self.pf.vf(2).state), (uapi.ABSENT, uapi.SCRUBBING))
+
+
 class Tables(UapiTest):
     def test_table_is_read_back(self):
         before = self.pf.table()
