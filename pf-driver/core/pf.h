@@ -280,6 +280,18 @@ void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy 
 			   uint64_t value);
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
 
+/* share.c: parts of a whole, for homes that plan run tables */
+#define VGPU_SHARE_WHOLE_PPM  1000000u
+#define VGPU_SHARE_WEIGHT_MAX 1000000000000ull
+
+struct vgpu_share {
+	uint64_t weight;
+	uint32_t least_ppm, most_ppm;
+	uint32_t ppm;
+};
+
+void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count);
+
 /* for those who look at the PF */
 uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes);
 const char *vgpu_pf_control_state_name(uint32_t state);

@@ -72,6 +72,7 @@ struct vgpu_policy {
 	enum vgpu_priority priority;
 	u32 weight; /* 100: as much as its quantum says */
 	u32 min_pct, max_pct;
+	u32 cap_ppm; /* in the VF's contract, by our plan; 0: none */
 };
 
 struct vgpu_home;
@@ -172,9 +173,11 @@ struct vgpu_home {
 	struct vgpu_sysfs_dir *bulk_dir;
 	struct vgpu_sysfs_dir *pf_dir;
 	struct dentry *debugfs;
-	bool is_strict;	    /* admin; all VFs keep their turns */
-	bool is_sysfs_gone; /* admin; being removed: nothing is notified any more */
-	bool is_pinned;	    /* admin; the module stays while a VF is in use */
+	bool is_strict;		/* admin; all VFs keep their turns */
+	u64 planned_generation; /* admin; of policy.c's last run table; 0: it has set none */
+	u32 planned_vfs;	/* admin; bit per VF number: with resources then */
+	bool is_sysfs_gone;	/* admin; being removed: nothing is notified any more */
+	bool is_pinned;		/* admin; the module stays while a VF is in use */
 
 	struct vgpu_home_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
 };
@@ -238,6 +241,7 @@ void vgpu_policy_init(struct vgpu_home *home);
 int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value);
 int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count);
 void vgpu_policy_release_auto(struct vgpu_home *home);
+void vgpu_policy_follow(struct vgpu_home *home);
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf);
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf);
 bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf);

@@ -6,6 +6,7 @@ test_module_uapi.py, runs in the machine. Every class ends with a look at the ke
 """
 import base64
 import os
+import time
 import unittest
 
 from card_test import CardTest
@@ -128,10 +129,11 @@ class Functions(ModuleTest):
 class Policy(ModuleTest):
     """sriov_admin without a lease."""
 
+    def python(self, script):
+        return self.vm.check(f"in_root sh -c \"cd /tests && python3 -B -c 'import uapi; {script}'\"")
+
     def plan(self):
-        script = 'import uapi; print(*(q for v, q in uapi.Pf().table().plan()))'
-        text = self.vm.check(f"in_root sh -c \"cd /tests && python3 -B -c '{script}'\"")
-        return [int(word) for word in text.split()]
+        return [int(word) for word in self.python('print(*(q for v, q in uapi.Pf().table().plan()))').split()]
 
     def profile(self, vf, name):
         return f'sriov_admin/vf{vf}/profile/{name}'
@@ -169,7 +171,31 @@ class Policy(ModuleTest):
         self.refused(self.profile(1, 'sched_priority'), 'normal', 'not permitted')
         self.refused('sriov_admin/.bulk_profile/sched_priority', 'high', 'not permitted')
 
+    def functions_for(self, count):
+        self.write('sriov_numvfs', count)
+        self.addCleanup(self.write, 'sriov_numvfs', 0)
+
+    def set(self, vf, name, value, default):
+        self.write(self.profile(vf, name), value)
+        self.addCleanup(self.write, self.profile(vf, name), default)
+
+    def shares(self):
+        """Parts of a round of the VFs with resources."""
+        plan = [quantum for quantum, quota in zip(self.plan(), self.quotas()) if quota]
+        return [quantum / sum(plan) for quantum in plan]
+
+    def await_shares(self, wanted):
+        """The plan follows what VFs have, a moment later."""
+        deadline = time.monotonic() + 30
+        while True:
+            shares = self.shares()
+            if len(shares) == len(wanted) and all(abs(a - b) < 0.005 for a, b in zip(shares, wanted)):
+                return
+            self.assertLess(time.monotonic(), deadline, f'{shares}, not {wanted}')
+            time.sleep(0.2)
+
     def test_weights_shape_the_table(self):
+        self.functions_for(VFS)
         self.write(self.profile(1, 'weight'), 200)
         plan = self.plan()
         self.assertEqual(len(plan), VFS)
@@ -177,6 +203,42 @@ class Policy(ModuleTest):
         self.assertLessEqual(sum(plan), 60000)
         self.write(self.profile(1, 'weight'), 100)
         self.assertEqual(len(set(self.plan())), 1)
+
+    def test_a_floor_is_a_part_of_the_round_of_those_with_resources(self):
+        self.functions_for(VFS)
+        self.set(1, 'min_pct', 60, 0)
+        self.await_shares([0.6] + (VFS - 1) * [0.4 / (VFS - 1)])
+        self.assertLessEqual(sum(self.plan()), 60000)
+        for vf in range(3, VFS + 1):
+            self.write(self.profile(vf, 'vram_quota'), 0)
+        self.await_shares([0.6, 0.4])
+        self.write(self.profile(2, 'vram_quota'), 0)
+        self.await_shares([1])
+
+    def test_a_cap_is_a_part_of_the_round_and_a_contract(self):
+        def rate_ppm():
+            return self.python('print(uapi.Pf().table().contracts[0].rate_ppm)')
+
+        self.functions_for(2)
+        self.set(1, 'weight', 300, 100)
+        self.await_shares([0.75, 0.25])
+        self.set(1, 'max_pct', 50, 100)
+        self.await_shares([0.5, 0.5])
+        self.assertEqual(rate_ppm(), '500000')
+        self.write(self.profile(1, 'max_pct'), 100)
+        self.await_shares([0.75, 0.25])
+        self.assertEqual(rate_ppm(), '0')
+
+    def test_contracts_of_a_policy_writer_that_has_gone_stay_in_force(self):
+        self.functions_for(2)
+        self.python('pf = uapi.Pf(); pf.lease(1); pf.set_table([(1, 5000), (2, 5000)], contracts={'
+                    '1: dict(budget_ns=2000000, period_ns=20000000), 2: dict(rate_ppm=300000, burst_ns=9000000)})')
+        self.addCleanup(self.python, 'uapi.Pf().set_table([(1, 5000)])')
+        self.set(1, 'weight', 300, 100)
+        self.set(1, 'max_pct', 80, 100)
+        told = self.python('c = uapi.Pf().table().contracts; '
+                           'print(c[0].budget_ns, c[0].period_ns, c[0].rate_ppm, c[1].rate_ppm, c[1].burst_ns)')
+        self.assertEqual(told, '2000000 20000000 800000 300000 9000000')
 
     def test_floors_cannot_exceed_the_whole(self):
         self.write(self.profile(1, 'min_pct'), 60)
