@@ -36,13 +36,14 @@
 #include "pf-driver/core/pf.h"
 #include "pf-driver/hw/gpuiov.h"
 
-#define VGPU_DRIVER_NAME   "vgpu_pf"
-#define VGPU_RING_ENTRIES  16384u
-#define VGPU_RING_OFFSET   4096u
-#define VGPU_MAX_GPUS	   16u
-#define VGPU_NODES_PER_GPU (VGPU_PF_MAX_VFS + 1)
-#define VGPU_OWNER_BYTES   (TASK_COMM_LEN + 24)
-#define VGPU_ALL_VFS	   U32_MAX /* in place of a VF number: .bulk_profile */
+#define VGPU_DRIVER_NAME    "vgpu_pf"
+#define VGPU_RING_ENTRIES   16384u
+#define VGPU_RING_OFFSET    4096u
+#define VGPU_MAX_GPUS	    16u
+#define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1)
+#define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)
+#define VGPU_WEIGHT_DEFAULT 100u    /* of a policy, in hundredths */
+#define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: .bulk_profile */
 
 /* bits of home->wakeups: why the executor's thread was woken */
 enum vgpu_wakeup {
@@ -174,7 +175,7 @@ struct vgpu_home {
 	struct vgpu_sysfs_dir *pf_dir;
 	struct dentry *debugfs;
 	bool is_strict;		/* admin; all VFs keep their turns */
-	u64 planned_generation; /* admin; of policy.c's last run table; 0: it has set none */
+	u64 planned_generation; /* admin; of plan.c's last run table; 0: it has set none */
 	u32 planned_vfs;	/* admin; bit per VF number: with resources then */
 	bool is_sysfs_gone;	/* admin; being removed: nothing is notified any more */
 	bool is_pinned;		/* admin; the module stays while a VF is in use */
@@ -241,10 +242,13 @@ void vgpu_policy_init(struct vgpu_home *home);
 int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value);
 int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count);
 void vgpu_policy_release_auto(struct vgpu_home *home);
-void vgpu_policy_follow(struct vgpu_home *home);
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf);
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf);
 bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf);
+
+/* plan.c; want home->admin */
+int vgpu_plan_table(struct vgpu_home *home);
+void vgpu_plan_follow(struct vgpu_home *home);
 
 /* sriov.c */
 int vgpu_sriov_init(struct vgpu_home *home);

@@ -83,7 +83,7 @@ static void do_chores(struct work_struct *work)
 	mutex_lock(&home->admin);
 	if (!READ_ONCE(home->is_gone) && !home->is_sysfs_gone) {
 		vgpu_sysfs_tell(home);
-		vgpu_policy_follow(home);
+		vgpu_plan_follow(home);
 		vgpu_sriov_hand_over(home);
 		pin_module(home);
 	}

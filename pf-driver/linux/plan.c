@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The run table without a policy writer. The first write to sysfs makes this file plan it from then
+ * on: each VF gets one entry. The VFs with resources divide a round by quantum times weight, none
+ * below its min_pct or above its max_pct, and the round is shrunk until nobody is off the engine
+ * for longer than max_gap_ms; when VFs get or lose resources it is divided anew. Weights and floors
+ * hold while all VFs have work; caps are contracts too, and hold always. What vgpud does beyond
+ * that (debits, idle shares) needs vgpud. Contracts that a policy writer leaves behind stay in
+ * force.
+ */
+#include <linux/slab.h>
+
+#include "pf-driver/linux/home.h"
+
+#define QUANTUM_DEFAULT_US 6000u
+#define QUANTUM_MIN_US	   500u
+#define QUANTUM_MAX_US	   1000000u
+#define PPM_OF_PCT	   (VGPU_SHARE_WHOLE_PPM / 100)
+
+static u64 wanted_us(const struct vgpu_policy *policy)
+{
+	u64 quantum_us = policy->exec_quantum_ms ? (u64)policy->exec_quantum_ms * USEC_PER_MSEC
+						 : QUANTUM_DEFAULT_US;
+
+	return quantum_us * policy->weight / VGPU_WEIGHT_DEFAULT;
+}
+
+/* those with resources: the others have no turns that anybody could miss */
+static u32 sharing_vfs(const struct vgpu_home *home)
+{
+	u32 mask = 0;
+
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		enum vgpu_pf_vf_state state = READ_ONCE(home->vfs[i].seen_state);
+
+		if (state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING)
+			mask |= BIT(i);
+	}
+	return mask;
+}
+
+struct vgpu_plan {
+	u32 vfs; /* bit per VF number */
+	u64 cycle_us;
+	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* of the round, by VF number */
+};
+
+/* as long as the quanta make it, but nobody is off the engine for longer than max_gap_ms */
+static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
+{
+	u64 most_us = (u64)READ_ONCE(home->pf->params.max_gap_ms) * USEC_PER_MSEC;
+	u64 cycle_us = 0;
+
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		cycle_us += vfs & BIT(i) ? wanted_us(&home->vfs[i].policy) : 0;
+	cycle_us = max_t(u64, cycle_us, QUANTUM_MIN_US);
+	return most_us ? min(cycle_us, most_us) : cycle_us;
+}
+
+/* a part cannot be shorter than the shortest quantum */
+static u32 least_ppm(const struct vgpu_policy *policy, u64 cycle_us)
+{
+	u64 shortest = DIV_ROUND_UP_ULL((u64)QUANTUM_MIN_US * VGPU_SHARE_WHOLE_PPM, cycle_us);
+
+	return (u32)max_t(u64, policy->min_pct * PPM_OF_PCT, min_t(u64, shortest, U32_MAX));
+}
+
+static void make_plan(const struct vgpu_home *home, struct vgpu_plan *plan)
+{
+	struct vgpu_share shares[VGPU_PF_MAX_VFS] = {};
+	u32 count = 0;
+
+	plan->vfs = sharing_vfs(home);
+	plan->cycle_us = cycle_of(home, plan->vfs);
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (plan->vfs & BIT(i)) {
+			const struct vgpu_policy *policy = &home->vfs[i].policy;
+
+			shares[count++] = (struct vgpu_share){
+				.weight = wanted_us(policy),
+				.least_ppm = least_ppm(policy, plan->cycle_us),
+				.most_ppm = policy->max_pct * PPM_OF_PCT,
+			};
+		}
+	vgpu_pf_share_divide(shares, count);
+	count = 0;
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		plan->ppm[i] = plan->vfs & BIT(i) ? shares[count++].ppm : 0;
+}
+
+static u32 quantum_us(const struct vgpu_home *home, const struct vgpu_plan *plan, u32 vf)
+{
+	u64 wanted = plan->vfs & BIT(vf) ? plan->cycle_us * plan->ppm[vf] / VGPU_SHARE_WHOLE_PPM
+					 : wanted_us(&home->vfs[vf].policy);
+
+	return (u32)clamp_t(u64, wanted, QUANTUM_MIN_US, QUANTUM_MAX_US);
+}
+
+/*
+ * What a policy writer that has gone had promised stays in force; of the caps, those that this file
+ * has set are its own to change. A gang has no cap.
+ */
+static void fill_contract(struct vgpu_policy *policy, u32 quantum,
+			  struct vgpu_pf_contract *contract)
+{
+	bool is_ours = policy->cap_ppm && contract->rate_ppm == policy->cap_ppm;
+
+	if (is_ours) {
+		contract->rate_ppm = 0;
+		contract->burst_ns = 0;
+	}
+	policy->cap_ppm = 0;
+	if (policy->max_pct == 100 || contract->flags & VGPU_PF_CONTRACT_GANG)
+		return;
+	policy->cap_ppm = policy->max_pct * PPM_OF_PCT;
+	contract->rate_ppm = policy->cap_ppm;
+	contract->burst_ns = max_t(u64, (u64)quantum * NSEC_PER_USEC,
+				   contract->budget_ns + VGPU_PF_CONTRACT_MIN_NS);
+}
+
+/* table: receives the plan; contracts are those in force */
+static void fill_table(struct vgpu_home *home, const struct vgpu_plan *plan,
+		       struct vgpu_pf_run_table *table)
+{
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		struct vgpu_policy *policy = &home->vfs[i].policy;
+		struct vgpu_pf_run_entry entry = {.vf = i, .quantum_us = quantum_us(home, plan, i)};
+
+		table->entries[table->count++] = entry;
+		if (policy->priority == VGPU_PRIORITY_HIGH)
+			table->reserve[table->reserve_count++] = entry;
+		fill_contract(policy, entry.quantum_us, &table->contracts[i - 1]);
+	}
+	table->flags = home->is_strict ? VGPU_PF_TABLE_STRICT : 0;
+}
+
+/* table: two of them; the second is the one in force */
+static int set_plan(struct vgpu_home *home, struct vgpu_pf_run_table *table)
+{
+	struct vgpu_plan plan = {};
+	int error;
+
+	make_plan(home, &plan);
+	table->size = sizeof(*table);
+	table->generation = table[1].generation + 1;
+	memcpy(table->contracts, table[1].contracts, sizeof(table->contracts));
+	fill_table(home, &plan, table);
+	error = vgpu_home_request(home, VGPU_PF_OP_SET_RUN_TABLE, table);
+	if (error)
+		return error;
+	home->planned_generation = table->generation;
+	home->planned_vfs = plan.vfs;
+	return 0;
+}
+
+/* known: generation of the table that may be replaced; 0: of any */
+static int plan_over(struct vgpu_home *home, u64 known)
+{
+	struct vgpu_pf_run_table *table = kvzalloc(2 * sizeof(*table), GFP_KERNEL);
+	int error;
+
+	if (!table)
+		return -ENOMEM;
+	error = vgpu_home_request(home, VGPU_PF_OP_GET_RUN_TABLE, &table[1]);
+	if (!error && (known == 0 || table[1].generation == known))
+		error = set_plan(home, table);
+	kvfree(table);
+	return error;
+}
+
+/**
+ * vgpu_plan_table() - from now on the run table is made here
+ * @home: the home; home->admin is held, nobody has the lease
+ */
+int vgpu_plan_table(struct vgpu_home *home)
+{
+	return plan_over(home, 0);
+}
+
+/**
+ * vgpu_plan_follow() - VFs may have got or lost their resources: divide the engine anew
+ * @home: the home; home->admin is held
+ *
+ * A table that is not a plan of this file stays as it is, whoever has set it.
+ */
+void vgpu_plan_follow(struct vgpu_home *home)
+{
+	if (home->planned_generation == 0 || READ_ONCE(home->lease_holder) ||
+	    home->planned_vfs == sharing_vfs(home))
+		return;
+	if (plan_over(home, home->planned_generation) == 0)
+		home->planned_vfs = sharing_vfs(home);
+}
