@@ -360,7 +360,7 @@ static int own(struct vgpu_home_vf *node)
 		return -ENODEV;
 	if (node->number == 0)
 		return 0;
-	if (node->is_open)
+	if (node->is_open || node->is_closed)
 		return -EBUSY;
 	node->is_open = true;
 	snprintf(node->owner, sizeof(node->owner), "pid %d %s", task_tgid_nr(current),

@@ -52,6 +52,21 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
+ * Who has a VF attached without a driver of this host at its function is a client of its own
+ * socket, with a guest that may not have loaded a driver yet.
+ */
+static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
+{
+	bool is_attached = home->pf->vfs[vf->number].attached;
+
+	if (is_attached == vf->seen_attached)
+		return false;
+	vf->seen_attached = is_attached;
+	vf->has_client = is_attached && !READ_ONCE(vf->had_driver);
+	return true;
+}
+
+/*
  * Whatever comes back must not write to memory that the core frees now. The thread looks for it
  * from now on; the loss may have been noticed by any other, and nothing else wakes the thread any
  * more.
@@ -75,7 +90,8 @@ static void finish_call(struct vgpu_home *home)
 		if (home->vfs[i].confirms_scrub)
 			confirm_scrub(home, &home->vfs[i]);
 	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
-		is_changed |= note_state(home, &home->vfs[i]);
+		is_changed |=
+			note_state(home, &home->vfs[i]) | note_attachment(home, &home->vfs[i]);
 	if (!is_changed)
 		return;
 	wake_up_all(&home->state_wait);

@@ -90,11 +90,15 @@ struct vgpu_home_vf {
 	bool has_link;		     /* admin; sysfs "device" */
 	bool is_offered;	     /* admin; handed over since it has resources */
 	struct pci_dev *function;    /* functions_lock; NULL: not enabled */
+	bool had_driver;	     /* functions_lock; a driver of this host, now or lately */
 	/* home->lock: */
 	bool confirms_scrub; /* we began the release: there is nobody else to say "durable" */
 	enum vgpu_pf_vf_state seen_state;
 	enum vgpu_pf_vf_state told_state; /* admin; by sysfs_notify() */
+	bool seen_attached;
+	bool has_client; /* of the VF's own socket; a driver of this host is none */
 	bool is_open;
+	bool is_closed;		      /* being released: nobody opens it */
 	bool told_open;		      /* admin */
 	char owner[VGPU_OWNER_BYTES]; /* who has the node open */
 };
@@ -151,6 +155,7 @@ struct vgpu_home {
 	bool is_failure_told; /* lock; of the last attempt to attach */
 	bool is_device_parked; /* lock: suspended, or being reset by others */
 	struct work_struct chores;
+	struct delayed_work recheck;  /* of what nobody tells: chores, later */
 	wait_queue_head_t state_wait; /* a VF changed its state */
 
 	/* client.c; lock */
@@ -245,6 +250,8 @@ void vgpu_policy_release_auto(struct vgpu_home *home);
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf);
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf);
 bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf);
+int vgpu_policy_close(struct vgpu_home *home, u32 vf);
+void vgpu_policy_reopen(struct vgpu_home *home, u32 vf);
 
 /* plan.c; want home->admin */
 int vgpu_plan_table(struct vgpu_home *home);
@@ -256,6 +263,7 @@ void vgpu_sriov_fini(struct vgpu_home *home);
 int vgpu_sriov_configure(struct pci_dev *pdev, int count);
 int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover handover);
 void vgpu_sriov_hand_over(struct vgpu_home *home);
+void vgpu_sriov_forget_drivers(struct vgpu_home *home);
 void vgpu_sriov_disable(struct vgpu_home *home);
 bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf);
 

@@ -19,6 +19,7 @@
 #define DMA_BITS	   48
 #define TIME_SCALE_MAX	   1000u
 #define MAX_GAP_DEFAULT_MS 60u
+#define RECHECK_MS	   1000u
 
 static bool unsafe_silicon;
 module_param(unsafe_silicon, bool, 0444);
@@ -61,7 +62,11 @@ static int check_silicon(struct pci_dev *pdev)
 
 /* ---- chores: what must not be done under the core's lock ---- */
 
-/* the module stays while somebody would miss it */
+/*
+ * The module stays while somebody would miss it. The last thing that vfio-pci does when it is
+ * closed is to disable the function, and nobody is told of that: as long as a VF is in use, it is
+ * looked at again and again.
+ */
 static void pin_module(struct vgpu_home *home)
 {
 	bool is_used = false;
@@ -70,6 +75,8 @@ static void pin_module(struct vgpu_home *home)
 		is_used |= vgpu_policy_is_in_use(home, i);
 	if (is_used && !home->is_pinned)
 		home->is_pinned = try_module_get(THIS_MODULE);
+	if (is_used)
+		schedule_delayed_work(&home->recheck, msecs_to_jiffies(RECHECK_MS));
 	if (!is_used && home->is_pinned) {
 		home->is_pinned = false;
 		module_put(THIS_MODULE);
@@ -82,12 +89,28 @@ static void do_chores(struct work_struct *work)
 
 	mutex_lock(&home->admin);
 	if (!READ_ONCE(home->is_gone) && !home->is_sysfs_gone) {
+		vgpu_sriov_forget_drivers(home);
 		vgpu_sysfs_tell(home);
 		vgpu_plan_follow(home);
 		vgpu_sriov_hand_over(home);
 		pin_module(home);
 	}
 	mutex_unlock(&home->admin);
+}
+
+static void do_recheck(struct work_struct *work)
+{
+	struct vgpu_home *home = container_of(to_delayed_work(work), struct vgpu_home, recheck);
+
+	schedule_work(&home->chores);
+}
+
+/* either may start the other, but chores find that the home is gone and do nothing any more */
+static void stop_chores(struct vgpu_home *home)
+{
+	cancel_work_sync(&home->chores);
+	cancel_delayed_work_sync(&home->recheck);
+	cancel_work_sync(&home->chores);
 }
 
 /* ---- probe and remove ---- */
@@ -167,7 +190,7 @@ static void stop_core(struct vgpu_home *home)
 {
 	vgpu_linux_irq_fini(home);
 	vgpu_home_stop(home);
-	cancel_work_sync(&home->chores);
+	stop_chores(home);
 	if (home->is_pinned)
 		module_put(THIS_MODULE);
 	home->is_pinned = false;
@@ -217,6 +240,7 @@ static int start_home(struct vgpu_home *home)
 	if (error)
 		return error;
 	INIT_WORK(&home->chores, do_chores);
+	INIT_DELAYED_WORK(&home->recheck, do_recheck);
 	pci_set_drvdata(home->pdev, home);
 	error = start_core(home);
 	if (error)

@@ -137,6 +137,14 @@ static int provision(struct vgpu_home *home, u32 vf, u64 bytes, u32 *generation)
 	return error;
 }
 
+/* under the core's lock */
+static bool is_held(const struct vgpu_home *home, u32 vf)
+{
+	const struct vgpu_home_vf *node = &home->vfs[vf];
+
+	return node->is_open || node->has_client || home->pf->vfs[vf].control.driver_loaded;
+}
+
 /**
  * vgpu_policy_is_in_use() - would somebody miss this VF's resources?
  * @home: the home
@@ -144,32 +152,73 @@ static int provision(struct vgpu_home *home, u32 vf, u64 bytes, u32 *generation)
  */
 bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf)
 {
-	const struct vgpu_vf *core = &home->pf->vfs[vf];
 	bool is_used;
 
 	vgpu_home_lock(home);
-	is_used = home->vfs[vf].is_open || core->control.driver_loaded;
+	is_used = is_held(home, vf);
 	vgpu_home_unlock(home);
 	return is_used || vgpu_sriov_is_busy(home, vf);
 }
 
-static int set_quota(struct vgpu_home *home, u32 vf, u64 bytes)
+/**
+ * vgpu_policy_close() - about to be released: nobody opens the VF's node any more
+ * @home: the home
+ * @vf: number
+ *
+ * Return: 0, then vgpu_policy_reopen() is due; -EBUSY if it is in use.
+ */
+int vgpu_policy_close(struct vgpu_home *home, u32 vf)
 {
-	u64 before = vgpu_policy_quota(home, vf);
-	u32 generation;
-	int error;
+	bool is_closed;
 
-	bytes = round_up(bytes, VGPU_VRAM_UNIT_BYTES);
-	if (bytes == before && bytes)
+	vgpu_home_lock(home);
+	is_closed = !is_held(home, vf);
+	home->vfs[vf].is_closed = is_closed;
+	vgpu_home_unlock(home);
+	if (is_closed && !vgpu_sriov_is_busy(home, vf))
 		return 0;
-	if (vgpu_policy_is_in_use(home, vf))
-		return -EBUSY;
-	error = release(home, vf);
+	vgpu_policy_reopen(home, vf);
+	return -EBUSY;
+}
+
+/**
+ * vgpu_policy_reopen() - the VF's node may be opened again
+ * @home: the home
+ * @vf: number
+ */
+void vgpu_policy_reopen(struct vgpu_home *home, u32 vf)
+{
+	vgpu_home_lock(home);
+	home->vfs[vf].is_closed = false;
+	vgpu_home_unlock(home);
+}
+
+static int change_quota(struct vgpu_home *home, u32 vf, u64 before, u64 bytes)
+{
+	u32 generation;
+	int error = release(home, vf);
+
 	if (!error && bytes)
 		error = provision(home, vf, bytes, &generation);
 	/* as it was, if it can be had */
 	if (error && bytes && before)
 		provision(home, vf, before, &generation);
+	return error;
+}
+
+static int set_quota(struct vgpu_home *home, u32 vf, u64 bytes)
+{
+	u64 before = vgpu_policy_quota(home, vf);
+	int error;
+
+	bytes = round_up(bytes, VGPU_VRAM_UNIT_BYTES);
+	if (bytes == before && bytes)
+		return 0;
+	error = vgpu_policy_close(home, vf);
+	if (error)
+		return error;
+	error = change_quota(home, vf, before, bytes);
+	vgpu_policy_reopen(home, vf);
 	return error;
 }
 

@@ -58,26 +58,98 @@ static struct vgpu_home_vf *vf_of(struct vgpu_home *home, struct pci_dev *functi
 	return &home->vfs[id + 1];
 }
 
+static bool is_bound(struct pci_dev *function)
+{
+	return READ_ONCE(function->dev.driver) != NULL;
+}
+
+static void function_appears(struct vgpu_home_vf *vf, struct pci_dev *function)
+{
+	/* before any driver is asked */
+	if (vgpu_set_driver_override(function, OVERRIDE_NOBODY))
+		dev_warn(&vf->home->pdev->dev, "VF%u: drivers may be probed early\n", vf->number);
+	set_function(vf, function);
+}
+
+static void driver_comes(struct vgpu_home_vf *vf)
+{
+	spin_lock(&vf->home->functions_lock);
+	vf->had_driver = true;
+	spin_unlock(&vf->home->functions_lock);
+}
+
 static int on_bus_event(struct notifier_block *block, unsigned long action, void *data)
 {
 	struct vgpu_home *home = container_of(block, struct vgpu_home, bus_notifier);
 	struct pci_dev *function = to_pci_dev(data);
-	struct vgpu_home_vf *vf;
+	struct vgpu_home_vf *vf = vf_of(home, function);
 
-	if (action != BUS_NOTIFY_ADD_DEVICE && action != BUS_NOTIFY_REMOVED_DEVICE)
-		return NOTIFY_DONE;
-	vf = vf_of(home, function);
 	if (!vf)
 		return NOTIFY_DONE;
-	if (action == BUS_NOTIFY_REMOVED_DEVICE) {
+	switch (action) {
+	case BUS_NOTIFY_ADD_DEVICE:
+		function_appears(vf, function);
+		return NOTIFY_OK;
+	case BUS_NOTIFY_REMOVED_DEVICE:
 		set_function(vf, NULL);
 		return NOTIFY_OK;
+	case BUS_NOTIFY_BIND_DRIVER:
+		driver_comes(vf);
+		return NOTIFY_OK;
+	case BUS_NOTIFY_BOUND_DRIVER:
+	case BUS_NOTIFY_UNBOUND_DRIVER:
+	case BUS_NOTIFY_DRIVER_NOT_BOUND:
+		/* who uses the VF may have changed */
+		schedule_work(&home->chores);
+		return NOTIFY_OK;
+	default:
+		return NOTIFY_DONE;
 	}
-	/* before any driver is asked */
-	if (vgpu_set_driver_override(function, OVERRIDE_NOBODY))
-		dev_warn(&home->pdev->dev, "VF%u: drivers may be probed early\n", vf->number);
-	set_function(vf, function);
-	return NOTIFY_OK;
+}
+
+static u32 left_by_driver(struct vgpu_home *home)
+{
+	u32 mask = 0;
+
+	spin_lock(&home->functions_lock);
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		const struct vgpu_home_vf *vf = &home->vfs[i];
+
+		if (vf->had_driver && !(vf->function && is_bound(vf->function)))
+			mask |= BIT(i);
+	}
+	spin_unlock(&home->functions_lock);
+	return mask;
+}
+
+static void forget_driver(struct vgpu_home_vf *vf)
+{
+	spin_lock(&vf->home->functions_lock);
+	if (!(vf->function && is_bound(vf->function)))
+		vf->had_driver = false;
+	spin_unlock(&vf->home->functions_lock);
+}
+
+/**
+ * vgpu_sriov_forget_drivers() - who attaches the VFs of drivers that have gone is somebody else
+ * @home: the home; not locked
+ *
+ * A driver may leave a function attached when it goes; the core hears of that attachment before its
+ * driver is forgotten.
+ */
+void vgpu_sriov_forget_drivers(struct vgpu_home *home)
+{
+	u32 mask = left_by_driver(home);
+
+	if (mask == 0)
+		return;
+	vgpu_home_lock(home);
+	if (!home->is_gone && !home->is_device_parked)
+		vgpu_pf_interrupt(home->pf);
+	vgpu_home_unlock(home);
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		if (mask & BIT(i))
+			forget_driver(&home->vfs[i]);
 }
 
 /* ---- handover ---- */
@@ -88,11 +160,6 @@ static const char *wanted_override(const struct vgpu_home_vf *vf)
 	bool has_resources = state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING;
 
 	return has_resources ? overrides[vf->handover] : OVERRIDE_NOBODY;
-}
-
-static bool is_bound(struct pci_dev *function)
-{
-	return READ_ONCE(function->dev.driver) != NULL;
 }
 
 /*
@@ -240,13 +307,19 @@ static bool is_claimed(struct vgpu_home *home, u32 vf)
 	return READ_ONCE(home->lease_holder) && vgpu_policy_quota(home, vf);
 }
 
-static int check_unused(struct vgpu_home *home)
+static void reopen(struct vgpu_home *home, u32 last)
 {
-	if (pci_vfs_assigned(home->pdev))
-		return -EBUSY;
+	for (u32 i = 1; i <= last; i++)
+		vgpu_policy_reopen(home, i);
+}
+
+/* nobody opens a VF while its function and resources go */
+static int close_all(struct vgpu_home *home)
+{
 	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
-		if (is_claimed(home, i) || vgpu_policy_is_in_use(home, i)) {
+		if (is_claimed(home, i) || vgpu_policy_close(home, i)) {
 			dev_warn(&home->pdev->dev, "VF%u is in use\n", i);
+			reopen(home, i - 1);
 			return -EBUSY;
 		}
 	return 0;
@@ -261,6 +334,17 @@ void vgpu_sriov_disable(struct vgpu_home *home)
 	unlink_functions(home);
 	pci_disable_sriov(home->pdev);
 	vgpu_policy_release_auto(home);
+}
+
+static int disable_unused(struct vgpu_home *home)
+{
+	int error = pci_vfs_assigned(home->pdev) ? -EBUSY : close_all(home);
+
+	if (error)
+		return error;
+	vgpu_sriov_disable(home);
+	reopen(home, home->pf->device.total_vfs);
+	return 0;
 }
 
 /**
@@ -281,9 +365,7 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 	} else if (count) {
 		result = pci_num_vf(pdev) ? -EBUSY : enable(home, count);
 	} else {
-		result = check_unused(home);
-		if (!result)
-			vgpu_sriov_disable(home);
+		result = disable_unused(home);
 	}
 	mutex_unlock(&home->admin);
 	return result;

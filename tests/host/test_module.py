@@ -11,6 +11,7 @@ import unittest
 
 from card_test import CardTest
 from machine import DOMAINS
+from vf_guest import VfGuest
 
 MIB = 1 << 20
 VFS = CardTest.vfs
@@ -35,6 +36,10 @@ class ModuleTest(CardTest):
         files = ' '.join(self.path(f'sriov_admin/vf{vf}/profile/vram_quota')
                          for vf in range(1, self.vfs + 1))
         return [int(line) for line in self.vm.check(f'cat {files}').split()]
+
+    def unloads_soon(self):
+        """Nobody tells the module that the last user has gone: it looks now and then."""
+        self.vm.check('(for i in $(seq 100); do rmmod vgpu_pf && exit 0; sleep 0.2; done; exit 1)', 120)
 
     def functions(self):
         text = self.vm.check(f'ls -d {self.path("virtfn*")} 2>/dev/null || true')
@@ -373,6 +378,32 @@ class Binding(ModuleTest):
         self.assertEqual(self.quotas(), [0] * VFS)
 
 
+class Client(ModuleTest):
+    """A client outside the machine has a VF's socket open; no driver is up in its guest yet."""
+
+    def await_attached(self, vf, is_attached):
+        self.vm.check(f'(for i in $(seq 300); do grep -q "^VF{vf}: .* attached {int(is_attached)}," '
+                      '/sys/kernel/debug/vgpu_pf/pf0/dump && exit 0; sleep 0.1; done; exit 1)', 60)
+
+    def test_an_attached_vf_keeps_its_resources_the_functions_the_module_and_the_machine_awake(self):
+        quota = 'sriov_admin/vf1/profile/vram_quota'
+        self.write(quota, 32 * MIB)
+        self.write('sriov_numvfs', 2)
+        with VfGuest(self.card.path('vf1.sock')):
+            self.await_attached(1, True)
+            self.refused('sriov_numvfs', 0, 'busy')
+            self.refused(quota, 0, 'busy')
+            self.assertNotEqual(self.vm.run('rmmod vgpu_pf', 120).status, 0)
+            self.vm.check('echo devices > /sys/power/pm_test')
+            self.assertNotEqual(self.vm.run('echo freeze > /sys/power/state', 120).status, 0)
+            self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
+        self.await_attached(1, False)
+        self.write('sriov_numvfs', 0)
+        self.write(quota, 0)
+        self.unloads_soon()
+        self.load()
+
+
 class Handover(ModuleTest):
     """VFs for vfio-pci, behind the IOMMU of the root port."""
 
@@ -399,8 +430,21 @@ class Handover(ModuleTest):
         self.refused('sriov_numvfs', 0, 'busy')
         self.refused('sriov_admin/vf1/handover', 'none', 'busy')
         self.refused('sriov_admin/vf1/profile/vram_quota', 0, 'busy')
+        self.assertNotEqual(self.vm.run('rmmod vgpu_pf', 120).status, 0)
         self.vm.check('kill $(pidof python3); sleep 1')
         self.write('sriov_numvfs', 0)
+        self.assertEqual(self.quotas(), [0] * VFS)
+
+    def test_the_module_can_be_unloaded_when_vfio_has_been_closed(self):
+        self.write('sriov_admin/vf1/handover', 'vfio-pci')
+        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        self.write('sriov_numvfs', 1)
+        function = self.vm.check(f'readlink -f {self.path("virtfn0")}')
+        group = os.path.basename(self.vm.check(f'readlink {function}/iommu_group'))
+        for _ in range(3):
+            self.vm.check(f'in_root python3 -B /tests/vfio_vf.py {group} {os.path.basename(function)}', 60)
+        self.unloads_soon()
+        self.vm.check('insmod /built/vgpu_pf.ko time_scale=20', 120)
         self.assertEqual(self.quotas(), [0] * VFS)
 
 

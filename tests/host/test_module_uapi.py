@@ -263,6 +263,40 @@ class Functions(UapiTest):
         self.assertEqual((self.pf.vf(1).state, self.pf.vf(2).state), (uapi.ABSENT, uapi.SCRUBBING))
 
 
+class Owners(UapiTest):
+    def release_again_and_again(self, is_over, failures):
+        while not is_over.is_set():
+            for value in (0, VF_MIB * MIB):
+                try:
+                    write_sysfs('sriov_admin/vf1/profile/vram_quota', value)
+                except OSError as error:
+                    if error.errno != errno.EBUSY:
+                        failures.append(error)
+
+    def test_an_open_vf_keeps_its_resources_whoever_releases_it_meanwhile(self):
+        is_over, failures, times = threading.Event(), [], 0
+        releaser = threading.Thread(target=self.release_again_and_again, args=(is_over, failures))
+        releaser.start()
+        self.addCleanup(write_sysfs, 'sriov_admin/vf1/profile/vram_quota', 0)
+        self.addCleanup(releaser.join)
+        self.addCleanup(is_over.set)
+        deadline = time.monotonic() + 60
+        while times < 40 and time.monotonic() < deadline:
+            try:
+                node = uapi.Node('/dev/vgpu/vf1')
+            except OSError as error:
+                self.assertEqual(error.errno, errno.EBUSY)
+                continue
+            with node:
+                before = node.vf(1)
+                time.sleep(0.01)
+                after = node.vf(1)
+            self.assertEqual((after.state, after.generation), (before.state, before.generation))
+            times += 1
+        self.assertEqual(times, 40)
+        self.assertEqual(failures, [])
+
+
 class Tables(UapiTest):
     def test_table_is_read_back(self):
         before = self.pf.table()

@@ -17,7 +17,7 @@ from vf_guest import VfGuest
 MIB = 1 << 20
 WINDOW_SECONDS = 15
 RESET_SECONDS = 120  # a guest that does not answer is waited for first
-COUNTERS = ('service_ns', 'state', 'flrs', 'hangs', 'faults', 'switches', 'attached')
+COUNTERS = ('service_ns', 'state', 'flrs', 'hangs', 'faults', 'switches', 'attached', 'guard_level')
 
 
 class WorkTest(CardTest):
@@ -248,6 +248,26 @@ class Resets(WorkTest):
         self.assertEqual((after[1]['flrs'], after[1]['hangs']), (before[1]['flrs'], before[1]['hangs']))
         self.assert_right(neighbour)
         self.assert_works_again(victim)
+
+
+class PfReset(WorkTest):
+    def test_work_is_scheduled_after_a_reset_of_the_pf_while_a_guard_watches(self):
+        # a guest that asks twice for exclusive access is watched
+        self.python(f'pf.release(1); pf.provision(1, {32 * MIB}, guard_limits=(0, 1, 0, 0))')
+        guests = [self.guest(vf) for vf in (1, 2)]
+        self.reset(1)
+        guests[0].ask('forget')
+        guests[0].boot()
+        self.assertGreater(self.counters()[1]['guard_level'], 0)
+        for _ in range(3):
+            self.vm.check(f'echo 1 > {self.path("reset")}', 120)
+        for guest in guests:
+            guest.ask('forget')
+            guest.boot()
+            guest.endless()
+        got = self.service()
+        for vf in (1, 2):
+            self.assertGreater(got[vf], 0.3e9 * WINDOW_SECONDS, got)
 
 
 class Control(WorkTest):
