@@ -61,6 +61,7 @@ class Qmp:
 class Vm:
     # where KERNEL/vmlinuz and KERNEL/initrd.gz are
     images = GUEST
+    command_line = 'console=ttyS0 panic=-1 loglevel=7 mitigations=off sysrq_always_enabled'
 
     def __init__(self, sockets, log_dir, name='guest', memory='2G', cpus=1, share=None, kernel='6.12',
                  agent_socket=None, agent_share=None):
@@ -97,7 +98,7 @@ class Vm:
                    '-nodefaults', '-display', 'none',
                    '-kernel', os.path.join(self.images, self.kernel, 'vmlinuz'),
                    '-initrd', os.path.join(self.images, self.kernel, 'initrd.gz'),
-                   '-append', 'console=ttyS0 panic=-1 loglevel=7 mitigations=off sysrq_always_enabled',
+                   '-append', self.command_line,
                    '-chardev', f'socket,id=con,path={self.path("con")},server=on,wait=off,'
                                f'logfile={self.path("console.log")}',
                    '-serial', 'chardev:con',

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: MIT
 """What most suites of the host level stand on: a card, a machine with our modules, a look at the log at the end."""
 import os
-import re
 import shutil
 import unittest
 
+import kernel_log
 from machine import DOMAINS, HOST, Card, Machine
-
-TROUBLE = re.compile(r'WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|UBSAN|'
-                     r'possible circular|left SR-IOV enabled|suspected memory leak|hung_task|blocked for more')
-
 
 class CardTest(unittest.TestCase):
     """A card and a VM for all tests of the class; logs in build/host/logs/CLASS."""
     kernel = '6.12'
     vfs = 16
     card_options = {'vram_mb': 512, 'aperture_mb': 64}
+    expected_warnings = ()  # (pattern, reason): what the tests provoke
     maxDiff = None
 
     @classmethod
@@ -44,9 +41,7 @@ class CardTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        found = [line for line in cls.vm.dmesg().split('\n') if TROUBLE.search(line)]
-        if found:
-            raise AssertionError('the kernel complains:\n' + '\n'.join(found[:20]))
+        kernel_log.look(cls.vm, cls.expected_warnings)
 
     @staticmethod
     def path(name=''):

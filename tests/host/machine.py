@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 
+from kernel_log import LOG_BYTES
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, 'tests', 'guest'))
 from vm import Vm  # noqa: E402  pylint: disable=wrong-import-position
@@ -24,6 +26,11 @@ BIN = os.environ.get('VGPU_BIN', os.path.join(ROOT, 'build', 'release', 'bin'))
 DOMAINS = {'bridge': '0001', 'vmd': '10000'}
 # a busy machine may let QEMU wait for an answer
 MESSAGE_TIMEOUT_MS = 60000
+
+
+def prepare_guest():
+    """The guest level's system, programs and stock amdgpu; builds what is missing."""
+    subprocess.run([os.path.join(ROOT, 'tests/guest/image')], check=True, timeout=1800)
 
 
 class Card:
@@ -71,13 +78,14 @@ class Card:
 
 
 class Machine(Vm):
-    """A VM with the whole card. `share` of Vm is not used: the VM sees this machine's own /."""
+    """A VM with the whole card (none, if there is no socket). `share` of Vm is not used: the VM sees this machine's own /."""
     images = HOST
+    command_line = f'{Vm.command_line} log_buf_len={LOG_BYTES}'
 
     def __init__(self, host_socket, log_dir, name='host', memory='1G', cpus=2, kernel='6.12',
                  has_guest=False):
         self.has_guest = has_guest  # `open_guest` works: programs of the guest level, stock amdgpu
-        super().__init__([host_socket], log_dir, name=name, memory=memory, cpus=cpus, kernel=kernel,
+        super().__init__([host_socket] if host_socket else [], log_dir, name=name, memory=memory, cpus=cpus, kernel=kernel,
                          share=log_dir)
 
     def shares(self):

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A driver for VFs that resets its function and then fails to probe, as one does that does not get
- * along with its device. Test-only; tests/host/test_module.py counts its attempts.
+ * along with its device. Test-only; tests/host/test_module.py counts its attempts, and
+ * tests/host/test_kernel_log.py lets it warn.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -11,6 +12,10 @@
 static unsigned int probes;
 module_param(probes, uint, 0444);
 MODULE_PARM_DESC(probes, "attempts so far");
+
+static bool warns;
+module_param(warns, bool, 0444);
+MODULE_PARM_DESC(warns, "the kernel's log gets a warning when the module is loaded");
 
 static int probe(struct pci_dev* function, const struct pci_device_id* id) {
     probes++;
@@ -24,7 +29,17 @@ MODULE_DEVICE_TABLE(pci, ids);
 
 static struct pci_driver failing_driver = {
     .name = "vgpu_test_failing", .id_table = ids, .probe = probe};
-module_pci_driver(failing_driver);
+
+static int __init start(void) {
+    WARN(warns, "vgpu_test_failing was asked to warn\n");
+    return pci_register_driver(&failing_driver);
+}
+module_init(start);
+
+static void __exit end(void) {
+    pci_unregister_driver(&failing_driver);
+}
+module_exit(end);
 
 MODULE_DESCRIPTION("A VF driver that fails (test only)");
 MODULE_LICENSE("Dual MIT/GPL");
