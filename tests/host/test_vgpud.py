@@ -6,7 +6,8 @@ import os
 import unittest
 
 import test_module
-from machine import DOMAINS, ROOT
+from machine import DOMAINS, prepare_guest
+from work_test import WINDOW_SECONDS, Work
 from host import BUS_CONFIG, wait_for
 from suite import LOAD, LOAD_SECONDS, PROGRAM_SECONDS
 from vm import Vm
@@ -165,10 +166,54 @@ class Handover(VgpudTest):
         self.write('sriov_numvfs', 0)
 
 
-@unittest.skipUnless(os.path.exists(os.path.join(ROOT, 'build', 'guest', 'programs', 'recipe')), 'no guest image: run tests/guest/image')
+class Away(Work, VgpudTest):
+    """vgpud is away while guests compute."""
+    vfs = 4
+    RATIO = 3
+
+    def test_killed_the_table_keeps_cycling_until_a_new_one_adopts(self):
+        self.start_shell()
+        self.ctl(f'create --name heavy --vram 32M --weight {100 * self.RATIO}')
+        self.ctl('create --name light --vram 32M --weight 100')
+        heavy, light = self.vf('heavy'), self.vf('light')
+        guests = [self.guest(vf['index'], 'endless') for vf in (heavy, light)]
+        self.assert_ratio(heavy, light)
+        self.vm.check('kill -9 $(pidof vgpud)')
+        wait_for('the lease to be free', 20, lambda: self.table_and_lease()[1] == 0, 0.2)
+        table = self.table_and_lease()
+        for _ in range(2):
+            self.assert_ratio(heavy, light)
+        self.assertEqual(self.table_and_lease(), table)
+        self.start_vgpud()
+        for before in (heavy, light):
+            after = self.vf(before['name'])
+            for key in ('index', 'uuid', 'weight', 'vram_bytes'):
+                self.assertEqual(after[key], before[key], key)
+        self.assert_ratio(heavy, light)
+        for guest in guests:
+            self.assert_runs(guest)
+            guest.kill()
+        self.destroy('heavy')
+        self.destroy('light')
+
+    def table_and_lease(self):
+        """Generation of the table in force; 1 if somebody decides."""
+        return [int(word) for word in self.python('print(pf.info().table_generation, pf.info().lease_held)').split()]
+
+    def assert_ratio(self, heavy, light):
+        got = self.service(WINDOW_SECONDS)
+        self.assertGreater(got[light['index']], 0, got)
+        self.assertAlmostEqual(got[heavy['index']] / got[light['index']], self.RATIO, delta=0.3, msg=got)
+
+
 class StockGuest(VgpudTest):
     """A guest with the stock driver on a VF's own socket; its PF is the module in the machine."""
     card_options = {'vram_mb': 1024, 'aperture_mb': 512}
+
+    @classmethod
+    def setUpClass(cls):
+        prepare_guest()
+        super().setUpClass()
 
     def test_a_guest_computes_and_survives_vgpud_and_a_reset(self):
         self.ctl('create --name g --vram 512M')

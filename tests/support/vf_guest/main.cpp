@@ -9,9 +9,22 @@
 //                                                                -> computed ROUNDS wrong WRONG
 //   endless    starts a kernel that never ends                   -> endless
 //   progress   what that kernel has counted up to                -> progress COUNT
-//   attack     reaches for VRAM beyond the VF's own, three ways  -> stopped N of 3
+//   attack     reads VRAM beyond the VF's own, three ways        -> stopped N of 3
+//   overwrite  writes VRAM beyond the VF's own, three ways       -> stopped N of 3
 //   unload     the driver's exit                                 -> unloaded
 //   forget     drops everything without touching the VF          -> forgotten
+//
+// Without or with a driver:
+//
+//   fill SEED WHERE    writes words that SEED decides through BAR0. WHERE: "all" but what the PF
+//                      writes, "rest" is the last quarter, which a driver does not use
+//                                                                -> filled MIB
+//   check SEED WHERE   reads them                                -> kept PAGES of PAGES
+//   read NAME          a register, named as in hw/regs.def       -> read VALUE
+//   write NAME VALUE                                             -> written
+//   ring DOORBELL      writes 1 to a doorbell, by its dword      -> rung
+//   flr                has its function reset, as its VMM would; what the driver had is gone
+//                                                                -> reset
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -19,12 +32,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "pf-driver/hw/regs.h"
 #include "tests/support/programs/program.h"
 #include "tests/support/vf_client/process.h"
 #include "tests/support/vf_client/vf_client.h"
@@ -35,6 +51,37 @@ namespace {
 constexpr std::size_t kRoundsInFlight = 8;  // longer than the VF is ever off the engine
 constexpr std::uint64_t kMiB = 1u << 20;
 constexpr milliseconds kRoundLimit{60000};
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kPfBytes = 256u << 10;  // at the start of VRAM: VBIOS, PF2VF
+constexpr std::uint64_t kRestParts = 4;
+
+struct Register {
+    std::string_view name;
+    std::uint32_t offset;
+};
+
+#define REG(block, name, offset, reset, pf, vf, doc) {#block "_" #name, offset},
+#define REG_ARRAY(block, name, offset, count, stride, reset, pf, vf, doc) \
+    {#block "_" #name, offset},
+constexpr Register kRegisters[] = {
+#include "pf-driver/hw/regs.def"
+};
+#undef REG
+#undef REG_ARRAY
+
+std::uint32_t register_named(const std::string& name) {
+    const auto found = std::ranges::find(kRegisters, name, &Register::name);
+    if (found == std::end(kRegisters)) throw VfError("no such register: " + name);
+    return found->offset;
+}
+
+/// No two seeds and no two offsets have the same one (splitmix64 is a bijection).
+std::uint64_t word_of(std::uint64_t seed, std::uint64_t offset) {
+    std::uint64_t x = (seed << 40 | offset) + 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
 
 bool has_order() {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
@@ -70,8 +117,10 @@ public:
 
     /// The answer to an order.
     std::string obey(const std::string& order) try {
+        words_ = std::istringstream(order);
+        const auto wanted = next<std::string>();
         for (const auto& [name, act] : kOrders)
-            if (name == order) return (this->*act)();
+            if (name == wanted) return (this->*act)();
         return "error no such order: " + order;
     } catch (const std::exception& error) {
         forget();
@@ -83,7 +132,14 @@ private:
         const char* name;
         std::string (Worker::*act)();
     };
-    static const std::array<Order, 7> kOrders;
+    static const std::array<Order, 14> kOrders;
+
+    /// The next word of the order.
+    template <typename Value> Value next() {
+        Value value{};
+        if (!(words_ >> value)) throw VfError("the order wants another word");
+        return value;
+    }
 
     std::string boot() {
         vf_.boot();
@@ -139,52 +195,145 @@ private:
 
     std::string attack() {
         const auto beyond = vf_.vram_bytes() + 4 * kMiB;
-        const auto pte = beyond | PageTable::kVramFlags;
-        const int stopped =
-            int{kernel_is_stopped(pte)} + int{sdma_is_stopped(pte)} + int{bar_is_stopped(beyond)};
+        const int stopped = int{kernel_read_is_stopped(beyond)} +
+                            int{sdma_read_is_stopped(beyond)} + int{bar_read_is_stopped(beyond)};
         return fmt::format("stopped {} of 3", stopped);
     }
 
-    /// True if a kernel that reads a page of `pte` ended in a memory fault and not in data.
-    bool kernel_is_stopped(std::uint64_t pte) {
+    std::string overwrite() {
+        const auto beyond = vf_.vram_bytes() + 4 * kMiB;
+        const int stopped = int{kernel_write_is_stopped(beyond)} +
+                            int{sdma_write_is_stopped(beyond)} + int{bar_write_is_stopped(beyond)};
+        return fmt::format("stopped {} of 3", stopped);
+    }
+
+    /// A page of a process whose entry leads to `beyond`.
+    Buffer page_at(Process& process, std::uint64_t beyond) {
+        const auto page = process.allocate(kPageBytes);
+        process.tables().set_entry(page.address, 0, beyond | PageTable::kVramFlags);
+        vf_.device().flush_hdp();
+        return page;
+    }
+
+    /// True if a kernel that reads a page ended in a memory fault and not in data.
+    bool kernel_read_is_stopped(std::uint64_t beyond) {
         Process& process = vf_.create_process();
         AqlQueue& queue = process.create_queue();
         const auto kernel = process.load(kernel_file("vector_add"), "vector_add");
-        const auto page = process.allocate(4096);
-        const auto zero = process.allocate(4096);
-        const auto to = process.allocate(4096);
-        process.tables().set_entry(page.address, 0, pte);
-        vf_.device().flush_hdp();
+        const auto zero = process.allocate(kPageBytes), to = process.allocate(kPageBytes);
+        const auto page = page_at(process, beyond);
         const auto done = process.create_signal();
         queue.dispatch(kernel, {.grid = {64, 1, 1}, .group = {64, 1, 1}},
                        args(page.address, zero.address, to.address, 64u), done);
         return ends_in_a_fault(process, done, to);
     }
 
-    /// The same by SDMA.
-    bool sdma_is_stopped(std::uint64_t pte) {
+    bool kernel_write_is_stopped(std::uint64_t beyond) {
         Process& process = vf_.create_process();
-        const auto page = process.allocate(4096);
-        const auto to = process.allocate(4096);
-        process.tables().set_entry(page.address, 0, pte);
-        vf_.device().flush_hdp();
+        AqlQueue& queue = process.create_queue();
+        const auto kernel = process.load(kernel_file("vector_add"), "vector_add");
+        const auto zero = process.allocate(kPageBytes);
+        const auto page = page_at(process, beyond);
         const auto done = process.create_signal();
-        process.create_sdma_queue(0).copy(to.address, page.address, 4096, done);
+        queue.dispatch(kernel, {.grid = {64, 1, 1}, .group = {64, 1, 1}},
+                       args(zero.address, zero.address, page.address, 64u), done);
+        return ends_in_a_fault(process, done, zero);
+    }
+
+    bool sdma_read_is_stopped(std::uint64_t beyond) {
+        Process& process = vf_.create_process();
+        const auto to = process.allocate(kPageBytes);
+        const auto page = page_at(process, beyond);
+        const auto done = process.create_signal();
+        process.create_sdma_queue(0).copy(to.address, page.address, kPageBytes, done);
         return ends_in_a_fault(process, done, to);
     }
 
-    bool ends_in_a_fault(Process& process, const Signal& done, const Buffer& to) {
+    bool sdma_write_is_stopped(std::uint64_t beyond) {
+        Process& process = vf_.create_process();
+        const auto zero = process.allocate(kPageBytes);
+        const auto page = page_at(process, beyond);
+        const auto done = process.create_signal();
+        process.create_sdma_queue(0).copy(page.address, zero.address, kPageBytes, done);
+        return ends_in_a_fault(process, done, zero);
+    }
+
+    bool ends_in_a_fault(Process& process, const Signal& done, const Buffer& untouched) {
         process.wait_fault();
-        const bool is_stopped = done.value() == 1 && to.load<std::uint64_t>() == 0;
+        const bool is_stopped = done.value() == 1 && untouched.load<std::uint64_t>() == 0;
         vf_.destroy_process(process);
         return is_stopped;
     }
 
     /// The BAR reads all ones there.
-    bool bar_is_stopped(std::uint64_t beyond) {
+    bool bar_read_is_stopped(std::uint64_t beyond) {
         std::array<std::byte, 64> bytes{};
         vf_.device().vram_read_trapped(beyond, bytes);
         return std::ranges::all_of(bytes, [](auto byte) { return byte == std::byte{0xff}; });
+    }
+
+    /// Where the write would go to, the neighbours look.
+    bool bar_write_is_stopped(std::uint64_t beyond) {
+        const std::array<std::byte, 64> zeroes{};
+        vf_.device().vram_write_trapped(beyond, zeroes);
+        return bar_read_is_stopped(beyond);
+    }
+
+    /// What "all" or "rest" of VRAM means, as offset and the bytes there.
+    std::pair<std::uint64_t, std::span<std::byte>> region(const std::string& where) {
+        const auto bytes = vf_.device().vram().size();
+        if (bytes <= kPfBytes) throw VfError("the VF has no VRAM");
+        const auto from = where == "all" ? kPfBytes : bytes - bytes / kRestParts;
+        return {from, vf_.device().vram_at(from, bytes - from)};
+    }
+
+    std::string fill() {
+        const auto seed = next<std::uint64_t>();
+        const auto [from, bytes] = region(next<std::string>());
+        for (std::uint64_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+            const auto word = word_of(seed, from + at);
+            std::memcpy(&bytes[at], &word, sizeof(word));
+        }
+        return fmt::format("filled {}", bytes.size() / kMiB);
+    }
+
+    std::string check() {
+        const auto seed = next<std::uint64_t>();
+        const auto [from, bytes] = region(next<std::string>());
+        std::uint64_t kept = 0;
+        for (std::uint64_t page = 0; page < bytes.size(); page += kPageBytes)
+            kept += page_is_of(seed, from + page, bytes.subspan(page, kPageBytes)) ? 1 : 0;
+        return fmt::format("kept {} of {}", kept, bytes.size() / kPageBytes);
+    }
+
+    static bool page_is_of(std::uint64_t seed, std::uint64_t offset, std::span<std::byte> page) {
+        for (std::uint64_t at = 0; at < page.size(); at += sizeof(std::uint64_t)) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, &page[at], sizeof(word));
+            if (word != word_of(seed, offset + at)) return false;
+        }
+        return true;
+    }
+
+    std::string read_register() {
+        return fmt::format("read {}", vf_.device().read(register_named(next<std::string>())));
+    }
+
+    std::string write_register() {
+        const auto offset = register_named(next<std::string>());
+        vf_.device().write(offset, next<std::uint32_t>());
+        return "written";
+    }
+
+    std::string ring() {
+        vf_.device().doorbell32(next<std::uint32_t>(), 1);
+        return "rung";
+    }
+
+    std::string flr() {
+        vf_.device().reset();
+        forget();
+        return "reset";
     }
 
     Process& process() {
@@ -193,18 +342,26 @@ private:
     }
 
     VfClient vf_;
+    std::istringstream words_;
     Process* process_ = nullptr;
     AqlQueue* queue_ = nullptr;
     Buffer progress_;
 };
 
-const std::array<Worker::Order, 7> Worker::kOrders{{{"boot", &Worker::boot},
-                                                    {"compute", &Worker::compute},
-                                                    {"endless", &Worker::endless},
-                                                    {"progress", &Worker::progress},
-                                                    {"attack", &Worker::attack},
-                                                    {"unload", &Worker::unload},
-                                                    {"forget", &Worker::forget}}};
+const std::array<Worker::Order, 14> Worker::kOrders{{{"boot", &Worker::boot},
+                                                     {"compute", &Worker::compute},
+                                                     {"endless", &Worker::endless},
+                                                     {"progress", &Worker::progress},
+                                                     {"attack", &Worker::attack},
+                                                     {"overwrite", &Worker::overwrite},
+                                                     {"unload", &Worker::unload},
+                                                     {"forget", &Worker::forget},
+                                                     {"fill", &Worker::fill},
+                                                     {"check", &Worker::check},
+                                                     {"read", &Worker::read_register},
+                                                     {"write", &Worker::write_register},
+                                                     {"ring", &Worker::ring},
+                                                     {"flr", &Worker::flr}}};
 
 }  // namespace
 }  // namespace vgpu::test
