@@ -1,82 +1,166 @@
 # SPDX-License-Identifier: MIT
 """vgpu_pf.ko on the debug kernel (tests/host/debug): the whole life of module and VFs, again and again.
 
-VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each), over a VM for each CPU. Besides, the suites of
-sysfs, uapi and of guests at work run on this kernel. The kernel's log must be free of what KASAN, UBSAN,
-lockdep, kmemleak and the debugging of objects say.
+VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each), over a VM for each CPU. In each life two guests
+share the engine before their VFs are reset. Besides, the suites of sysfs, uapi, binding, loss, handover, power and
+of guests at work run on this kernel, and random ioctls. The kernel's log must be free of what KASAN, UBSAN, lockdep, kmemleak
+and the debugging of objects say.
+
+VGPU_DEBUG_KERNEL=6.12 tries all of it on a stock kernel, without those.
 """
 import concurrent.futures
 import os
+import time
 import unittest
 
+import kernel_log
+import test_fuzz
+import test_loss
 import test_module
+import test_power
 import test_work
-from card_test import TROUBLE, CardTest
+from card_test import CardTest
+from vf_guest import VfGuest
+from work_test import Work
 
+KERNEL = os.environ.get('VGPU_DEBUG_KERNEL', 'debug')
 CYCLES = int(os.environ.get('VGPU_CYCLES', '1000'))
 BATCH = 10  # lives of the functions in one of the module
-# one life, from probe to remove; `pf` is the PF in sysfs
-LIFE = '''
+SCAN_BATCHES = 10  # lives of the module between two looks for leaks while it is loaded
+WORKERS = (1, 2)
+SWITCHES = 4  # of each worker, before it is reset
+# one life, from probe to remove, in two parts; `pf` is the PF in sysfs
+BEGIN = '''
     echo $address > $driver/bind &&
     echo 4 > $pf/sriov_numvfs &&
     echo 300 > $pf/sriov_admin/vf2/profile/weight &&
-    echo 1 > $pf/sriov_admin/.bulk_profile/exec_quantum_ms &&
-    echo 1 > $pf/virtfn0/reset &&
+    echo 1 > $pf/sriov_admin/.bulk_profile/exec_quantum_ms'''
+END = '''
+    echo 1 > $pf/virtfn3/reset &&
     echo 1 > $pf/sriov_admin/vf3/stop &&
     cat $pf/sriov_admin/vf*/state > /dev/null &&
-    echo 0 > $pf/sriov_numvfs &&
+    for i in $(seq 200); do echo 0 2> /dev/null > $pf/sriov_numvfs && break; sleep 0.1; done &&
+    test $(cat $pf/sriov_numvfs) = 0 &&
     echo $address > $driver/unbind'''
-LIVES = '''
-    insmod /built/vgpu_pf.ko time_scale=20 &&
-    echo $address > $driver/unbind &&
-    for i in $(seq %d); do %s || exit 1; done &&
-    rmmod vgpu_pf'''
+SWITCHED = '''
+    for i in $(seq 600); do
+        grep -A1 "^VF[12]:" /sys/kernel/debug/vgpu_pf/pf*/dump | sed -n "s/.*switches \\([0-9]*\\),.*/\\1/p" > /tmp/switches;
+        [ $(awk "\\$1 >= %d" /tmp/switches | wc -l) = 2 ] && break; sleep 0.1;
+    done; [ $(awk "\\$1 >= %d" /tmp/switches | wc -l) = 2 ]''' % (SWITCHES, SWITCHES)
+KMEMLEAK = '/sys/kernel/debug/kmemleak'
 
 
-def assert_no_leak(test, vm):
-    """Nothing that kmemleak finds twice in a row was allocated by our modules."""
-    vm.check('echo scan > /sys/kernel/debug/kmemleak; sleep 6; echo scan > /sys/kernel/debug/kmemleak', 300)
-    test.assertNotIn('vgpu', vm.check('cat /sys/kernel/debug/kmemleak', 120))
+def one_line(script):
+    return ' '.join(script.split())
 
 
-class DebugLives(CardTest):
+class DebugTest:
+    kernel = KERNEL
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        assert_no_leak(cls.vm)
+
+
+def assert_no_leak(vm):
+    """Nothing that kmemleak finds twice in a row was allocated by our modules; the log is free of complaints."""
+    if KERNEL == 'debug':
+        vm.check(f'echo scan > {KMEMLEAK}; sleep 6; echo scan > {KMEMLEAK}', 300)
+        found = vm.check(f'cat {KMEMLEAK}', 120)
+        if 'vgpu' in found:
+            raise AssertionError(found)
+    found = kernel_log.troubles(vm.dmesg())
+    if found:
+        raise AssertionError('\n'.join(found[:20]))
+
+
+class DebugLives(DebugTest, CardTest):
     """The lives are dealt out to a VM for each CPU."""
-    kernel = 'debug'
+    expected_warnings = Work.expected_warnings
 
     @classmethod
     def load(cls):
         directories = [os.path.join(cls.directory, f'vm{number}') for number in range(2, os.cpu_count() + 1)]
-        cls.vms = [cls.vm] + [cls.start(directory)[1] for directory in directories]
+        cls.machines = [(cls.card, cls.vm)] + [cls.start(directory) for directory in directories]
 
-    def live(self, vm, cycles):
+    def life(self, card, vm):
+        vm.check(one_line(BEGIN), 240)
+        guests = [VfGuest(card.path(f'vf{vf}.sock')) for vf in WORKERS]
+        try:
+            for guest in guests:
+                guest.boot()
+                guest.endless()
+            vm.check(one_line(SWITCHED), 120)
+            for guest in guests:
+                self.assertEqual(guest.ask('flr'), 'reset')
+        finally:
+            for guest in guests:
+                guest.kill()
+        vm.check(one_line(END), 240)
+
+    def live(self, card, vm, cycles):
         vm.check(f'pf={self.path()}; address=$(basename $pf); driver=/sys/bus/pci/drivers/vgpu_pf')
         for done in range(0, cycles, BATCH):
-            count = min(BATCH, cycles - done)
-            vm.check((LIVES % (count, LIFE)).replace('\n', ' '), 120 * count)
-            self.assertNotRegex(vm.dmesg(), TROUBLE, f'after {done + count} lives')
-        assert_no_leak(self, vm)
+            vm.check('insmod /built/vgpu_pf.ko time_scale=20 && echo $address > $driver/unbind', 240)
+            for _ in range(min(BATCH, cycles - done)):
+                self.life(card, vm)
+            if done // BATCH % SCAN_BATCHES == 0:
+                assert_no_leak(vm)
+            vm.check('rmmod vgpu_pf', 240)
+            self.assertEqual(kernel_log.troubles(vm.dmesg()), [], f'after {done + BATCH} lives')
+        assert_no_leak(vm)
 
     def test_module_and_functions_come_and_go(self):
-        shares = [len(range(number, CYCLES, len(self.vms))) for number in range(len(self.vms))]
-        with concurrent.futures.ThreadPoolExecutor(len(self.vms)) as pool:
-            for end in [pool.submit(self.live, vm, share) for vm, share in zip(self.vms, shares)]:
+        shares = [len(range(number, CYCLES, len(self.machines))) for number in range(len(self.machines))]
+        began = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(len(self.machines)) as pool:
+            for end in [pool.submit(self.live, card, vm, share)
+                        for (card, vm), share in zip(self.machines, shares)]:
                 end.result()
+        print(f'{CYCLES} lives in {time.monotonic() - began:.0f} s', end=' ', flush=True)
+        for _, vm in self.machines:
+            kernel_log.look(vm, self.expected_warnings)
 
 
-class DebugFunctions(test_module.Functions):
-    kernel = 'debug'
+class DebugFunctions(DebugTest, test_module.Functions):
+    pass
 
 
-class DebugUapi(test_module.Uapi):
-    kernel = 'debug'
+class DebugPolicy(DebugTest, test_module.Policy):
+    pass
 
 
-class DebugResets(test_work.Resets):
-    kernel = 'debug'
+class DebugUapi(DebugTest, test_module.Uapi):
+    pass
 
 
-class DebugControl(test_work.Control):
-    kernel = 'debug'
+class DebugBinding(DebugTest, test_module.Binding):
+    pass
+
+
+class DebugHandover(DebugTest, test_module.Handover):
+    pass
+
+
+class DebugLoss(DebugTest, test_loss.Loss):
+    pass
+
+
+class DebugPower(DebugTest, test_power.Power):
+    pass
+
+
+class DebugFuzz(DebugTest, test_fuzz.Fuzz):
+    pass
+
+
+class DebugResets(DebugTest, test_work.Resets):
+    pass
+
+
+class DebugControl(DebugTest, test_work.Control):
+    pass
 
 
 if __name__ == '__main__':

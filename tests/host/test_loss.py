@@ -48,7 +48,8 @@ with uapi.Pf() as pf:
 
 
 class Loss(test_module.ModuleTest):
-    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device', 'the device is taken away'),)
+    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|could not be scrubbed \(-19\)',
+                          'the device is taken away'),)
 
     def setUp(self):
         self.write('sriov_admin/vf1/profile/vram_quota', 32 * MIB)
