@@ -92,14 +92,16 @@ static void read_busy(struct vgpu_pf *pf)
 }
 
 /*
- * What a VF received since the table was planned while others had work too; 0 if that makes no
- * sense (counters started anew).
+ * What a VF received since the table was planned while others had work too; 0 if the plan does not
+ * know it (it is leaving), or if that makes no sense (counters started anew).
  */
 static int64_t received_since_plan(const struct vgpu_run_slots *table, const struct vgpu_vf *vf)
 {
 	uint64_t planned = table->planned_service_ns[vf->number - 1];
 	int64_t received = (int64_t)(vf->service.ns - vf->service.reserved_ns - planned);
 
+	if (!vgpu_has_bit(table->listed, vf->number))
+		return 0;
 	if (planned <= vf->service.alone_from_ns)
 		received -= (int64_t)vf->service.alone_ns;
 	return received < 0 || received > (int64_t)REBASE_MAX_NS ? 0 : received;

@@ -196,8 +196,11 @@ std::uint64_t gap_limit_of(const Claim& claim, const Limits& limits) {
     return claim.max_gap_us > 0 ? claim.max_gap_us : limits.max_gap_us;
 }
 
-/// The longest gap of a table, of what its VF allows; more than 1: too long.
+/// The longest gap of a table, of what its VF allows; more than 1: too long. So is a table with
+/// more entries than there may be: what is paid back may need more slices than its cycle has room
+/// for.
 double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
+    if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
     const auto gaps = gaps_of(plan);
     double strain = 0;
     for (const Part& part : parts) {

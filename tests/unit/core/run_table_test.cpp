@@ -184,6 +184,27 @@ TEST(Executor, SettlesNothingThatAVfReceivedAlone) {
     EXPECT_NEAR(first, second, 2.1e6);
 }
 
+/// It has left, or is about to: what it received in its whole life is nobody's credit.
+TEST(Executor, SettlesNothingOfAVfThatThePlanDoesNotKnow) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.make_ready(3);
+    rig.gpu.give_work(3, 100 * kMs);
+    ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}, {3, 1000}}), 0);
+    rig.gpu.run_for(400 * kMs);
+    ASSERT_GE(rig.get_vf(3).service_ns, 100 * kMs);
+    const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(2).service_ns};
+    ASSERT_EQ(rig.set_based_table({{1, 1000}, {2, 1000}}, {before[0], before[1]}), 0);
+    std::uint64_t longest = 0;
+    rig.gpu.run_for(5 * kMs);
+    rig.gpu.on_run = [&](const vgpu_hw_run_log_entry& entry) {
+        longest = std::max(longest, entry.run_end_ns - entry.run_start_ns);
+    };
+    rig.gpu.run_for(100 * kMs);
+    EXPECT_LE(longest, 1100 * kUs);
+}
+
 TEST(Executor, AStrictTableKeepsTheSlotsOfIdleVfs) {
     Rig rig;
     rig.make_busy(1);

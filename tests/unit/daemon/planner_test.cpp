@@ -56,6 +56,24 @@ std::string words(const std::vector<Claim>& claims) {
     return text;
 }
 
+/// A cycle that fills the table has no room for the slices of what is paid back.
+TEST(Planner, ATableThatPaysBackHasNoMoreEntriesThanThereMayBe) {
+    daemon::testing::Dice random(11);
+    const Limits limits{.max_gap_us = 10'000'000};
+    for (int round = 0; round < 200; ++round) {
+        std::vector<Claim> claims = random_claims(random, 8, 10'000);
+        std::int64_t sum_ns = 0;
+        for (Claim& claim : claims) {
+            claim.quantum_us = 2000;
+            claim.lag_ns = static_cast<std::int64_t>(random() % 6'000'000) - 3'000'000;
+            sum_ns += claim.lag_ns;
+        }
+        claims.front().lag_ns -= sum_ns;
+        const auto made = plan(claims, limits);
+        if (made) EXPECT_LE(made->entries.size(), limits.max_entries) << words(claims);
+    }
+}
+
 TEST(Planner, WeightsOneOneTwoFourMakeOneHyperperiodOfWholeQuanta) {
     const auto made = plan(claims_of({1, 1, 2, 4}), {});
     ASSERT_TRUE(made);
