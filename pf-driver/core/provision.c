@@ -116,7 +116,10 @@ static struct vgpu_vf *choose_vf(struct vgpu_pf *pf, const struct vgpu_pf_provis
 static int check_limits(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 			const struct vgpu_pf_provision *request)
 {
-	if (request->flags & ~PROVISION_FLAGS || request->reserved)
+	if (request->reserved)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: the reserved field is not 0",
+					 vf->number);
+	if (request->flags & ~PROVISION_FLAGS)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: unknown flags 0x%x", vf->number,
 					 request->flags);
 	if (request->preempt_timeout_us > PREEMPT_TIMEOUT_US_MAX)

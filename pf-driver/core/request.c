@@ -12,6 +12,7 @@ enum request_vf {
 	REQUEST_NO_VF = 0,
 	REQUEST_VF,	       /* second member is a VF number */
 	REQUEST_VF_GENERATION, /* ... and the third a generation, 0 for any */
+	REQUEST_VF_REF,	       /* the same in a struct vgpu_pf_vf_ref */
 };
 
 struct request_row {
@@ -208,6 +209,11 @@ static int verify_zero(struct vgpu_pf *pf, void *payload, uint64_t token)
 
 static int dump(struct vgpu_pf *pf, void *payload, uint64_t token)
 {
+	const struct vgpu_pf_stream *stream = payload;
+
+	if (stream->vf || stream->generation)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "a dump is of the whole PF: vf and generation are 0");
 	return vgpu_pf_dump_request(pf, payload, token);
 }
 
@@ -223,8 +229,8 @@ static const struct request_row request_table[] = {
 	{VGPU_PF_OP_GET_INFO, sizeof(struct vgpu_pf_info), REQUEST_NO_VF, false, get_info},
 	{VGPU_PF_OP_GET_VF, sizeof(struct vgpu_pf_vf), REQUEST_VF, false, get_vf},
 	{VGPU_PF_OP_PROVISION, sizeof(struct vgpu_pf_provision), REQUEST_NO_VF, true, provision},
-	{VGPU_PF_OP_RELEASE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true, release},
-	{VGPU_PF_OP_SCRUB_DURABLE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true,
+	{VGPU_PF_OP_RELEASE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true, release},
+	{VGPU_PF_OP_SCRUB_DURABLE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true,
 	 scrub_durable},
 	{VGPU_PF_OP_CONTROL, sizeof(struct vgpu_pf_control), REQUEST_VF_GENERATION, true, control},
 	{VGPU_PF_OP_SET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, true,
@@ -236,8 +242,7 @@ static const struct request_row request_table[] = {
 	{VGPU_PF_OP_SAVE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, save},
 	{VGPU_PF_OP_RESTORE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, restore},
 	{VGPU_PF_OP_LEASE, sizeof(struct vgpu_pf_lease), REQUEST_NO_VF, false, answered_by_home},
-	{VGPU_PF_OP_VERIFY_ZERO, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_GENERATION, true,
-	 verify_zero},
+	{VGPU_PF_OP_VERIFY_ZERO, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true, verify_zero},
 	{VGPU_PF_OP_DUMP, sizeof(struct vgpu_pf_stream), REQUEST_NO_VF, false, dump},
 };
 
@@ -271,7 +276,9 @@ static int check_vf(struct vgpu_pf *pf, const struct request_row *row, const voi
 	if (ref->vf == 0 || ref->vf > pf->device.total_vfs)
 		return vgpu_pf_text_fail(pf, -ENOENT, "there is no VF%u; the device has %u",
 					 ref->vf, pf->device.total_vfs);
-	if (row->vf == REQUEST_VF_GENERATION && ref->generation &&
+	if (row->vf == REQUEST_VF_REF && ref->reserved)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: the reserved field is not 0", ref->vf);
+	if (row->vf != REQUEST_VF && ref->generation &&
 	    ref->generation != pf->vfs[ref->vf].generation)
 		return vgpu_pf_text_fail(pf, -ESTALE, "VF%u: generation %u is over; it is %u now",
 					 ref->vf, ref->generation, pf->vfs[ref->vf].generation);

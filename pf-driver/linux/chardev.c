@@ -55,8 +55,10 @@ static int get_error(struct vgpu_client *client, struct vgpu_pf_error *out)
 
 /* ---- operations of the home ---- */
 
-static int cancel(struct vgpu_client *client)
+static int cancel(struct vgpu_client *client, const struct vgpu_pf_cancel *payload)
 {
+	if (payload->reserved)
+		return fail(client, -EINVAL, "the reserved field is not 0");
 	vgpu_home_lock(client->home);
 	client->is_cancelled = true;
 	if (!client->home->is_gone)
@@ -205,7 +207,7 @@ static int run_on_pf(struct vgpu_client *client, u32 op, void *payload)
 	case VGPU_PF_OP_GET_ERROR:
 		return get_error(client, payload);
 	case VGPU_PF_OP_CANCEL:
-		return cancel(client);
+		return cancel(client, payload);
 	case VGPU_PF_OP_GET_EVENT_RING:
 		return get_event_ring(client->home, payload);
 	case VGPU_PF_OP_LEASE:

@@ -5,9 +5,11 @@
  * Two homes offer it: /dev/vgpu-pfN (ioctl, mmap, poll) and the process vgpu-pf (a SOCK_SEQPACKET
  * unix socket; one request per message: struct vgpu_pf_request and the operation's struct; the
  * reply is struct vgpu_pf_reply and the same struct filled in; fds travel by SCM_RIGHTS). The
- * structs are the same, padded, little endian, and versioned by their size field: a shorter struct
- * from an older client is extended with zeroes, a longer one is accepted only if the excess is 0
- * (else -E2BIG).
+ * structs are the same, padded, little endian, and versioned by their length, which the ioctl's
+ * number or the message's head says: a shorter struct from an older client is extended with zeroes,
+ * a longer one is accepted only if the excess is 0 (else -E2BIG). `size` in a struct is for answers
+ * of GET operations, which say there how much the home knows; in a request it is not looked at.
+ * Fields named reserved are 0 (else -EINVAL).
  *
  * VF numbers are 1..total_vfs. Sizes are bytes, times are ns of CLOCK_MONOTONIC unless named
  * otherwise. Errors are negative errno values in the reply.
@@ -44,7 +46,8 @@ enum vgpu_pf_op {
 	VGPU_PF_OP_RESTORE = 11,     /* struct vgpu_pf_stream; fd: read until its end */
 	VGPU_PF_OP_LEASE = 12,	     /* struct vgpu_pf_lease: this client is the policy writer */
 	VGPU_PF_OP_VERIFY_ZERO = 13, /* struct vgpu_pf_vf_ref: -EUCLEAN if released VRAM is not 0 */
-	VGPU_PF_OP_DUMP = 14,	     /* struct vgpu_pf_stream; fd: text for a bug report */
+	/* struct vgpu_pf_stream, vf and generation 0; fd: text for a bug report */
+	VGPU_PF_OP_DUMP = 14,
 	/* of the kernel home alone */
 	VGPU_PF_OP_GET_ERROR = 15, /* struct vgpu_pf_error: of this file's last failed request */
 	VGPU_PF_OP_CANCEL = 16,	   /* struct vgpu_pf_cancel: this file is done; any thread */
@@ -56,8 +59,9 @@ enum vgpu_pf_op {
  * the request in progress on that file, and all that follow, fail with ECANCELED.
  *
  * mmap() at offset 0, read-only, gives the event ring. poll() reports POLLIN when there are events
- * that this file has not been told of, and POLLHUP when the device or the driver is gone; read() of
- * 8 bytes tells their number as a u64, as an eventfd does.
+ * that this file has not been told of, and POLLHUP when the driver was unbound; of a device that is
+ * lost, which may come back, DEVICE_LOST and device_lost tell. read() of 8 bytes tells the number
+ * of events as a u64, as an eventfd does.
  */
 #define VGPU_PF_IOC_TYPE      0xB7
 #define VGPU_PF_IOC(op, type) _IOWR(VGPU_PF_IOC_TYPE, op, type)

@@ -282,6 +282,48 @@ TEST_P(PfHomeContract, OlderAndNewerStructsAreUnderstood) {
     EXPECT_EQ(client->call(VGPU_PF_OP_GET_INFO, {}).head.error, 0);
 }
 
+TEST_P(PfHomeContract, WhatIsReservedMustBeZero) {
+    ASSERT_EQ(provision(1), 0) << client->message();
+    for (const std::uint32_t op :
+         {VGPU_PF_OP_RELEASE, VGPU_PF_OP_SCRUB_DURABLE, VGPU_PF_OP_VERIFY_ZERO}) {
+        vgpu_pf_vf_ref ref{sizeof(ref), 1, 0, 1};
+        EXPECT_EQ(client->request(op, ref), -EINVAL) << op;
+        EXPECT_THAT(client->message(), HasSubstr("reserved"));
+    }
+    EXPECT_EQ(get_vf(1).state, VGPU_PF_VF_PROVISIONED);
+    vgpu_pf_provision more{};
+    more.vf = 2;
+    more.vram_bytes = 16 * kMiB;
+    more.reserved = 1;
+    EXPECT_EQ(client->request(VGPU_PF_OP_PROVISION, more), -EINVAL);
+    EXPECT_THAT(client->message(), HasSubstr("reserved"));
+}
+
+TEST_P(PfHomeContract, ADumpIsOfTheWholePf) {
+    ASSERT_EQ(provision(1), 0) << client->message();
+    const UniqueFd file(memfd_create("dump", MFD_CLOEXEC));
+    vgpu_pf_stream of_a_vf{sizeof(of_a_vf), 1, 0, 0, 0};
+    EXPECT_EQ(client->request(VGPU_PF_OP_DUMP, of_a_vf, file.get()), -EINVAL);
+    vgpu_pf_stream of_a_generation{sizeof(of_a_generation), 0, 1, 0, 0};
+    EXPECT_EQ(client->request(VGPU_PF_OP_DUMP, of_a_generation, file.get()), -EINVAL);
+    EXPECT_THAT(client->message(), HasSubstr("vf and generation"));
+    vgpu_pf_stream dump{sizeof(dump), 0, 0, 0, 0};
+    EXPECT_EQ(client->request(VGPU_PF_OP_DUMP, dump, file.get()), 0) << client->message();
+}
+
+/// It tells in an answer how much of the struct the home knows.
+TEST_P(PfHomeContract, WhatARequestSaysInItsSizeIsNotLookedAt) {
+    for (const std::uint32_t size : {0u, 1u, 0xffffffffu}) {
+        vgpu_pf_vf vf{};
+        vf.size = size;
+        vf.vf = 1;
+        ASSERT_EQ(client->request(VGPU_PF_OP_GET_VF, vf), 0) << client->message();
+        EXPECT_EQ(vf.size, sizeof(vf));
+        vgpu_pf_lease lease{size, 0};
+        EXPECT_EQ(client->request(VGPU_PF_OP_LEASE, lease), 0) << client->message();
+    }
+}
+
 TEST_P(PfHomeContract, AnOperationThatDoesNotExistIsRefused) {
     constexpr std::uint32_t kNoOperation = 200;
     const std::uint8_t body[8] = {};
