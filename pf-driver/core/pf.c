@@ -169,6 +169,17 @@ void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy 
 	vgpu_pf_settle(pf);
 }
 
+/**
+ * vgpu_pf_set_max_gap() - how long a VF with work is off the engine at most, from now on
+ * @pf: the PF
+ * @max_gap_ms: 0: no limit
+ */
+void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms)
+{
+	pf->params.max_gap_ms = max_gap_ms;
+	vgpu_pf_settle(pf);
+}
+
 /* ---- the device goes ---- */
 
 static void end_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
@@ -205,19 +216,12 @@ void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RELEASE, VGPU_PF_REASON_OPERATOR);
 }
 
-/**
- * vgpu_pf_detach() - the device does not answer any more
- * @pf: the PF
- */
-void vgpu_pf_detach(struct vgpu_pf *pf)
+static void let_go(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
-	if (!pf->device.is_attached)
-		return;
 	pf->device.is_attached = false;
 	pf->is_whole_reset = false;
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "device lost");
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_LOST, 0, 0, 0);
 	vgpu_pf_run_table_stop(pf);
 	vgpu_pf_run_log_stop(pf);
@@ -228,6 +232,32 @@ void vgpu_pf_detach(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_lose_vf(pf, vf);
 	vgpu_pf_settle(pf);
+}
+
+/**
+ * vgpu_pf_detach() - the device does not answer any more
+ * @pf: the PF
+ */
+void vgpu_pf_detach(struct vgpu_pf *pf)
+{
+	if (!pf->device.is_attached)
+		return;
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "device lost");
+	let_go(pf);
+}
+
+/**
+ * vgpu_pf_park() - the device is about to be reset by others, or to lose its power
+ * @pf: the PF
+ *
+ * The same as vgpu_pf_detach(), but nobody has to act.
+ */
+void vgpu_pf_park(struct vgpu_pf *pf)
+{
+	if (!pf->device.is_attached)
+		return;
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "device parked: it will be reset or lose its power");
+	let_go(pf);
 }
 
 /**

@@ -2,7 +2,7 @@
 /*
  * The PF core of one GPU: struct vgpu_pf and the calls a home makes into it.
  *
- *   init -> attach (device is there) -> interrupt, timer, request, stream_ready ... -> detach
+ *   init -> attach (device is there) -> interrupt, timer, request, stream_ready ... -> detach, park
  *
  * The home serialises these calls; none of them sleeps. Each ends by settling: the run table
  * executor takes its decisions, the journal is written, finished requests are reported and the one
@@ -268,6 +268,7 @@ struct vgpu_pf {
 int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
 int vgpu_pf_attach(struct vgpu_pf *pf);
 void vgpu_pf_detach(struct vgpu_pf *pf);
+void vgpu_pf_park(struct vgpu_pf *pf);
 void vgpu_pf_leave(struct vgpu_pf *pf);
 void vgpu_pf_interrupt(struct vgpu_pf *pf);
 void vgpu_pf_timer(struct vgpu_pf *pf);
@@ -278,6 +279,7 @@ int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t
 uint32_t vgpu_pf_request_size(uint32_t op);
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
+void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms);
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
 
 /* share.c: parts of a whole, for homes that plan run tables */

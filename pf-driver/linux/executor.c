@@ -247,7 +247,7 @@ void vgpu_home_park(struct vgpu_home *home)
 	/* the core frees memory that the device writes to */
 	pci_clear_master(home->pdev);
 	home->is_device_parked = true;
-	vgpu_pf_detach(home->pf);
+	vgpu_pf_park(home->pf);
 	vgpu_home_unlock(home);
 }
 

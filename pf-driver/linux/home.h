@@ -42,7 +42,8 @@
 #define VGPU_MAX_GPUS	    16u
 #define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1)
 #define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)
-#define VGPU_WEIGHT_DEFAULT 100u    /* of a policy, in hundredths */
+#define VGPU_WEIGHT_DEFAULT 100u /* of a policy, in hundredths */
+#define VGPU_MAX_GAP_MAX_MS 10000u
 #define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: .bulk_profile */
 
 /* bits of home->wakeups: why the executor's thread was woken */
@@ -247,6 +248,7 @@ void vgpu_policy_init(struct vgpu_home *home);
 int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value);
 int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count);
 void vgpu_policy_release_auto(struct vgpu_home *home);
+int vgpu_policy_set_max_gap(struct vgpu_home *home, u64 max_gap_ms);
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf);
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf);
 bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf);
@@ -255,6 +257,7 @@ void vgpu_policy_reopen(struct vgpu_home *home, u32 vf);
 
 /* plan.c; want home->admin */
 int vgpu_plan_table(struct vgpu_home *home);
+int vgpu_plan_anew(struct vgpu_home *home);
 void vgpu_plan_follow(struct vgpu_home *home);
 
 /* sriov.c */

@@ -31,7 +31,7 @@ MODULE_PARM_DESC(time_scale, "factor on waits for guests, 1 to 1000");
 
 static unsigned int max_gap_ms = MAX_GAP_DEFAULT_MS;
 module_param(max_gap_ms, uint, 0444);
-MODULE_PARM_DESC(max_gap_ms, "longest time a VF with work is off the engine (0: no limit)");
+MODULE_PARM_DESC(max_gap_ms, "what sriov_admin/max_gap_ms starts with");
 
 /**
  * vgpu_pci_time_scale() - the module parameter, within its bounds
@@ -42,11 +42,11 @@ u32 vgpu_pci_time_scale(void)
 }
 
 /**
- * vgpu_pci_max_gap_ms() - the module parameter
+ * vgpu_pci_max_gap_ms() - the module parameter, within its bounds
  */
 u32 vgpu_pci_max_gap_ms(void)
 {
-	return max_gap_ms;
+	return min(max_gap_ms, VGPU_MAX_GAP_MAX_MS);
 }
 
 static int check_silicon(struct pci_dev *pdev)

@@ -90,9 +90,11 @@ static void make_plan(const struct vgpu_home *home, struct vgpu_plan *plan)
 
 static u32 quantum_us(const struct vgpu_home *home, const struct vgpu_plan *plan, u32 vf)
 {
-	u64 wanted = plan->vfs & BIT(vf) ? plan->cycle_us * plan->ppm[vf] / VGPU_SHARE_WHOLE_PPM
-					 : wanted_us(&home->vfs[vf].policy);
+	u64 wanted = wanted_us(&home->vfs[vf].policy);
 
+	if (plan->vfs & BIT(vf))
+		wanted =
+			DIV_ROUND_CLOSEST_ULL(plan->cycle_us * plan->ppm[vf], VGPU_SHARE_WHOLE_PPM);
 	return (u32)clamp_t(u64, wanted, QUANTUM_MIN_US, QUANTUM_MAX_US);
 }
 
@@ -178,16 +180,26 @@ int vgpu_plan_table(struct vgpu_home *home)
 }
 
 /**
- * vgpu_plan_follow() - VFs may have got or lost their resources: divide the engine anew
+ * vgpu_plan_anew() - something that the plan depends on has changed
  * @home: the home; home->admin is held
  *
  * A table that is not a plan of this file stays as it is, whoever has set it.
  */
+int vgpu_plan_anew(struct vgpu_home *home)
+{
+	if (home->planned_generation == 0 || READ_ONCE(home->lease_holder))
+		return 0;
+	return plan_over(home, home->planned_generation);
+}
+
+/**
+ * vgpu_plan_follow() - VFs may have got or lost their resources
+ * @home: the home; home->admin is held
+ */
 void vgpu_plan_follow(struct vgpu_home *home)
 {
-	if (home->planned_generation == 0 || READ_ONCE(home->lease_holder) ||
-	    home->planned_vfs == sharing_vfs(home))
-		return;
-	if (plan_over(home, home->planned_generation) == 0)
-		home->planned_vfs = sharing_vfs(home);
+	u32 vfs = sharing_vfs(home);
+
+	if (home->planned_vfs != vfs && vgpu_plan_anew(home) == 0)
+		home->planned_vfs = vfs;
 }

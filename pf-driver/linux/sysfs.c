@@ -2,6 +2,7 @@
 /*
  * sysfs of a PF, with the names of the kernel's xe driver where they exist:
  *
+ *   sriov_admin/max_gap_ms
  *   sriov_admin/.bulk_profile/{exec_quantum_ms,preempt_timeout_us,sched_priority,vram_quota,weight}
  *   sriov_admin/pf/{device,profile/...}
  *   sriov_admin/vfN/{device,stop,state,owner,handover,profile/...}
@@ -180,12 +181,29 @@ static ssize_t show_pf_priority(struct vgpu_home_vf *vf, char *text)
 	return show_choice(text, priority_names, VGPU_PRIORITIES, VGPU_PRIORITY_LOW);
 }
 
+static ssize_t show_max_gap_ms(struct vgpu_home_vf *vf, char *text)
+{
+	return sysfs_emit(text, "%u\n", READ_ONCE(vf->home->pf->params.max_gap_ms));
+}
+
+static int store_max_gap_ms(struct vgpu_home *home, u32 vf, const char *text)
+{
+	u64 value;
+	int error = kstrtou64(text, 0, &value);
+
+	return error ? error : vgpu_policy_set_max_gap(home, value);
+}
+
 /* ---- which files stand where ---- */
 
 #define FILE_ROW(file, bits, reader, writer)                                                       \
 	{                                                                                          \
 		.attr = {.name = #file, .mode = (bits)}, .show = (reader), .store = (writer)       \
 	}
+
+static struct vgpu_sysfs_file admin_files[] = {
+	FILE_ROW(max_gap_ms, 0644, show_max_gap_ms, store_max_gap_ms),
+};
 
 static struct vgpu_sysfs_file bulk_files[] = {
 	FILE_ROW(exec_quantum_ms, 0200, NULL, store_exec_quantum_ms),
@@ -393,7 +411,9 @@ int vgpu_sysfs_add(struct vgpu_home *home)
 	int error;
 
 	home->admin_dir = make_dir(home, &home->pdev->dev.kobj, 0, "sriov_admin");
-	error = home->admin_dir ? add_bulk(home) : -ENOMEM;
+	error = add_files(home->admin_dir, admin_files, ARRAY_SIZE(admin_files));
+	if (!error)
+		error = add_bulk(home);
 	if (!error)
 		error = add_pf(home);
 	for (u32 i = 1; !error && i <= home->pf->device.total_vfs; i++)

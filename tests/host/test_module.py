@@ -238,6 +238,21 @@ class Policy(ModuleTest):
         self.await_shares([0.75, 0.25])
         self.assertEqual(rate_ppm(), '0')
 
+    def test_the_longest_gap_can_be_changed_while_it_runs(self):
+        gap = 'sriov_admin/max_gap_ms'
+        self.assertEqual(self.read(gap), '60')
+        self.addCleanup(self.write, gap, 60)
+        self.functions_for(VFS)
+        self.set(1, 'weight', 200, 100)
+        for value in (40, 80):
+            self.write(gap, value)
+            self.assertEqual(self.read(gap), str(value))
+            self.assertAlmostEqual(sum(self.plan()), value * 1000, delta=100)
+        self.write(gap, 0)
+        self.assertAlmostEqual(sum(self.plan()), (VFS + 1) * 6000, delta=VFS)
+        for value in (10001, -1, 'x'):
+            self.refused(gap, value, 'nvalid')
+
     def test_contracts_of_a_policy_writer_that_has_gone_stay_in_force(self):
         self.functions_for(2)
         self.python('pf = uapi.Pf(); pf.lease(1); pf.set_table([(1, 5000), (2, 5000)], contracts={'
@@ -377,8 +392,11 @@ class Binding(ModuleTest):
 
     def test_reset_by_the_kernel_loses_the_vfs_contents_only(self):
         self.write('sriov_admin/vf1/profile/vram_quota', 16 * MIB)
+        lost = self.vm.check('dmesg | grep -c "device lost" || true')
         self.write('reset', 1)
         self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
+        self.assertEqual(self.vm.check('dmesg | grep -c "device lost" || true'), lost)
+        self.assertIn('device parked', self.vm.dmesg())
         self.write('sriov_admin/vf1/profile/vram_quota', 0)
         self.assertEqual(self.quotas(), [0] * VFS)
 

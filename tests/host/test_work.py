@@ -158,6 +158,7 @@ class PfReset(WorkTest):
         self.assertGreater(self.counters()[1]['guard_level'], 0)
         for _ in range(3):
             self.vm.check(f'echo 1 > {self.path("reset")}', 120)
+        self.reset(1, 2)
         for guest in guests:
             guest.ask('forget')
             guest.boot()

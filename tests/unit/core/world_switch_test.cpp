@@ -251,7 +251,7 @@ TEST(DeviceLoss, ATimerThatPassesUnservedMeanwhileIsNotTheLast) {
         rig.gpu.run_for(10 * kMs);
     }
     ASSERT_NE(rig.vf(1).timers_ns[VGPU_VF_TIMER_GUARD], 0u);
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_park(rig.pf.get());
     rig.gpu.bind(nullptr);
     rig.gpu.run_for(2 * kSecond);
     rig.gpu.bind(rig.pf.get());
@@ -267,6 +267,18 @@ TEST(DeviceLoss, ATimerThatPassesUnservedMeanwhileIsNotTheLast) {
     EXPECT_GT(rig.get_vf(2).switches, before[1] + 10);
     rig.gpu.run_for(61 * kSecond);
     EXPECT_EQ(rig.get_vf(1).guard_level, 0u) << "its windows are looked at again";
+}
+
+TEST(DeviceLoss, ADeviceThatIsParkedIsLostToItsVfsButNotInTheLog) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.log_lines.clear();
+    vgpu_pf_park(rig.pf.get());
+    EXPECT_EQ(rig.get_info().device_lost, 1u);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_DEVICE_LOST).size(), 1u);
+    EXPECT_THAT(rig.gpu.log_lines, testing::Not(testing::Contains("device lost")));
+    EXPECT_THAT(rig.gpu.log_lines, testing::Contains(testing::StartsWith("device parked")));
 }
 
 TEST(DeviceLoss, PendingRequestsEndWithAnError) {
