@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Policy without a policy writer: what sysfs is told when nobody holds the lease. With a lease
- * every write becomes an event for its holder and nothing else happens here. Shares of the engine
- * are planned by plan.c.
+ * Policy without a policy writer: what sysfs is told when nobody holds the lease. With a lease,
+ * weights and quanta become events for its holder, all else is EBUSY, and nothing else happens
+ * here. Shares of the engine are planned by plan.c.
  *
  * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions all in equal parts if
  * nothing was provisioned before, and takes back just that: the generation of each grant is kept,
@@ -379,16 +379,18 @@ struct policy_row {
 	u64 least, most;
 	int (*set)(struct vgpu_home *home, u32 vf, u64 value);
 	bool is_of_table; /* the run table is planned anew */
+	bool is_told;	  /* to a lease holder, who takes it; else it is EBUSY while there is one */
 };
 
 static const struct policy_row rows[] = {
-	[VGPU_PF_POLICY_EXEC_QUANTUM_MS] = {0, QUANTUM_MAX_MS, set_quantum, true},
-	[VGPU_PF_POLICY_PREEMPT_TIMEOUT_US] = {0, PREEMPT_MAX_US, set_preempt_timeout, false},
-	[VGPU_PF_POLICY_SCHED_PRIORITY] = {0, VGPU_PRIORITY_HIGH, set_priority, true},
-	[VGPU_PF_POLICY_VRAM_QUOTA] = {0, U64_MAX - VGPU_VRAM_UNIT_BYTES, set_quota, false},
-	[VGPU_PF_POLICY_WEIGHT] = {1, WEIGHT_MAX, set_weight, true},
-	[VGPU_PF_POLICY_MIN_PCT] = {0, 100, set_min_pct, true},
-	[VGPU_PF_POLICY_MAX_PCT] = {1, 100, set_max_pct, true},
+	[VGPU_PF_POLICY_EXEC_QUANTUM_MS] = {0, QUANTUM_MAX_MS, set_quantum, true, true},
+	[VGPU_PF_POLICY_PREEMPT_TIMEOUT_US] = {0, PREEMPT_MAX_US, set_preempt_timeout, false,
+					       false},
+	[VGPU_PF_POLICY_SCHED_PRIORITY] = {0, VGPU_PRIORITY_HIGH, set_priority, true, false},
+	[VGPU_PF_POLICY_VRAM_QUOTA] = {0, U64_MAX - VGPU_VRAM_UNIT_BYTES, set_quota, false, false},
+	[VGPU_PF_POLICY_WEIGHT] = {1, WEIGHT_MAX, set_weight, true, true},
+	[VGPU_PF_POLICY_MIN_PCT] = {0, 100, set_min_pct, true, false},
+	[VGPU_PF_POLICY_MAX_PCT] = {1, 100, set_max_pct, true, false},
 };
 
 /* turns that are kept while idle are for all VFs or none, an advance never for all */
@@ -401,17 +403,19 @@ static int check(u32 vf, enum vgpu_pf_policy policy, u64 value)
 	return policy == VGPU_PF_POLICY_SCHED_PRIORITY && value == refused ? -EPERM : 0;
 }
 
-/* true: the lease holder was told, and decides */
-static bool tell_lease_holder(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+/* true: there is a lease holder, who decides; error: receives what the writer is told */
+static bool tell_lease_holder(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value,
+			      int *error)
 {
-	bool is_told;
+	bool is_leased;
 
 	vgpu_home_lock(home);
-	is_told = home->lease_holder && !home->is_gone;
-	if (is_told)
+	is_leased = home->lease_holder && !home->is_gone;
+	*error = is_leased && !rows[policy].is_told ? -EBUSY : 0;
+	if (is_leased && !*error)
 		vgpu_pf_report_policy(home->pf, vf == VGPU_ALL_VFS ? 0 : vf, policy, value);
 	vgpu_home_unlock(home);
-	return is_told;
+	return is_leased;
 }
 
 static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vgpu_pf_policy policy,
@@ -444,8 +448,8 @@ int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy
 
 	if (error)
 		return error;
-	if (tell_lease_holder(home, vf, policy, value))
-		return 0;
+	if (tell_lease_holder(home, vf, policy, value, &error))
+		return error;
 	error = vf == VGPU_ALL_VFS ? set_all(home, row, policy, value) : row->set(home, vf, value);
 	if (error || !row->is_of_table)
 		return error;

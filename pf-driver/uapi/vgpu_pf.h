@@ -299,7 +299,10 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
 	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */
 	VGPU_PF_EVENT_GUEST_ERROR = 12, /* arg, arg2: dwords of LOG_VF_ERROR */
-	/* sysfs write while the lease is held; vf 0: all; arg: enum vgpu_pf_policy; arg2: value */
+	/*
+	 * sysfs write of a weight or quantum while the lease is held; vf 0: all; arg: enum
+	 * vgpu_pf_policy; arg2: value
+	 */
 	VGPU_PF_EVENT_POLICY = 13,
 	VGPU_PF_EVENT_TABLE = 14, /* arg: generation now in force */
 	VGPU_PF_EVENT_DEVICE_LOST = 15,

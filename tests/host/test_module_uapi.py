@@ -340,17 +340,20 @@ class Leases(UapiTest):
         self.pf.lease(1)
         self.pf.lease(0)
 
-    def test_with_it_sysfs_writes_are_events(self):
+    def test_with_it_sysfs_writes_are_events_or_refused(self):
         generation = self.pf.table().generation
         self.pf.lease(1)
         with Ring(self.pf) as ring:
             write_sysfs('sriov_admin/vf1/profile/exec_quantum_ms', 12)
-            write_sysfs('sriov_admin/.bulk_profile/sched_priority', 'normal')
-            write_sysfs('sriov_admin/vf2/profile/vram_quota', 32 * MIB)
+            write_sysfs('sriov_admin/.bulk_profile/weight', 300)
+            for name, value in (('.bulk_profile/sched_priority', 'normal'), ('vf2/profile/vram_quota', 32 * MIB),
+                                ('vf1/profile/min_pct', 10), ('vf1/profile/max_pct', 50),
+                                ('vf1/profile/preempt_timeout_us', 50000)):
+                self.refused(errno.EBUSY, write_sysfs, f'sriov_admin/{name}', value)
             told = [(event.vf, event.arg, event.arg2) for event in ring.take()
                     if event.type == uapi.EVENT_POLICY]
         self.pf.lease(0)
-        self.assertEqual(told, [(1, 1, 12), (0, 3, 1), (2, 4, 32 * MIB)])
+        self.assertEqual(told, [(1, 1, 12), (0, 5, 300)])
         self.assertEqual(self.pf.table().generation, generation)
         self.assertEqual(self.pf.vf(2).state, uapi.ABSENT)
 

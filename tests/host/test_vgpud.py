@@ -105,9 +105,7 @@ class Vgpud(VgpudTest):
         number = self.vf('p')['index']
         self.write(f'sriov_admin/vf{number}/profile/weight', 250)
         wait_for('the weight', 20, lambda: self.vf('p')['weight'] == 250, 0.2)
-        self.write(f'sriov_admin/vf{number}/profile/vram_quota', 0)
-        wait_for('the refusal', 20, lambda: 'policy-refused' in self.vm.check(
-            'cat /r/tmp/vgpud.log'), 0.2)
+        self.refused(f'sriov_admin/vf{number}/profile/vram_quota', 0, 'busy')
         self.assertEqual(self.vf('p')['weight'], 250)
         self.destroy('p')
 
