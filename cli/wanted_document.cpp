@@ -115,12 +115,16 @@ std::string content_of(const std::string& file) {
 }
 
 void WantedDocument::describe(CLI::App& command) {
-    auto* file = command.add_option("FILE", file_, "configuration (JSON), '-': standard input");
+    auto* positional =
+        command.add_option("FILE", file_, "configuration (JSON), '-': standard input");
+    auto* file = command.add_option("-f,--file", file_, "FILE, as an option")
+                     ->type_name("FILE")
+                     ->excludes(positional);
     command.add_option("--label", label_, "which of its configs (default: the only one)");
     auto* automatic =
         command.add_option("--auto", auto_vfs_, "instead of FILE: so many equal VFs on each GPU")
             ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u}));
-    automatic->excludes(file);
+    automatic->excludes(positional)->excludes(file);
     command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
 }
 
@@ -132,7 +136,8 @@ std::string WantedDocument::read(Service& service) const {
         return service.auto_config(options);
     }
     if (!file_.empty()) return content_of(file_);
-    throw ServiceError(kUsageError, "name a FILE, '-' for standard input, or --auto N");
+    throw ServiceError(kUsageError,
+                       "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }
 
 /// The configuration that --auto makes has a label for each split, hence "auto-N".

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// WantedDocument: the configuration that plan, apply and assert are given: a FILE, "-" for standard
-// input, or --auto N for one of vgpud's own. And plans as people read them. Used by those verbs;
-// content_of() also by simulate.
+// WantedDocument: the configuration that plan, apply and assert are given: FILE or -f FILE, "-" for
+// standard input, or --auto N for one of vgpud's own. And plans as people read them. Used by those
+// verbs; content_of() also by simulate.
 #pragma once
 
 #include "cli/verbs.h"
@@ -19,7 +19,7 @@ std::string content_of(const std::string& file);
 /// One per verb, as its options; vgpud parses what is read here.
 class WantedDocument {
 public:
-    /// Adds FILE, --label, --auto and --gpu; FILE and --auto exclude each other.
+    /// Adds FILE, -f, --label, --auto and --gpu; FILE, -f and --auto exclude each other.
     void describe(CLI::App& command);
 
     /// Its text; ServiceError if it cannot be read. Once: standard input is used up.

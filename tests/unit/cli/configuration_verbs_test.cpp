@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <filesystem>
+#include <iostream>
+#include <sstream>
 
 namespace vgpu::cli {
 namespace {
@@ -85,6 +87,38 @@ TEST_F(ConfigurationVerbs, PlanShowsEveryStepWithItsCost) {
     expect_golden("plan.json");
 }
 
+/// Reads `text` as standard input for as long as it lives.
+class TypedIn {
+public:
+    explicit TypedIn(const std::string& text) : text_(text), old_(std::cin.rdbuf(text_.rdbuf())) {}
+    ~TypedIn() { std::cin.rdbuf(old_); }
+    TypedIn(const TypedIn&) = delete;
+    TypedIn& operator=(const TypedIn&) = delete;
+
+private:
+    std::istringstream text_;
+    std::streambuf* old_;
+};
+
+TEST_F(ConfigurationVerbs, TheFileMayBeAnOptionAndStandardInput) {
+    service.plan_text = kHarmlessPlan;
+    for (const char* verb : {"plan", "apply", "assert"})
+        for (const std::vector<std::string>& words :
+             {std::vector<std::string>{"-"}, {"-f", "-"}, {"--file", "-"}, {"--file=-"}}) {
+            service.asked.clear();
+            const TypedIn input("{ 16 letters }\n ");
+            std::vector<std::string> line{verb};
+            line.insert(line.end(), words.begin(), words.end());
+            run(line);
+            EXPECT_THAT(service.asked, Contains("plan 16 bytes")) << verb << " " << words.front();
+        }
+    service.asked.clear();
+    EXPECT_EQ(run({"plan", "-f", file, "--label", "day"}), 0);
+    EXPECT_THAT(service.asked, ElementsAre("plan " + bytes + " label=day"));
+    EXPECT_EQ(run({"help", "plan"}), 0);
+    expect_golden("help-plan.txt");
+}
+
 TEST_F(ConfigurationVerbs, PlanOfWhatIsThereSaysSo) {
     service.plan_text = kEmptyPlan;
     EXPECT_EQ(run({"plan", file}), 0);
@@ -99,10 +133,15 @@ TEST_F(ConfigurationVerbs, AutoIsPlannedFromVgpudsOwnConfiguration) {
 
 TEST_F(ConfigurationVerbs, WrongUsageIsExitCodeTwo) {
     EXPECT_EQ(run({"plan"}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("name a FILE, '-' for standard input, or --auto N"));
+    EXPECT_THAT(err.str(),
+                HasSubstr("name a FILE (or -f FILE), '-' for standard input, or --auto N"));
     EXPECT_EQ(run({"plan", "/nowhere/config.json"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("cannot read /nowhere/config.json: No such file"));
     EXPECT_EQ(run({"plan", file, "--auto", "4"}), 2);
+    EXPECT_EQ(run({"plan", "-f", file, "--auto", "4"}), 2);
+    EXPECT_EQ(run({"plan", file, "-f", file}), 2) << "one document, named once";
+    EXPECT_THAT(err.str(), HasSubstr("FILE excludes --file"));
+    EXPECT_EQ(run({"plan", "-f"}), 2);
     EXPECT_EQ(run({"plan", "--auto", "3"}), 2);
     EXPECT_EQ(run({"plan", file, "--gpu", "gpu0"}), 2);
     EXPECT_EQ(run({"export", "--auto", "--label", "x"}), 2);
