@@ -81,7 +81,8 @@ ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
                           .err = streams.err,
                           .output = common.is_json ? Output::Json : Output::Text,
                           .is_terminal = streams.is_terminal,
-                          .uses_colour = streams.uses_colour};
+                          .uses_colour = streams.uses_colour,
+                          .columns = std::min(streams.columns, kColumns)};
     try {
         for (const auto& verb : verbs)
             if (app.got_subcommand(verb->name())) return verb->start(setting);

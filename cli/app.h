@@ -4,6 +4,7 @@
 // by the function given, so that tests put their own in. Called by main.cpp and by tests.
 #pragma once
 
+#include "cli/format.h"
 #include "cli/service.h"
 
 #include <functional>
@@ -28,7 +29,8 @@ struct Streams {
     std::ostream& err;
     /// `out` is one: verbs may draw progress and clear the screen.
     bool is_terminal = false;
-    bool uses_colour = false;  ///< for `out`; colour.h decides
+    bool uses_colour = false;        ///< for `out`; colour.h decides
+    std::size_t columns = kColumns;  ///< of the terminal, for progress; kColumns at most
 };
 
 /// The documents about vgpuctl that are made from its own table of verbs and options, so that they

@@ -4,9 +4,21 @@
 #include "cli/app.h"
 #include "cli/colour.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <cstdlib>
 #include <iostream>
+
+namespace {
+
+/// A terminal that does not say how wide it is is as wide as most.
+std::size_t terminal_columns() {
+    winsize size{};
+    const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return is_known ? size.ws_col : vgpu::cli::kColumns;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
@@ -16,5 +28,6 @@ int main(int argc, char** argv) {
                                .err = std::cerr,
                                .is_terminal = is_terminal,
                                .uses_colour = vgpu::cli::wants_colour(
-                                   is_terminal, std::getenv("NO_COLOR"), std::getenv("TERM"))});
+                                   is_terminal, std::getenv("NO_COLOR"), std::getenv("TERM")),
+                               .columns = terminal_columns()});
 }

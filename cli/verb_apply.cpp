@@ -2,23 +2,14 @@
 //
 // vgpuctl apply FILE: makes the VFs those that a configuration wants, all or nothing. What empties
 // the VRAM of a VF wants --yes. The work is a job of vgpud and goes on if vgpuctl is interrupted.
+#include "cli/progress.h"
 #include "cli/wanted_document.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 
 namespace vgpu::cli {
 
 namespace {
-
-constexpr std::string_view kToLineStart = "\r\x1b[K";
-
-std::string bar_text(double progress) {
-    constexpr std::size_t kWidth = 20;
-    const auto full = static_cast<std::size_t>(std::clamp(progress, 0.0, 1.0) * kWidth);
-    return fmt::format("[{}{}] {:3.0f} %", std::string(full, '#'), std::string(kWidth - full, ' '),
-                       progress * 100);
-}
 
 /// Plan first, then act: the plan that is shown is the one that --yes is judged by, though vgpud
 /// plans anew when the job begins. Ends with 1 if --yes is missing and nothing was done, and with
@@ -54,20 +45,18 @@ public:
         const std::string job = invocation.service.apply(text, options);
         if (no_wait_)
             return finish(invocation, plan, {{"Path", job}, {"State", std::string("running")}});
-        Properties end = invocation.service.await_job(
-            job, [&](const Properties& now) { show_progress(invocation, now); });
-        if (is_text && invocation.is_terminal) invocation.out << kToLineStart;
+        Properties end = await(invocation, job);
         end["Path"] = job;
         return finish(invocation, plan, end);
     }
 
 private:
-    /// Drawn over the same line, and only for somebody who looks.
-    static void show_progress(Invocation& invocation, const Properties& job) {
-        if (invocation.output == Output::Json || !invocation.is_terminal) return;
-        invocation.out << kToLineStart << bar_text(real_of(job, "Progress")) << " "
-                       << text_of(job, "Step");
-        invocation.out.flush();
+    static Properties await(Invocation& invocation, const std::string& job) {
+        ProgressLine line{Canvas(invocation)};
+        return invocation.service.await_job(job, [&line](const Properties& now) {
+            line.draw(
+                fmt::format("{} {}", bar_text(real_of(now, "Progress")), text_of(now, "Step")));
+        });
     }
 
     /// Empty if there was nothing to do.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl destroy TARGET: takes a VF's resources back; its VRAM is scrubbed first.
+#include "cli/progress.h"
 #include "cli/verbs.h"
 
 namespace vgpu::cli {
@@ -27,7 +28,10 @@ public:
         if (no_wait_) options["no_wait"] = true;
         if (force_) options["force"] = true;
         if (!owner_.empty()) options["owner"] = owner_;
-        invocation.service.destroy_vf(path, options);
+        {
+            const Waiting waiting(invocation, "destroy " + target_);
+            invocation.service.destroy_vf(path, options);
+        }
         print_done(invocation, target_, no_wait_ ? "being scrubbed" : "destroyed");
         return ExitCode::Ok;
     }

@@ -3,6 +3,7 @@
 // vgpuctl report: one archive for a bug report. Works without vgpud; what is missing is named.
 #include "cli/bug_report.h"
 #include "cli/host_collector.h"
+#include "cli/progress.h"
 #include "cli/verbs.h"
 
 #include <fmt/chrono.h>
@@ -56,7 +57,10 @@ public:
                                     .facts = HostCollector(places_).collect(setting.connect),
                                     .identity = identity_here(),
                                     .configuration = configuration_};
-        const BugReport report(sources);
+        const BugReport report = [&] {
+            const Waiting waiting(setting, "gather what is to be reported");
+            return BugReport(sources);
+        }();
         write_archive(file, "vgpu-report", report.entries());
         if (setting.output == Output::Json)
             print_json(setting.out, file, report);

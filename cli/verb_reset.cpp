@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl reset TARGET: reset a VF; neighbours keep computing.
+#include "cli/progress.h"
 #include "cli/verbs.h"
 
 namespace vgpu::cli {
@@ -25,7 +26,10 @@ public:
         Options options;
         if (force_) options["force"] = true;
         if (!owner_.empty()) options["owner"] = owner_;
-        invocation.service.act(path, VfAction::Reset, options);
+        {
+            const Waiting waiting(invocation, "reset " + target_);
+            invocation.service.act(path, VfAction::Reset, options);
+        }
         print_done(invocation, target_, "reset");
         return ExitCode::Ok;
     }

@@ -2,6 +2,7 @@
 //
 // vgpuctl simulate FILE: what VFs with given contracts and work would get, before anybody has them.
 // vgpud's planner and the PF core run in virtual time on a model of the engine; no vgpud is asked.
+#include "cli/progress.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
 #include "simulator/comparison.h"
@@ -147,7 +148,10 @@ public:
 
 private:
     [[nodiscard]] ExitCode simulate(const Setting& setting, const Scenario& scenario) const {
-        const auto outcome = simulator::simulate(scenario);
+        const auto outcome = [&] {
+            const Waiting waiting(setting, "simulate " + scenario.setup.name);
+            return simulator::simulate(scenario);
+        }();
         if (!outcome) throw ServiceError(kBadScenario, file_ + ": " + outcome.error());
         if (!recording_.empty()) {
             std::ofstream file(recording_, std::ios::binary);
@@ -162,7 +166,10 @@ private:
     }
     /// The same work under the rules of other schedulers, each in a model of its own.
     [[nodiscard]] static ExitCode compare(const Setting& setting, const Scenario& scenario) {
-        const auto rows = simulator::compare(scenario);
+        const auto rows = [&] {
+            const Waiting waiting(setting, "simulate " + scenario.setup.name);
+            return simulator::compare(scenario);
+        }();
         if (setting.output == Output::Json)
             setting.out << document_text("vgpuctl-compare-1", {{"scenario", scenario.setup.name},
                                                                {"rows", simulator::json_of(rows)}});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/verbs.h"
 
+#include "cli/progress.h"
+
 #include <fmt/format.h>
 
 namespace vgpu::cli {
@@ -49,7 +51,8 @@ ExitCode Verb::start(const Setting& setting) {
                           .output = setting.output,
                           .is_terminal = setting.is_terminal,
                           .err = setting.err,
-                          .uses_colour = setting.uses_colour};
+                          .uses_colour = setting.uses_colour,
+                          .columns = setting.columns};
     return run(invocation);
 }
 
@@ -74,7 +77,10 @@ std::string resolve_vf(Service& service, const std::string& target, const std::s
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
                    AgentAct act, const Options& options) {
     const std::string path = resolve_vf(invocation.service, target, verb);
-    const Properties report = invocation.service.ask_agent(path, act, options);
+    const Properties report = [&] {
+        const Waiting waiting(invocation, verb + " " + target);
+        return invocation.service.ask_agent(path, act, options);
+    }();
     const bool is_ok = flag_of(report, "ok");
     const std::uint64_t ms = number_of(report, "duration_ms");
     if (invocation.output == Output::Json)

@@ -28,6 +28,7 @@ struct Invocation {
     bool is_terminal = false;  ///< `out` is one
     std::ostream& err;         ///< for what is no output: warnings, what is waited for
     bool uses_colour = false;
+    std::size_t columns = kColumns;  ///< of the terminal, kColumns at most
 };
 
 /// What a verb is given before anybody is connected.
@@ -40,6 +41,7 @@ struct Setting {
     Output output = Output::Text;
     bool is_terminal = false;
     bool uses_colour = false;
+    std::size_t columns = kColumns;
 };
 
 /// One object runs one command line: describe(), the parsing, then start(). Options live in the

@@ -110,13 +110,16 @@ protected:
     int run(const std::vector<std::string>& words) {
         out.str("");
         err.str("");
-        return run_cli(
-            words,
-            [this](const std::string& bus) {
-                used_bus = bus;
-                return std::make_unique<Lent>(service);
-            },
-            {.out = out, .err = err, .is_terminal = is_terminal, .uses_colour = uses_colour});
+        return run_cli(words,
+                       [this](const std::string& bus) {
+                           used_bus = bus;
+                           return std::make_unique<Lent>(service);
+                       },
+                       {.out = out,
+                        .err = err,
+                        .is_terminal = is_terminal,
+                        .uses_colour = uses_colour,
+                        .columns = columns});
     }
 
     /// Output equals tests/golden/vgpuctl/NAME; VGPU_UPDATE_GOLDEN=1 writes it anew.
@@ -138,6 +141,7 @@ protected:
     std::string used_bus;
     bool is_terminal = false;
     bool uses_colour = false;
+    std::size_t columns = kColumns;
 };
 
 }  // namespace vgpu::cli::testing

@@ -236,9 +236,7 @@ public:
     Properties await_job(const std::string& path,
                          const std::function<void(const Properties&)>& on_change) override {
         asked.push_back("await " + path);
-        on_change({{"State", std::string("running")},
-                   {"Progress", 0.5},
-                   {"Step", std::string("create gpu0/vf3 'c'")}});
+        on_change({{"State", std::string("running")}, {"Progress", 0.5}, {"Step", job_step}});
         on_change(job_end);
         return job_end;
     }
@@ -300,6 +298,7 @@ public:
     std::string trace_kept;
     bool is_trace_late = false;
     std::string plan_text;  ///< what plan() answers
+    std::string job_step = "create gpu0/vf3 'c'";
     Properties job_end{{"State", std::string("done")},
                        {"Progress", 1.0},
                        {"Step", std::string("done")},
