@@ -124,6 +124,10 @@ constexpr std::array kVfLines{
     Line{"Bad accesses", "BadAccesses", plain},
     Line{"Illegal instr.", "IllegalInstructions", plain},
     Line{"Guard level", "GuardLevel", plain},
+    Line{"Guard: resets", "GuardFlrEvents", plain},
+    Line{"Guard: exclusive", "GuardExclusiveEvents", plain},
+    Line{"Guard: kept it", "GuardExclusiveTimeoutEvents", plain},
+    Line{"Guard: interrupts", "GuardInterruptEvents", plain},
 };
 
 /// Of the agent in the guest, if one was ever seen.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <type_traits>
 
 namespace vgpu::daemon {
 
@@ -117,6 +119,16 @@ void add_states(Document& to, std::string_view name, const std::string& labels, 
                    state == now ? "1" : "0");
 }
 
+/// One sample per name: values[i] is of names[i].
+template <typename Names, typename Values>
+void add_each(Document& to, std::string_view name, MetricType type, const std::string& labels,
+              std::string_view label, const Names& names, const Values& values) {
+    static_assert(std::tuple_size_v<Names> == std::extent_v<Values>);
+    for (std::size_t i = 0; i < std::size(names); ++i)
+        add_sample(to, name, type, fmt::format("{},{}=\"{}\"", labels, label, names[i]),
+                   number(values[i]));
+}
+
 void add_daemon(Document& to, const MetricsInput& input) {
     add_family(to, {"vgpu_build", MetricType::Info, "none", "The vgpud that answers."});
     add_sample(to, "vgpu_build", MetricType::Info,
@@ -159,7 +171,12 @@ void add_vfs(Document& to, const std::vector<VfView>& vfs) {
     for (const VfView& v : vfs)                                        \
         if (is_known)                                                  \
             add_sample(to, "vgpu_vf_" #name, MetricType::type, labels_of(v), number(value));
+#define VF_METRIC_BY(name, type, unit, help, label, names, values)     \
+    add_family(to, {"vgpu_vf_" #name, MetricType::type, #unit, help}); \
+    for (const VfView& v : vfs)                                        \
+        add_each(to, "vgpu_vf_" #name, MetricType::type, labels_of(v), #label, names, values);
 #include "daemon/service/vf_metrics.def"
+#undef VF_METRIC_BY
 #undef VF_METRIC
 }
 

@@ -99,7 +99,11 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"BadPackets", std::uint64_t{0}},
             {"BadAccesses", std::uint64_t{0}},
             {"IllegalInstructions", std::uint64_t{0}},
-            {"GuardLevel", std::uint64_t{0}}};
+            {"GuardLevel", std::uint64_t{0}},
+            {"GuardFlrEvents", std::uint64_t{1}},
+            {"GuardExclusiveEvents", std::uint64_t{4}},
+            {"GuardExclusiveTimeoutEvents", std::uint64_t{0}},
+            {"GuardInterruptEvents", std::uint64_t{17}}};
 }
 
 /// What the agent of the first VF says.

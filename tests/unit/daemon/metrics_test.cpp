@@ -5,6 +5,7 @@
 #include "tests/unit/daemon/world.h"
 
 #include <gmock/gmock.h>
+#include <array>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -110,6 +111,20 @@ TEST_F(MetricsOf, CountersOfThePfCoreAreShownAsTheyAre) {
     EXPECT_EQ(text.value("vgpu_vf_guard_level", train), 2);
     EXPECT_EQ(text.value("vgpu_gpu_whole_resets", {{"gpu", "gpu0"}}), 4);
     EXPECT_THAT(metrics.text(), HasSubstr("name=\"train\"} 18446744073709551615\n"));
+}
+
+TEST_F(MetricsOf, GuardEventsAreShownByKind) {
+    const std::array<std::uint64_t, 4> events{2, 7, 1, 55};
+    std::copy(events.begin(), events.end(), std::begin(world.pf().vfs.at(1).guard_events));
+    world.pass(std::chrono::seconds(2));
+    const OpenMetrics text = read();
+    for (std::size_t kind = 0; kind < events.size(); ++kind) {
+        Labels labels = train;
+        labels["kind"] = kGuardKinds.at(kind);
+        EXPECT_EQ(text.value("vgpu_vf_guard_events", labels), static_cast<double>(events.at(kind)))
+            << kGuardKinds.at(kind);
+    }
+    EXPECT_EQ(text.families().at("vgpu_vf_guard_events").samples.size(), 8u) << "two VFs";
 }
 
 TEST_F(MetricsOf, WhatOnlyAnAgentKnowsIsMissingWithoutOne) {
