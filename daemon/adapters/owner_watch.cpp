@@ -59,9 +59,14 @@ std::string uuid_among(const std::string& arguments) {
 }  // namespace
 
 bool OwnerWatch::process_exists(const ProcessId& id) const {
-    const auto [state, start_time] = state_of(fs::path(proc_) / std::to_string(id.pid));
-    if (state == 'X' || state == 'Z') return false;
-    return id.start_time == 0 || id.start_time == start_time;
+    const auto start_time = start_time_of(id.pid);
+    return start_time && (id.start_time == 0 || id.start_time == *start_time);
+}
+
+std::optional<std::uint64_t> OwnerWatch::start_time_of(int pid) const {
+    const auto [state, start_time] = state_of(fs::path(proc_) / std::to_string(pid));
+    if (state == 'X' || state == 'Z') return {};
+    return start_time;
 }
 
 std::set<std::string> OwnerWatch::running_domains() const {

@@ -15,6 +15,7 @@ public:
     explicit OwnerWatch(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
     [[nodiscard]] bool process_exists(const ProcessId& id) const override;
+    [[nodiscard]] std::optional<std::uint64_t> start_time_of(int pid) const override;
     [[nodiscard]] std::set<std::string> running_domains() const override;
 
 private:

@@ -8,6 +8,8 @@
 
 #include "daemon/ports/process_port.h"
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -20,6 +22,8 @@ public:
     /// Start time 0: any process with this pid.
     /// A process that has ended and was not reaped yet does not exist.
     [[nodiscard]] virtual bool process_exists(const ProcessId& id) const = 0;
+    /// When that process began, as ProcessId has it; nothing if there is none.
+    [[nodiscard]] virtual std::optional<std::uint64_t> start_time_of(int pid) const = 0;
     /// UUIDs (lower case) of the virtual machines that run on this host. Looks at every process.
     [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
 };

@@ -41,11 +41,12 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
                                            bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
     const bool is_open = view.live.attached != 0;
+    const bool is_own = is_same_owner(owned.name, owner);
     if (view.record.next || view.live.state == VGPU_PF_VF_SCRUBBING)
         return {Availability::Scrubbing, "is being scrubbed"};
     if (view.live.state == VGPU_PF_VF_RESETTING) return {Availability::Scrubbing, "is being reset"};
-    if (owned.name == owner && is_open) return {Availability::OwnOpen, "is still open"};
-    if (owned.name != owner && !owned.name.empty() && (!is_expired(owned, now) || is_open))
+    if (is_own && is_open) return {Availability::OwnOpen, "is still open"};
+    if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
         return {Availability::Claimed, "belongs to " + claim_text(owned)};
     if (!is_usable(view.live.state))
         return {Availability::NotInService,
@@ -54,7 +55,7 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
     if (is_reserved) return {Availability::Claimed, "is being given to another domain"};
     if (is_withheld(view))
         return {Availability::NotInService, "is handed over to nobody (handover 'none')"};
-    if (owned.name == owner) return {Availability::Own, ""};
+    if (is_own) return {Availability::Own, ""};
     if (is_open) return {Availability::Open, "is nobody's, but a client has it open"};
     return {Availability::Free, ""};
 }

@@ -41,7 +41,7 @@ std::vector<Assignments::Held> Assignments::held_by(const std::string& owner) co
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->look();
         for (const auto& [vf, view] : seen->vfs)
-            if (view.record.owner.name == owner)
+            if (is_same_owner(view.record.owner.name, owner))
                 all.push_back({.target = {.gpu = gpu->id(), .vf = vf},
                                .generation = view.record.owner.generation,
                                .sockets = sockets_of(view)});

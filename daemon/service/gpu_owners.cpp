@@ -35,6 +35,16 @@ private:
     std::optional<std::set<std::string>> domains_;
 };
 
+/// A process that is named by its number alone gets its start: a later one with that number, after
+/// a reboot for example, is not the owner.
+std::string full_name(const std::string& owner, const OwnerPort* owners) {
+    const OwnerForm form = form_of(owner);
+    const auto* process = std::get_if<ProcessId>(&form);
+    if (owners == nullptr || process == nullptr || process->start_time != 0) return owner;
+    const auto start_time = owners->start_time_of(process->pid);
+    return start_time ? fmt::format("pid:{}:{}", process->pid, *start_time) : owner;
+}
+
 }  // namespace
 
 std::string GpuModel::name_text(std::uint32_t vf) const {
@@ -54,7 +64,9 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
         return fail(ErrorId::WrongState,
                     fmt::format("{} is being scrubbed, and is then there again", name_text(vf)));
     const OwnerRecord before = one.owner;
-    TRY(one.owner, daemon::claim(one.owner, request,
+    ClaimRequest full = request;
+    full.owner = full_name(request.owner, ports_.owners);
+    TRY(one.owner, daemon::claim(one.owner, full,
                                  {.target = name_text(vf),
                                   .now = ports_.clock.unix_time(),
                                   .is_attached = live_.at(vf).attached != 0,
@@ -168,7 +180,7 @@ Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {
     const OwnerRecord& owner = shown_.at(vf).owner;
-    if (owner.name.empty() || owner.name == by || force == Force::Yes) return {};
+    if (owner.name.empty() || is_same_owner(owner.name, by) || force == Force::Yes) return {};
     if (is_expired(owner, ports_.clock.unix_time())) return {};
     return fail(ErrorId::Claimed,
                 fmt::format("{} belongs to {}; {} it in its name (option 'owner') or with option "

@@ -69,7 +69,7 @@ std::string claim_text(const OwnerRecord& owner) {
 Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request,
                           const ClaimFacts& facts) {
     TRY_VOID(check_owner_name(request.owner));
-    const bool is_own = before.name == request.owner;
+    const bool is_own = is_same_owner(before.name, request.owner);
     const bool is_free = before.name.empty();
     if (!is_own && !is_free && !is_expired(before, facts.now))
         return claimed(before, facts.target, "");
@@ -98,7 +98,7 @@ Result<> check_release(const OwnerRecord& before, std::string_view owner, std::u
         return fail(ErrorId::StaleClaim,
                     fmt::format("{}: claim {} is not in force (any more): it belongs to {}", target,
                                 generation, claim_text(before)));
-    if (before.name != owner)
+    if (!is_same_owner(before.name, owner))
         return claimed(before, target, fmt::format(", not to '{}'", owner.substr(0, kMaxOwner)));
     return {};
 }
@@ -114,6 +114,16 @@ OwnerForm form_of(std::string_view owner) {
         if (owner.starts_with(prefix)) owner.remove_prefix(prefix.size());
     const auto uuid = parse_uuid(owner);
     return uuid ? OwnerForm(DomainOwner{uuid_text(*uuid)}) : OwnerForm(OtherOwner{});
+}
+
+bool is_same_owner(std::string_view one, std::string_view other) {
+    if (one == other) return true;
+    const OwnerForm form = form_of(one), other_form = form_of(other);
+    const auto* process = std::get_if<ProcessId>(&form);
+    const auto* other_process = std::get_if<ProcessId>(&other_form);
+    if (process == nullptr || other_process == nullptr) return false;
+    const bool is_start_open = process->start_time == 0 || other_process->start_time == 0;
+    return process->pid == other_process->pid && is_start_open;
 }
 
 std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {

@@ -84,9 +84,12 @@ struct DomainOwner {
 struct OtherOwner {};
 using OwnerForm = std::variant<OtherOwner, ProcessId, DomainOwner>;
 
-/// "pid:N" or "pid:N:START" (clock ticks since boot): a process. A UUID, alone or after "domain:"
-/// or "libvirt:": a virtual machine.
+/// "pid:N" or "pid:N:START" (clock ticks since boot): a process; GpuModel adds the start. A UUID,
+/// alone or after "domain:" or "libvirt:": a virtual machine.
 [[nodiscard]] OwnerForm form_of(std::string_view owner);
+
+/// True for the same words, and for one process that is named with its start and without.
+[[nodiscard]] bool is_same_owner(std::string_view one, std::string_view other);
 
 /// unattached_for begins anew with each vgpud.
 struct OrphanFacts {

@@ -5,6 +5,7 @@
 
 #include "daemon/ports/owner_port.h"
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -13,11 +14,17 @@ namespace vgpu::daemon::testing {
 class FakeOwners final : public OwnerPort {
 public:
     [[nodiscard]] bool process_exists(const ProcessId& id) const override {
-        return pids.contains(id.pid);
+        const auto start_time = start_time_of(id.pid);
+        return start_time && (id.start_time == 0 || id.start_time == *start_time);
+    }
+    [[nodiscard]] std::optional<std::uint64_t> start_time_of(int pid) const override {
+        const auto process = processes.find(pid);
+        if (process == processes.end()) return {};
+        return process->second;
     }
     [[nodiscard]] std::set<std::string> running_domains() const override { return domains; }
 
-    std::set<int> pids;
+    std::map<int, std::uint64_t> processes;  ///< pid, start time
     std::set<std::string> domains;
 };
 

@@ -251,6 +251,40 @@ TEST_F(Owners, AVirtualMachineThatIsGoneLeavesAnOrphan) {
     EXPECT_EQ(view().orphan, "");
 }
 
+TEST_F(Owners, AProcessIsKnownByItsStartAndALaterOneOfItsNumberIsAnother) {
+    world.owners.processes = {{12, 345}};
+    EXPECT_EQ(*world.claim(vf, "pid:12"), 1u);
+    EXPECT_EQ(view().record.owner.name, "pid:12:345");
+    EXPECT_EQ(*world.claim(vf, "pid:12"), 1u) << "idempotent";
+    EXPECT_EQ(*world.claim(vf, "pid:12:345"), 1u);
+    world.pass(2h);
+    EXPECT_TRUE(orphan_notices().empty()) << "it runs";
+    world.owners.processes = {{12, 999}};
+    world.pass(10s);
+    EXPECT_THAT(orphan_notices(),
+                ::testing::ElementsAre("'pid:12:345' (claim 1) does not exist any more"));
+    EXPECT_EQ(world.claim(vf, "pid:12").error().id, ErrorId::Claimed);
+    world.owners.processes.clear();
+    EXPECT_TRUE(world.release(vf, "pid:12", 1)) << "who claimed it may not know its start";
+    EXPECT_EQ(view().record.owner, OwnerRecord{});
+}
+
+TEST_F(Owners, AProcessThatCannotBeLookedUpIsItsWords) {
+    EXPECT_EQ(*world.claim(vf, "pid:12"), 1u);
+    EXPECT_EQ(view().record.owner.name, "pid:12");
+    EXPECT_EQ(*world.claim(vf, "pid:12"), 1u);
+}
+
+TEST(Ownership, AProcessIsTheSameWithAndWithoutItsStart) {
+    EXPECT_TRUE(is_same_owner("pid:12", "pid:12:345"));
+    EXPECT_TRUE(is_same_owner("pid:12:345", "pid:12"));
+    EXPECT_TRUE(is_same_owner("a", "a"));
+    EXPECT_FALSE(is_same_owner("pid:12:345", "pid:12:346"));
+    EXPECT_FALSE(is_same_owner("pid:12", "pid:13"));
+    EXPECT_FALSE(is_same_owner("pid:12", "a"));
+    EXPECT_FALSE(is_same_owner("", "a"));
+}
+
 TEST_F(Owners, AClaimThatNobodyUsesForLongIsAnOrphan) {
     ASSERT_TRUE(world.claim(vf, "somebody"));
     world.pass(50ms);
