@@ -131,6 +131,8 @@ class Ranges(IsolationTest):
 
 class FunctionResets(IsolationTest):
     """A reset takes what is the VF's, and nothing else. VF1 and VF4 are the neighbours."""
+    expected_warnings = WorkTest.expected_warnings + (
+        (r'VF\d is in use', 'functions are asked back until a guest that was killed has gone'),)
 
     def setUp(self):
         super().setUp()
