@@ -187,7 +187,8 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
     section.text("was", group.was);
     if (group.profile.empty()) section.complain("profile", "is missing");
     if (group.name.empty()) section.complain("name", "is missing");
-    if (!profiles.contains(group.profile)) {
+    // Near names are looked for once: a document may have thousands of unknown ones.
+    if (!profiles.contains(group.profile) && !section.has_complained()) {
         std::vector<std::string_view> known;
         for (const auto& [name, profile] : profiles) known.push_back(name);
         const std::string shown = group.profile.substr(0, 64);
@@ -223,21 +224,54 @@ GpuSection gpu_section_of(const Json& json, const std::string& path, Error& erro
         section.complain("vfs", "wants a list of VFs; [] for none");
         return gpu;
     }
-    for (std::size_t i = 0; i < vfs->size(); ++i)
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < vfs->size() && !section.has_complained(); ++i) {
         gpu.vfs.push_back(
             group_of((*vfs)[i], section.path_of(fmt::format("vfs/{}", i)), error, profiles));
+        count += gpu.vfs.back().count;
+        if (count > kMaxVfsPerGpu)
+            section.complain("vfs", fmt::format("wants more than {} VFs", kMaxVfsPerGpu));
+    }
     return gpu;
+}
+
+/// Said instead of reading on.
+void check_count(JsonSection& root, const std::string& path, const Json& list, std::size_t most,
+                 std::string_view what) {
+    if (list.size() > most)
+        root.complain(path, fmt::format("has {} {}; {} are the most", list.size(), what, most));
 }
 
 void read_profiles(JsonSection& root, Configuration& to) {
     const Json* profiles = root.find("profiles");
     if (profiles == nullptr || !profiles->is_object())
         return root.complain("profiles", "wants an object of profiles by name");
+    check_count(root, "profiles", *profiles, kMaxProfiles, "profiles");
     for (const auto& [name, profile] : profiles->items()) {
+        if (root.has_complained()) return;
         const std::string path = "profiles/" + name.substr(0, 64);
         if (!is_valid_label(name)) root.complain(path, "is no name for a profile");
         to.profiles[name] = profile_of(profile, root.path_of(path), root.error());
     }
+}
+
+std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& path,
+                                        const Json& json,
+                                        const std::map<std::string, Profile>& profiles) {
+    std::vector<GpuSection> sections;
+    if (!json.is_array()) {
+        root.complain(path, "wants a list of GPUs");
+        return sections;
+    }
+    check_count(root, path, json, kMaxGpuSections, "entries for GPUs");
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < json.size() && !root.has_complained(); ++i) {
+        const std::string place = fmt::format("{}/{}", path, i);
+        sections.push_back(gpu_section_of(json[i], root.path_of(place), root.error(), profiles));
+        if (!seen.insert(sections.back().gpu).second)
+            root.complain(place + "/gpu", "has two entries; put their VFs into one");
+    }
+    return sections;
 }
 
 /// `profiles` was read before: a group names one of them.
@@ -245,19 +279,12 @@ void read_configs(JsonSection& root, Configuration& to) {
     const Json* configs = root.find("configs");
     if (configs == nullptr || !configs->is_object() || configs->empty())
         return root.complain("configs", "wants an object of at least one config by label");
+    check_count(root, "configs", *configs, kMaxLabels, "labels");
     for (const auto& [label, sections] : configs->items()) {
+        if (root.has_complained()) return;
         const std::string path = "configs/" + label.substr(0, 64);
         if (!is_valid_label(label)) root.complain(path, "is no label");
-        if (!sections.is_array()) root.complain(path, "wants a list of GPUs");
-        std::set<std::string> seen;
-        for (std::size_t i = 0; sections.is_array() && i < sections.size(); ++i) {
-            const std::string place = fmt::format("{}/{}", path, i);
-            to.configs[label].push_back(
-                gpu_section_of(sections[i], root.path_of(place), root.error(), to.profiles));
-            if (!seen.insert(to.configs[label].back().gpu).second)
-                root.complain(place + "/gpu", "has two entries; put their VFs into one");
-        }
-        to.configs.try_emplace(label);
+        to.configs[label] = gpu_sections_of(root, path, sections, to.profiles);
     }
 }
 

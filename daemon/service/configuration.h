@@ -76,10 +76,15 @@ struct WantedGpu {
     bool operator==(const WantedGpu&) const = default;
 };
 
-/// A document may come from anybody who may speak on the bus.
-inline constexpr std::size_t kMaxConfigurationBytes = 1u << 20;
+/// A document may come from anybody who may speak on the bus. More VFs than any GPU has are read:
+/// what a GPU has is said when it is known ("18 VFs wanted, 16 exist").
+inline constexpr std::size_t kMaxConfigurationBytes = 256 * 1024;
+inline constexpr std::size_t kMaxProfiles = 1024;
+inline constexpr std::size_t kMaxLabels = 64;
+inline constexpr std::size_t kMaxGpuSections = 64;
+inline constexpr std::size_t kMaxVfsPerGpu = 64;
 
-/// BadConfiguration with the path of the first mistake.
+/// BadConfiguration with the path of the first mistake; nothing behind it is read.
 Result<Configuration> parse_configuration(std::string_view text);
 /// Members that are as by default are left out.
 std::string encode_configuration(const Configuration& configuration);

@@ -37,10 +37,12 @@ void JsonSection::only(std::initializer_list<std::string_view> known) {
 
 void JsonSection::only(const std::vector<std::string_view>& known) {
     if (!json_.is_object()) return;
-    for (const auto& [key, value] : json_.items())
+    for (const auto& [key, value] : json_.items()) {
+        if (has_complained()) return;
         if (std::find(known.begin(), known.end(), key) == known.end())
             complain(clipped(key),
                      fmt::format("is not known{}", did_you_mean(clipped(key), known)));
+    }
 }
 
 void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& to) {

@@ -47,6 +47,8 @@ public:
     /// Remembers the mistake `what` of `key` ("": of the object), if it is the first.
     void complain(const std::string& key, const std::string& what);
     [[nodiscard]] Error& error() const { return error_; }
+    /// Somewhere in the document: what comes now will not be heard of.
+    [[nodiscard]] bool has_complained() const { return !error_.cause.empty(); }
 
 private:
     const nlohmann::json& json_;

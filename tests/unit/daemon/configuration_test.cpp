@@ -4,7 +4,9 @@
 // label.
 #include "daemon/service/configuration.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <chrono>
 
 namespace vgpu::daemon {
 namespace {
@@ -91,15 +93,78 @@ TEST(Configuration, HostileDocumentsEndInAnError) {
     EXPECT_THAT(mistake_in("{"), HasSubstr("parse error"));
     EXPECT_THAT(mistake_in("[]"), HasSubstr("no object"));
     EXPECT_THAT(mistake_in("\"\xff\""), HasSubstr("UTF-8"));
-    const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+    const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
     EXPECT_EQ(mistake_in(R"({"configs": {"a": []}, "profiles": {"p": {"resources": {"vram": 1,)"
                          R"("doorbell_pages": )" +
                          deep + "}}}}"),
               "/profiles/p/resources/doorbell_pages wants a whole number within 1..4294967295, "
               "not a list");
-    const std::string mistake = mistake_in(R"({")" + std::string(500'000, 'x') + R"(": 1})");
+    const std::string mistake = mistake_in(R"({")" + std::string(200'000, 'x') + R"(": 1})");
     EXPECT_LT(mistake.size(), 200u);
     EXPECT_THAT(mistake, HasSubstr("is not known"));
+}
+
+/// "NAME0: VALUE, NAME1: VALUE …"
+std::string members(const std::string& name, std::size_t count, const std::string& value) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i)
+        text += fmt::format("{}\"{}{}\": {}", i == 0 ? "" : ", ", name, i, value);
+    return text;
+}
+
+/// `entries` of VFs, each of the profile "p" and a name of its own.
+std::string groups(std::size_t entries, std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < entries; ++i)
+        text += fmt::format(R"({}{{"profile": "p", "count": {}, "name": "g{}-{{n}}"}})",
+                            i == 0 ? "" : ", ", count, i);
+    return text;
+}
+
+std::string document_with(const std::string& profiles, const std::string& configs) {
+    return fmt::format(R"({{"profiles": {{{}}}, "configs": {{{}}}}})", profiles, configs);
+}
+
+constexpr const char* kProfile = R"({"resources": {"vram": 1}})";
+
+TEST(Configuration, WhatItHoldsIsBoundedAndTheBoundIsNamed) {
+    const std::string profile = fmt::format(R"("p": {})", kProfile);
+    const auto gpu = [](const std::string& id, const std::string& vfs) {
+        return fmt::format(R"({{"gpu": "{}", "vfs": [{}]}})", id, vfs);
+    };
+    const auto one = [&](const std::string& vfs) {
+        return document_with(profile, fmt::format(R"("x": [{}])", gpu("gpu0", vfs)));
+    };
+    EXPECT_EQ(mistake_in(one(groups(4, 16))), "none");
+    EXPECT_EQ(mistake_in(one(groups(4, 16) + ", " + groups(1, 1))),
+              "/configs/x/0/vfs wants more than 64 VFs");
+    EXPECT_EQ(mistake_in(document_with(members("p", 1024, kProfile), R"("x": [])")), "none");
+    EXPECT_EQ(mistake_in(document_with(members("p", 1025, kProfile), R"("x": [])")),
+              "/profiles has 1025 profiles; 1024 are the most");
+    EXPECT_EQ(mistake_in(document_with(profile, members("x", 64, "[]"))), "none");
+    EXPECT_EQ(mistake_in(document_with(profile, members("x", 65, "[]"))),
+              "/configs has 65 labels; 64 are the most");
+    std::string gpus;
+    for (int i = 0; i < 65; ++i) gpus += (i == 0 ? "" : ", ") + gpu(fmt::format("gpu{}", i), "");
+    EXPECT_EQ(mistake_in(document_with(profile, fmt::format(R"("x": [{}])", gpus))),
+              "/configs/x has 65 entries for GPUs; 64 are the most");
+}
+
+TEST(Configuration, NothingIsReadBehindTheFirstMistake) {
+    // each of the 1500 is unknown, and would be compared with 1024 names of 60 letters
+    const std::string name(58, 'p');
+    std::string unknown;
+    for (int i = 0; i < 1500; ++i)
+        unknown += fmt::format(R"({}{{"profile": "{}", "name": "v"}})", i == 0 ? "" : ", ",
+                               std::string(60, 'q'));
+    const std::string text =
+        document_with(members(name, 1024, kProfile),
+                      fmt::format(R"("x": [{{"gpu": "gpu0", "vfs": [{}]}}])", unknown));
+    ASSERT_LT(text.size(), kMaxConfigurationBytes);
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THAT(mistake_in(text), HasSubstr("/configs/x/0/vfs/0/profile 'qqq"));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20))
+        << "two milliseconds for each of the names are minutes";
 }
 
 TEST(Configuration, StarStandsForTheGpusWithoutAnEntry) {
