@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 
+import dbus_page
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = ('.c', '.h', '.cpp', '.hpp')
 GPL_AREAS = ('pf-driver/hw/', 'pf-driver/uapi/', 'pf-driver/core/', 'pf-driver/linux/',
@@ -274,6 +276,11 @@ def check_hardware_contract(files):
         for value in hexes:
             if int(value, 16) not in numbers:
                 yield f'{page}:{number}: 0x{value} is not in pf-driver/hw'
+
+
+def check_dbus_page(files):
+    """docs/dbus-api.md tells every method, signal, property and option that there is, and no other."""
+    yield from dbus_page.complaints()
 
 
 def check_markdown_links(files):
