@@ -106,7 +106,8 @@ void log(const Notice& notice) {
         "guard",         "whole-reset",      "events-lost",      "scrub-not-recorded",
         "table-refused", "not-restored",     "record-left",      "replaced",
         "guest-error",   "agent-misbehaved", "no-agent-socket",  "orphan",
-        "state-mended",  "taken-back",       "not-scrubbed",     "not-handed-over"};
+        "state-mended",  "taken-back",       "not-scrubbed",     "not-handed-over",
+        "apply-resumed", "apply-unfinished", "not-released"};
     const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
     const std::string target =
         notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);

@@ -9,98 +9,6 @@ namespace vgpu::daemon {
 
 namespace {
 
-bool is_setting(const Step& step) {
-    return step.action == Action::Set || step.action == Action::Rename;
-}
-
-/// Neighbours that are settings of one GPU belong together.
-/// Settings of one GPU in one act are one durable record: at no moment is half of a new schedule in
-/// force.
-std::vector<std::vector<Step>> acts_of(const ChangePlan& plan) {
-    std::vector<std::vector<Step>> acts;
-    for (const Step& step : plan.steps) {
-        if (step.action == Action::Keep) continue;
-        const bool joins = !acts.empty() && is_setting(step) && is_setting(acts.back().back()) &&
-                           acts.back().back().gpu == step.gpu;
-        if (!joins) acts.emplace_back();
-        acts.back().push_back(step);
-    }
-    return acts;
-}
-
-std::string words_for(const Step& step) {
-    const VfDefinition* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
-    return vf == nullptr
-               ? fmt::format("{} {}", name_of(step.action), target_of(step))
-               : fmt::format("{} {} '{}'", name_of(step.action), target_of(step), vf->name);
-}
-
-std::string words_for(const std::vector<Step>& act) {
-    if (act.size() == 1) return words_for(act.front());
-    return fmt::format("{} and {} more settings of {}", words_for(act.front()), act.size() - 1,
-                       act.front().gpu);
-}
-
-/// Set carries all that can be set, also what stays: the step says what is to be, not what changes.
-Settings settings_of(const std::vector<Step>& act, Force force) {
-    Settings settings{.force = force};
-    for (const Step& step : act) {
-        if (step.gpu_to)
-            settings.gpu = {.quantum_us = step.gpu_to->quantum_us,
-                            .max_gap_ms = step.gpu_to->max_gap_ms};
-        if (!step.to) continue;
-        VfChange& change = settings.vfs[step.vf];
-        if (step.action == Action::Rename) change.name = step.to->name;
-        if (step.action != Action::Set) continue;
-        change.weight = step.to->weight;
-        change.quantum_us = step.to->quantum_us;
-        change.qos = change_to(step.to->qos);
-        change.custody = change_to(step.to->custody);
-        change.profile = step.to->profile;
-    }
-    return settings;
-}
-
-CreateRequest create_request(const Step& step) {
-    const VfDefinition& vf = *step.to;
-    CreateRequest request;
-    request.name = vf.name;
-    request.vram_bytes = vf.shape.vram_bytes;
-    request.weight = vf.weight;
-    request.quantum_us = vf.quantum_us;
-    request.qos = vf.qos;
-    request.custody = vf.custody;
-    request.cu_mask = vf.shape.cu_mask;
-    request.doorbell_pages = vf.shape.doorbell_pages;
-    request.security = vf.shape.security;
-    request.profile = vf.profile;
-    request.vf = step.vf;
-    // A VF that is made again to undo its end keeps its identity.
-    if (vf.uuid != Uuid{}) request.uuid = vf.uuid;
-    request.owner = step.owner.value_or(OwnerRecord{});
-    return request;
-}
-
-/// Done in the GPU's thread; the generation of the VF before the act, where that matters.
-/// Before a destroy or resize the generation is noted: its end is seen by the generation being
-/// gone.
-Result<std::uint32_t> carry_out(GpuModel& model, const std::vector<Step>& act, Force force) {
-    const Step& step = act.front();
-    if (is_setting(step)) {
-        TRY_VOID(model.configure(settings_of(act, force)));
-        return std::uint32_t{0};
-    }
-    if (step.action == Action::Create) return model.create(create_request(step));
-    const std::uint32_t generation =
-        model.has_vf(step.vf) ? model.view(step.vf).live.generation : 0;
-    if (step.action == Action::Resize) {
-        TRY_VOID(model.reshape(step.vf, step.to->shape, force));
-    } else {
-        TRY_VOID(model.destroy(step.vf, force));
-    }
-    return generation;
-}
-
 /// Inventories as they come in.
 /// Shared by the answers of all GPUs; it lives until the last one.
 struct Gathering {
@@ -157,14 +65,21 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
 }
 
 ApplyRun::ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order)
-    : manager_(manager), clock_(clock), order_(std::move(order)), step_text_("waiting") {}
+    : manager_(manager), clock_(clock), order_(std::move(order)), runner_(manager, clock) {
+    step_text_ = "waiting";
+}
 
 ApplyRun::~ApplyRun() {
     if (is_holding_) manager_.let_go();
 }
 
+JobRun::State ApplyRun::state() const {
+    if (phase_ == Phase::Over) return ended_as_;
+    return phase_ == Phase::Undoing ? State::TakingBack : State::Running;
+}
+
 double ApplyRun::progress() const {
-    if (state_ == State::Done) return 1.0;
+    if (phase_ == Phase::Over && ended_as_ == State::Done) return 1.0;
     return acts_.empty() ? 0.0 : static_cast<double>(next_) / static_cast<double>(acts_.size());
 }
 
@@ -177,16 +92,13 @@ void ApplyRun::step() {
 /// Awaited things first: an act is over when the device says so, not when it was asked for.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
-    if (awaited_) {
-        const auto result = outcome();
-        if (!result) return false;
-        const bool is_late = clock_.now() >= awaited_->deadline;
-        awaited_.reset();
-        end_act(*result, is_late ? Ended::Late : Ended::Afterwards);
-        return true;
+    if (runner_.is_under_way()) {
+        const auto end = runner_.take_end();
+        if (end) end_act(*end);
+        return end.has_value();
     }
-    if (state_ == State::Acting) return begin_next();
-    if (state_ == State::Undoing) return begin_undo();
+    if (phase_ == Phase::Acting) return begin_next();
+    if (phase_ == Phase::Undoing) return begin_undo();
     if (clock_.now() < survey_at_) return false;
     begin_survey();
     return !is_asking_;
@@ -200,12 +112,12 @@ void ApplyRun::begin_survey() {
         gpus.push_back(gpu.gpu);
         for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
     }
-    if (is_cancelled_) return give_up({ErrorId::Cancelled, "it was cancelled before it began"});
+    if (is_cancelled()) return give_up({ErrorId::Cancelled, "it was cancelled before it began"});
     if (!is_holding_) {
         if (const auto held = manager_.hold(order_.holder, gpus, names); !held)
             return give_up(held.error());
         is_holding_ = true;
-        survey_deadline_ = clock_.now() + kActTimeout;
+        survey_deadline_ = clock_.now() + ActRunner::kTimeout;
     }
     step_text_ = "looking at what there is";
     is_asking_ = true;
@@ -229,153 +141,140 @@ void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
     }
     auto plan = plan_for(manager_, order_.label, order_.wanted, *gpus);
     if (!plan) return give_up(plan.error());
-    if (const auto accepted = accept(*std::move(plan)); !accepted) give_up(accepted.error());
+    if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) give_up(accepted.error());
 }
 
 /// Uses are refused for the whole plan before its first act: a plan that stops in the middle for
 /// want of force would disturb for nothing.
-Result<> ApplyRun::accept(ChangePlan plan) {
-    plan_ = std::move(plan);
-    plan_text_ = encode_change_plan(plan_);
-    if (order_.is_dry_run) {
+Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
+    plan_text_ = encode_change_plan(plan);
+    acts_ = acts_of(plan);
+    if (order_.is_dry_run || acts_.empty()) {
         end(State::Done);
         return {};
     }
-    for (const Step& step : plan_.steps)
+    for (const Step& step : plan.steps)
         if (!step.in_use.empty() && order_.force == Force::No)
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}, and would lose it; nothing was done. End that use "
                                     "first, or apply with option 'force'",
                                     words_for(step), step.in_use));
-    acts_ = acts_of(plan_);
-    state_ = State::Acting;
+    intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
+    // also those of VFs that go: they may have to come back
+    manager_.hold_names(names_of(intent_));
+    commit(intent_, [this](const Result<>& kept) {
+        if (!kept) return give_up(kept.error());
+        phase_ = Phase::Acting;
+    });
     return {};
+}
+
+void ApplyRun::commit(const std::optional<ApplyIntent>& intent, const Done<>& then) {
+    is_asking_ = true;
+    manager_.commit_apply(intent, [this, then](const Result<>& kept) {
+        is_asking_ = false;
+        then(kept);
+    });
 }
 
 /// Cancelling takes effect between acts only: half an act cannot be taken back.
 bool ApplyRun::begin_next() {
-    if (is_cancelled_) {
+    if (is_cancelled()) {
         give_up({ErrorId::Cancelled,
                  fmt::format("it was cancelled after {} of {} steps", next_, acts_.size())});
         return true;
     }
     if (next_ == acts_.size()) {
-        end(State::Done);
+        finish(State::Done);
         return true;
     }
     const Act& act = acts_[next_];
     step_text_ = words_for(act);
-    perform(act, order_.force);
-    return !is_asking_;
+    runner_.begin(act, order_.force);
+    return true;
 }
 
+/// Takes back the last act that is left, or ends. What could not be taken back only because a GPU
+/// or the disk is gone is a recovery's to go on with.
 bool ApplyRun::begin_undo() {
     if (to_undo_.empty()) {
-        error_->cause += "; " + aftermath();
-        end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
+        if (may_be_recovered_) {
+            leave();
+        } else {
+            error_->cause += "; " + aftermath();
+            finish(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
+        }
         return true;
     }
     const Act& act = to_undo_.back();
     step_text_ = "taking back: " + words_for(act);
-    perform(act, order_.force);
-    return !is_asking_;
+    runner_.begin(act, order_.force);
+    return true;
 }
 
-void ApplyRun::perform(const Act& act, Force force) {
-    is_asking_ = true;
-    manager_.find_gpu(act.front().gpu)
-        ->ask<std::uint32_t>([act, force](GpuModel& model) { return carry_out(model, act, force); },
-                             [this, step = act.front()](Result<std::uint32_t> generation) {
-                                 is_asking_ = false;
-                                 on_answer(step, std::move(generation));
-                             });
-}
-
-void ApplyRun::on_answer(const Step& step, Result<std::uint32_t> generation) {
-    if (!generation) return end_act(tl::make_unexpected(generation.error()), Ended::AtOnce);
-    if (step.action != Action::Resize && step.action != Action::Destroy)
-        return end_act({}, Ended::AtOnce);
-    awaited_ =
-        Awaited{.step = step, .generation = *generation, .deadline = clock_.now() + kActTimeout};
-}
-
-/// How the act ended; nothing if it has not.
-/// Looks at the snapshot that the GPU's thread publishes; nothing is asked.
-std::optional<Result<>> ApplyRun::outcome() const {
-    const Step& step = awaited_->step;
-    const auto seen = manager_.find_gpu(step.gpu)->look();
-    const bool is_there = seen->has_vf(step.vf);
-    if (seen->gpu.state != GpuState::Ok)
-        return fail(ErrorId::PfLost, fmt::format("{}: {}", step.gpu, seen->gpu.message));
-    if (clock_.now() >= awaited_->deadline)
-        return fail(
-            ErrorId::TimedOut,
-            fmt::format("{} is still being scrubbed after {} s", target_of(step),
-                        std::chrono::duration_cast<std::chrono::seconds>(kActTimeout).count()));
-    if (step.action == Action::Destroy) {
-        if (is_there && seen->vfs.at(step.vf).live.generation == awaited_->generation) return {};
-        return Result<>{};
-    }
-    const bool is_on_its_way = is_there && (seen->vf_state(step.vf) == VGPU_PF_VF_SCRUBBING ||
-                                            seen->vfs.at(step.vf).record.next.has_value());
-    if (is_on_its_way) return {};
-    return outcome_of_resize(*seen);
-}
-
-/// The record has one shape or the other when `next` is gone: which one tells how it ended.
-Result<> ApplyRun::outcome_of_resize(const GpuSnapshot& seen) const {
-    const Step& step = awaited_->step;
-    const std::string target = target_of(step);
-    if (!seen.has_vf(step.vf) || seen.vf_state(step.vf) == VGPU_PF_VF_ABSENT)
-        return fail(ErrorId::PfRefused,
-                    fmt::format("{} could be given neither its new nor its old resources", target));
-    if (shape_of(seen.vfs.at(step.vf).record) == step.to->shape) return {};
-    return fail(ErrorId::PfRefused,
-                fmt::format("the PF core would not give {} its new resources; it has its old ones",
-                            target));
-}
-
-void ApplyRun::end_act(const Result<>& result, Ended ended) {
-    if (state_ == State::Undoing) {
-        const Act act = std::move(to_undo_.back());
-        to_undo_.pop_back();
-        if (!result)
-            troubles_.push_back(fmt::format("{}: {}", words_for(act), result.error().cause));
-        for (const Step& step : act)
-            if (result && step.action != Action::Destroy && !is_setting(step))
-                emptied_.push_back(fmt::format("'{}'", step.to->name));
-        return;
-    }
+void ApplyRun::end_act(const ActEnd& end) {
+    if (phase_ == Phase::Undoing) return end_undo(end.result);
     const Act& act = acts_[next_];
     // An act that is merely late may still come to its end, so it is taken back as if it had.
-    if (result || ended == Ended::Late) {
+    if (end.result || end.ended == Ended::Late) {
         Act inverse;
         for (auto step = act.rbegin(); step != act.rend(); ++step)
             inverse.push_back(inverse_of(*step));
         to_undo_.push_back(std::move(inverse));
-    } else if (act.front().action == Action::Resize && ended == Ended::Afterwards) {
+    } else if (act.front().action == Action::Resize && end.ended == Ended::Afterwards) {
         emptied_.push_back(fmt::format("'{}'", act.front().from->name));
     }
-    if (result) {
+    if (end.result) {
         ++next_;
         return;
     }
-    give_up({result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, acts_.size(),
-                                            words_for(act), result.error().cause)});
+    give_up({end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, acts_.size(),
+                                                words_for(act), end.result.error().cause)});
 }
 
-/// Nothing was done while surveying; what was done while acting is taken back first.
+void ApplyRun::end_undo(const Result<>& result) {
+    const Act act = std::move(to_undo_.back());
+    to_undo_.pop_back();
+    if (result && empties(act)) emptied_.push_back(fmt::format("'{}'", act.front().to->name));
+    if (result) return;
+    troubles_.push_back(fmt::format("{}: {}", words_for(act), result.error().cause));
+    may_be_recovered_ = may_be_recovered_ || may_pass(result.error().id);
+}
+
+/// Nothing was done while surveying; what was done while acting is taken back first. That it is to
+/// be is durable before anything is: a vgpud that dies meanwhile must not make the next one do what
+/// has been refused.
 void ApplyRun::give_up(Error error) {
     error_ = std::move(error);
-    if (state_ == State::Acting) {
-        state_ = State::Undoing;
-        return;
-    }
+    if (phase_ == Phase::Surveying)
+        return end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
+    intent_.back_cause = error_->cause;
+    commit(intent_, [this](const Result<>& kept) {
+        phase_ = Phase::Undoing;
+        if (kept) return;
+        troubles_.push_back(kept.error().cause);
+        leave();
+    });
+}
+
+/// The end is durable first. If the disk does not take it, a recovery sees that nothing is left.
+void ApplyRun::finish(State state) {
+    commit(std::nullopt, [this, state](const Result<>& kept) {
+        if (!kept) left_over_ = intent_;
+        end(state);
+    });
+}
+
+/// What is left to be taken back is another job's.
+void ApplyRun::leave() {
+    left_over_ = intent_;
+    error_->cause += "; " + aftermath();
     end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
 }
 
 void ApplyRun::end(State state) {
-    state_ = state;
+    phase_ = Phase::Over;
+    ended_as_ = state;
     step_text_ = state == State::Done ? "done" : "over";
     if (is_holding_) manager_.let_go();
     is_holding_ = false;
@@ -383,12 +282,17 @@ void ApplyRun::end(State state) {
 
 /// What a run that failed has left.
 std::string ApplyRun::aftermath() const {
-    std::string text = troubles_.empty()
-                           ? "everything is as it was before"
-                           : fmt::format(
-                                 "not everything could be taken back ({}); 'vgpuctl plan' "
-                                 "shows what is left",
-                                 fmt::join(troubles_, "; "));
+    std::string text = "everything is as it was before";
+    if (left_over_)
+        text = fmt::format(
+            "not everything could be taken back yet ({}); another job, a recovery, "
+            "goes on with that",
+            fmt::join(troubles_, "; "));
+    else if (!troubles_.empty())
+        text = fmt::format(
+            "not everything could be taken back ({}); 'vgpuctl plan' shows what is "
+            "left",
+            fmt::join(troubles_, "; "));
     if (!emptied_.empty())
         text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));
     return text;

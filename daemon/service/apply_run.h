@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: MIT
 //
-// ApplyRun: one configuration on its way. Asks every GPU what it has, makes the plan, carries it
-// out act by act (the settings of a GPU are one act), and takes everything back if an act fails or
-// the run is cancelled: in reverse, as far as that is possible. Each act is durable by itself, so a
-// vgpud that dies in the middle leaves every VF old or new, and planning again shows the rest.
+// ApplyRun: one configuration on its way. Asks every GPU what it has, makes the plan, has its
+// intent recorded (ApplyIntent), carries it out act by act, and takes everything back if an act
+// fails or the run is cancelled: in reverse, as far as that is possible. The record goes with the
+// end; a vgpud that finds one finishes the apply or takes it back (apply_recovery.h), so does
+// another job if the GPU or the disk was lost in the middle.
 //
-//   Surveying --> Acting --------------------> Done
-//       |           | failed, cancelled
-//       |           v
-//       +----> Undoing ----> Failed | Cancelled
+//   Surveying --> (intent durable) --> Acting ------------> (end durable) --> Done
+//       |                                | failed, cancelled      ^
+//       |                                v                        |
+//       |                      (direction durable) --> Undoing ---+--> Failed | Cancelled
+//       +---------------------------------------------------------+
 //
 // Runs in the main loop: step() never waits, answers come by Manager::finish(). Made by Jobs.
 #pragma once
 
+#include "daemon/service/act_runner.h"
+#include "daemon/service/apply_intent.h"
 #include "daemon/service/change_plan.h"
+#include "daemon/service/job_run.h"
 #include "daemon/service/manager.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,83 +48,56 @@ struct ApplyOrder {
 
 /// From begin_survey() until it is over it holds its GPUs and names (Manager::hold), so that
 /// nothing it planned with changes under it.
-class ApplyRun {
+class ApplyRun final : public JobRun {
 public:
-    enum class State { Surveying, Acting, Undoing, Done, Failed, Cancelled };
-
-    /// A scrub reads and writes all of a VF's VRAM.
-    static constexpr Nanoseconds kActTimeout = std::chrono::seconds(60);
     static constexpr Nanoseconds kSurveyAgain = std::chrono::milliseconds(50);
 
     ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order);
-    ~ApplyRun();
-    ApplyRun(const ApplyRun&) = delete;
-    ApplyRun& operator=(const ApplyRun&) = delete;
+    ~ApplyRun() override;
 
-    /// Goes on as far as it can; also begins.
-    void step();
-    /// The act under way is finished, then all is taken back; without effect once it is over.
-    void cancel() { is_cancelled_ = true; }
-
-    [[nodiscard]] State state() const { return state_; }
-    [[nodiscard]] bool is_over() const { return state_ >= State::Done; }
-    /// 0..1, in acts, not in time.
-    [[nodiscard]] double progress() const;
-    /// What is being done, in words.
-    [[nodiscard]] const std::string& step_text() const { return step_text_; }
-    /// Why it failed, and what that left.
-    [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-    /// The plan as JSON; empty until it is made.
-    [[nodiscard]] const std::string& plan_text() const { return plan_text_; }
+    void step() override;
+    [[nodiscard]] State state() const override;
+    [[nodiscard]] double progress() const override;
+    [[nodiscard]] std::optional<ApplyIntent> left_over() const override { return left_over_; }
 
 private:
-    /// Steps that are done by one request.
-    using Act = std::vector<Step>;
-    /// What has to come true before the act is over.
-    struct Awaited {
-        Step step;
-        std::uint32_t generation = 0;
-        Nanoseconds deadline{0};
-    };
+    enum class Phase { Surveying, Acting, Undoing, Over };
 
     bool advance();
     void begin_survey();
     void on_survey(Result<std::vector<GpuInventory>> gpus);
-    Result<> accept(ChangePlan plan);
+    Result<> accept(const ChangePlan& plan, std::span<const GpuInventory> gpus);
+    /// Asks for the record to be made durable; `then` goes on.
+    void commit(const std::optional<ApplyIntent>& intent, const Done<>& then);
     bool begin_next();
-    /// True if something happened at once.
     bool begin_undo();
-    /// Asks the GPU's thread; on_answer() goes on.
-    void perform(const Act& act, Force force);
-    void on_answer(const Step& step, Result<std::uint32_t> generation);
-    [[nodiscard]] std::optional<Result<>> outcome() const;
-    [[nodiscard]] Result<> outcome_of_resize(const GpuSnapshot& seen) const;
-    /// AtOnce: a failure changed nothing. Late: it may still come to its end.
-    enum class Ended { AtOnce, Afterwards, Late };
-    /// While acting: notes the inverse or gives up. While undoing: notes what could not be taken
-    /// back.
-    void end_act(const Result<>& result, Ended ended);
+    /// Notes the inverse, or gives up.
+    void end_act(const ActEnd& end);
+    /// Notes what could not be taken back.
+    void end_undo(const Result<>& result);
     void give_up(Error error);
+    void finish(State state);
+    void leave();
     void end(State state);
     [[nodiscard]] std::string aftermath() const;
 
     Manager& manager_;
     const Clock& clock_;
     ApplyOrder order_;
-    State state_ = State::Surveying;
-    bool is_asking_ = false, is_holding_ = false, is_cancelled_ = false;
+    ActRunner runner_;
+    Phase phase_ = Phase::Surveying;
+    State ended_as_ = State::Failed;
+    bool is_asking_ = false, is_holding_ = false;
     Nanoseconds survey_at_{0};
     std::optional<Nanoseconds> survey_deadline_;
-    ChangePlan plan_;
-    std::string plan_text_;
+    ApplyIntent intent_;
     std::vector<Act> acts_;
     std::size_t next_ = 0;               ///< of acts_
     std::vector<Act> to_undo_;           ///< inverses, the last to be undone first
     std::vector<std::string> emptied_;   ///< VFs that were made again without their content
     std::vector<std::string> troubles_;  ///< of undoing
-    std::optional<Awaited> awaited_;
-    std::string step_text_;
-    std::optional<Error> error_;
+    bool may_be_recovered_ = false;      ///< some of these are troubles of now
+    std::optional<ApplyIntent> left_over_;
 };
 
 }  // namespace vgpu::daemon

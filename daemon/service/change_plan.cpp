@@ -84,6 +84,22 @@ std::string shape_differences(const VfShape& from, const VfShape& to) {
     return fmt::format("{}", fmt::join(what, ", "));
 }
 
+/// Null if there is none: a VF with a UUID is that one and no other, whatever it is called now.
+const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted) {
+    const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
+        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
+                                     [&](const InventoryVf& vf) { return is_it(vf.definition); });
+        return at == gpu.vfs.end() ? nullptr : &*at;
+    };
+    const VfDefinition& known = wanted.definition;
+    if (known.uuid != Uuid{})
+        return find([&](const VfDefinition& vf) { return vf.uuid == known.uuid; });
+    const InventoryVf* by_name =
+        find([&](const VfDefinition& vf) { return vf.name == known.name; });
+    if (by_name != nullptr || wanted.was.empty()) return by_name;
+    return find([&](const VfDefinition& vf) { return vf.name == wanted.was; });
+}
+
 class Planner {
 public:
     explicit Planner(const Surroundings& around) : around_(around) {}
@@ -96,7 +112,7 @@ private:
                                                     const GpuInventory& gpu) const;
     Result<> check_name(const std::string& name) const;
     void want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
-    Result<> want_new(Work& work, const VfDefinition& wanted);
+    Result<> want_new(Work& work, const WantedVf& wanted);
     bool advance();
     bool make_changes(Work& work);
     bool make_create(Work& work);
@@ -157,8 +173,10 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
             wanted.name;
         is_same = false;
     }
-    // a VF that only has another profile's name is the same VF
-    const bool changes_profile = wanted.profile != now.profile && wanted.shape != now.shape;
+    // a VF that only has another profile's name is the same VF, unless it is to be exactly so
+    const bool is_exact = wanted.uuid != Uuid{};
+    const bool changes_profile =
+        wanted.profile != now.profile && (is_exact || wanted.shape != now.shape);
     if (wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
         wanted.qos != now.qos || wanted.custody != now.custody || changes_profile) {
         Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
@@ -183,14 +201,17 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
             vf.trouble.empty() ? "it is as wanted" : "it is defined as wanted, but not in service");
 }
 
-Result<> Planner::want_new(Work& work, const VfDefinition& wanted) {
-    TRY(const std::uint32_t number, kept_number(wanted.name, work.model));
+Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
+    TRY(const std::uint32_t kept, kept_number(wanted.definition.name, work.model));
+    const std::uint32_t number = wanted.vf > 0 ? wanted.vf : kept;
     if (number > 0) work.kept_numbers.insert(number);
-    work.creates.push_back({.action = Action::Create,
-                            .gpu = work.model.id,
-                            .vf = number,
-                            .to = wanted,
-                            .why = "no VF has this name"});
+    Step create{.action = Action::Create,
+                .gpu = work.model.id,
+                .vf = number,
+                .to = wanted.definition,
+                .why = "no VF has this name"};
+    if (!wanted.owner.name.empty()) create.owner = wanted.owner;
+    work.creates.push_back(std::move(create));
     return {};
 }
 
@@ -207,19 +228,16 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
                                 .why = "takes effect with the next run table"});
     std::vector<VfDefinition> all;
     std::set<std::uint32_t> matched;
-    const auto find = [&gpu](const std::string& name) {
-        return std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
-                            [&name](const InventoryVf& vf) { return vf.definition.name == name; });
-    };
     for (const WantedVf& vf : wanted.vfs) {
         VfDefinition definition = vf.definition;
         definition.shape = normalised(definition.shape, gpu);
         all.push_back(definition);
         TRY_VOID(check_name(definition.name));
-        auto existing = find(definition.name);
-        if (existing == gpu.vfs.end() && !vf.was.empty()) existing = find(vf.was);
-        if (existing == gpu.vfs.end()) {
-            TRY_VOID(want_new(work, definition));
+        const InventoryVf* existing = find_existing(gpu, vf);
+        if (existing == nullptr) {
+            WantedVf fresh = vf;
+            fresh.definition = definition;
+            TRY_VOID(want_new(work, fresh));
             continue;
         }
         TRY(const std::uint32_t number, kept_number(definition.name, gpu));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // ChangePlan: the way from the VFs there are to the VFs a configuration wants, as steps in order.
-// VFs are matched by name (or by WantedVf::was). A step changes its own VF and no other; after each
-// step the schedule is one that can be kept, the VRAM and the VF numbers suffice, and no name is
-// there twice. What loses nothing comes first (set, rename, create), what empties a VF's VRAM later
-// (resize, destroy), earlier only if something else needs its room. VRAM is handed out in scattered
-// units, so only sums matter: there is no fragmentation. Pure; ApplyRun carries plans out.
+// VFs are matched by name (or by WantedVf::was), those of which the UUID is known by that. A step
+// changes its own VF and no other; after each step the schedule is one that can be kept, the VRAM
+// and the VF numbers suffice, and no name is there twice. What loses nothing comes first (set,
+// rename, create), what empties a VF's VRAM later (resize, destroy), earlier only if something else
+// needs its room. VRAM is handed out in scattered units, so only sums matter: there is no
+// fragmentation. Pure; ApplyRun carries plans out.
 #pragma once
 
 #include "daemon/ports/result.h"

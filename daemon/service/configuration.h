@@ -59,9 +59,14 @@ struct Configuration {
 };
 
 /// `was`: as in VfGroup, expanded; empty: none.
+/// Documents give no more than that. A VF that was there before and is to be so again (ApplyIntent)
+/// has its UUID too, by which it is found whatever its name, and what follows.
 struct WantedVf {
-    VfDefinition definition{};  ///< without UUID
+    VfDefinition definition{};
     std::string was{};
+    std::uint32_t vf = 0;  ///< its number, if it has to be made again; 0: any
+    OwnerRecord owner{};   ///< whose it is then
+    bool is_open = false;  ///< a client had it open
 
     bool operator==(const WantedVf&) const = default;
 };

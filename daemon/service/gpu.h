@@ -217,6 +217,7 @@ private:
     /// VFs that nobody defined get a record, VFs that were defined and are missing are made again.
     Result<> adopt_vfs();
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
+    Result<> go_on_releasing(VfRecord& record, const vgpu_pf_vf& live);
     /// By UUID, not by number alone: a number may have been given to another VF.
     [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& live) const;
     /// Success also if the PF core refuses: then the VF is held, with its reason, and tried again.

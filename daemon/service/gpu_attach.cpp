@@ -155,7 +155,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
         // A scrub that was owed when vgpud died is still owed.
         if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
         if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
-        return ports_.pf->release(vf, live.generation);
+        return go_on_releasing(known->second, live);
     }
     if (known != record.vfs.end()) {
         // Same number, other UUID: somebody else made that VF. Neither is touched: the one in
@@ -171,6 +171,19 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     say(vf, "found",
         fmt::format("VF {} was in service but not known; weight {} assumed", vf,
                     shown_[vf].weight));
+    return {};
+}
+
+/// A destroy that a vgpud did not come to the end of. One that the PF core refuses is as if it had
+/// never been asked for, as it is for destroy().
+Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
+    const auto released = ports_.pf->release(record.vf, live.generation);
+    if (released || !ports_.pf->is_connected()) return released;
+    record.is_releasing = false;
+    shown_[record.vf] = record;
+    say(record.vf, "not-released",
+        fmt::format("'{}' was being destroyed when vgpud ended, which is refused now; it stays: {}",
+                    record.name, released.error().cause));
     return {};
 }
 

@@ -5,7 +5,12 @@
 // Shapes are normalised: a mask of all compute units and all doorbell pages are 0.
 #pragma once
 
-#include "daemon/service/records.h"
+#include "daemon/service/ownership.h"
+#include "daemon/service/scheduler/planner.h"
+#include "daemon/service/vf_custody.h"
+#include "daemon/service/vf_qos.h"
+#include "daemon/service/vf_shape.h"
+#include "daemon/service/words.h"
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/jobs.h"
 
+#include "daemon/service/apply_recovery.h"
 #include "daemon/service/profiles.h"
 #include "daemon/service/words.h"
 
@@ -15,9 +16,11 @@ namespace {
 
 constexpr const char* kDefaultLabel = "current";
 
-/// By ApplyRun::State.
-constexpr std::array<std::string_view, 6> kStates{"running", "running", "rolling-back",
-                                                  "done",    "failed",  "cancelled"};
+constexpr std::string_view kApply = "apply", kRecovery = "recovery";
+
+/// By JobRun::State.
+constexpr std::array<std::string_view, 5> kStates{"running", "rolling-back", "done", "failed",
+                                                  "cancelled"};
 
 struct Wish {
     std::string label;
@@ -41,6 +44,26 @@ std::vector<std::string> ids_of(const std::vector<WantedGpu>& wanted) {
 }
 
 }  // namespace
+
+Jobs::Jobs(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {
+    if (const auto apply = manager.store().apply()) recover(*apply);
+}
+
+void Jobs::add(std::unique_ptr<Job> job) {
+    news_.push_back({.id = job->id, .result = ""});
+    jobs_.push_back(std::move(job));
+}
+
+void Jobs::recover(const ApplyIntent& intent) {
+    auto job = std::make_unique<Job>();
+    job->id = ++last_id_;
+    job->kind = kRecovery;
+    job->is_begun = true;
+    job->run = std::make_unique<ApplyRecovery>(
+        manager_, clock_, intent,
+        fmt::format("job {} (recovery of apply '{}')", job->id, intent.label));
+    add(std::move(job));
+}
 
 std::vector<std::string> Jobs::gpu_ids() const {
     std::vector<std::string> ids;
@@ -136,6 +159,7 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
                     fmt::format("{} jobs wait behind job {}", waiting, active()->id));
     auto job = std::make_unique<Job>();
     job->id = ++last_id_;
+    job->kind = kApply;
     job->run = std::make_unique<ApplyRun>(
         manager_, clock_,
         ApplyOrder{.label = wish.label,
@@ -143,8 +167,7 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
                    .force = is_forced ? Force::Yes : Force::No,
                    .is_dry_run = is_dry_run,
                    .holder = fmt::format("job {} (apply '{}')", job->id, wish.label)});
-    news_.push_back({.id = job->id, .result = ""});
-    jobs_.push_back(std::move(job));
+    add(std::move(job));
     return last_id_;
 }
 
@@ -160,11 +183,15 @@ Result<> Jobs::cancel(std::uint32_t id) {
     return fail(ErrorId::WrongState, fmt::format("job {} is over and forgotten", id));
 }
 
-/// The oldest that is not over; null if there is none.
+/// The oldest that is not over, a recovery before all others; null if there is none.
 Jobs::Job* Jobs::active() const {
-    const auto at = std::find_if(jobs_.begin(), jobs_.end(),
-                                 [](const auto& job) { return !job->run->is_over(); });
-    return at == jobs_.end() ? nullptr : at->get();
+    Job* oldest = nullptr;
+    for (const auto& job : jobs_) {
+        if (job->run->is_over()) continue;
+        if (job->kind == kRecovery) return job.get();
+        if (oldest == nullptr) oldest = job.get();
+    }
+    return oldest;
 }
 
 /// A loop: jobs that fail at once do not cost a turn each.
@@ -173,6 +200,8 @@ void Jobs::step() {
         job->is_begun = true;
         job->run->step();
         if (!job->run->is_over()) break;
+        // at once, so that nobody gets at the GPUs in between
+        if (const auto left = job->run->left_over()) recover(*left);
     }
     for (const auto& job : jobs_) {
         if (!job->run->is_over() || job->is_told) continue;
@@ -199,7 +228,7 @@ std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
     // What a job waits for (a scrub) shows in snapshots, which wake the loop; this is for its
     // deadlines and for looking again.
-    if (active() != nullptr) return now + kLook;
+    if (const Job* job = active()) return job->run->next_look(now);
     std::optional<Nanoseconds> first;
     for (const auto& job : jobs_)
         if (const Nanoseconds at = job->ended_at + kKeepFor; !first || at < *first) first = at;
@@ -211,10 +240,10 @@ std::vector<JobNews> Jobs::take_news() {
 }
 
 JobView Jobs::view_of(const Job& job) {
-    const ApplyRun& run = *job.run;
+    const JobRun& run = *job.run;
     const bool is_waiting = !job.is_begun && !run.is_over();
     return {.id = job.id,
-            .kind = "apply",
+            .kind = std::string(job.kind),
             .state = std::string(is_waiting ? "waiting"
                                             : kStates.at(static_cast<std::size_t>(run.state()))),
             .progress = run.progress(),

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // Jobs: what takes longer than a call, one after the other, and what can be asked about
-// configurations. A job is an ApplyRun with a number; it belongs to vgpud, not to its caller, who
-// may leave. Jobs that are over stay readable for kKeepFor, the newest kKeepMost of them. Runs in
-// the main loop, which calls step() in every turn; the D-Bus layer shows list() and signals
-// take_news().
+// configurations. A job is an ApplyRun with a number, or an ApplyRecovery: of the apply that an
+// earlier vgpud did not end, or that a run had to leave; that comes before all others. A job
+// belongs to vgpud, not to its caller, who may leave. Jobs that are over stay readable for
+// kKeepFor, the newest kKeepMost of them. Runs in the main loop, which calls step() in every turn;
+// the D-Bus layer shows list() and signals take_news().
 #pragma once
 
 #include "daemon/service/apply_run.h"
+#include "daemon/service/job_run.h"
 
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -19,7 +22,7 @@ namespace vgpu::daemon {
 /// What the D-Bus object shows; `progress` is 0..1 in acts, `step` words for people.
 struct JobView {
     std::uint32_t id = 0;
-    std::string kind;
+    std::string kind;   ///< apply | recovery
     std::string state;  ///< waiting | running | rolling-back | done | failed | cancelled
     double progress = 0;
     std::string step;
@@ -40,10 +43,10 @@ public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
     static constexpr std::size_t kKeepMost = 32;
     static constexpr std::size_t kMostWaiting = 8;
-    /// Between two looks at what a job waits for.
-    static constexpr Nanoseconds kLook = std::chrono::milliseconds(20);
 
-    Jobs(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
+    /// Begins the recovery of an apply that is found in the state files; its GPUs are held from
+    /// here on.
+    Jobs(Manager& manager, const Clock& clock);
 
     // --- questions; options are those of the D-Bus method
     /// A document of schema vgpu-plan-1. BadConfiguration, NoSuchLabel, NoVram, NoSchedule and so
@@ -56,8 +59,8 @@ public:
 
     // --- jobs
     /// The number of the new job; the job itself may still fail.
-    /// Options: label, force, dry_run. Busy if kMostWaiting wait already. Not durable: jobs end
-    /// with vgpud, what they did stays.
+    /// Options: label, force, dry_run. Busy if kMostWaiting wait already. Jobs that have not begun
+    /// end with vgpud; the one that is under way is recovered by the next.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
     /// WrongState if it is over already.
     /// Takes effect after the act under way; what was done is taken back.
@@ -75,7 +78,8 @@ public:
 private:
     struct Job {
         std::uint32_t id = 0;
-        std::unique_ptr<ApplyRun> run;
+        std::string_view kind;
+        std::unique_ptr<JobRun> run;
         Nanoseconds ended_at{0};
         bool is_begun = false;
         bool is_told = false;  ///< that it is over
@@ -88,6 +92,8 @@ private:
     void write_document(const std::vector<std::string>& gpus, const Done<std::string>& done,
                         std::function<Configuration(const std::vector<GpuInventory>&)> write);
     [[nodiscard]] Job* active() const;
+    void add(std::unique_ptr<Job> job);
+    void recover(const ApplyIntent& intent);
     void forget_old();
     [[nodiscard]] static JobView view_of(const Job& job);
 

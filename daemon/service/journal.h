@@ -34,8 +34,9 @@ struct JournalRecord {
     std::string_view payload;
 };
 
-/// Payloads of version 1 hold the records of GPUs whole, those of version 2 what changed in them.
-inline constexpr std::uint32_t kJournalVersion = 2;
+/// Payloads of version 1 hold the records of GPUs whole, those of version 2 what changed in them,
+/// those of version 3 also the apply that is under way.
+inline constexpr std::uint32_t kJournalVersion = 3;
 
 /// What a sound journal says; views into its bytes.
 struct JournalText {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace vgpu::daemon {
 
@@ -168,6 +169,20 @@ Result<> Manager::hold(const std::string& holder, const std::vector<std::string>
     held_gpus_ = {gpus.begin(), gpus.end()};
     held_names_ = {names.begin(), names.end()};
     return {};
+}
+
+void Manager::hold_names(const std::vector<std::string>& names) {
+    held_names_.insert(names.begin(), names.end());
+}
+
+/// The main loop never waits for the disk; which GPU's thread does is all one.
+void Manager::commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done) {
+    const auto serving = std::find_if(gpus_.begin(), gpus_.end(), [](const auto& gpu) {
+        return gpu->look()->gpu.state == GpuState::Ok;
+    });
+    if (gpus_.empty()) return done(store_.commit_apply(apply));
+    GpuHost& gpu = serving == gpus_.end() ? *gpus_.front() : **serving;
+    gpu.ask<void>([this, apply](GpuModel&) { return store_.commit_apply(apply); }, done);
 }
 
 void Manager::let_go() {
@@ -357,11 +372,12 @@ void Manager::release(const Target& target, const std::string& owner, std::uint6
         done(started);
 }
 
+void Manager::say(std::string_view kind, std::string text) {
+    notices_.push_back({.gpu = "vgpud", .vf = 0, .kind = kind, .text = std::move(text)});
+}
+
 std::vector<Notice> Manager::take_notices() {
-    std::vector<Notice> all;
-    if (!state_note_.empty())
-        all.push_back({.gpu = "vgpud", .vf = 0, .kind = "state-mended", .text = state_note_});
-    state_note_.clear();
+    std::vector<Notice> all = std::exchange(notices_, {});
     for (const auto& gpu : gpus_)
         for (Notice& notice : gpu->take_notices()) all.push_back(std::move(notice));
     return all;

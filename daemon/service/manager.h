@@ -11,8 +11,10 @@
 #include "daemon/service/state_store.h"
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -34,7 +36,7 @@ class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port), clock_(clock) {
         store_.load();
-        state_note_ = store_.note();
+        if (!store_.note().empty()) say("state-mended", store_.note());
     }
 
     [[nodiscard]] StateStore& store() { return store_; }
@@ -66,7 +68,11 @@ public:
     /// nobody else's. Busy, naming what has them, if some already are. One holder at a time.
     Result<> hold(const std::string& holder, const std::vector<std::string>& gpus,
                   const std::vector<std::string>& names);
+    /// More names, of the holder there is.
+    void hold_names(const std::vector<std::string>& names);
     void let_go();
+    /// Makes durable which apply is under way (nothing: none), in the thread of a GPU that answers.
+    void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
     /// The generation of the claim; options: generation, lease_s.
     void claim(const Target& target, const std::string& owner, const Options& options,
@@ -74,6 +80,8 @@ public:
     void release(const Target& target, const std::string& owner, std::uint64_t generation,
                  const Options& options, const Done<>& done);
 
+    /// A notice of vgpud itself; `kind` is a literal.
+    void say(std::string_view kind, std::string text);
     std::vector<Notice> take_notices();
 
 private:
@@ -96,7 +104,7 @@ private:
 
     StateStore store_;
     const Clock& clock_;
-    std::string state_note_;                 ///< of the store, to be told once
+    std::vector<Notice> notices_;            ///< of vgpud itself, not taken yet
     std::set<std::string> names_asked_for_;  ///< in requests that are not done yet
     std::string holder_;
     std::set<std::string> held_gpus_, held_names_;

@@ -17,6 +17,11 @@ constexpr std::uint32_t kFirstVersion = 1;
 /// The version of the journal whose changes are whole records.
 constexpr std::uint32_t kWholeRecords = 1;
 
+/// Causes of failures may quote anything; what is no UTF-8 is replaced, since dump() throws at it.
+std::string text_of(const Json& json, int indent = -1) {
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 /// FNV-1a, of version 1.
 /// Kept to read what an old vgpud wrote; nothing is written with it.
 std::string fnv_of(std::string_view text) {
@@ -52,18 +57,24 @@ OwnerRecord owner_of(const Json& json) {
     return owner;
 }
 
-Json vf_json(const VfRecord& record) {
-    Json json = {{"vf", record.vf},
-                 {"name", record.name},
-                 {"uuid", uuid_text(record.uuid)},
+/// What a VF is to be like, whichever it is.
+Json definition_json(const VfRecord& record) {
+    Json json = {{"name", record.name},
                  {"weight", record.weight},
                  {"quantum_us", record.quantum_us},
                  {"vram_bytes", record.vram_bytes},
                  {"cu_mask", record.cu_mask},
-                 {"doorbell_pages", record.doorbell_pages},
-                 {"releasing", record.is_releasing}};
+                 {"doorbell_pages", record.doorbell_pages}};
     add_rare_members(record, json);
     if (!record.owner.name.empty()) json["owner"] = owner_json(record.owner);
+    return json;
+}
+
+Json vf_json(const VfRecord& record) {
+    Json json = definition_json(record);
+    json["vf"] = record.vf;
+    json["uuid"] = uuid_text(record.uuid);
+    json["releasing"] = record.is_releasing;
     return json;
 }
 
@@ -75,22 +86,33 @@ std::uint32_t vf_number_of(const Json& json) {
     return static_cast<std::uint32_t>(number);
 }
 
+Uuid uuid_of(const Json& json) {
+    const auto uuid = parse_uuid(json.get<std::string>());
+    if (!uuid) throw std::runtime_error("a uuid is malformed");
+    return *uuid;
+}
+
 /// at() for what every version has, read_rare_members() for the rest.
-VfRecord vf_of(const Json& json) {
+VfRecord definition_of(const Json& json) {
     VfRecord record;
-    record.vf = vf_number_of(json.at("vf"));
     json.at("name").get_to(record.name);
     json.at("weight").get_to(record.weight);
     json.at("quantum_us").get_to(record.quantum_us);
     json.at("vram_bytes").get_to(record.vram_bytes);
     json.at("cu_mask").get_to(record.cu_mask);
     json.at("doorbell_pages").get_to(record.doorbell_pages);
-    json.at("releasing").get_to(record.is_releasing);
-    const auto uuid = parse_uuid(json.at("uuid").get<std::string>());
-    if (!uuid) throw std::runtime_error("a uuid is malformed");
-    record.uuid = *uuid;
     read_rare_members(json, record);
-    if (json.contains("owner")) record.owner = owner_of(json.at("owner"));
+    if (!json.contains("owner")) return record;
+    record.owner = owner_of(json.at("owner"));
+    if (record.owner.name.empty()) throw std::runtime_error("an owner has no name");
+    return record;
+}
+
+VfRecord vf_of(const Json& json) {
+    VfRecord record = definition_of(json);
+    record.vf = vf_number_of(json.at("vf"));
+    record.uuid = uuid_of(json.at("uuid"));
+    json.at("releasing").get_to(record.is_releasing);
     return record;
 }
 
@@ -173,6 +195,85 @@ Json gpus_json(const std::map<std::string, GpuRecord>& records) {
     return gpus;
 }
 
+/// A VF that is to be made by the apply has no UUID yet; ways to find it (`was`) are behind it.
+Json wanted_json(const WantedVf& wanted) {
+    const VfDefinition& one = wanted.definition;
+    VfRecord record{.vf = wanted.vf,
+                    .name = one.name,
+                    .uuid = one.uuid,
+                    .weight = one.weight,
+                    .quantum_us = one.quantum_us,
+                    .qos = one.qos,
+                    .custody = one.custody,
+                    .profile = one.profile,
+                    .owner = wanted.owner};
+    set_shape(record, one.shape);
+    Json json = definition_json(record);
+    if (one.uuid != Uuid{}) json["uuid"] = uuid_text(one.uuid);
+    if (wanted.vf != 0) json["vf"] = wanted.vf;
+    if (wanted.is_open) json["open"] = true;
+    return json;
+}
+
+WantedVf wanted_of(const Json& json) {
+    const VfRecord record = definition_of(json);
+    WantedVf wanted{.definition = {.name = record.name,
+                                   .shape = shape_of(record),
+                                   .weight = record.weight,
+                                   .quantum_us = record.quantum_us,
+                                   .qos = record.qos,
+                                   .custody = record.custody,
+                                   .profile = record.profile},
+                    .owner = record.owner,
+                    .is_open = json.value("open", false)};
+    if (json.contains("uuid")) wanted.definition.uuid = uuid_of(json.at("uuid"));
+    if (json.contains("vf")) wanted.vf = vf_number_of(json.at("vf"));
+    return wanted;
+}
+
+Json sections_json(const std::vector<WantedGpu>& gpus) {
+    Json sections = Json::array();
+    for (const WantedGpu& gpu : gpus) {
+        Json section = {{"gpu", gpu.gpu}, {"vfs", Json::array()}};
+        if (gpu.quantum_us) section["quantum_us"] = *gpu.quantum_us;
+        if (gpu.max_gap_ms) section["max_gap_ms"] = *gpu.max_gap_ms;
+        for (const WantedVf& vf : gpu.vfs) section["vfs"].push_back(wanted_json(vf));
+        sections.push_back(std::move(section));
+    }
+    return sections;
+}
+
+std::vector<WantedGpu> sections_of(const Json& json) {
+    std::vector<WantedGpu> gpus;
+    for (const Json& section : json) {
+        WantedGpu gpu{.gpu = section.at("gpu").get<std::string>()};
+        if (section.contains("quantum_us"))
+            gpu.quantum_us = section.at("quantum_us").get<std::uint32_t>();
+        if (section.contains("max_gap_ms"))
+            gpu.max_gap_ms = section.at("max_gap_ms").get<std::uint32_t>();
+        for (const Json& vf : section.at("vfs")) gpu.vfs.push_back(wanted_of(vf));
+        gpus.push_back(std::move(gpu));
+    }
+    return gpus;
+}
+
+Json apply_json(const ApplyIntent& apply) {
+    Json json = {{"label", apply.label},
+                 {"force", apply.is_forced},
+                 {"wanted", sections_json(apply.wanted)},
+                 {"before", sections_json(apply.before)}};
+    if (!apply.goes_forward()) json["back"] = apply.back_cause;
+    return json;
+}
+
+ApplyIntent apply_of(const Json& json) {
+    return {.label = json.at("label").get<std::string>(),
+            .is_forced = json.at("force").get<bool>(),
+            .back_cause = json.value("back", ""),
+            .wanted = sections_of(json.at("wanted")),
+            .before = sections_of(json.at("before"))};
+}
+
 const Json& object_of(const Json& gpus) {
     if (!gpus.is_object()) throw std::runtime_error("'gpus' is no object");
     return gpus;
@@ -201,22 +302,24 @@ Result<Checkpoint> checked_checkpoint(const Json& json) {
                                 kFirstVersion, kCheckpointVersion));
     Checkpoint checkpoint{.version = static_cast<std::uint32_t>(version), .records = {}};
     const Json& content = json.at("content");
-    if (json.at("checksum").get<std::string>() != checksum_of(content.dump(), checkpoint.version))
+    if (json.at("checksum").get<std::string>() != checksum_of(text_of(content), checkpoint.version))
         return fail(ErrorId::StateCorrupt, "its checksum does not match its content");
     content.at("generation").get_to(checkpoint.records.generation);
     checkpoint.records.gpus = gpus_of(content.at("gpus"));
+    if (content.contains("apply")) checkpoint.records.apply = apply_of(content.at("apply"));
     return checkpoint;
 }
 
 }  // namespace
 
 std::string encode_records(const Records& records) {
-    const Json content = {{"generation", records.generation}, {"gpus", gpus_json(records.gpus)}};
+    Json content = {{"generation", records.generation}, {"gpus", gpus_json(records.gpus)}};
+    if (records.apply) content["apply"] = apply_json(*records.apply);
     const Json document = {{"schema", kSchema},
                            {"version", kCheckpointVersion},
-                           {"checksum", checksum_of(content.dump(), kCheckpointVersion)},
+                           {"checksum", checksum_of(text_of(content), kCheckpointVersion)},
                            {"content", content}};
-    return document.dump(2) + "\n";
+    return text_of(document, 2) + "\n";
 }
 
 Result<Checkpoint> decode_checkpoint(std::string_view document) {
@@ -232,25 +335,35 @@ Result<Records> decode_records(std::string_view document) {
     return checkpoint.records;
 }
 
-std::string encode_changes(const Changes& before, const Changes& after) {
+std::string encode_changes(const Changes& before, const Changes& after,
+                           const std::optional<ApplyIntent>* apply) {
     Json gpus = Json::object();
     for (const auto& [id, gpu] : after)
         gpus[id] = difference_json(record_or_default(before, id), gpu);
-    return Json{{"gpus", std::move(gpus)}}.dump();
+    Json json = {{"gpus", std::move(gpus)}};
+    // null: there is none any more
+    if (apply != nullptr) json["apply"] = *apply ? apply_json(**apply) : Json();
+    return text_of(json);
 }
 
-Result<> apply_changes(std::string_view payload, std::uint32_t version, Changes& records) {
+Result<> apply_changes(std::string_view payload, std::uint32_t version, Records& records) {
     try {
         const Json json = Json::parse(payload);
         Changes changed;
         for (const auto& [id, gpu] : object_of(json.at("gpus")).items()) {
-            GpuRecord& record = changed[id] = record_or_default(records, id);
+            GpuRecord& record = changed[id] = record_or_default(records.gpus, id);
             if (version == kWholeRecords)
                 record = gpu_of(gpu);
             else
                 read_difference(gpu, record);
         }
-        for (auto& [id, record] : changed) records[id] = std::move(record);
+        std::optional<ApplyIntent> apply = records.apply;
+        if (json.contains("apply")) {
+            const Json& one = json.at("apply");
+            apply = one.is_null() ? std::nullopt : std::optional(apply_of(one));
+        }
+        for (auto& [id, record] : changed) records.gpus[id] = std::move(record);
+        records.apply = std::move(apply);
         return {};
     } catch (const std::exception& error) {
         return fail(ErrorId::StateCorrupt, error.what());

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // What vgpud remembers across its own death: the VFs an operator defined (name, UUID, resources,
-// policy, owner), the GPU's time-slicing options, and which scrubs are known to be complete. This
-// is the defined state; what is (the active state) is the PF core's word and never written here.
-// Plain values; StateStore writes them, GpuModel compares them with what the PF core says.
+// policy, owner), the GPU's time-slicing options, which scrubs are known to be complete, and the
+// apply that is under way. This is the defined state; what is (the active state) is the PF core's
+// word and never written here. Plain values; StateStore writes them, GpuModel compares them with
+// what the PF core says.
 #pragma once
 
+#include "daemon/service/apply_intent.h"
 #include "daemon/service/ownership.h"
 #include "daemon/service/scheduler/planner.h"
 #include "daemon/service/vf_custody.h"
@@ -66,6 +68,7 @@ struct GpuPolicy {
 struct Records {
     std::uint64_t generation = 0;  ///< counts durable changes
     std::map<std::string, GpuRecord> gpus;
+    std::optional<ApplyIntent> apply{};  ///< under way; nothing: none
 
     bool operator==(const Records&) const = default;
 };

@@ -25,7 +25,7 @@ Result<> replay(const JournalText& journal, const StateImage& image, Records& re
         // A crash between the new checkpoint and the new journal leaves the old journal beside it:
         // what the checkpoint holds already is passed over.
         if (record.sequence <= records.generation) continue;
-        const auto applied = apply_changes(record.payload, journal.version, records.gpus);
+        const auto applied = apply_changes(record.payload, journal.version, records);
         if (!applied)
             return fail(ErrorId::StateCorrupt,
                         fmt::format("the journal {} is damaged at offset {}: {}",

@@ -60,13 +60,27 @@ GpuPolicy StateStore::policy(const std::string& id) const {
     return at == records_.gpus.end() ? GpuPolicy{} : policy_of(at->second);
 }
 
+std::optional<ApplyIntent> StateStore::apply() const {
+    const std::scoped_lock lock(records_mutex_);
+    return records_.apply;
+}
+
 Result<> StateStore::commit(const std::string& gpu_id, const GpuRecord& record) {
     return commit(Changes{{gpu_id, record}});
 }
 
 Result<> StateStore::commit(const Changes& changes) {
+    Waiting own{.changes = &changes};
+    return commit(own);
+}
+
+Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
+    Waiting own{.apply = &apply};
+    return commit(own);
+}
+
+Result<> StateStore::commit(Waiting& own) {
     if (is_read_only()) return fail(ErrorId::StateReadOnly, message_);
-    Waiting own{.changes = changes};
     std::unique_lock lock(commit_mutex_);
     waiting_.push_back(&own);
     // Whoever finds nobody writing writes for all that wait by then: while it syncs, the next group
@@ -88,9 +102,13 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
     const std::vector<Waiting*> served = std::exchange(waiting_, {});
     lock.unlock();
     Changes together;
-    for (const Waiting* one : served)
-        for (const auto& [id, record] : one->changes) together[id] = record;
-    const Result<> done = write(together);
+    const std::optional<ApplyIntent>* apply = nullptr;
+    for (const Waiting* one : served) {
+        if (one->apply != nullptr) apply = one->apply;
+        if (one->changes == nullptr) continue;
+        for (const auto& [id, record] : *one->changes) together[id] = record;
+    }
+    const Result<> done = write(change_by(together, apply));
     lock.lock();
     // One write, one answer: what shares a record shares its fate.
     for (Waiting* one : served) one->answer = done;
@@ -101,23 +119,25 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
 void StateStore::Change::apply_to(Records& records) const {
     records.generation = generation;
     for (const auto& [id, record] : gpus) records.gpus[id] = record;
+    if (apply != nullptr) records.apply = *apply;
 }
 
-/// Those of `changes` that are none are left out.
-StateStore::Change StateStore::change_by(const Changes& changes) const {
+/// What is as it was already is left out.
+StateStore::Change StateStore::change_by(const Changes& changes,
+                                         const std::optional<ApplyIntent>* apply) const {
     const std::scoped_lock lock(records_mutex_);
     Change change{.generation = records_.generation + 1};
     for (const auto& [id, record] : changes) {
         const auto known = records_.gpus.find(id);
         if (known == records_.gpus.end() || known->second != record) change.gpus[id] = record;
     }
-    change.payload = encode_changes(records_.gpus, change.gpus);
+    if (apply != nullptr && *apply != records_.apply) change.apply = apply;
+    change.payload = encode_changes(records_.gpus, change.gpus, change.apply);
     return change;
 }
 
-Result<> StateStore::write(const Changes& changes) {
-    const Change change = change_by(changes);
-    if (change.gpus.empty()) return {};
+Result<> StateStore::write(const Change& change) {
+    if (change.gpus.empty() && change.apply == nullptr) return {};
     static_assert(kJournalBytes <= kMaxPayload);
     const bool fits = journal_end_ + change.payload.size() <= kJournalBytes;
     TRY_VOID(is_appendable_ && fits ? append(encode_record(change.generation, change.payload))

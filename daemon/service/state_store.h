@@ -60,13 +60,18 @@ public:
     /// Replaces the records of several GPUs, all or none.
     /// One journal record, so also after a crash all or none.
     Result<> commit(const Changes& changes);
+    /// The apply that is under way; nothing: none.
+    [[nodiscard]] std::optional<ApplyIntent> apply() const;
+    /// The same as commit(), of the apply that is under way (nothing: of its end).
+    Result<> commit_apply(const std::optional<ApplyIntent>& apply);
     /// Commits that wait until the one being written is done.
     [[nodiscard]] std::size_t waiting();
 
 private:
     /// One commit(), on the stack of its thread until it is answered.
     struct Waiting {
-        const Changes& changes;
+        const Changes* changes = nullptr;
+        const std::optional<ApplyIntent>* apply = nullptr;  ///< null: as it is
         std::optional<Result<>> answer{};
     };
 
@@ -74,15 +79,18 @@ private:
     struct Change {
         std::uint64_t generation = 0;
         Changes gpus{};
-        std::string payload{};  ///< as a record of the journal has it
+        const std::optional<ApplyIntent>* apply = nullptr;  ///< null: as it is
+        std::string payload{};                              ///< as a record of the journal has it
 
         void apply_to(Records& records) const;
     };
-    [[nodiscard]] Change change_by(const Changes& changes) const;
+    [[nodiscard]] Change change_by(const Changes& changes,
+                                   const std::optional<ApplyIntent>* apply) const;
 
+    Result<> commit(Waiting& own);
     /// Called with the lock; writes without it, so that others can come to wait.
     void write_for(std::unique_lock<std::mutex>& lock);
-    Result<> write(const Changes& changes);
+    Result<> write(const Change& change);
     /// After a failure the journal's end is not trusted: the next write is a checkpoint.
     Result<> append(std::string_view record);
     Result<> checkpoint(const Change& change);

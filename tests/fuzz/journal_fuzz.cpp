@@ -2,8 +2,9 @@
 //
 // vgpud's state files. The first byte of the input says how the rest is used: as a journal beside a
 // sound checkpoint, as a checkpoint, as payloads of sound records, or as damage (offset and value)
-// to a sound journal of four changes. Whatever comes: what is read can be written and read again,
-// it can be gone on from, and damage gives a state that once was, or a refusal with a reason.
+// to a sound journal of four changes, of which two are of an apply, too. Whatever comes: what is
+// read can be written and read again, it can be gone on from, and damage gives a state that once
+// was, or a refusal with a reason.
 #include "daemon/service/journal.h"
 #include "daemon/service/record_json.h"
 #include "daemon/service/recovery.h"
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace {
@@ -74,7 +76,14 @@ void damage(std::string_view bytes) {
         GpuRecord& gpu = records.gpus[id];
         gpu.vfs[i] = {.vf = i, .name = "a", .uuid = {}, .weight = i};
         if (i > 2) gpu.vfs.erase(i - 2);
-        journal += encode_record(++records.generation, encode_changes(before, {{id, gpu}}));
+        const std::optional<ApplyIntent> apply =
+            i == 2 ? std::optional(ApplyIntent{.label = "x", .wanted = {}, .before = {}})
+                   : std::nullopt;
+        const bool is_of_apply = i == 2 || i == 3;
+        if (is_of_apply) records.apply = apply;
+        journal +=
+            encode_record(++records.generation,
+                          encode_changes(before, {{id, gpu}}, is_of_apply ? &apply : nullptr));
         states[records.generation] = records;
     }
     for (; bytes.size() >= 3; bytes.remove_prefix(3)) {

@@ -172,7 +172,25 @@ journal("whole", JOURNAL, JOURNAL_HEAD + FOUR + FIVE)
 journal("torn", JOURNAL, JOURNAL_HEAD + FOUR + FIVE[:-9])
 journal("gap", JOURNAL, JOURNAL_HEAD + FIVE)
 journal("damaged-in-the-middle", JOURNAL, JOURNAL_HEAD + FOUR[:-1] + b"!" + FIVE)
-journal("newer", JOURNAL, record(BASE, b'{"schema":"vgpud-journal","version":2}'))
+journal("newer", JOURNAL, record(BASE, b'{"schema":"vgpud-journal","version":99}'))
+HEAD_OF_3 = record(BASE, b'{"schema":"vgpud-journal","version":3}')
+APPLY = {"label": "x", "force": True, "back": "y",
+         "wanted": [{"gpu": "gpu0", "quantum_us": 6000, "max_gap_ms": 80, "vfs": [
+             {"name": "b", "vf": 2, "weight": 1, "quantum_us": 0, "vram_bytes": 1 << 26,
+              "cu_mask": 0, "doorbell_pages": 0}]}],
+         "before": [{"gpu": "gpu0", "quantum_us": 6000, "max_gap_ms": 60, "vfs": [
+             {"name": "a", "uuid": "00112233-4455-4677-8899-aabbccddee01", "vf": 1, "open": True,
+              "weight": 1, "quantum_us": 0, "vram_bytes": 1 << 26, "cu_mask": 0,
+              "doorbell_pages": 0, "owner": {"name": "x", "generation": 1, "lease_s": 0,
+                                             "since_s": 1, "expires_s": 0}}]}]}
+
+
+def apply(now):
+    return json.dumps({"gpus": {}, "apply": now}, separators=(",", ":")).encode()
+
+
+journal("apply", JOURNAL, HEAD_OF_3 + record(BASE + 1, apply(APPLY)) + record(BASE + 2, apply(None)))
+journal("payload-apply", PAYLOADS, apply(APPLY) + b"\n" + apply(None) + b"\n" + apply({}))
 journal("checkpoint", CHECKPOINT, (EXAMPLES / "valid" / "vgpud-state.json").read_bytes())
 journal("version-1", CHECKPOINT,
         (CORPUS.resolve().parents[1] / "golden" / "state" / "version1.json").read_bytes())

@@ -181,7 +181,7 @@ TEST(Schemas, InvalidStateFilesAreRefusedByBothSchemaAndVgpud) {
         EXPECT_FALSE(daemon::decode_records(text_of(file))) << file;
         ++checked;
     }
-    EXPECT_EQ(checked, 4);
+    EXPECT_EQ(checked, 5);
 }
 
 TEST(Schemas, StateFileObeysItsSchema) {
@@ -189,6 +189,16 @@ TEST(Schemas, StateFileObeysItsSchema) {
     records.gpus["gpu0"].vfs[1] = {.vf = 1, .name = "train", .uuid = daemon::make_uuid()};
     records.gpus["gpu0"].vfs[1].owner = {.name = "pid:1", .generation = 1};
     records.gpus["gpu0"].scrubs[2] = 5;
+    const daemon::WantedVf web{.definition = {.name = "web", .shape = {.vram_bytes = 64u << 20}},
+                               .vf = 2};
+    daemon::WantedVf www = web;
+    www.definition.uuid = daemon::make_uuid();
+    www.is_open = true;
+    records.apply = daemon::ApplyIntent{
+        .label = "night",
+        .back_cause = "it was cancelled",
+        .wanted = {{.gpu = "gpu0", .quantum_us = 2000, .max_gap_ms = 60, .vfs = {web}}},
+        .before = {{.gpu = "gpu0", .quantum_us = 6000, .max_gap_ms = 60, .vfs = {www}}}};
     const Json document = Json::parse(daemon::encode_records(records));
     EXPECT_EQ(complaint_of("vgpud-state.schema.json", document), "");
 }

@@ -146,6 +146,26 @@ TEST(ChangePlan, NamesOfOthersAndKeptNamesAreRefused) {
                 ElementsAre("create gpu0/vf3"));
 }
 
+/// Of an apply that is recovered: names say nothing then, and what was there is to be so again.
+TEST(ChangePlan, AVfWhoseUuidIsKnownIsFoundByItAndMadeExactlySo) {
+    const Uuid one = make_uuid(), two = make_uuid();
+    GpuInventory gpu = gpu_with({vf_of("b", 64), vf_of("a", 64)});
+    gpu.vfs[0].definition.uuid = one;
+    gpu.vfs[0].definition.profile = "large";
+    WantedGpu wanted = wanted_of({vf_of("a", 64), vf_of("b", 64)});
+    wanted.vfs[0].definition.uuid = one;
+    wanted.vfs[0].definition.profile = "small";
+    wanted.vfs[1].definition.uuid = two;
+    wanted.vfs[1].vf = 5;
+    wanted.vfs[1].owner = {.name = "vm", .generation = 3};
+    const auto plan = plan_of(gpu, wanted);
+    EXPECT_THAT(steps_of(plan), ElementsAre("destroy gpu0/vf2", "rename gpu0/vf1", "set gpu0/vf1",
+                                            "create gpu0/vf5"));
+    EXPECT_EQ(plan->steps.at(2).to->profile, "small");
+    EXPECT_EQ(plan->steps.back().to->uuid, two);
+    EXPECT_EQ(plan->steps.back().owner, wanted.vfs[1].owner);
+}
+
 TEST(ChangePlan, UseOfAVfIsNamedWithTheStepThatWouldEndIt) {
     GpuInventory gpu = gpu_with({vf_of("a", 64), vf_of("b", 64)});
     gpu.vfs.at(0).is_attached = true;

@@ -409,9 +409,9 @@ TEST(Contracts, RecordsKeepWhatIsSpecialAndNoMore) {
     qos.band = scheduler::Band::High;
     const std::string text = encode_changes({}, {{"gpu0", gpu}});
     EXPECT_EQ(text.find("qos"), text.rfind("qos"));
-    Changes back;
+    Records back;
     ASSERT_TRUE(apply_changes(text, kJournalVersion, back));
-    EXPECT_EQ(back.at("gpu0"), gpu);
+    EXPECT_EQ(back.gpus.at("gpu0"), gpu);
     std::string wrong = text;
     wrong.replace(wrong.find("strict"), 6, "struck");
     EXPECT_FALSE(apply_changes(wrong, kJournalVersion, back));

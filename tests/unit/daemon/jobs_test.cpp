@@ -4,13 +4,10 @@
 // cancelled, killed in the middle, and what the jobs say meanwhile.
 #include "daemon/service/jobs.h"
 
-#include "tests/unit/daemon/world.h"
+#include "tests/unit/daemon/jobs_fixture.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <algorithm>
-#include <memory>
-#include <nlohmann/json.hpp>
 
 namespace vgpu::daemon {
 namespace {
@@ -19,105 +16,14 @@ using ::testing::ElementsAre;
 using testing::FakePf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::World;
+using testing::JobsOnAFakePf;
+using testing::kAfter;
+using testing::kBefore;
 using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
 constexpr std::uint64_t kMiB = FakePf::kMiB;
-
-/// a and b of 64 MiB, c of 128 MiB.
-constexpr const char* kBefore = R"({
-    "profiles": {"small": {"resources": {"vram": "64MiB"}},
-                 "large": {"resources": {"vram": "128MiB"}}},
-    "configs": {"day": [{"gpu": "gpu0", "scheduler": {"max_gap_ms": 60},
-                         "vfs": [{"profile": "small", "name": "a"},
-                                 {"profile": "small", "name": "b"},
-                                 {"profile": "large", "name": "c"}]}]}
-})";
-/// a has another weight, b another size, c goes, d comes.
-constexpr const char* kAfter = R"({
-    "profiles": {"small": {"resources": {"vram": "64MiB"}, "scheduler": {"weight": 300}},
-                 "large": {"resources": {"vram": "128MiB"},
-                           "security": {"guard": {"flr": 5}}}},
-    "configs": {"night": [{"gpu": "gpu0", "scheduler": {"max_gap_ms": 80},
-                           "vfs": [{"profile": "small", "name": "a"},
-                                   {"profile": "large", "name": "b"},
-                                   {"profile": "small", "name": "d"}]}]}
-})";
-
-class JobsOnAFakePf : public ::testing::Test {
-protected:
-    JobsOnAFakePf() { world.pf().scrubs_at_once = true; }
-
-    /// A new vgpud; the jobs of the old one are gone.
-    void restart() {
-        jobs.reset();
-        world.start();
-        jobs.emplace(*world.manager, world.clock);
-    }
-    void step() {
-        jobs->step();
-        world.step();
-        jobs->step();
-    }
-    std::uint32_t begin(const std::string& document, const Options& options = {}) {
-        const auto id = jobs->apply(document, options);
-        EXPECT_TRUE(id) << id.error().cause;
-        return id.value_or(0);
-    }
-    JobView apply(const std::string& document, const Options& options = {}) {
-        const std::uint32_t id = begin(document, options);
-        for (int i = 0; i < 20 && !is_over(id); ++i) {
-            step();
-            world.clock.advance(100ms);
-        }
-        return view(id);
-    }
-    [[nodiscard]] JobView view(std::uint32_t id) const {
-        for (const JobView& job : jobs->list())
-            if (job.id == id) return job;
-        ADD_FAILURE() << "no job " << id;
-        return {};
-    }
-    [[nodiscard]] bool is_over(std::uint32_t id) const {
-        const std::string state = view(id).state;
-        return state == "done" || state == "failed" || state == "cancelled";
-    }
-    std::string exported() {
-        std::string text;
-        jobs->export_document({}, [&text](const Result<std::string>& answer) {
-            text = answer ? *answer : answer.error().cause;
-        });
-        return text;
-    }
-    /// "" if there is nothing to do.
-    std::string planned(const std::string& document) {
-        std::string steps;
-        jobs->plan(document, {}, [&steps](const Result<std::string>& answer) {
-            if (!answer) {
-                steps = answer.error().cause;
-                return;
-            }
-            const auto plan = nlohmann::json::parse(*answer);
-            for (const auto& step : plan.at("steps"))
-                if (step.at("action") != "keep")
-                    steps += fmt::format("{} {};", step.at("action").get<std::string>(),
-                                         step.at("name").get<std::string>());
-        });
-        return steps;
-    }
-    long provisions_and_releases() {
-        const auto& log = world.pf().log;
-        return std::count_if(log.begin(), log.end(), [](const std::string& operation) {
-            return operation.starts_with("provision") || operation.starts_with("release");
-        });
-    }
-    Uuid uuid_of(std::uint32_t vf) { return world.gpu().view(vf).record.uuid; }
-
-    World world;
-    std::optional<Jobs> jobs{std::in_place, *world.manager, world.clock};
-};
 
 TEST_F(JobsOnAFakePf, ApplyMakesExactlyWhatIsWanted) {
     ASSERT_EQ(apply(kBefore).state, "done");
@@ -211,8 +117,9 @@ TEST_F(JobsOnAFakePf, AFullDiskChangesNothing) {
     EXPECT_EQ(exported(), before);
 }
 
-TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJob) {
+TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJobAndAnotherOneTakesTheRestBack) {
     ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
     world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
         if (operation == "release") world.pf().is_there = false;
         return false;
@@ -221,13 +128,21 @@ TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJob) {
     const JobView job = apply(kAfter);
     EXPECT_EQ(job.state, "failed");
     EXPECT_EQ(job.error->id, ErrorId::PfLost);
-    EXPECT_THAT(job.error->cause, HasSubstr("'vgpuctl plan' shows what is left"));
+    EXPECT_THAT(job.error->cause, HasSubstr("another job, a recovery, goes on with that"));
+    EXPECT_EQ(view(3).kind, "recovery");
+    EXPECT_EQ(view(3).state, "rolling-back");
+    EXPECT_THAT(view(3).step, HasSubstr("waiting for gpu0: "));
     world.pf().refuses = nullptr;
     world.pf().is_there = true;
     world.pf().finish_scrub(2);
-    for (int i = 0; i < 10; ++i) world.pass(2s);
     world.pf().scrubs_at_once = true;
-    EXPECT_EQ(apply(kAfter).state, "done") << "the next one does the rest";
+    for (int i = 0; i < 10; ++i) {
+        world.clock.advance(2s);
+        step();
+    }
+    EXPECT_EQ(view(3).state, "done");
+    EXPECT_EQ(exported(), before);
+    EXPECT_EQ(apply(kAfter).state, "done") << "the next one begins from there";
     EXPECT_EQ(planned(kAfter), "");
 }
 
@@ -378,7 +293,7 @@ TEST_F(JobsOnAFakePf, AScrubThatNeverEndsIsTakenBackAsFarAsCanBe) {
     const std::uint32_t id = begin(kAfter);
     step();
     for (int i = 0; i < 4; ++i) {
-        world.clock.advance(ApplyRun::kActTimeout);
+        world.clock.advance(ActRunner::kTimeout);
         step();
     }
     const JobView job = view(id);
@@ -406,46 +321,6 @@ TEST_F(JobsOnAFakePf, JobsThatAreOverStayReadableForAWhile) {
     EXPECT_FALSE(jobs->next_step()) << "nothing to wake up for";
     for (std::size_t i = 0; i < Jobs::kKeepMost + 5; ++i) apply(kBefore);
     EXPECT_EQ(jobs->list().size(), Jobs::kKeepMost);
-}
-
-// --- killed in the middle
-
-TEST_F(JobsOnAFakePf, KilledAtAnyWriteEveryVfIsOldOrNewAndThePlanShowsTheRest) {
-    struct Killed {};
-    ASSERT_EQ(apply(kBefore).state, "done");
-    const std::string before = exported();
-    bool is_done = false;
-    for (int at = 1; !is_done; ++at) {
-        SCOPED_TRACE(fmt::format("killed at write point {}", at));
-        ASSERT_LT(at, 500);
-        int seen = 0;
-        world.state.on_point = [&seen, at] {
-            if (++seen == at) throw Killed{};
-        };
-        try {
-            const JobView job = apply(kAfter);
-            is_done = job.state == "done";
-            EXPECT_TRUE(is_done) << job.error->cause;
-        } catch (const Killed&) {
-            // what is in the files now is what the next vgpud finds
-        }
-        world.state.on_point = nullptr;
-        restart();
-        for (int i = 0; i < 5; ++i) world.pass(2s);
-        const auto& pf = world.pf();
-        for (const auto& [vf, live] : pf.vfs) {
-            const auto& record = world.gpu().view(vf).record;
-            EXPECT_EQ(live.vram_bytes, record.vram_bytes) << vf;
-            EXPECT_FALSE(record.next) << vf;
-            const bool has_a_shape = live.vram_bytes == 64 * kMiB || live.vram_bytes == 128 * kMiB;
-            EXPECT_TRUE(has_a_shape) << record.name;
-        }
-        EXPECT_TRUE(world.gpu().has_vf(1) && world.gpu().has_vf(2)) << "a and b are never lost";
-        ASSERT_EQ(apply(kAfter).state, "done");
-        EXPECT_EQ(planned(kAfter), "");
-        ASSERT_EQ(apply(kBefore).state, "done");
-        ASSERT_EQ(exported(), before);
-    }
 }
 
 }  // namespace

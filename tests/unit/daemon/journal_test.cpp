@@ -185,11 +185,11 @@ TEST(Journal, MoreRubbishThanOneRecordHasIsRefused) {
 TEST(Journal, OfANewerVersionIsRefusedClearly) {
     const History history;
     const auto refused =
-        history.recover_from(encode_record(7, R"({"schema":"vgpud-journal","version":3})"));
+        history.recover_from(encode_record(7, R"({"schema":"vgpud-journal","version":4})"));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::StateNewer);
     EXPECT_EQ(refused.error().cause,
-              "the journal J has version 3; this vgpud knows versions 1 to 2");
+              "the journal J has version 4; this vgpud knows versions 1 to 3");
     EXPECT_FALSE(history.recover_from(encode_record(7, R"({"schema":"x","version":1})")));
     EXPECT_FALSE(history.recover_from(encode_record(7, "[]")));
     EXPECT_FALSE(history.recover_from(encode_record(7, "")));
@@ -224,27 +224,80 @@ TEST(Journal, ARecordHoldsWhatChangedAndNoMore) {
     EXPECT_THAT(text, HasSubstr("vf2"));
     EXPECT_THAT(text, ::testing::Not(HasSubstr("vf3")));
     EXPECT_LT(text.size(), 400u);
-    Changes records{{"gpu0", before}, {"gpu1", before}};
+    Records records{.gpus = {{"gpu0", before}, {"gpu1", before}}};
     ASSERT_TRUE(apply_changes(text, kJournalVersion, records));
-    EXPECT_EQ(records.at("gpu0"), after);
-    EXPECT_EQ(records.at("gpu1"), before);
+    EXPECT_EQ(records.gpus.at("gpu0"), after);
+    EXPECT_EQ(records.gpus.at("gpu1"), before);
     after.scrubs = {{4, 1}};
     ASSERT_TRUE(
-        apply_changes(encode_changes(records, {{"gpu0", after}}), kJournalVersion, records));
-    EXPECT_EQ(records.at("gpu0"), after);
+        apply_changes(encode_changes(records.gpus, {{"gpu0", after}}), kJournalVersion, records));
+    EXPECT_EQ(records.gpus.at("gpu0"), after);
+}
+
+/// Two GPUs; what is wanted is new, what was there has all.
+ApplyIntent some_apply() {
+    const VfDefinition web{.name = "web",
+                           .shape = {.vram_bytes = 64u << 20, .security = {.guard_limits = {5}}},
+                           .weight = 300,
+                           .custody = {.scrub = ScrubPolicy::Release},
+                           .profile = "small"};
+    VfDefinition old_web = web;
+    old_web.name = "www";
+    old_web.uuid = make_uuid();
+    old_web.qos.min_pct = 12.5;
+    const OwnerRecord owner{.name = "slurm:1", .generation = 4, .since = UnixTime{1000}};
+    return {.label = "night",
+            .is_forced = true,
+            .wanted = {{.gpu = "gpu0", .quantum_us = 2000, .vfs = {{.definition = web, .vf = 2}}},
+                       {.gpu = "gpu1"}},
+            .before = {{.gpu = "gpu0",
+                        .quantum_us = 6000,
+                        .max_gap_ms = 60,
+                        .vfs = {{.definition = old_web, .vf = 3, .owner = owner, .is_open = true}}},
+                       {.gpu = "gpu1", .quantum_us = 6000, .max_gap_ms = 60}}};
+}
+
+TEST(Journal, AnApplyIsThereFromItsRecordToTheOneOfItsEnd) {
+    const std::optional<ApplyIntent> forward = some_apply(), none;
+    std::optional<ApplyIntent> back = forward;
+    back->back_cause = "step 2 of 4 was refused";
+    Records records;
+    for (const auto& apply : {forward, back}) {
+        ASSERT_TRUE(apply_changes(encode_changes({}, {}, &apply), kJournalVersion, records));
+        EXPECT_EQ(records.apply, apply);
+        EXPECT_EQ(*decode_records(encode_records(records)), records) << "also in a checkpoint";
+    }
+    ASSERT_TRUE(apply_changes(encode_changes({}, {{"gpu0", {}}}), kJournalVersion, records));
+    EXPECT_EQ(records.apply, back) << "other changes say nothing about it";
+    const Records before = records;
+    EXPECT_FALSE(apply_changes(R"({"gpus":{},"apply":{"label":"x"}})", kJournalVersion, records));
+    EXPECT_EQ(records, before);
+    ASSERT_TRUE(apply_changes(encode_changes({}, {}, &none), kJournalVersion, records));
+    EXPECT_FALSE(records.apply);
+}
+
+/// An older vgpud would pass over the apply that is under way.
+TEST(Journal, OfTheSecondVersionIsReadAndNotGoneOnWith) {
+    const History history;
+    const auto recovered = history.recover_from(
+        encode_journal_head(7, 2) +
+        encode_record(8, R"({"gpus":{"gpu0":{"claims":3,"max_gap_ms":60,"quantum_us":2000}}})"));
+    ASSERT_TRUE(recovered) << recovered.error().cause;
+    EXPECT_EQ(recovered->records.gpus.at("gpu0").quantum_us, 2000u);
+    EXPECT_FALSE(recovered->is_appendable);
 }
 
 TEST(Journal, AChangeThatDoesNotFitChangesNothing) {
     GpuRecord gpu;
     gpu.vfs[1] = {.vf = 1, .name = "one", .uuid = make_uuid()};
-    const Changes known{{"gpu0", gpu}};
-    Changes records = known;
+    const Records known{.gpus = {{"gpu0", gpu}}};
+    Records records = known;
     const std::string good = R"("gpu0":{"claims":0,"max_gap_ms":9,"quantum_us":2000,"gone":[1]})";
     const std::string bad = R"("gpu1":{"claims":0,"max_gap_ms":9,"quantum_us":2000,"gone":[1]})";
     EXPECT_FALSE(apply_changes("{\"gpus\":{" + good + "," + bad + "}}", kJournalVersion, records));
     EXPECT_EQ(records, known);
     EXPECT_TRUE(apply_changes("{\"gpus\":{" + good + "}}", kJournalVersion, records));
-    EXPECT_TRUE(records.at("gpu0").vfs.empty());
+    EXPECT_TRUE(records.gpus.at("gpu0").vfs.empty());
 }
 
 TEST(Journal, SoundRecordsThatSayNothingKnownAreRefused) {

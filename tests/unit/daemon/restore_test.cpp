@@ -317,5 +317,20 @@ TEST(Restore, PoweredOffAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions
     EXPECT_GE(kill_everywhere(After::Reboot, day.seen()), 50);
 }
 
+TEST(Restore, ADestroyThatThePfCoreRefusesAfterAKillCostsNoGpu) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    GpuRecord record = world.manager->store().gpu("gpu0");
+    record.vfs.at(1).is_releasing = true;
+    ASSERT_TRUE(world.manager->store().commit("gpu0", record));
+    world.pf().refuse = "release";
+    world.start();
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok);
+    EXPECT_THAT(texts_of(world, "not-released"), ::testing::ElementsAre(HasSubstr("it stays")));
+    EXPECT_FALSE(world.manager->store().gpu("gpu0").vfs.at(1).is_releasing);
+    world.pf().refuse = "";
+    EXPECT_TRUE(world.destroy({"gpu0", 1}));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon

@@ -196,6 +196,27 @@ TEST(StateStore, AfterAFailedSyncTheJournalIsNotBuiltUpon) {
     EXPECT_EQ(*reload(state), store.records());
 }
 
+TEST(StateStore, AnApplyIsDurableFromItsBeginningToItsEnd) {
+    FakeState state;
+    StateStore store(state);
+    store.load();
+    ASSERT_TRUE(store.commit_apply(ApplyIntent{.label = "day", .wanted = {}, .before = {}}));
+    EXPECT_EQ(reload(state)->apply->label, "day");
+    ASSERT_TRUE(store.commit("gpu0", some_record()));
+    EXPECT_EQ(*reload(state), store.records());
+    EXPECT_EQ(store.apply()->label, "day");
+    const int appends = state.appends;
+    ASSERT_TRUE(store.commit_apply(store.apply()));
+    EXPECT_EQ(state.appends, appends) << "nothing has changed";
+    state.is_full = true;
+    EXPECT_EQ(store.commit_apply(std::nullopt).error().id, ErrorId::StateNotWritten);
+    EXPECT_TRUE(store.apply());
+    state.is_full = false;
+    ASSERT_TRUE(store.commit_apply(std::nullopt));
+    EXPECT_FALSE(reload(state)->apply);
+    EXPECT_EQ(reload(state)->gpus.at("gpu0"), some_record());
+}
+
 TEST(StateStore, AFailedChangeThatCannotBeTakenBackIsSaidToBePossiblyThere) {
     FakeState state;
     StateStore store(state);
@@ -328,7 +349,7 @@ TEST(StateStore, TheDocumentOfVersion1IsReadAndReplacedByTheFirstChange) {
         ASSERT_TRUE(*found == old || *found == changed) << kills;
         if (was_killed) continue;
         EXPECT_EQ(*found, changed);
-        EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 4"));
+        EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 5"));
         break;
     }
 }
@@ -345,7 +366,7 @@ TEST_P(StateOfAnEarlierVersion, IsReadWithItsJournalAndReplacedByTheFirstChange)
         next.max_gap_ms = 77;
         ASSERT_TRUE(store.commit("gpu0", next));
     }
-    const std::size_t at = state.checkpoint->find("\"version\": 4");
+    const std::size_t at = state.checkpoint->find("\"version\": 5");
     ASSERT_NE(at, std::string::npos);
     state.checkpoint->replace(at, 12, std::string("\"version\": ") + GetParam());
     StateStore store(state);
@@ -359,14 +380,15 @@ TEST_P(StateOfAnEarlierVersion, IsReadWithItsJournalAndReplacedByTheFirstChange)
     with_contract.vfs.begin()->second.custody = {.handover = Handover::VfioPci,
                                                  .scrub = ScrubPolicy::Release};
     ASSERT_TRUE(store.commit("gpu0", with_contract));
-    EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 4"))
-        << "a vgpud that knows no contracts or no custody must not read on as if there were none";
+    EXPECT_THAT(*state.checkpoint, HasSubstr("\"version\": 5"))
+        << "a vgpud that knows no contracts, no custody or no apply must not read on as if there "
+           "were none";
     const auto found = reload(state);
     ASSERT_TRUE(found) << found.error().cause;
     EXPECT_EQ(found->gpus.at("gpu0"), with_contract);
 }
 
-INSTANTIATE_TEST_SUITE_P(WithAJournal, StateOfAnEarlierVersion, ::testing::Values("2", "3"));
+INSTANTIATE_TEST_SUITE_P(WithAJournal, StateOfAnEarlierVersion, ::testing::Values("2", "3", "4"));
 
 TEST(StateStore, DocumentCutAnywhereIsReadOnly) {
     Records records;
@@ -397,9 +419,9 @@ TEST(StateStore, EveryFlippedBitIsFoundOrHarmless) {
 
 TEST(StateStore, NewerVersionIsRefusedClearly) {
     std::string document = encode_records({});
-    const std::size_t at = document.find("\"version\": 4");
+    const std::size_t at = document.find("\"version\": 5");
     ASSERT_NE(at, std::string::npos);
-    document.replace(at, 12, "\"version\": 5");
+    document.replace(at, 12, "\"version\": 6");
     FakeState state;
     state.document = document;
     StateStore store(state);
@@ -408,8 +430,8 @@ TEST(StateStore, NewerVersionIsRefusedClearly) {
     EXPECT_EQ(store.problem()->id, ErrorId::StateNewer);
     EXPECT_EQ(
         store.message(),
-        "the state file memory cannot be trusted: it has version 5; this vgpud knows versions "
-        "1 to 4");
+        "the state file memory cannot be trusted: it has version 6; this vgpud knows versions "
+        "1 to 5");
 }
 
 TEST(StateStore, ATornChangeIsDroppedAndSaidAndTheNextOneBeginsACheckpoint) {

@@ -45,6 +45,9 @@ public:
         step();
     }
 
+    /// The next vgpud is not told of this GPU.
+    void forget(const std::string& gpu) { std::erase(names_, gpu); }
+
     [[nodiscard]] FakePf& pf(const std::string& gpu = "gpu0") { return *pfs_.at(gpu); }
     [[nodiscard]] FakeHandover& handover(const std::string& gpu = "gpu0") {
         return handovers_.at(gpu);
