@@ -330,7 +330,7 @@ private:
     /// The record must have `next`, and the VF no resources.
     Result<> finish_reshape(std::uint32_t vf);
     /// Which of its two shapes a VF has that is in service.
-    static void settle_next(VfRecord& record, const vgpu_pf_vf& live);
+    void settle_next(VfRecord& record, const vgpu_pf_vf& live) const;
 
     /// After every request to the PF core: a loss is noticed where it happens and not at the next
     /// event.

@@ -24,6 +24,16 @@ VfShape normalised(VfShape shape, const vgpu_pf_info& info) {
     return shape;
 }
 
+/// True as far as the PF core tells: it says nothing of security.
+bool looks_like(const vgpu_pf_vf& live, VfShape shape, const vgpu_pf_info& info) {
+    shape = normalised(shape, info);
+    shape.security = {};
+    return shape == normalised({.vram_bytes = live.vram_bytes,
+                                .cu_mask = live.cu_mask,
+                                .doorbell_pages = live.doorbell_pages},
+                               info);
+}
+
 InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const vgpu_pf_info& info,
                          const std::string& trouble) {
     return {.vf = record.vf,
@@ -172,31 +182,35 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     auto made = provision(new_one);
     if (!made && !ports_.pf->is_connected()) return made;
     if (made) {
+        refresh_members(ports_.clock.now());
         record.vfs[vf] = new_one;
-    } else {
-        // The old shape fits as a rule: its resources have just become free.
-        record.vfs[vf] = old_one;
-        say(vf, "not-resized",
-            fmt::format("'{}' could not be given {}: {}", new_one.name,
-                        size_text(new_one.vram_bytes), made.error().cause));
-        made = restore_vf(old_one);
+        return ports_.store.commit(id_, record);
     }
+    say(vf, "not-resized",
+        fmt::format("'{}' could not be given {}: {}", new_one.name, size_text(new_one.vram_bytes),
+                    made.error().cause));
+    // The record before the old resources, which fit as a rule, since they have just become free: a
+    // VF that is found in service with `next` on record, and is not the one that was to go, has its
+    // new shape, also where the PF core does not tell the difference.
+    record.vfs[vf] = old_one;
+    const auto kept = ports_.store.commit(id_, record);
+    made = restore_vf(old_one);
     refresh_members(ports_.clock.now());
-    TRY_VOID(ports_.store.commit(id_, record));
+    TRY_VOID(kept);
     return made;
 }
 
 /// A VF that was on its way to another shape when its vgpud died, and is in service now: if its
 /// generation is the one that was to go, it never went; else it came back, in one of the two
 /// shapes. One that was only to be scrubbed (owe_scrub) still is.
-void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) {
+void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) const {
     if (!record.next) return;
     const VfNext next = *record.next;
     const bool is_owed_a_scrub = record.owner.name.empty() && next.shape == shape_of(record) &&
                                  next.replaces == live.generation;
     if (is_owed_a_scrub) return;
     record.next.reset();
-    if (live.generation == next.replaces || live.vram_bytes != next.shape.vram_bytes) return;
+    if (live.generation == next.replaces || !looks_like(live, next.shape, info_)) return;
     set_shape(record, next.shape);
 }
 

@@ -212,10 +212,12 @@ struct Killed : std::runtime_error {
 std::string summary(World& world) {
     std::string text;
     const GpuRecord record = world.manager->store().gpu("gpu0");
+    text += fmt::format("{} {};", record.quantum_us, record.max_gap_ms);
     for (const auto& [vf, one] : record.vfs)
         if (!one.is_releasing)
-            text += fmt::format("{} {} {} {}/{};", vf, one.name, one.weight, one.owner.name,
-                                one.owner.generation);
+            text +=
+                fmt::format("{} {} {} {} {}/{};", vf, one.name, one.weight,
+                            one.vram_bytes / FakePf::kMiB, one.owner.name, one.owner.generation);
     return text;
 }
 
@@ -236,12 +238,30 @@ public:
             world_.pass(2s);
         });
         act([&] { std::ignore = world_.create({{"name", std::string("c")}}); });
-        act([&] { std::ignore = world_.claim({"gpu0", 1}, "y"); });
+        act([&] { std::ignore = world_.claim({"gpu0", 1}, "y", {{"lease_s", std::uint64_t{5}}}); });
+        act([&] { std::ignore = world_.set_gpu({"gpu0"}, {{"max_gap_ms", std::uint64_t{90}}}); });
+        act([&] { std::ignore = world_.set_vf({"gpu0", 2}, {{"name", std::string("bb")}}); });
+        resize(128);
+        world_.clock.advance(10s);
+        act([&] { std::ignore = world_.claim({"gpu0", 1}, "z"); });
+        world_.pf().refuses_shape = [](const vgpu_pf_provision& wanted) {
+            return wanted.vram_bytes == 32 * FakePf::kMiB;
+        };
+        resize(32);
     }
     /// The states before and after the act that was killed.
     [[nodiscard]] const std::vector<std::string>& seen() const { return seen_; }
 
 private:
+    /// On record when its scrub is over and the VF is made.
+    void resize(std::uint64_t vram_mib) {
+        act([&] {
+            std::ignore =
+                world_.gpu().reshape(2, {.vram_bytes = vram_mib * FakePf::kMiB}, Force::No);
+            world_.pf().finish_scrub(2);
+            world_.pass(2s);
+        });
+    }
     void act(const std::function<void()>& work) {
         work();
         look();
@@ -265,6 +285,8 @@ void expect_settled(World& world, int kill) {
         ASSERT_TRUE(world.pf().vfs.contains(vf)) << kill;
         const auto& uuid = world.pf().vfs.at(vf).uuid;
         EXPECT_TRUE(std::equal(one.uuid.begin(), one.uuid.end(), std::begin(uuid))) << kill;
+        EXPECT_EQ(world.pf().vfs.at(vf).vram_bytes, one.vram_bytes) << kill;
+        EXPECT_FALSE(one.next) << kill;
         EXPECT_EQ(world.gpu().view(vf).trouble, "") << kill;
     }
 }
@@ -293,11 +315,15 @@ int kill_everywhere(After after, const std::vector<std::string>& whole_day) {
             reboot(world);
         else
             world.start();
-        const std::string found = summary(world);
-        const bool is_old = found == whole_day.at(last);
-        const bool is_new = last + 1 < whole_day.size() && found == whole_day.at(last + 1);
-        EXPECT_TRUE(is_old || is_new) << kill << ": " << found;
+        const auto expect_old_or_new = [&] {
+            const std::string found = summary(world);
+            const bool is_old = found == whole_day.at(last);
+            const bool is_new = last + 1 < whole_day.size() && found == whole_day.at(last + 1);
+            EXPECT_TRUE(is_old || is_new) << kill << ": " << found;
+        };
+        expect_old_or_new();
         expect_settled(world, kill);
+        expect_old_or_new();
     }
     return kill;
 }
@@ -306,7 +332,7 @@ TEST(Restore, KilledAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions) {
     World world;
     Day day(world);
     day.live();
-    ASSERT_EQ(day.seen().back(), "1 c 100 y/2;2 b 300 /0;");
+    ASSERT_EQ(day.seen().back(), "6000 90;1 c 100 64 z/3;2 bb 300 128 /0;");
     EXPECT_GE(kill_everywhere(After::Kill, day.seen()), 50);
 }
 
@@ -315,6 +341,79 @@ TEST(Restore, PoweredOffAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions
     Day day(world);
     day.live();
     EXPECT_GE(kill_everywhere(After::Reboot, day.seen()), 50);
+}
+
+/// The PF core will not make `wanted` of VF 1; wherever vgpud dies meanwhile, its record still says
+/// what the device has.
+void resize_refused_and_killed_everywhere(
+    const VfShape& wanted, const std::function<bool(const vgpu_pf_provision&)>& is_it) {
+    const VfShape old{.vram_bytes = 64 * FakePf::kMiB, .cu_mask = 0xf, .doorbell_pages = 16};
+    bool was_killed = true;
+    for (int kill = 0; was_killed; ++kill) {
+        World world;
+        ASSERT_TRUE(world.create({{"name", std::string("a")},
+                                  {"cu_mask", old.cu_mask},
+                                  {"doorbell_pages", std::uint64_t{old.doorbell_pages}}}));
+        world.pf().refuses_shape = is_it;
+        world.pf().scrubs_at_once = true;
+        int point = 0;
+        world.state.on_point = world.pf().on_change = [&point, kill] {
+            if (point++ == kill) throw Killed();
+        };
+        was_killed = false;
+        try {
+            ASSERT_TRUE(world.gpu().reshape(1, wanted, Force::No));
+        } catch (const Killed&) {
+            was_killed = true;
+        }
+        world.state.on_point = world.pf().on_change = nullptr;
+        world.start();
+        for (int i = 0; i < 4; ++i) world.pass(2s);
+        const VfRecord record = world.gpu().view(1).record;
+        EXPECT_EQ(shape_of(record), old) << "the device has nothing else, killed at " << kill;
+        EXPECT_EQ(shape_of(world.manager->store().gpu("gpu0").vfs.at(1)), old) << kill;
+        EXPECT_EQ(world.pf().vfs.at(1).cu_mask, old.cu_mask) << kill;
+    }
+}
+
+TEST(Restore, KilledInARefusedResizeOfComputeUnitsTheRecordSaysWhatTheDeviceHas) {
+    resize_refused_and_killed_everywhere(
+        {.vram_bytes = 64 * FakePf::kMiB, .cu_mask = 0x3, .doorbell_pages = 16},
+        [](const vgpu_pf_provision& wanted) { return wanted.cu_mask == 0x3; });
+}
+
+TEST(Restore, KilledInARefusedResizeOfDoorbellsTheRecordSaysWhatTheDeviceHas) {
+    resize_refused_and_killed_everywhere(
+        {.vram_bytes = 64 * FakePf::kMiB, .cu_mask = 0xf, .doorbell_pages = 8},
+        [](const vgpu_pf_provision& wanted) { return wanted.doorbell_pages == 8; });
+}
+
+/// Of which the PF core tells nothing.
+TEST(Restore, KilledInARefusedChangeOfSecurityTheRecordSaysWhatTheDeviceHas) {
+    resize_refused_and_killed_everywhere(
+        {.vram_bytes = 64 * FakePf::kMiB,
+         .cu_mask = 0xf,
+         .doorbell_pages = 16,
+         .security = {.preempt_timeout_us = 5000}},
+        [](const vgpu_pf_provision& wanted) { return wanted.preempt_timeout_us == 5000; });
+}
+
+/// A vgpud of before recorded the old shape only after the PF core had it again.
+TEST(Restore, AVfThatCameBackIsInTheShapeThatThePfCoreTells) {
+    for (const bool is_new : {false, true}) {
+        World world;
+        ASSERT_TRUE(world.create({{"cu_mask", std::uint64_t{0xf}}}));
+        GpuRecord record = world.manager->store().gpu("gpu0");
+        VfShape next = shape_of(record.vfs.at(1));
+        next.cu_mask = 0x3;
+        record.vfs.at(1).next =
+            VfNext{.shape = next, .replaces = world.pf().vfs.at(1).generation + 7};
+        ASSERT_TRUE(world.manager->store().commit("gpu0", record));
+        if (is_new) world.pf().vfs.at(1).cu_mask = 0x3;
+        world.start();
+        EXPECT_EQ(world.gpu().view(1).record.cu_mask, is_new ? 0x3u : 0xfu);
+        EXPECT_FALSE(world.gpu().view(1).record.next);
+    }
 }
 
 TEST(Restore, ADestroyThatThePfCoreRefusesAfterAKillCostsNoGpu) {
