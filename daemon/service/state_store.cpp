@@ -10,6 +10,10 @@ namespace vgpu::daemon {
 
 namespace {
 
+constexpr std::string_view kMayBeFound =
+    "; what was written of it could not be taken back, so a vgpud started before the next change "
+    "may find it made";
+
 Result<StateImage> read_files(StatePort& port) {
     StateImage image{.checkpoint = {},
                      .journal = {},
@@ -156,10 +160,7 @@ Result<> StateStore::append(std::string_view record) {
     is_appendable_ = false;
     // The failed record may be whole on disk (a sync can fail after the write): it must not be
     // found by a later start, since its commit was answered as refused.
-    if (!port_.cut(journal_end_))
-        done.error().cause +=
-            "; what was written of it could not be taken back, so a vgpud started before the next "
-            "change may find it made";
+    if (!port_.cut(journal_end_)) done.error().cause += std::string(kMayBeFound);
     return done;
 }
 
@@ -174,7 +175,8 @@ Result<> StateStore::checkpoint(const Change& change) {
     has_journal_ = true;
     if (auto done = port_.replace(StateFile::Checkpoint, encode_records(next)); !done) {
         // it may be there all the same: what was refused is not to be found after a restart
-        static_cast<void>(port_.replace(StateFile::Checkpoint, encode_records(records())));
+        if (!port_.replace(StateFile::Checkpoint, encode_records(records())))
+            done.error().cause += std::string(kMayBeFound);
         return done;
     }
     const std::string head = encode_journal_head(next.generation);

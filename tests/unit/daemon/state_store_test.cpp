@@ -196,6 +196,31 @@ TEST(StateStore, AfterAFailedSyncTheJournalIsNotBuiltUpon) {
     EXPECT_EQ(*reload(state), store.records());
 }
 
+/// The rename happens, and then the disk fails and goes read-only.
+TEST(StateStore, AFailedCheckpointThatCannotBeTakenBackIsSaidToBePossiblyThere) {
+    FakeState state;
+    StateStore store(state);
+    store.load();
+    ASSERT_TRUE(store.commit("gpu0", some_record(1)));
+    state.is_sync_failing = true;
+    ASSERT_FALSE(store.commit("gpu0", some_record(2))) << "the next change is a checkpoint";
+    state.is_sync_failing = false;
+    int points = 0;
+    state.on_point = [&] {
+        if (++points == 2) state.is_sync_failing = state.is_read_only = true;
+    };
+    const auto refused = store.commit("gpu0", some_record(3));
+    state.on_point = nullptr;
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::StateNotWritten);
+    EXPECT_THAT(refused.error().cause, HasSubstr("may find it made"));
+    EXPECT_EQ(store.gpu("gpu0"), some_record(1));
+    EXPECT_EQ(reload(state)->gpus.at("gpu0"), some_record(3)) << "as it says";
+    state.is_sync_failing = state.is_read_only = false;
+    ASSERT_TRUE(store.commit("gpu0", some_record(4)));
+    EXPECT_EQ(*reload(state), store.records()) << "the refused change does not come back";
+}
+
 TEST(StateStore, AnApplyIsDurableFromItsBeginningToItsEnd) {
     FakeState state;
     StateStore store(state);
