@@ -28,6 +28,8 @@ constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.NoMatchingVf", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoVram", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoSchedule", ExitCode::NoCapacity},
+    ExitRow{"org.vgpu1.Error.NoDoorbells", ExitCode::NoCapacity},
+    ExitRow{"org.vgpu1.Error.NoComputeUnits", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NotAuthorized", ExitCode::NotAuthorized},
     ExitRow{"org.vgpu1.Error.StateReadOnly", ExitCode::ReadOnly},
     ExitRow{"org.vgpu1.Error.StateNotWritten", ExitCode::ReadOnly},

@@ -103,6 +103,20 @@ std::string remark_of(const PlanJson& step) {
         in_use.empty() ? "" : fmt::format("; {}: apply wants --force", in_use)));
 }
 
+/// What a GPU has and gives; a vgpud of an earlier release does not say.
+std::string room_text(const PlanJson& plan) {
+    std::string text;
+    for (const PlanJson& room : plan.value("gpus", PlanJson::array())) {
+        const auto bytes = [&room](const char* key) {
+            return size_text(room.value(key, std::uint64_t{0}));
+        };
+        text += wrapped(fmt::format("{}: VFs get {} of {} VRAM; the PF keeps {}",
+                                    member(room, "gpu"), bytes("wanted_vram_bytes"),
+                                    bytes("vram_bytes"), bytes("pf_vram_bytes")));
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string content_of(const std::string& file) {
@@ -125,6 +139,8 @@ void WantedDocument::describe(CLI::App& command) {
         command.add_option("--auto", auto_vfs_, "instead of FILE: so many equal VFs on each GPU")
             ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u}));
     automatic->excludes(positional)->excludes(file);
+    command.add_flag("--even", is_even_, "with --auto: parts of all VRAM, not powers of two")
+        ->needs(automatic);
     command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
 }
 
@@ -140,10 +156,10 @@ std::string WantedDocument::read(Service& service) const {
                        "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }
 
-/// The configuration that --auto makes has a label for each split, hence "auto-N".
+/// The configuration that --auto makes has a label for each split, hence "auto-N" and "even-N".
 Options WantedDocument::options() const {
     Options options;
-    if (auto_vfs_) options["label"] = fmt::format("auto-{}", *auto_vfs_);
+    if (auto_vfs_) options["label"] = fmt::format("{}-{}", is_even_ ? "even" : "auto", *auto_vfs_);
     if (!label_.empty()) options["label"] = label_;
     return options;
 }
@@ -199,7 +215,7 @@ std::string plan_text(const PlanJson& plan) {
                             {"CHANGE", Align::Left, true},
                             {"DISRUPTION"}},
                            rows);
-    text += remarks;
+    text += remarks + room_text(plan);
     const std::size_t steps = step_count(plan);
     if (steps == 0)
         return text + (is_in_service(plan) ? "Nothing to do: everything is as wanted.\n"

@@ -19,7 +19,7 @@ std::string content_of(const std::string& file);
 /// One per verb, as its options; vgpud parses what is read here.
 class WantedDocument {
 public:
-    /// Adds FILE, -f, --label, --auto and --gpu; FILE, -f and --auto exclude each other.
+    /// Adds FILE, -f, --label, --auto, --even and --gpu; FILE, -f and --auto exclude each other.
     void describe(CLI::App& command);
 
     /// Its text; ServiceError if it cannot be read. Once: standard input is used up.
@@ -30,6 +30,7 @@ public:
 private:
     std::string file_, label_, gpu_;
     std::optional<unsigned> auto_vfs_;
+    bool is_even_ = false;
 };
 
 /// A plan as vgpud writes it (schema id vgpu-plan-1).
@@ -46,7 +47,8 @@ bool is_in_service(const PlanJson& plan);
 std::size_t step_count(const PlanJson& plan);
 /// "none", "vf-restart" or "vf-loss"
 std::string disruption_of(const PlanJson& plan);
-/// A table of steps, what did not fit into it or is not without cost, and a line that counts.
+/// A table of steps, what did not fit into it or is not without cost, what VRAM each GPU has and
+/// gives, and a line that counts.
 std::string plan_text(const PlanJson& plan);
 /// The members that plan and assert print with --json.
 nlohmann::ordered_json plan_members(const PlanJson& plan);

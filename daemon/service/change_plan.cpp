@@ -449,10 +449,25 @@ void perform(const Step& step, GpuInventory& gpu) {
     vf.profile = step.to->profile;
 }
 
+namespace {
+
+GpuRoom room_of(const GpuInventory& gpu, const WantedGpu& wanted) {
+    GpuRoom room{.gpu = gpu.id,
+                 .vram_bytes = gpu.vram_bytes,
+                 .pf_vram_bytes = gpu.pf_vram_bytes,
+                 .cu_count = gpu.cu_count,
+                 .doorbell_pages = gpu.doorbell_pages};
+    for (const WantedVf& vf : wanted.vfs) room.wanted_vram_bytes += vf.definition.shape.vram_bytes;
+    return room;
+}
+
+}  // namespace
+
 Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
                                     std::span<const GpuInventory> gpus,
                                     const Surroundings& around) {
     Planner planner(around);
+    std::vector<GpuRoom> rooms;
     for (const WantedGpu& one : wanted) {
         const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&one](const GpuInventory& other) {
             return other.id == one.gpu;
@@ -460,8 +475,11 @@ Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
         if (gpu == gpus.end())
             return fail(ErrorId::NoSuchGpu, fmt::format("there is no GPU '{}'", one.gpu));
         TRY_VOID(planner.add(one, *gpu));
+        rooms.push_back(room_of(*gpu, one));
     }
-    return planner.plan();
+    TRY(ChangePlan plan, planner.plan());
+    plan.rooms = std::move(rooms);
+    return plan;
 }
 
 }  // namespace vgpu::daemon

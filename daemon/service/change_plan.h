@@ -51,10 +51,23 @@ struct Step {
     bool operator==(const Step&) const = default;
 };
 
+/// What a GPU has for VFs and what of it they are given in the end.
+struct GpuRoom {
+    std::string gpu;
+    std::uint64_t vram_bytes = 0;         ///< of all VFs together
+    std::uint64_t pf_vram_bytes = 0;      ///< besides, kept by the PF
+    std::uint64_t wanted_vram_bytes = 0;  ///< by the VFs of the plan
+    std::uint32_t cu_count = 0;
+    std::uint32_t doorbell_pages = 0;  ///< of each VF, at most
+
+    bool operator==(const GpuRoom&) const = default;
+};
+
 /// Steps are in the order in which they have to be done.
 struct ChangePlan {
     std::string label;
-    std::vector<Step> steps;  ///< VFs to be kept first
+    std::vector<Step> steps;       ///< VFs to be kept first
+    std::vector<GpuRoom> rooms{};  ///< in the order of what is wanted
 
     [[nodiscard]] bool is_empty() const;
     [[nodiscard]] Disruption disruption() const;  ///< the worst of all steps

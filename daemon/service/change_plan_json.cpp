@@ -79,15 +79,23 @@ Json step_json(const Step& step) {
             {"why", step.why}};
 }
 
+Json room_json(const GpuRoom& room) {
+    return {{"gpu", room.gpu},
+            {"vram_bytes", room.vram_bytes},
+            {"pf_vram_bytes", room.pf_vram_bytes},
+            {"wanted_vram_bytes", room.wanted_vram_bytes},
+            {"compute_units", room.cu_count},
+            {"doorbell_pages", room.doorbell_pages}};
+}
+
 }  // namespace
 
 std::string encode_change_plan(const ChangePlan& plan) {
-    Json json{{"schema", "vgpu-plan-1"},
-              {"label", plan.label},
-              {"is_empty", plan.is_empty()},
-              {"disruption", name_of(plan.disruption())},
-              {"steps", Json::array()}};
+    Json json{{"schema", "vgpu-plan-1"},     {"label", plan.label},
+              {"is_empty", plan.is_empty()}, {"disruption", name_of(plan.disruption())},
+              {"steps", Json::array()},      {"gpus", Json::array()}};
     for (const Step& step : plan.steps) json["steps"].push_back(step_json(step));
+    for (const GpuRoom& room : plan.rooms) json["gpus"].push_back(room_json(room));
     return json.dump(2) + "\n";
 }
 

@@ -61,6 +61,7 @@ Result<GpuInventory> GpuModel::inventory() {
     GpuInventory all{
         .id = id_,
         .vram_bytes = info_.vram_free_bytes,
+        .pf_vram_bytes = info_.vram_pf_bytes,
         .vram_unit_bytes = std::max<std::uint64_t>(1, info_.vram_unit_bytes),
         .vram_most_bytes = info_.vram_aperture_bytes,
         .total_vfs = info_.total_vfs,

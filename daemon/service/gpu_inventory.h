@@ -53,7 +53,8 @@ struct GpuSettings {
 /// What a plan changes in its own copy (change_plan.h, perform()); VRAM in bytes.
 struct GpuInventory {
     std::string id;
-    std::uint64_t vram_bytes = 0;  ///< of all VFs together, in use or not
+    std::uint64_t vram_bytes = 0;     ///< of all VFs together, in use or not
+    std::uint64_t pf_vram_bytes = 0;  ///< besides, of the PF; no VF can have it
     std::uint64_t vram_unit_bytes = 1;
     std::uint64_t vram_most_bytes = 0;  ///< of one VF: its BAR0
     std::uint32_t total_vfs = 0;

@@ -118,12 +118,12 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
 Result<> GpuModel::check_engine(const CreateRequest& request) const {
     const std::uint64_t all = info_.cu_count >= 64 ? ~0ull : (1ull << info_.cu_count) - 1;
     if ((request.cu_mask & ~all) != 0)
-        return fail(ErrorId::OutOfRange,
+        return fail(ErrorId::NoComputeUnits,
                     fmt::format("option 'cu_mask' is {:#x}, but {} has {} compute units (mask "
                                 "{:#x})",
                                 request.cu_mask, id_, info_.cu_count, all));
     if (request.doorbell_pages > info_.doorbell_pages)
-        return fail(ErrorId::OutOfRange,
+        return fail(ErrorId::NoDoorbells,
                     fmt::format("option 'doorbell_pages' is {}, but a VF of {} has at most {}",
                                 request.doorbell_pages, id_, info_.doorbell_pages));
     return {};

@@ -6,16 +6,13 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 
 namespace vgpu::daemon {
 
 namespace {
-
-std::uint64_t all_cus(const GpuInventory& gpu) {
-    return gpu.cu_count >= 64 ? ~0ull : (1ull << gpu.cu_count) - 1;
-}
 
 std::string words_for(const VfDefinition& vf) {
     return vf.profile.empty() ? fmt::format("'{}'", vf.name)
@@ -35,7 +32,16 @@ std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_
     return fmt::format("{} or {}", size_text(below), size_text(above));
 }
 
-Result<> check_shape(const GpuInventory& gpu, const VfDefinition& vf) {
+/// ", or 2 VFs of 80 MiB each": the same VRAM in parts that a VF can have; empty if there is no
+/// room for them.
+std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
+    const std::uint64_t count = (bytes + gpu.vram_most_bytes - 1) / gpu.vram_most_bytes;
+    const std::uint64_t each = round_up((bytes + count - 1) / count, gpu.vram_unit_bytes);
+    if (count > gpu.total_vfs || each > gpu.vram_bytes / count) return "";
+    return fmt::format(", or {} VFs of {} each", count, size_text(each));
+}
+
+Result<> check_vram(const GpuInventory& gpu, const VfDefinition& vf) {
     const std::uint64_t vram = vf.shape.vram_bytes;
     if (vram == 0 || vram % gpu.vram_unit_bytes != 0)
         return fail(
@@ -43,26 +49,51 @@ Result<> check_shape(const GpuInventory& gpu, const VfDefinition& vf) {
             fmt::format("{}: VRAM: {} wanted for {} is no multiple of {}; {} would fit", gpu.id,
                         size_text(vram), words_for(vf), size_text(gpu.vram_unit_bytes),
                         multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_most_bytes)));
-    if (vram > gpu.vram_most_bytes)
-        return fail(
-            ErrorId::NoVram,
-            fmt::format("{}: VRAM: {} wanted for {}, but one VF can have at most {} (its "
-                        "BAR0), short by {}",
-                        gpu.id, size_text(vram), words_for(vf), size_text(gpu.vram_most_bytes),
-                        size_text(vram - gpu.vram_most_bytes)));
-    if (vf.shape.doorbell_pages > gpu.doorbell_pages)
-        return fail(ErrorId::OutOfRange,
-                    fmt::format("{}: doorbell pages: {} wanted for {}, but one VF can have at most "
-                                "{}, short by {}",
-                                gpu.id, vf.shape.doorbell_pages, words_for(vf), gpu.doorbell_pages,
-                                vf.shape.doorbell_pages - gpu.doorbell_pages));
-    if ((vf.shape.cu_mask & ~all_cus(gpu)) != 0)
-        return fail(
-            ErrorId::OutOfRange,
-            fmt::format("{}: compute units: mask {:#x} wanted for {}, but there are {} "
-                        "(mask {:#x})",
-                        gpu.id, vf.shape.cu_mask, words_for(vf), gpu.cu_count, all_cus(gpu)));
-    return {};
+    if (vram <= gpu.vram_most_bytes) return {};
+    const std::string most = size_text(gpu.vram_most_bytes);
+    return fail(
+        ErrorId::NoVram,
+        fmt::format("{}: VRAM: {} wanted for {}, but one VF can have at most {} (its BAR0), short "
+                    "by {}; {} would fit{}",
+                    gpu.id, size_text(vram), words_for(vf), most,
+                    size_text(vram - gpu.vram_most_bytes), most, in_parts(gpu, vram)));
+}
+
+Result<> check_doorbells(const GpuInventory& gpu, const VfDefinition& vf) {
+    const std::uint32_t pages = vf.shape.doorbell_pages;
+    if (pages <= gpu.doorbell_pages) return {};
+    return fail(ErrorId::NoDoorbells,
+                fmt::format("{}: doorbell pages: {} wanted for {}, but one VF can have at most {}, "
+                            "short by {}; {} would fit, also by leaving doorbell_pages out",
+                            gpu.id, pages, words_for(vf), gpu.doorbell_pages,
+                            pages - gpu.doorbell_pages, gpu.doorbell_pages));
+}
+
+/// What is there of a mask would fit, too; a mask of units that are all missing has no such part.
+Result<> check_cus(const GpuInventory& gpu, const VfDefinition& vf) {
+    const std::uint64_t all = all_cus(gpu);
+    const std::uint64_t missing = vf.shape.cu_mask & ~all, there = vf.shape.cu_mask & all;
+    if (missing == 0) return {};
+    const std::string part = there == 0 || there == all ? "" : fmt::format("mask {:#x} or ", there);
+    return fail(
+        ErrorId::NoComputeUnits,
+        fmt::format("{}: compute units: mask {:#x} wanted for {}, but there are {} (mask {:#x}), "
+                    "short by {}; {}all {} would fit, also by leaving compute_units out",
+                    gpu.id, vf.shape.cu_mask, words_for(vf), gpu.cu_count, all,
+                    std::popcount(missing), part, gpu.cu_count));
+}
+
+/// What one VF can have, whatever the others get.
+Result<> check_shape(const GpuInventory& gpu, const VfDefinition& vf) {
+    TRY_VOID(check_vram(gpu, vf));
+    TRY_VOID(check_doorbells(gpu, vf));
+    return check_cus(gpu, vf);
+}
+
+/// " (the PF keeps 16 MiB)"
+std::string reserve_text(const GpuInventory& gpu) {
+    return gpu.pf_vram_bytes == 0 ? ""
+                                  : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
 /// One VF whose VRAM alone makes up for the shortage, the smallest such; else how many it takes.
@@ -113,14 +144,18 @@ Result<> check_sums(const GpuInventory& gpu, std::span<const VfDefinition> vfs) 
         [](std::uint64_t sum, const VfDefinition& vf) { return sum + vf.shape.vram_bytes; });
     if (wanted <= gpu.vram_bytes) return {};
     const std::uint64_t shortage = wanted - gpu.vram_bytes;
-    return fail(
-        ErrorId::NoVram,
-        fmt::format("{}: VRAM: {} wanted by {} VFs, {} there for VFs, short by {}; {}{}", gpu.id,
-                    size_text(wanted), vfs.size(), size_text(gpu.vram_bytes), size_text(shortage),
-                    what_to_leave_out(vfs, shortage), what_to_shrink(gpu, vfs, shortage)));
+    return fail(ErrorId::NoVram,
+                fmt::format("{}: VRAM: {} wanted by {} VFs, {} there for VFs{}, short by {}; {}{}",
+                            gpu.id, size_text(wanted), vfs.size(), size_text(gpu.vram_bytes),
+                            reserve_text(gpu), size_text(shortage),
+                            what_to_leave_out(vfs, shortage), what_to_shrink(gpu, vfs, shortage)));
 }
 
 }  // namespace
+
+std::uint64_t all_cus(const GpuInventory& gpu) {
+    return gpu.cu_count >= 64 ? ~0ull : (1ull << gpu.cu_count) - 1;
+}
 
 VfShape normalised(VfShape shape, const GpuInventory& gpu) {
     if (shape.cu_mask == all_cus(gpu)) shape.cu_mask = 0;

@@ -13,9 +13,13 @@
 namespace vgpu::daemon {
 
 /// `vfs` all together on `gpu`, nothing else. Shapes are normalised.
-/// OutOfRange, NoVram, NoFreeVf or NoSchedule.
+/// OutOfRange (a size that no VF of this GPU can have), NoVram, NoDoorbells, NoComputeUnits,
+/// NoFreeVf or NoSchedule.
 Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
                    std::span<const VfDefinition> vfs);
+
+/// The mask of all compute units there are.
+std::uint64_t all_cus(const GpuInventory& gpu);
 
 /// All compute units and all doorbell pages become 0.
 VfShape normalised(VfShape shape, const GpuInventory& gpu);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/profiles.h"
 
+#include "daemon/service/plan_fit.h"
+
 #include <fmt/format.h>
 #include <algorithm>
+#include <bit>
 #include <cctype>
+#include <string_view>
+#include <utility>
 
 namespace vgpu::daemon {
 
@@ -73,6 +78,23 @@ std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
     return groups;
 }
 
+constexpr std::array kRoundings{std::pair<std::string_view, Rounding>{"auto", Rounding::PowerOfTwo},
+                                std::pair<std::string_view, Rounding>{"even", Rounding::Unit}};
+
+/// Compute units and doorbell pages would be all without being named; here they are numbers that
+/// can be read.
+void add_split(Configuration& configuration, const GpuInventory& gpu, std::uint32_t vfs,
+               std::string_view kind, Rounding rounding) {
+    const std::uint64_t vram_bytes = split_vram_bytes(gpu, vfs, rounding);
+    if (vram_bytes == 0) return;
+    const std::string label = fmt::format("{}-{}", kind, vfs);
+    const std::string profile = fmt::format("{}-{}", gpu.id, label);
+    configuration.profiles[profile].shape = {
+        .vram_bytes = vram_bytes, .cu_mask = all_cus(gpu), .doorbell_pages = gpu.doorbell_pages};
+    configuration.configs[label].push_back(
+        {.gpu = gpu.id, .vfs = {{.profile = profile, .count = vfs, .name = gpu.id + "-{n}"}}});
+}
+
 }  // namespace
 
 Configuration current_configuration(std::span<const GpuInventory> gpus, const std::string& label) {
@@ -91,24 +113,19 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
     return configuration;
 }
 
-std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs) {
+/// The unit is a power of two on every device; where it were not, so many units are.
+std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs, Rounding rounding) {
     if (vfs > gpu.total_vfs) return 0;
-    const std::uint64_t part = std::min(gpu.vram_bytes / vfs, gpu.vram_most_bytes);
-    return part / gpu.vram_unit_bytes * gpu.vram_unit_bytes;
+    const std::uint64_t units =
+        std::min(gpu.vram_bytes / vfs, gpu.vram_most_bytes) / gpu.vram_unit_bytes;
+    return (rounding == Rounding::PowerOfTwo ? std::bit_floor(units) : units) * gpu.vram_unit_bytes;
 }
 
 Configuration automatic_configuration(std::span<const GpuInventory> gpus) {
     Configuration configuration;
-    for (const std::uint32_t vfs : kSplits)
-        for (const GpuInventory& gpu : gpus) {
-            const std::uint64_t vram_bytes = split_vram_bytes(gpu, vfs);
-            if (vram_bytes == 0) continue;
-            const std::string profile = fmt::format("{}-auto-{}", gpu.id, vfs);
-            configuration.profiles[profile].shape.vram_bytes = vram_bytes;
-            configuration.configs[fmt::format("auto-{}", vfs)].push_back(
-                {.gpu = gpu.id,
-                 .vfs = {{.profile = profile, .count = vfs, .name = gpu.id + "-{n}"}}});
-        }
+    for (const auto& [kind, rounding] : kRoundings)
+        for (const std::uint32_t vfs : kSplits)
+            for (const GpuInventory& gpu : gpus) add_split(configuration, gpu, vfs, kind, rounding);
     return configuration;
 }
 

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Configurations on a real software GPU: plan, apply, assert and export with vgpuctl, and what a
-// resize of one VF means to its neighbours (nothing).
+// Configurations on a real software GPU: plan, apply, assert and export with vgpuctl, and what
+// creating, resizing and destroying a VF means to its neighbours (nothing).
 #include "tests/scenario/dbus/bus_fixture.h"
-#include "tests/support/programs/program.h"
+#include "tests/scenario/dbus/neighbours.h"
 #include "tests/support/stack/gpu_stack.h"
-#include "tests/support/vf_client/process.h"
-#include "tests/support/vf_client/vf_client.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <atomic>
 #include <fstream>
-#include <thread>
 
 namespace vgpu::daemon {
 namespace {
 
 using testing::BusFixture;
 using ::testing::HasSubstr;
+using testing::Neighbours;
 
 constexpr std::uint64_t kMiB = 1u << 20;
 
@@ -65,19 +62,6 @@ struct OneGpu {
     }
 };
 
-/// A booted driver on a VF with one process and one queue.
-struct Guest {
-    explicit Guest(const std::string& socket) : client(socket) {
-        client.device().trace().set_recording(false);
-        client.boot();
-        process = &client.create_process();
-        queue = &process->create_queue();
-    }
-    test::VfClient client;
-    test::Process* process = nullptr;
-    test::AqlQueue* queue = nullptr;
-};
-
 class ConfigurationOnTheBus : private OneGpu, public BusFixture {
 protected:
     ConfigurationOnTheBus() : BusFixture(Setup{.gpus = config()}) { wait_for_gpu_state("ok"); }
@@ -86,14 +70,11 @@ protected:
         std::ofstream(directory.file(name)) << content;
         return directory.file(name);
     }
-    [[nodiscard]] std::string socket_of(const std::string& name) const {
-        return ctl_json({"show", name}).at("vf").at("socket");
-    }
-    [[nodiscard]] double service_of(const std::string& name) const {
-        return ctl_json({"show", name}).at("vf").at("service_ns");
-    }
     [[nodiscard]] nlohmann::json vf(const std::string& name) const {
         return ctl_json({"show", name}).at("vf");
+    }
+    [[nodiscard]] Neighbours::List list() const {
+        return [this] { return ctl_json({"list"}).at("vfs"); };
     }
     void apply(const std::string& path) const {
         const auto done = ctl({"apply", path, "--yes"});
@@ -137,7 +118,7 @@ TEST_F(ConfigurationOnTheBus, WhatDoesNotFitNamesTheResourceAndChangesNothing) {
     EXPECT_EQ(bar.status, 6);
     EXPECT_THAT(bar.out, HasSubstr("VGPU-302: gpu0: VRAM: 128 MiB wanted for 'train-1' (profile "
                                    "'large'), but one VF can have at most 64 MiB (its BAR0), "
-                                   "short by 64 MiB"));
+                                   "short by 64 MiB; 64 MiB would fit, or 2 VFs of 64 MiB each"));
     const auto numbers = ctl({"apply", file("numbers.json", two_sizes(32, 3)), "--yes"});
     EXPECT_EQ(numbers.status, 6);
     EXPECT_THAT(numbers.out, HasSubstr("VF numbers: 5 VFs wanted, 4 exist, short by 1"));
@@ -154,76 +135,47 @@ TEST_F(ConfigurationOnTheBus, FairSplitsAreOffered) {
     EXPECT_EQ(ctl({"assert", "--auto", "4"}).status, 0);
     EXPECT_EQ(vf("gpu0-4").at("vram_bytes"), 64 * kMiB);
     EXPECT_THAT(ctl({"export", "--auto"}).out, HasSubstr("\"auto-2\""));
+    const auto room = plan.at("gpus").front();
+    EXPECT_GT(room.at("pf_vram_bytes"), 0);
+    EXPECT_EQ(
+        room.at("vram_bytes").get<std::uint64_t>() + room.at("pf_vram_bytes").get<std::uint64_t>(),
+        512 * kMiB);
+    EXPECT_EQ(ctl({"assert", "--auto", "4", "--even"}).status, 0) << "the BAR0 is the limit here";
     EXPECT_EQ(ctl({"plan", "--auto", "16"}).status, 3) << "this GPU has four VFs";
 }
 
-TEST_F(ConfigurationOnTheBus, ANeighboursResultsAreExactWhileAVfIsResized) {
+TEST_F(ConfigurationOnTheBus, NeighboursComputeExactlyAndKeepTheirSharesWhileAVfIsResized) {
     apply(file("small.json", two_sizes(32)));
-    const auto before = vf("web");
-    std::atomic<bool> is_over{false};
-    std::atomic<int> rounds{0};
-    std::string trouble;
-    std::thread guest([&, socket = socket_of("web")] {
-        try {
-            Guest web(socket);
-            while (!is_over && trouble.empty()) {
-                trouble = test::run_programs(*web.process, *web.queue, test::Program::demo_names());
-                ++rounds;
-            }
-        } catch (const test::VfError& error) {
-            trouble = error.what();
-        }
-    });
-    const auto wait_for_rounds = [&](int more) {
-        const int wanted = rounds + more;
-        test::wait_for("the neighbour to compute", test::milliseconds(60'000),
-                       [&] { return rounds >= wanted || !trouble.empty(); });
-    };
-    wait_for_rounds(1);
-    for (const unsigned mib : {64u, 32u, 48u}) {
-        apply(file("resized.json", two_sizes(mib)));
-        EXPECT_EQ(vf("train-1").at("vram_bytes"), mib * kMiB);
-        wait_for_rounds(1);
-    }
-    is_over = true;
-    guest.join();
-    EXPECT_EQ(trouble, "");
-    const auto after = vf("web");
-    for (const char* same : {"generation", "uuid", "vram_bytes", "weight", "hangs", "faults"})
-        EXPECT_EQ(after.at(same), before.at(same)) << same;
-    EXPECT_GT(after.at("service_ns"), before.at("service_ns"));
-}
-
-/// Starts a kernel that never ends.
-void run_for_ever(Guest& guest) {
-    const auto kernel = guest.process->load(test::kernel_file("endless"), "endless");
-    const auto progress = guest.process->allocate(4096);
-    guest.queue->dispatch(kernel, {.grid = {256, 1, 1}, .group = {64, 1, 1}},
-                          test::args(progress.address));
-}
-
-TEST_F(ConfigurationOnTheBus, NeighboursKeepTheirSharesWhileAVfIsResized) {
-    apply(file("small.json", two_sizes(32)));
-    Guest web(socket_of("web")), train(socket_of("train-2"));
-    run_for_ever(web);
-    run_for_ever(train);
-    const auto settle = [&](double more_ns) {
-        const double wanted = service_of("web") + service_of("train-2") + more_ns;
-        test::wait_for("service", test::milliseconds(60'000),
-                       [&] { return service_of("web") + service_of("train-2") >= wanted; });
-    };
-    settle(0.3e9);
-    const double web_before = service_of("web"), train_before = service_of("train-2");
-    const auto flrs_before = vf("train-2").at("flrs");
+    Neighbours neighbours(list(), {"web", "train-2"});
     for (const unsigned mib : {64u, 16u, 48u}) {
         apply(file("resized.json", other_size_of_one(mib)));
-        settle(0.3e9);
+        EXPECT_EQ(vf("train-1").at("vram_bytes"), mib * kMiB);
+        neighbours.compute();
     }
-    const double web_got = service_of("web") - web_before;
-    const double train_got = service_of("train-2") - train_before;
-    EXPECT_NEAR(web_got / (web_got + train_got), 0.25, 0.02);
-    EXPECT_EQ(vf("train-2").at("hangs"), 0);
-    EXPECT_EQ(vf("train-2").at("flrs"), flrs_before);
+    EXPECT_NEAR(neighbours.share_of_first(), 0.25, 0.02);
+    EXPECT_EQ(neighbours.stop(), "");
+}
+
+TEST_F(ConfigurationOnTheBus, NeighboursComputeExactlyAndKeepTheirSharesWhileAVfComesAndGoes) {
+    const std::string without = file("without.json", two_sizes(32, 1));
+    const std::string with = file("with.json", two_sizes(32, 2));
+    apply(without);
+    Neighbours neighbours(list(), {"web", "train-1"});
+    EXPECT_GE(vf("web").at("guard_exclusive_events"), 1) << "its driver was loaded";
+    for (int i = 0; i < 2; ++i) {
+        apply(with);
+        EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 4u);
+        neighbours.compute();
+        apply(without);
+        EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 3u);
+        neighbours.compute();
+    }
+    ASSERT_EQ(ctl({"create", "--name", "guest", "--vram", "48M", "--weight", "7"}).status, 0);
+    neighbours.compute();
+    ASSERT_EQ(ctl({"destroy", "guest"}).status, 0);
+    neighbours.compute();
+    EXPECT_NEAR(neighbours.share_of_first(), 0.25, 0.02);
+    EXPECT_EQ(neighbours.stop(), "");
 }
 
 }  // namespace

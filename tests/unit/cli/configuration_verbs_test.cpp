@@ -52,7 +52,9 @@ constexpr const char* kPlan = R"({
               "full_access_timeout_ms": 0, "exclusive_full_access": false, "guard_flr": 0,
               "guard_exclusive": 0, "guard_exclusive_timeout": 0, "guard_interrupt": 0},
      "to": {}, "disruption": "vf-loss", "in_use": "",
-     "why": "the configuration does not name it"}]
+     "why": "the configuration does not name it"}],
+  "gpus": [{"gpu": "gpu0", "vram_bytes": 2130706432, "pf_vram_bytes": 16777216,
+            "wanted_vram_bytes": 201326592, "compute_units": 8, "doorbell_pages": 512}]
 })";
 
 constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
@@ -129,6 +131,10 @@ TEST_F(ConfigurationVerbs, AutoIsPlannedFromVgpudsOwnConfiguration) {
     EXPECT_EQ(run({"plan", "--auto", "4", "--gpu", "gpu1"}), 0);
     EXPECT_THAT(service.asked, ElementsAre("auto gpu=gpu1",
                                            AllOf(StartsWith("plan "), HasSubstr(" label=auto-4"))));
+    service.asked.clear();
+    EXPECT_EQ(run({"plan", "--auto", "4", "--even"}), 0);
+    EXPECT_THAT(service.asked,
+                ElementsAre("auto", AllOf(StartsWith("plan "), HasSubstr(" label=even-4"))));
 }
 
 TEST_F(ConfigurationVerbs, WrongUsageIsExitCodeTwo) {
@@ -144,6 +150,7 @@ TEST_F(ConfigurationVerbs, WrongUsageIsExitCodeTwo) {
     EXPECT_EQ(run({"plan", "-f"}), 2);
     EXPECT_EQ(run({"plan", "--auto", "3"}), 2);
     EXPECT_EQ(run({"plan", file, "--gpu", "gpu0"}), 2);
+    EXPECT_EQ(run({"plan", file, "--even"}), 2);
     EXPECT_EQ(run({"export", "--auto", "--label", "x"}), 2);
     EXPECT_THAT(service.asked, IsEmpty());
 }

@@ -224,7 +224,12 @@ INSTANTIATE_TEST_SUITE_P(
                  {vf_of("a", 144)},
                  ErrorId::NoVram,
                  "gpu0: VRAM: 144 MiB wanted for 'a', but one VF can have at most 128 MiB (its "
-                 "BAR0), short by 16 MiB"},
+                 "BAR0), short by 16 MiB; 128 MiB would fit, or 2 VFs of 80 MiB each"},
+        Shortage{"bar_of_all",
+                 {vf_of("a", 512)},
+                 ErrorId::NoVram,
+                 "gpu0: VRAM: 512 MiB wanted for 'a', but one VF can have at most 128 MiB (its "
+                 "BAR0), short by 384 MiB; 128 MiB would fit"},
         Shortage{"unit",
                  {vf_of("a", 100)},
                  ErrorId::OutOfRange,
@@ -237,13 +242,19 @@ INSTANTIATE_TEST_SUITE_P(
                  "gpu0: VF numbers: 9 VFs wanted, 8 exist, short by 1; leave out that many"},
         Shortage{"doorbells",
                  {with_doorbells(600)},
-                 ErrorId::OutOfRange,
+                 ErrorId::NoDoorbells,
                  "gpu0: doorbell pages: 600 wanted for 'a' (profile 'p'), but one VF can have at "
-                 "most 512, short by 88"},
+                 "most 512, short by 88; 512 would fit, also by leaving doorbell_pages out"},
         Shortage{"cus",
                  {with_cus(0x100)},
-                 ErrorId::OutOfRange,
-                 "gpu0: compute units: mask 0x100 wanted for 'a', but there are 8 (mask 0xff)"},
+                 ErrorId::NoComputeUnits,
+                 "gpu0: compute units: mask 0x100 wanted for 'a', but there are 8 (mask 0xff), "
+                 "short by 1; all 8 would fit, also by leaving compute_units out"},
+        Shortage{"some_cus",
+                 {with_cus(0xf0f)},
+                 ErrorId::NoComputeUnits,
+                 "gpu0: compute units: mask 0xf0f wanted for 'a', but there are 8 (mask 0xff), "
+                 "short by 4; mask 0xf or all 8 would fit, also by leaving compute_units out"},
         Shortage{"schedule",
                  {vf_of("a", 16, 1), vf_of("b", 16, 10'000)},
                  ErrorId::NoSchedule,
@@ -251,6 +262,25 @@ INSTANTIATE_TEST_SUITE_P(
                  "even with slices of 100 us; max_gap_ms is 60: weight 17 or max_gap_ms 1250 would "
                  "fit"}),
     [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(ChangePlan, NamesWhatThePfKeepsAndWhatTheVfsAreGiven) {
+    GpuInventory gpu = gpu_with({vf_of("a", 64)});
+    gpu.pf_vram_bytes = 16 * kMiB;
+    const auto plan = plan_of(gpu, wanted_of({vf_of("a", 64), vf_of("b", 32)}));
+    ASSERT_TRUE(plan) << plan.error().cause;
+    const auto room = nlohmann::json::parse(encode_change_plan(*plan)).at("gpus").at(0);
+    EXPECT_EQ(room, nlohmann::json({{"gpu", "gpu0"},
+                                    {"vram_bytes", 256 * kMiB},
+                                    {"pf_vram_bytes", 16 * kMiB},
+                                    {"wanted_vram_bytes", 96 * kMiB},
+                                    {"compute_units", 8},
+                                    {"doorbell_pages", 512}}));
+    const auto refused =
+        plan_of(gpu, wanted_of({vf_of("a", 128), vf_of("b", 128), vf_of("c", 16)}));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().cause, HasSubstr("256 MiB there for VFs (the PF keeps 16 MiB), "
+                                                 "short by 16 MiB; leave out 'c' (16 MiB)"));
+}
 
 TEST(ChangePlan, JsonSaysWhatChangesAndNothingElse) {
     const auto plan = plan_of(gpu_with({vf_of("a", 64)}), wanted_of({vf_of("a", 128, 300)}));

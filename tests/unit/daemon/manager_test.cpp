@@ -55,10 +55,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{
             "quantum", {{"quantum_us", std::uint64_t{99}}}, ErrorId::OutOfRange, "100..1000000"},
         BadOptions{
-            "cus", {{"cu_mask", std::uint64_t{0x100}}}, ErrorId::OutOfRange, "8 compute units"},
+            "cus", {{"cu_mask", std::uint64_t{0x100}}}, ErrorId::NoComputeUnits, "8 compute units"},
         BadOptions{"doorbells",
                    {{"doorbell_pages", std::uint64_t{100'000}}},
-                   ErrorId::OutOfRange,
+                   ErrorId::NoDoorbells,
                    "at most 512"},
         BadOptions{"name", {{"name", std::string("no spaces")}}, ErrorId::InvalidName, "no spaces"},
         BadOptions{"gpuname", {{"name", std::string("gpu0")}}, ErrorId::NameTaken, "is a GPU"},

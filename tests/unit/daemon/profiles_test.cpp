@@ -3,7 +3,11 @@
 // The configurations that vgpud writes: exports and fair splits.
 #include "daemon/service/profiles.h"
 
+#include "daemon/service/plan_fit.h"
+
 #include <gmock/gmock.h>
+#include <bit>
+#include <nlohmann/json.hpp>
 
 namespace vgpu::daemon {
 namespace {
@@ -68,16 +72,50 @@ TEST(Profiles, ExportDescribesVfsOfNoProfileAndThoseThatLeftTheirs) {
 
 TEST(Profiles, SplitsAreFairAndDependOnTheDeviceAlone) {
     GpuInventory gpu = gpu_of("gpu0", 2032);
-    EXPECT_EQ(split_vram_bytes(gpu, 1), 256 * kMiB) << "a VF's BAR0";
-    EXPECT_EQ(split_vram_bytes(gpu, 8), 240 * kMiB);
-    EXPECT_EQ(split_vram_bytes(gpu, 16), 112 * kMiB);
+    EXPECT_EQ(split_vram_bytes(gpu, 1, Rounding::PowerOfTwo), 256 * kMiB) << "a VF's BAR0";
+    EXPECT_EQ(split_vram_bytes(gpu, 8, Rounding::PowerOfTwo), 128 * kMiB);
+    EXPECT_EQ(split_vram_bytes(gpu, 16, Rounding::PowerOfTwo), 64 * kMiB);
+    EXPECT_EQ(split_vram_bytes(gpu, 1, Rounding::Unit), 256 * kMiB);
+    EXPECT_EQ(split_vram_bytes(gpu, 8, Rounding::Unit), 240 * kMiB);
+    EXPECT_EQ(split_vram_bytes(gpu, 16, Rounding::Unit), 112 * kMiB);
     const Configuration empty = automatic_configuration(std::vector{gpu});
     add_vf(gpu, "a", 256);
     EXPECT_EQ(automatic_configuration(std::vector{gpu}), empty);
-    EXPECT_EQ(empty.configs.size(), 5u);
+    EXPECT_EQ(empty.configs.size(), 10u);
     EXPECT_EQ(empty.configs.at("auto-4").front(),
               (GpuSection{.gpu = "gpu0",
                           .vfs = {{.profile = "gpu0-auto-4", .count = 4, .name = "gpu0-{n}"}}}));
+}
+
+TEST(Profiles, AutomaticSizesArePowersOfTwoAndLeaveThePfItsReserve) {
+    for (const std::uint64_t vram_mib : {1008u, 2032u, 4080u, 16'368u}) {
+        GpuInventory gpu = gpu_of("gpu0", vram_mib);
+        gpu.pf_vram_bytes = 16 * kMiB;
+        const Configuration splits = automatic_configuration(std::vector{gpu});
+        for (const std::uint32_t vfs : kSplits) {
+            const Profile& fair = splits.profiles.at("gpu0-auto-" + std::to_string(vfs));
+            const Profile& even = splits.profiles.at("gpu0-even-" + std::to_string(vfs));
+            EXPECT_TRUE(std::has_single_bit(fair.shape.vram_bytes)) << fair.shape.vram_bytes;
+            EXPECT_EQ(even.shape.vram_bytes % gpu.vram_unit_bytes, 0u);
+            EXPECT_LE(fair.shape.vram_bytes, even.shape.vram_bytes);
+            EXPECT_LE(vfs * even.shape.vram_bytes, gpu.vram_bytes) << "without what the PF keeps";
+        }
+    }
+}
+
+TEST(Profiles, AutomaticDocumentsStateComputeUnitsAndDoorbells) {
+    const std::vector<GpuInventory> gpus{gpu_of("gpu0", 2032)};
+    const Configuration splits = automatic_configuration(gpus);
+    const std::string document = encode_configuration(splits);
+    const auto json = nlohmann::json::parse(document);
+    const auto& resources = json.at("profiles").at("gpu0-auto-8").at("resources");
+    EXPECT_EQ(resources.at("vram"), "128MiB");
+    EXPECT_EQ(resources.at("compute_units"), 8);
+    EXPECT_EQ(resources.at("doorbell_pages"), 512);
+    EXPECT_EQ(*parse_configuration(document), splits);
+    EXPECT_EQ(normalised(splits.profiles.at("gpu0-auto-8").shape, gpus.front()),
+              (VfShape{.vram_bytes = 128 * kMiB}))
+        << "named or not, all is all";
 }
 
 TEST(Profiles, ASplitThatAGpuCannotHaveIsLeftOut) {
@@ -85,6 +123,7 @@ TEST(Profiles, ASplitThatAGpuCannotHaveIsLeftOut) {
     const Configuration splits = automatic_configuration(gpus);
     EXPECT_EQ(splits.configs.at("auto-2").size(), 2u);
     EXPECT_EQ(splits.configs.at("auto-4").size(), 1u) << "48 MiB have only three units";
+    EXPECT_EQ(splits.configs.at("even-4").size(), 1u);
     EXPECT_EQ(splits.configs.at("auto-16").front().gpu, "large");
 }
 

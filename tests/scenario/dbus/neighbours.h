@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// Neighbours: two guests at work on VFs of one GPU while something happens to a third. Each has a
+// kernel that never ends, so that it always wants the engine, and beside it programs whose results
+// are compared bit for bit, round after round, in a thread of its own. What each got is what vgpud
+// says.
+#pragma once
+
+#include "tests/support/programs/program.h"
+#include "tests/support/vf_client/process.h"
+#include "tests/support/vf_client/vf_client.h"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace vgpu::daemon::testing {
+
+/// A booted driver on a VF with one process and one queue.
+struct Guest {
+    explicit Guest(const std::string& socket);
+
+    test::VfClient client;
+    test::Process* process = nullptr;
+    test::AqlQueue* queue = nullptr;
+};
+
+/// Starts a kernel that never ends on the guest's queue.
+void run_for_ever(Guest& guest);
+
+/// One guest and its thread.
+class Neighbour {
+public:
+    explicit Neighbour(const std::string& socket);
+    ~Neighbour();
+    Neighbour(const Neighbour&) = delete;
+    Neighbour& operator=(const Neighbour&) = delete;
+
+    [[nodiscard]] int rounds() const { return rounds_; }
+    [[nodiscard]] bool is_over() const { return is_over_; }
+    /// Ends its work; what went wrong, empty: nothing.
+    std::string stop();
+
+private:
+    void work();
+
+    Guest guest_;
+    test::AqlQueue& queue_;
+    std::vector<test::Program> programs_;
+    test::Signal done_;
+    std::string trouble_;
+    std::atomic<int> rounds_{0};
+    std::atomic<bool> is_stopped_{false}, is_over_{false};
+    std::thread thread_;
+};
+
+class Neighbours {
+public:
+    /// What `vgpuctl list --json` has of all VFs, in one moment.
+    using List = std::function<nlohmann::json()>;
+
+    /// Both are at work when it returns.
+    Neighbours(List list, std::array<std::string, 2> names);
+
+    /// Waits until both have ended a round that began after the call, and until they got 0.3 s of
+    /// the engine more.
+    void compute();
+    /// Part of the first in what both got since they are at work.
+    [[nodiscard]] double share_of_first() const;
+    /// Ends them. What went wrong: a wrong bit, an error, a hang, a reset, another VF in their
+    /// place; empty: nothing.
+    std::string stop();
+
+private:
+    struct One {
+        std::string name;
+        Neighbour guest;
+        nlohmann::json before;
+    };
+
+    /// What both got by now.
+    [[nodiscard]] std::array<double, 2> service() const;
+
+    List list_;
+    std::vector<std::unique_ptr<One>> both_;
+};
+
+}  // namespace vgpu::daemon::testing
