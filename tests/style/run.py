@@ -294,6 +294,25 @@ def check_markdown_links(files):
                 yield f'{name}: dead link {m.group(1)}'
 
 
+def check_pains_have_tests(files):
+    """Every pain in docs/pains.md names tests, and they exist."""
+    known = set()
+    for name in files:
+        if name.startswith('tests/') and name.endswith('_test.cpp'):
+            known |= {f'{suite}.{test}' for suite, test in
+                      re.findall(r'^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', text_of(name), re.M)}
+    rows = re.findall(r'^\| (?!pain |---)(.*) \|$', text_of('docs/pains.md'), re.M)
+    for row in rows:
+        tests = re.findall(r'`(\w+\.\w+)`', row.split(' | ')[-1])
+        if not tests:
+            yield f'docs/pains.md: no test is named for: {row.split(" | ")[0]}'
+        for test in tests:
+            if test not in known:
+                yield f'docs/pains.md: there is no test {test}'
+    if len(rows) < 7:
+        yield 'docs/pains.md: fewer than 7 pains'
+
+
 def check_json_parses(files):
     """Every JSON file parses."""
     for name in files:
