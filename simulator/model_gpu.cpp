@@ -66,6 +66,7 @@ const vgpu_os_ops ModelGpu::kOps = {
         [](vgpu_os* os, std::uint64_t offset, const void* data, std::uint32_t bytes) {
             ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
+            gpu.vram_bytes_written += bytes;
             for (std::uint32_t i = 0; i < bytes; ++i) {
                 const std::uint8_t value = static_cast<const std::uint8_t*>(data)[i];
                 if (value != 0 || gpu.peek(offset + i) != 0) gpu.poke(offset + i, value);

@@ -99,6 +99,7 @@ uint64_t vgpu_pf_compute_unit_get(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 /* vbios.c, pf2vf.c */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb);
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+int vgpu_pf_vbios_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out);
 

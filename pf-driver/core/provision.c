@@ -48,8 +48,11 @@ static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
+	struct vgpu_range range = {0};
+	bool is_clean = !vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range);
+
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
-	return vgpu_pf_vbios_write(pf, vf);
+	return is_clean ? vgpu_pf_vbios_write_clean(pf, vf) : vgpu_pf_vbios_write(pf, vf);
 }
 
 static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)

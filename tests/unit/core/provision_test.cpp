@@ -139,6 +139,20 @@ TEST(Provision, WritesVbiosAndPf2vfThatAGuestAccepts) {
     EXPECT_EQ(rig.gpu.peek(base + VF_VRAM_PF2VF_OFFSET + offsetof(pf2vf_message, fcn_idx)), 3);
 }
 
+/// In a VM each word of VRAM that the PF writes is a trapped access.
+TEST(Provision, WritesOfTheVbiosWhatIsNotZeroIntoVramThatIs) {
+    Rig rig;
+    for (std::uint64_t i = 0; i < VF_VRAM_VBIOS_BYTES; ++i) rig.gpu.poke((16u << 20) + i, 0xee);
+    const std::uint64_t before = rig.gpu.vram_bytes_written;
+    ASSERT_EQ(rig.provision(1, 32), 0);
+    EXPECT_LT(rig.gpu.vram_bytes_written - before, 8192u);
+    std::vector<std::uint8_t> image(VGPU_PF_SCRATCH_BYTES);
+    vgpu_pf_vbios_build(image.data(), 32);
+    const std::uint64_t base = rig.get_vf(1).vram_first_offset;
+    for (std::uint64_t i = 0; i < VF_VRAM_VBIOS_BYTES; ++i)
+        ASSERT_EQ(rig.gpu.peek(base + VF_VRAM_VBIOS_OFFSET + i), image[i]) << i;
+}
+
 /// The bytes of the table in the documents, spot by spot.
 TEST(Vbios, PutsEveryTableWhereTheDriverLooks) {
     std::vector<std::uint8_t> image(VGPU_PF_SCRATCH_BYTES, 0xcc);
