@@ -282,6 +282,16 @@ static void acknowledge_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
+/* a guest that is waited for is not there any more, and its function has been reset */
+static void stop_waiting(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
+		return;
+	/* what the one before it was told is not for the next guest to answer */
+	vf->reset.guest_told = false;
+	complete(pf, vf);
+}
+
 /* the function was reset behind our back: catch up */
 static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
@@ -299,6 +309,7 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 			vgpu_pf_vbios_write(pf, vf);
 			vgpu_pf_pf2vf_write(pf, vf);
 		}
+		stop_waiting(pf, vf);
 	}
 	if (is_guest)
 		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);

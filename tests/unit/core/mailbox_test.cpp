@@ -262,6 +262,27 @@ TEST(Reset, AGuestThatDropsTheNoticeIsToldOnceMore) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
+/// As when a VM is killed during an operator's reset, and another one gets the VF at once.
+TEST(Reset, AGuestThatLeavesIsNotWaitedForAndItsSuccessorIsAnswered) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.attach_client(1, true);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(10 * kMs);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+    rig.gpu.attach_client(1, false);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1).size(), 1u);
+    rig.gpu.attach_client(1, true);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_FALSE(rig.vf(1).reset.told_unanswered);
+}
+
 TEST(Reset, AGuestsRequestEndsInFullAccess) {
     Rig rig;
     rig.make_busy(1);
