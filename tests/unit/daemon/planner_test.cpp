@@ -70,7 +70,8 @@ TEST(Planner, ATableThatPaysBackHasNoMoreEntriesThanThereMayBe) {
         }
         claims.front().lag_ns -= sum_ns;
         const auto made = plan(claims, limits);
-        if (made) EXPECT_LE(made->entries.size(), limits.max_entries) << words(claims);
+        if (!made) continue;
+        EXPECT_LE(made->entries.size(), limits.max_entries) << words(claims);
     }
 }
 
