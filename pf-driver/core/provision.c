@@ -48,8 +48,7 @@ static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	struct vgpu_range range = {0};
-	bool is_clean = !vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range);
+	bool is_clean = vgpu_pf_scrub_is_clean(pf, vf);
 
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
 	return is_clean ? vgpu_pf_vbios_write_clean(pf, vf) : vgpu_pf_vbios_write(pf, vf);
