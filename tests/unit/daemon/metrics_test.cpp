@@ -114,14 +114,14 @@ TEST_F(MetricsOf, CountersOfThePfCoreAreShownAsTheyAre) {
 }
 
 TEST_F(MetricsOf, GuardEventsAreShownByKind) {
-    const std::array<std::uint64_t, 4> events{2, 7, 1, 55};
-    std::copy(events.begin(), events.end(), std::begin(world.pf().vfs.at(1).guard_events));
+    const std::array<std::uint64_t, 4> seen{2, 7, 1, 55};
+    std::copy(seen.begin(), seen.end(), std::begin(world.pf().vfs.at(1).guard_events));
     world.pass(std::chrono::seconds(2));
     const OpenMetrics text = read();
-    for (std::size_t kind = 0; kind < events.size(); ++kind) {
+    for (std::size_t kind = 0; kind < seen.size(); ++kind) {
         Labels labels = train;
         labels["kind"] = kGuardKinds.at(kind);
-        EXPECT_EQ(text.value("vgpu_vf_guard_events", labels), static_cast<double>(events.at(kind)))
+        EXPECT_EQ(text.value("vgpu_vf_guard_events", labels), static_cast<double>(seen.at(kind)))
             << kGuardKinds.at(kind);
     }
     EXPECT_EQ(text.families().at("vgpu_vf_guard_events").samples.size(), 8u) << "two VFs";
