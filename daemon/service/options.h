@@ -17,7 +17,13 @@
 
 namespace vgpu::daemon {
 
-using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
+/// A value of a type that no option has; the text is its D-Bus signature.
+struct UnsupportedValue {
+    std::string signature;
+};
+
+using Value =
+    std::variant<bool, std::int64_t, std::uint64_t, double, std::string, UnsupportedValue>;
 using Options = std::map<std::string, Value>;
 
 /// Both ends are within it.
