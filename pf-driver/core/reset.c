@@ -19,7 +19,8 @@
  * Half way through WAIT_GUEST a silent guest is told once more: amdgpu drops a notice that comes
  * while a job of its own has ended but is not forgotten yet, and would never learn of the FLR. A
  * guest that did not answer in time finds the notice (2) still in its box; when it says 201 later
- * it is told 3 at once, without another FLR.
+ * it is told 3 at once, without another FLR. A guest that leaves meanwhile, or resets the function
+ * itself, is not waited for.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/fields.h"
