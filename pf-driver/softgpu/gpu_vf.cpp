@@ -285,7 +285,7 @@ void GpuVf::mailbox_write(RegisterIndex index, std::uint32_t value) {
 
 iov::VfStatistics GpuVf::statistics() {
     const std::scoped_lock lock(lock_);
-    return saved_.empty() ? statistics_locked() : saved_statistics_;
+    return is_saved_ ? saved_statistics_ : statistics_locked();
 }
 
 iov::VfStatistics GpuVf::statistics_locked() const {
@@ -349,10 +349,10 @@ void GpuVf::save_and_poison_locked() {
     saved_has_work_ = has_work_locked();
     saved_statistics_ = statistics_locked();
     cp_.drain();
-    std::vector<std::byte> stream;
-    Writer out(stream);
+    saved_.clear();
+    Writer out(saved_);
     save_engine(out);
-    saved_ = std::move(stream);
+    is_saved_ = true;
     poison_locked();
 }
 
@@ -370,9 +370,9 @@ void GpuVf::poison_locked() {
 
 /// True copy: what was saved becomes the live state again.
 void GpuVf::bring_back() {
-    if (saved_.empty()) return;
-    const std::vector<std::byte> stream = std::exchange(saved_, {});
-    Reader in(stream);
+    if (!is_saved_) return;
+    is_saved_ = false;
+    Reader in(saved_);
     const Result<> loaded = load_engine(in);
     if (!loaded) {
         spdlog::error("VF{}: its saved state cannot be loaded: {}; the VF is reset", raw(vf()),
@@ -465,7 +465,7 @@ Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
 
 bool GpuVf::has_work() {
     const std::scoped_lock lock(lock_);
-    if (!saved_.empty()) return saved_has_work_ || doorbells_.has_latched();
+    if (is_saved_) return saved_has_work_ || doorbells_.has_latched();
     return has_work_locked();
 }
 
@@ -476,7 +476,7 @@ bool GpuVf::has_work_locked() {
 
 bool GpuVf::needs_polling() {
     const std::scoped_lock lock(lock_);
-    if (!saved_.empty() || doorbells_.mode() == iov::DoorbellMode::Poll) return true;
+    if (is_saved_ || doorbells_.mode() == iov::DoorbellMode::Poll) return true;
     return cp_.waits_for_memory() ||
            std::ranges::any_of(sources_, [](const auto& s) { return s->waits_for_memory(); });
 }
@@ -486,7 +486,7 @@ bool GpuVf::needs_polling() {
 void GpuVf::poll_waits() {
     scan_doorbells(iov::Doorbells::Scan::Hot);
     std::unique_lock lock(lock_);
-    const bool was_saved = !saved_.empty();
+    const bool was_saved = is_saved_;
     bring_back();
     const bool can_go_on = has_work_locked();
     if (was_saved && !can_go_on) save_and_poison_locked();

@@ -282,7 +282,8 @@ private:
     std::atomic<bool> is_attached_{false};
     /// Planned fault of point Sdma: stays until the VF is reset.
     std::atomic<bool> is_sdma_stuck_{false};
-    std::vector<std::byte> saved_;  // VF lock; true copy: the state while the live one is poison
+    bool is_saved_ = false;         // VF lock; true copy: the live state is poison
+    std::vector<std::byte> saved_;  // VF lock; the state then; kept, since fresh pages cost more
     bool saved_has_work_ = false;   // VF lock; as it was when it was saved
     iov::VfStatistics saved_statistics_;  // likewise
     iov::VfStatistics past_;  // VF lock; of blocks that were reset since, and of finished runs

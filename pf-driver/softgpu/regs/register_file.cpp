@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 #include <limits>
+#include <span>
 
 namespace vgpu::softgpu::regs {
 
@@ -122,16 +123,13 @@ void RegisterFile::save(Writer& out) const {
 }
 
 Result<> RegisterFile::load(Reader& in) {
-    std::vector<std::uint32_t> storage;
-    Result<> read = in.vector(storage, HW_REG_COUNT);
-    if (read && storage.size() != HW_REG_COUNT)
+    std::uint64_t count = 0;
+    Result<> read = in.value(count);
+    if (read && count != HW_REG_COUNT)
         read = fail(EPROTO, "state stream holds a register file of another size");
-    if (!read) {
-        reset();
-        return read;
-    }
-    storage_ = std::move(storage);
-    return {};
+    if (read) read = in.bytes(std::as_writable_bytes(std::span(storage_)));
+    if (!read) reset();
+    return read;
 }
 
 }  // namespace vgpu::softgpu::regs
