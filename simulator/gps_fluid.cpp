@@ -18,6 +18,12 @@ void GpsFluid::joined(std::uint32_t vf, std::uint32_t weight) {
     accounts_[vf].weight = accounts_[vf].wanted = static_cast<long double>(weight);
 }
 
+void GpsFluid::traded(std::uint32_t vf, std::uint32_t other) {
+    const std::size_t least = std::max(vf, other) + std::size_t{1};
+    if (least > accounts_.size()) accounts_.resize(least);
+    std::swap(accounts_[vf], accounts_[other]);
+}
+
 void GpsFluid::wants_weight(std::uint32_t vf, std::uint32_t weight) {
     accounts_[vf].wanted = static_cast<long double>(weight);
 }

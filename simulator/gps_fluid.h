@@ -32,6 +32,7 @@ public:
 
     void joined(std::uint32_t vf, std::uint32_t weight) override;
     void left(std::uint32_t vf) override;
+    void traded(std::uint32_t vf, std::uint32_t other) override;
     void wants_weight(std::uint32_t vf, std::uint32_t weight) override;
     void reweighted(std::uint32_t vf, std::uint32_t weight, std::int64_t at_ns) override;
     void decided(std::uint32_t vf) override;

@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace vgpu::simulator {
@@ -85,7 +86,9 @@ private:
         std::deque<Job> jobs{};
         std::int64_t waits_since_ns = 0;
         bool is_held_back = false;
-        std::uint32_t weight = 0;  ///< as the witness knows it
+        std::uint32_t weight = 0;   ///< as the witness knows it
+        std::uint32_t account = 0;  ///< the number whose account the witness has here
+        bool is_listed = false;     ///< by the table in force: it has a share
         std::uint64_t life = 0;
         std::optional<GuestDriver> driver{};  ///< while there is a VF
         std::int64_t hung_ns = 0;             ///< since it hung
@@ -118,10 +121,11 @@ private:
     void submit(const Arrival& arrival, std::int64_t work_ns);
     void attend_guests();
     Result<> join(std::uint32_t index, std::uint32_t weight);
+    void take_account(std::uint32_t index);
     Result<> load_driver(GuestDriver& driver, std::uint32_t number);
     Result<> leave(std::uint32_t index);
-    void note_table(std::uint64_t generation);
     void note_weights();
+    void begin_share(std::uint32_t index, std::uint32_t weight);
     void note_held_back();
     void note_competes(std::uint32_t index, bool competes);
     [[nodiscard]] std::uint64_t overrun(std::uint32_t number);
@@ -159,8 +163,7 @@ private:
     std::int64_t hears_at_ns_ = kNever;  ///< when vgpud looks at the events there are
     std::uint64_t heard_ = 0;            ///< notifications
     bool has_begun_ = false;
-    std::map<std::uint64_t, std::vector<std::uint32_t>> weights_;  ///< by generation and place
-    std::uint64_t generation_ = 0;                                 ///< of the table in force
+    std::set<std::uint32_t> spare_accounts_;  ///< numbers whose accounts are behind all places
     Figures figures_;
 };
 
@@ -185,7 +188,6 @@ ProductRun::ProductRun(const Simulation& setup, Witness* witness, const VgpudMod
     pf_.gpu.on_run = [this](const vgpu_hw_run_log_entry&) { end(); };
     pf_.gpu.on_reset = [this](std::uint32_t number) { lose_work(number); };
     pf_.wait = [this] { pass_one_event(); };
-    pf_.on_table = [this](std::uint64_t generation) { note_table(generation); };
 }
 
 Result<Figures> ProductRun::run() {
@@ -333,7 +335,7 @@ void ProductRun::serve(std::uint32_t index, std::int64_t ns) {
         figures.service_ns += part;
         figures_.service_ns += part;
         if (reserved) figures.reserved_ns += part;
-        if (witness_) witness_->served(index, part, reserved, at_ns);
+        if (witness_) witness_->served(index, part, reserved || !vf.is_listed, at_ns);
         if (is_backlogged(index)) continue;
         vf.jobs.front().left_ns -= part;
         if (vf.jobs.front().left_ns == 0) complete_job(index, at_ns);
@@ -365,6 +367,7 @@ void ProductRun::end() {
     account();
     vfs_[running_].waits_since_ns = now();
     running_ = 0;
+    if (witness_ && has_begun_) witness_->decided(0);
 }
 
 /// The VF was reset, and with it everything it had to do.
@@ -428,7 +431,6 @@ Result<> ProductRun::deliver_change(const Change& change) {
     }
     if (change.kind == ChangeKind::Leave && vf.number != 0) return leave(change.vf);
     if (change.kind != ChangeKind::Weight || vf.number == 0) return {};
-    if (witness_) witness_->wants_weight(change.vf, change.weight);
     daemon::VfChange wanted;
     wanted.weight = change.weight;
     return vgpud_.change(vf.number, wanted);
@@ -500,9 +502,33 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     vf.weight = weight;
     vf.driver.emplace(pf_, vf.number);
     TRY_VOID(load_driver(*vf.driver, vf.number));
-    if (witness_) witness_->joined(index, weight);
-    if (witness_) witness_->wants_weight(index, weight);
+    vf.is_listed = false;
+    take_account(index);
+    if (witness_ && policy(index).is_gang) witness_->joined(index, weight);
     return {};
+}
+
+/// The PF core's accounts are those of the VFs' numbers: a number that is free owes what its last
+/// VF did until that is paid. The witness knows places in the setup, and some behind them for
+/// numbers that have no place now.
+void ProductRun::take_account(std::uint32_t index) {
+    const std::uint32_t number = vfs_[index].number;
+    const std::uint32_t before = std::exchange(vfs_[index].account, number);
+    if (before == number) return;
+    std::uint32_t other = before == 0 ? 0 : static_cast<std::uint32_t>(vfs_.size()) + before;
+    if (spare_accounts_.erase(number) > 0) other = static_cast<std::uint32_t>(vfs_.size()) + number;
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
+        if (i == index || vfs_[i].account != number) continue;
+        vfs_[i].account = before;
+        other = i;
+    }
+    if (other == 0) return;
+    if (witness_) witness_->traded(index, other);
+    if (other >= vfs_.size()) {
+        const std::uint32_t spare = static_cast<std::uint32_t>(vfs_.size()) + before;
+        if (before != 0 && spare != other && witness_) witness_->traded(other, spare);
+        if (before != 0) spare_accounts_.insert(before);
+    }
 }
 
 Result<> ProductRun::load_driver(GuestDriver& driver, std::uint32_t number) {
@@ -522,7 +548,7 @@ Result<> ProductRun::leave(std::uint32_t index) {
     Vf& vf = vfs_[index];
     account();
     vf.jobs.clear();
-    if (witness_) witness_->left(index);
+    if (witness_ && vf.is_listed) witness_->left(index);
     const std::uint32_t number = std::exchange(vf.number, 0);
     if (running_ == index) running_ = 0;
     vf.is_held_back = false;
@@ -532,28 +558,28 @@ Result<> ProductRun::leave(std::uint32_t index) {
 
 // --- what the witness is told of the side of the policy
 
-void ProductRun::note_table(std::uint64_t generation) {
-    std::vector<std::uint32_t> weights(vfs_.size());
-    for (std::uint32_t i = 1; i < vfs_.size(); ++i)
-        if (vfs_[i].number != 0 && vgpud_.has_vf(vfs_[i].number))
-            weights[i] = vgpud_.view(vfs_[i].number).record.weight;
-    weights_[generation] = std::move(weights);
+/// A VF has a weight from the table that lists it, and a new one from when the PF core takes it.
+void ProductRun::note_weights() {
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
+        Vf& vf = vfs_[i];
+        if (vf.number == 0) continue;
+        const vgpu_vf_share& share = pf_.core().vfs[vf.number].share;
+        if (share.wanted == 0) continue;
+        if (!vf.is_listed) {
+            begin_share(i, share.weight);
+        } else if (vf.weight != share.weight && witness_) {
+            witness_->wants_weight(i, share.weight);
+            witness_->reweighted(i, share.weight, now());
+        }
+        vf.weight = share.weight;
+    }
 }
 
-void ProductRun::note_weights() {
-    const vgpu_pf_executor& executor = pf_.core().executor;
-    const std::uint64_t generation = executor.tables[executor.active].generation;
-    if (generation == generation_) return;
-    generation_ = generation;
-    weights_.erase(weights_.begin(), weights_.lower_bound(generation));
-    const auto found = weights_.find(generation);
-    if (found == weights_.end()) return;
-    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
-        const std::uint32_t weight = found->second[i];
-        if (vfs_[i].number == 0 || weight == 0 || weight == vfs_[i].weight) continue;
-        vfs_[i].weight = weight;
-        if (witness_) witness_->reweighted(i, weight, now());
-    }
+void ProductRun::begin_share(std::uint32_t index, std::uint32_t weight) {
+    Vf& vf = vfs_[index];
+    vf.is_listed = true;
+    if (witness_) witness_->joined(index, weight);
+    if (!vf.jobs.empty() && !vf.is_held_back) note_competes(index, true);
 }
 
 void ProductRun::note_held_back() {
@@ -568,12 +594,11 @@ void ProductRun::note_held_back() {
 
 /// A gang has its slots, and competes for nothing.
 void ProductRun::note_competes(std::uint32_t index, bool competes) {
-    if (!witness_ || policy(index).is_gang) return;
-    // what a VF forfeits vgpud gives to the others at once, whenever it is
+    if (!witness_ || policy(index).is_gang || !vfs_[index].is_listed) return;
     if (competes)
         witness_->competes(index);
     else
-        witness_->rests(index, true);
+        witness_->rests(index, running_ == index && !is_reserved());
 }
 
 }  // namespace

@@ -101,6 +101,9 @@ public:
     virtual ~Witness() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
+    /// What is known of the one and of the other is the other way round from now on: who has left
+    /// in debt, and comes back under another number, has another's account.
+    virtual void traded(std::uint32_t, std::uint32_t /*other*/) {}
     /// At the end: what vgpud's recorder kept (recording.h); only of what is shipped.
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void wants_weight(std::uint32_t, std::uint32_t /*weight*/) {}

@@ -414,8 +414,10 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(
     table.count = static_cast<std::uint32_t>(whole.entries.size());
     for (std::size_t i = 0; i < whole.entries.size(); ++i)
         table.entries[i] = {.vf = whole.entries[i].vf, .quantum_us = whole.entries[i].quantum_us};
-    for (std::size_t i = 0; i < members_.size(); ++i)
+    for (std::size_t i = 0; i < members_.size(); ++i) {
         table.contracts[members_[i].vf - 1] = contract(i);
+        if (!is_gang(members_[i])) table.weights[members_[i].vf - 1] = members_[i].weight;
+    }
     planned_asleep_ = std::move(asleep);
     made_ = std::move(whole);
     return table;

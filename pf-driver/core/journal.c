@@ -147,28 +147,33 @@ static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
 			  table->count * sizeof(table->entries[0]));
 }
 
-/* moves the contracts to the end of the entries; how long the record is then */
-static uint32_t pack_contracts(struct vgpu_pf_run_table *table)
+/* what a table says beside its entries: contracts, then weights */
+#define TERMS_OFFSET offsetof(struct vgpu_pf_run_table, contracts)
+#define TERMS_BYTES  ((uint32_t)(sizeof(struct vgpu_pf_run_table) - TERMS_OFFSET))
+
+/* moves the terms to the end of the entries; how long the record is then */
+static uint32_t pack_terms(struct vgpu_pf_run_table *table)
 {
-	static const struct vgpu_pf_contract none[VGPU_PF_MAX_VFS];
+	static const uint8_t none[TERMS_BYTES];
 	uint32_t bytes = table_bytes(table);
 
 	if (!memcmp(table->contracts, none, sizeof(none)))
 		return bytes;
-	memmove((uint8_t *)table + bytes, table->contracts, sizeof(table->contracts));
-	return bytes + (uint32_t)sizeof(table->contracts);
+	memmove((uint8_t *)table + bytes, table->contracts, TERMS_BYTES);
+	return bytes + TERMS_BYTES;
 }
 
-/* a record of a core that knew of no contracts has none */
-static void unpack_contracts(struct vgpu_pf_run_table *table, uint32_t record_bytes)
+/* a record of a core that knew of no weights, or no contracts either, has none */
+static void unpack_terms(struct vgpu_pf_run_table *table, uint32_t record_bytes)
 {
 	uint32_t bytes = table_bytes(table);
 	uint32_t rest = record_bytes - bytes;
+	uint32_t known = rest < sizeof(table->contracts) ? 0 : sizeof(table->contracts);
 
-	if (rest >= sizeof(table->contracts))
-		memmove(table->contracts, (uint8_t *)table + bytes, sizeof(table->contracts));
-	else
-		memset(table->contracts, 0, sizeof(table->contracts));
+	if (rest >= TERMS_BYTES)
+		known = TERMS_BYTES;
+	memmove(table->contracts, (uint8_t *)table + bytes, known);
+	memset((uint8_t *)table->contracts + known, 0, TERMS_BYTES - known);
 }
 
 static void flush_table(struct vgpu_pf *pf)
@@ -177,7 +182,7 @@ static void flush_table(struct vgpu_pf *pf)
 
 	vgpu_pf_run_table_get(pf, table);
 	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->table_seq + 1,
-			 pack_contracts(table)))
+			 pack_terms(table)))
 		return;
 	pf->table_seq++;
 	pf->is_table_dirty = false;
@@ -234,7 +239,7 @@ static void load_table(struct vgpu_pf *pf)
 	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes < table_bytes(table))
 		return;
 	pf->table_seq = seq;
-	unpack_contracts(table, head->bytes);
+	unpack_terms(table, head->bytes);
 	vgpu_pf_run_table_load(pf, table);
 }
 

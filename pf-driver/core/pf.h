@@ -86,6 +86,16 @@ struct vgpu_run_slots {
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	uint32_t reserve_count;
 	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
+	bool has_weights;
+	uint32_t weights[VGPU_PF_MAX_VFS];
+	uint32_t longest_us[VGPU_PF_BANDS]; /* entry of a band's VFs */
+};
+
+/* run_share.c: times of one band, of 2^-24 ns for a unit of weight */
+struct vgpu_run_band {
+	uint64_t now;
+	uint64_t rest;	 /* of the division that moved it last */
+	uint64_t estate; /* 2^-24 ns that nobody is given yet */
 };
 
 enum vgpu_executor_state {
@@ -118,6 +128,7 @@ struct vgpu_run {
 	uint64_t started_ns;   /* our clock */
 	uint64_t contended_ns; /* our clock; when somebody else began to wait; 0: nobody */
 	uint64_t worked_ns;    /* until it ran out of work; 0: it did not */
+	uint64_t shared_ns;    /* what run_share.c knows of it already */
 };
 
 /* histogram of end-to-end switch times: four buckets per octave of ns */
@@ -150,6 +161,7 @@ struct vgpu_pf_executor {
 	uint32_t resume_vf;    /* cut slice to be continued */
 	uint64_t resume_ns;
 	struct vgpu_run run, next, last;
+	struct vgpu_run_band bands[VGPU_PF_BANDS];
 	uint64_t decided_ns;
 	uint32_t aborts; /* in a row */
 	bool is_recovering;

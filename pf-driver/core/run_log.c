@@ -118,13 +118,21 @@ static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
 }
 
-static void charge_reserve(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t ran)
+/* with weights, run_share.c knows what everybody has had */
+static void charge_debit(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
+{
+	if (!vgpu_pf_run_pick_table(pf)->has_weights)
+		vf->service.debit_ns += (int64_t)ns;
+}
+
+static void charge_reserve(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+			   uint64_t ran)
 {
 	uint64_t used = used_ns(run, ran);
 
 	vf->service.budget_ns -= (int64_t)used;
 	if (run->is_advance)
-		vf->service.debit_ns += (int64_t)used;
+		charge_debit(pf, vf, used);
 }
 
 static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran)
@@ -134,9 +142,9 @@ static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run,
 
 	run->is_accounted = true;
 	if (run->kind == VGPU_RUN_RESERVE)
-		charge_reserve(vf, run, ran);
+		charge_reserve(pf, vf, run, ran);
 	else if (run->kind != VGPU_RUN_CONTRACT)
-		vf->service.debit_ns += (int64_t)over;
+		charge_debit(pf, vf, over);
 	count_overrun(pf, vf, run, over);
 	if (run->is_cut && ran < run->granted_ns) {
 		pf->executor.resume_vf = run->vf;
@@ -171,6 +179,8 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	/* a cap bounds the time in the engine, at rest or not */
 	vgpu_pf_run_contract_charge(pf, vf, run, entry->run_end_ns - entry->run_start_ns,
 				    event.reserved_ns);
+	vgpu_pf_run_share_log(pf, vf, run, run ? used_ns(run, ran) : ran,
+			      entry->reason != VGPU_RUN_END_NO_WORK);
 	if (!run)
 		return;
 	note_alone(vf, run, ran);

@@ -184,6 +184,8 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
 				     vgpu_pf_run_pick_quantum(pf, vf->number));
 		run->is_advance = is_advance(pf, vf);
+		if (run->is_advance && !vgpu_pf_run_share_allows(pf, vf, budget))
+			continue;
 		return true;
 	}
 	return false;
@@ -223,6 +225,10 @@ static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run
 		       vgpu_has_bit(vgpu_pf_run_pick_competing(pf) & pf->executor.busy, vf) &&
 		       pf->executor.has_contracts;
 	if (!vgpu_has_bit(competing, vf) && !is_postponed)
+		return false;
+	if (vgpu_pf_run_pick_table(pf)->has_weights &&
+	    (is_postponed || pf->executor.resume_ns < SLICE_MIN_NS ||
+	     !vgpu_pf_run_share_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.resume_ns)))
 		return false;
 	if (is_postponed || pf->executor.resume_ns < SLICE_MIN_NS) {
 		/* not now, or too short to run: kept as credit */
@@ -295,6 +301,63 @@ static uint32_t band_of(struct vgpu_pf *pf, uint32_t competing)
 	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.band;
 }
 
+static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
+{
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
+}
+
+/* the VF in the engine makes room for anyone, but may be the one whose turn it is */
+static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t band)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_vf *current = &pf->vfs[executor->run.vf];
+
+	if (executor->state != VGPU_EXECUTOR_RUNNING || executor->exclusive_vf ||
+	    executor->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
+	    current->share.band != band)
+		return competing;
+	return competing | VGPU_VF_BIT(current);
+}
+
+/*
+ * The next entry whose VF has work, unless that would bring somebody too far from its share; then
+ * the one that is due first. The entry keeps its place; one whose VF is ahead loses it.
+ */
+static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t band = band_of(pf, competing);
+	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
+	uint32_t first;
+
+	if (!vgpu_pf_run_pick_table(pf)->has_weights)
+		return false;
+	competing = with_current(pf, competing, band);
+	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, band)) {
+		struct vgpu_pf_run_entry entry = entry_at_cursor(pf, band);
+		struct vgpu_vf *vf = &pf->vfs[entry.vf];
+		int64_t slice = (int64_t)(entry.quantum_us * VGPU_NS_PER_US);
+
+		if (entry.vf == 0 || !vgpu_has_bit(competing, entry.vf))
+			continue;
+		if (!vgpu_pf_run_share_is_far(pf, vf)) {
+			if (vgpu_pf_run_share_is_ahead(pf, vf, slice))
+				continue;
+			if (!vgpu_pf_run_share_allows(pf, vf, slice))
+				break;
+		}
+		advance_cursor(pf, band);
+		set_slice(run, entry.vf, (uint64_t)slice);
+		return true;
+	}
+	first = vgpu_pf_run_share_first(pf, competing);
+	if (first == 0)
+		return false;
+	if (entry_at_cursor(pf, band).vf == first)
+		advance_cursor(pf, band);
+	set_slice(run, first, vgpu_pf_run_pick_quantum(pf, first));
+	return true;
+}
+
 static bool pick_entry(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t band = band_of(pf, competing);
@@ -332,7 +395,13 @@ static bool pick_forgiven(struct vgpu_pf *pf, uint32_t competing, struct vgpu_ru
 }
 
 static bool (*const picks[])(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run) = {
-	vgpu_pf_run_pick_reserve, pick_rescue, pick_resumed, pick_sole, pick_entry, pick_forgiven,
+	vgpu_pf_run_pick_reserve,
+	pick_rescue,
+	pick_resumed,
+	pick_sole,
+	pick_share,
+	pick_entry,
+	pick_forgiven,
 };
 
 /* who may be chosen, of those with work: nobody else while one stops the table */

@@ -12,6 +12,17 @@ static bool has_contracts(const struct vgpu_pf_run_table *table)
 	return memcmp(table->contracts, none, sizeof(none)) != 0;
 }
 
+/* by band: with contracts each VF says its own */
+static void note_longest(struct vgpu_run_slots *slots)
+{
+	for (uint32_t i = 0; i < slots->count; i++) {
+		uint32_t band = slots->contracts[slots->entries[i].vf - 1].band;
+
+		if (band < VGPU_PF_BANDS && slots->longest_us[band] < slots->entries[i].quantum_us)
+			slots->longest_us[band] = slots->entries[i].quantum_us;
+	}
+}
+
 static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_table *table)
 {
 	memset(slots, 0, sizeof(*slots));
@@ -34,6 +45,10 @@ static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_ta
 		slots->reserve_us[table->reserve[i].vf] = table->reserve[i].quantum_us;
 	memcpy(slots->contracts, table->contracts, sizeof(slots->contracts));
 	slots->has_contracts = has_contracts(table);
+	memcpy(slots->weights, table->weights, sizeof(slots->weights));
+	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
+		slots->has_weights = slots->has_weights || table->weights[i];
+	note_longest(slots);
 }
 
 /**
@@ -83,6 +98,11 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 		error = check_entry(pf, &table->entries[i], i, "entry");
 	for (uint32_t i = 0; !error && i < table->reserve_count; i++)
 		error = check_entry(pf, &table->reserve[i], i, "reserve entry");
+	for (uint32_t i = 0; !error && i < VGPU_PF_MAX_VFS; i++)
+		if (table->weights[i] > WEIGHT_MAX)
+			error = vgpu_pf_text_fail(pf, -EINVAL,
+						  "run table: VF%u has weight %u; 0 to %u", i + 1,
+						  table->weights[i], WEIGHT_MAX);
 	if (!error)
 		error = vgpu_pf_run_contract_check(pf, table->contracts);
 	return error;
@@ -152,6 +172,7 @@ void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *t
 	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
 	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
 	memcpy(table->contracts, slots->contracts, sizeof(table->contracts));
+	memcpy(table->weights, slots->weights, sizeof(table->weights));
 }
 
 /**

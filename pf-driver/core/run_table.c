@@ -17,9 +17,10 @@
  *   3. a VF of the reserve section with work and budget; what it uses is taken off its own turns
  *   4. a VF with work that has been off the engine for longer than max_gap (short, charged)
  *   5. a slice that was cut, its rest
- *   6. the next entry whose VF has work; a debit is taken off the slice, a debit of a whole slice
- *      costs the turn; VFs without an entry come after the last entry; the turn of a VF without
- *      work pays its debit
+ *   6. the next entry whose VF has work. With weights, unless that brings somebody too far from its
+ *      share: then the VF that is due first (run_share.c). Without: a debit is taken off the slice,
+ * a debit of a whole slice costs the turn; VFs without an entry come after the last entry; the turn
+ * of a VF without work pays its debit
  *   7. nobody: the VF in the engine stays there, unbounded (one with a cap stays parked)
  * Quanta end in the device (VGPU_VF0_QUANTUM_US); the timer here is only a net. Alone with work, a
  * VF runs on until another one wakes. Nothing is polled while the engine is idle.
@@ -88,6 +89,7 @@ static void read_busy(struct vgpu_pf *pf)
 		else if (vf->service.waiting_since_ns == 0)
 			vf->service.waiting_since_ns = now;
 	}
+	vgpu_pf_run_share_update(pf);
 	announce(pf);
 }
 
@@ -139,6 +141,13 @@ static void rebase_band(struct vgpu_pf *pf, uint32_t band)
 
 static void rebase_debits(struct vgpu_pf *pf)
 {
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf)
+		vf->service.debit_ns = 0;
+	/* with weights run_share.c knows where everybody stands, and no table changes that */
+	if (vgpu_pf_run_pick_table(pf)->has_weights)
+		return;
 	for (uint32_t band = 0; band < VGPU_PF_BANDS; band++)
 		rebase_band(pf, band);
 }
@@ -157,6 +166,7 @@ static void take_pending_table(struct vgpu_pf *pf)
 	executor->is_pending = false;
 	memset(executor->cursors, 0, sizeof(executor->cursors));
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
+	vgpu_pf_run_share_take(pf);
 	if (vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_BASED)
 		rebase_debits(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_pick_table(pf)->generation, 0);
@@ -397,6 +407,8 @@ static void decide(struct vgpu_pf *pf)
 	if (!pf->device.is_attached)
 		return;
 	take_pending_table(pf);
+	vgpu_pf_run_share_update(pf);
+	vgpu_pf_run_share_settle(pf);
 	if (pick(pf, &run)) {
 		begin(pf, &run);
 		return;
@@ -435,6 +447,7 @@ void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
 {
 	if (pf->executor.state == VGPU_EXECUTOR_OFF || !pf->device.is_attached)
 		return;
+	vgpu_pf_run_share_evict(pf);
 	decide_if_due(pf);
 	if (pf->device.is_attached)
 		vgpu_pf_run_contract_arm(pf);
@@ -543,6 +556,7 @@ void vgpu_pf_run_table_idle(struct vgpu_pf *pf)
 	executor->is_idle = true;
 	if (executor->run.worked_ns == 0)
 		executor->run.worked_ns = vgpu_pf_timer_now(pf) - executor->run.started_ns;
+	vgpu_pf_run_share_update(pf);
 	executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
@@ -782,6 +796,7 @@ void vgpu_pf_run_table_start(struct vgpu_pf *pf)
 	if (vgpu_pf_run_pick_table(pf)->count == 0)
 		vgpu_pf_run_slots_fallback(pf, vgpu_pf_run_pick_table(pf));
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_EMPTY);
+	vgpu_pf_run_share_take(pf);
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_world_switch_is_engine_free(pf)) {
 		/* a command of the core before: let it end */

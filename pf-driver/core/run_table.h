@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Shared by the files of the run table executor: run_table.c (engine, failure), run_pick.c (who is
- * next), run_contract.c (reservations, caps, bands), run_gang.c (gang slots) and run_slots.c (the
- * tables themselves). Nobody else includes it.
+ * next), run_share.c (lags), run_contract.c (reservations, caps, bands), run_gang.c (gang slots)
+ * and run_slots.c (the tables themselves). Nobody else includes it.
  */
 #ifndef VGPU_CORE_RUN_TABLE_H
 #define VGPU_CORE_RUN_TABLE_H
@@ -13,6 +13,7 @@
 #define QUANTUM_MAX_US	   1000000u
 #define QUANTUM_DEFAULT_US 6000u
 #define QUANTUM_SOLE_US	   500000u
+#define WEIGHT_MAX	   10000u
 #define SLICE_MIN_NS	   (QUANTUM_MIN_US * VGPU_NS_PER_US)
 
 static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
@@ -50,6 +51,18 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
+
+int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+			   uint64_t ns, bool has_work);
+void vgpu_pf_run_share_update(struct vgpu_pf *pf);
+void vgpu_pf_run_share_evict(struct vgpu_pf *pf);
+void vgpu_pf_run_share_settle(struct vgpu_pf *pf);
+bool vgpu_pf_run_share_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_run_share_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
+bool vgpu_pf_run_share_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
+uint32_t vgpu_pf_run_share_first(struct vgpu_pf *pf, uint32_t competing);
+void vgpu_pf_run_share_take(struct vgpu_pf *pf);
 
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
 bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf);

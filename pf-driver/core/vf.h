@@ -119,6 +119,20 @@ struct vgpu_vf_contract {
 	uint64_t capped_ns;	  /* held in sum, until it was held last */
 };
 
+/* run_share.c: where the VF stands with its weight */
+struct vgpu_vf_share {
+	uint32_t weight; /* in force; 0: it has none */
+	uint32_t wanted; /* of the table in force */
+	uint32_t band;
+	uint32_t slice_us; /* that its deadline reckons with */
+	bool is_competing;
+	bool is_paying;	    /* has no work and has had too much */
+	bool was_by_weight; /* its last run was no reservation's */
+	uint64_t received;  /* time of its band up to which it has been served */
+	uint64_t rest;	    /* of the division that moved it last */
+	uint64_t early_ns;  /* was counted before it was logged */
+};
+
 /* run_table.c */
 struct vgpu_vf_service {
 	uint64_t ns;
@@ -177,6 +191,7 @@ struct vgpu_vf {
 	struct vgpu_vf_scrub scrub;
 	struct vgpu_vf_service service;
 	struct vgpu_vf_contract contract;
+	struct vgpu_vf_share share;
 	struct vgpu_vf_guard guard;
 	uint64_t timers_ns[VGPU_VF_TIMERS];
 };

@@ -267,6 +267,12 @@ struct vgpu_pf_run_table {
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
 	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS]; /* of VF index + 1 */
+	/*
+	 * Of VF index + 1. With weights the entries are an order that the PF core follows as long
+	 * as nobody comes to be owed more than the longest of them for it; without any, that is all
+	 * zeroes, they are all there is.
+	 */
+	uint32_t weights[VGPU_PF_MAX_VFS];
 };
 
 enum vgpu_pf_table_flags {

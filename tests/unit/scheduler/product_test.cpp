@@ -82,28 +82,7 @@ TEST(Product, AWeightThatChangesCountsFromTheNextTable) {
                             R"(, "changes": [{"at_ms": 1500, "vf": "a", "weight": 100}])"),
                    &oracle);
     EXPECT_NEAR(share(figures, 1), (0.75 + 0.5) / 2, 0.005);
-    EXPECT_LE(worst_lag_ms(oracle), 2 * kRequestMs);
-}
-
-/// A weight counts from the table that has it; counted from when it was asked for, lags were beyond
-/// this bound. Measured, not proved: 1.68 requests at most, in the full size.
-TEST(Product, VfsWhoseWeightsChangeAllTheTimeStayNearTheirIdealShares) {
-    for (const std::uint32_t vfs : {2u, 3u, 8u})
-        for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
-            Dice dice(100 * seed + vfs);
-            std::string list, changes;
-            for (std::uint32_t i = 0; i < vfs; ++i)
-                list += fmt::format(R"({}{{"name": "v{}", "weight": {}, "quantum_ms": 2,
-                                         "max_gap_ms": 10000}})",
-                                    i == 0 ? "" : ", ", i, 100 * dice.between(1, 10));
-            for (std::int64_t at = 200; at < 1900; at += dice.between(15, 200))
-                changes += fmt::format(R"({}{{"at_ms": {}, "vf": "v{}", "weight": {}}})",
-                                       changes.empty() ? "" : ", ", at, dice.between(0, vfs - 1),
-                                       100 * dice.between(1, 10));
-            GpsFluid oracle;
-            figures_of(scenario(list, fmt::format(R"(, "changes": [{}])", changes)), &oracle);
-            EXPECT_LE(worst_lag_ms(oracle), 1.75 * kRequestMs) << vfs << " VFs, seed " << seed;
-        }
+    EXPECT_LE(worst_lag_ms(oracle), kRequestMs + 0.03);
 }
 
 TEST(Product, AVfThatJoinsAndLeavesDisturbsNobodysShare) {

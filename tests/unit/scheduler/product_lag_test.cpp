@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+//
+// How far anybody is from its ideal share, at any instant, under what is shipped (planner, run
+// tables, PF core), in random runs: VFs with work all the time and in bursts, that join and leave,
+// and whose weights change all the time. The oracle shares no code with any of it.
+#include "tests/unit/scheduler/product_runs.h"
+#include "tests/unit/scheduler/runs.h"
+
+namespace vgpu::simulator {
+namespace {
+
+constexpr double kRequestMs = 2;
+/// What is measured from events, not exact: a switch begins a little after its decision.
+constexpr double kClockMs = 0.03;
+/// Measured, not proved: who joins or leaves does so for the oracle at an instant, for the PF core
+/// within a request to it, and it may not be the same decision at which an estate is shared.
+constexpr double kKnownOfBursts = 1.10;
+constexpr double kKnownOfJoins = 1.15;
+constexpr double kKnownOfAll = 1.50;
+
+struct Life {
+    double bursty_part = 0;
+    bool has_joins = false;
+    bool has_weights = false;
+};
+
+enum class Weights : std::uint8_t { OneToTen, OneToTenThousand };
+
+std::string words(std::uint32_t vfs, std::uint64_t seed, Weights weights) {
+    return fmt::format("{} VFs, seed {}, {} weights", vfs, seed,
+                       weights == Weights::OneToTen ? "close" : "wide");
+}
+
+class RandomLife {
+public:
+    RandomLife(const Life& life, std::uint32_t vfs, Weights weights, std::uint64_t seed)
+        : life_(life), vfs_(vfs), weights_(weights), seed_(seed), dice_(1000 * seed + vfs) {}
+
+    Simulation setup() {
+        std::string list;
+        for (std::uint32_t i = 0; i < vfs_; ++i)
+            list += fmt::format(R"({}{{"name": "v{}", "weight": {}, "quantum_ms": 2,
+                                     "max_gap_ms": 10000{}}})",
+                                i == 0 ? "" : ", ", i, weight(), i == 0 ? "" : work());
+        return scenario(list, fmt::format(R"(, "seed": {}, "changes": [{}])", seed_, changes()));
+    }
+
+private:
+    std::uint32_t weight() {
+        if (weights_ == Weights::OneToTenThousand) return dice_.weight();
+        return static_cast<std::uint32_t>(100 * dice_.between(1, 10));
+    }
+    std::string work() {
+        if (!dice_.chance(life_.bursty_part)) return "";
+        return fmt::format(
+            R"(, "work": {{"arrivals": "bursty", "work_ms": {:.3f}, "period_ms": {:.3f}}})",
+            static_cast<double>(dice_.between(50, 5000)) / 1000,
+            static_cast<double>(dice_.between(1, 10) * vfs_));
+    }
+    /// v0 stays, so that there is always somebody to share with.
+    std::string changes() {
+        std::string list;
+        if (!life_.has_joins && !life_.has_weights) return list;
+        std::vector<bool> is_in(vfs_, true);
+        for (std::int64_t at = 200; at < 2900; at += dice_.between(15, 200)) {
+            auto vf = static_cast<std::uint32_t>(dice_.between(0, vfs_ - 1));
+            std::string what = "weight";
+            if (life_.has_joins && (!life_.has_weights || dice_.chance(0.5))) {
+                vf = std::max(vf, 1u);
+                what = is_in[vf] ? "leave" : "join";
+                is_in[vf] = !is_in[vf];
+            }
+            list += fmt::format(R"({}{{"at_ms": {}, "vf": "v{}", "what": "{}", "weight": {}}})",
+                                list.empty() ? "" : ", ", at, vf, what, weight());
+        }
+        return list;
+    }
+
+    Life life_;
+    std::uint32_t vfs_;
+    Weights weights_;
+    std::uint64_t seed_;
+    Dice dice_;
+};
+
+std::vector<std::uint32_t> counts() {
+    if (is_full()) return {2, 3, 5, 8, 16};
+    return {2, 5, 16};
+}
+
+void expect_within(const Life& life, double requests) {
+    for (const Weights weights : {Weights::OneToTen, Weights::OneToTenThousand})
+        for (const std::uint32_t vfs : counts())
+            for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+                GpsFluid oracle;
+                figures_of(RandomLife(life, vfs, weights, seed).setup(), &oracle);
+                EXPECT_LE(worst_lag_ms(oracle), requests * kRequestMs + kClockMs)
+                    << words(vfs, seed, weights);
+            }
+}
+
+TEST(ProductLag, BackloggedVfsStayWithinOneRequest) {
+    expect_within({}, 1);
+}
+
+TEST(ProductLag, VfsThatComeAndGoWithTheirWorkStayNearOneRequest) {
+    expect_within({.bursty_part = 0.7}, kKnownOfBursts);
+}
+
+TEST(ProductLag, VfsWhoseWeightsChangeAllTheTimeStayWithinOneRequest) {
+    expect_within({.has_weights = true}, 1);
+}
+
+TEST(ProductLag, VfsThatJoinAndLeaveStayNearOneRequest) {
+    expect_within({.has_joins = true}, kKnownOfJoins);
+}
+
+TEST(ProductLag, AllOfThatAtOnceKeepsEverybodyNearOneRequest) {
+    expect_within({.bursty_part = 0.5, .has_joins = true, .has_weights = true}, kKnownOfAll);
+}
+
+/// What one that has left was given in its life is no credit of those who stay.
+TEST(ProductLag, WhoComesSoonAfterAnotherLeftHasItsShare) {
+    GpsFluid oracle;
+    figures_of(scenario(R"({"name": "a", "weight": 700, "quantum_ms": 2},
+                           {"name": "b", "weight": 600, "quantum_ms": 2},
+                           {"name": "c", "weight": 900, "quantum_ms": 2, "joins_later": true})",
+                        R"(, "changes": [{"at_ms": 1000, "vf": "b", "what": "leave"},
+                              {"at_ms": 1015, "vf": "c", "what": "join", "weight": 900}])"),
+               &oracle);
+    EXPECT_LE(worst_lag_ms(oracle), kRequestMs + kClockMs);
+}
+
+}  // namespace
+}  // namespace vgpu::simulator
