@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/service.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -11,7 +12,15 @@ namespace {
 struct ExitRow {
     std::string_view name;
     ExitCode code;
+    std::string_view meaning{};  ///< added to the bus's own words
 };
+
+constexpr std::string_view kGone =
+    " What it stood for has gone: the VF was destroyed, or the job is over and forgotten. 'vgpuctl "
+    "list' shows what there is.";
+constexpr std::string_view kOlder =
+    " This vgpud is older than vgpuctl and does not know that; 'vgpuctl version' shows both. "
+    "Install the same release of both, then restart vgpud.";
 
 /// One row for each name that a script may want to tell apart; all others are Failed.
 constexpr std::array kExitCodes{
@@ -36,6 +45,11 @@ constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.PfLost", ExitCode::Lost},
     ExitRow{"org.vgpu1.Error.DeviceLost", ExitCode::Lost},
     ExitRow{"org.vgpu1.Error.Stopping", ExitCode::Unreachable},
+    ExitRow{"org.freedesktop.DBus.Error.UnknownObject", ExitCode::NotFound, kGone},
+    ExitRow{"org.freedesktop.DBus.Error.UnknownMethod", ExitCode::Failed, kOlder},
+    ExitRow{"org.freedesktop.DBus.Error.UnknownInterface", ExitCode::Failed, kOlder},
+    ExitRow{"org.freedesktop.DBus.Error.UnknownProperty", ExitCode::Failed, kOlder},
+    ExitRow{"org.freedesktop.DBus.Error.InvalidArgs", ExitCode::Failed, kOlder},
     ExitRow{"org.freedesktop.DBus.Error.AccessDenied", ExitCode::NotAuthorized},
     ExitRow{"org.freedesktop.DBus.Error.ServiceUnknown", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.NameHasNoOwner", ExitCode::Unreachable},
@@ -45,12 +59,26 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.DBus.Error.FileNotFound", ExitCode::Unreachable},
 };
 
+/// Null for a name that is not in the table.
+const ExitRow* row_of(std::string_view name) {
+    const auto at = std::find_if(kExitCodes.begin(), kExitCodes.end(),
+                                 [name](const ExitRow& row) { return row.name == name; });
+    return at == kExitCodes.end() ? nullptr : &*at;
+}
+
+std::string with_meaning(std::string_view name, const std::string& message) {
+    const ExitRow* row = row_of(name);
+    return row == nullptr ? message : message + std::string(row->meaning);
+}
+
 }  // namespace
 
+ServiceError::ServiceError(std::string name, const std::string& message)
+    : std::runtime_error(with_meaning(name, message)), name_(std::move(name)) {}
+
 ExitCode ServiceError::exit_code() const {
-    for (const ExitRow& row : kExitCodes)
-        if (row.name == name_) return row.code;
-    return ExitCode::Failed;
+    const ExitRow* row = row_of(name_);
+    return row == nullptr ? ExitCode::Failed : row->code;
 }
 
 }  // namespace vgpu::cli

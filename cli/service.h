@@ -46,11 +46,11 @@ enum class ExitCode : int {
 };
 
 /// Thrown by every call of Service and by verbs for failures of their own, which then take the name
-/// whose exit code fits. what() is a sentence for people.
+/// whose exit code fits. what() is a sentence for people: the message, and what it means where it
+/// is the bus's own and says nothing of VFs (an object or a method that is not there).
 class ServiceError : public std::runtime_error {
 public:
-    ServiceError(std::string name, const std::string& message)
-        : std::runtime_error(message), name_(std::move(name)) {}
+    ServiceError(std::string name, const std::string& message);
 
     [[nodiscard]] const std::string& name() const { return name_; }
     /// By name(); Failed for a name that is not in the table.

@@ -191,12 +191,13 @@ public:
             spdlog::error("read-only, nothing can be changed: {}", text_of(*problem));
         const auto bus = connect_bus(line_);
         const EndGpus end_before_bus{manager_, agents_, assignments_};
-        const auto authority = make_authority(*bus);
+        dbus::Callers callers(connect_bus(line_));
+        const auto authority = make_authority(*bus, callers);
         start_gpus();
         spare_memory_.note_work();
-        dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_, *authority,
-                              clock_, events_, metrics_);
-        const dbus::LogControlObject log_control(*bus, log_port_);
+        dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_, callers,
+                              *authority, clock_, events_, metrics_);
+        const dbus::LogControlObject log_control(*bus, callers, log_port_);
         listen_for_scrapers();
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
         std::puts("vgpud: ready");
@@ -243,11 +244,15 @@ private:
             spdlog::warn("no metrics are served: {}", text_of(listening.error()));
     }
 
-    /// A caller that floods the bus gets no more than a part of a turn.
+    /// A caller that floods the bus gets no more than a part of a turn, counted and timed.
     void take_requests(sdbus::IConnection& bus) {
         constexpr int kMostPerTurn = 64;
-        for (int i = 0; i < kMostPerTurn && bus.processPendingRequest(); ++i)
+        constexpr Nanoseconds kTurn = std::chrono::milliseconds(5);
+        const Nanoseconds until = clock_.now() + kTurn;
+        for (int i = 0; i < kMostPerTurn && bus.processPendingRequest(); ++i) {
             spare_memory_.note_work();
+            if (clock_.now() >= until) return;
+        }
     }
 
     /// To the log and to the list that `vgpuctl events` reads back; the bus hears of them in
@@ -273,8 +278,9 @@ private:
         if (!lines.empty()) objects.note_news();
     }
 
-    [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(sdbus::IConnection& bus) const {
-        if (line_.is_without_polkit) return std::make_unique<dbus::OwnerAuthority>(bus);
+    [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(sdbus::IConnection& bus,
+                                                                  dbus::Callers& callers) const {
+        if (line_.is_without_polkit) return std::make_unique<dbus::OwnerAuthority>(callers);
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 

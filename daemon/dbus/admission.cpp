@@ -5,21 +5,49 @@
 
 namespace vgpu::daemon::dbus {
 
-Result<Admission::Ticket> Admission::admit(const std::string& sender) {
-    const auto known = counts_->by_sender.find(sender);
-    if (known != counts_->by_sender.end() && known->second >= kMostPerSender)
-        return fail(ErrorId::TooManyRequests,
-                    fmt::format("{} requests of this caller are under way", known->second));
-    if (counts_->total >= kMost)
-        return fail(ErrorId::TooManyRequests,
-                    fmt::format("{} requests of all callers are under way", counts_->total));
+namespace {
+
+constexpr uid_t kRoot = 0;
+
+template <typename Key>
+std::size_t count_of(const std::map<Key, std::size_t>& counts, const Key& key) {
+    const auto at = counts.find(key);
+    return at == counts.end() ? 0 : at->second;
+}
+
+/// No entry stays behind: senders come and go.
+template <typename Key> void count_down(std::map<Key, std::size_t>& counts, const Key& key) {
+    if (--counts[key] == 0) counts.erase(key);
+}
+
+Result<> refused(std::size_t count, std::string_view whose) {
+    return fail(ErrorId::TooManyRequests,
+                fmt::format("{} requests of {} are under way", count, whose));
+}
+
+}  // namespace
+
+Result<> Admission::check(const std::string& sender, uid_t user) const {
+    if (const auto count = count_of(counts_->by_sender, sender); count >= kMostPerSender)
+        return refused(count, "this caller");
+    if (const auto count = count_of(counts_->by_user, user); user != kRoot && count >= kMostPerUser)
+        return refused(count, fmt::format("user {}", user));
+    const std::size_t most = user == kRoot ? kMost : kMost - kReserve;
+    if (counts_->total >= most) return refused(counts_->total, "all callers");
+    return {};
+}
+
+Result<Admission::Ticket> Admission::admit(const std::string& sender, uid_t user) {
+    TRY_VOID(check(sender, user));
     ++counts_->by_sender[sender];
+    ++counts_->by_user[user];
     ++counts_->total;
     // The ticket is a shared pointer to nothing of its own: its deleter is what counts down,
     // whoever lets go of it last.
-    const auto leave = [counts = counts_, sender](const void*) {
+    const auto leave = [counts = counts_, sender, user](const void*) {
         --counts->total;
-        if (--counts->by_sender[sender] == 0) counts->by_sender.erase(sender);
+        count_down(counts->by_sender, sender);
+        count_down(counts->by_user, user);
     };
     return Ticket(counts_.get(), leave);
 }

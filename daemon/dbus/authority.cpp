@@ -2,7 +2,6 @@
 #include "daemon/dbus/authority.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -53,26 +52,13 @@ void PolkitAuthority::check(const std::string& sender, const std::string& action
         });
 }
 
-OwnerAuthority::OwnerAuthority(sdbus::IConnection& bus)
-    : bus_(proxy_of(bus, "org.freedesktop.DBus", "/org/freedesktop/DBus")) {}
-
 void OwnerAuthority::check(const std::string& sender, const std::string& action, Done done) {
-    if (allowed_.contains(sender)) return done({});
-    bus_->callMethodAsync("GetConnectionUnixUser")
-        .onInterface("org.freedesktop.DBus")
-        .withArguments(sender)
-        .uponReplyInvoke([this, sender, action, done = std::move(done)](CallError error,
-                                                                        const std::uint32_t& uid) {
-            if (error) return done(denied(action, "the caller is gone: " + error->getMessage()));
-            if (uid != 0 && uid != ::geteuid())
-                return done(
-                    denied(action, fmt::format("uid {} is neither root nor the user of vgpud, "
-                                               "and vgpud runs without polkit",
-                                               uid)));
-            if (allowed_.size() == kRemembered) allowed_.clear();
-            allowed_.insert(sender);
-            done({});
-        });
+    const auto user = callers_.user_of(sender);
+    if (!user) return done(denied(action, user.error().cause));
+    if (is_owner(*user)) return done({});
+    done(denied(action, fmt::format("uid {} is neither root nor the user of vgpud, and vgpud runs "
+                                    "without polkit",
+                                    *user)));
 }
 
 }  // namespace vgpu::daemon::dbus

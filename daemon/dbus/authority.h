@@ -5,12 +5,12 @@
 // an error or a caller that left are all "no". Asynchronous; the answer arrives in the main loop.
 #pragma once
 
+#include "daemon/dbus/callers.h"
 #include "daemon/dbus/sdbus_compat.h"
 #include "daemon/ports/result.h"
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 
 namespace vgpu::daemon::dbus {
@@ -40,19 +40,14 @@ private:
     std::unique_ptr<sdbus::IProxy> polkit_;
 };
 
-/// For buses without polkit: uid 0 and the uid of this process.
-/// Who was allowed is not asked about again: a bus never gives a unique name to another connection,
-/// and a connection keeps its user.
+/// For buses without polkit: uid 0 and the uid of this process. Answers within the call.
 class OwnerAuthority final : public Authority {
 public:
-    static constexpr std::size_t kRemembered = 64;
-
-    explicit OwnerAuthority(sdbus::IConnection& bus);
+    explicit OwnerAuthority(Callers& callers) : callers_(callers) {}
     void check(const std::string& sender, const std::string& action, Done done) override;
 
 private:
-    std::unique_ptr<sdbus::IProxy> bus_;
-    std::set<std::string> allowed_;  ///< unique names
+    Callers& callers_;
 };
 
 }  // namespace vgpu::daemon::dbus

@@ -28,4 +28,12 @@ void Waiters::step(Nanoseconds now) {
                     std::make_move_iterator(still.end()));
 }
 
+void Backlog::step() {
+    if (work_.empty()) return;
+    // Taken out first: it may add to the list.
+    const std::function<void()> work = std::move(work_.front());
+    work_.pop_front();
+    work();
+}
+
 }  // namespace vgpu::daemon::dbus

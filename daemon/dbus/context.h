@@ -17,6 +17,7 @@
 #include "daemon/service/jobs.h"
 #include "daemon/service/metrics.h"
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -47,6 +48,18 @@ private:
     std::vector<Waiting> waiting_;
 };
 
+/// Pieces of work that may take the main loop long (a document is read), one in each step(): others
+/// are served between two of them.
+class Backlog {
+public:
+    void add(std::function<void()> work) { work_.push_back(std::move(work)); }
+    void step();
+    [[nodiscard]] bool is_empty() const { return work_.empty(); }
+
+private:
+    std::deque<std::function<void()>> work_;
+};
+
 /// References to what main.cpp owns; it outlives every object.
 struct Context {
     sdbus::IConnection& bus;
@@ -55,8 +68,10 @@ struct Context {
     Jobs& jobs;
     Assignments& assignments;
     const Domains& domains;
+    Callers& callers;
     Authority& authority;
     Waiters& waiters;
+    Backlog& backlog;
     const Clock& clock;
     const EventLog& events;
     Metrics& metrics;
@@ -96,12 +111,18 @@ struct Caller {
     std::string sender;  ///< unique bus name
 };
 
+/// A ticket for a request of `sender`; NotAuthorized if that has gone.
+inline Result<Admission::Ticket> admit(Context& context, const std::string& sender) {
+    TRY(const uid_t user, context.callers.user_of(sender));
+    return context.admission.admit(sender, user);
+}
+
 /// Starts `work`, which anybody may ask for; replies with what it hands to its `done`. For methods
 /// that only read, and yet have to ask the GPU's thread; counts as a request under way.
 template <typename T>
 void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
-    const auto ticket = context.admission.admit(caller.sender);
+    const auto ticket = admit(context, caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
     const auto call = std::make_shared<OpenCallOf<T, T>>(std::move(result), *ticket, nullptr);
     caller.calls.add(call);
@@ -117,7 +138,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
                 sdbus::Result<Replied...>&& result,
                 std::type_identity_t<std::function<void(Done<T>)>> work,
                 std::type_identity_t<std::function<Result<T>(const Error&)>> at_end = nullptr) {
-    const auto ticket = context.admission.admit(caller.sender);
+    const auto ticket = admit(context, caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
     const auto call =
         std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));

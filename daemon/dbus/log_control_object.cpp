@@ -2,12 +2,13 @@
 #include "daemon/dbus/log_control_object.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace vgpu::daemon::dbus {
 
-LogControlObject::LogControlObject(sdbus::IConnection& bus, LogPort& log)
-    : AdaptorInterfaces(bus, sdbus::ObjectPath{"/org/freedesktop/LogControl1"}), log_(log) {
+LogControlObject::LogControlObject(sdbus::IConnection& bus, Callers& callers, LogPort& log)
+    : AdaptorInterfaces(bus, sdbus::ObjectPath{"/org/freedesktop/LogControl1"}),
+      callers_(callers),
+      log_(log) {
     registerAdaptor();
 }
 
@@ -16,10 +17,12 @@ LogControlObject::~LogControlObject() {
 }
 
 void LogControlObject::check_caller() {
-    const uid_t uid = current_sender_uid(getObject());
-    if (uid == 0 || uid == ::geteuid()) return;
-    throw to_dbus({ErrorId::NotAuthorized,
-                   fmt::format("LogControl1: uid {} is neither root nor the user of vgpud", uid)});
+    const auto user = callers_.user_of(current_sender(getObject()));
+    if (!user) throw to_dbus(user.error());
+    if (is_owner(*user)) return;
+    throw to_dbus(
+        {ErrorId::NotAuthorized,
+         fmt::format("LogControl1: uid {} is neither root nor the user of vgpud", *user)});
 }
 
 void LogControlObject::LogLevel(const std::string& value) {

@@ -102,12 +102,12 @@ Result<WantedEvents> wanted_events(const Options& options) {
     return WantedEvents{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
 }
 
-/// What an Assign asks for; no more than one too many is looked at.
+/// What an Assign asks for.
 Result<std::vector<Want>> wants_of(
     const std::vector<sdbus::Struct<std::string, std::string>>& wanted) {
+    TRY_VOID(check_wants(wanted.size()));
     std::vector<Want> wants;
     for (const auto& one : wanted) {
-        if (wants.size() > kMostWants) break;
         TRY(Want want, want_of(std::get<0>(one), std::get<1>(one)));
         wants.push_back(std::move(want));
     }
@@ -139,9 +139,10 @@ ManagerObject::~ManagerObject() {
 
 void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                              SentOptions options) {
+    check_argument("gpu", gpu);
     authorized<sdbus::ObjectPath>(
         context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
-        [&manager = context_.manager, gpu = gpu.substr(0, kMaxTextBytes),
+        [&manager = context_.manager, gpu = std::move(gpu),
          values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
             manager.create(gpu, values, [done](const Result<Target>& made) {
                 if (!made) return done(tl::make_unexpected(made.error()));
@@ -173,6 +174,7 @@ std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
 }
 
 sdbus::ObjectPath ManagerObject::Resolve(const std::string& target, const SentOptions& options) {
+    check_argument("target", target);
     const Options values = options_of(options);
     if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
     const auto found = context_.manager.resolve(target);
@@ -199,22 +201,27 @@ std::string ManagerObject::GetMetrics(const SentOptions& options) {
 void ManagerObject::Plan(sdbus::Result<std::string>&& result, std::string config,
                          SentOptions options) {
     check_document(config);
-    answered<std::string>(context_, {calls_, current_sender(getObject())}, std::move(result),
-                          [&](const Done<std::string>& done) {
-                              context_.jobs.plan(config, options_of(options), done);
-                          });
+    const auto text = std::make_shared<const std::string>(std::move(config));
+    answered<std::string>(
+        context_, {calls_, current_sender(getObject())}, std::move(result),
+        [this, text, values = options_of(options)](const Done<std::string>& done) {
+            context_.backlog.add(
+                [&jobs = context_.jobs, text, values, done] { jobs.plan(*text, values, done); });
+        });
 }
 
 void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string config,
                           SentOptions options) {
     check_document(config);
+    const auto text = std::make_shared<const std::string>(std::move(config));
     authorized<sdbus::ObjectPath>(
         context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
-        [&jobs = context_.jobs, config = std::move(config),
-         values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
-            const auto id = jobs.apply(config, values);
-            if (!id) return done(tl::make_unexpected(id.error()));
-            done(sdbus::ObjectPath{job_path(*id)});
+        [this, text, values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
+            context_.backlog.add([&jobs = context_.jobs, text, values, done] {
+                const auto id = jobs.apply(*text, values);
+                if (!id) return done(tl::make_unexpected(id.error()));
+                done(sdbus::ObjectPath{job_path(*id)});
+            });
         });
 }
 
@@ -235,12 +242,14 @@ void ManagerObject::AutoConfig(sdbus::Result<std::string>&& result, SentOptions 
 void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
                            std::vector<sdbus::Struct<std::string, std::string>> wanted,
                            SentOptions options) {
+    check_owner(owner);
+    auto wants = wants_of(wanted);
+    if (!wants) throw to_dbus(wants.error());
     authorized<std::vector<Dict>>(
         context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
-        [&assignments = context_.assignments, owner = std::move(owner), wanted = wants_of(wanted),
+        [&assignments = context_.assignments, owner = std::move(owner), wants = *std::move(wants),
          values = options_of(options)](const Done<std::vector<Dict>>& done) {
-            if (!wanted) return done(tl::make_unexpected(wanted.error()));
-            assignments.assign(owner, *wanted, values,
+            assignments.assign(owner, wants, values,
                                [done](const Result<std::vector<GivenVf>>& given) {
                                    if (!given) return done(tl::make_unexpected(given.error()));
                                    done(dicts_of(*given));
@@ -250,6 +259,7 @@ void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::strin
 
 void ManagerObject::Grant(sdbus::Result<>&& result, std::string owner, std::uint32_t uid,
                           std::uint32_t gid, SentOptions options) {
+    check_owner(owner);
     authorized(context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
                [&assignments = context_.assignments, owner = std::move(owner), uid, gid,
                 values = options_of(options)](const Done<>& done) {
@@ -259,6 +269,7 @@ void ManagerObject::Grant(sdbus::Result<>&& result, std::string owner, std::uint
 
 void ManagerObject::TakeBack(sdbus::Result<std::uint32_t>&& result, std::string owner,
                              SentOptions options) {
+    check_owner(owner);
     authorized<std::uint32_t>(context_, {calls_, current_sender(getObject())}, kAssignAction,
                               std::move(result),
                               [&assignments = context_.assignments, owner = std::move(owner),
@@ -269,6 +280,7 @@ void ManagerObject::TakeBack(sdbus::Result<std::uint32_t>&& result, std::string 
 
 void ManagerObject::Adopt(sdbus::Result<std::uint32_t>&& result, std::string owner,
                           SentOptions options) {
+    check_owner(owner);
     authorized<std::uint32_t>(context_, {calls_, current_sender(getObject())}, kAssignAction,
                               std::move(result),
                               [&assignments = context_.assignments, owner = std::move(owner),
@@ -306,16 +318,18 @@ std::uint64_t ManagerObject::StateGeneration() {
 }
 
 Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-                 Assignments& assignments, const Domains& domains, Authority& authority,
-                 const Clock& clock, const EventLog& events, Metrics& metrics)
+                 Assignments& assignments, const Domains& domains, Callers& callers,
+                 Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics)
     : context_{.bus = bus,
                .manager = manager,
                .agents = agents,
                .jobs = jobs,
                .assignments = assignments,
                .domains = domains,
+               .callers = callers,
                .authority = authority,
                .waiters = waiters_,
+               .backlog = backlog_,
                .clock = clock,
                .events = events,
                .metrics = metrics,
@@ -329,12 +343,13 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
     // Before the signals: a listener may look up the object that a notice is about.
-    if (has_news_ && now >= next_step())
+    if (has_news_ && now >= next_look())
         refresh_all();
     else if (!notices.empty() || !waiters_.is_empty())
         refresh(changed_gpus(notices));
     for (const Notice& notice : notices) manager_.signal(notice);
     waiters_.step(now);
+    backlog_.step();
 }
 
 /// GPUs with a new snapshot since the last call, and those that a notice is about.

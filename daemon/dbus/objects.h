@@ -77,21 +77,27 @@ public:
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-            Assignments& assignments, const Domains& domains, Authority& authority,
-            const Clock& clock, const EventLog& events, Metrics& metrics);
+            Assignments& assignments, const Domains& domains, Callers& callers,
+            Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics);
     ~Objects() { context_.is_stopping = true; }
     Objects(const Objects&) = delete;
     Objects& operator=(const Objects&) = delete;
 
     /// Some GPU has a new snapshot.
     void note_news() { has_news_ = true; }
-    /// Signals what happened, answers who waits; at most every kInterval looks at all properties.
+    /// Signals what happened, answers who waits, reads one document; at most every kInterval looks
+    /// at all properties.
     void step(const std::vector<Notice>& notices);
     /// When step() wants to look again, if wants_step().
-    [[nodiscard]] Nanoseconds next_step() const { return refreshed_at_ + kInterval; }
-    [[nodiscard]] bool wants_step() const { return has_news_ || !waiters_.is_empty(); }
+    [[nodiscard]] Nanoseconds next_step() const {
+        return backlog_.is_empty() ? next_look() : Nanoseconds::zero();
+    }
+    [[nodiscard]] bool wants_step() const {
+        return has_news_ || !waiters_.is_empty() || !backlog_.is_empty();
+    }
 
 private:
+    [[nodiscard]] Nanoseconds next_look() const { return refreshed_at_ + kInterval; }
     /// Signals what changed of these GPUs and their VFs; also called before each reply of a
     /// changing method (Context::refresh_objects).
     void refresh(const std::set<std::string>& gpus);
@@ -112,6 +118,7 @@ private:
 
     /// Before context_, which refers to it.
     Waiters waiters_;
+    Backlog backlog_;
     Admission admission_;
     Context context_;
     ManagerObject manager_;

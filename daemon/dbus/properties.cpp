@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/dbus/properties.h"
 
+#include "daemon/service/configuration.h"
+
 #include <fmt/format.h>
 #include <cctype>
 #include <cstring>
+#include <optional>
 
 namespace vgpu::daemon::dbus {
 
@@ -44,37 +47,36 @@ template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     return true;
 }
 
-template <typename... Types> Value value_of(const sdbus::Variant& variant) {
-    Value value = UnsupportedValue{variant.peekValueType()};
-    static_cast<void>((take<Types>(variant, value) || ...));
+/// Nothing for a type that no option has.
+template <typename... Types> std::optional<Value> value_of(const sdbus::Variant& variant) {
+    Value value;
+    if (!(take<Types>(variant, value) || ...)) return {};
     return value;
 }
 
-/// Bytes that the value of one option holds, as far as the type is one that options have.
-/// A container of an unknown type counts as too much: its size cannot be told without taking it
-/// apart, and no option has such a type.
-std::size_t bytes_of(const sdbus::Variant& variant) {
-    constexpr std::size_t kSmall = 16;
-    if (variant.containsValueOfType<std::string>()) return variant.get<std::string>().size();
-    if (!variant.containsValueOfType<std::vector<std::string>>()) {
-        const std::string type = variant.peekValueType();
-        return type.find_first_of("a(v") == std::string::npos ? kSmall : kMaxOptionBytes;
-    }
-    std::size_t bytes = 0;
-    for (const std::string& one : variant.get<std::vector<std::string>>()) bytes += one.size() + 4;
-    return bytes;
+/// Bytes that the value of an option holds.
+std::size_t bytes_of(const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    return text == nullptr ? sizeof value : text->size();
 }
 
-/// Throws if `options` hold too much to be kept.
-void check_size(const Dict& options) {
-    std::size_t bytes = 0;
-    for (const auto& [name, variant] : options) bytes += name.size() + bytes_of(variant);
-    if (bytes <= kMaxOptionBytes) return;
-    const Error error{ErrorId::OutOfRange,
-                      fmt::format("the options hold more than {} bytes, or a value of a type that "
-                                  "no option has",
-                                  kMaxOptionBytes)};
-    throw make_error(dbus_name_of(error.id), text_of(error));
+sdbus::Error dbus_error(ErrorId id, std::string cause) {
+    const Error error{id, std::move(cause)};
+    return make_error(dbus_name_of(error.id), text_of(error));
+}
+
+sdbus::Error no_such_type(const std::string& name, const std::string& signature) {
+    constexpr std::size_t kShown = 40;
+    return dbus_error(ErrorId::WrongType,
+                      fmt::format("option '{}' is of type '{}', but options are booleans (b), "
+                                  "numbers (y n q i u x t d) or strings (s)",
+                                  printable(name.substr(0, kShown)), signature));
+}
+
+void check_total(std::size_t bytes) {
+    if (bytes > kMaxOptionBytes)
+        throw dbus_error(ErrorId::OutOfRange,
+                         fmt::format("the options hold more than {} bytes", kMaxOptionBytes));
 }
 
 }  // namespace
@@ -240,19 +242,34 @@ std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
 }
 
 void check_document(const std::string& text) {
-    if (text.size() <= kMaxOptionBytes) return;
-    const Error error{ErrorId::OutOfRange, fmt::format("the document has {} bytes; {} are the most",
-                                                       text.size(), kMaxOptionBytes)};
-    throw make_error(dbus_name_of(error.id), text_of(error));
+    if (text.size() <= kMaxConfigurationBytes) return;
+    throw dbus_error(ErrorId::OutOfRange, fmt::format("the document has {} bytes; {} are the most",
+                                                      text.size(), kMaxConfigurationBytes));
+}
+
+void check_argument(std::string_view name, const std::string& text) {
+    if (text.size() <= kMaxTextBytes) return;
+    throw dbus_error(ErrorId::OutOfRange, fmt::format("argument '{}' has {} bytes; {} are the most",
+                                                      name, text.size(), kMaxTextBytes));
+}
+
+void check_owner(const std::string& owner) {
+    if (const auto named = check_owner_name(owner); !named)
+        throw dbus_error(named.error().id, named.error().cause);
 }
 
 Options options_of(const Dict& options) {
-    check_size(options);
     Options values;
-    for (const auto& [name, variant] : options)
-        values[name] =
+    std::size_t bytes = 0;
+    for (const auto& [name, variant] : options) {
+        auto value =
             value_of<bool, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
                      std::int64_t, std::uint64_t, double, std::string>(variant);
+        if (!value) throw no_such_type(name, variant.peekValueType());
+        bytes += name.size() + bytes_of(*value);
+        check_total(bytes);
+        values[name] = *std::move(value);
+    }
     return values;
 }
 

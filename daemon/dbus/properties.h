@@ -62,18 +62,23 @@ Dict columns_of(const std::vector<VfView>& views, const PropertyFilter& filter);
 std::vector<PropertyName> changes(const GpuView& before, const GpuView& after);
 std::vector<PropertyName> changes(const VfView& before, const VfView& after);
 
-/// More than any name or target has; longer ones are no GPU's.
+/// More than any name or target has.
 inline constexpr std::size_t kMaxTextBytes = 256;
 /// What the options of one request may hold in names and values.
 inline constexpr std::size_t kMaxOptionBytes = 256 * 1024;
 
 /// Throws OutOfRange as a D-Bus error if a document that came with a call is longer than
-/// kMaxOptionBytes.
+/// kMaxConfigurationBytes.
 void check_document(const std::string& text);
 
-/// The options of a request; variants of a type that no option has are kept by their signature.
-/// Throws OutOfRange as a D-Bus error if they hold more than kMaxOptionBytes: what is under way is
-/// kept in memory until it is answered.
+/// Throws OutOfRange as a D-Bus error if a text that came with a call is longer than kMaxTextBytes.
+void check_argument(std::string_view name, const std::string& text);
+/// Throws InvalidOwner as a D-Bus error.
+void check_owner(const std::string& owner);
+
+/// The options of a request. Throws as D-Bus errors: WrongType for a value of a type that no option
+/// has, OutOfRange if they hold more than kMaxOptionBytes. Before anybody is asked: what is under
+/// way is kept in memory, as it came, until it is answered.
 Options options_of(const Dict& options);
 
 }  // namespace vgpu::daemon::dbus

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <sdbus-c++/sdbus-c++.h>
-#include <sys/types.h>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -40,15 +39,6 @@ template <typename Object> std::string current_sender(Object& object) {
         return message->getSender();
     else
         return message.getSender();
-}
-
-/// User of the caller whose message `object` is handling, as the bus knows it (one round trip).
-template <typename Object> uid_t current_sender_uid(Object& object) {
-    const auto message = object.getCurrentlyProcessedMessage();
-    if constexpr (std::is_pointer_v<decltype(message)>)
-        return message->getCredsEuid();
-    else
-        return message.getCredsEuid();
 }
 
 /// `name` is a full D-Bus error name.

@@ -207,6 +207,7 @@ void VfObject::ClearQuarantine(sdbus::Result<>&& result, SentOptions options) {
 
 void VfObject::Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                      SentOptions options) {
+    check_owner(owner);
     authorized<std::uint64_t>(
         context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
         [&manager = context_.manager, target = target_, owner, values = options_of(options)](
@@ -215,6 +216,7 @@ void VfObject::Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
 
 void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                        SentOptions options) {
+    check_owner(owner);
     authorized(context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
                [&manager = context_.manager, target = target_, owner, generation,
                 values = options_of(options)](const Done<>& done) {

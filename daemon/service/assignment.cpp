@@ -186,6 +186,12 @@ private:
 
 }  // namespace
 
+Result<> check_wants(std::size_t count) {
+    if (count > 0 && count <= kMostWants) return {};
+    return fail(ErrorId::OutOfRange,
+                fmt::format("{} VFs are asked for; 1 to {} can be", count, kMostWants));
+}
+
 Result<Want> want_of(const std::string& by, const std::string& value) {
     if (by != "name" && by != "profile")
         return fail(

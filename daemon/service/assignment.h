@@ -55,6 +55,9 @@ struct Refusal {
     bool may_pass = false;  ///< it is only a matter of time
 };
 
+/// OutOfRange if a consumer asks for so many VFs.
+[[nodiscard]] Result<> check_wants(std::size_t count);
+
 /// "name"/"profile" and a value, as they came; OutOfRange or UnknownOption if it is neither.
 [[nodiscard]] Result<Want> want_of(const std::string& by, const std::string& value);
 

@@ -58,9 +58,7 @@ Result<> Assignments::start_assign(const std::string& owner, const std::vector<W
     TRY_VOID(reader.only(kKnown));
     TRY_VOID(check_owner_name(owner));
     TRY(const auto wait_ms, reader.number("wait_ms", {0, kMostWaitMs}));
-    if (wants.empty() || wants.size() > kMostWants)
-        return fail(ErrorId::OutOfRange,
-                    fmt::format("{} VFs are asked for; 1 to {} can be", wants.size(), kMostWants));
+    TRY_VOID(check_wants(wants.size()));
     TRY_VOID(take_title(owner, reader));
     auto request = std::make_shared<Request>();
     request->owner = owner;

@@ -18,7 +18,6 @@ std::string type_text(const Value& value) {
         std::string operator()(std::uint64_t) const { return "t"; }
         std::string operator()(double) const { return "d"; }
         std::string operator()(const std::string&) const { return "s"; }
-        std::string operator()(const UnsupportedValue& other) const { return other.signature; }
     };
     return std::visit(Namer{}, value);
 }

@@ -17,13 +17,7 @@
 
 namespace vgpu::daemon {
 
-/// A value of a type that no option has; the text is its D-Bus signature.
-struct UnsupportedValue {
-    std::string signature;
-};
-
-using Value =
-    std::variant<bool, std::int64_t, std::uint64_t, double, std::string, UnsupportedValue>;
+using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
 using Options = std::map<std::string, Value>;
 
 /// Both ends are within it.

@@ -2,6 +2,7 @@
 #include "tests/scenario/dbus/bus_fixture.h"
 
 #include <fmt/format.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <filesystem>
 #include <fstream>
@@ -109,7 +110,17 @@ std::unique_ptr<sdbus::IConnection> BusFixture::connect() const {
     return sdbus::createSessionBusConnectionWithAddress(address);
 }
 
-std::string BusFixture::create_error(const std::map<std::string, sdbus::Variant>& options) {
+std::unique_ptr<sdbus::IConnection> BusFixture::connect_as_nobody() const {
+    constexpr uid_t kNobody = 65534, kKeep = static_cast<uid_t>(-1);
+    // Of this thread alone: glibc would change all of them.
+    EXPECT_EQ(::syscall(SYS_setresuid, kKeep, kNobody, kKeep), 0);
+    auto connection = connect();
+    EXPECT_EQ(::syscall(SYS_setresuid, kKeep, 0, kKeep), 0);
+    return connection;
+}
+
+BusFixture::Refusal BusFixture::create_refusal(
+    const std::map<std::string, sdbus::Variant>& options) const {
     const auto connection = connect();
     const auto manager = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1");
     manager->finishRegistration();
@@ -120,9 +131,9 @@ std::string BusFixture::create_error(const std::map<std::string, sdbus::Variant>
             .withArguments(std::string("gpu0"), options)
             .storeResultsTo(made);
     } catch (const sdbus::Error& error) {
-        return error.getName();
+        return {.name = error.getName(), .text = error.getMessage()};
     }
-    return "";
+    return {};
 }
 
 void BusFixture::wait_for_gpu_state(const std::string& state) {

@@ -45,8 +45,18 @@ protected:
     [[nodiscard]] test::Completed ctl_as_nobody(std::vector<std::string> arguments) const;
 
     [[nodiscard]] std::unique_ptr<sdbus::IConnection> connect() const;
-    /// Name of the error that Manager.CreateVf with these options answers; "" for none.
-    [[nodiscard]] std::string create_error(const std::map<std::string, sdbus::Variant>& options);
+    /// The same as another user; for root only.
+    [[nodiscard]] std::unique_ptr<sdbus::IConnection> connect_as_nobody() const;
+    /// The error that Manager.CreateVf with these options answers; empty for none.
+    struct Refusal {
+        std::string name, text;
+    };
+    [[nodiscard]] Refusal create_refusal(
+        const std::map<std::string, sdbus::Variant>& options) const;
+    [[nodiscard]] std::string create_error(
+        const std::map<std::string, sdbus::Variant>& options) const {
+        return create_refusal(options).name;
+    }
 
     /// Waits (bounded) until `vgpuctl list` says so.
     void wait_for_gpu_state(const std::string& state);

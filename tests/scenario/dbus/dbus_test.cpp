@@ -84,6 +84,86 @@ TEST_F(DBus, WrongTypesRangesAndOptionsAreNamedErrors) {
     EXPECT_EQ(create_error({{"vram_bytes", sdbus::Variant{std::uint64_t{16} << 20}}}), "");
 }
 
+TEST_F(DBus, ValuesOfEveryOtherTypeAreNamedWithTheirOptionAndType) {
+    using Text = std::string;
+    const sdbus::UnixFd file(STDIN_FILENO);
+    const sdbus::Struct<Text, std::uint32_t> pair{"x", 1u};
+    const std::vector<std::pair<sdbus::Variant, std::string>> cases{
+        {sdbus::Variant{sdbus::ObjectPath{"/x"}}, "o"},
+        {sdbus::Variant{sdbus::Signature{"as"}}, "g"},
+        {sdbus::Variant{file}, "h"},
+        {sdbus::Variant{std::vector<bool>{true}}, "ab"},
+        {sdbus::Variant{std::vector<std::uint8_t>{1}}, "ay"},
+        {sdbus::Variant{std::vector<std::uint32_t>{}}, "au"},
+        {sdbus::Variant{std::vector<double>{1}}, "ad"},
+        {sdbus::Variant{std::vector<Text>{"x"}}, "as"},
+        {sdbus::Variant{std::vector<sdbus::ObjectPath>{}}, "ao"},
+        {sdbus::Variant{std::vector<sdbus::UnixFd>{file}}, "ah"},
+        {sdbus::Variant{std::vector<sdbus::Variant>{sdbus::Variant{"x"}}}, "av"},
+        {sdbus::Variant{std::vector<std::vector<Text>>{{"x"}}}, "aas"},
+        {sdbus::Variant{Dict{{"x", sdbus::Variant{1.5}}}}, "a{sv}"},
+        {sdbus::Variant{std::map<Text, Text>{}}, "a{ss}"},
+        {sdbus::Variant{std::map<std::uint32_t, Text>{{1u, "x"}}}, "a{us}"},
+        {sdbus::Variant{std::vector<Dict>{{}}}, "aa{sv}"},
+        {sdbus::Variant{pair}, "(su)"},
+        {sdbus::Variant{std::vector{pair}}, "a(su)"}};
+    for (const char* option : {"weight", "name", "min_pct"})
+        for (const auto& [value, signature] : cases) {
+            const auto refusal = create_refusal({{option, value}});
+            EXPECT_EQ(refusal.name, "org.vgpu1.Error.WrongType") << option << " " << signature;
+            EXPECT_THAT(refusal.text, HasSubstr("VGPU-102: option '" + std::string(option) +
+                                                "' is of type '" + signature + "', but options "));
+        }
+}
+
+TEST_F(DBus, AVariantInAVariantIsNamedSo) {
+    const auto connection = connect();
+    const auto manager = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1");
+    manager->finishRegistration();
+    auto message = manager->createMethodCall("org.vgpu1.Manager", "CreateVf");
+    message << std::string("gpu0");
+    message.openContainer("{sv}");
+    message.openDictEntry("sv");
+    message << std::string("weight");
+    message.openVariant("v");
+    message << sdbus::Variant{std::uint32_t{1}};
+    message.closeVariant();
+    message.closeDictEntry();
+    message.closeContainer();
+    try {
+        static_cast<void>(manager->callMethod(message));
+        FAIL() << "it was taken";
+    } catch (const sdbus::Error& error) {
+        EXPECT_EQ(error.getName(), "org.vgpu1.Error.WrongType");
+        EXPECT_THAT(error.getMessage(), HasSubstr("option 'weight' is of type 'v'"));
+    }
+}
+
+TEST_F(DBus, ValuesOfBasicTypesAreTakenOrNamedWithWhatIsWanted) {
+    const std::vector<std::pair<sdbus::Variant, std::string>> numbers{
+        {sdbus::Variant{std::uint8_t{0}}, "y"},  {sdbus::Variant{std::int16_t{0}}, "n"},
+        {sdbus::Variant{std::uint16_t{0}}, "q"}, {sdbus::Variant{std::int32_t{0}}, "i"},
+        {sdbus::Variant{std::uint32_t{0}}, "u"}, {sdbus::Variant{std::int64_t{0}}, "x"},
+        {sdbus::Variant{std::uint64_t{0}}, "t"}};
+    const std::vector<std::pair<sdbus::Variant, std::string>> others{
+        {sdbus::Variant{true}, "b"},
+        {sdbus::Variant{1.0}, "d"},
+        {sdbus::Variant{std::string("1")}, "s"}};
+    for (const auto& [value, signature] : numbers) {
+        EXPECT_THAT(create_refusal({{"weight", value}}).text, HasSubstr("is 0, not within"))
+            << signature;
+        EXPECT_THAT(create_refusal({{"max_pct", value}}).text, HasSubstr("is 0, not within"))
+            << signature;
+        EXPECT_THAT(create_refusal({{"name", value}}).text, HasSubstr("'name' wants a string (s)"))
+            << signature;
+    }
+    for (const auto& [value, signature] : others)
+        EXPECT_THAT(create_refusal({{"weight", value}}).text,
+                    HasSubstr("option 'weight' wants a whole number (u, t, i or x), not a value "
+                              "of type '" +
+                              signature + "'"));
+}
+
 TEST_F(DBus, WrongSignatureOfACallIsRefusedByTheBusLayer) {
     const auto connection = connect();
     const auto manager = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1");

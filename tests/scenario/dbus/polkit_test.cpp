@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud as it runs on a system bus, asking polkit: a small authority of ours on the private bus
-// says yes or no and notes what it was asked. The real polkitd: real_polkit_test.cpp.
+// vgpud as it runs on a system bus, asking polkit: FakeAuthority says yes or no and notes what it
+// was asked. Which method wants what: privileges_test.cpp. The real polkitd: real_polkit_test.cpp.
 #include "tests/scenario/dbus/bus_fixture.h"
+#include "tests/scenario/dbus/fake_authority.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -17,109 +18,20 @@ namespace {
 
 using testing::BusFixture;
 using ::testing::ElementsAre;
+using testing::FakeAuthority;
 using testing::FakePf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using Dict = std::map<std::string, sdbus::Variant>;
 
 /// A healthy answer takes milliseconds; sanitizers and a busy machine take their part.
 constexpr std::chrono::milliseconds kPrompt = std::chrono::seconds(20);
-constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
-
-std::string polkit_rules() {
-    return fmt::format(R"(<policy user="{}"><allow own="{}"/></policy>
-  <policy context="default"><allow send_destination="{}"/></policy>)",
-                       ::geteuid(), kPolkit, kPolkit);
-}
-
-/// org.freedesktop.PolicyKit1.Authority, as far as vgpud needs it.
-class FakeAuthority {
-public:
-    struct Question {
-        std::string kind, name, action;
-        std::uint32_t flags = 0;
-    };
-
-    explicit FakeAuthority(std::unique_ptr<sdbus::IConnection> bus)
-        : bus_(std::move(bus)),
-          object_(sdbus::createObject(*bus_, "/org/freedesktop/PolicyKit1/Authority")) {
-        object_->registerMethod("CheckAuthorization")
-            .onInterface("org.freedesktop.PolicyKit1.Authority")
-            .implementedAs(
-                [this](sdbus::Result<Answer>&& result, const Subject& subject,
-                       const std::string& action, const Details&, std::uint32_t flags,
-                       const std::string&) { answer(std::move(result), subject, action, flags); });
-        object_->finishRegistration();
-        bus_->requestName(kPolkit);
-        bus_->enterEventLoopAsync();
-    }
-    ~FakeAuthority() { bus_->leaveEventLoop(); }
-    FakeAuthority(const FakeAuthority&) = delete;
-    FakeAuthority& operator=(const FakeAuthority&) = delete;
-
-    void say(bool yes) {
-        const std::scoped_lock lock(mutex_);
-        says_yes_ = yes;
-    }
-    /// Questions about `action` stay open, as while a person types a password.
-    void keep_open(const std::string& action) {
-        const std::scoped_lock lock(mutex_);
-        kept_action_ = action;
-    }
-    [[nodiscard]] std::size_t open_questions() {
-        const std::scoped_lock lock(mutex_);
-        return kept_.size();
-    }
-    void say_yes_to_open_ones() {
-        const std::scoped_lock lock(mutex_);
-        for (const auto& one : std::exchange(kept_, {}))
-            one.returnResults(Answer{true, false, Details{}});
-    }
-    /// What it was asked since the last call.
-    std::vector<Question> take_questions() {
-        const std::scoped_lock lock(mutex_);
-        return std::exchange(questions_, {});
-    }
-    std::vector<std::string> take_actions() {
-        std::vector<std::string> actions;
-        for (const Question& question : take_questions()) actions.push_back(question.action);
-        return actions;
-    }
-
-private:
-    using Facts = std::map<std::string, sdbus::Variant>;
-    using Subject = sdbus::Struct<std::string, Facts>;
-    using Details = std::map<std::string, std::string>;
-    using Answer = sdbus::Struct<bool, bool, Details>;
-
-    void answer(sdbus::Result<Answer>&& result, const Subject& subject, const std::string& action,
-                std::uint32_t flags) {
-        const std::scoped_lock lock(mutex_);
-        const Facts& facts = subject.get<1>();
-        const auto name = facts.find("name");
-        questions_.push_back({.kind = subject.get<0>(),
-                              .name = name == facts.end() ? "" : name->second.get<std::string>(),
-                              .action = action,
-                              .flags = flags});
-        if (action == kept_action_)
-            kept_.push_back(std::move(result));
-        else
-            result.returnResults(Answer{says_yes_, false, Details{}});
-    }
-
-    std::mutex mutex_;
-    bool says_yes_ = false;
-    std::vector<Question> questions_;
-    std::string kept_action_;
-    std::unique_ptr<sdbus::IConnection> bus_;
-    std::vector<sdbus::Result<Answer>> kept_;  // their messages are the bus's
-    std::unique_ptr<sdbus::IObject> object_;
-};
 
 class Polkit : public BusFixture {
 protected:
     Polkit()
         : BusFixture(Setup{.gpus = "",
-                           .bus_policy = polkit_rules(),
+                           .bus_policy = testing::fake_authority_rules(),
                            .authority = "",
                            .start = Setup::Start::Later}) {
         polkit.emplace(connect());
@@ -271,6 +183,108 @@ TEST_F(Polkit, WithoutAnAnswerNobodyMayChangeAnything) {
     EXPECT_THAT(refused.out, HasSubstr("org.vgpu1.provision: polkit does not answer: "));
     EXPECT_EQ(ctl({"list"}).status, 0);
     EXPECT_TRUE(is_pf_untouched());
+}
+
+/// `count` calls of CreateVf over a new connection of another user; counts the answers.
+class Flooder {
+public:
+    Flooder(std::unique_ptr<sdbus::IConnection> bus, int count)
+        : bus_(std::move(bus)), manager_(sdbus::createProxy(*bus_, "org.vgpu1", "/org/vgpu1")) {
+        manager_->finishRegistration();
+        for (int i = 0; i < count; ++i)
+            manager_->callMethodAsync("CreateVf")
+                .onInterface("org.vgpu1.Manager")
+                .withArguments(std::string("gpu0"), Dict{})
+                .uponReplyInvoke([this](const sdbus::Error* error, const sdbus::ObjectPath&) {
+                    if (error == nullptr) return;
+                    const std::scoped_lock lock(mutex_);
+                    refusals_.push_back(error->getName());
+                });
+        bus_->enterEventLoopAsync();
+    }
+    ~Flooder() { bus_->leaveEventLoop(); }
+    Flooder(const Flooder&) = delete;
+    Flooder& operator=(const Flooder&) = delete;
+
+    [[nodiscard]] std::vector<std::string> refusals() {
+        const std::scoped_lock lock(mutex_);
+        return refusals_;
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::string> refusals_;
+    std::unique_ptr<sdbus::IConnection> bus_;
+    std::unique_ptr<sdbus::IProxy> manager_;
+};
+
+TEST_F(Polkit, ManyConnectionsOfOneUserLeaveRoomForRoot) {
+    constexpr std::size_t kConnections = 9, kEach = 32, kAdmitted = 64;
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+    polkit->say(true);
+    ASSERT_EQ(create("train").status, 0);
+    polkit->keep_open("org.vgpu1.provision");
+    std::vector<std::unique_ptr<Flooder>> flooders;
+    for (std::size_t i = 0; i < kConnections; ++i)
+        flooders.push_back(std::make_unique<Flooder>(connect_as_nobody(), kEach));
+    const auto refused = [&flooders] {
+        std::vector<std::string> all;
+        for (const auto& one : flooders)
+            for (std::string& name : one->refusals()) all.push_back(std::move(name));
+        return all;
+    };
+    test::wait_for("the rest to be refused", kPrompt,
+                   [&] { return refused().size() == kConnections * kEach - kAdmitted; });
+    EXPECT_THAT(refused(), ::testing::Each("org.vgpu1.Error.TooManyRequests"));
+    test::wait_for("polkit to be asked about the others", kPrompt,
+                   [&] { return polkit->open_questions() == kAdmitted; });
+    EXPECT_EQ(ctl({"pause", "train"}).status, 0) << "root is served";
+    EXPECT_EQ(ctl({"plan", "--auto", "2"}).status, 0);
+    EXPECT_EQ(ctl({"list"}).status, 0);
+}
+
+TEST_F(Polkit, TextsWithoutEndAreRefusedBeforeAPersonIsAsked) {
+    polkit->say(true);
+    ASSERT_EQ(create("train").status, 0);
+    polkit->take_questions();
+    for (const char* action : {"org.vgpu1.assign", "org.vgpu1.provision"})
+        polkit->keep_open(action);
+    const std::string much(10u << 20, 'x');
+    using Wants = std::vector<sdbus::Struct<std::string, std::string>>;
+    const auto caller = connect();
+    const auto refusal = [&](const std::string& path, const std::string& interface,
+                             const std::string& method, const auto&... arguments) {
+        const auto object = sdbus::createProxy(*caller, "org.vgpu1", path);
+        object->finishRegistration();
+        try {
+            object->callMethod(method).onInterface(interface).withArguments(arguments...);
+        } catch (const sdbus::Error& error) {
+            EXPECT_LT(error.getMessage().size(), 512u) << method;
+            return error.getName();
+        }
+        return std::string("none");
+    };
+    const auto manager = [&](const std::string& method, const auto&... arguments) {
+        return refusal("/org/vgpu1", "org.vgpu1.Manager", method, arguments...);
+    };
+    const auto vf = [&](const std::string& method, const auto&... arguments) {
+        return refusal("/org/vgpu1/gpu/gpu0/vf/1", "org.vgpu1.Vf", method, arguments...);
+    };
+    const std::string owner = "org.vgpu1.Error.InvalidOwner";
+    const std::string one = "job:1";
+    EXPECT_EQ(vf("Claim", much, Dict{}), owner);
+    EXPECT_EQ(vf("Release", much, std::uint64_t{1}, Dict{}), owner);
+    EXPECT_EQ(manager("Assign", much, Wants{{"name", "train"}}, Dict{}), owner);
+    EXPECT_EQ(manager("Grant", much, 0u, 0u, Dict{}), owner);
+    EXPECT_EQ(manager("TakeBack", much, Dict{}), owner);
+    EXPECT_EQ(manager("Adopt", much, Dict{}), owner);
+    EXPECT_EQ(manager("CreateVf", much, Dict{}), "org.vgpu1.Error.OutOfRange");
+    EXPECT_EQ(manager("Assign", one, Wants{{"name", much}}, Dict{}), "org.vgpu1.Error.InvalidName");
+    EXPECT_EQ(manager("Assign", one, Wants{{much, "train"}}, Dict{}),
+              "org.vgpu1.Error.UnknownOption");
+    EXPECT_EQ(manager("Assign", one, Wants(1000, {"name", "train"}), Dict{}),
+              "org.vgpu1.Error.OutOfRange");
+    EXPECT_THAT(polkit->take_questions(), IsEmpty());
 }
 
 TEST(PolkitPolicy, DescribesEveryActionThatIsAskedFor) {

@@ -4,6 +4,7 @@
 // rules, vgpud, and the real polkitd with our actions, which it finds in a mount namespace of its
 // own. Needs root.
 #include "tests/scenario/dbus/bus_fixture.h"
+#include "tests/scenario/dbus/method_table.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -96,6 +97,25 @@ TEST_F(RealPolkit, RootMayWhatOthersMayNotAndAllMayRead) {
     EXPECT_EQ(ctl({"pause", "train"}).status, 0);
     EXPECT_EQ(ctl_as_nobody({"destroy", "train"}).status, 4);
     EXPECT_EQ(ctl({"destroy", "train"}).status, 0);
+}
+
+TEST_F(RealPolkit, EveryMethodIsFreeOrRefusedToOthersInTheNameOfItsAction) {
+    ASSERT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
+    testing::make_job(*connect());
+    const auto nobody = connect_as_nobody();
+    std::map<std::string, std::string> actions;
+    for (const testing::Right& right : testing::rights()) actions[right.method] = right.action;
+    for (const testing::Method& method : testing::methods_of_the_xml()) {
+        const std::string action = actions.at(method.full_name());
+        const auto outcome = testing::call(*nobody, method);
+        if (action.empty())
+            EXPECT_EQ(outcome.error, "") << method.full_name() << ": " << outcome.text;
+        else
+            EXPECT_THAT(outcome.text, HasSubstr("VGPU-401: " + action + ": polkit says no"))
+                << method.full_name();
+    }
+    EXPECT_EQ(ctl_json({"show", "train"}).at("vf").at("owner"), "");
+    EXPECT_EQ(ctl({"claim", "train", "--owner", "job:1"}).status, 0);
 }
 
 TEST_F(RealPolkit, ThatDiesMidwayMeansNo) {

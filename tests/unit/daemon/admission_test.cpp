@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/dbus/admission.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <optional>
 #include <vector>
@@ -8,42 +9,69 @@
 namespace vgpu::daemon::dbus {
 namespace {
 
+constexpr uid_t kRoot = 0, kAnna = 1000, kBert = 1001;
+
 TEST(Admission, OneCallerGetsSoManyAndTheOthersTheirs) {
     Admission admission;
     std::vector<Admission::Ticket> held;
     for (std::size_t i = 0; i < Admission::kMostPerSender; ++i)
-        held.push_back(admission.admit(":1.7").value());
-    const auto refused = admission.admit(":1.7");
+        held.push_back(admission.admit(":1.7", kAnna).value());
+    const auto refused = admission.admit(":1.7", kAnna);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::TooManyRequests);
     EXPECT_EQ(refused.error().cause, "32 requests of this caller are under way");
-    EXPECT_TRUE(admission.admit(":1.8"));
+    EXPECT_TRUE(admission.admit(":1.8", kAnna));
 }
 
 TEST(Admission, ARequestThatIsOverMakesRoom) {
     Admission admission;
     std::vector<Admission::Ticket> held;
     for (std::size_t i = 0; i < Admission::kMostPerSender; ++i)
-        held.push_back(admission.admit(":1.7").value());
+        held.push_back(admission.admit(":1.7", kAnna).value());
     held.pop_back();
-    EXPECT_TRUE(admission.admit(":1.7"));
+    EXPECT_TRUE(admission.admit(":1.7", kAnna));
     held.clear();
     EXPECT_EQ(admission.under_way(), 0u);
 }
 
-TEST(Admission, AllCallersTogetherAreBounded) {
-    Admission admission;
+/// So many requests, each kMostPerSender of them from another connection.
+std::vector<Admission::Ticket> requests_of(Admission& admission, uid_t user, std::size_t count) {
     std::vector<Admission::Ticket> held;
-    for (std::size_t i = 0; i < Admission::kMost; ++i)
-        held.push_back(admission.admit(":1." + std::to_string(i)).value());
-    const auto refused = admission.admit(":1.9999");
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto sender = fmt::format(":{}.{}", user, i / Admission::kMostPerSender);
+        held.push_back(admission.admit(sender, user).value());
+    }
+    return held;
+}
+
+TEST(Admission, ManyConnectionsOfOneUserAreOneUser) {
+    Admission admission;
+    const auto held = requests_of(admission, kAnna, Admission::kMostPerUser);
+    const auto refused = admission.admit(":1.9", kAnna);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().cause, "256 requests of all callers are under way");
+    EXPECT_EQ(refused.error().id, ErrorId::TooManyRequests);
+    EXPECT_EQ(refused.error().cause, "64 requests of user 1000 are under way");
+    EXPECT_TRUE(admission.admit(":1.10", kBert));
+    EXPECT_TRUE(admission.admit(":1.11", kRoot));
+}
+
+TEST(Admission, RootIsServedWhenTheUsersHaveTakenAllTheyCan) {
+    Admission admission;
+    std::vector<std::vector<Admission::Ticket>> held;
+    for (uid_t user = kAnna; user < kAnna + 3; ++user)
+        held.push_back(requests_of(admission, user, Admission::kMostPerUser));
+    const auto refused = admission.admit(":1.9", kAnna + 3);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().cause, "192 requests of all callers are under way");
+    held.push_back(requests_of(admission, kRoot, Admission::kReserve));
+    EXPECT_FALSE(admission.admit(":1.10", kRoot)) << "root is bounded, too";
+    held.clear();
+    EXPECT_EQ(admission.under_way(), 0u);
 }
 
 TEST(Admission, ATicketMayOutliveIt) {
     std::optional<Admission> admission(std::in_place);
-    Admission::Ticket ticket = admission->admit(":1.7").value();
+    Admission::Ticket ticket = admission->admit(":1.7", kAnna).value();
     admission.reset();
     ticket.reset();
 }

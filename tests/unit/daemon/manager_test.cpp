@@ -40,8 +40,6 @@ INSTANTIATE_TEST_SUITE_P(
                    {{"weight", std::string("ten")}},
                    ErrorId::WrongType,
                    "option 'weight' wants a whole number (u, t, i or x), not a value of type 's'"},
-        BadOptions{
-            "container", {{"weight", UnsupportedValue{"a{sv}"}}}, ErrorId::WrongType, "'a{sv}'"},
         BadOptions{"unknown",
                    {{"wieght", std::uint64_t{1}}},
                    ErrorId::UnknownOption,
