@@ -388,6 +388,25 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     return contract;
 }
 
+/// A gang has its slots, and competes for nothing.
+void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        const std::uint32_t at = members_[i].vf - 1;
+        table.contracts[at] = contract(i);
+        if (is_gang(members_[i])) continue;
+        table.weights[at] = members_[i].weight;
+        table.max_gap_us[at] = gap_in_table(i);
+    }
+}
+
+/// Where a reservation keeps the gap, turns have no part in it.
+std::uint32_t GpuSchedule::gap_in_table(std::size_t member) const {
+    if (terms_[member].table_gap_ns == scheduler::kNoGapLimit) return 0;
+    const double own_ms = members_[member].qos.max_gap_ms;
+    return static_cast<std::uint32_t>(
+        std::llround((own_ms > 0 ? own_ms : static_cast<double>(max_gap_ms_)) * kUsPerMs));
+}
+
 Result<vgpu_pf_run_table> GpuSchedule::make_table(
     std::uint64_t generation, const std::map<std::uint32_t, std::uint64_t>& service_ns,
     Nanoseconds now) {
@@ -414,10 +433,7 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(
     table.count = static_cast<std::uint32_t>(whole.entries.size());
     for (std::size_t i = 0; i < whole.entries.size(); ++i)
         table.entries[i] = {.vf = whole.entries[i].vf, .quantum_us = whole.entries[i].quantum_us};
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-        table.contracts[members_[i].vf - 1] = contract(i);
-        if (!is_gang(members_[i])) table.weights[members_[i].vf - 1] = members_[i].weight;
-    }
+    set_terms(table);
     planned_asleep_ = std::move(asleep);
     made_ = std::move(whole);
     return table;
@@ -462,10 +478,12 @@ bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
         found += own.size();
         if (!wanted.empty() && !scheduler::is_fair_table(own, wanted)) return false;
     }
-    std::map<std::uint32_t, vgpu_pf_contract> contracts;
-    for (std::size_t i = 0; i < members_.size(); ++i) contracts[members_[i].vf] = contract(i);
-    for (std::uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; ++vf)
-        if (!is_same(table.contracts[vf - 1], contracts[vf])) return false;
+    vgpu_pf_run_table wanted{};
+    set_terms(wanted);
+    for (std::size_t i = 0; i < VGPU_PF_MAX_VFS; ++i)
+        if (!is_same(table.contracts[i], wanted.contracts[i]) ||
+            table.weights[i] != wanted.weights[i] || table.max_gap_us[i] != wanted.max_gap_us[i])
+            return false;
     return found == entries.size();
 }
 

@@ -154,6 +154,10 @@ private:
     /// What the planner is to know of one band now, wakes that no run has shown yet included.
     [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t band) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
+    /// Contracts, weights and gaps of a table of the members.
+    void set_terms(vgpu_pf_run_table& table) const;
+    /// In us; 0: no limit.
+    [[nodiscard]] std::uint32_t gap_in_table(std::size_t member) const;
     [[nodiscard]] bool has_bands() const;
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
     [[nodiscard]] static bool is_gang(const Member& member) {

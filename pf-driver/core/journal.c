@@ -147,9 +147,14 @@ static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
 			  table->count * sizeof(table->entries[0]));
 }
 
-/* what a table says beside its entries: contracts, then weights */
+/* what a table says beside its entries: contracts, then weights and gaps */
 #define TERMS_OFFSET offsetof(struct vgpu_pf_run_table, contracts)
 #define TERMS_BYTES  ((uint32_t)(sizeof(struct vgpu_pf_run_table) - TERMS_OFFSET))
+
+static uint8_t *terms_of(struct vgpu_pf_run_table *table)
+{
+	return (uint8_t *)table + TERMS_OFFSET;
+}
 
 /* moves the terms to the end of the entries; how long the record is then */
 static uint32_t pack_terms(struct vgpu_pf_run_table *table)
@@ -157,9 +162,9 @@ static uint32_t pack_terms(struct vgpu_pf_run_table *table)
 	static const uint8_t none[TERMS_BYTES];
 	uint32_t bytes = table_bytes(table);
 
-	if (!memcmp(table->contracts, none, sizeof(none)))
+	if (!memcmp(terms_of(table), none, sizeof(none)))
 		return bytes;
-	memmove((uint8_t *)table + bytes, table->contracts, TERMS_BYTES);
+	memmove((uint8_t *)table + bytes, terms_of(table), TERMS_BYTES);
 	return bytes + TERMS_BYTES;
 }
 
@@ -168,12 +173,12 @@ static void unpack_terms(struct vgpu_pf_run_table *table, uint32_t record_bytes)
 {
 	uint32_t bytes = table_bytes(table);
 	uint32_t rest = record_bytes - bytes;
-	uint32_t known = rest < sizeof(table->contracts) ? 0 : sizeof(table->contracts);
+	uint32_t known = rest < sizeof(table->contracts) ? 0 : (uint32_t)sizeof(table->contracts);
 
 	if (rest >= TERMS_BYTES)
 		known = TERMS_BYTES;
-	memmove(table->contracts, (uint8_t *)table + bytes, known);
-	memset((uint8_t *)table->contracts + known, 0, TERMS_BYTES - known);
+	memmove(terms_of(table), (uint8_t *)table + bytes, known);
+	memset(terms_of(table) + known, 0, TERMS_BYTES - known);
 }
 
 static void flush_table(struct vgpu_pf *pf)

@@ -88,6 +88,7 @@ struct vgpu_run_slots {
 	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
 	bool has_weights;
 	uint32_t weights[VGPU_PF_MAX_VFS];
+	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
 	uint32_t longest_us[VGPU_PF_BANDS]; /* entry of a band's VFs */
 };
 

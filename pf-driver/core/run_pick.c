@@ -2,7 +2,9 @@
 /* Who goes into the engine next: the order of run_table.c, applied to table, work and debits. */
 #include "pf-driver/core/run_table.h"
 
-#define RESCUE_NS	  VGPU_NS_PER_MS
+#define RESCUE_NS VGPU_NS_PER_MS
+/* of a world switch, amply */
+#define GAP_SWITCH_NS	  (200 * VGPU_NS_PER_US)
 #define ACCESS_RESERVE_US 2000u
 #define DEBIT_PASSES	  64u
 #define CREDIT_PART	  4
@@ -160,6 +162,57 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return budget < room ? budget : room;
 }
 
+/* of the time that a VF may wait, what is left behind a slice; INT64_MAX: it may for ever */
+static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
+{
+	uint32_t limit_us = vgpu_pf_run_pick_table(pf)->max_gap_us[vf->number - 1];
+	uint64_t since = vf->service.waiting_since_ns;
+
+	if (!limit_us || !since)
+		return INT64_MAX;
+	/* its own switch, and the one with which its wait began before anybody saw it */
+	return (int64_t)(since + limit_us * VGPU_NS_PER_US) -
+	       (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + 2 * GAP_SWITCH_NS);
+}
+
+/* reservations may all come at once, and do not wait for anybody's gap */
+static uint64_t budgets_ns(struct vgpu_pf *pf)
+{
+	const struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; table->has_contracts && i < pf->device.total_vfs; i++)
+		sum += table->contracts[i].budget_ns;
+	return sum;
+}
+
+/*
+ * Would somebody wait too long behind a slice, and behind those who must go before it does? Each
+ * of them gets a short run, the one whose time is up first now. 0: nobody would.
+ */
+static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
+{
+	struct vgpu_vf *first = NULL, *vf, *other;
+	uint64_t ahead_ns = next->granted_ns + budgets_ns(pf);
+	bool is_late = false;
+
+	competing &= ~(1u << (next->vf - 1));
+	vgpu_for_each_vf(pf, vf) {
+		int64_t left = gap_left(pf, vf, ahead_ns), before_ns = 0;
+
+		if (!vgpu_has_bit(competing, vf->number) || left == INT64_MAX)
+			continue;
+		if (!first || left < gap_left(pf, first, ahead_ns))
+			first = vf;
+		vgpu_for_each_vf(pf, other)
+			if (other != vf && vgpu_has_bit(competing, other->number) &&
+			    gap_left(pf, other, ahead_ns) <= left)
+				before_ns += (int64_t)(RESCUE_NS + GAP_SWITCH_NS);
+		is_late = is_late || left < before_ns;
+	}
+	return is_late ? first->number : 0;
+}
+
 /**
  * vgpu_pf_run_pick_reserve() - a VF of the reserve section that has work and budget
  * @pf: the PF
@@ -184,7 +237,8 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
 				     vgpu_pf_run_pick_quantum(pf, vf->number));
 		run->is_advance = is_advance(pf, vf);
-		if (run->is_advance && !vgpu_pf_run_share_allows(pf, vf, budget))
+		if (run->is_advance &&
+		    (!vgpu_pf_run_share_allows(pf, vf, budget) || first_late(pf, competing, run)))
 			continue;
 		return true;
 	}
@@ -237,7 +291,7 @@ static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run
 	}
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns,
 			     vgpu_pf_run_pick_quantum(pf, vf));
-	return true;
+	return first_late(pf, competing, run) == 0;
 }
 
 static bool pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
@@ -323,15 +377,11 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
  * The next entry whose VF has work, unless that would bring somebody too far from its share; then
  * the one that is due first. The entry keeps its place; one whose VF is ahead loses it.
  */
-static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+static bool next_share(struct vgpu_pf *pf, uint32_t competing, uint32_t band, struct vgpu_run *run)
 {
-	uint32_t band = band_of(pf, competing);
 	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
 	uint32_t first;
 
-	if (!vgpu_pf_run_pick_table(pf)->has_weights)
-		return false;
-	competing = with_current(pf, competing, band);
 	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, band)) {
 		struct vgpu_pf_run_entry entry = entry_at_cursor(pf, band);
 		struct vgpu_vf *vf = &pf->vfs[entry.vf];
@@ -345,16 +395,32 @@ static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *
 			if (!vgpu_pf_run_share_allows(pf, vf, slice))
 				break;
 		}
-		advance_cursor(pf, band);
 		set_slice(run, entry.vf, (uint64_t)slice);
 		return true;
 	}
 	first = vgpu_pf_run_share_first(pf, competing);
 	if (first == 0)
 		return false;
-	if (entry_at_cursor(pf, band).vf == first)
-		advance_cursor(pf, band);
 	set_slice(run, first, vgpu_pf_run_pick_quantum(pf, first));
+	return true;
+}
+
+static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t band = band_of(pf, competing);
+	uint32_t late;
+
+	if (!vgpu_pf_run_pick_table(pf)->has_weights)
+		return false;
+	competing = with_current(pf, competing, band);
+	if (!next_share(pf, competing, band, run))
+		return false;
+	late = first_late(pf, competing, run);
+	if (late)
+		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE, RESCUE_NS,
+				     vgpu_pf_run_pick_quantum(pf, late));
+	else if (entry_at_cursor(pf, band).vf == run->vf)
+		advance_cursor(pf, band);
 	return true;
 }
 

@@ -46,6 +46,7 @@ static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_ta
 	memcpy(slots->contracts, table->contracts, sizeof(slots->contracts));
 	slots->has_contracts = has_contracts(table);
 	memcpy(slots->weights, table->weights, sizeof(slots->weights));
+	memcpy(slots->max_gap_us, table->max_gap_us, sizeof(slots->max_gap_us));
 	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
 		slots->has_weights = slots->has_weights || table->weights[i];
 	note_longest(slots);
@@ -81,6 +82,24 @@ static int check_entry(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry
 	return 0;
 }
 
+static int check_weight(struct vgpu_pf *pf, uint32_t vf, uint32_t weight, uint32_t gap_us)
+{
+	if (!weight && !gap_us)
+		return 0;
+	if (vf > pf->device.total_vfs)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: a weight names VF%u; VFs are 1 to %u", vf,
+					 pf->device.total_vfs);
+	if (weight > WEIGHT_MAX)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has weight %u; 0 to %u", vf,
+					 weight, WEIGHT_MAX);
+	if (gap_us && gap_us < GAP_MIN_US)
+		return vgpu_pf_text_fail(
+			pf, -EINVAL, "run table: VF%u has a max_gap_us of %u; 0, or %u and more",
+			vf, gap_us, GAP_MIN_US);
+	return 0;
+}
+
 static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
 	int error = 0;
@@ -99,10 +118,7 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 	for (uint32_t i = 0; !error && i < table->reserve_count; i++)
 		error = check_entry(pf, &table->reserve[i], i, "reserve entry");
 	for (uint32_t i = 0; !error && i < VGPU_PF_MAX_VFS; i++)
-		if (table->weights[i] > WEIGHT_MAX)
-			error = vgpu_pf_text_fail(pf, -EINVAL,
-						  "run table: VF%u has weight %u; 0 to %u", i + 1,
-						  table->weights[i], WEIGHT_MAX);
+		error = check_weight(pf, i + 1, table->weights[i], table->max_gap_us[i]);
 	if (!error)
 		error = vgpu_pf_run_contract_check(pf, table->contracts);
 	return error;
@@ -173,6 +189,7 @@ void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *t
 	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
 	memcpy(table->contracts, slots->contracts, sizeof(table->contracts));
 	memcpy(table->weights, slots->weights, sizeof(table->weights));
+	memcpy(table->max_gap_us, slots->max_gap_us, sizeof(table->max_gap_us));
 }
 
 /**

@@ -14,6 +14,7 @@
 #define QUANTUM_DEFAULT_US 6000u
 #define QUANTUM_SOLE_US	   500000u
 #define WEIGHT_MAX	   10000u
+#define GAP_MIN_US	   1000u
 #define SLICE_MIN_NS	   (QUANTUM_MIN_US * VGPU_NS_PER_US)
 
 static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)

@@ -273,6 +273,11 @@ struct vgpu_pf_run_table {
 	 * zeroes, they are all there is.
 	 */
 	uint32_t weights[VGPU_PF_MAX_VFS];
+	/*
+	 * Of VF index + 1, with a weight: the PF core's deviations leave a VF with work off the
+	 * engine no longer than that, if the entries do not; 0: no such limit.
+	 */
+	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
 };
 
 enum vgpu_pf_table_flags {

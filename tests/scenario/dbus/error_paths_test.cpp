@@ -222,6 +222,16 @@ Told ErrorPath::raise_NoVram() {
                     {"create", "--vram", "512M"});
 }
 
+Told ErrorPath::raise_NoDoorbells() {
+    return with_ctl(create({{"doorbell_pages", sdbus::Variant{100'000u}}}),
+                    {"create", "--doorbell-pages", "100000"});
+}
+
+Told ErrorPath::raise_NoComputeUnits() {
+    return with_ctl(create({{"cu_mask", sdbus::Variant{std::uint64_t{0x100}}}}),
+                    {"create", "--cu-mask", "0x100"});
+}
+
 Told ErrorPath::raise_NoSchedule() {
     EXPECT_EQ(ctl({"create", "--name", "train", "--min-pct", "60"}).status, 0);
     return with_ctl(create({{"min_pct", sdbus::Variant{60.0}}}), {"create", "--min-pct", "60"});

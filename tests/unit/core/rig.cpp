@@ -99,37 +99,48 @@ int Rig::durable(std::uint32_t vf) {
 
 int Rig::set_table(const std::vector<vgpu_pf_run_entry>& entries,
                    const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags) {
-    return send_table(entries, reserve, flags, {});
+    return send_table(entries, reserve, [&](vgpu_pf_run_table& table) { table.flags = flags; });
 }
 
 int Rig::set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
                          const std::vector<std::uint64_t>& planned_service_ns) {
-    return send_table(entries, {}, VGPU_PF_TABLE_BASED, planned_service_ns);
+    return send_table(entries, {}, [&](vgpu_pf_run_table& table) {
+        table.flags = VGPU_PF_TABLE_BASED;
+        std::ranges::copy(planned_service_ns, table.planned_service_ns);
+    });
 }
 
 int Rig::set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
                        const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
                        const std::vector<vgpu_pf_run_entry>& reserve) {
-    return send_table(entries, reserve, 0, {}, contracts);
+    return send_table(entries, reserve, [&](vgpu_pf_run_table& table) {
+        for (const auto& [vf, contract] : contracts) table.contracts[vf - 1] = contract;
+    });
+}
+
+int Rig::set_weights(const std::vector<vgpu_pf_run_entry>& entries,
+                     const std::map<std::uint32_t, std::uint32_t>& weights,
+                     const std::map<std::uint32_t, std::uint32_t>& max_gap_us) {
+    return send_table(entries, {}, [&](vgpu_pf_run_table& table) {
+        for (const auto& [vf, weight] : weights) table.weights[vf - 1] = weight;
+        for (const auto& [vf, us] : max_gap_us) table.max_gap_us[vf - 1] = us;
+    });
 }
 
 int Rig::send_table(const std::vector<vgpu_pf_run_entry>& entries,
-                    const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
-                    const std::vector<std::uint64_t>& planned_service_ns,
-                    const std::map<std::uint32_t, vgpu_pf_contract>& contracts) {
+                    const std::vector<vgpu_pf_run_entry>& reserve,
+                    const std::function<void(vgpu_pf_run_table&)>& adjust) {
     auto table = std::make_unique<vgpu_pf_run_table>();
     request(VGPU_PF_OP_GET_RUN_TABLE, *table);
     const std::uint64_t generation = table->generation + 1;
     *table = {};
     table->size = sizeof(*table);
     table->generation = generation;
-    table->flags = flags;
     table->count = static_cast<std::uint32_t>(entries.size());
     std::ranges::copy(entries, table->entries);
     table->reserve_count = static_cast<std::uint32_t>(reserve.size());
     std::ranges::copy(reserve, table->reserve);
-    std::ranges::copy(planned_service_ns, table->planned_service_ns);
-    for (const auto& [vf, contract] : contracts) table->contracts[vf - 1] = contract;
+    adjust(*table);
     return request(VGPU_PF_OP_SET_RUN_TABLE, *table);
 }
 

@@ -59,6 +59,10 @@ public:
     int set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
                       const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
                       const std::vector<vgpu_pf_run_entry>& reserve = {});
+    /// With weights and longest gaps by VF number.
+    int set_weights(const std::vector<vgpu_pf_run_entry>& entries,
+                    const std::map<std::uint32_t, std::uint32_t>& weights,
+                    const std::map<std::uint32_t, std::uint32_t>& max_gap_us = {});
     [[nodiscard]] vgpu_pf_vf get_vf(std::uint32_t vf);
     [[nodiscard]] vgpu_pf_info get_info();
     /// The guest's driver loads: full access, and back; READY afterwards.
@@ -76,9 +80,8 @@ public:
 private:
     int await(std::uint64_t token);
     int send_table(const std::vector<vgpu_pf_run_entry>& entries,
-                   const std::vector<vgpu_pf_run_entry>& reserve, std::uint32_t flags,
-                   const std::vector<std::uint64_t>& planned_service_ns,
-                   const std::map<std::uint32_t, vgpu_pf_contract>& contracts = {});
+                   const std::vector<vgpu_pf_run_entry>& reserve,
+                   const std::function<void(vgpu_pf_run_table&)>& adjust);
     void start_core();
 
     std::function<void(vgpu_pf_params&)> adjust_;

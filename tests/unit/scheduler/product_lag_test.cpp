@@ -22,6 +22,7 @@ struct Life {
     double bursty_part = 0;
     bool has_joins = false;
     bool has_weights = false;
+    int gap_ms = 10'000;
 };
 
 enum class Weights : std::uint8_t { OneToTen, OneToTenThousand };
@@ -39,9 +40,10 @@ public:
     Simulation setup() {
         std::string list;
         for (std::uint32_t i = 0; i < vfs_; ++i)
-            list += fmt::format(R"({}{{"name": "v{}", "weight": {}, "quantum_ms": 2,
-                                     "max_gap_ms": 10000{}}})",
-                                i == 0 ? "" : ", ", i, weight(), i == 0 ? "" : work());
+            list +=
+                fmt::format(R"({}{{"name": "v{}", "weight": {}, "quantum_ms": 2,
+                                     "max_gap_ms": {}{}}})",
+                            i == 0 ? "" : ", ", i, weight(), life_.gap_ms, i == 0 ? "" : work());
         return scenario(list, fmt::format(R"(, "seed": {}, "changes": [{}])", seed_, changes()));
     }
 
@@ -117,6 +119,30 @@ TEST(ProductLag, VfsThatJoinAndLeaveStayNearOneRequest) {
 
 TEST(ProductLag, AllOfThatAtOnceKeepsEverybodyNearOneRequest) {
     expect_within({.bursty_part = 0.5, .has_joins = true, .has_weights = true}, kKnownOfAll);
+}
+
+/// The table keeps the gap, but the PF core may skip a turn or put others before it.
+void expect_no_longer_waits(const Life& life) {
+    for (const std::uint32_t vfs : counts())
+        for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+            const Figures figures =
+                figures_of(RandomLife(life, vfs, Weights::OneToTen, seed).setup());
+            for (const VfFigures& vf : figures.vfs)
+                EXPECT_LE(static_cast<double>(vf.longest_wait_ns) / 1e6, life.gap_ms)
+                    << words(vfs, seed, Weights::OneToTen);
+        }
+}
+
+TEST(ProductGap, BackloggedVfsWaitNoLongerThanTheirGap) {
+    expect_no_longer_waits({.gap_ms = 60});
+}
+
+TEST(ProductGap, VfsBesideOthersWithBurstsWaitNoLongerThanTheirGap) {
+    expect_no_longer_waits({.bursty_part = 0.7, .gap_ms = 60});
+}
+
+TEST(ProductGap, VfsWhoseWeightsChangeWaitNoLongerThanTheirGap) {
+    expect_no_longer_waits({.has_weights = true, .gap_ms = 60});
 }
 
 /// What one that has left was given in its life is no credit of those who stay.
