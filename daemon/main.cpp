@@ -244,11 +244,12 @@ private:
             spdlog::warn("no metrics are served: {}", text_of(listening.error()));
     }
 
-    /// A caller that floods the bus gets no more than a part of a turn, counted and timed.
-    void take_requests(sdbus::IConnection& bus) {
+    /// A caller that floods the bus gets no more than a part of a turn, counted and timed; no less
+    /// than the turn before took for the rest, or documents would keep others from being heard.
+    void take_requests(sdbus::IConnection& bus, Nanoseconds rest) {
         constexpr int kMostPerTurn = 64;
         constexpr Nanoseconds kTurn = std::chrono::milliseconds(5);
-        const Nanoseconds until = clock_.now() + kTurn;
+        const Nanoseconds until = clock_.now() + std::max(kTurn, rest);
         for (int i = 0; i < kMostPerTurn && bus.processPendingRequest(); ++i) {
             spare_memory_.note_work();
             if (clock_.now() >= until) return;
@@ -288,10 +289,12 @@ private:
     /// what changed, then the wait. Nothing in here waits for a PF core or for a client. The
     /// signalfd is the last of `wanted`, so its place is known.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
+        Nanoseconds rest = Nanoseconds::zero();
         for (;;) {
             service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
             service_manager_.step();
-            take_requests(bus);
+            take_requests(bus, rest);
+            const Nanoseconds taken_at = clock_.now();
             manager_.finish();
             agents_.step();
             assignments_.step();
@@ -301,6 +304,7 @@ private:
             for (Notice& notice : agents_.take_notices()) notices.push_back(std::move(notice));
             tell(notices);
             objects.step(notices);
+            rest = clock_.now() - taken_at;
             spare_memory_.step();
             adapters::Wanted wanted = wanted_by(bus, objects);
             wanted.watch(signals, POLLIN);

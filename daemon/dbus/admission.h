@@ -19,9 +19,11 @@ namespace vgpu::daemon::dbus {
 class Admission {
 public:
     static constexpr std::size_t kMostPerSender = 32;
-    static constexpr std::size_t kMostPerUser = 64;  ///< however many connections; not for root
-    static constexpr std::size_t kMost = 256;
-    static constexpr std::size_t kReserve = 64;
+    static constexpr std::size_t kMostPerUser = 40;  ///< however many connections; not for root
+    /// dbus-daemon lets a connection wait for 128 replies (max_replies_per_connection in
+    /// dbus-daemon(1)), so polkit cannot be asked about more at once.
+    static constexpr std::size_t kMost = 112;
+    static constexpr std::size_t kReserve = 32;
 
     /// The request is under way as long as the ticket lives; it may outlive the Admission.
     using Ticket = std::shared_ptr<const void>;

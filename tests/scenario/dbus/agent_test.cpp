@@ -2,7 +2,7 @@
 //
 // An agent in a guest, played by this test over the real socket, seen through D-Bus and vgpuctl.
 #include "tests/scenario/dbus/bus_fixture.h"
-#include "tests/scenario/dbus/guest.h"
+#include "tests/scenario/dbus/guest_port.h"
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::BusFixture;
 using testing::FakePf;
-using testing::Guest;
+using testing::GuestPort;
 using ::testing::HasSubstr;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
@@ -37,7 +37,7 @@ TEST_F(AgentOnTheBus, IsSeenInThePropertyAndByShow) {
     EXPECT_EQ(agent().at("connected"), false);
     EXPECT_EQ(agent().at("socket"), socket());
     EXPECT_THAT(ctl({"show", "train"}).out, HasSubstr("Agent:             none seen\n"));
-    Guest guest(socket());
+    GuestPort guest(socket());
     guest.greet();
     wait_for_agent("health", "ok");
     EXPECT_EQ(agent().at("version"), "9.9");
@@ -49,7 +49,7 @@ TEST_F(AgentOnTheBus, IsSeenInThePropertyAndByShow) {
 
 TEST_F(AgentOnTheBus, ThatTalksGarbageIsDisconnectedAndCountedAndMayComeAgain) {
     {
-        Guest guest(socket());
+        GuestPort guest(socket());
         guest.greet();
         wait_for_agent("connected", true);
         guest.say("garbage\n");
@@ -58,17 +58,17 @@ TEST_F(AgentOnTheBus, ThatTalksGarbageIsDisconnectedAndCountedAndMayComeAgain) {
     }
     wait_for_agent("misbehaved", 1);
     EXPECT_EQ(agent().at("connected"), false);
-    Guest again(socket());
+    GuestPort again(socket());
     again.greet();
     wait_for_agent("connected", true);
     EXPECT_EQ(agent().at("misbehaved"), 1);
 }
 
 TEST_F(AgentOnTheBus, ASecondClientIsClosedAndTheFirstStays) {
-    Guest first(socket());
+    GuestPort first(socket());
     first.greet();
     wait_for_agent("connected", true);
-    Guest second(socket());
+    GuestPort second(socket());
     EXPECT_TRUE(second.hear().is_null());
     EXPECT_EQ(agent().at("connected"), true);
 }
@@ -77,7 +77,7 @@ TEST_F(AgentOnTheBus, AFloodDoesNotKeepVgpudFromAnsweringOthers) {
     auto flood = std::async(std::launch::async, [this] {
         const std::string bytes = std::string(1000, ' ') + "\n";
         for (int i = 0; i < 2; ++i) {
-            Guest one(socket());
+            GuestPort one(socket());
             while (::send(one.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0) {
             }
         }
@@ -87,7 +87,7 @@ TEST_F(AgentOnTheBus, AFloodDoesNotKeepVgpudFromAnsweringOthers) {
 }
 
 TEST_F(AgentOnTheBus, RunsASelfTest) {
-    Guest guest(socket());
+    GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
     auto asked = std::async(std::launch::async, [this] { return ctl({"self-test", "train"}); });
@@ -102,7 +102,7 @@ TEST_F(AgentOnTheBus, AnAnswerThatDoesNotComeIsATimeOutAndNoAgentIsAnError) {
     const auto refused = ctl({"quiesce", "train"});
     EXPECT_EQ(refused.status, 1);
     EXPECT_THAT(refused.out, HasSubstr("VGPU-305: gpu0/vf1: no agent is connected"));
-    Guest guest(socket());
+    GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
     const auto late = ctl({"self-test", "train", "--timeout-ms", "100"});
@@ -115,7 +115,7 @@ TEST_F(AgentOnTheBus, QuiesceWaitsUntilTheDeviceHasNoWork) {
         pf.vfs.at(1).has_work = 1;
         pf.push(VGPU_PF_EVENT_WAKE, 0, 1);
     });
-    Guest guest(socket());
+    GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
     test::wait_for("vgpud to know of the work", test::milliseconds(5000), [&] {
@@ -132,14 +132,14 @@ TEST_F(AgentOnTheBus, QuiesceWaitsUntilTheDeviceHasNoWork) {
 }
 
 TEST_F(AgentOnTheBus, OthersMayNotAskIt) {
-    Guest guest(socket());
+    GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
     EXPECT_EQ(ctl_as_nobody({"self-test", "train"}).status, 4);
 }
 
 TEST_F(AgentOnTheBus, VgpudEndsWhileAnAnswerIsOwed) {
-    Guest guest(socket());
+    GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
     auto asked = std::async(std::launch::async, [this] { return ctl({"self-test", "train"}); });

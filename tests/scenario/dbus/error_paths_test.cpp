@@ -7,7 +7,7 @@
 #include "daemon/ports/result.h"
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/fake_authority.h"
-#include "tests/scenario/dbus/guest.h"
+#include "tests/scenario/dbus/guest_port.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ namespace {
 using testing::BusFixture;
 using testing::FakeAuthority;
 using testing::FakePf;
-using testing::Guest;
+using testing::GuestPort;
 using ::testing::HasSubstr;
 using Dict = std::map<std::string, sdbus::Variant>;
 using Words = std::vector<std::string>;
@@ -257,8 +257,12 @@ Told ErrorPath::raise_PolicyNotTaken() {
         [](FakePf& pf) { pf.push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_SCHED_PRIORITY, 2); });
     std::string text;
     test::wait_for("the notice", kPrompt, [&] {
-        for (const auto& event : ctl_json({"events"}).at("events"))
+        // one document a line
+        std::istringstream lines(ctl({"events", "--json"}).out);
+        for (std::string line; std::getline(lines, line);) {
+            const auto event = nlohmann::json::parse(line);
             if (event.at("kind") == "policy-refused") text = event.at("text");
+        }
         return !text.empty();
     });
     return {.name = "", .text = text};
@@ -326,10 +330,10 @@ Told ErrorPath::raise_NotAuthorized() {
 /// Calls that stay open until it goes.
 class OpenCalls {
 public:
-    OpenCalls(std::unique_ptr<sdbus::IConnection> bus, int count)
+    OpenCalls(std::unique_ptr<sdbus::IConnection> bus, std::size_t count)
         : bus_(std::move(bus)), manager_(sdbus::createProxy(*bus_, "org.vgpu1", "/org/vgpu1")) {
         manager_->finishRegistration();
-        for (int i = 0; i < count; ++i)
+        for (std::size_t i = 0; i < count; ++i)
             manager_->callMethodAsync("CreateVf")
                 .onInterface("org.vgpu1.Manager")
                 .withArguments(std::string("gpu0"), Dict{})
@@ -347,14 +351,14 @@ private:
 
 /// Root may have all there are; another user has a bound of its own, which is met first.
 Told ErrorPath::raise_TooManyRequests() {
-    constexpr int kEach = 32;
-    const std::size_t connections = ::geteuid() == 0 ? 8 : 2;
+    constexpr std::size_t kEach = 32;
+    const std::size_t most = ::geteuid() == 0 ? 112 : 40;
     polkit->keep_open("org.vgpu1.provision");
     std::vector<std::unique_ptr<OpenCalls>> open;
-    for (std::size_t i = 0; i < connections; ++i)
-        open.push_back(std::make_unique<OpenCalls>(connect(), kEach));
+    for (std::size_t asked = 0; asked < most; asked += kEach)
+        open.push_back(std::make_unique<OpenCalls>(connect(), std::min(kEach, most - asked)));
     test::wait_for("polkit to be asked about all", kPrompt,
-                   [&] { return polkit->open_questions() == connections * kEach; });
+                   [&] { return polkit->open_questions() == most; });
     return with_ctl(create({}), {"create"});
 }
 
@@ -367,9 +371,16 @@ Told ErrorPath::raise_StateReadOnly() {
 
 Told ErrorPath::raise_StateNotWritten() {
     make_train();
-    std::ofstream(directory.file("state/vgpud.journal"), std::ios::app) << "x";
-    return with_ctl(train("Set", Dict{{"weight", sdbus::Variant{7u}}}),
-                    {"set", "train", "--weight", "7"});
+    // one that somebody else wrote to is not added to, and then written anew
+    const auto meddle = [this] {
+        std::ofstream(directory.file("state/vgpud.journal"), std::ios::app) << "x";
+    };
+    meddle();
+    Told told = train("Set", Dict{{"weight", sdbus::Variant{7u}}});
+    EXPECT_EQ(ctl({"set", "train", "--weight", "8"}).status, 0) << "written anew";
+    meddle();
+    told.ctl = ctl({"set", "train", "--weight", "9"});
+    return told;
 }
 
 Told ErrorPath::raise_StateCorrupt() {
@@ -409,7 +420,7 @@ Told ErrorPath::raise_PfRefused() {
 
 Told ErrorPath::raise_TimedOut() {
     make_train();
-    Guest guest(directory.file("vf1.agent.sock"));
+    GuestPort guest(directory.file("vf1.agent.sock"));
     guest.greet();
     test::wait_for("the agent", kPrompt, [&] {
         return ctl_json({"show", "train"}).at("vf").at("agent").at("connected") == true;

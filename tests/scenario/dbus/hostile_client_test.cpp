@@ -227,7 +227,7 @@ private:
 };
 
 TEST_F(HostileClient, ManyPlansOfTheWorstDocumentCostBoundedMemoryAndNobodysTime) {
-    constexpr int kConnections = 4, kEach = 32, kAdmitted = 64;
+    constexpr int kConnections = 4, kEach = 32, kAdmitted = 40;
     const std::string document = worst_document();
     ASSERT_LT(document.size(), 256u * 1024);
     const std::size_t before = resident_bytes();

@@ -219,7 +219,7 @@ private:
 };
 
 TEST_F(Polkit, ManyConnectionsOfOneUserLeaveRoomForRoot) {
-    constexpr std::size_t kConnections = 9, kEach = 32, kAdmitted = 64;
+    constexpr std::size_t kConnections = 9, kEach = 32, kAdmitted = 40;
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
     polkit->say(true);
     ASSERT_EQ(create("train").status, 0);

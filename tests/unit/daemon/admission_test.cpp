@@ -50,7 +50,7 @@ TEST(Admission, ManyConnectionsOfOneUserAreOneUser) {
     const auto refused = admission.admit(":1.9", kAnna);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::TooManyRequests);
-    EXPECT_EQ(refused.error().cause, "64 requests of user 1000 are under way");
+    EXPECT_EQ(refused.error().cause, "40 requests of user 1000 are under way");
     EXPECT_TRUE(admission.admit(":1.10", kBert));
     EXPECT_TRUE(admission.admit(":1.11", kRoot));
 }
@@ -58,11 +58,11 @@ TEST(Admission, ManyConnectionsOfOneUserAreOneUser) {
 TEST(Admission, RootIsServedWhenTheUsersHaveTakenAllTheyCan) {
     Admission admission;
     std::vector<std::vector<Admission::Ticket>> held;
-    for (uid_t user = kAnna; user < kAnna + 3; ++user)
+    for (uid_t user = kAnna; user < kAnna + 2; ++user)
         held.push_back(requests_of(admission, user, Admission::kMostPerUser));
-    const auto refused = admission.admit(":1.9", kAnna + 3);
+    const auto refused = admission.admit(":1.9", kAnna + 2);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().cause, "192 requests of all callers are under way");
+    EXPECT_EQ(refused.error().cause, "80 requests of all callers are under way");
     held.push_back(requests_of(admission, kRoot, Admission::kReserve));
     EXPECT_FALSE(admission.admit(":1.10", kRoot)) << "root is bounded, too";
     held.clear();

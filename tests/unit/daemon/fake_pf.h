@@ -202,8 +202,9 @@ public:
         return fail(ErrorId::PfRefused, "not zero");
     }
     Result<> control(std::uint32_t vf, std::uint32_t, vgpu_pf_control_action action) override {
-        constexpr std::array kStates{VGPU_PF_VF_ABSENT, VGPU_PF_VF_PAUSED, VGPU_PF_VF_READY,
-                                     VGPU_PF_VF_STOPPED, VGPU_PF_VF_PROVISIONED};
+        constexpr std::array kStates{VGPU_PF_VF_ABSENT,      VGPU_PF_VF_PAUSED,
+                                     VGPU_PF_VF_READY,       VGPU_PF_VF_STOPPED,
+                                     VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_PROVISIONED};
         TRY_VOID(change("control", vf));
         pf_.set_state(vf, kStates.at(action));
         return {};

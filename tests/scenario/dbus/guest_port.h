@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Guest: an agent in a guest, played by the test over the real socket of a VF.
+// GuestPort: an agent in a guest, played by the test over the real socket of a VF.
 #pragma once
 
 #include "tests/support/deadline.h"
@@ -19,9 +19,9 @@
 namespace vgpu::daemon::testing {
 
 /// The guest's end of the port.
-class Guest {
+class GuestPort {
 public:
-    explicit Guest(const std::string& path) {
+    explicit GuestPort(const std::string& path) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
         std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
@@ -31,10 +31,10 @@ public:
             return ::connect(fd_, static_cast<const sockaddr*>(generic), sizeof address) == 0;
         });
     }
-    ~Guest() { ::close(fd_); }
+    ~GuestPort() { ::close(fd_); }
     [[nodiscard]] int fd() const { return fd_; }
-    Guest(const Guest&) = delete;
-    Guest& operator=(const Guest&) = delete;
+    GuestPort(const GuestPort&) = delete;
+    GuestPort& operator=(const GuestPort&) = delete;
 
     void say(const std::string& text) const {
         EXPECT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL), ssize_t(text.size()));
