@@ -293,6 +293,8 @@ uint32_t vgpu_pf_request_size(uint32_t op);
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
 void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms);
+uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf);
+uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf);
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
 
 /* share.c: parts of a whole, for homes that plan run tables */

@@ -166,6 +166,38 @@ int vgpu_pf_run_table_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *ta
 	return 0;
 }
 
+/* in force, or about to be */
+static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	return &executor->tables[executor->is_pending ? !executor->active : executor->active];
+}
+
+/**
+ * vgpu_pf_weight_of() - the weight that the newest run table says for a VF
+ * @pf: the PF
+ * @vf: number
+ *
+ * Return: 1 to 10000; 0: it says none.
+ */
+uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf)
+{
+	return newest_of(pf)->weights[vf - 1];
+}
+
+/**
+ * vgpu_pf_quantum_of() - how long a VF's turns in the newest run table are
+ * @pf: the PF
+ * @vf: number
+ *
+ * Return: us, of its first entry; 0: it has none.
+ */
+uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
+{
+	return newest_of(pf)->first_us[vf];
+}
+
 /**
  * vgpu_pf_run_table_get() - the table in force, or about to be
  * @pf: the PF
@@ -173,9 +205,7 @@ int vgpu_pf_run_table_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *ta
  */
 void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t newest = executor->is_pending ? !executor->active : executor->active;
-	const struct vgpu_run_slots *slots = &executor->tables[newest];
+	const struct vgpu_run_slots *slots = newest_of(pf);
 
 	memset(table, 0, sizeof(*table));
 	table->size = sizeof(*table);

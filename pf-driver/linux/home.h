@@ -251,6 +251,8 @@ void vgpu_policy_release_auto(struct vgpu_home *home);
 int vgpu_policy_set_max_gap(struct vgpu_home *home, u64 max_gap_ms);
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf);
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf);
+u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf);
+u32 vgpu_policy_quantum_ms(struct vgpu_home *home, u32 vf);
 bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf);
 int vgpu_policy_close(struct vgpu_home *home, u32 vf);
 void vgpu_policy_reopen(struct vgpu_home *home, u32 vf);

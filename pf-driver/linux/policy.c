@@ -82,6 +82,44 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 	return timeout_us;
 }
 
+/**
+ * vgpu_policy_weight() - what a VF's weight is
+ * @home: the home
+ * @vf: number
+ *
+ * Return: the lease holder's, from its run table; without one, what sysfs was told.
+ */
+u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf)
+{
+	u32 weight;
+
+	vgpu_home_lock(home);
+	weight = home->lease_holder ? vgpu_pf_weight_of(home->pf, vf) : 0;
+	weight = weight ?: home->vfs[vf].policy.weight;
+	vgpu_home_unlock(home);
+	return weight;
+}
+
+/**
+ * vgpu_policy_quantum_ms() - how long a VF's turns are
+ * @home: the home
+ * @vf: number
+ *
+ * Return: ms, rounded up, of the lease holder's run table; without one, what sysfs was told, where
+ * 0 is the default.
+ */
+u32 vgpu_policy_quantum_ms(struct vgpu_home *home, u32 vf)
+{
+	u32 quantum_us, quantum_ms;
+
+	vgpu_home_lock(home);
+	quantum_us = home->lease_holder ? vgpu_pf_quantum_of(home->pf, vf) : 0;
+	quantum_ms = quantum_us ? DIV_ROUND_UP(quantum_us, (u32)USEC_PER_MSEC)
+				: home->vfs[vf].policy.exec_quantum_ms;
+	vgpu_home_unlock(home);
+	return quantum_ms;
+}
+
 /* generation: 0: whatever it is */
 static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 {

@@ -41,20 +41,21 @@ static int store_number(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy poli
 	return error ? error : vgpu_policy_write(home, vf, policy, value);
 }
 
-#define NUMBER_FILE(name, policy_id)                                                               \
+#define NUMBER_FILE(name, policy_id, value)                                                        \
 	static ssize_t show_##name(struct vgpu_home_vf *vf, char *text)                            \
 	{                                                                                          \
-		return sysfs_emit(text, "%u\n", READ_ONCE(vf->policy.name));                       \
+		return sysfs_emit(text, "%u\n", value);                                            \
 	}                                                                                          \
 	static int store_##name(struct vgpu_home *home, u32 vf, const char *text)                  \
 	{                                                                                          \
 		return store_number(home, vf, policy_id, text);                                    \
 	}
 
-NUMBER_FILE(exec_quantum_ms, VGPU_PF_POLICY_EXEC_QUANTUM_MS)
-NUMBER_FILE(weight, VGPU_PF_POLICY_WEIGHT)
-NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT)
-NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT)
+NUMBER_FILE(exec_quantum_ms, VGPU_PF_POLICY_EXEC_QUANTUM_MS,
+	    vgpu_policy_quantum_ms(vf->home, vf->number))
+NUMBER_FILE(weight, VGPU_PF_POLICY_WEIGHT, vgpu_policy_weight(vf->home, vf->number))
+NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT, READ_ONCE(vf->policy.min_pct))
+NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT, READ_ONCE(vf->policy.max_pct))
 
 static ssize_t show_preempt_timeout_us(struct vgpu_home_vf *vf, char *text)
 {

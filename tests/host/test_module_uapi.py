@@ -357,6 +357,17 @@ class Leases(UapiTest):
         self.assertEqual(self.pf.table().generation, generation)
         self.assertEqual(self.pf.vf(2).state, uapi.ABSENT)
 
+    def test_with_it_weight_and_quantum_read_as_the_run_table_has_them(self):
+        files = [f'sriov_admin/vf{vf}/profile/{name}' for vf in (1, 2, 3)
+                 for name in ('weight', 'exec_quantum_ms')]
+        before = [read_sysfs(file) for file in files]
+        self.pf.lease(1)
+        self.pf.set_table([(1, 2500), (2, 4000), (1, 1000)], weights={1: 700, 2: 10000})
+        self.assertEqual([read_sysfs(file) for file in files],
+                         ['700', '3', '10000', '4', before[4], before[5]])
+        self.pf.lease(0)
+        self.assertEqual([read_sysfs(file) for file in files], before)
+
 
 class Events(UapiTest):
     def test_ring_cannot_be_written(self):

@@ -81,7 +81,8 @@ class RunTable(ctypes.Structure):
     _fields_ = [('size', U32), ('count', U32), ('generation', U64), ('reserve_count', U32),
                 ('flags', U32), ('planned_service_ns', U64 * MAX_VFS),
                 ('reserve', RunEntry * MAX_VFS), ('entries', RunEntry * TABLE_ENTRIES),
-                ('contracts', Contract * MAX_VFS)]
+                ('contracts', Contract * MAX_VFS), ('weights', U32 * MAX_VFS),
+                ('max_gap_us', U32 * MAX_VFS)]
 
     def plan(self):
         """[(vf, quantum_us)] of the entries."""
@@ -211,9 +212,11 @@ class Pf(Node):
     def table(self):
         return self.call(GET_RUN_TABLE, RunTable())
 
-    def set_table(self, plan, generation=None, contracts=None):
-        """`contracts`: fields of Contract by VF."""
+    def set_table(self, plan, generation=None, contracts=None, weights=None):
+        """`contracts`: fields of Contract by VF; `weights`: by VF."""
         table = RunTable(count=len(plan))
+        for vf, weight in (weights or {}).items():
+            table.weights[vf - 1] = weight
         for vf, fields in (contracts or {}).items():
             table.contracts[vf - 1] = Contract(**fields)
         table.generation = self.table().generation + 1 if generation is None else generation

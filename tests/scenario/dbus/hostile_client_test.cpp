@@ -6,10 +6,12 @@
 
 #include <gmock/gmock.h>
 #include <unistd.h>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -154,9 +156,10 @@ TEST_F(HostileClient, TenMebibytesOfOptionsAreRefusedAndNotKept) {
     for (int i = 0; i < 5; ++i) {
         for (const Dict* options : std::initializer_list<const Dict*>{&many, &one_name})
             EXPECT_EQ(create_error(*options), "org.vgpu1.Error.OutOfRange");
-        for (const Dict* options : std::initializer_list<const Dict*>{&bytes, &list})
-            EXPECT_EQ(create_error(*options), "org.vgpu1.Error.WrongType");
+        EXPECT_EQ(create_error(list), "org.vgpu1.Error.WrongType");
     }
+    // once: a test's own library takes seconds to write so many elements
+    EXPECT_EQ(create_error(bytes), "org.vgpu1.Error.WrongType");
     EXPECT_LT(honest_call(), kPrompt);
     expect_bounded(before);
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.empty(); }));
@@ -207,11 +210,11 @@ public:
         for (int i = 0; i < count; ++i)
             manager_->callMethodAsync("Plan")
                 .onInterface("org.vgpu1.Manager")
+                .withTimeout(std::chrono::minutes(3))
                 .withArguments(document, options)
                 .uponReplyInvoke([this](const sdbus::Error* error, const std::string&) {
-                    const std::string name = error == nullptr ? "none" : error->getName();
-                    ++(name == "org.vgpu1.Error.TooManyRequests" ? refused : answered);
-                    if (name == "org.vgpu1.Error.NoFreeVf") ++without_vfs;
+                    const std::scoped_lock lock(mutex_);
+                    answers_.push_back(error == nullptr ? "none" : error->getName());
                 });
         bus_->enterEventLoopAsync();
     }
@@ -219,9 +222,14 @@ public:
     Plans(const Plans&) = delete;
     Plans& operator=(const Plans&) = delete;
 
-    std::atomic<int> refused = 0, answered = 0, without_vfs = 0;
+    [[nodiscard]] std::vector<std::string> answers() {
+        const std::scoped_lock lock(mutex_);
+        return answers_;
+    }
 
 private:
+    std::mutex mutex_;
+    std::vector<std::string> answers_;  ///< names of errors
     std::unique_ptr<sdbus::IConnection> bus_;
     std::unique_ptr<sdbus::IProxy> manager_;
 };
@@ -232,10 +240,14 @@ TEST_F(HostileClient, ManyPlansOfTheWorstDocumentCostBoundedMemoryAndNobodysTime
     ASSERT_LT(document.size(), 256u * 1024);
     const std::size_t before = resident_bytes();
     std::vector<std::unique_ptr<Plans>> plans;
-    const auto sum = [&plans](auto member) {
-        int all = 0;
-        for (const auto& one : plans) all += (*one).*member;
+    const auto answers = [&plans] {
+        std::vector<std::string> all;
+        for (const auto& one : plans)
+            for (std::string& name : one->answers()) all.push_back(std::move(name));
         return all;
+    };
+    const auto refused = [&answers] {
+        return std::ranges::count(answers(), "org.vgpu1.Error.TooManyRequests");
     };
     server.with([&](FakePf&) {  // the PF core does not answer meanwhile: all stay under way
         for (int i = 0; i < kConnections; ++i)
@@ -243,13 +255,17 @@ TEST_F(HostileClient, ManyPlansOfTheWorstDocumentCostBoundedMemoryAndNobodysTime
                 ::geteuid() == 0 ? connect_as_nobody() : connect(), document, kEach));
         EXPECT_LT(honest_call(), kPrompt) << "while they are read";
         test::wait_for("those beyond the bound to be refused", test::milliseconds(60'000),
-                       [&] { return sum(&Plans::refused) == kConnections * kEach - kAdmitted; });
+                       [&] { return refused() == kConnections * kEach - kAdmitted; });
         EXPECT_LT(honest_call(), kPrompt) << "while they wait";
         expect_bounded(before);
     });
     test::wait_for("the others to be answered", test::milliseconds(120'000),
-                   [&] { return sum(&Plans::answered) == kAdmitted; });
-    EXPECT_EQ(sum(&Plans::without_vfs), kAdmitted) << "64 VFs are wanted, 16 exist";
+                   [&] { return answers().size() == kConnections * kEach; });
+    std::vector<std::string> others = answers();
+    std::erase(others, "org.vgpu1.Error.TooManyRequests");
+    EXPECT_THAT(others, ::testing::AllOf(::testing::SizeIs(kAdmitted),
+                                         ::testing::Each("org.vgpu1.Error.NoFreeVf")))
+        << "64 VFs are wanted, 16 exist";
     expect_bounded(before);
 }
 

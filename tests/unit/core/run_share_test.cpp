@@ -176,6 +176,10 @@ TEST(Weights, ReadBackAsSetAndOutliveTheCore) {
         EXPECT_EQ(table.weights[2], 0u);
         EXPECT_EQ(table.max_gap_us[0], 0u);
         EXPECT_EQ(table.max_gap_us[1], 60'000u);
+        EXPECT_EQ(vgpu_pf_weight_of(rig.pf.get(), 1), 10'000u);
+        EXPECT_EQ(vgpu_pf_weight_of(rig.pf.get(), 3), 0u);
+        EXPECT_EQ(vgpu_pf_quantum_of(rig.pf.get(), 2), 700u);
+        EXPECT_EQ(vgpu_pf_quantum_of(rig.pf.get(), 3), 0u);
     };
     check();
     rig.gpu.run_for(kMs);
