@@ -19,10 +19,18 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 {
+	if (error == -ENODEV) {
+		/* lost, or let go: whoever attaches to it next begins again */
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
+				 "VF%u: scrub cut off, to be done when the device is there again",
+				 vf->number);
+		vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+		return;
+	}
 	vf->scrub.failures++;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: scrub failed (%d), attempt %u", vf->number,
 			 error, vf->scrub.failures);
-	if (error != -ENODEV && vf->scrub.failures < SCRUB_ATTEMPTS) {
+	if (vf->scrub.failures < SCRUB_ATTEMPTS) {
 		vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 		scrub_advance(pf, vf);
 		return;

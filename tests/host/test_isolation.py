@@ -216,6 +216,8 @@ class FunctionResets(IsolationTest):
             before = self.counters()
             self.vm.check(f'echo 1 > {self.path("virtfn2/reset")}', 120)
             self.await_reset(before, 3)
+        # given back: no longer in use
+        self.vm.check(f"printf '\\000' | dd of={config} bs=1 seek=4 conv=notrunc 2>/dev/null")
         # VF2 is a client's of softgpu: this machine's reset does not reach it
         self.vm.run(f'echo 1 > {self.path("virtfn1/reset")}', 120)
         self.assert_runs(guest)
@@ -225,9 +227,10 @@ class FunctionResets(IsolationTest):
     def disable(self):
         for guest in self.neighbours.values():
             guest.kill()
-        deadline = time.monotonic() + 60
-        while self.vm.run(f'echo 0 > {self.path("sriov_numvfs")}', 120).status != 0:
-            self.assertLess(time.monotonic(), deadline, 'a VF is still in use')
+        # each client that has gone takes its state out of the engine first
+        deadline = time.monotonic() + 180
+        while self.vm.run(f'sleep 0.5; echo 0 > {self.path("sriov_numvfs")}', 120).status != 0:
+            self.assertLess(time.monotonic(), deadline, f'a VF is still in use: {self.counters()}')
 
     def test_two_resets_of_a_vf_at_once_are_one_or_two_and_not_a_hang(self):
         guest = self.victim('endless')

@@ -403,6 +403,8 @@ class Binding(ModuleTest):
 
 class Client(ModuleTest):
     """A client outside the machine has a VF's socket open; no driver is up in its guest yet."""
+    expected_warnings = (
+        (r'VF1 is in use|pci_pm_suspend.* returns -16|failed to suspend.* error -16', 'what has to stay is to go, and to sleep'),)
 
     def await_attached(self, vf, is_attached):
         self.vm.check(f'(for i in $(seq 300); do grep -q "^VF{vf}: .* attached {int(is_attached)}," '
