@@ -148,9 +148,6 @@ class Resets(WorkTest):
 
 
 class PfReset(WorkTest):
-    expected_warnings = WorkTest.expected_warnings + (
-        (r'guard limit 1 exceeded, level \d', 'the guest that asks too often is watched'),)
-
     def test_work_is_scheduled_after_a_reset_of_the_pf_while_a_guard_watches(self):
         # a guest that asks twice for exclusive access is watched
         self.python(f'pf.release(1); pf.provision(1, {32 * MIB}, guard_limits=(0, 1, 0, 0))')
