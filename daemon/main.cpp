@@ -246,14 +246,28 @@ private:
 
     /// A caller that floods the bus gets no more than a part of a turn, counted and timed; no less
     /// than the turn before took for the rest, or documents would keep others from being heard.
-    void take_requests(sdbus::IConnection& bus, Nanoseconds rest) {
+    /// A large message fills a socket, so the next one comes only when the bus gets a CPU: while
+    /// documents wait, an eighth of what the last one took is waited for it.
+    void take_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
         constexpr int kMostPerTurn = 64;
         constexpr Nanoseconds kTurn = std::chrono::milliseconds(5);
         const Nanoseconds until = clock_.now() + std::max(kTurn, rest);
-        for (int i = 0; i < kMostPerTurn && bus.processPendingRequest(); ++i) {
+        for (int i = 0; i < kMostPerTurn; ++i) {
+            if (!bus.processPendingRequest() &&
+                !(are_documents_waiting && is_readable(bus, rest / 8)))
+                return;
             spare_memory_.note_work();
             if (clock_.now() >= until) return;
         }
+    }
+
+    [[nodiscard]] bool is_readable(sdbus::IConnection& bus, Nanoseconds patience) const {
+        adapters::Wanted wanted;
+        const auto poll_data = bus.getEventLoopPollData();
+        wanted.watch(poll_data.fd, poll_data.events);
+        wanted.wake_by(clock_.now() + patience);
+        adapters::wait_for(wanted, clock_);
+        return wanted.fds.front().revents != 0;
     }
 
     /// To the log and to the list that `vgpuctl events` reads back; the bus hears of them in
@@ -293,7 +307,7 @@ private:
         for (;;) {
             service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
             service_manager_.step();
-            take_requests(bus, rest);
+            take_requests(bus, rest, objects.are_documents_waiting());
             const Nanoseconds taken_at = clock_.now();
             manager_.finish();
             agents_.step();

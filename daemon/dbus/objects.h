@@ -88,6 +88,7 @@ public:
     /// Signals what happened, answers who waits, reads one document; at most every kInterval looks
     /// at all properties.
     void step(const std::vector<Notice>& notices);
+    [[nodiscard]] bool are_documents_waiting() const { return !backlog_.is_empty(); }
     /// When step() wants to look again, if wants_step().
     [[nodiscard]] Nanoseconds next_step() const {
         return backlog_.is_empty() ? next_look() : Nanoseconds::zero();
