@@ -247,8 +247,8 @@ TEST_F(HostileClient, ManyPlansOfTheWorstDocumentCostBoundedMemoryAndNobodysTime
         return all;
     };
     for (int i = 0; i < kConnections; ++i)
-        plans.push_back(std::make_unique<Plans>(
-            ::geteuid() == 0 ? connect_as_nobody() : connect(), document, kEach));
+        plans.push_back(std::make_unique<Plans>(::geteuid() == 0 ? connect_as_nobody() : connect(),
+                                                document, kEach));
     EXPECT_LT(honest_call(), kPrompt) << "while they come in";
     EXPECT_LT(answers().size(), kConnections * kEach) << "the honest call was not after all others";
     EXPECT_LT(honest_call(), kPrompt) << "while they are read";
