@@ -65,6 +65,14 @@ function(vgpu_precompiled target)
     target_precompile_headers(${target} REUSE_FROM ${holder})
 endfunction()
 
+# vgpu_together(TARGET N): with VGPU_UNITY, N of its files are compiled at a time, for targets where
+# templates that every file makes anew (nlohmann/json) cost more than the files.
+function(vgpu_together target count)
+    if(VGPU_UNITY)
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
+    endif()
+endfunction()
+
 # vgpu_library(NAME SOURCES... [LINK LIBS...]): a static library with the options above.
 function(vgpu_library name)
     cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})

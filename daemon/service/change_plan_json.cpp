@@ -9,35 +9,35 @@ namespace vgpu::daemon {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json scheduling_json(const VfDefinition& vf) {
+OrderedJson scheduling_json(const VfDefinition& vf) {
     return {{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
 }
 
 /// Of a VF that is set, all there is to compare; of one that comes or goes, what is special.
-Json special_part(Action action, const VfDefinition& vf) {
+OrderedJson special_part(Action action, const VfDefinition& vf) {
     const bool is_all = action == Action::Set;
-    Json json = is_all ? whole_qos_json(vf.qos) : qos_json(vf.qos);
+    OrderedJson json = is_all ? whole_qos_json(vf.qos) : qos_json(vf.qos);
     json.update(is_all ? whole_custody_json(vf.custody) : custody_json(vf.custody));
     return json;
 }
 
-Json shape_json(const VfShape& shape) {
-    Json json{{"vram_bytes", shape.vram_bytes},
-              {"cu_mask", shape.cu_mask},
-              {"doorbell_pages", shape.doorbell_pages},
-              {"preempt_timeout_us", shape.security.preempt_timeout_us},
-              {"full_access_timeout_ms", shape.security.full_access_timeout_ms},
-              {"exclusive_full_access", shape.security.is_exclusive_full_access}};
+OrderedJson shape_json(const VfShape& shape) {
+    OrderedJson json{{"vram_bytes", shape.vram_bytes},
+                     {"cu_mask", shape.cu_mask},
+                     {"doorbell_pages", shape.doorbell_pages},
+                     {"preempt_timeout_us", shape.security.preempt_timeout_us},
+                     {"full_access_timeout_ms", shape.security.full_access_timeout_ms},
+                     {"exclusive_full_access", shape.security.is_exclusive_full_access}};
     for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind)
         json["guard_" + std::string(kGuardKinds[kind])] = shape.security.guard_limits[kind];
     return json;
 }
 
 /// The part of a definition that steps of this kind are about.
-Json part_of(Action action, const VfDefinition& vf) {
-    Json json = Json::object();
+OrderedJson part_of(Action action, const VfDefinition& vf) {
+    OrderedJson json = OrderedJson::object();
     const bool is_all = action == Action::Create || action == Action::Destroy;
     if (is_all || action == Action::Rename) json["name"] = vf.name;
     if (is_all || action == Action::Set) json.update(scheduling_json(vf));
@@ -46,13 +46,13 @@ Json part_of(Action action, const VfDefinition& vf) {
     return json;
 }
 
-Json settings_json(const GpuSettings& settings) {
+OrderedJson settings_json(const GpuSettings& settings) {
     return {{"quantum_us", settings.quantum_us}, {"max_gap_ms", settings.max_gap_ms}};
 }
 
 /// Members that both have and that are the same say nothing.
-void drop_same(Json& from, Json& to) {
-    const Json before = from;
+void drop_same(OrderedJson& from, OrderedJson& to) {
+    const OrderedJson before = from;
     for (const auto& [key, value] : before.items()) {
         if (!to.contains(key) || to.at(key) != value) continue;
         from.erase(key);
@@ -60,8 +60,8 @@ void drop_same(Json& from, Json& to) {
     }
 }
 
-Json step_json(const Step& step) {
-    Json from = Json::object(), to = Json::object();
+OrderedJson step_json(const Step& step) {
+    OrderedJson from = OrderedJson::object(), to = OrderedJson::object();
     if (step.from) from = part_of(step.action, *step.from);
     if (step.to) to = part_of(step.action, *step.to);
     if (step.gpu_from) from = settings_json(*step.gpu_from);
@@ -79,7 +79,7 @@ Json step_json(const Step& step) {
             {"why", step.why}};
 }
 
-Json room_json(const GpuRoom& room) {
+OrderedJson room_json(const GpuRoom& room) {
     return {{"gpu", room.gpu},
             {"vram_bytes", room.vram_bytes},
             {"pf_vram_bytes", room.pf_vram_bytes},
@@ -91,9 +91,9 @@ Json room_json(const GpuRoom& room) {
 }  // namespace
 
 std::string encode_change_plan(const ChangePlan& plan) {
-    Json json{{"schema", "vgpu-plan-1"},     {"label", plan.label},
-              {"is_empty", plan.is_empty()}, {"disruption", name_of(plan.disruption())},
-              {"steps", Json::array()},      {"gpus", Json::array()}};
+    OrderedJson json{{"schema", "vgpu-plan-1"},       {"label", plan.label},
+                     {"is_empty", plan.is_empty()},   {"disruption", name_of(plan.disruption())},
+                     {"steps", OrderedJson::array()}, {"gpus", OrderedJson::array()}};
     for (const Step& step : plan.steps) json["steps"].push_back(step_json(step));
     for (const GpuRoom& room : plan.rooms) json["gpus"].push_back(room_json(room));
     return json.dump(2) + "\n";

@@ -8,8 +8,6 @@
 
 namespace vgpu::daemon {
 
-using Json = nlohmann::json;
-
 namespace {
 
 /// A value or key as messages show it: a hostile one may be long.
@@ -19,14 +17,14 @@ std::string clipped(std::string text) {
 }
 
 /// Lists and objects are only named: dump() recurses as deep as they are nested.
-std::string shown(const Json& value) {
+std::string shown(const nlohmann::json& value) {
     return value.is_structured() ? std::string("a ") + (value.is_array() ? "list" : "group")
                                  : clipped(value.dump());
 }
 
 }  // namespace
 
-JsonSection::JsonSection(const Json& json, std::string path, Error& error)
+JsonSection::JsonSection(const nlohmann::json& json, std::string path, Error& error)
     : json_(json), path_(std::move(path)), error_(error) {
     if (!json_.is_object()) complain("", "is no object");
 }
@@ -46,7 +44,7 @@ void JsonSection::only(const std::vector<std::string_view>& known) {
 }
 
 void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& to) {
-    const Json* value = find(key);
+    const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     if (!value->is_number_unsigned() || value->get<std::uint64_t>() < bounds.least ||
         value->get<std::uint64_t>() > bounds.most)
@@ -57,7 +55,7 @@ void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& t
 }
 
 void JsonSection::real(const std::string& key, double least, double most, double& to) {
-    const Json* value = find(key);
+    const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
         complain(key, fmt::format("wants a number within {:g}..{:g}, not {}", least, most,
@@ -67,7 +65,7 @@ void JsonSection::real(const std::string& key, double least, double most, double
 }
 
 void JsonSection::text(const std::string& key, std::string& to) {
-    const Json* value = find(key);
+    const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     if (!value->is_string() || value->get<std::string>().empty())
         complain(key, fmt::format("wants a text, not {}", shown(*value)));
@@ -76,7 +74,7 @@ void JsonSection::text(const std::string& key, std::string& to) {
 }
 
 void JsonSection::flag(const std::string& key, bool& to) {
-    const Json* value = find(key);
+    const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     if (!value->is_boolean())
         complain(key, fmt::format("wants true or false, not {}", shown(*value)));
@@ -85,18 +83,18 @@ void JsonSection::flag(const std::string& key, bool& to) {
 }
 
 void JsonSection::texts(const std::string& key, std::vector<std::string>& to) {
-    const Json* value = find(key);
+    const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     const bool is_right =
-        value->is_array() &&
-        std::all_of(value->begin(), value->end(), [](const Json& one) { return one.is_string(); });
+        value->is_array() && std::all_of(value->begin(), value->end(),
+                                         [](const nlohmann::json& one) { return one.is_string(); });
     if (!is_right)
         complain(key, "wants a list of texts");
     else
         to = value->get<std::vector<std::string>>();
 }
 
-const Json* JsonSection::find(const std::string& key) const {
+const nlohmann::json* JsonSection::find(const std::string& key) const {
     if (!json_.is_object()) return nullptr;
     const auto at = json_.find(key);
     return at == json_.end() ? nullptr : &*at;
