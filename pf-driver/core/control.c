@@ -98,14 +98,14 @@ static void enter_stopped(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 static void enter_lost(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	enter_stopped(pf, vf, reason);
-	vgpu_pf_mailbox_forget(vf);
+	vgpu_pf_mailbox_lost(pf, vf);
 	vf->control.lost = true;
 }
 
 static void enter_lost_stays(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_full_access_end(pf, vf);
-	vgpu_pf_mailbox_forget(vf);
+	vgpu_pf_mailbox_lost(pf, vf);
 	vf->control.driver_loaded = false;
 	vf->last_error = reason;
 }
@@ -119,7 +119,7 @@ static void enter_resetting(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 static void enter_quarantined(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	enter_stopped(pf, vf, reason);
-	vgpu_pf_mailbox_forget(vf);
+	vgpu_pf_mailbox_refuse(pf, vf);
 }
 
 static void enter_scrubbing(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -441,8 +441,9 @@ void vgpu_pf_control_released(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* a reset or a loss may have overtaken it */
 	if (!vgpu_pf_control_allows(vf, event)) {
 		vgpu_pf_request_finish(pf, token, -ECANCELED, "the VF was reset meanwhile");
-		return;
+	} else {
+		step(pf, vf, event, vf->control.pending_reason);
+		vgpu_pf_request_finish(pf, token, 0, "");
 	}
-	step(pf, vf, event, vf->control.pending_reason);
-	vgpu_pf_request_finish(pf, token, 0, "");
+	vgpu_pf_mailbox_resume(pf, vf);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Mailbox: every message of a guest is acknowledged at once and, where its driver waits for an
- * answer, answered. What cannot be granted now (VF paused or in reset) is held, but no longer than
- * half of what the driver waits; then it gets FAIL. Unknown messages are acknowledged and counted.
+ * answer, answered. What cannot be granted now (VF paused, in reset or about to be, device in
+ * reset) is held, but no longer than half of what the driver waits; then it gets FAIL. Unknown
+ * messages are acknowledged and counted.
  *
  * Sending: drivers do not acknowledge FLR notices, so the box is simply written; only a message
  * that drivers do acknowledge is left there until they have, or half their limit has passed.
@@ -83,14 +84,21 @@ static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
+/* what is under way takes away what would be granted now, or it is over soon */
+static bool is_to_wait(const struct vgpu_vf *vf)
+{
+	return vf->control.pending != VGPU_VF_EVENT_NONE || vf->control.lost ||
+	       vf->state == VGPU_PF_VF_PAUSED || vf->state == VGPU_PF_VF_RESETTING;
+}
+
 static void take_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
-	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_GRANT)) {
-		vgpu_pf_full_access_grant(pf, vf, request);
+	if (is_to_wait(vf)) {
+		hold(pf, vf, request);
 		return;
 	}
-	if (vf->state == VGPU_PF_VF_PAUSED || vf->state == VGPU_PF_VF_RESETTING) {
-		hold(pf, vf, request);
+	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_GRANT)) {
+		vgpu_pf_full_access_grant(pf, vf, request);
 		return;
 	}
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
@@ -123,7 +131,7 @@ static void take_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint
 
 static void take_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	if (vf->state == VGPU_PF_VF_PAUSED) {
+	if (vf->state == VGPU_PF_VF_PAUSED || vf->control.lost) {
 		hold(pf, vf, message[0]);
 		return;
 	}
@@ -256,8 +264,11 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 			acks |= MBOX1_ACK(vf);
 			acknowledged(pf, vf);
 		}
-		if ((news & MBOX1_VALID(vf)) && !is_too_early(pf, vf))
-			receive(pf, vf);
+		if (!(news & MBOX1_VALID(vf)) || is_too_early(pf, vf))
+			continue;
+		/* the driver that sends may be a new one: of an FLR before it nobody may have told */
+		vgpu_pf_reset_look(pf, vf);
+		receive(pf, vf);
 	}
 	if (acks)
 		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
@@ -266,13 +277,13 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 /**
  * vgpu_pf_mailbox_resume() - the VF can be served again: answer what was held
  * @pf: the PF
- * @vf: whose
+ * @vf: whose; if it has to wait for something else, it goes on waiting
  */
 void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.held_request};
 
-	if (vf->mailbox.held_request == 0)
+	if (vf->mailbox.held_request == 0 || is_to_wait(vf))
 		return;
 	vf->mailbox.held_request = 0;
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
@@ -293,6 +304,34 @@ void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	vf->mailbox.held_request = 0;
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+}
+
+/**
+ * vgpu_pf_mailbox_refuse() - the VF is taken away: what was held is answered, the rest is void
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	bool is_held = vf->mailbox.held_request != 0;
+
+	vgpu_pf_mailbox_forget(vf);
+	if (is_held)
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+}
+
+/**
+ * vgpu_pf_mailbox_lost() - the device has forgotten what was in the boxes, the guest has not
+ * @pf: the PF
+ * @vf: whose; its request is answered when the device is back
+ */
+void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t request = vf->mailbox.held_request;
+
+	vgpu_pf_mailbox_forget(vf);
+	if (request)
+		hold(pf, vf, request);
 }
 
 /**

@@ -175,6 +175,8 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf);
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2);
 void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_forget(struct vgpu_vf *vf);
 void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -189,6 +191,7 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf);
+void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
 void vgpu_pf_reset_whole(struct vgpu_pf *pf);
 void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf);

@@ -393,6 +393,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->control.lost)
 		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_DEVICE_LOST);
 	vgpu_pf_control_set_gates(pf, vf);
+	vgpu_pf_mailbox_resume(pf, vf);
 }
 
 /**
@@ -407,7 +408,9 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	enable(pf);
 	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
+	/* nobody told of what came meanwhile */
 	vgpu_pf_reset_function_event(pf);
+	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_journal_mark(pf);
 	vgpu_pf_journal_mark_table(pf);
 	vgpu_pf_run_table_start(pf);

@@ -316,7 +316,12 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
-static void look_at_function(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/**
+ * vgpu_pf_reset_look() - was the VF reset, attached or detached by its client?
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t status = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_STATUS);
 	uint32_t reset = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_RESET);
@@ -347,7 +352,7 @@ void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		look_at_function(pf, vf);
+		vgpu_pf_reset_look(pf, vf);
 }
 
 static bool is_told(const struct vgpu_vf *vf)

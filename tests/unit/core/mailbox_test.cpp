@@ -439,6 +439,88 @@ TEST(Reset, AGuestThatWasResetBeforeIsToldOfTheWholeOne) {
     EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
 }
 
+/// A driver that loads while the PF has its VF reset gets the device when that is over: what it
+/// were given before, the reset would take away again.
+TEST(Reset, ADriverThatLoadsBeforeTheResetHasBegunIsAnsweredAfterIt) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    const std::uint64_t token = 77;
+    vgpu_pf_control request{sizeof(request), 1, 0, VGPU_PF_RESET};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &request, token), -EINPROGRESS);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    EXPECT_THAT(rig.gpu.vf(1).received, IsEmpty());
+    rig.gpu.run_for(2 * kSecond);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_READY_TO_ACCESS_GPU);
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+}
+
+TEST(Reset, ADriverThatLoadsBeforeThePfHasSeenTheGuestsFlrIsAnsweredAfterIt) {
+    for (const bool is_told : {false, true}) {
+        Rig rig;
+        rig.make_busy(1);
+        rig.gpu.run_for(kMs);
+        rig.gpu.vf(1).received.clear();
+        rig.gpu.lose_interrupts = !is_told;
+        rig.gpu.guest_resets_function(1);
+        rig.gpu.lose_interrupts = false;
+        rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+        rig.gpu.run_for(2 * kSecond);
+        EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+        EXPECT_EQ(rig.get_vf(1).in_full_access, 1u) << "and not taken away again";
+        EXPECT_EQ(HW_GET(VGPU_GATES, REGWR_EN, rig.gpu.bank(1, REG_VGPU_VF0_GATES)), 1u);
+        EXPECT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1).size(), 1u);
+    }
+}
+
+/// A flood's messages wait in the box.
+TEST(Reset, AMessageThatStillIsInTheBoxIsNotLostByTheReset) {
+    Rig rig;
+    rig.make_ready(1);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.lose_interrupts = true;
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.lose_interrupts = false;
+    vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESET, VGPU_PF_REASON_OPERATOR);
+    rig.gpu.run_for(2 * kSecond);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received, Contains(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+}
+
+TEST(Reset, ADriverThatLoadsWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.provision(3);
+    rig.control(3, VGPU_PF_PAUSE);
+    rig.gpu.guest_sends(3, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received, IsEmpty());
+    rig.gpu.run_for(200 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_THAT(rig.gpu.vf(3).received, IsEmpty()) << "paused";
+    ASSERT_EQ(rig.control(3, VGPU_PF_RESUME), 0);
+    EXPECT_THAT(rig.gpu.vf(3).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+}
+
+TEST(Mailbox, ARequestThatWaitsForAVfThatIsTakenAwayIsRefused) {
+    Rig rig;
+    rig.provision(1);
+    rig.control(1, VGPU_PF_PAUSE);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FAIL));
+}
+
 // --- guard
 
 TEST(Guard, LimitsAreGimsAndEventsLeaveTheWindow) {
