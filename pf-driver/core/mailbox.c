@@ -266,7 +266,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 		}
 		if (!(news & MBOX1_VALID(vf)) || is_too_early(pf, vf))
 			continue;
-		/* the driver that sends may be a new one: of an FLR before it nobody may have told */
+		/* a new driver may send, and nobody have told of the FLR before it */
 		vgpu_pf_reset_look(pf, vf);
 		receive(pf, vf);
 	}
