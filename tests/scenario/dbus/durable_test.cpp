@@ -9,8 +9,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <set>
+#include <thread>
 
 namespace vgpu::daemon {
 namespace {
@@ -120,6 +124,88 @@ TEST_F(Durable, AChangeThatThePowerCutInTwoIsDroppedAndSaid) {
     power_on();
     before[0]["weight"] = 6;
     EXPECT_EQ(definitions(), before);
+}
+
+/// Three VFs of a real PF core, of which the other configuration keeps one, resizes one and
+/// replaces one.
+class InterruptedApply : public Durable {
+protected:
+    InterruptedApply() {
+        write("old", R"({"profile": "small", "name": "kept"}, {"profile": "small", "name": "grown"},
+                        {"profile": "large", "name": "gone"})");
+        write("new", R"({"profile": "small", "name": "kept"}, {"profile": "large", "name": "grown"},
+                        {"profile": "heavy", "name": "come"})");
+    }
+    [[nodiscard]] int run(const std::string& verb, const std::string& name) const {
+        std::vector<std::string> words{verb, directory.file(name + ".json")};
+        if (verb == "apply") words.emplace_back("--yes");
+        return ctl(std::move(words)).status;
+    }
+    /// The configuration that the VFs are of when the next vgpud has come to rest.
+    [[nodiscard]] std::string found() const {
+        std::string name;
+        test::wait_for("the apply to be done or undone", test::milliseconds(30'000), [&] {
+            if (is_recovering()) return false;
+            for (const std::string one : {"old", "new"})
+                if (run("assert", one) == 0) name = one;
+            return !name.empty() && !is_recovering();
+        });
+        return name;
+    }
+
+private:
+    void write(const std::string& name, const std::string& vfs) const {
+        std::ofstream(directory.file(name + ".json"))
+            << R"({"profiles": {"small": {"resources": {"vram": "32MiB"}},
+                                "large": {"resources": {"vram": "64MiB"}},
+                                "heavy": {"resources": {"vram": "48MiB"},
+                                          "scheduler": {"weight": 700}}},
+                   "configs": {"x": [{"gpu": "gpu0", "vfs": [)"
+            << vfs << "]}]}}";
+    }
+    /// The first job of a vgpud is the recovery, if there is one.
+    [[nodiscard]] bool is_recovering() const {
+        const auto connection = connect();
+        const auto job = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1/job/1");
+        job->finishRegistration();
+        try {
+            const auto state = job->getProperty("State").onInterface("org.vgpu1.Job");
+            const std::set<std::string> over{"done", "failed", "cancelled"};
+            return !over.contains(state.get<std::string>());
+        } catch (const sdbus::Error&) {
+            return false;  // there is none
+        }
+    }
+};
+
+TEST_F(InterruptedApply, OfAVgpudKilledAtAnyMomentIsAllDoneOrAllUndone) {
+    constexpr int kKills = 8;
+    using Clock = std::chrono::steady_clock;
+    ASSERT_EQ(run("apply", "old"), 0);
+    const auto start = Clock::now();
+    ASSERT_EQ(run("apply", "new"), 0);
+    const auto whole = Clock::now() - start;
+    int interrupted = 0;
+    for (int i = 1; i <= kKills; ++i) {
+        SCOPED_TRACE(i);
+        ASSERT_EQ(run("apply", "old"), 0);
+        auto caller = std::async(std::launch::async, [this] { return run("apply", "new"); });
+        std::this_thread::sleep_for(whole * i / kKills);
+        vgpud->kill_now();
+        const int told = caller.get();
+        start_daemon();
+        wait_for_gpu_state("ok");
+        const std::string now = found();
+        EXPECT_TRUE(told != 0 || now == "new") << "who was told that it is done finds it done";
+        if (told != 0) ++interrupted;
+        const auto list = ctl_json({"list"});
+        ASSERT_EQ(list.at("vfs").size(), 3u) << list;
+        for (const auto& vf : list.at("vfs")) {
+            EXPECT_EQ(vf.at("state"), "provisioned") << vf;
+            EXPECT_EQ(vf.at("trouble"), "") << vf;
+        }
+    }
+    EXPECT_GT(interrupted, 0);
 }
 
 /// With a fake PF core: nothing here is about a GPU.
