@@ -90,6 +90,7 @@ struct vgpu_home_vf {
 	u32 auto_generation;	     /* admin; of the grant that came with numvfs; 0: none did */
 	bool has_link;		     /* admin; sysfs "device" */
 	bool is_offered;	     /* admin; handed over since it has resources */
+	struct work_struct probe;    /* of the driver that the function goes to */
 	struct pci_dev *function;    /* functions_lock; NULL: not enabled */
 	bool had_driver;	     /* functions_lock; a driver of this host, now or lately */
 	/* home->lock: */
@@ -263,11 +264,13 @@ int vgpu_plan_anew(struct vgpu_home *home);
 void vgpu_plan_follow(struct vgpu_home *home);
 
 /* sriov.c */
+void vgpu_sriov_prepare(struct vgpu_home *home);
 int vgpu_sriov_init(struct vgpu_home *home);
 void vgpu_sriov_fini(struct vgpu_home *home);
 int vgpu_sriov_configure(struct pci_dev *pdev, int count);
 int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover handover);
 void vgpu_sriov_hand_over(struct vgpu_home *home);
+void vgpu_sriov_wait_for_probe(struct vgpu_home *home, u32 vf);
 void vgpu_sriov_forget_drivers(struct vgpu_home *home);
 void vgpu_sriov_disable(struct vgpu_home *home);
 bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf);

@@ -241,6 +241,7 @@ static int start_home(struct vgpu_home *home)
 		return error;
 	INIT_WORK(&home->chores, do_chores);
 	INIT_DELAYED_WORK(&home->recheck, do_recheck);
+	vgpu_sriov_prepare(home);
 	pci_set_drvdata(home->pdev, home);
 	error = start_core(home);
 	if (error)

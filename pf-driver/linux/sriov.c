@@ -3,9 +3,9 @@
  * VFs as PCI functions: sriov_numvfs, and who gets a function.
  *
  * A function that appears is given to nobody (driver_override "none"), so no driver is probed while
- * its VF has no resources. When the VF is provisioned it goes to whom "handover" names. Functions
- * come and go through the PCI bus' notifier, which runs under the driver core's locks and therefore
- * takes functions_lock only.
+ * its VF has no resources. When the VF is provisioned it goes to whom "handover" names, by a work
+ * of its own. Functions come and go through the PCI bus' notifier, which runs under the driver
+ * core's locks and therefore takes functions_lock only.
  */
 #include <linux/device.h>
 #include <linux/kmod.h>
@@ -162,6 +162,23 @@ static const char *wanted_override(const struct vgpu_home_vf *vf)
 	return has_resources ? overrides[vf->handover] : OVERRIDE_NOBODY;
 }
 
+static void warn_not_handed_over(const struct vgpu_home_vf *vf, int error)
+{
+	dev_warn(&vf->home->pdev->dev, "VF%u: could not be handed over (%d)\n", vf->number, error);
+}
+
+/* a driver may take seconds to load, and wait for the PF core meanwhile: nothing is held */
+static void do_probe(struct work_struct *work)
+{
+	struct vgpu_home_vf *vf = container_of(work, struct vgpu_home_vf, probe);
+	struct pci_dev *function = get_function(vf->home, vf->number);
+	int error = function ? device_attach(&function->dev) : 0;
+
+	if (error < 0)
+		warn_not_handed_over(vf, error);
+	pci_dev_put(function);
+}
+
 /*
  * Gives the function to whom it shall go; one that has a driver already keeps it. Once for each
  * time that it gets resources: a driver that fails would be probed without end, as its attempt
@@ -177,11 +194,20 @@ static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 		return;
 	vf->is_offered = is_gift;
 	error = vgpu_set_driver_override(function, override);
-	if (!error)
-		error = device_attach(&function->dev);
-	if (error < 0)
-		dev_warn(&vf->home->pdev->dev, "VF%u: could not be handed over (%d)\n", vf->number,
-			 error);
+	if (error)
+		warn_not_handed_over(vf, error);
+	else if (is_gift)
+		queue_work(system_unbound_wq, &vf->probe);
+}
+
+/**
+ * vgpu_sriov_wait_for_probe() - a function has been handed over: has its driver had its turn?
+ * @home: the home; home->admin is not held
+ * @vf: number
+ */
+void vgpu_sriov_wait_for_probe(struct vgpu_home *home, u32 vf)
+{
+	flush_work(&home->vfs[vf].probe);
 }
 
 /**
@@ -368,6 +394,8 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 		result = disable_unused(home);
 	}
 	mutex_unlock(&home->admin);
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		vgpu_sriov_wait_for_probe(home, i);
 	return result;
 }
 
@@ -385,6 +413,16 @@ static void adopt_functions(struct vgpu_home *home)
 			set_function(vf, function);
 	}
 	link_functions(home);
+}
+
+/**
+ * vgpu_sriov_prepare() - there are no functions yet
+ * @home: new
+ */
+void vgpu_sriov_prepare(struct vgpu_home *home)
+{
+	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
+		INIT_WORK(&home->vfs[i].probe, do_probe);
 }
 
 /**
@@ -412,6 +450,8 @@ void vgpu_sriov_fini(struct vgpu_home *home)
 	vgpu_sriov_disable(home);
 	mutex_unlock(&home->admin);
 	bus_unregister_notifier(&pci_bus_type, &home->bus_notifier);
-	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
+	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++) {
 		set_function(&home->vfs[i], NULL);
+		cancel_work_sync(&home->vfs[i].probe);
+	}
 }

@@ -279,6 +279,8 @@ static ssize_t store(struct kobject *kobj, struct attribute *attr, const char *t
 	if (!error)
 		notify_written(dir, attr);
 	mutex_unlock(&dir->home->admin);
+	if (!error && file->store == store_handover)
+		vgpu_sriov_wait_for_probe(dir->home, dir->vf);
 	return error ? error : (ssize_t)bytes;
 }
 

@@ -39,9 +39,9 @@ class Amdgpu(unittest.TestCase):
         cls.vm.check('echo full > /sys/kernel/debug/sched/preempt')
         cls.vm.check('insmod /built/vgpu_pf.ko time_scale=20', 120)
         cls.vm.check(f'echo host > {cls.pf("sriov_admin/vf1/handover")}')
-        for vf, quota in ((1, 512), (2, 256)):
+        for vf, quota in ((1, 512), (2, 256), (3, 192)):
             cls.vm.check(f'echo {quota * MIB} > {cls.pf(f"sriov_admin/vf{vf}/profile/vram_quota")}', 120)
-        cls.vm.check(f'echo 2 > {cls.pf("sriov_numvfs")}', 120)
+        cls.vm.check(f'echo 3 > {cls.pf("sriov_numvfs")}', 120)
         cls.vm.check(LOAD, LOAD_SECONDS)
         cls.wait_for_render_node()
 
@@ -77,6 +77,19 @@ class Amdgpu(unittest.TestCase):
                             ('sriov_admin/vf1/handover', 'none')):
             answer = self.vm.run(f'echo {value} > {self.pf(name)}', 120)
             self.assertIn('busy', answer.text, name)
+
+    def test_what_is_set_does_not_wait_for_a_driver_that_loads(self):
+        handover = self.pf('sriov_admin/vf3/handover')
+        weight = self.pf('sriov_admin/vf2/profile/weight')
+        self.vm.check(f'(echo host > {handover}; echo $? > /tmp/loaded) > /dev/null 2>&1 & '
+                      'for i in $(seq 100); do '
+                      f'dmesg | grep -q "amdgpu .*01:00.3" && break; sleep 0.1; done; '
+                      f'cat {weight} > /tmp/before && cat /tmp/before > {weight} && ! test -e /tmp/loaded', 120)
+        self.vm.check('for i in $(seq 600); do test -e /tmp/loaded && break; sleep 0.5; done; grep -qx 0 /tmp/loaded',
+                      LOAD_SECONDS)
+        self.assertEqual(self.driver_of(self.pf('virtfn2')), 'amdgpu')
+        self.vm.check(f'echo {DOMAINS["bridge"]}:01:00.3 > /sys/bus/pci/drivers/amdgpu/unbind', LOAD_SECONDS)
+        self.vm.check(f'echo none > {handover}', 120)
 
     def test_hip_computes_while_a_neighbour_does(self):
         with VfGuest(self.card.path('vf2.sock')) as guest:
