@@ -279,6 +279,7 @@ void ProductRun::step_vgpud() {
     hears_at_ns_ = kNever;
     vgpud_.step();
     vgpud_.take_notices();
+    if (has_begun_) note_weights();
 }
 
 // --- the engine
@@ -501,9 +502,9 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     ++vf.life;
     vf.weight = weight;
     vf.driver.emplace(pf_, vf.number);
-    TRY_VOID(load_driver(*vf.driver, vf.number));
     vf.is_listed = false;
     take_account(index);
+    TRY_VOID(load_driver(*vf.driver, vf.number));
     if (witness_ && policy(index).is_gang) witness_->joined(index, weight);
     return {};
 }
@@ -595,10 +596,10 @@ void ProductRun::note_held_back() {
 /// A gang has its slots, and competes for nothing.
 void ProductRun::note_competes(std::uint32_t index, bool competes) {
     if (!witness_ || policy(index).is_gang || !vfs_[index].is_listed) return;
-    if (competes)
-        witness_->competes(index);
-    else
-        witness_->rests(index, running_ == index && !is_reserved());
+    if (!competes) return witness_->rests(index, running_ == index && !is_reserved());
+    // an estate is shared before somebody comes, as at a decision
+    witness_->decided(0);
+    witness_->competes(index);
 }
 
 }  // namespace

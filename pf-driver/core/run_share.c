@@ -17,7 +17,8 @@
  * nothing ever changes a rate while somebody is owed something for it:
  *
  *   runs out of work  in its turn: the others get what it was owed, as if served; at another time
- *                     it is kept (the estate) until nobody is owed anything
+ *                     it is kept (the estate) until nobody is owed anything, at a decision or
+ *                     before somebody comes
  *   had too much      its weight counts on until its share has paid (a ghost)
  *   larger weight     counts once the VF is owed nothing
  *   smaller weight    counts once it is even
@@ -134,6 +135,41 @@ static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 	}
 }
 
+/* the least that somebody with work is ahead; < 0: it is owed something; INT64_MAX: nobody is */
+static int64_t least_ahead(struct vgpu_pf *pf, uint32_t band)
+{
+	int64_t least = INT64_MAX;
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf)
+		if (vf->share.band == band && vf->share.is_competing && ahead_of(pf, vf) < least)
+			least = ahead_of(pf, vf);
+	return least;
+}
+
+/* at any other time it would come on top of what somebody is owed */
+static void share_estate(struct vgpu_pf *pf, uint32_t number)
+{
+	struct vgpu_run_band *band = &pf->executor.bands[number];
+
+	while (band->estate) {
+		const struct vgpu_vf *debtor = first_debtor(pf, number);
+		uint64_t weights = weights_of(pf, number);
+		int64_t least = least_ahead(pf, number);
+		uint64_t part = band->estate;
+
+		if (weights && least <= 0)
+			return;
+		/* when a debtor has paid, the others' parts are larger */
+		if (debtor && ahead_of(pf, debtor) < least)
+			least = ahead_of(pf, debtor);
+		if (weights && least != INT64_MAX && (uint64_t)least < part / weights)
+			part = (uint64_t)least * weights;
+		band->estate -= part;
+		advance(pf, number, part);
+	}
+}
+
 static uint32_t table_slice_us(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return (uint32_t)(vgpu_pf_run_pick_quantum(pf, vf->number) / VGPU_NS_PER_US);
@@ -145,6 +181,8 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	if (share->is_competing || !share->wanted)
 		return;
+	/* who comes now has no part in it */
+	share_estate(pf, share->band);
 	if (!share->is_paying) {
 		share->weight = share->wanted;
 		share->slice_us = table_slice_us(pf, vf);
@@ -304,37 +342,6 @@ void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
 	}
 }
 
-/* the least that somebody with work is ahead; < 0: it is owed something; INT64_MAX: nobody is */
-static int64_t least_ahead(struct vgpu_pf *pf, uint32_t band)
-{
-	int64_t least = INT64_MAX;
-	struct vgpu_vf *vf;
-
-	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_competing && ahead_of(pf, vf) < least)
-			least = ahead_of(pf, vf);
-	return least;
-}
-
-/* at any other time it would come on top of what somebody is owed */
-static void share_estate(struct vgpu_pf *pf, uint32_t number)
-{
-	struct vgpu_run_band *band = &pf->executor.bands[number];
-
-	while (band->estate) {
-		uint64_t weights = weights_of(pf, number);
-		int64_t least = least_ahead(pf, number);
-		uint64_t part = band->estate;
-
-		if (weights && least <= 0)
-			return;
-		if (weights && least != INT64_MAX && (uint64_t)least < part / weights)
-			part = (uint64_t)least * weights;
-		band->estate -= part;
-		advance(pf, number, part);
-	}
-}
-
 /* ---- who is next ---- */
 
 /* as it would be if somebody had been served by so much */
@@ -408,11 +415,15 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* the slice would put its VF too far ahead, if the sleepers woke now */
+/* the slice would put its VF too far ahead, if the sleepers woke now, also those who still pay */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
-	return outlook->lag[vf->number] - of_sleepers(outlook, vf->share.weight) <
-	       -longest_slice(pf, vf->share.band) - EVEN_NS;
+	uint64_t all = outlook->weights + outlook->sleeping_weights;
+	int64_t ns = outlook->served_ns;
+	int64_t lag =
+		vgpu_pf_run_share_lag(pf, vf) - ns + ns * (int64_t)vf->share.weight / (int64_t)all;
+
+	return lag < -longest_slice(pf, vf->share.band) - EVEN_NS;
 }
 
 /*
