@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/dbus/job_object.h"
 
+#include "daemon/dbus/properties.h"
+
 #include <fmt/format.h>
+#include <algorithm>
+#include <array>
 
 namespace vgpu::daemon::dbus {
 
@@ -21,7 +25,15 @@ std::vector<PropertyName> differences(const JobView& before, const JobView& afte
         names.emplace_back("ErrorName");
     }
     if (before.plan != after.plan) names.emplace_back("Plan");
+    if (before.report.has_value() != after.report.has_value()) names.emplace_back("Report");
     return names;
+}
+
+/// Kinds that were begun by org.vgpu1.control; all others change what VFs there are.
+const char* action_of(const std::string& kind) {
+    constexpr std::array<std::string_view, 4> kControlled{"reset", "self-test", "quiesce", "thaw"};
+    const bool is_controlled = std::ranges::find(kControlled, kind) != kControlled.end();
+    return is_controlled ? kControlAction : kProvisionAction;
 }
 
 }  // namespace
@@ -58,7 +70,7 @@ void JobObject::show(JobView view) {
 
 void JobObject::Cancel(sdbus::Result<>&& result, SentOptions options) {
     authorized(
-        context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
+        context_, {calls_, current_sender(getObject())}, action_of(view_.kind), std::move(result),
         [&jobs = context_.jobs, id = view_.id, values = options_of(options)](const Done<>& done) {
             if (const auto known = OptionReader(values).only({}); !known) return done(known);
             done(jobs.cancel(id));
@@ -67,6 +79,10 @@ void JobObject::Cancel(sdbus::Result<>&& result, SentOptions options) {
 
 std::string JobObject::Error() {
     return view_.error ? text_of(*view_.error) : "";
+}
+
+std::map<std::string, sdbus::Variant> JobObject::Report() {
+    return view_.report ? dict_of(*view_.report) : Dict{};
 }
 
 std::string JobObject::ErrorName() {

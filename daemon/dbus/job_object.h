@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 std::string job_path(std::uint32_t id);
 
-/// Reading is free; Cancel wants the polkit action of Apply.
+/// Reading is free; Cancel wants the polkit action of what the job does.
 class JobObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Job_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -36,6 +36,7 @@ private:
     std::string Error() override;
     std::string ErrorName() override;
     std::string Plan() override { return view_.plan; }
+    std::map<std::string, sdbus::Variant> Report() override;
 
     Context& context_;
     OpenCalls calls_;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/dbus/vf_object.h"
 
+#include "daemon/dbus/job_object.h"
+#include "daemon/service/words.h"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <array>
 
 namespace vgpu::daemon::dbus {
@@ -10,6 +14,8 @@ namespace {
 
 /// How long a reply may be kept; the act itself goes on after that.
 constexpr Nanoseconds kScrubTimeout = std::chrono::seconds(60);
+/// The same of a job: nobody's call is open meanwhile.
+constexpr Nanoseconds kScrubJobTimeout = std::chrono::hours(1);
 constexpr Nanoseconds kResetTimeout = std::chrono::seconds(30);
 constexpr Nanoseconds kIdleTimeout = std::chrono::seconds(30);
 
@@ -17,13 +23,13 @@ const InterfaceName kInterface{org::vgpu1::Vf_adaptor::INTERFACE_NAME};
 
 /// Replies when the VF is gone.
 void await_scrub(Context& context, const Target& target, std::uint32_t generation,
-                 const Done<>& reply) {
+                 Nanoseconds limit, const Done<>& reply) {
     // By generation: the number may be another VF's again.
     const auto is_gone = [&context, target, generation] {
         const auto seen = context.manager.find_gpu(target.gpu)->look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.generation != generation;
     };
-    context.waiters.add(is_gone, context.clock.now() + kScrubTimeout,
+    context.waiters.add(is_gone, context.clock.now() + limit,
                         fmt::format("{}/vf{} is still being scrubbed", target.gpu, target.vf),
                         reply);
 }
@@ -38,9 +44,22 @@ void await_reset(Context& context, const Target& target, const Done<>& reply) {
                         fmt::format("{}/vf{} is still resetting", target.gpu, target.vf), reply);
 }
 
+void reset(Context& context, const Target& target, const Options& options, const Done<>& reply) {
+    context.manager.control(target, VGPU_PF_RESET, options,
+                            [&context, target, reply](const Result<>& started) {
+                                if (!started) return reply(started);
+                                await_reset(context, target, reply);
+                            });
+}
+
+/// Whether it works or not: nobody waits for it.
+void thaw(Context& context, const Target& target) {
+    context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
+}
+
 /// Replies when the VF has no work left; if that does not come, what was stopped goes on.
 void await_idle(Context& context, const Target& target, const AgentReport& report,
-                const Done<Dict>& reply) {
+                const Done<AgentReport>& reply) {
     const auto is_idle = [&context, target] {
         GpuHost& gpu = *context.manager.find_gpu(target.gpu);
         gpu.freshen(Freshness::Counters, Nanoseconds{0});  // for the next look
@@ -52,8 +71,8 @@ void await_idle(Context& context, const Target& target, const AgentReport& repor
             return reply(fail(ErrorId::NoAgent,
                               fmt::format("{}/vf{}: its agent is gone, its processes go on",
                                           target.gpu, target.vf)));
-        if (idle) return reply(dict_of(report));
-        context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
+        if (idle) return reply(report);
+        thaw(context, target);
         reply(tl::make_unexpected(idle.error()));
     };
     context.waiters.add(
@@ -63,7 +82,7 @@ void await_idle(Context& context, const Target& target, const AgentReport& repor
 
 /// What was known of the VF from before its processes stopped does not count.
 void look_then_await_idle(Context& context, const Target& target, const AgentReport& report,
-                          const Done<Dict>& reply) {
+                          const Done<AgentReport>& reply) {
     context.manager.find_gpu(target.gpu)
         ->ask<void>(
             [](GpuModel& model) {
@@ -77,30 +96,107 @@ void look_then_await_idle(Context& context, const Target& target, const AgentRep
 
 /// Has the agent do something; Quiesce also waits for the device.
 void ask_agent(Context& context, const Target& target, AgentAct act, const Options& options,
-               const Done<Dict>& reply) {
+               const Done<AgentReport>& reply) {
     context.agents.ask(target, act, options,
                        [&context, target, act, reply](const Result<AgentReport>& report) {
                            if (!report) return reply(tl::make_unexpected(report.error()));
                            if (act == AgentAct::Quiesce && report->is_ok)
                                return look_then_await_idle(context, target, *report, reply);
-                           reply(dict_of(*report));
+                           reply(*report);
                        });
 }
 
 /// Destroys; replies at once or when the VF is gone.
-void destroy(Context& context, const Target& target, const Options& options, const Done<>& reply) {
+void destroy(Context& context, const Target& target, const Options& options, Nanoseconds limit,
+             const Done<>& reply) {
     constexpr std::array<std::string_view, 3> kKnown{"no_wait", "force", "owner"};
     const OptionReader reader(options);
     if (const auto known = reader.only(kKnown); !known) return reply(known);
     const auto no_wait = reader.flag("no_wait");
     if (!no_wait) return reply(tl::make_unexpected(no_wait.error()));
-    context.manager.destroy(
-        target, options,
-        [&context, target, reply, no_wait = *no_wait](const Result<std::uint32_t>& generation) {
-            if (!generation) return reply(tl::make_unexpected(generation.error()));
-            if (no_wait) return reply({});
-            await_scrub(context, target, *generation, reply);
-        });
+    context.manager.destroy(target, options,
+                            [&context, target, limit, reply,
+                             no_wait = *no_wait](const Result<std::uint32_t>& generation) {
+                                if (!generation)
+                                    return reply(tl::make_unexpected(generation.error()));
+                                if (no_wait) return reply({});
+                                await_scrub(context, target, *generation, limit, reply);
+                            });
+}
+
+// --- as jobs
+
+using ReportDone = std::function<void(Result<AgentReport>)>;
+
+/// For requests that answer without one.
+Done<> without_report(const ReportDone& done) {
+    return [done](const Result<>& answer) {
+        if (!answer) return done(tl::make_unexpected(answer.error()));
+        done(AgentReport{});
+    };
+}
+
+void start_destroy(Context& context, const Target& target, const Options& options,
+                   const ReportDone& done) {
+    destroy(context, target, options, kScrubJobTimeout, without_report(done));
+}
+
+void start_reset(Context& context, const Target& target, const Options& options,
+                 const ReportDone& done) {
+    reset(context, target, options, without_report(done));
+}
+
+template <AgentAct Act>
+void start_agent(Context& context, const Target& target, const Options& options,
+                 const ReportDone& done) {
+    ask_agent(context, target, Act, options, done);
+}
+
+void take_nothing_back(Context& /*context*/, const Target& /*target*/) {}
+
+/// A method that Start() begins as a job. `cancel` is null where the device cannot stop half-way.
+struct Startable {
+    std::string_view method, kind, step;
+    const char* action;
+    void (*begin)(Context&, const Target&, const Options&, const ReportDone&);
+    void (*cancel)(Context&, const Target&);
+};
+
+constexpr std::array<Startable, 5> kStartable{{
+    {"Destroy", "destroy", "its VRAM is scrubbed", kProvisionAction, start_destroy, nullptr},
+    {"Reset", "reset", "its guest is told, and the function reset", kControlAction, start_reset,
+     nullptr},
+    {"SelfTest", "self-test", "the agent tests it", kControlAction, start_agent<AgentAct::SelfTest>,
+     take_nothing_back},
+    {"Quiesce", "quiesce", "the agent stops its processes, the device ends its work",
+     kControlAction, start_agent<AgentAct::Quiesce>, thaw},
+    {"Thaw", "thaw", "the agent lets its processes go on", kControlAction,
+     start_agent<AgentAct::Thaw>, take_nothing_back},
+}};
+
+Result<const Startable*> startable(const std::string& method) {
+    std::vector<std::string_view> names;
+    for (const Startable& one : kStartable) {
+        if (one.method == method) return &one;
+        names.push_back(one.method);
+    }
+    const std::string shown = method.substr(0, 64);
+    return fail(ErrorId::OutOfRange,
+                fmt::format("no method '{}' can be started as a job{}; {}", shown,
+                            did_you_mean(shown, names), fmt::join(names, ", ")));
+}
+
+Result<std::uint32_t> start(Context& context, const Target& target, const Startable& what,
+                            const Options& options) {
+    CallOrder order{
+        .kind = std::string(what.kind),
+        .step = fmt::format("{}/vf{}: {}", target.gpu, target.vf, what.step),
+        .begin = [&context, &what, target,
+                  options](const ReportDone& done) { what.begin(context, target, options, done); },
+        .cancel = nullptr};
+    if (what.cancel != nullptr)
+        order.cancel = [&context, &what, target] { what.cancel(context, target); };
+    return context.jobs.start(std::move(order));
 }
 
 }  // namespace
@@ -161,7 +257,7 @@ void VfObject::Destroy(sdbus::Result<>&& result, SentOptions options) {
         [&context = context_, target = target_, values = options_of(options),
          is_wanted](const Done<>& done) {
             *is_wanted = true;
-            destroy(context, target, values, done);
+            destroy(context, target, values, kScrubTimeout, done);
         },
         [is_wanted](const Error& why) {
             const bool is_done = *is_wanted && why.id == ErrorId::NoSuchVf;
@@ -170,15 +266,9 @@ void VfObject::Destroy(sdbus::Result<>&& result, SentOptions options) {
 }
 
 void VfObject::Reset(sdbus::Result<>&& result, SentOptions options) {
-    authorized(
-        context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
-        [&context = context_, target = target_, values = options_of(options)](const Done<>& done) {
-            context.manager.control(target, VGPU_PF_RESET, values,
-                                    [&context, target, done](const Result<>& started) {
-                                        if (!started) return done(started);
-                                        await_reset(context, target, done);
-                                    });
-        });
+    authorized(context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
+               [&context = context_, target = target_, values = options_of(options)](
+                   const Done<>& done) { reset(context, target, values, done); });
 }
 
 void VfObject::control(vgpu_pf_control_action action, sdbus::Result<>&& result,
@@ -227,8 +317,13 @@ void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_
 void VfObject::ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options) {
     authorized<Dict>(
         context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
-        [&context = context_, target = target_, act, values = options_of(options)](
-            const Done<Dict>& done) { ask_agent(context, target, act, values, done); });
+        [&context = context_, target = target_, act,
+         values = options_of(options)](const Done<Dict>& done) {
+            ask_agent(context, target, act, values, [done](const Result<AgentReport>& report) {
+                if (!report) return done(tl::make_unexpected(report.error()));
+                done(dict_of(*report));
+            });
+        });
 }
 
 void VfObject::SelfTest(sdbus::Result<Dict>&& result, SentOptions options) {
@@ -241,6 +336,20 @@ void VfObject::Quiesce(sdbus::Result<Dict>&& result, SentOptions options) {
 
 void VfObject::Thaw(sdbus::Result<Dict>&& result, SentOptions options) {
     ask(AgentAct::Thaw, std::move(result), options);
+}
+
+void VfObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string method,
+                     SentOptions options) {
+    const auto what = startable(method);
+    if (!what) throw to_dbus(what.error());
+    authorized<sdbus::ObjectPath>(
+        context_, {calls_, current_sender(getObject())}, (*what)->action, std::move(result),
+        [&context = context_, target = target_, &what = **what,
+         values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
+            const auto id = start(context, target, what, values);
+            if (!id) return done(tl::make_unexpected(id.error()));
+            done(sdbus::ObjectPath{job_path(*id)});
+        });
 }
 
 #define VF_PROPERTY(name, type, signalled, value) \

@@ -45,6 +45,9 @@ private:
     /// if that does not come, they are thawed.
     void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
     void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;
+    /// Replies at once, with a job that is over when the method would have replied.
+    void Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string method,
+               SentOptions options) override;
     void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                  const SentOptions& options);
     void ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options);

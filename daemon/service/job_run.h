@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // JobRun: the work of a job as Jobs sees it: it is stepped in the main loop until it is over, and
-// tells meanwhile how far it has come. It never waits. Implemented by ApplyRun and ApplyRecovery.
+// tells meanwhile how far it has come. It never waits. Implemented by ApplyRun, ApplyRecovery, and
+// CallRun.
 #pragma once
 
 #include "daemon/ports/clock.h"
 #include "daemon/ports/result.h"
 #include "daemon/service/apply_intent.h"
+#include "daemon/service/views.h"
 
 #include <optional>
 #include <string>
@@ -33,6 +35,7 @@ public:
     [[nodiscard]] virtual Nanoseconds next_look(Nanoseconds now) const { return now + kLook; }
     /// Of a run that is over: what a recovery has to finish or take back; nothing: nothing.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
+    [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
 
     /// Takes effect between two acts; without effect once it is over.
     void cancel() { is_cancelled_ = true; }
@@ -43,6 +46,8 @@ public:
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }
     /// The plan as JSON; empty until it is made.
     [[nodiscard]] const std::string& plan_text() const { return plan_text_; }
+    /// What an agent said, of a job that asked one and is done.
+    [[nodiscard]] const std::optional<AgentReport>& report() const { return report_; }
 
 protected:
     [[nodiscard]] bool is_cancelled() const { return is_cancelled_; }
@@ -52,6 +57,7 @@ protected:
     std::string step_text_;
     std::optional<Error> error_;
     std::string plan_text_;
+    std::optional<AgentReport> report_;
 
 private:
     bool is_cancelled_ = false;

@@ -171,23 +171,44 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     return last_id_;
 }
 
+Result<std::uint32_t> Jobs::start(CallOrder order) {
+    const auto under_way = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) {
+        return job->is_call && !job->run->is_over();
+    });
+    if (static_cast<std::size_t>(under_way) >= kMostCalls)
+        return fail(ErrorId::Busy, fmt::format("{} jobs of single VFs are under way", under_way));
+    auto job = std::make_unique<Job>();
+    job->kind = order.kind;
+    job->is_call = job->is_begun = true;
+    job->run = std::make_unique<CallRun>(std::move(order));
+    job->run->step();
+    if (job->run->error()) return tl::make_unexpected(*job->run->error());
+    job->id = ++last_id_;
+    add(std::move(job));
+    return last_id_;
+}
+
 Result<> Jobs::cancel(std::uint32_t id) {
     for (const auto& job : jobs_) {
         if (job->id != id) continue;
         if (job->run->is_over())
             return fail(ErrorId::WrongState,
                         fmt::format("job {} is over: it is {}", id, view_of(*job).state));
+        if (!job->run->can_be_cancelled())
+            return fail(ErrorId::WrongState,
+                        fmt::format("job {} is a {}, which cannot be taken back", id, job->kind));
         job->run->cancel();
         return {};
     }
     return fail(ErrorId::WrongState, fmt::format("job {} is over and forgotten", id));
 }
 
-/// The oldest that is not over, a recovery before all others; null if there is none.
+/// Of those that go one after the other: the oldest that is not over, a recovery before all others;
+/// null if there is none.
 Jobs::Job* Jobs::active() const {
     Job* oldest = nullptr;
     for (const auto& job : jobs_) {
-        if (job->run->is_over()) continue;
+        if (job->is_call || job->run->is_over()) continue;
         if (job->kind == kRecovery) return job.get();
         if (oldest == nullptr) oldest = job.get();
     }
@@ -204,7 +225,9 @@ void Jobs::step() {
         if (const auto left = job->run->left_over()) recover(*left);
     }
     for (const auto& job : jobs_) {
-        if (!job->run->is_over() || job->is_told) continue;
+        if (job->is_told) continue;
+        if (job->is_call) job->run->step();
+        if (!job->run->is_over()) continue;
         job->is_told = true;
         job->ended_at = clock_.now();
         news_.push_back({.id = job->id, .result = view_of(*job).state});
@@ -230,8 +253,10 @@ std::optional<Nanoseconds> Jobs::next_step() const {
     // deadlines and for looking again.
     if (const Job* job = active()) return job->run->next_look(now);
     std::optional<Nanoseconds> first;
-    for (const auto& job : jobs_)
+    for (const auto& job : jobs_) {
+        if (!job->is_told) continue;
         if (const Nanoseconds at = job->ended_at + kKeepFor; !first || at < *first) first = at;
+    }
     return first;
 }
 
@@ -249,7 +274,8 @@ JobView Jobs::view_of(const Job& job) {
             .progress = run.progress(),
             .step = run.step_text(),
             .error = run.error(),
-            .plan = run.plan_text()};
+            .plan = run.plan_text(),
+            .report = run.report()};
 }
 
 std::vector<JobView> Jobs::list() const {

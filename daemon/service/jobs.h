@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Jobs: what takes longer than a call, one after the other, and what can be asked about
-// configurations. A job is an ApplyRun with a number, or an ApplyRecovery: of the apply that an
-// earlier vgpud did not end, or that a run had to leave; that comes before all others. A job
+// Jobs: what takes longer than a call, and what can be asked about configurations. A job is an
+// ApplyRun with a number, or an ApplyRecovery: of the apply that an earlier vgpud did not end, or
+// that a run had to leave; that comes before all others. These go one after the other. Or it is a
+// CallRun: a request of one VF that was begun as a job; these wait for nobody. A job
 // belongs to vgpud, not to its caller, who may leave. Jobs that are over stay readable for
 // kKeepFor, the newest kKeepMost of them. Runs in the main loop, which calls step() in every turn;
 // the D-Bus layer shows list() and signals take_news().
 #pragma once
 
 #include "daemon/service/apply_run.h"
+#include "daemon/service/call_run.h"
 #include "daemon/service/job_run.h"
 
 #include <deque>
@@ -22,12 +24,13 @@ namespace vgpu::daemon {
 /// What the D-Bus object shows; `progress` is 0..1 in acts, `step` words for people.
 struct JobView {
     std::uint32_t id = 0;
-    std::string kind;   ///< apply | recovery
+    std::string kind;   ///< apply | recovery | that of a CallOrder
     std::string state;  ///< waiting | running | rolling-back | done | failed | cancelled
     double progress = 0;
     std::string step;
     std::optional<Error> error;
     std::string plan;  ///< as Manager.Plan writes it; empty until it is made
+    std::optional<AgentReport> report;
 };
 
 /// A job came, or was over with `result` (its last state).
@@ -37,12 +40,13 @@ struct JobNews {
     std::string result;  ///< empty: it came
 };
 
-/// One job runs at a time: two configurations under way would plan against each other's halves.
+/// One apply runs at a time: two configurations under way would plan against each other's halves.
 class Jobs {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
     static constexpr std::size_t kKeepMost = 32;
     static constexpr std::size_t kMostWaiting = 8;
+    static constexpr std::size_t kMostCalls = 32;  ///< under way
 
     /// Begins the recovery of an apply that is found in the state files; its GPUs are held from
     /// here on.
@@ -62,7 +66,10 @@ public:
     /// Options: label, force, dry_run. Busy if kMostWaiting wait already. Jobs that have not begun
     /// end with vgpud; the one that is under way is recovered by the next.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
-    /// WrongState if it is over already.
+    /// Begins a request as a job: its number, or what it was refused with at once. Busy if
+    /// kMostCalls are under way.
+    Result<std::uint32_t> start(CallOrder order);
+    /// WrongState if it is over already, or cannot be taken back.
     /// Takes effect after the act under way; what was done is taken back.
     Result<> cancel(std::uint32_t id);
     /// Those that wait, the one that runs, those that are over and kept; by number.
@@ -78,9 +85,10 @@ public:
 private:
     struct Job {
         std::uint32_t id = 0;
-        std::string_view kind;
+        std::string kind;
         std::unique_ptr<JobRun> run;
         Nanoseconds ended_at{0};
+        bool is_call = false;
         bool is_begun = false;
         bool is_told = false;  ///< that it is over
     };

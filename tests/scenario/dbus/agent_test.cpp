@@ -13,6 +13,7 @@
 namespace vgpu::daemon {
 namespace {
 
+using Dict = std::map<std::string, sdbus::Variant>;
 using testing::BusFixture;
 using testing::FakePf;
 using testing::GuestPort;
@@ -96,6 +97,56 @@ TEST_F(AgentOnTheBus, RunsASelfTest) {
     EXPECT_EQ(ask.at("limit_ms"), 60'000);
     guest.answer(ask, "all well");
     EXPECT_EQ(asked.get().out, "train: self-test passed: all well (5 ms)\n");
+}
+
+TEST_F(AgentOnTheBus, ASelfTestAsAJobHasTheReportWhenItIsOver) {
+    GuestPort guest(socket());
+    guest.greet();
+    wait_for_agent("connected", true);
+    const auto bus = connect();
+    const auto vf = sdbus::createProxy(*bus, "org.vgpu1", "/org/vgpu1/gpu/gpu0/vf/1");
+    vf->finishRegistration();
+    sdbus::ObjectPath path;
+    vf->callMethod("Start")
+        .onInterface("org.vgpu1.Vf")
+        .withArguments(std::string("SelfTest"), Dict{{"timeout_ms", sdbus::Variant{300'000u}}})
+        .storeResultsTo(path);
+    const auto job = sdbus::createProxy(*bus, "org.vgpu1", path);
+    job->finishRegistration();
+    const auto property = [&job](const std::string& name) {
+        return job->getProperty(name).onInterface("org.vgpu1.Job");
+    };
+    EXPECT_EQ(property("State").get<std::string>(), "running");
+    EXPECT_TRUE(property("Report").get<Dict>().empty());
+    const auto ask = guest.hear();
+    EXPECT_EQ(ask.at("limit_ms"), 300'000);
+    guest.answer(ask, "all well");
+    test::wait_for("the job to be over", test::milliseconds(10'000),
+                   [&] { return property("State").get<std::string>() == "done"; });
+    const auto report = property("Report").get<Dict>();
+    EXPECT_TRUE(report.at("ok").get<bool>());
+    EXPECT_EQ(report.at("text").get<std::string>(), "all well");
+}
+
+TEST_F(AgentOnTheBus, AQuiesceThatIsCancelledLetsTheProcessesGoOn) {
+    GuestPort guest(socket());
+    guest.greet();
+    wait_for_agent("connected", true);
+    const auto bus = connect();
+    const auto call = [&bus](const std::string& path, const std::string& interface,
+                             const std::string& method) {
+        auto proxy = sdbus::createProxy(*bus, "org.vgpu1", path);
+        proxy->finishRegistration();
+        auto message = proxy->createMethodCall(interface, method);
+        if (method == "Start") message << std::string("Quiesce");
+        message << Dict{};
+        return proxy->callMethod(message);
+    };
+    sdbus::ObjectPath job;
+    call("/org/vgpu1/gpu/gpu0/vf/1", "org.vgpu1.Vf", "Start") >> job;
+    EXPECT_EQ(guest.hear().at("what"), "quiesce");
+    call(job, "org.vgpu1.Job", "Cancel");
+    EXPECT_EQ(guest.hear().at("what"), "thaw");
 }
 
 TEST_F(AgentOnTheBus, AnAnswerThatDoesNotComeIsATimeOutAndNoAgentIsAnError) {

@@ -19,6 +19,7 @@ using ::testing::HasSubstr;
 using Dict = std::map<std::string, sdbus::Variant>;
 
 constexpr const char* kManager = "org.vgpu1.Manager";
+constexpr const char* kVf = "/org/vgpu1/gpu/gpu0/vf/1";
 
 /// One VF "a" of so much VRAM.
 std::string one_vf(const std::string& vram) {
@@ -80,6 +81,18 @@ protected:
         manager->callMethod("Apply")
             .onInterface(kManager)
             .withArguments(config, options)
+            .storeResultsTo(job);
+        return job;
+    }
+    std::string start(const std::string& method, const std::string& vf = kVf,
+                      const Dict& options = {}) {
+        const auto connection = connect();
+        const auto proxy = sdbus::createProxy(*connection, "org.vgpu1", vf);
+        proxy->finishRegistration();
+        sdbus::ObjectPath job;
+        proxy->callMethod("Start")
+            .onInterface("org.vgpu1.Vf")
+            .withArguments(method, options)
             .storeResultsTo(job);
         return job;
     }
@@ -206,6 +219,51 @@ TEST_F(JobsOnTheBus, MistakesOfTheCallerMakeNoJob) {
                  sdbus::Error);
     EXPECT_THROW(apply(std::string((1u << 20) + 1, ' ')), sdbus::Error);
     EXPECT_THROW(property<std::string>("/org/vgpu1/job/2", "State"), sdbus::Error);
+}
+
+// --- requests of one VF as jobs
+
+TEST_F(JobsOnTheBus, ADestroyIsOverWhenTheVramIsScrubbedWhoeverStays) {
+    JobWatch watch(connect());
+    const std::string job = start("Destroy");
+    EXPECT_EQ(property<std::string>(job, "Kind"), "destroy");
+    EXPECT_EQ(property<std::string>(job, "State"), "running");
+    EXPECT_EQ(property<std::string>(job, "Step"), "gpu0/vf1: its VRAM is scrubbed");
+    try {
+        cancel(job);
+        ADD_FAILURE() << "a scrub cannot be taken back";
+    } catch (const sdbus::Error& error) {
+        EXPECT_EQ(error.getName(), "org.vgpu1.Error.WrongState");
+    }
+    end_scrub();
+    EXPECT_THAT(watch.wait_for(2), ElementsAre("added " + job, "removed " + job + " done"));
+    EXPECT_EQ(property<double>(job, "Progress"), 1.0);
+    EXPECT_EQ(ctl({"show", "a"}).status, 3);
+}
+
+TEST_F(JobsOnTheBus, OfOneVfGoOnBesideAnApply) {
+    EXPECT_EQ(ctl({"create", "--name", "other", "--vram", "64M"}).status, 0);
+    const std::string destroy = start("Destroy", "/org/vgpu1/gpu/gpu0/vf/2");
+    wait_for_state(apply(one_vf("64MiB"), {{"dry_run", sdbus::Variant{true}}}), "done");
+    EXPECT_EQ(property<std::string>(destroy, "State"), "running");
+    server.with([](FakePf& pf) { pf.finish_scrub(2); });
+    wait_for_state(destroy, "done");
+}
+
+TEST_F(JobsOnTheBus, WhatIsRefusedAtOnceIsNoJob) {
+    const auto refusal = [this](const std::string& method, const Dict& options) -> std::string {
+        try {
+            return start(method, kVf, options);
+        } catch (const sdbus::Error& error) {
+            return error.getName() + ": " + error.getMessage();
+        }
+    };
+    EXPECT_THAT(refusal("Destory", {}), HasSubstr("OutOfRange: VGPU-"));
+    EXPECT_THAT(refusal("Destory", {}), HasSubstr("did you mean 'Destroy'?"));
+    EXPECT_THAT(refusal("Destroy", {{"forse", sdbus::Variant{true}}}), HasSubstr("UnknownOption"));
+    EXPECT_THAT(refusal("SelfTest", {}), HasSubstr("NoAgent"));
+    EXPECT_THAT(refusal("SelfTest", {{"timeout_ms", sdbus::Variant{1u}}}), HasSubstr("OutOfRange"));
+    EXPECT_EQ(ctl({"show", "a"}).status, 0);
 }
 
 }  // namespace

@@ -59,8 +59,11 @@ std::string path_of(const std::string& interface) {
 }
 
 std::string text_for(const std::string& argument) {
-    static const std::map<std::string, std::string> kTexts{
-        {"gpu", "gpu0"}, {"target", "train"}, {"owner", "job:1"}, {"config", kDocument}};
+    static const std::map<std::string, std::string> kTexts{{"gpu", "gpu0"},
+                                                           {"target", "train"},
+                                                           {"method", "Thaw"},
+                                                           {"owner", "job:1"},
+                                                           {"config", kDocument}};
     return kTexts.at(argument);
 }
 
@@ -127,7 +130,8 @@ const std::vector<Right>& rights() {
                                             {"org.vgpu1.Vf.Release", kAssign},
                                             {"org.vgpu1.Vf.SelfTest", kControl},
                                             {"org.vgpu1.Vf.Quiesce", kControl},
-                                            {"org.vgpu1.Vf.Thaw", kControl}};
+                                            {"org.vgpu1.Vf.Thaw", kControl},
+                                            {"org.vgpu1.Vf.Start", kControl}};
     return kRights;
 }
 

@@ -323,5 +323,107 @@ TEST_F(JobsOnAFakePf, JobsThatAreOverStayReadableForAWhile) {
     EXPECT_EQ(jobs->list().size(), Jobs::kKeepMost);
 }
 
+// --- requests as jobs
+
+/// A request that is answered when the test says so.
+struct Asked {
+    std::function<void(Result<AgentReport>)> done;
+    int taken_back = 0;
+
+    CallOrder order(const std::string& kind = "self-test") {
+        return {.kind = kind,
+                .step = "gpu0/vf1: the agent tests it",
+                .begin = [this](const auto& answer) { done = answer; },
+                .cancel = [this] { ++taken_back; }};
+    }
+};
+
+TEST_F(JobsOnAFakePf, ARequestIsAJobUntilItIsAnswered) {
+    Asked asked;
+    const auto id = jobs->start(asked.order());
+    ASSERT_TRUE(id);
+    step();
+    EXPECT_EQ(view(*id).kind, "self-test");
+    EXPECT_EQ(view(*id).state, "running");
+    EXPECT_EQ(view(*id).step, "gpu0/vf1: the agent tests it");
+    EXPECT_EQ(jobs->next_step(), std::nullopt) << "it is woken by the answer";
+    asked.done(AgentReport{.is_ok = true, .text = "all well", .duration_ms = 7});
+    step();
+    const JobView job = view(*id);
+    EXPECT_EQ(job.state, "done");
+    EXPECT_EQ(job.progress, 1.0);
+    EXPECT_EQ(job.step, "");
+    ASSERT_TRUE(job.report);
+    EXPECT_EQ(job.report->text, "all well");
+    EXPECT_EQ(jobs->next_step(), world.clock.now() + Jobs::kKeepFor);
+}
+
+TEST_F(JobsOnAFakePf, ARequestNeitherWaitsForAnApplyNorHoldsOneUp) {
+    Asked asked;
+    const auto id = jobs->start(asked.order());
+    ASSERT_TRUE(id);
+    EXPECT_EQ(apply(kBefore).state, "done");
+    EXPECT_EQ(view(*id).state, "running");
+    asked.done(fail(ErrorId::NoAgent, "it has gone"));
+    step();
+    EXPECT_EQ(view(*id).state, "failed");
+    EXPECT_EQ(view(*id).error->id, ErrorId::NoAgent);
+    EXPECT_FALSE(view(*id).report);
+}
+
+TEST_F(JobsOnAFakePf, ARequestThatIsRefusedAtOnceIsNoJob) {
+    CallOrder order = Asked{}.order();
+    order.begin = [](const auto& done) { done(fail(ErrorId::UnknownOption, "no option 'x'")); };
+    const auto id = jobs->start(std::move(order));
+    ASSERT_FALSE(id);
+    EXPECT_EQ(id.error().id, ErrorId::UnknownOption);
+    EXPECT_THAT(jobs->list(), IsEmpty());
+}
+
+TEST_F(JobsOnAFakePf, ACancelledRequestIsTakenBackOnceAndItsAnswerDoesNotCount) {
+    Asked asked;
+    const auto id = jobs->start(asked.order("quiesce"));
+    ASSERT_TRUE(id);
+    ASSERT_TRUE(jobs->cancel(*id));
+    step();
+    step();
+    EXPECT_EQ(asked.taken_back, 1);
+    EXPECT_EQ(view(*id).state, "cancelled");
+    asked.done(AgentReport{.is_ok = true});
+    step();
+    EXPECT_EQ(view(*id).state, "cancelled");
+    EXPECT_FALSE(view(*id).report);
+}
+
+TEST_F(JobsOnAFakePf, ARequestThatCannotBeTakenBackIsNotCancelled) {
+    Asked asked;
+    CallOrder order = asked.order("destroy");
+    order.cancel = nullptr;
+    const auto id = jobs->start(std::move(order));
+    ASSERT_TRUE(id);
+    const auto cancelled = jobs->cancel(*id);
+    ASSERT_FALSE(cancelled);
+    EXPECT_EQ(cancelled.error().cause,
+              fmt::format("job {} is a destroy, which cannot be taken back", *id));
+    step();
+    EXPECT_EQ(view(*id).state, "running");
+}
+
+TEST_F(JobsOnAFakePf, MoreRequestsThanMayBeUnderWayAreBusy) {
+    std::vector<Asked> asked(Jobs::kMostCalls + 1);
+    for (std::size_t i = 0; i < Jobs::kMostCalls; ++i) ASSERT_TRUE(jobs->start(asked[i].order()));
+    EXPECT_EQ(jobs->start(asked.back().order()).error().id, ErrorId::Busy);
+    asked.front().done(AgentReport{});
+    step();
+    EXPECT_TRUE(jobs->start(asked.back().order()));
+}
+
+TEST_F(JobsOnAFakePf, AnAnswerThatComesWhenTheJobsHaveGoneHarmsNobody) {
+    Asked asked;
+    ASSERT_TRUE(jobs->start(asked.order()));
+    jobs.reset();
+    asked.done(AgentReport{.is_ok = true});
+}
+
 }  // namespace
 }  // namespace vgpu::daemon
