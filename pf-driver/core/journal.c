@@ -4,7 +4,7 @@
  * device's registers. Two records (VFs, run table), each in two copies written in turn, each with
  * version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one step,
  * never the record. The record of the table is cut after its last entry; contracts, if there are
- * any, follow there.
+ * any, follow there. Of a copy only what differs from what it holds is written.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/core/pf_vram.h"
@@ -48,6 +48,10 @@ HW_STATIC_ASSERT(sizeof(struct journal_vfs) <= PF_VRAM_JOURNAL_BYTES);
 HW_STATIC_ASSERT(sizeof(struct journal_head) + sizeof(struct vgpu_pf_run_table) <=
 		 PF_VRAM_TABLE_BYTES);
 HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
+HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
+
+/* of the writes of a copy, that which is whole, so that nothing wrong stays there for ever */
+#define WHOLE_EVERY 64u
 
 /**
  * vgpu_pf_journal_mark() - the record of the VFs must be written before the next reply
@@ -74,19 +78,50 @@ static uint32_t record_crc(const struct journal_head *head)
 	return vgpu_pf_text_crc32c(crc, &head->seq, sizeof(head->seq));
 }
 
+/**
+ * vgpu_pf_journal_doubt() - what PF VRAM holds is not known any more
+ * @pf: the PF
+ */
+void vgpu_pf_journal_doubt(struct vgpu_pf *pf)
+{
+	for (uint32_t copy = 0; copy < 2; copy++) {
+		pf->vf_records[copy].known = 0;
+		pf->table_records[copy].known = 0;
+	}
+}
+
+/* rounded up to words: the last one is written whole, and what is behind a record is nothing */
+static uint32_t words_end(uint32_t bytes)
+{
+	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
+}
+
 /* the record is in pf->scratch; returns 0 or an error of the device */
 static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uint64_t seq,
-			uint32_t bytes)
+			uint32_t bytes, struct vgpu_pf_record *copies)
 {
 	struct journal_head *head = (void *)pf->scratch;
+	struct vgpu_pf_record *there = &copies[seq & 1];
+	uint32_t end = words_end((uint32_t)sizeof(*head) + bytes);
+	int error;
 
 	head->magic = JOURNAL_MAGIC;
 	head->version = JOURNAL_VERSION;
 	head->seq = seq;
 	head->bytes = bytes;
 	head->crc = record_crc(head);
-	return pf->os->ops->vram_write(pf->os, place + (seq & 1) * stride, pf->scratch,
-				       (uint32_t)sizeof(*head) + bytes);
+	if (seq / 2 % WHOLE_EVERY == 0)
+		there->known = 0;
+	error = vgpu_pf_vram_write_words(pf, place + (seq & 1) * stride, pf->scratch, end,
+					 there->bytes, there->known);
+	if (error) {
+		there->known = 0;
+		return error;
+	}
+	memcpy(there->bytes, pf->scratch, end);
+	if (there->known < end)
+		there->known = end;
+	return 0;
 }
 
 static void encode_vf(const struct vgpu_vf *vf, struct journal_vf *out)
@@ -135,7 +170,7 @@ static void flush_vfs(struct vgpu_pf *pf)
 	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
 		encode_vf(&pf->vfs[i + 1], &record->vfs[i]);
 	if (write_record(pf, PF_VRAM_JOURNAL, PF_VRAM_JOURNAL_BYTES, pf->journal_seq + 1,
-			 sizeof(*record) - sizeof(record->head)))
+			 sizeof(*record) - sizeof(record->head), pf->vf_records))
 		return;
 	pf->journal_seq++;
 	pf->is_journal_dirty = false;
@@ -187,7 +222,7 @@ static void flush_table(struct vgpu_pf *pf)
 
 	vgpu_pf_run_table_get(pf, table);
 	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->table_seq + 1,
-			 pack_terms(table)))
+			 pack_terms(table), pf->table_records))
 		return;
 	pf->table_seq++;
 	pf->is_table_dirty = false;

@@ -65,6 +65,7 @@ void vgpu_pf_request_flush(struct vgpu_pf *pf);
 
 /* journal.c */
 void vgpu_pf_journal_mark(struct vgpu_pf *pf);
+void vgpu_pf_journal_doubt(struct vgpu_pf *pf);
 void vgpu_pf_journal_mark_table(struct vgpu_pf *pf);
 void vgpu_pf_journal_flush(struct vgpu_pf *pf);
 bool vgpu_pf_journal_load(struct vgpu_pf *pf);
@@ -76,6 +77,11 @@ void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset);
 int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
 			 uint32_t bytes);
+#define VGPU_VRAM_WORD_BYTES 8u
+int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
+			     uint32_t bytes, const uint8_t *there, uint32_t known);
+int vgpu_pf_vram_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
+			     const void *data, uint32_t bytes);
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes);
 
@@ -84,6 +90,7 @@ int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
+int vgpu_pf_vf_page_table_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf);
 
@@ -101,6 +108,7 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_vbios_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+int vgpu_pf_pf2vf_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out);
 
 /* provision.c */

@@ -39,6 +39,7 @@ int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_pa
 		pf->vfs[i].number = i;
 		pf->vfs[i].service.quantum_us = UINT32_MAX;
 		pf->vfs[i].control.gates = UINT32_MAX;
+		pf->vfs[i].table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 	}
 	vgpu_pf_event_init(pf);
 	return 0;
@@ -201,6 +202,7 @@ void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* a release that was waiting for the engine is not forgotten */
 	bool is_released = vf->control.pending == VGPU_VF_EVENT_RELEASE;
 
+	vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 	end_control_request(pf, vf, is_released ? 0 : -ENODEV);
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
 		if (id != VGPU_VF_TIMER_GUARD)
@@ -405,9 +407,12 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_pf_run_log_stop(pf);
+	vgpu_pf_journal_doubt(pf);
 	enable(pf);
-	vgpu_for_each_vf(pf, vf)
+	vgpu_for_each_vf(pf, vf) {
+		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 		reprogram_vf(pf, vf);
+	}
 	/* nobody told of what came meanwhile */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
@@ -451,6 +456,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	pf->device.is_attached = true;
 	/* nobody knows what has become of the home's timer while there was no device */
 	pf->armed_ns = 0;
+	vgpu_pf_journal_doubt(pf);
 	is_known = vgpu_pf_journal_load(pf);
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);

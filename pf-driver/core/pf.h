@@ -170,7 +170,16 @@ struct vgpu_pf_executor {
 	uint64_t log_next; /* index of the next run log entry */
 	struct vgpu_os_dma log;
 	uint64_t switches, switch_max_ns;
+	uint64_t switch_lately_ns; /* moving mean */
 	uint32_t histogram[VGPU_SWITCH_BUCKETS];
+};
+
+#define VGPU_PF_RECORD_BYTES 0x4000u
+
+/* journal.c: what a copy of a record in PF VRAM holds, as far as it is known */
+struct vgpu_pf_record {
+	uint32_t known; /* bytes */
+	uint8_t bytes[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
 };
 
 /* bulk.c: operations of the device, one at a time */
@@ -266,6 +275,7 @@ struct vgpu_pf {
 	bool has_new_events;
 	bool is_journal_dirty, is_table_dirty;
 	uint64_t journal_seq, table_seq;
+	struct vgpu_pf_record vf_records[2], table_records[2];
 	uint64_t whole_resets;
 	bool is_whole_reset;
 	uint64_t timers_ns[VGPU_PF_TIMERS];

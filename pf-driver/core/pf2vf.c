@@ -47,6 +47,19 @@ int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_PF2VF_OFFSET, message, sizeof(*message));
 }
 
+/**
+ * vgpu_pf_pf2vf_write_clean() - the same, into VRAM that holds zeroes
+ * @pf: the PF
+ * @vf: whose
+ */
+int vgpu_pf_pf2vf_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	struct pf2vf_message *message = (void *)pf->scratch;
+
+	fill(message, vf);
+	return vgpu_pf_vram_write_clean(pf, vf, VF_VRAM_PF2VF_OFFSET, message, sizeof(*message));
+}
+
 static uint32_t get_dword(const uint8_t *data, uint32_t offset)
 {
 	uint32_t value;

@@ -3,7 +3,9 @@
  * Provisioning: a VF gets all its resources or none. Steps stand in one list, each with its undo;
  * what has been done is undone in reverse when a step fails.
  *
- *   check -> claim VRAM -> scrub what is not clean (device, asynchronous) -> steps -> PROVISIONED
+ *   check -> claim VRAM -> scrub what is not clean (VRAM, page tables; device, asynchronous) ->
+ * steps
+ *   -> PROVISIONED
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/regs.h"
@@ -48,15 +50,25 @@ static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	bool is_clean = vgpu_pf_scrub_is_clean(pf, vf);
-
-	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
-	return is_clean ? vgpu_pf_vbios_write_clean(pf, vf) : vgpu_pf_vbios_write(pf, vf);
+	return vgpu_pf_scrub_is_clean(pf, vf) ? vgpu_pf_vbios_write_clean(pf, vf)
+					      : vgpu_pf_vbios_write(pf, vf);
 }
 
+/* clean but for the VBIOS */
 static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	return vgpu_pf_pf2vf_write(pf, vf);
+	int error = vgpu_pf_scrub_is_clean(pf, vf) ? vgpu_pf_pf2vf_write_clean(pf, vf)
+						   : vgpu_pf_pf2vf_write(pf, vf);
+
+	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
+	return error;
+}
+
+/* what has been written stays there: whoever gets the VRAM next has it scrubbed */
+static int undo_written(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
+	return 0;
 }
 
 static const struct provision_step steps[] = {
@@ -64,8 +76,8 @@ static const struct provision_step steps[] = {
 	{"VRAM", vgpu_pf_vf_page_table_commit, vgpu_pf_vf_page_table_clear},
 	{"doorbells", apply_doorbells, undo_doorbells},
 	{"compute units", apply_compute_units, undo_compute_units},
-	{"VBIOS", apply_vbios, undo_nothing},
-	{"PF2VF", apply_pf2vf, undo_nothing},
+	{"VBIOS", apply_vbios, undo_written},
+	{"PF2VF", apply_pf2vf, undo_written},
 };
 
 /* the first of the steps that a VF needs whose VRAM is still in place */
@@ -185,6 +197,18 @@ static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_PROVISION, VGPU_PF_REASON_NONE);
 }
 
+static bool is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vgpu_pf_scrub_is_clean(pf, vf) && vf->table_entries != VGPU_TABLE_ENTRIES_UNKNOWN;
+}
+
+/* the next of what is not clean */
+static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vgpu_pf_scrub_is_clean(pf, vf) ? vgpu_pf_vf_page_table_clean(pf, vf)
+					      : vgpu_pf_scrub_units(pf, vf);
+}
+
 /**
  * vgpu_pf_provision_request() - give a VF its resources
  * @pf: the PF
@@ -211,12 +235,12 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *requ
 		return error;
 	take_config(pf, vf, request);
 	request->vf = vf->number;
-	if (vgpu_pf_scrub_is_clean(pf, vf)) {
+	if (is_clean(pf, vf)) {
 		error = finish(pf, vf);
 		request->generation = vf->generation;
 		return error;
 	}
-	error = vgpu_pf_scrub_units(pf, vf);
+	error = clean_more(pf, vf);
 	if (error) {
 		roll_back(pf, vf);
 		return error;
@@ -239,8 +263,8 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 	if (pf->provision.vf == 0)
 		return;
 	pf->message[0] = 0;
-	if (!error && !vgpu_pf_scrub_is_clean(pf, vf)) {
-		error = vgpu_pf_scrub_units(pf, vf);
+	if (!error && !is_clean(pf, vf)) {
+		error = clean_more(pf, vf);
 		if (!error)
 			return;
 	}

@@ -124,40 +124,16 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 			image[image_texts[i].offset + c] = (uint8_t)image_texts[i].text[c];
 }
 
-#define WORD_BYTES 8u
-
-static bool is_zero_word(const uint8_t *word)
-{
-	for (uint32_t i = 0; i < WORD_BYTES; i++)
-		if (word[i])
-			return false;
-	return true;
-}
-
 /**
  * vgpu_pf_vbios_write_clean() - put the image at the start of VRAM that holds zeroes
  * @pf: the PF
  * @vf: whose
- *
- * Nearly all of the image is 0, and each word that is written may be a trapped access.
  */
 int vgpu_pf_vbios_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	const uint8_t *image = pf->scratch;
-	uint32_t from = 0, to;
-	int error = 0;
-
 	vgpu_pf_vbios_build(pf->scratch, (uint32_t)(vf->config.vram_bytes >> 20));
-	for (; !error && from < VF_VRAM_VBIOS_BYTES; from = to) {
-		to = from + WORD_BYTES;
-		if (is_zero_word(image + from))
-			continue;
-		while (to < VF_VRAM_VBIOS_BYTES && !is_zero_word(image + to))
-			to += WORD_BYTES;
-		error = vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_VBIOS_OFFSET + from, image + from,
-					      to - from);
-	}
-	return error;
+	return vgpu_pf_vram_write_clean(pf, vf, VF_VRAM_VBIOS_OFFSET, pf->scratch,
+					VF_VRAM_VBIOS_BYTES);
 }
 
 /**

@@ -177,6 +177,8 @@ enum vgpu_vf_timer {
 	VGPU_VF_TIMERS,
 };
 
+#define VGPU_TABLE_ENTRIES_UNKNOWN UINT32_MAX
+
 struct vgpu_vf {
 	uint32_t number;
 	uint32_t generation;
@@ -184,6 +186,8 @@ struct vgpu_vf {
 	enum vgpu_pf_reason last_error;
 	bool attached;
 	struct vgpu_vf_config config;
+	/* of its leaf tables in PF VRAM; those behind them are zero */
+	uint32_t table_entries;
 	struct vgpu_vf_control control;
 	struct vgpu_vf_access access;
 	struct vgpu_vf_mailbox mailbox;

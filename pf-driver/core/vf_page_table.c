@@ -10,6 +10,7 @@
 #define LEAVES_PER_UNIT (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
 #define UNITS_PER_TABLE (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
 #define TABLES_PER_VF	(PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
+#define ENTRIES_PER_VF	(TABLES_PER_VF * VF_PAGE_TABLE_ENTRIES)
 
 /**
  * vgpu_pf_vf_page_table_limit() - most VRAM a VF page table of this layout can map
@@ -64,29 +65,79 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 	return units;
 }
 
+/* the table in scratch, as far as it holds anything, or what is there now may */
+static int write_table(struct vgpu_pf *pf, uint64_t place, uint32_t entries, uint32_t former)
+{
+	uint32_t count = entries > former ? entries : former;
+
+	if (count > VF_PAGE_TABLE_ENTRIES)
+		count = VF_PAGE_TABLE_ENTRIES;
+	return pf->os->ops->vram_write(pf->os, place, pf->scratch, count * sizeof(uint64_t));
+}
+
+static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t tables,
+			    uint32_t former)
+{
+	memset(pf->scratch, 0, VF_PAGE_TABLE_BYTES);
+	for (uint32_t i = 0; i < tables; i++)
+		put_entry(pf->scratch, i, pf_vram_leaf(vf->number, i) | VF_PAGE_TABLE_VALID);
+	return write_table(pf, pf_vram_root(vf->number), tables, former);
+}
+
 /**
  * vgpu_pf_vf_page_table_write() - write the table of a VF's units into PF VRAM
  * @pf: the PF
  * @vf: owns its units in the VRAM map; its former table is not in use
+ *
+ * Each word may be a trapped access, so zeroes are not written where there are zeroes.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t tables = 0;
-	uint32_t unit = 0;
+	uint32_t former = vf->table_entries, rest = former;
+	uint32_t tables = 0, entries = 0;
+	uint32_t unit = 0, units;
 	int error;
 
-	while (tables < TABLES_PER_VF && fill_leaf_table(pf, vf, &unit)) {
-		error = pf->os->ops->vram_write(pf->os, pf_vram_leaf(vf->number, tables),
-						pf->scratch, VF_PAGE_TABLE_BYTES);
+	vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
+	while (tables < TABLES_PER_VF && (units = fill_leaf_table(pf, vf, &unit))) {
+		error = write_table(pf, pf_vram_leaf(vf->number, tables), units * LEAVES_PER_UNIT,
+				    rest);
 		if (error)
 			return error;
+		entries += units * LEAVES_PER_UNIT;
+		rest -= rest < VF_PAGE_TABLE_ENTRIES ? rest : VF_PAGE_TABLE_ENTRIES;
 		tables++;
 	}
-	memset(pf->scratch, 0, VF_PAGE_TABLE_BYTES);
-	for (uint32_t i = 0; i < tables; i++)
-		put_entry(pf->scratch, i, pf_vram_leaf(vf->number, i) | VF_PAGE_TABLE_VALID);
-	return pf->os->ops->vram_write(pf->os, pf_vram_root(vf->number), pf->scratch,
-				       VF_PAGE_TABLE_BYTES);
+	error = write_root_table(pf, vf, tables,
+				 former / VF_PAGE_TABLE_ENTRIES +
+					 (former % VF_PAGE_TABLE_ENTRIES != 0));
+	if (!error)
+		vf->table_entries = entries > former ? entries : former;
+	return error;
+}
+
+static void cleared(struct vgpu_pf *pf, uint32_t owner, int error)
+{
+	/* tables that could not be cleared are written as a whole */
+	if (error != -ENODEV)
+		pf->vfs[owner].table_entries = error ? ENTRIES_PER_VF : 0;
+	vgpu_pf_provision_continue(pf, error == -ENODEV ? error : 0);
+}
+
+/**
+ * vgpu_pf_vf_page_table_clean() - have the device clear the tables of a VF that is provisioned next
+ * @pf: the PF
+ * @vf: its table is not in use; vgpu_pf_provision_continue() is called afterwards
+ */
+int vgpu_pf_vf_page_table_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_bulk_op op = {.opcode = VGPU_OP_SCRUB_VRAM,
+					.owner = vf->number,
+					.dst = pf_vram_root(vf->number),
+					.bytes = PF_VRAM_PAGE_TABLES_STRIDE,
+					.done = cleared};
+
+	return vgpu_pf_bulk_submit(pf, &op);
 }
 
 static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uint32_t size_mb)

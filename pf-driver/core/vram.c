@@ -123,3 +123,57 @@ int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t
 		return -ERANGE;
 	return pf->os->ops->vram_write(pf->os, offset, data, bytes);
 }
+
+static bool is_same_word(const uint8_t *word, const uint8_t *there)
+{
+	static const uint8_t zeroes[VGPU_VRAM_WORD_BYTES];
+
+	return !memcmp(word, there ? there : zeroes, VGPU_VRAM_WORD_BYTES);
+}
+
+/**
+ * vgpu_pf_vram_write_words() - write what differs from what is there
+ * @pf: the PF
+ * @place: in device VRAM
+ * @data: words
+ * @bytes: a multiple of VGPU_VRAM_WORD_BYTES
+ * @there: what the VRAM holds from @place on; NULL: zeroes
+ * @known: bytes of @there
+ *
+ * Each word that is written may be a trapped access.
+ */
+int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
+			     uint32_t bytes, const uint8_t *there, uint32_t known)
+{
+	int error = 0;
+	uint32_t to;
+
+	for (uint32_t from = 0; !error && from < bytes; from = to) {
+		for (to = from; to < bytes; to += VGPU_VRAM_WORD_BYTES)
+			if (to + VGPU_VRAM_WORD_BYTES <= known &&
+			    is_same_word(data + to, there ? there + to : NULL))
+				break;
+		if (to > from)
+			error = pf->os->ops->vram_write(pf->os, place + from, data + from,
+							to - from);
+		else
+			to += VGPU_VRAM_WORD_BYTES;
+	}
+	return error;
+}
+
+/**
+ * vgpu_pf_vram_write_clean() - as vgpu_pf_vram_write_vf(), into VRAM that holds zeroes
+ * @pf: the PF
+ * @vf: whose
+ * @offset: in the VF's VRAM
+ * @data: the bytes
+ * @bytes: a multiple of VGPU_VRAM_WORD_BYTES
+ */
+int vgpu_pf_vram_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
+			     const void *data, uint32_t bytes)
+{
+	if (!find_shared(pf, vf, &offset, bytes))
+		return -ERANGE;
+	return vgpu_pf_vram_write_words(pf, offset, data, bytes, NULL, bytes);
+}

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "pf-driver/core/pf_vram.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/pf2vf.h"
 #include "pf-driver/hw/regs.h"
@@ -112,6 +115,43 @@ TEST(Provision, VramThatIsNotKnownCleanIsScrubbedBeforeItIsHandedOut) {
     ASSERT_EQ(rig.provision(1, 48), 0);
     for (std::uint64_t offset = 17u << 20; offset < 64u << 20; offset += 4096)
         ASSERT_EQ(rig.gpu.peek(offset), 0) << offset;
+}
+
+std::vector<std::uint64_t> words(Rig& rig, std::uint64_t from, std::uint64_t bytes) {
+    std::vector<std::uint64_t> out(bytes / sizeof(std::uint64_t));
+    for (std::uint64_t i = 0; i < bytes; ++i)
+        out[i / 8] |= std::uint64_t{rig.gpu.peek(from + i)} << (i % 8 * 8);
+    return out;
+}
+
+/// Valid entries of VF `vf`'s page tables, whatever the tables held before; all others are zero.
+void expect_tables(Rig& rig, std::uint32_t vf, std::uint64_t mib) {
+    const std::uint64_t leaves = mib >> (VF_PAGE_TABLE_LEAF_SHIFT - 20);
+    const auto root = words(rig, pf_vram_root(vf), VF_PAGE_TABLE_BYTES);
+    EXPECT_EQ(root[0], pf_vram_leaf(vf, 0) | VF_PAGE_TABLE_VALID);
+    EXPECT_EQ(std::ranges::count(root, 0u), std::ssize(root) - 1);
+    const auto leaf = words(rig, pf_vram_leaf(vf, 0), VF_PAGE_TABLE_BYTES);
+    for (std::uint64_t i = 0; i < leaf.size(); ++i)
+        EXPECT_EQ((leaf[i] & VF_PAGE_TABLE_VALID) != 0, i < leaves) << i;
+    EXPECT_EQ(std::ranges::count(leaf, 0u), std::ssize(leaf) - static_cast<std::int64_t>(leaves));
+}
+
+TEST(Provision, WhatThePageTablesHeldBeforeIsNoPartOfNewOnes) {
+    Rig rig;
+    for (std::uint64_t i = 0; i < 2 * VF_PAGE_TABLE_BYTES; ++i)
+        rig.gpu.poke(pf_vram_root(2) + i, 0xff);
+    for (const std::uint64_t mib : {64u, 16u, 32u}) {
+        ASSERT_EQ(rig.provision(2, mib), 0);
+        expect_tables(rig, 2, mib);
+        ASSERT_EQ(rig.release(2), 0);
+        rig.gpu.run_for(100 * kMs);
+        ASSERT_EQ(rig.durable(2), 0);
+    }
+    rig.restart_core();
+    for (std::uint64_t i = 0; i < 2 * VF_PAGE_TABLE_BYTES; ++i)
+        rig.gpu.poke(pf_vram_root(2) + i, 0xff);
+    ASSERT_EQ(rig.provision(2, 32), 0);
+    expect_tables(rig, 2, 32);
 }
 
 TEST(Provision, WritesVbiosAndPf2vfThatAGuestAccepts) {
