@@ -123,6 +123,9 @@ GpuSchedule::GpuSchedule(const Image& image)
       installed_at_(image.installed_at),
       interval_(image.interval),
       lag_bound_quanta_(image.lag_bound_quanta),
+      turn_(image.turn),
+      planned_turn_(image.planned_turn),
+      last_end_(image.last_end),
       is_stale_(image.is_stale) {
     fit_members();
 }
@@ -140,6 +143,9 @@ GpuSchedule::Image GpuSchedule::image() const {
             .installed_at = installed_at_,
             .interval = interval_,
             .lag_bound_quanta = lag_bound_quanta_,
+            .turn = turn_,
+            .planned_turn = planned_turn_,
+            .last_end = last_end_,
             .is_stale = is_stale_};
 }
 
@@ -202,11 +208,14 @@ void GpuSchedule::fit_members() {
 /// run during which they came is told, and then put into their place within it.
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
-    if (!fluid_.has(vf) || ns < 0) return;
+    if (ns < 0) return;
+    const Nanoseconds between = end - Nanoseconds{ns} - std::exchange(last_end_, end);
+    if (!fluid_.has(vf)) return;
     if (is_gang(vf)) {
         account_.add(vf, ns, end.count());
         return;
     }
+    note_turn(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     // IDLE came before the RUN it ends, so the run still counts as work, and the VF sleeps after
     // it.
@@ -234,6 +243,24 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         fluid_.sleep(vf);
     else
         asleep_since_.erase(vf);
+}
+
+/// Only where the engine cannot have been idle in between: the VF had work all the time.
+void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
+    constexpr int kPart = 32;  // of a new one in the mean
+    if (!fluid_.is_awake(vf) || asleep_since_.contains(vf) || !woken_.empty()) return;
+    if (between < Nanoseconds::zero() || between > kMaxTurn) return;
+    std::int64_t slice_ns = 0;
+    for (const scheduler::Entry& entry : plan_.entries)
+        if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
+    const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
+    turn_ += (std::min(between + over, kMaxTurn) - turn_) / kPart;
+}
+
+/// By much: tables are not replaced for noise of the measurement.
+bool GpuSchedule::turns_outgrew_plan() const {
+    constexpr Nanoseconds kLeast = std::chrono::microseconds(100);
+    return turn_ > planned_turn_ + std::max(kLeast, planned_turn_ / 2);
 }
 
 void GpuSchedule::note_lags() {
@@ -323,7 +350,8 @@ bool GpuSchedule::wants_table(Nanoseconds now) const {
     const Nanoseconds cycle{static_cast<std::int64_t>(plan_.cycle_us) * 1000};
     // Repeated, it would pay the same lags back again and again.
     if (plan_.corrects && now - installed_at_ >= cycle) return true;
-    return now - installed_at_ >= std::max(cycle, kCheckInterval) && lag_left_bound();
+    if (now - installed_at_ < std::max(cycle, kCheckInterval)) return false;
+    return lag_left_bound() || turns_outgrew_plan();
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
@@ -418,13 +446,16 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(
     table.flags = VGPU_PF_TABLE_BASED;
     for (const auto& [vf, ns] : service_ns)
         if (vf >= 1 && vf <= VGPU_PF_MAX_VFS) table.planned_service_ns[vf - 1] = ns;
+    scheduler::Limits limits = limits_;
+    // A quarter more than the mean: the longest of many waits is to be kept, too.
+    limits.turn_us = static_cast<std::uint32_t>((turn_ + turn_ / 4).count() / kNsPerUs);
     scheduler::Plan whole;
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
         const std::vector<scheduler::Claim> wanted = claims(band);
         // Bands are planned each for itself: a lower one has the engine only while the higher ones
         // have no work, and the PF core keeps a cursor for each.
-        TRY(scheduler::Plan plan, scheduler::plan(wanted, limits_));
+        TRY(scheduler::Plan plan, scheduler::plan(wanted, limits));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
         for (const scheduler::Claim& claim : wanted) asleep[claim.vf] = claim.is_asleep;
@@ -447,6 +478,7 @@ void GpuSchedule::installed(Nanoseconds now) {
     for (const Member& member : members_) fluid_.set_weight(member.vf, member.weight);
     installed_at_ = now;
     now_ = now;
+    planned_turn_ = turn_;
     is_stale_ = false;
     interval_ = kMinInterval;
     // The table's own lags are no reason for another one.

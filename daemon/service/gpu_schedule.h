@@ -45,6 +45,11 @@ public:
     static constexpr double kLagSlack = 0.25;
     static constexpr double kAdoptedLagBound = 2.0;
 
+    /// What passes with a turn beyond its slice, until it has been measured, and the most that
+    /// counts as such: a host that stood still is no property of turns.
+    static constexpr Nanoseconds kFirstTurn = std::chrono::microseconds(100);
+    static constexpr Nanoseconds kMaxTurn = std::chrono::milliseconds(2);
+
     /// quantum_us is the VF's own, or the GPU's: never 0 here.
     struct Member {
         std::uint32_t vf = 0;
@@ -70,6 +75,9 @@ public:
         Nanoseconds installed_at{0};
         Nanoseconds interval = kMinInterval;
         double lag_bound_quanta = kLagSlack;
+        Nanoseconds turn = kFirstTurn;
+        Nanoseconds planned_turn{0};
+        Nanoseconds last_end{0};
         bool is_stale = true;
 
         bool operator==(const Image&) const = default;
@@ -142,6 +150,8 @@ public:
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
     /// lag / largest slice of the table in force: the unit of the fairness bound.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
+    /// World switch and overrun of a turn, lately, on average.
+    [[nodiscard]] Nanoseconds turn() const { return turn_; }
 
 private:
     /// Sets terms_ and limits_, or misfit_.
@@ -149,6 +159,9 @@ private:
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
+    /// `between`: the end of the run before it and its own beginning.
+    void note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
+    [[nodiscard]] bool turns_outgrew_plan() const;
     /// Has work as far as is known, tokens or not; a gang always does.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
     /// What the planner is to know of one band now, wakes that no run has shown yet included.
@@ -188,7 +201,10 @@ private:
     Nanoseconds installed_at_{0};
     Nanoseconds interval_ = kMinInterval;  ///< until the next table; grows while they are refused
     double lag_bound_quanta_ = kLagSlack;
-    bool is_stale_ = true;  ///< members changed since the table in force was made
+    Nanoseconds turn_ = kFirstTurn;
+    Nanoseconds planned_turn_{0};  ///< what the table in force was made for
+    Nanoseconds last_end_{0};      ///< of the run reported last
+    bool is_stale_ = true;         ///< members changed since the table in force was made
 };
 
 }  // namespace vgpu::daemon

@@ -15,9 +15,11 @@
 #include "pf-driver/core/run_table.h"
 #include "pf-driver/hw/regs.h"
 
-#define LOG_ENTRIES	   256u
-#define OVERRUN_NOTABLE_NS (200 * VGPU_NS_PER_US)
-#define SWITCH_BUCKET_BASE 8u /* bucket 0 ends at 256 ns */
+#define LOG_ENTRIES	     256u
+#define OVERRUN_NOTABLE_NS   (200 * VGPU_NS_PER_US)
+#define SWITCH_BUCKET_BASE   8u /* bucket 0 ends at 256 ns */
+#define SWITCH_LATELY_MAX_NS (2 * VGPU_NS_PER_MS)
+#define SWITCH_LATELY_PART   32u
 
 /**
  * vgpu_pf_run_log_start() - give the device a ring to write its log to
@@ -260,6 +262,16 @@ static uint64_t bucket_ns(uint32_t bucket)
 	return (5ull + (bucket - 1) % 4) << (octave - 2);
 }
 
+/* the mean of the last ones; one that somebody held up for long says little of the next */
+static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
+{
+	uint64_t part = vgpu_min_u64(executor->switches, SWITCH_LATELY_PART);
+
+	duration_ns = vgpu_min_u64(duration_ns, SWITCH_LATELY_MAX_NS);
+	executor->switch_lately_ns -= executor->switch_lately_ns / part;
+	executor->switch_lately_ns += duration_ns / part;
+}
+
 /**
  * vgpu_pf_run_log_count_switch() - note how long a world switch took, end to end
  * @pf: the PF
@@ -270,6 +282,7 @@ void vgpu_pf_run_log_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 	pf->executor.switches++;
 	pf->executor.switch_max_ns = vgpu_max_u64(pf->executor.switch_max_ns, duration_ns);
 	pf->executor.histogram[bucket_of(duration_ns)]++;
+	note_switch(&pf->executor, duration_ns);
 }
 
 /**

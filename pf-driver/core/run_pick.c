@@ -2,9 +2,8 @@
 /* Who goes into the engine next: the order of run_table.c, applied to table, work and debits. */
 #include "pf-driver/core/run_table.h"
 
-#define RESCUE_NS VGPU_NS_PER_MS
-/* of a world switch, amply */
-#define GAP_SWITCH_NS	  (200 * VGPU_NS_PER_US)
+#define RESCUE_NS	  VGPU_NS_PER_MS
+#define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US)
 #define ACCESS_RESERVE_US 2000u
 #define DEBIT_PASSES	  64u
 #define CREDIT_PART	  4
@@ -162,6 +161,14 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return budget < room ? budget : room;
 }
 
+/* of a world switch, amply */
+static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
+{
+	uint64_t lately = pf->executor.switch_lately_ns;
+
+	return vgpu_max_u64(GAP_SWITCH_MIN_NS, lately + lately / 8);
+}
+
 /* of the time that a VF may wait, what is left behind a slice; INT64_MAX: it may for ever */
 static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
 {
@@ -170,9 +177,9 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 
 	if (!limit_us || !since)
 		return INT64_MAX;
-	/* its own switch, and the one with which its wait began before anybody saw it */
+	/* that slice's switch, and its own */
 	return (int64_t)(since + limit_us * VGPU_NS_PER_US) -
-	       (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + 2 * GAP_SWITCH_NS);
+	       (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + 2 * gap_switch_ns(pf));
 }
 
 /* reservations may all come at once, and do not wait for anybody's gap */
@@ -207,7 +214,7 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 		vgpu_for_each_vf(pf, other)
 			if (other != vf && vgpu_has_bit(competing, other->number) &&
 			    gap_left(pf, other, ahead_ns) <= left)
-				before_ns += (int64_t)(RESCUE_NS + GAP_SWITCH_NS);
+				before_ns += (int64_t)(RESCUE_NS + gap_switch_ns(pf));
 		is_late = is_late || left < before_ns;
 	}
 	return is_late ? first->number : 0;
@@ -405,6 +412,24 @@ static bool next_share(struct vgpu_pf *pf, uint32_t competing, uint32_t band, st
 	return true;
 }
 
+/*
+ * Its turn comes early if that harms nobody: a short run would cost a switch more, which makes the
+ * others wait longer, so that they would need one, too. Whose turn it is may have less time left
+ * than who would be late behind it.
+ */
+static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
+{
+	uint64_t quantum_ns;
+
+	if (gap_left(pf, &pf->vfs[run->vf], 0) < gap_left(pf, &pf->vfs[late], 0))
+		late = run->vf;
+	quantum_ns = vgpu_pf_run_pick_quantum(pf, late);
+	vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE, quantum_ns, quantum_ns);
+	if (!vgpu_pf_run_share_allows(pf, &pf->vfs[late], (int64_t)quantum_ns) ||
+	    first_late(pf, competing, run))
+		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE, RESCUE_NS, quantum_ns);
+}
+
 static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t band = band_of(pf, competing);
@@ -417,8 +442,7 @@ static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *
 		return false;
 	late = first_late(pf, competing, run);
 	if (late)
-		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE, RESCUE_NS,
-				     vgpu_pf_run_pick_quantum(pf, late));
+		set_rescue(pf, competing, late, run);
 	else if (entry_at_cursor(pf, band).vf == run->vf)
 		advance_cursor(pf, band);
 	return true;

@@ -497,6 +497,9 @@ void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, executor->run.granted_ns + SLICE_NET_NS);
 	/* the VF that has just left may have got work on its way out, and nobody says so */
 	if (to) {
+		/* if it has work; read_busy() knows */
+		if (from && from != to)
+			pf->vfs[from].service.waiting_since_ns = executor->decided_ns;
 		read_busy(pf);
 		executor->is_busy_fresh = true;
 		consider_waiting(pf);

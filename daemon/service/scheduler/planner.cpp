@@ -25,6 +25,9 @@ constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
 /// Parts of their requests that are tried for slices while lags are repaid: one slice more of
 /// somebody can be too long a gap for another, a shorter one is not.
 constexpr std::array<std::uint64_t, 3> kRepaySlices{1, 2, 4};
+/// Of their requests, the slices of a table that deals with lags where full ones come too late for
+/// what turns take.
+constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
 constexpr int kShrinkRounds = 24;
 /// Slices do not come quite evenly: a gap is longer than its mean by up to this part.
 constexpr std::uint64_t kUnevenness = 4;
@@ -174,8 +177,9 @@ Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns)
 }
 
 /// Longest time between two entries of each VF, the table repeating for ever.
-/// In us of the table's own time: reservations, switches and overruns come on top (Limits).
-std::map<std::uint32_t, std::uint64_t> gaps_of(const Plan& plan) {
+/// In us of the table's own time, and `turn_us` with each entry, its own included. Reservations
+/// come on top (Limits).
+std::map<std::uint32_t, std::uint64_t> gaps_of(const Plan& plan, std::uint32_t turn_us) {
     std::map<std::uint32_t, std::uint64_t> last_end, first_start, gaps;
     std::uint64_t at = 0;
     for (const Entry& entry : plan.entries) {
@@ -186,6 +190,7 @@ std::map<std::uint32_t, std::uint64_t> gaps_of(const Plan& plan) {
             gaps[entry.vf] = std::max(gaps[entry.vf], at - seen->second);
         at += entry.quantum_us;
         last_end[entry.vf] = at;
+        at += turn_us;
     }
     for (const auto& [vf, start] : first_start)
         gaps[vf] = std::max(gaps[vf], start + at - last_end[vf]);
@@ -201,7 +206,7 @@ std::uint64_t gap_limit_of(const Claim& claim, const Limits& limits) {
 /// for.
 double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
     if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
-    const auto gaps = gaps_of(plan);
+    const auto gaps = gaps_of(plan, limits.turn_us);
     double strain = 0;
     for (const Part& part : parts) {
         const auto gap = gaps.find(part.claim.vf);
@@ -255,7 +260,7 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
     Plan plan = order(parts, bound_ns);
     plan.is_exact = is_exact && !corrects;
     plan.corrects = corrects;
-    for (const auto& [vf, gap] : gaps_of(plan))
+    for (const auto& [vf, gap] : gaps_of(plan, 0))
         plan.worst_gap_us = std::max(plan.worst_gap_us, gap);
     return plan;
 }
@@ -290,9 +295,14 @@ std::int64_t largest_lag_ns(const std::vector<Part>& parts) {
     return largest;
 }
 
-std::vector<Part> with_slices_of(std::vector<Part> parts, std::uint64_t divisor) {
+struct Ratio {
+    std::uint64_t part = 1, whole = 1;
+};
+
+std::vector<Part> with_slices_of(std::vector<Part> parts, Ratio ratio) {
     for (Part& part : parts)
-        part.request_us = std::max<std::uint64_t>(kMinQuantumUs, part.request_us / divisor);
+        part.request_us =
+            std::max<std::uint64_t>(kMinQuantumUs, part.request_us * ratio.part / ratio.whole);
     return parts;
 }
 
@@ -306,7 +316,7 @@ bool owes_slices(const std::vector<Part>& parts) {
 /// In proportion to what is too much, and by at least a 64th, so that it ends.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
-    for (const auto& [vf, gap] : gaps_of(plan)) {
+    for (const auto& [vf, gap] : gaps_of(plan, limits.turn_us)) {
         const auto part =
             std::find_if(parts.begin(), parts.end(),
                          [id = vf](const Part& candidate) { return candidate.claim.vf == id; });
@@ -390,42 +400,76 @@ Plan single(const Claim& claim) {
 
 }  // namespace
 
-Result<> check(std::span<const Claim> claims, const Limits& limits) {
+Result<> check(std::span<const Claim> claims, Limits limits) {
     if (claims.size() < 2) return {};
+    limits.turn_us = 0;
     TRY_VOID(fitting_parts(claims, limits));
     return {};
 }
 
+namespace {
+
+bool keeps_gap(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
+    return strain_of(plan, parts, limits) <= 1;
+}
+
 /// In this order, the first that keeps everybody's gap: the order with the smallest lags that
-/// carries the lags there are; one that pays a slice of them; one that pays many slices; and, if
-/// the lags are hopeless, the order as if there were none, which leaves them as they are. fit_gap()
-/// plans without lags, so it refuses only what weights and gaps make impossible and never what a
-/// stalled host has left behind.
-Result<Plan> plan(std::span<const Claim> claims, const Limits& limits) {
-    if (claims.empty()) return Plan{};
-    if (claims.size() == 1) return single(claims.front());
-    TRY(std::vector<Part> fitting, fitting_parts(claims, limits));
-    for (std::size_t i = 0; i < claims.size(); ++i) fitting[i].claim.lag_ns = claims[i].lag_ns;
-    const auto keeps_gap = [&](const Plan& plan) { return strain_of(plan, fitting, limits) <= 1; };
-    Plan settled = best(without_lags(fitting), limits, {Lags::Carry});
-    if (!owes_slices(fitting)) {
-        Plan fair = best(fitting, limits, {Lags::Carry});
-        const std::int64_t slack_ns = std::int64_t{fair.quantum_us} * kNsPerUs / kBoundParts;
-        if (keeps_gap(fair) && fair.worst_lag_ns <= settled.worst_lag_ns + slack_ns) return fair;
-        Plan correcting = best(fitting, limits, {Lags::PayBack});
-        if (keeps_gap(correcting)) return correcting;
-        if (keeps_gap(fair)) return fair;
-    }
-    // a host stood still, and a slice became as long
-    const std::int64_t lag_ns = largest_lag_ns(fitting);
+/// carries the lags there are; one that pays a slice of them.
+std::optional<Plan> carry_or_pay(const std::vector<Part>& parts, const Plan& settled,
+                                 const Limits& limits) {
+    Plan fair = best(parts, limits, {Lags::Carry});
+    const std::int64_t slack_ns = std::int64_t{fair.quantum_us} * kNsPerUs / kBoundParts;
+    const bool is_kept = keeps_gap(fair, parts, limits);
+    if (is_kept && fair.worst_lag_ns <= settled.worst_lag_ns + slack_ns) return fair;
+    Plan correcting = best(parts, limits, {Lags::PayBack});
+    if (keeps_gap(correcting, parts, limits)) return correcting;
+    if (is_kept) return fair;
+    return {};
+}
+
+/// One that pays many slices: a host stood still, and a slice became as long.
+std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& limits) {
     for (const std::uint64_t divisor : kRepayDivisors) {
         for (const std::uint64_t slices : kRepaySlices) {
-            Plan repaying = best(with_slices_of(fitting, slices), limits, {Lags::Repay, divisor});
-            repaying.worst_lag_ns += lag_ns;
-            if (keeps_gap(repaying)) return repaying;
+            Plan repaying =
+                best(with_slices_of(parts, {1, slices}), limits, {Lags::Repay, divisor});
+            repaying.worst_lag_ns += largest_lag_ns(parts);
+            if (keeps_gap(repaying, parts, limits)) return repaying;
         }
     }
-    settled.worst_lag_ns += lag_ns;
+    return {};
+}
+
+}  // namespace
+
+/// If the lags are hopeless, the order as if there were none, which leaves them as they are.
+/// fit_gap() plans without lags, so it refuses only what weights and gaps make impossible and never
+/// what a stalled host has left behind. What turns take shortens the slices of all tables, and
+/// then is no reason against one that deals with lags: the PF core keeps the gap of a turn that
+/// comes a little late, and shorter slices for everybody would cost more.
+Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
+    if (claims.empty()) return Plan{};
+    if (claims.size() == 1) return single(claims.front());
+    Limits slices_alone = limits;
+    slices_alone.turn_us = 0;
+    auto fitting = fitting_parts(claims, limits);
+    if (!fitting && limits.turn_us > 0) {
+        limits = slices_alone;
+        fitting = fitting_parts(claims, limits);
+    }
+    TRY(std::vector<Part> parts, std::move(fitting));
+    for (std::size_t i = 0; i < claims.size(); ++i) parts[i].claim.lag_ns = claims[i].lag_ns;
+    Plan settled = best(without_lags(parts), limits, {Lags::Carry});
+    if (!owes_slices(parts)) {
+        if (auto made = carry_or_pay(parts, settled, limits)) return *std::move(made);
+        if (limits.turn_us > 0) {
+            const auto shorter = with_slices_of(parts, {kShorterPart, kShorterParts});
+            if (auto made = carry_or_pay(shorter, settled, limits)) return *std::move(made);
+            if (auto made = carry_or_pay(parts, settled, slices_alone)) return *std::move(made);
+        }
+    }
+    if (auto made = repay_many(parts, slices_alone)) return *std::move(made);
+    settled.worst_lag_ns += largest_lag_ns(parts);
     return settled;
 }
 

@@ -56,6 +56,9 @@ struct Limits {
     /// time is taken. Messages speak of the time that passes, not of the table's.
     std::uint32_t extra_us = 0;
     double taken = 0;  ///< 0..1
+    /// What passes with each turn beyond its slice: world switch, overrun. Slices are shortened for
+    /// it as far as that helps; nothing is refused for it.
+    std::uint32_t turn_us = 0;
 };
 
 /// One turn of the PF core's cycle.
@@ -70,7 +73,7 @@ struct Plan {
     std::vector<Entry> entries;
     std::uint32_t quantum_us = 0;    ///< largest entry: the unit of lag
     std::uint64_t cycle_us = 0;      ///< of all entries
-    std::uint64_t worst_gap_us = 0;  ///< longest time a VF waits for its next entry
+    std::uint64_t worst_gap_us = 0;  ///< longest time a VF waits for its next entry; slices alone
     std::int64_t worst_lag_ns = 0;   ///< largest |lag| while the table runs from the given lags
     bool is_exact = true;            ///< one cycle gives each VF exactly its weight's part
     bool corrects = false;           ///< pays lags back; to be replaced after one cycle
@@ -82,9 +85,9 @@ struct Plan {
 /// the numbers that would work, if the gap limit cannot be kept.
 /// No claims: an empty plan. One: a single entry, whatever the limits. Tries some dozens of orders,
 /// some hundreds where gaps are hard to keep, each in O(entries * VFs).
-Result<Plan> plan(std::span<const Claim> claims, const Limits& limits);
+Result<Plan> plan(std::span<const Claim> claims, Limits limits);
 /// Whether plan() makes a table, without making it: an order or two instead of dozens.
-Result<> check(std::span<const Claim> claims, const Limits& limits);
+Result<> check(std::span<const Claim> claims, Limits limits);
 
 /// Who may pre-empt a running slice on waking while `plan` is in force, and for how long: as long
 /// as its longest slice, less its debt; all of them so that nobody else falls behind by more than

@@ -171,6 +171,12 @@ template <typename A> void walk_set(A& archive, std::set<std::uint32_t>& vfs) {
     vfs = {list.begin(), list.end()};
 }
 
+template <typename A> void walk_turn(A& archive, Nanoseconds& turn) {
+    std::int64_t ns = turn.count();
+    archive.number(ns, 0, GpuSchedule::kMaxTurn.count());
+    turn = Nanoseconds{ns};
+}
+
 template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
     constexpr double kMostQuanta = 1e9;
     walk_members(archive, image.members, image.max_gap_ms);
@@ -189,6 +195,9 @@ template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
     archive.number(interval_ns, 1, Nanoseconds{GpuSchedule::kMaxInterval}.count());
     image.interval = Nanoseconds{interval_ns};
     archive.real(image.lag_bound_quanta, 0, kMostQuanta);
+    walk_turn(archive, image.turn);
+    walk_turn(archive, image.planned_turn);
+    archive.time(image.last_end);
     archive.flag(image.is_stale);
 }
 

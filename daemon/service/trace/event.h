@@ -16,7 +16,7 @@
 
 namespace vgpu::daemon::trace {
 
-inline constexpr std::uint32_t kTraceVersion = 2;
+inline constexpr std::uint32_t kTraceVersion = 3;
 
 /// GpuSchedule::set_members(). All times are of vgpud's monotonic clock, all service is in ns.
 struct MembersSet {

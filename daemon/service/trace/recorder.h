@@ -3,7 +3,7 @@
 // Recorder: a GpuSchedule that keeps the last while of what it was told and asked, always, in
 // bounded memory, like a flight recorder. What is kept is a CBOR sequence (RFC 8742) in chunks;
 // each chunk begins with the schedule as it is then, so that one can begin with any of them:
-//   {"vgpu_trace": 2, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID, "names": {VF:
+//   {"vgpu_trace": 3, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID, "names": {VF:
 //   NAME},
 //    "unix_time": S, "schedule": [...]}   what follows counts its times from "at"
 //   [kind, members…] …                    see event.cpp

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "tests/unit/core/record.h"
 #include "tests/unit/core/rig.h"
@@ -162,6 +163,68 @@ TEST(Gap, IsKeptForManyWhoseTimeIsUpAtOnce) {
     const Record record(rig);
     rig.gpu.run_for(5 * kSecond);
     for (std::uint32_t vf = 1; vf <= 3; ++vf) EXPECT_LE(longest_gap(record, vf), 40 * kMs) << vf;
+}
+
+/// Of two whose time is up soon, whose turn it is may be the one that can wait less.
+TEST(Gap, IsKeptWhoeverOfThoseWithLittleTimeLeftIsNext) {
+    for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+        Rig rig;
+        for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
+        std::minstd_rand dice(seed);
+        std::map<std::uint32_t, std::uint32_t> weights{{4, 100}}, gaps;
+        for (std::uint32_t vf = 1; vf <= 3; ++vf) {
+            weights[vf] = 1 + static_cast<std::uint32_t>(dice() % 40);
+            gaps[vf] = 12'000 + static_cast<std::uint32_t>(dice() % 12'000);
+        }
+        ASSERT_EQ(
+            rig.set_weights({{4, 1900}, {1, 1700}, {4, 1900}, {2, 1800}, {4, 1900}, {3, 1600}},
+                            weights, gaps),
+            0);
+        rig.gpu.run_for(200 * kMs);
+        const Record record(rig);
+        rig.gpu.run_for(2 * kSecond);
+        for (const auto& [vf, us] : gaps)
+            EXPECT_LE(longest_gap(record, vf), us * kUs) << "VF" << vf << ", seed " << seed;
+    }
+}
+
+/// A switch that takes 1 ms is known as such as soon as there has been one.
+TEST(Gap, IsKeptWhereSwitchesAreSlow) {
+    Rig rig;
+    rig.gpu.step_ns = 200 * kUs;
+    for (std::uint32_t vf = 1; vf <= 3; ++vf) rig.make_busy(vf);
+    ASSERT_EQ(rig.set_weights({{1, 5000}, {3, 5000}, {2, 5000}, {3, 5000}, {3, 5000}},
+                              {{1, 1}, {2, 1}, {3, 8}}, {{1, 40'000}, {2, 40'000}}),
+              0);
+    rig.gpu.run_for(500 * kMs);
+    const Record record(rig);
+    rig.gpu.run_for(5 * kSecond);
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) EXPECT_LE(longest_gap(record, vf), 40 * kMs) << vf;
+}
+
+/// Cut to 1 ms, it would be followed by the turn itself: two switches for one.
+TEST(Gap, ATurnThatWouldComeALittleTooLateComesEarlyAndWhole) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
+    ASSERT_EQ(rig.set_weights({{4, 8000},
+                               {3, 8000},
+                               {4, 8000},
+                               {1, 8000},
+                               {4, 8000},
+                               {3, 8000},
+                               {4, 8000},
+                               {2, 8000}},
+                              {{1, 1}, {2, 1}, {3, 2}, {4, 4}}, {{1, 56'000}, {2, 56'000}}),
+              0);
+    rig.gpu.run_for(500 * kMs);
+    const Record record(rig);
+    rig.gpu.run_for(5 * kSecond);
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) {
+        EXPECT_LE(longest_gap(record, vf), 56 * kMs) << vf;
+        const auto& runs = record.of(vf);
+        const auto is_short = [](const Interval& run) { return run.ns() < 4 * kMs; };
+        EXPECT_LE(std::ranges::count_if(runs, is_short), std::ssize(runs) / 3) << vf;
+    }
 }
 
 TEST(Weights, ReadBackAsSetAndOutliveTheCore) {

@@ -39,13 +39,15 @@ public:
         granted -= taken;
         if (granted == 0) return;
         debit += overrun_ns;
-        now_ += Nanoseconds{granted + overrun_ns};
+        now_ += switch_ + Nanoseconds{granted + overrun_ns};
         oracle_.serve(entry.vf, granted + overrun_ns);
         service_[entry.vf] += static_cast<std::uint64_t>(granted + overrun_ns);
         schedule_.on_run(entry.vf, granted + overrun_ns, now_);
         ++switches_;
     }
 
+    void set_switch(Nanoseconds time) { switch_ = time; }
+    [[nodiscard]] const vgpu_pf_run_table& table() const { return table_; }
     [[nodiscard]] GpuSchedule& schedule() { return schedule_; }
     [[nodiscard]] GpsOracle& oracle() { return oracle_; }
     [[nodiscard]] int tables() const { return tables_; }
@@ -81,6 +83,7 @@ private:
     std::size_t position_ = 0;
     std::uint64_t generation_ = 0;
     Nanoseconds now_ = 10s;
+    Nanoseconds switch_{0};
     int tables_ = 0;
     int switches_ = 0;
 };
@@ -97,6 +100,39 @@ TEST(GpuSchedule, LagStaysWithinOneQuantumOverManySwitchesAndOneTableSuffices) {
     for (int i = 0; i < 100'000; ++i) engine.run_one(0);
     EXPECT_LE(engine.oracle().worst_lag_ns(), 6e6L + 1);
     EXPECT_EQ(engine.tables(), 1);
+}
+
+/// Slices of 8 ms of four with 1:1:2:4 leave 4 ms for switches in a gap of 60 ms.
+TEST(GpuSchedule, SlicesBecomeShorterWhereTurnsTakeTooLongForTheGap) {
+    std::vector<GpuSchedule::Member> members = members_of({1, 1, 2, 4});
+    for (auto& member : members) member.quantum_us = 8000;
+    Engine engine(members, 60);
+    for (int i = 0; i < 100; ++i) engine.run_one(0);
+    const int tables = engine.tables();
+    EXPECT_EQ(engine.table().entries[0].quantum_us, 8000u);
+    engine.set_switch(500us);
+    for (int i = 0; i < 1000; ++i) engine.run_one(100'000);
+    EXPECT_GE(engine.schedule().turn(), 480us);
+    EXPECT_LE(engine.schedule().turn(), 650us);
+    EXPECT_GT(engine.tables(), tables);
+    EXPECT_LE(engine.schedule().plan().worst_gap_us + 8 * 500, 60'000u);
+    EXPECT_GE(engine.schedule().plan().quantum_us, 6900u);
+    // and it stays with that
+    const int settled = engine.tables();
+    for (int i = 0; i < 1000; ++i) engine.run_one(100'000);
+    EXPECT_LE(engine.tables(), settled + 1);
+}
+
+/// 30 ms of somebody's rest are no switch, nor is a host that stood still.
+TEST(GpuSchedule, WhatATurnTakesIsNotLearntFromPauses) {
+    Engine engine(members_of({1, 1}));
+    for (int i = 0; i < 200; ++i) engine.run_one(0);
+    const Nanoseconds before = engine.schedule().turn();
+    engine.set_switch(30ms);
+    for (int i = 0; i < 10; ++i) engine.run_one(0);
+    engine.set_switch(0us);
+    engine.run_one(500'000'000);
+    EXPECT_LE(engine.schedule().turn(), before + 100us);
 }
 
 TEST(GpuSchedule, OverrunsCostAtMostOneQuantumAndTheWorstOverrun) {

@@ -85,6 +85,34 @@ TEST(Planner, WeightsOneOneTwoFourMakeOneHyperperiodOfWholeQuanta) {
     for (const Entry& entry : made->entries) EXPECT_EQ(entry.quantum_us, 6000u);
 }
 
+/// 56 ms of slices between two of VF1 are within 60 ms; with what seven turns take they are not.
+TEST(Planner, SlicesAreShortenedForTheTimeThatTurnsTakeBesideThem) {
+    auto claims = claims_of({1, 1, 2, 4});
+    for (Claim& claim : claims) claim.quantum_us = 8000;
+    const auto without = plan(claims, {});
+    ASSERT_TRUE(without);
+    EXPECT_EQ(without->worst_gap_us, 56'000u);
+    const auto with = plan(claims, {.turn_us = 600});
+    ASSERT_TRUE(with);
+    EXPECT_TRUE(with->is_exact);
+    EXPECT_LE(with->worst_gap_us + 8 * 600, 60'000u);
+    EXPECT_GE(with->quantum_us, 7000u);
+}
+
+/// The same table as for turns that take nothing: the PF core does then what it can.
+TEST(Planner, NothingIsRefusedForWhatTurnsTake) {
+    auto claims = claims_of({1, 9});
+    const Limits limits{.max_gap_us = 2000};
+    const auto without = plan(claims, limits);
+    ASSERT_TRUE(without);
+    Limits slow = limits;
+    slow.turn_us = 1500;
+    EXPECT_TRUE(check(claims, slow));
+    const auto with = plan(claims, slow);
+    ASSERT_TRUE(with);
+    EXPECT_EQ(*with, *without);
+}
+
 TEST(Planner, NoEntryIsShorterThanThePfCoreTakesNorLongerThanAsked) {
     struct Case {
         std::uint32_t weights[2], quanta_us[2];

@@ -139,6 +139,22 @@ TEST(ProductGap, VfsWhoseWeightsChangeWaitNoLongerThanTheirGap) {
     expect_no_longer_waits({.has_weights = true, .gap_ms = 60});
 }
 
+/// Without room for them in the table, every turn of the small ones would be preceded by a short
+/// one that keeps their gap: two switches for one.
+TEST(ProductGap, SlowSwitchesMakeSlicesShorterAndNotMoreThanThat) {
+    Simulation setup = scenario(R"({"name": "a", "weight": 1, "quantum_ms": 8, "max_gap_ms": 60},
+                                   {"name": "b", "weight": 1, "quantum_ms": 8, "max_gap_ms": 60},
+                                   {"name": "c", "weight": 2, "quantum_ms": 8, "max_gap_ms": 60},
+                                   {"name": "d", "weight": 4, "quantum_ms": 8, "max_gap_ms": 60})");
+    setup.device.switch_ns = 600'000;
+    const Figures figures = figures_of(setup);
+    for (std::uint32_t vf = 1; vf <= 4; ++vf) {
+        const VfFigures& one = figures.vfs[vf];
+        EXPECT_LE(static_cast<double>(one.longest_wait_ns) / 1e6, 60.0) << vf;
+        EXPECT_GE(static_cast<double>(one.service_ns) / static_cast<double>(one.runs), 5.5e6) << vf;
+    }
+}
+
 /// What one that has left was given in its life is no credit of those who stay.
 TEST(ProductLag, WhoComesSoonAfterAnotherLeftHasItsShare) {
     GpsFluid oracle;

@@ -179,7 +179,7 @@ TEST(Recording, WhatIsNoRecordingIsRefusedWithItsPlace) {
         const auto bytes = trace::Json::to_cbor(head);
         return std::string(bytes.begin(), bytes.end());
     };
-    EXPECT_THAT(refusal(with_version(3)), HasSubstr("version 3; this vgpuctl reads version 2"));
+    EXPECT_THAT(refusal(with_version(2)), HasSubstr("version 2; this vgpuctl reads version 3"));
 }
 
 /// Items of events that a schedule could not survive.
