@@ -342,6 +342,7 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
 
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
+    looked_at_ = now;
     // Before the signals: a listener may look up the object that a notice is about.
     if (has_news_ && now >= next_look())
         refresh_all();

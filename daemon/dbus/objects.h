@@ -91,7 +91,9 @@ public:
     [[nodiscard]] bool are_documents_waiting() const { return !backlog_.is_empty(); }
     /// When step() wants to look again, if wants_step().
     [[nodiscard]] Nanoseconds next_step() const {
-        return backlog_.is_empty() ? next_look() : Nanoseconds::zero();
+        if (!backlog_.is_empty()) return Nanoseconds::zero();
+        // what is waited for may show in a snapshot, which wakes the loop; or a time-out is over
+        return has_news_ ? next_look() : looked_at_ + kInterval;
     }
     [[nodiscard]] bool wants_step() const {
         return has_news_ || !waiters_.is_empty() || !backlog_.is_empty();
@@ -129,6 +131,7 @@ private:
     /// What changed_gpus() saw last, by GPU.
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
     Nanoseconds refreshed_at_{0};
+    Nanoseconds looked_at_{0};  ///< last step()
     bool has_news_ = false;
 };
 

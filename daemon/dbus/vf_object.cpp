@@ -57,16 +57,21 @@ void thaw(Context& context, const Target& target) {
     context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
+/// Set when the job that asked was cancelled: what still waits for it ends without effect.
+using Cancelled = std::shared_ptr<bool>;
+
 /// Replies when the VF has no work left; if that does not come, what was stopped goes on.
 void await_idle(Context& context, const Target& target, const AgentReport& report,
-                const Done<AgentReport>& reply) {
-    const auto is_idle = [&context, target] {
+                const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
+    const auto is_idle = [&context, target, is_cancelled] {
+        if (*is_cancelled) return true;
         GpuHost& gpu = *context.manager.find_gpu(target.gpu);
         gpu.freshen(Freshness::Counters, Nanoseconds{0});  // for the next look
         const auto seen = gpu.look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.has_work == 0;
     };
-    const auto done = [&context, target, report, reply](const Result<>& idle) {
+    const auto done = [&context, target, report, is_cancelled, reply](const Result<>& idle) {
+        if (*is_cancelled) return;
         if (!context.agents.view(target).is_connected)
             return reply(fail(ErrorId::NoAgent,
                               fmt::format("{}/vf{}: its agent is gone, its processes go on",
@@ -82,28 +87,29 @@ void await_idle(Context& context, const Target& target, const AgentReport& repor
 
 /// What was known of the VF from before its processes stopped does not count.
 void look_then_await_idle(Context& context, const Target& target, const AgentReport& report,
-                          const Done<AgentReport>& reply) {
+                          const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
     context.manager.find_gpu(target.gpu)
         ->ask<void>(
             [](GpuModel& model) {
                 model.freshen(Freshness::Counters);
                 return Result<>{};
             },
-            [&context, target, report, reply](const Result<>&) {
-                await_idle(context, target, report, reply);
+            [&context, target, report, is_cancelled, reply](const Result<>&) {
+                await_idle(context, target, report, is_cancelled, reply);
             });
 }
 
 /// Has the agent do something; Quiesce also waits for the device.
 void ask_agent(Context& context, const Target& target, AgentAct act, const Options& options,
-               const Done<AgentReport>& reply) {
-    context.agents.ask(target, act, options,
-                       [&context, target, act, reply](const Result<AgentReport>& report) {
-                           if (!report) return reply(tl::make_unexpected(report.error()));
-                           if (act == AgentAct::Quiesce && report->is_ok)
-                               return look_then_await_idle(context, target, *report, reply);
-                           reply(*report);
-                       });
+               const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
+    context.agents.ask(
+        target, act, options,
+        [&context, target, act, is_cancelled, reply](const Result<AgentReport>& report) {
+            if (!report) return reply(tl::make_unexpected(report.error()));
+            if (act == AgentAct::Quiesce && report->is_ok)
+                return look_then_await_idle(context, target, *report, is_cancelled, reply);
+            reply(*report);
+        });
 }
 
 /// Destroys; replies at once or when the VF is gone.
@@ -126,30 +132,33 @@ void destroy(Context& context, const Target& target, const Options& options, Nan
 
 // --- as jobs
 
-using ReportDone = std::function<void(Result<AgentReport>)>;
-
-/// For requests that answer without one.
-Done<> without_report(const ReportDone& done) {
+using JobDone = std::function<void(CallOrder::Answer)>;
+/// For requests that answer without a report.
+Done<> without_report(const JobDone& done) {
     return [done](const Result<>& answer) {
         if (!answer) return done(tl::make_unexpected(answer.error()));
-        done(AgentReport{});
+        done(std::nullopt);
     };
 }
 
 void start_destroy(Context& context, const Target& target, const Options& options,
-                   const ReportDone& done) {
+                   const Cancelled& /*is_cancelled*/, const JobDone& done) {
     destroy(context, target, options, kScrubJobTimeout, without_report(done));
 }
 
 void start_reset(Context& context, const Target& target, const Options& options,
-                 const ReportDone& done) {
+                 const Cancelled& /*is_cancelled*/, const JobDone& done) {
     reset(context, target, options, without_report(done));
 }
 
 template <AgentAct Act>
 void start_agent(Context& context, const Target& target, const Options& options,
-                 const ReportDone& done) {
-    ask_agent(context, target, Act, options, done);
+                 const Cancelled& is_cancelled, const JobDone& done) {
+    ask_agent(context, target, Act, options, is_cancelled,
+              [done](const Result<AgentReport>& report) {
+                  if (!report) return done(tl::make_unexpected(report.error()));
+                  done(*report);
+              });
 }
 
 void take_nothing_back(Context& /*context*/, const Target& /*target*/) {}
@@ -158,7 +167,7 @@ void take_nothing_back(Context& /*context*/, const Target& /*target*/) {}
 struct Startable {
     std::string_view method, kind, step;
     const char* action;
-    void (*begin)(Context&, const Target&, const Options&, const ReportDone&);
+    void (*begin)(Context&, const Target&, const Options&, const Cancelled&, const JobDone&);
     void (*cancel)(Context&, const Target&);
 };
 
@@ -188,14 +197,19 @@ Result<const Startable*> startable(const std::string& method) {
 
 Result<std::uint32_t> start(Context& context, const Target& target, const Startable& what,
                             const Options& options) {
-    CallOrder order{
-        .kind = std::string(what.kind),
-        .step = fmt::format("{}/vf{}: {}", target.gpu, target.vf, what.step),
-        .begin = [&context, &what, target,
-                  options](const ReportDone& done) { what.begin(context, target, options, done); },
-        .cancel = nullptr};
+    const auto is_cancelled = std::make_shared<bool>(false);
+    CallOrder order{.kind = std::string(what.kind),
+                    .step = fmt::format("{}/vf{}: {}", target.gpu, target.vf, what.step),
+                    .begin =
+                        [&context, &what, target, options, is_cancelled](const JobDone& done) {
+                            what.begin(context, target, options, is_cancelled, done);
+                        },
+                    .cancel = nullptr};
     if (what.cancel != nullptr)
-        order.cancel = [&context, &what, target] { what.cancel(context, target); };
+        order.cancel = [&context, &what, target, is_cancelled] {
+            *is_cancelled = true;
+            what.cancel(context, target);
+        };
     return context.jobs.start(std::move(order));
 }
 
@@ -315,15 +329,17 @@ void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_
 }
 
 void VfObject::ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options) {
-    authorized<Dict>(
-        context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
-        [&context = context_, target = target_, act,
-         values = options_of(options)](const Done<Dict>& done) {
-            ask_agent(context, target, act, values, [done](const Result<AgentReport>& report) {
-                if (!report) return done(tl::make_unexpected(report.error()));
-                done(dict_of(*report));
-            });
-        });
+    authorized<Dict>(context_, {calls_, current_sender(getObject())}, kControlAction,
+                     std::move(result),
+                     [&context = context_, target = target_, act,
+                      values = options_of(options)](const Done<Dict>& done) {
+                         ask_agent(context, target, act, values, std::make_shared<bool>(false),
+                                   [done](const Result<AgentReport>& report) {
+                                       if (!report)
+                                           return done(tl::make_unexpected(report.error()));
+                                       done(dict_of(*report));
+                                   });
+                     });
 }
 
 void VfObject::SelfTest(sdbus::Result<Dict>&& result, SentOptions options) {

@@ -7,7 +7,7 @@ namespace vgpu::daemon {
 
 CallRun::CallRun(CallOrder order) : order_(std::move(order)) {
     step_text_ = order_.step;
-    order_.begin([outcome = outcome_](const Result<AgentReport>& answer) {
+    order_.begin([outcome = outcome_](const CallOrder::Answer& answer) {
         if (outcome->state != State::Running) return;
         outcome->state = answer ? State::Done : State::Failed;
         outcome->answer = answer;

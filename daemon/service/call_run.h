@@ -17,9 +17,10 @@ namespace vgpu::daemon {
 struct CallOrder {
     std::string kind;  ///< of the job: destroy | self-test | quiesce | thaw
     std::string step;  ///< what is waited for, in words
-    /// Begins the request; calls its argument once, at once or later: with the agent's report, or
-    /// an empty one where there is none. The job may be gone by then.
-    std::function<void(std::function<void(Result<AgentReport>)>)> begin;
+    /// What the agent said, of a request that asks one.
+    using Answer = Result<std::optional<AgentReport>>;
+    /// Begins the request; calls its argument once, at once or later. The job may be gone by then.
+    std::function<void(std::function<void(Answer)>)> begin;
     /// Takes back what can be; empty: the request cannot be taken back.
     std::function<void()> cancel;
 };
@@ -37,7 +38,7 @@ private:
     /// Shared with whoever answers, who may do so when the job has gone.
     struct Outcome {
         State state = State::Running;
-        Result<AgentReport> answer{AgentReport{}};
+        CallOrder::Answer answer;
     };
 
     CallOrder order_;

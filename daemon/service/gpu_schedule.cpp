@@ -215,7 +215,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         account_.add(vf, ns, end.count());
         return;
     }
-    note_turn(vf, ns, between);
+    if (reserved_ns == 0) note_turn(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     // IDLE came before the RUN it ends, so the run still counts as work, and the VF sleeps after
     // it.
@@ -254,13 +254,16 @@ void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds betwe
     for (const scheduler::Entry& entry : plan_.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
+    // no turn of a table: nobody else had work, or it hung
+    if (over > kMaxTurn) return;
     turn_ += (std::min(between + over, kMaxTurn) - turn_) / kPart;
 }
 
 /// By much: tables are not replaced for noise of the measurement.
-bool GpuSchedule::turns_outgrew_plan() const {
+bool GpuSchedule::turns_left_plan() const {
     constexpr Nanoseconds kLeast = std::chrono::microseconds(100);
-    return turn_ > planned_turn_ + std::max(kLeast, planned_turn_ / 2);
+    const auto [less, more] = std::minmax(turn_, planned_turn_);
+    return more > less + std::max(kLeast, less / 2);
 }
 
 void GpuSchedule::note_lags() {
@@ -351,7 +354,7 @@ bool GpuSchedule::wants_table(Nanoseconds now) const {
     // Repeated, it would pay the same lags back again and again.
     if (plan_.corrects && now - installed_at_ >= cycle) return true;
     if (now - installed_at_ < std::max(cycle, kCheckInterval)) return false;
-    return lag_left_bound() || turns_outgrew_plan();
+    return lag_left_bound() || turns_left_plan();
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
@@ -449,6 +452,7 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(
     scheduler::Limits limits = limits_;
     // A quarter more than the mean: the longest of many waits is to be kept, too.
     limits.turn_us = static_cast<std::uint32_t>((turn_ + turn_ / 4).count() / kNsPerUs);
+    made_turn_ = turn_;
     scheduler::Plan whole;
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
@@ -478,7 +482,7 @@ void GpuSchedule::installed(Nanoseconds now) {
     for (const Member& member : members_) fluid_.set_weight(member.vf, member.weight);
     installed_at_ = now;
     now_ = now;
-    planned_turn_ = turn_;
+    planned_turn_ = made_turn_;
     is_stale_ = false;
     interval_ = kMinInterval;
     // The table's own lags are no reason for another one.
@@ -527,6 +531,7 @@ void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
         plan.quantum_us = std::max(plan.quantum_us, entry.quantum_us);
     }
     made_ = std::move(plan);
+    made_turn_ = turn_;
     planned_asleep_.clear();
     installed(now);
     lag_bound_quanta_ = kAdoptedLagBound;

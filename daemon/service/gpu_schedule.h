@@ -161,7 +161,7 @@ private:
     [[nodiscard]] bool lag_left_bound() const;
     /// `between`: the end of the run before it and its own beginning.
     void note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
-    [[nodiscard]] bool turns_outgrew_plan() const;
+    [[nodiscard]] bool turns_left_plan() const;
     /// Has work as far as is known, tokens or not; a gang always does.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
     /// What the planner is to know of one band now, wakes that no run has shown yet included.
@@ -203,6 +203,7 @@ private:
     double lag_bound_quanta_ = kLagSlack;
     Nanoseconds turn_ = kFirstTurn;
     Nanoseconds planned_turn_{0};  ///< what the table in force was made for
+    Nanoseconds made_turn_{0};     ///< the same of made_
     Nanoseconds last_end_{0};      ///< of the run reported last
     bool is_stale_ = true;         ///< members changed since the table in force was made
 };

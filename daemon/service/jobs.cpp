@@ -249,6 +249,9 @@ void Jobs::forget_old() {
 
 std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
+    // A request may be answered after this turn's step().
+    for (const auto& job : jobs_)
+        if (job->is_call && !job->is_told && job->run->is_over()) return now;
     // What a job waits for (a scrub) shows in snapshots, which wake the loop; this is for its
     // deadlines and for looking again.
     if (const Job* job = active()) return job->run->next_look(now);

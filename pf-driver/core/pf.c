@@ -408,6 +408,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 
 	vgpu_pf_run_log_stop(pf);
 	vgpu_pf_journal_doubt(pf);
+	vgpu_pf_range_doubt(&pf->vram);
 	enable(pf);
 	vgpu_for_each_vf(pf, vf) {
 		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;

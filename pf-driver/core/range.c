@@ -58,6 +58,15 @@ void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 }
 
 /**
+ * vgpu_pf_range_doubt() - nobody knows what the units hold
+ * @map: the map
+ */
+void vgpu_pf_range_doubt(struct vgpu_range_map *map)
+{
+	memset(map->dirty, 1, sizeof(map->dirty));
+}
+
+/**
  * vgpu_pf_range_reserve() - give particular units to an owner
  * @map: the map
  * @range: the units

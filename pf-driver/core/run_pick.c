@@ -4,6 +4,7 @@
 
 #define RESCUE_NS	  VGPU_NS_PER_MS
 #define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US)
+#define GAP_SWITCH_PART	  8
 #define ACCESS_RESERVE_US 2000u
 #define DEBIT_PASSES	  64u
 #define CREDIT_PART	  4
@@ -172,14 +173,17 @@ static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 /* of the time that a VF may wait, what is left behind a slice; INT64_MAX: it may for ever */
 static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
 {
-	uint32_t limit_us = vgpu_pf_run_pick_table(pf)->max_gap_us[vf->number - 1];
+	uint64_t limit = vgpu_pf_run_pick_table(pf)->max_gap_us[vf->number - 1] * VGPU_NS_PER_US;
 	uint64_t since = vf->service.waiting_since_ns;
+	uint64_t switches;
 
-	if (!limit_us || !since)
+	if (!limit || !since)
 		return INT64_MAX;
-	/* that slice's switch, and its own */
-	return (int64_t)(since + limit_us * VGPU_NS_PER_US) -
-	       (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + 2 * gap_switch_ns(pf));
+	/* that slice's, and its own; a short gap has no room for slow ones, and is not kept at any
+	 * price */
+	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
+				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
+	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
 }
 
 /* reservations may all come at once, and do not wait for anybody's gap */
@@ -424,10 +428,11 @@ static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, st
 	if (gap_left(pf, &pf->vfs[run->vf], 0) < gap_left(pf, &pf->vfs[late], 0))
 		late = run->vf;
 	quantum_ns = vgpu_pf_run_pick_quantum(pf, late);
-	vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE, quantum_ns, quantum_ns);
+	set_slice(run, late, quantum_ns);
 	if (!vgpu_pf_run_share_allows(pf, &pf->vfs[late], (int64_t)quantum_ns) ||
 	    first_late(pf, competing, run))
-		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE, RESCUE_NS, quantum_ns);
+		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE,
+				     vgpu_min_u64(RESCUE_NS, quantum_ns), quantum_ns);
 }
 
 static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)

@@ -10,7 +10,6 @@
 #define LEAVES_PER_UNIT (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
 #define UNITS_PER_TABLE (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
 #define TABLES_PER_VF	(PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
-#define ENTRIES_PER_VF	(TABLES_PER_VF * VF_PAGE_TABLE_ENTRIES)
 
 /**
  * vgpu_pf_vf_page_table_limit() - most VRAM a VF page table of this layout can map
@@ -118,10 +117,12 @@ int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static void cleared(struct vgpu_pf *pf, uint32_t owner, int error)
 {
-	/* tables that could not be cleared are written as a whole */
-	if (error != -ENODEV)
-		pf->vfs[owner].table_entries = error ? ENTRIES_PER_VF : 0;
-	vgpu_pf_provision_continue(pf, error == -ENODEV ? error : 0);
+	if (!error)
+		pf->vfs[owner].table_entries = 0;
+	else
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+				 "VF%u: its page tables could not be cleared (%d)", owner, error);
+	vgpu_pf_provision_continue(pf, error);
 }
 
 /**

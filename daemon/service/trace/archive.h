@@ -33,7 +33,7 @@ using Wide = __int128;
 inline constexpr std::size_t kLongestText = 4096;
 inline constexpr Wide kWideLimit = Wide{1} << 100;
 /// Of a point in time, in ns either side of zero.
-inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 62;
+inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 60;
 
 /// The bounds that members are walked with are the Reader's; here they are ignored.
 class Writer {

@@ -238,6 +238,7 @@ TEST_F(JobsOnTheBus, ADestroyIsOverWhenTheVramIsScrubbedWhoeverStays) {
     end_scrub();
     EXPECT_THAT(watch.wait_for(2), ElementsAre("added " + job, "removed " + job + " done"));
     EXPECT_EQ(property<double>(job, "Progress"), 1.0);
+    EXPECT_TRUE(property<Dict>(job, "Report").empty()) << "it asked no agent";
     EXPECT_EQ(ctl({"show", "a"}).status, 3);
 }
 

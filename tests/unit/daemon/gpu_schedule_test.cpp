@@ -131,8 +131,36 @@ TEST(GpuSchedule, WhatATurnTakesIsNotLearntFromPauses) {
     engine.set_switch(30ms);
     for (int i = 0; i < 10; ++i) engine.run_one(0);
     engine.set_switch(0us);
-    engine.run_one(500'000'000);
+    for (int i = 0; i < 100; ++i) engine.run_one(500'000'000);
     EXPECT_LE(engine.schedule().turn(), before + 100us);
+}
+
+/// Neither runs of somebody alone in the engine, nor of a reservation, are turns of a table.
+TEST(GpuSchedule, WhatATurnTakesIsLearntFromTurnsOfTheTableAlone) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1}), 60, 1s);
+    for (const std::uint32_t vf : {1u, 2u}) schedule.on_wake(vf, 1s);
+    ASSERT_TRUE(schedule.make_table(1, {}, 1s));
+    schedule.installed(1s);
+    schedule.on_run(2, 6'000'000, 1s + 6ms);
+    const Nanoseconds before = schedule.turn();
+    Nanoseconds now = 1s + 6ms;
+    for (int i = 0; i < 100; ++i) schedule.on_run(1, 500'000'000, now += 500ms);
+    for (int i = 0; i < 100; ++i) schedule.on_run(1, 8'000'000, now += 8ms, 8'000'000);
+    EXPECT_EQ(schedule.turn(), before);
+}
+
+/// A host that was slow for a while is no reason for short slices for ever.
+TEST(GpuSchedule, SlicesBecomeLongerAgainWhenTurnsTakeLess) {
+    std::vector<GpuSchedule::Member> members = members_of({1, 1, 2, 4});
+    for (auto& member : members) member.quantum_us = 8000;
+    Engine engine(members, 60);
+    engine.set_switch(900us);
+    for (int i = 0; i < 1000; ++i) engine.run_one(0);
+    EXPECT_LT(engine.schedule().plan().entries[0].quantum_us, 7500u);
+    engine.set_switch(100us);
+    for (int i = 0; i < 1000; ++i) engine.run_one(0);
+    EXPECT_EQ(engine.schedule().plan().quantum_us, 8000u);
 }
 
 TEST(GpuSchedule, OverrunsCostAtMostOneQuantumAndTheWorstOverrun) {

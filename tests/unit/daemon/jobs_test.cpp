@@ -327,7 +327,7 @@ TEST_F(JobsOnAFakePf, JobsThatAreOverStayReadableForAWhile) {
 
 /// A request that is answered when the test says so.
 struct Asked {
-    std::function<void(Result<AgentReport>)> done;
+    std::function<void(CallOrder::Answer)> done;
     int taken_back = 0;
 
     CallOrder order(const std::string& kind = "self-test") {
