@@ -133,6 +133,8 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 	struct vgpu_pf_switch *sw = &pf->sw;
 	const struct culprit_row *row =
 		find_culprit(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
+	/* a reset of the function by its client aborts it: nobody is to blame at first */
+	bool is_nobodys = sw->status == GPUIOV_STATUS_ABORTED && pf->executor.aborts == 0;
 	uint32_t culprit;
 
 	if (!row)
@@ -140,7 +142,7 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 				   sw->steps[sw->step]);
 	/* nobody was in the engine, or nobody was to go there: it can only be the other */
 	culprit = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+	vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
 			 "VF%u: world switch %u -> %u failed, command %u, status 0x%x", culprit,
 			 sw->from, sw->to, sw->steps[sw->step], sw->status);
 	sw->is_busy = false;
