@@ -389,7 +389,7 @@ TEST_F(JobsOnAFakePf, ACancelledRequestIsTakenBackOnceAndItsAnswerDoesNotCount) 
     step();
     EXPECT_EQ(asked.taken_back, 1);
     EXPECT_EQ(view(*id).state, "cancelled");
-    asked.done(AgentReport{.is_ok = true});
+    asked.done(AgentReport{.is_ok = true, .text = "late", .duration_ms = 1});
     step();
     EXPECT_EQ(view(*id).state, "cancelled");
     EXPECT_FALSE(view(*id).report);
@@ -422,7 +422,7 @@ TEST_F(JobsOnAFakePf, AnAnswerThatComesWhenTheJobsHaveGoneHarmsNobody) {
     Asked asked;
     ASSERT_TRUE(jobs->start(asked.order()));
     jobs.reset();
-    asked.done(AgentReport{.is_ok = true});
+    asked.done(AgentReport{.is_ok = true, .text = "late", .duration_ms = 1});
 }
 
 }  // namespace
