@@ -2,10 +2,9 @@
 #include "daemon/dbus/job_object.h"
 
 #include "daemon/dbus/properties.h"
+#include "daemon/dbus/vf_object.h"
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <array>
 
 namespace vgpu::daemon::dbus {
 
@@ -27,13 +26,6 @@ std::vector<PropertyName> differences(const JobView& before, const JobView& afte
     if (before.plan != after.plan) names.emplace_back("Plan");
     if (before.report.has_value() != after.report.has_value()) names.emplace_back("Report");
     return names;
-}
-
-/// Kinds that were begun by org.vgpu1.control; all others change what VFs there are.
-const char* action_of(const std::string& kind) {
-    constexpr std::array<std::string_view, 4> kControlled{"reset", "self-test", "quiesce", "thaw"};
-    const bool is_controlled = std::ranges::find(kControlled, kind) != kControlled.end();
-    return is_controlled ? kControlAction : kProvisionAction;
 }
 
 }  // namespace
@@ -70,7 +62,8 @@ void JobObject::show(JobView view) {
 
 void JobObject::Cancel(sdbus::Result<>&& result, SentOptions options) {
     authorized(
-        context_, {calls_, current_sender(getObject())}, action_of(view_.kind), std::move(result),
+        context_, {calls_, current_sender(getObject())}, action_of_job(view_.kind),
+        std::move(result),
         [&jobs = context_.jobs, id = view_.id, values = options_of(options)](const Done<>& done) {
             if (const auto known = OptionReader(values).only({}); !known) return done(known);
             done(jobs.cancel(id));

@@ -215,6 +215,13 @@ Result<std::uint32_t> start(Context& context, const Target& target, const Starta
 
 }  // namespace
 
+/// Those that Start() does not begin change what VFs there are.
+const char* action_of_job(std::string_view kind) {
+    for (const Startable& one : kStartable)
+        if (one.kind == kind) return one.action;
+    return kProvisionAction;
+}
+
 VfObject::VfObject(Context& context, Target target)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),

@@ -10,6 +10,9 @@
 
 namespace vgpu::daemon::dbus {
 
+/// The polkit action of what a job of that kind does.
+const char* action_of_job(std::string_view kind);
+
 /// Changing methods go by polkit's org.vgpu1.provision, .assign and .control; Destroy (unless told
 /// not to wait), Reset and Quiesce reply when the device is there.
 class VfObject final

@@ -50,7 +50,7 @@ HW_STATIC_ASSERT(sizeof(struct journal_head) + sizeof(struct vgpu_pf_run_table) 
 HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
 HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 
-/* of the writes of a copy, that which is whole, so that nothing wrong stays there for ever */
+/* every so often a copy is written as a whole, so that nothing wrong stays there for ever */
 #define WHOLE_EVERY 64u
 
 /**

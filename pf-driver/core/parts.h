@@ -80,8 +80,6 @@ int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t 
 #define VGPU_VRAM_WORD_BYTES 8u
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *there, uint32_t known);
-int vgpu_pf_vram_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
-			     const void *data, uint32_t bytes);
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes);
 
@@ -106,9 +104,7 @@ uint64_t vgpu_pf_compute_unit_get(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 /* vbios.c, pf2vf.c */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb);
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-int vgpu_pf_vbios_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-int vgpu_pf_pf2vf_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out);
 
 /* provision.c */

@@ -39,7 +39,6 @@ int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_pa
 		pf->vfs[i].number = i;
 		pf->vfs[i].service.quantum_us = UINT32_MAX;
 		pf->vfs[i].control.gates = UINT32_MAX;
-		pf->vfs[i].table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 	}
 	vgpu_pf_event_init(pf);
 	return 0;
@@ -202,7 +201,6 @@ void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* a release that was waiting for the engine is not forgotten */
 	bool is_released = vf->control.pending == VGPU_VF_EVENT_RELEASE;
 
-	vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 	end_control_request(pf, vf, is_released ? 0 : -ENODEV);
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
 		if (id != VGPU_VF_TIMER_GUARD)
@@ -398,6 +396,17 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_resume(pf, vf);
 }
 
+/* whatever VRAM held, it may hold something else now */
+static void doubt_vram(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_pf_journal_doubt(pf);
+	vgpu_pf_range_doubt(&pf->vram);
+	vgpu_for_each_vf(pf, vf)
+		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
+}
+
 /**
  * vgpu_pf_reprogram_all() - a device that has forgotten everything gets it back
  * @pf: the PF, probed
@@ -407,13 +416,10 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_pf_run_log_stop(pf);
-	vgpu_pf_journal_doubt(pf);
-	vgpu_pf_range_doubt(&pf->vram);
+	doubt_vram(pf);
 	enable(pf);
-	vgpu_for_each_vf(pf, vf) {
-		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
+	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
-	}
 	/* nobody told of what came meanwhile */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
@@ -457,7 +463,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	pf->device.is_attached = true;
 	/* nobody knows what has become of the home's timer while there was no device */
 	pf->armed_ns = 0;
-	vgpu_pf_journal_doubt(pf);
+	doubt_vram(pf);
 	is_known = vgpu_pf_journal_load(pf);
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);

@@ -34,6 +34,8 @@ static void fill(struct pf2vf_message *message, const struct vgpu_vf *vf)
 	message->checksum = sum_bytes((const uint8_t *)message, sizeof(*message));
 }
 
+HW_STATIC_ASSERT(sizeof(struct pf2vf_message) % VGPU_VRAM_WORD_BYTES == 0);
+
 /**
  * vgpu_pf_pf2vf_write() - tell the guest's driver what it must know
  * @pf: the PF
@@ -45,19 +47,6 @@ int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 	fill(message, vf);
 	return vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_PF2VF_OFFSET, message, sizeof(*message));
-}
-
-/**
- * vgpu_pf_pf2vf_write_clean() - the same, into VRAM that holds zeroes
- * @pf: the PF
- * @vf: whose
- */
-int vgpu_pf_pf2vf_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	struct pf2vf_message *message = (void *)pf->scratch;
-
-	fill(message, vf);
-	return vgpu_pf_vram_write_clean(pf, vf, VF_VRAM_PF2VF_OFFSET, message, sizeof(*message));
 }
 
 static uint32_t get_dword(const uint8_t *data, uint32_t offset)

@@ -3,9 +3,8 @@
  * Provisioning: a VF gets all its resources or none. Steps stand in one list, each with its undo;
  * what has been done is undone in reverse when a step fails.
  *
- *   check -> claim VRAM -> scrub what is not clean (VRAM, page tables; device, asynchronous) ->
- * steps
- *   -> PROVISIONED
+ *   check -> claim VRAM -> scrub VRAM and page tables, where not clean (device, asynchronous)
+ *         -> steps -> PROVISIONED
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/regs.h"
@@ -50,15 +49,13 @@ static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	return vgpu_pf_scrub_is_clean(pf, vf) ? vgpu_pf_vbios_write_clean(pf, vf)
-					      : vgpu_pf_vbios_write(pf, vf);
+	return vgpu_pf_vbios_write(pf, vf);
 }
 
-/* clean but for the VBIOS */
+/* the last that is written before the guest may write */
 static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	int error = vgpu_pf_scrub_is_clean(pf, vf) ? vgpu_pf_pf2vf_write_clean(pf, vf)
-						   : vgpu_pf_pf2vf_write(pf, vf);
+	int error = vgpu_pf_pf2vf_write(pf, vf);
 
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
 	return error;

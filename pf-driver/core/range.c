@@ -54,7 +54,7 @@ void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 {
 	map->count = count < VGPU_RANGE_UNITS ? count : VGPU_RANGE_UNITS;
 	memset(map->owner, VGPU_RANGE_FREE, sizeof(map->owner));
-	memset(map->dirty, 1, sizeof(map->dirty));
+	vgpu_pf_range_doubt(map);
 }
 
 /**

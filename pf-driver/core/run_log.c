@@ -19,7 +19,7 @@
 #define OVERRUN_NOTABLE_NS   (200 * VGPU_NS_PER_US)
 #define SWITCH_BUCKET_BASE   8u /* bucket 0 ends at 256 ns */
 #define SWITCH_LATELY_MAX_NS (2 * VGPU_NS_PER_MS)
-#define SWITCH_LATELY_PART   32u
+#define SWITCH_LATELY_PART   32u /* switches in the mean */
 
 /**
  * vgpu_pf_run_log_start() - give the device a ring to write its log to

@@ -4,7 +4,7 @@
 
 #define RESCUE_NS	  VGPU_NS_PER_MS
 #define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US)
-#define GAP_SWITCH_PART	  8
+#define GAP_SWITCH_PART	  8 /* of a gap, the most that switches may take of it */
 #define ACCESS_RESERVE_US 2000u
 #define DEBIT_PASSES	  64u
 #define CREDIT_PART	  4
@@ -179,8 +179,7 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 
 	if (!limit || !since)
 		return INT64_MAX;
-	/* that slice's, and its own; a short gap has no room for slow ones, and is not kept at any
-	 * price */
+	/* that slice's, and its own; slow ones must not eat a short gap */
 	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
 				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
 	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);

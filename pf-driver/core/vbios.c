@@ -125,18 +125,6 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 }
 
 /**
- * vgpu_pf_vbios_write_clean() - put the image at the start of VRAM that holds zeroes
- * @pf: the PF
- * @vf: whose
- */
-int vgpu_pf_vbios_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	vgpu_pf_vbios_build(pf->scratch, (uint32_t)(vf->config.vram_bytes >> 20));
-	return vgpu_pf_vram_write_clean(pf, vf, VF_VRAM_VBIOS_OFFSET, pf->scratch,
-					VF_VRAM_VBIOS_BYTES);
-}
-
-/**
  * vgpu_pf_vbios_write() - put the image at the start of a VF's VRAM
  * @pf: the PF
  * @vf: whose

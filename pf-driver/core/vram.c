@@ -108,22 +108,6 @@ int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t 
 	return pf->os->ops->vram_read(pf->os, offset, data, bytes);
 }
 
-/**
- * vgpu_pf_vram_write_vf() - write to the first unit of a VF's VRAM
- * @pf: the PF
- * @vf: whose
- * @offset: in the VF's VRAM
- * @data: the bytes
- * @bytes: how many
- */
-int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
-			  const void *data, uint32_t bytes)
-{
-	if (!find_shared(pf, vf, &offset, bytes))
-		return -ERANGE;
-	return pf->os->ops->vram_write(pf->os, offset, data, bytes);
-}
-
 static bool is_same_word(const uint8_t *word, const uint8_t *there)
 {
 	static const uint8_t zeroes[VGPU_VRAM_WORD_BYTES];
@@ -163,17 +147,20 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *
 }
 
 /**
- * vgpu_pf_vram_write_clean() - as vgpu_pf_vram_write_vf(), into VRAM that holds zeroes
+ * vgpu_pf_vram_write_vf() - write to the first unit of a VF's VRAM
  * @pf: the PF
  * @vf: whose
  * @offset: in the VF's VRAM
  * @data: the bytes
  * @bytes: a multiple of VGPU_VRAM_WORD_BYTES
+ *
+ * Into VRAM that is clean go no zeroes. It stays marked as clean: that is the caller's to end.
  */
-int vgpu_pf_vram_write_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
-			     const void *data, uint32_t bytes)
+int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
+			  const void *data, uint32_t bytes)
 {
 	if (!find_shared(pf, vf, &offset, bytes))
 		return -ERANGE;
-	return vgpu_pf_vram_write_words(pf, offset, data, bytes, NULL, bytes);
+	return vgpu_pf_vram_write_words(pf, offset, data, bytes, NULL,
+					vgpu_pf_scrub_is_clean(pf, vf) ? bytes : 0);
 }
