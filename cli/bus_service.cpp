@@ -186,8 +186,11 @@ std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
     return sdbus::createSessionBusConnectionWithAddress(bus);
 }
 
-Dict only(const std::string& names) {
-    return names.empty() ? Dict{} : Dict{{"properties", sdbus::Variant{names}}};
+Dict only(const std::string& names, std::uint32_t max_age_ms) {
+    Dict options;
+    if (!names.empty()) options["properties"] = sdbus::Variant{names};
+    if (max_age_ms > 0) options["max_age_ms"] = sdbus::Variant{max_age_ms};
+    return options;
 }
 
 class BusService final : public Service {
@@ -206,16 +209,16 @@ public:
                               {"StateGeneration", manager_.StateGeneration()}};
         });
     }
-    std::vector<Properties> list_gpus_with(const std::string& names) override {
-        return guarded([&] { return properties_of(manager_.ListGpus(only(names))); });
+    std::vector<Properties> list_gpus_with(const std::string& names,
+                                           std::uint32_t max_age_ms) override {
+        return guarded([&] { return properties_of(manager_.ListGpus(only(names, max_age_ms))); });
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {
         return guarded([&] {
-            Dict options = only(names);
-            if (max_age_ms > 0) options["max_age_ms"] = sdbus::Variant{max_age_ms};
             return rows_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double, std::string,
-                           sdbus::ObjectPath, Dict>(manager_.ListVfColumns(options));
+                           sdbus::ObjectPath, Dict>(
+                manager_.ListVfColumns(only(names, max_age_ms)));
         });
     }
     std::string resolve(const std::string& target) override {

@@ -103,11 +103,12 @@ public:
     virtual Properties manager() = 0;
     /// One Properties for each object, with "Path" and "Target" among them.
     /// `names` by commas: only these properties, and Path and Target; "": all.
-    virtual std::vector<Properties> list_gpus_with(const std::string& names) = 0;
     /// `max_age_ms`: what vgpud saw of a GPU no longer ago will do; 0: it looks now.
+    virtual std::vector<Properties> list_gpus_with(const std::string& names,
+                                                   std::uint32_t max_age_ms) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names,
                                                   std::uint32_t max_age_ms) = 0;
-    std::vector<Properties> list_gpus() { return list_gpus_with({}); }
+    std::vector<Properties> list_gpus() { return list_gpus_with({}, 0); }
     std::vector<Properties> list_vfs() { return list_vfs_with({}, 0); }
     /// Object path of a target.
     /// "gpu0", "gpu0/vf3", a VF's name or its UUID. NotFound if nobody has that.

@@ -57,6 +57,9 @@ std::string vf_table(const std::vector<Properties>& vfs) {
 /// What the tables and the targets show: all properties of 256 VFs take vgpud and the bus a while.
 constexpr const char* kGpuColumns = "Id,State,VramFreeBytes,VramBytes,TotalVfs,CuCount,Switches";
 constexpr std::uint32_t kOneLookMs = 100;
+/// Of the tables only SWITCHES is told by no event; vgpud looks at it once a second by itself, and
+/// somebody who looks at a table disturbs no GPU for it.
+constexpr std::uint32_t kTableAgeMs = 1500;
 constexpr const char* kVfColumns =
     "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";
 
@@ -77,11 +80,13 @@ public:
         const bool with_gpus = !only_vfs_, with_vfs = !only_gpus_;
         const bool wants_all = invocation.output == Output::Json && !only_targets_;
         std::vector<Properties> gpus, vfs;
-        if (with_gpus) gpus = invocation.service.list_gpus_with(wants_all ? "" : kGpuColumns);
-        // the GPUs have just been looked at for the first list
+        if (with_gpus)
+            gpus = invocation.service.list_gpus_with(wants_all ? "" : kGpuColumns,
+                                                     wants_all ? 0 : kTableAgeMs);
+        // for JSON the GPUs have just been looked at for the first list
         if (with_vfs)
             vfs = invocation.service.list_vfs_with(wants_all ? "" : kVfColumns,
-                                                   with_gpus ? kOneLookMs : 0);
+                                                   wants_all && with_gpus ? kOneLookMs : 0);
         if (only_targets_) {
             print_targets(invocation.out, gpus, vfs);
             return ExitCode::Ok;

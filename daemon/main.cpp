@@ -183,8 +183,8 @@ public:
 
     /// Serves until SIGTERM or SIGINT. A state directory that cannot be read does not end vgpud: it
     /// then shows everything and changes nothing. The order is the guarantee: GPUs are looked at
-    /// before the objects are made, objects are on the bus before the name is owned, so whoever
-    /// sees the name sees all there is. sdbus::Error is thrown through to start().
+    /// before the name is owned, and objects are made before a request is taken, so whoever sees
+    /// the name finds all there is. sdbus::Error is thrown through to start().
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         if (const auto& problem = manager_.store().problem())
@@ -200,6 +200,7 @@ public:
         const dbus::LogControlObject log_control(*bus, callers, log_port_);
         listen_for_scrapers();
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
+        objects.show_first();
         std::puts("vgpud: ready");
         std::fflush(stdout);
         serve(*bus, objects, signals.get());
@@ -289,8 +290,9 @@ private:
         domain_feed_.look(wanted);
         const auto lines = domain_feed_.take_lines();
         for (const std::string& line : lines) domains_.take(line);
-        if (domain_feed_.take_loss()) domains_.forget();
-        if (!lines.empty()) objects.note_news();
+        const bool is_lost = domain_feed_.take_loss();
+        if (is_lost) domains_.forget();
+        if (is_lost || !lines.empty()) objects.note_words();
     }
 
     [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(sdbus::IConnection& bus,
@@ -314,6 +316,7 @@ private:
             assignments_.step();
             jobs_.step();
             if (jobs_.has_news()) objects.note_news();
+            if (assignments_.take_new_titles()) objects.note_words();
             std::vector<Notice> notices = manager_.take_notices();
             for (Notice& notice : agents_.take_notices()) notices.push_back(std::move(notice));
             tell(notices);

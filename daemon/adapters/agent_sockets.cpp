@@ -3,6 +3,7 @@
 
 #include "daemon/adapters/listener.h"
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,25 +35,53 @@ void follow_owner_of_vf(const std::string& path) {
 
 }  // namespace
 
+AgentSockets::AgentSockets() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
 AgentSockets::~AgentSockets() {
     while (!places_.empty()) close(std::string(places_.begin()->first));
 }
 
+std::uint64_t AgentSockets::tag_of(std::uint32_t id, End end) {
+    return (std::uint64_t{id} << 32) | static_cast<std::uint32_t>(end);
+}
+
+Result<> AgentSockets::register_fd(int fd, std::uint64_t tag) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = tag}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+        return fail_errno(ErrorId::System, errno, "cannot watch a socket for agents");
+    return {};
+}
+
 Result<> AgentSockets::listen(const std::string& path) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
+    const std::uint32_t id = last_id_ + 1;
+    if (auto watched = register_fd(listener.get(), tag_of(id, End::Listener)); !watched) {
+        remove_stale_socket(path);
+        return watched;
+    }
     follow_owner_of_vf(path);
-    places_[path].listener = std::move(listener);
+    if (const auto at = places_.find(path); at != places_.end()) paths_.erase(at->second.id);
+    paths_[id] = path;
+    places_[path] = {.id = id, .listener = std::move(listener), .client = {}};
+    last_id_ = id;
     return {};
 }
 
 void AgentSockets::close(const std::string& path) {
-    if (places_.erase(path) != 0) remove_stale_socket(path);
+    if (const auto at = places_.find(path); at != places_.end()) {
+        paths_.erase(at->second.id);
+        places_.erase(at);
+        remove_stale_socket(path);
+    }
     std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
 }
 
 void AgentSockets::accept_clients(const std::string& path, bool is_wanted) {
-    if (const auto at = places_.find(path); at != places_.end())
-        at->second.is_accepting = is_wanted;
+    const auto at = places_.find(path);
+    if (at == places_.end()) return;
+    epoll_event event{.events = is_wanted ? std::uint32_t{EPOLLIN} : 0u,
+                      .data = {.u64 = tag_of(at->second.id, End::Listener)}};
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, at->second.listener.get(), &event);
 }
 
 bool AgentSockets::send(const std::string& path, std::string_view bytes) {
@@ -69,27 +98,24 @@ void AgentSockets::disconnect(const std::string& path) {
 }
 
 void AgentSockets::watch(Wanted& wanted) {
-    watched_.clear();
-    for (const auto& [path, place] : places_) {
-        if (place.is_accepting && place.listener.is_open()) {
-            watched_.push_back({path, wanted.fds.size(), true});
-            wanted.watch(place.listener.get(), POLLIN);
-        }
-        if (place.client.is_open()) {
-            watched_.push_back({path, wanted.fds.size(), false});
-            wanted.watch(place.client.get(), POLLIN);
-        }
-    }
+    watched_at_ = wanted.fds.size();
+    wanted.watch(epoll_.get(), POLLIN);
 }
 
 void AgentSockets::look(const Wanted& wanted) {
-    for (const Watched& one : std::exchange(watched_, {})) {
-        const auto at = places_.find(one.path);
-        if (wanted.fds.at(one.index).revents == 0 || at == places_.end()) continue;
-        if (one.is_listener)
-            accept(one.path, at->second);
+    if (!epoll_.is_open() || wanted.fds.at(watched_at_).revents == 0) return;
+    std::array<epoll_event, kMaxReady> ready{};
+    const int count = ::epoll_wait(epoll_.get(), ready.data(), kMaxReady, 0);
+    for (int i = 0; i < count; ++i) {
+        const std::uint64_t tag = ready.at(static_cast<std::size_t>(i)).data.u64;
+        // one that an event before it in this turn has ended is known no more
+        const auto path = paths_.find(static_cast<std::uint32_t>(tag >> 32));
+        if (path == paths_.end()) continue;
+        const auto at = places_.find(path->second);
+        if (static_cast<End>(tag & UINT32_MAX) == End::Listener)
+            accept(at->first, at->second);
         else
-            read(one.path, at->second);
+            read(at->first, at->second);
     }
 }
 
@@ -98,6 +124,7 @@ void AgentSockets::accept(const std::string& path, Place& place) {
         ::accept4(place.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     // A second client is closed here, by the end of its UniqueFd.
     if (!client.is_open() || place.client.is_open()) return;
+    if (!register_fd(client.get(), tag_of(place.id, End::Client))) return;
     place.client = std::move(client);
     input_.push_back({.path = path, .kind = AgentInput::Kind::Connected});
 }

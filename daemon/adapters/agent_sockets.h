@@ -2,8 +2,9 @@
 //
 // AgentSockets: AgentPort over unix stream sockets that QEMU connects to. All are non-blocking; a
 // turn reads at most kMaxPerTurn of each client, so that a client that floods costs a bounded part
-// of a turn. A client beside the first is closed at once. main.cpp lets it watch before each wait
-// and look after it; one thread.
+// of a turn. A client beside the first is closed at once. There may be hundreds, and most turns of
+// the main loop have nothing to do with them: they are registered with an epoll, and main.cpp
+// watches that alone; one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -21,12 +22,15 @@ public:
     /// Bytes of one client in one turn of the main loop.
     static constexpr std::size_t kMaxPerTurn = 16 * 1024;
 
+    /// Sockets that are served in one turn; epoll hands them out in turns.
+    static constexpr int kMaxReady = 64;
+
+    AgentSockets();
     ~AgentSockets() override;
 
-    /// To be followed by look() with the same `wanted`: in between, places are known by their index
-    /// in it.
+    /// To be followed by look() with the same `wanted`.
     void watch(Wanted& wanted);
-    /// Reads from those of `wanted` that are ready.
+    /// Accepts at, and reads from, those that are ready; does not wait.
     void look(const Wanted& wanted);
 
     Result<> listen(const std::string& path) override;
@@ -39,21 +43,23 @@ public:
 private:
     /// One socket of one VF; at most one client.
     struct Place {
+        std::uint32_t id = 0;  ///< never another place's: an fd's number may be
         UniqueFd listener;
         UniqueFd client;
-        bool is_accepting = true;
     };
-    struct Watched {
-        std::string path;
-        std::size_t index;  ///< in Wanted::fds
-        bool is_listener;
-    };
+    enum class End : std::uint32_t { Listener, Client };
+    /// What epoll keeps with a socket, and hands back.
+    static std::uint64_t tag_of(std::uint32_t id, End end);
 
+    Result<> register_fd(int fd, std::uint64_t tag);
     void accept(const std::string& path, Place& place);
     void read(const std::string& path, Place& place);
 
+    UniqueFd epoll_;
+    std::size_t watched_at_ = 0;  ///< in Wanted::fds
+    std::uint32_t last_id_ = 0;
     std::map<std::string, Place> places_;
-    std::vector<Watched> watched_;
+    std::map<std::uint32_t, std::string> paths_;  ///< by Place::id
     std::vector<AgentInput> input_;
 };
 

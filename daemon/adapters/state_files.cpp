@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -29,12 +30,25 @@ Result<> write_all(int fd, std::string_view bytes, off_t at, const std::string& 
     return {};
 }
 
-Result<> write_temporary(const std::string& path, std::string_view content) {
+/// Zeroes from `from` up to `to`, or none: a disk that is nearly full can do without.
+/// The length of the file.
+Result<std::uint64_t> reserve(int fd, std::size_t from, std::size_t to, const std::string& path) {
+    if (from >= to) return from;
+    const std::string zeroes(to - from, '\0');
+    if (write_all(fd, zeroes, static_cast<off_t>(from), path)) return to;
+    if (::ftruncate(fd, static_cast<off_t>(from)) != 0) return not_written("truncate", path);
+    return from;
+}
+
+/// The length of the file.
+Result<std::uint64_t> write_temporary(const std::string& path, std::string_view content,
+                                      std::size_t reserved) {
     const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly));
     if (!fd.is_open()) return not_written("create", path);
     TRY_VOID(write_all(fd.get(), content, 0, path));
+    TRY(const std::uint64_t bytes, reserve(fd.get(), content.size(), reserved, path));
     if (::fsync(fd.get()) != 0) return not_written("sync", path);
-    return {};
+    return bytes;
 }
 
 }  // namespace
@@ -56,12 +70,18 @@ Result<std::optional<std::string>> StateFiles::read(StateFile file) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot read {}", path));
-        if (got == 0) return std::optional<std::string>{std::move(text)};
+        if (got == 0) break;
         text.append(buffer.data(), static_cast<std::size_t>(got));
         if (text.size() > kMaxBytes)
             return fail(ErrorId::StateCorrupt,
                         fmt::format("{} is longer than {} bytes", path, kMaxBytes));
     }
+    // What is reserved is no content; a record ends with a brace.
+    if (file == StateFile::Journal) {
+        journal_bytes_ = text.size();
+        text.erase(text.find_last_not_of('\0') + 1);
+    }
+    return std::optional<std::string>{std::move(text)};
 }
 
 Result<> StateFiles::replace(StateFile file, std::string_view content) {
@@ -69,15 +89,18 @@ Result<> StateFiles::replace(StateFile file, std::string_view content) {
     const std::string temporary = path + ".new";
     // The open file will be the old one, which nobody can see any more: append() opens the new one.
     if (file == StateFile::Journal) journal_ = UniqueFd();
-    if (auto written = write_temporary(temporary, content); !written) {
+    const std::size_t reserved = file == StateFile::Journal ? kJournalBytes : 0;
+    const auto written = write_temporary(temporary, content, reserved);
+    if (!written) {
         ::unlink(temporary.c_str());
-        return written;
+        return tl::make_unexpected(written.error());
     }
     if (::rename(temporary.c_str(), path.c_str()) != 0) {
         const auto refused = not_written("replace", path);
         ::unlink(temporary.c_str());
         return refused;
     }
+    if (file == StateFile::Journal) journal_bytes_ = *written;
     // The rename itself is on disk only when the directory is.
     const UniqueFd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.is_open() || ::fsync(directory.get()) != 0)
@@ -88,25 +111,42 @@ Result<> StateFiles::replace(StateFile file, std::string_view content) {
 Result<> StateFiles::open_journal() {
     if (journal_.is_open()) return {};
     const std::string path = where(StateFile::Journal);
-    journal_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!journal_.is_open()) return not_written("open", path);
+    UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    struct stat facts {};
+    if (!opened.is_open() || ::fstat(opened.get(), &facts) != 0) return not_written("open", path);
+    journal_ = std::move(opened);
+    if (!journal_bytes_) journal_bytes_ = static_cast<std::uint64_t>(facts.st_size);
     return {};
+}
+
+/// Somebody may have replaced or restored the files under a running vgpud: what is written would be
+/// lost or mixed with the other's.
+Result<> StateFiles::check_end(std::uint64_t end) const {
+    const std::string path = where(StateFile::Journal);
+    struct stat facts {};
+    if (::fstat(journal_.get(), &facts) != 0) return not_written("look at", path);
+    // the last byte, which is none of the reserved ones, and the first of those if there are any
+    std::array<char, 2> around{};
+    const auto last = static_cast<off_t>(end) - 1;
+    const ssize_t got = ::pread(journal_.get(), around.data(), around.size(), last);
+    const bool is_ours = facts.st_nlink > 0 &&
+                         static_cast<std::uint64_t>(facts.st_size) == journal_bytes_ && got > 0 &&
+                         around[0] != '\0' && around[1] == '\0';
+    if (is_ours) return {};
+    return fail(ErrorId::StateNotWritten,
+                fmt::format("{} was changed by somebody else (it has {} bytes, {} expected, of "
+                            "which {} are written)",
+                            path, facts.st_nlink == 0 ? 0 : facts.st_size, *journal_bytes_, end));
 }
 
 Result<> StateFiles::append(std::uint64_t end, std::string_view bytes) {
     const std::string path = where(StateFile::Journal);
     TRY_VOID(open_journal());
-    struct stat facts {};
-    if (::fstat(journal_.get(), &facts) != 0) return not_written("look at", path);
-    // Somebody has replaced or restored the files under a running vgpud: what is written would be
-    // lost or mixed with the other's.
-    if (facts.st_nlink == 0 || static_cast<std::uint64_t>(facts.st_size) != end)
-        return fail(ErrorId::StateNotWritten,
-                    fmt::format("{} was changed by somebody else ({} bytes, {} expected)", path,
-                                facts.st_nlink == 0 ? 0 : facts.st_size, end));
+    TRY_VOID(check_end(end));
+    journal_bytes_ = std::max(*journal_bytes_, end + bytes.size());
     TRY_VOID(write_all(journal_.get(), bytes, static_cast<off_t>(end), path));
-    // The length is metadata that fdatasync writes, too: the bytes could not be read back without
-    // it.
+    // A length that has grown is metadata that fdatasync writes, too: the bytes could not be read
+    // back without it.
     if (::fdatasync(journal_.get()) != 0) return not_written("sync", path);
     return {};
 }
@@ -116,6 +156,7 @@ Result<> StateFiles::cut(std::uint64_t end) {
     TRY_VOID(open_journal());
     if (::ftruncate(journal_.get(), static_cast<off_t>(end)) != 0)
         return not_written("truncate", path);
+    journal_bytes_ = end;
     if (::fsync(journal_.get()) != 0) return not_written("sync", path);
     return {};
 }

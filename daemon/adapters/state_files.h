@@ -2,8 +2,10 @@
 //
 // StateFiles: StatePort over two files in the state directory. Replacing is write-to-temporary,
 // fsync, rename, fsync of the directory: at every instant, also after a power cut, a file is the
-// old or the new one. Appending is one write and one fdatasync. One call at a time (StateStore sees
-// to that), from any thread.
+// old or the new one. Appending is one write and one fdatasync, into zeroes that were written when
+// the journal was begun: a file that does not grow has no metadata to sync, which is what the half
+// of an append takes, and a disk that fills up meanwhile refuses no change yet. One call at a time
+// (StateStore sees to that), from any thread.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -29,9 +31,13 @@ public:
 
 private:
     Result<> open_journal();
+    /// Nobody else has replaced, changed or restored it.
+    [[nodiscard]] Result<> check_end(std::uint64_t end) const;
 
     std::string directory_;
-    UniqueFd journal_;  ///< open for writing since the first append
+    UniqueFd journal_;  ///< open since the first append
+    /// As read or written last, with what is reserved; nothing before that.
+    std::optional<std::uint64_t> journal_bytes_;
 };
 
 }  // namespace vgpu::daemon::adapters

@@ -76,8 +76,9 @@ struct Context {
     const EventLog& events;
     Metrics& metrics;
     Admission& admission;
-    std::function<void()> refresh_objects;  ///< objects on the bus follow the service at once
-    bool is_stopping = false;               ///< objects go because vgpud does
+    std::function<void()> follow_objects;  ///< those that are new or gone come and go at once
+    std::function<void()> tell_changes;    ///< signals of what followed
+    bool is_stopping = false;              ///< objects go because vgpud does
 };
 
 /// What open calls hear when vgpud stops.
@@ -131,8 +132,8 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
 
 /// Starts `work` if the caller may do `action`; replies with what it hands to its `done`. Admission
 /// comes before authority: a caller that floods must not make polkit work. Objects follow before
-/// the reply goes out, so that whoever has the answer finds the object that it names. `at_end` as
-/// in OpenCallOf.
+/// the reply goes out, so that whoever has the answer finds the object that it names; signals of
+/// changed properties come right after it. `at_end` as in OpenCallOf.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
@@ -144,8 +145,9 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
         std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
     caller.calls.add(call);
     const Done<T> done = [&context, call](const Result<T>& answer) {
-        context.refresh_objects();
+        context.follow_objects();
         call->answer(answer);
+        context.tell_changes();
     };
     context.authority.check(caller.sender, action,
                             [done, work = std::move(work)](Result<> allowed) {

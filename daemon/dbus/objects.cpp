@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 
 namespace vgpu::daemon::dbus {
 
@@ -69,20 +70,31 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
     return listing;
 }
 
+/// Views of snapshots, and copies of those that had something to complete().
 struct ListedVfs {
-    std::vector<VfView> vfs;
+    std::vector<std::shared_ptr<const GpuSnapshot>> seen;
+    std::deque<VfView> completed;
+    std::vector<const VfView*> vfs;
     PropertyFilter filter;
 };
+
+const VfView& completed(const Context& context, const VfView& view, ListedVfs& listed) {
+    const bool has_more = listed.filter.wants("Agent") || wants_words(view);
+    if (!has_more || !listed.filter.wants_completion()) return view;
+    complete(context, listed.completed.emplace_back(view));
+    return listed.completed.back();
+}
 
 /// Throws sdbus::Error for options that are no options.
 ListedVfs vfs_of(const Context& context, const Dict& options) {
     auto wanted = vfs_to_list(context.manager, options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
     freshen(wanted->gpus, wanted->filter.freshness(), wanted->max_age);
-    ListedVfs listed{{}, std::move(wanted->filter)};
+    ListedVfs listed{.seen = {}, .completed = {}, .vfs = {}, .filter = std::move(wanted->filter)};
     for (const GpuHost* gpu : wanted->gpus) {
-        const auto seen = gpu->look();
-        for (const auto& [vf, view] : seen->vfs) complete(context, listed.vfs.emplace_back(view));
+        listed.seen.push_back(gpu->look());
+        for (const auto& [vf, view] : listed.seen.back()->vfs)
+            listed.vfs.push_back(&completed(context, view, listed));
     }
     return listed;
 }
@@ -154,7 +166,7 @@ void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::str
 std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
     const ListedVfs listed = vfs_of(context_, options);
     std::vector<Dict> all;
-    for (const VfView& vf : listed.vfs) all.push_back(properties_of(vf, listed.filter));
+    for (const VfView* vf : listed.vfs) all.push_back(properties_of(*vf, listed.filter));
     return all;
 }
 
@@ -334,20 +346,33 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .events = events,
                .metrics = metrics,
                .admission = admission_,
-               .refresh_objects = [this] { refresh(changed_gpus({})); }},
+               .follow_objects = [this] { follow_changed(); },
+               .tell_changes = [this] { tell_followed(); }},
       manager_(context_) {
     for (const auto& gpu : manager.gpus())
         gpus_.push_back(std::make_unique<GpuObject>(context_, gpu->id()));
+}
+
+void Objects::show_first() {
+    follow_vfs(changed_gpus({}), Telling::Silently);
+    for (const auto& gpu : gpus_) gpu->refresh();
 }
 
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
     looked_at_ = now;
     // Before the signals: a listener may look up the object that a notice is about.
-    if (has_news_ && now >= next_look())
-        refresh_all();
-    else if (!notices.empty() || !waiters_.is_empty())
-        refresh(changed_gpus(notices));
+    const bool is_due = has_news_ && now >= next_look();
+    if (is_due || !notices.empty() || !waiters_.is_empty()) {
+        const bool is_of_all = is_due && has_words_;
+        // Also where all are looked at: it remembers what was seen.
+        const std::set<std::string> changed = changed_gpus(notices);
+        refresh(is_of_all ? all_gpus() : changed);
+    }
+    if (is_due) {
+        refreshed_at_ = now;
+        has_news_ = has_words_ = false;
+    }
     for (const Notice& notice : notices) manager_.signal(notice);
     waiters_.step(now);
     backlog_.step();
@@ -368,26 +393,37 @@ std::set<std::string> Objects::changed_gpus(const std::vector<Notice>& notices) 
     return changed;
 }
 
-/// Facts that are no GPU's (of guests, of domains) may have changed, too.
-void Objects::refresh_all() {
-    refreshed_at_ = context_.clock.now();
-    has_news_ = false;
+std::set<std::string> Objects::all_gpus() const {
     std::set<std::string> all;
     for (const auto& gpu : context_.manager.gpus()) all.insert(gpu->id());
-    refresh(all);
+    return all;
 }
 
 void Objects::refresh(const std::set<std::string>& gpus) {
     follow_vfs(gpus);
+    tell_changes(gpus);
+    follow_jobs();
+}
+
+void Objects::follow_changed() {
+    followed_.merge(changed_gpus({}));
+    follow_vfs(followed_);
+    follow_jobs();
+}
+
+void Objects::tell_followed() {
+    tell_changes(std::exchange(followed_, {}));
+}
+
+void Objects::tell_changes(const std::set<std::string>& gpus) {
     for (const auto& gpu : gpus_)
         if (gpus.contains(gpu->id())) gpu->refresh();
     for (const std::string& gpu : gpus)
         for (auto at = first_vf_of(gpu); is_of(at, gpu); ++at) at->second->refresh();
-    follow_jobs();
 }
 
 /// One object per VF in service; a VF that was destroyed and made anew is another object.
-void Objects::follow_vfs(const std::set<std::string>& gpus) {
+void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->look();
         for (auto at = first_vf_of(gpu); is_of(at, gpu);) {
@@ -398,7 +434,8 @@ void Objects::follow_vfs(const std::set<std::string>& gpus) {
         }
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu, .vf = vf};
-            if (!vfs_.contains(target)) vfs_[target] = std::make_unique<VfObject>(context_, target);
+            if (!vfs_.contains(target))
+                vfs_[target] = std::make_unique<VfObject>(context_, target, telling);
         }
     }
 }

@@ -83,8 +83,13 @@ public:
     Objects(const Objects&) = delete;
     Objects& operator=(const Objects&) = delete;
 
-    /// Some GPU has a new snapshot.
+    /// Makes the objects of all there is, without InterfacesAdded: to be called before the first
+    /// request is taken, so that whoever asks finds them.
+    void show_first();
+    /// Some GPU has a new snapshot, or a job has come further.
     void note_news() { has_news_ = true; }
+    /// Something else that objects show has changed: what libvirt tells of owners.
+    void note_words() { has_news_ = has_words_ = true; }
     /// Signals what happened, answers who waits, reads one document; at most every kInterval looks
     /// at all properties.
     void step(const std::vector<Notice>& notices);
@@ -101,14 +106,18 @@ public:
 
 private:
     [[nodiscard]] Nanoseconds next_look() const { return refreshed_at_ + kInterval; }
-    /// Signals what changed of these GPUs and their VFs; also called before each reply of a
-    /// changing method (Context::refresh_objects).
+    /// Objects come and go, then signals of what changed of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
-    void refresh_all();
+    /// The two halves of refresh(), of the GPUs that have changed: before each reply of a changing
+    /// method, and after it.
+    void follow_changed();
+    void tell_followed();
+    void tell_changes(const std::set<std::string>& gpus);
+    [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<Notice>& notices);
     /// Objects come and go with the snapshots; each tells so by InterfacesAdded and
     /// InterfacesRemoved.
-    void follow_vfs(const std::set<std::string>& gpus);
+    void follow_vfs(const std::set<std::string>& gpus, Telling telling = Telling::Aloud);
     void follow_jobs();
     using VfObjects = std::map<Target, std::unique_ptr<VfObject>>;
     /// Objects of one GPU's VFs stand together.
@@ -130,9 +139,11 @@ private:
     std::map<std::uint32_t, std::unique_ptr<JobObject>> jobs_;
     /// What changed_gpus() saw last, by GPU.
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
+    std::set<std::string> followed_;  ///< GPUs whose changes are still to be told
     Nanoseconds refreshed_at_{0};
     Nanoseconds looked_at_{0};  ///< last step()
     bool has_news_ = false;
+    bool has_words_ = false;
 };
 
 }  // namespace vgpu::daemon::dbus

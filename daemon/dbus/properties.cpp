@@ -167,6 +167,10 @@ Result<PropertyFilter> PropertyFilter::among(std::span<const std::string_view> k
     return filter;
 }
 
+bool PropertyFilter::wants_completion() const {
+    return std::ranges::any_of(kCompleted, [this](auto name) { return wants(name); });
+}
+
 Freshness PropertyFilter::freshness() const {
     constexpr std::string_view kPolled = "POLLED";
 #define VF_PROPERTY(name, type, kind, value) \
@@ -208,11 +212,11 @@ Dict properties_of(const VfView& v, const PropertyFilter& filter) {
     return all;
 }
 
-Dict columns_of(const std::vector<VfView>& views, const PropertyFilter& filter) {
+Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter) {
     const auto column = [&views](auto value_of) {
-        std::vector<decltype(value_of(views.front()))> values;
+        std::vector<decltype(value_of(*views.front()))> values;
         values.reserve(views.size());
-        for (const VfView& v : views) values.push_back(value_of(v));
+        for (const VfView* v : views) values.push_back(value_of(*v));
         return sdbus::Variant{values};
     };
     Dict all{{"Path",

@@ -9,6 +9,8 @@
 #include "daemon/service/event_log.h"
 #include "daemon/service/manager.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <span>
@@ -30,6 +32,14 @@ std::string printable(std::string_view text);
 Dict dict_of(const AgentView& agent);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);
+
+/// Properties of VFs that depend on what the main loop alone knows: complete() (context.h) comes
+/// before they are told.
+inline constexpr std::array<std::string_view, 3> kCompleted{"OwnerName", "Orphan", "Agent"};
+constexpr bool is_completed(std::string_view name) {
+    return std::ranges::find(kCompleted, name) != kCompleted.end();
+}
+
 /// Which properties of a VF or a GPU somebody wants to be told.
 class PropertyFilter {
 public:
@@ -41,6 +51,7 @@ public:
 
     /// How fresh a GPU's snapshot must be for what is wanted of its VFs.
     [[nodiscard]] Freshness freshness() const;
+    [[nodiscard]] bool wants_completion() const;
     [[nodiscard]] bool wants(std::string_view name) const {
         return names_.empty() || names_.contains(name);
     }
@@ -55,7 +66,7 @@ private:
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
 Dict properties_of(const VfView& view, const PropertyFilter& filter = {});
 /// The same by columns: a vector of the property's type for each property, in the order of `views`.
-Dict columns_of(const std::vector<VfView>& views, const PropertyFilter& filter);
+Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter);
 /// Names of the signalled properties that differ, in the order of *_properties.def.
 /// Counters and lags change all the time and are not among them: they are for those who ask. Nor is
 /// the state if a VF is READY here and RUNNING there: these alternate with every slice.

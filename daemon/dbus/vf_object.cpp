@@ -222,13 +222,15 @@ const char* action_of_job(std::string_view kind) {
     return kProvisionAction;
 }
 
-VfObject::VfObject(Context& context, Target target)
+VfObject::VfObject(Context& context, Target target, Telling telling)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
       target_(std::move(target)) {
-    shown_ = view();
+    shown_ = context_.manager.find_gpu(target_.gpu)->look()->vfs.at(target_.vf);
+    add_words(context_, shown_);
+    made_for_ = shown_.record.uuid;
     registerAdaptor();
-    emitInterfacesAddedSignal({kInterface});
+    if (telling == Telling::Aloud) emitInterfacesAddedSignal({kInterface});
 }
 
 VfObject::~VfObject() {
@@ -242,14 +244,6 @@ VfObject::~VfObject() {
         fmt::format("{}/vf{} was destroyed before the call was answered", target_.gpu, target_.vf)};
     calls_.end_all(context_.is_stopping ? stopping() : gone);
     unregisterAdaptor();
-}
-
-const VfView& VfObject::view() {
-    const auto seen = context_.manager.find_gpu(target_.gpu)->look();
-    if (!seen->has_vf(target_.vf)) return view_;
-    view_ = seen->vfs.at(target_.vf);
-    complete(context_, view_);
-    return view_;
 }
 
 void VfObject::refresh() {
@@ -375,10 +369,9 @@ void VfObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string meth
         });
 }
 
-#define VF_PROPERTY(name, type, signalled, value) \
-    type VfObject::name() {                       \
-        const VfView& v = view();                 \
-        return type{value};                       \
+#define VF_PROPERTY(name, type, signalled, value)                                \
+    type VfObject::name() {                                                      \
+        return read(#name, [](const VfView& v) -> type { return type{value}; }); \
     }
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY

@@ -13,19 +13,22 @@ namespace vgpu::daemon::dbus {
 /// The polkit action of what a job of that kind does.
 const char* action_of_job(std::string_view kind);
 
+/// Aloud: with the signal InterfacesAdded.
+enum class Telling { Aloud, Silently };
+
 /// Changing methods go by polkit's org.vgpu1.provision, .assign and .control; Destroy (unless told
 /// not to wait), Reset and Quiesce reply when the device is there.
 class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    VfObject(Context& context, Target target);
+    VfObject(Context& context, Target target, Telling telling = Telling::Aloud);
     ~VfObject();
 
     /// Signals the properties that changed since the last call.
     void refresh();
     /// By which Objects tells a VF that was made anew under the same number.
-    [[nodiscard]] const daemon::Uuid& made_for() const { return view_.record.uuid; }
+    [[nodiscard]] const daemon::Uuid& made_for() const { return made_for_; }
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
@@ -59,13 +62,23 @@ private:
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
-    /// The newest one; the last that was there if the VF has gone.
-    const VfView& view();
+    /// `value_of` the newest view; of the last that listeners know if the VF has gone. A property
+    /// is read far more often than there is anything to complete(): no copy for most of them.
+    template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
+        const auto seen = context_.manager.find_gpu(target_.gpu)->look();
+        const auto at = seen->vfs.find(target_.vf);
+        const bool is_there = at != seen->vfs.end() && at->second.record.uuid == made_for_;
+        const VfView& view = is_there ? at->second : shown_;
+        if (!is_completed(name)) return value_of(view);
+        VfView whole = view;
+        complete(context_, whole);
+        return value_of(whole);
+    }
 
     Context& context_;
     OpenCalls calls_;
     Target target_;
-    VfView view_;
+    daemon::Uuid made_for_{};
     VfView shown_;  ///< as listeners know it
 };
 

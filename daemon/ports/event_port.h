@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The event ring of one PF core as vgpud reads it: events in order of their sequence number, and
-// the count of those that were overwritten before they could be read. One reader, one thread.
+// the count of those that were overwritten before they could be read. One reader, one thread;
+// next_seq() may be asked by others.
 // Implemented by adapters/event_ring over the shared memory; tests implement it over a vector.
 #pragma once
 

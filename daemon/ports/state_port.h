@@ -20,6 +20,9 @@ enum class StateFile { Checkpoint, Journal };
 
 class StatePort {
 public:
+    /// How long a journal becomes before it is begun anew; what an implementation may reserve.
+    static constexpr std::uint64_t kJournalBytes = 128u << 10;
+
     virtual ~StatePort() = default;
 
     /// All of the file, or nothing if it does not exist.

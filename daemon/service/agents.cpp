@@ -35,15 +35,23 @@ void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.look();
     // Snapshots are never changed, so the same pointer is the same content.
     if (std::exchange(followed_[gpu.id()], seen) == seen) return;
-    std::erase_if(places_, [&](const auto& entry) {
-        const auto& [target, place] = entry;
-        return target.gpu == gpu.id() &&
-               (!seen->has_vf(target.vf) || seen->vfs.at(target.vf).record.uuid != place.made_for);
-    });
+    const auto is_of_vf = [](const Place& place, const VfView& view) {
+        return place.made_for == view.record.uuid;
+    };
+    // both are in the order of the VFs' numbers
+    auto place = places_.lower_bound({.gpu = gpu.id(), .vf = 0});
+    const auto is_here = [&] { return place != places_.end() && place->first.gpu == gpu.id(); };
     for (const auto& [vf, view] : seen->vfs) {
-        const Target target{.gpu = gpu.id(), .vf = vf};
-        if (!places_.contains(target) && view.socket.ends_with(kVfSocketEnd)) open(target, view);
+        while (is_here() && place->first.vf < vf) place = places_.erase(place);
+        const bool is_known = is_here() && place->first.vf == vf;
+        if (is_known && is_of_vf(place->second, view)) {
+            ++place;
+            continue;
+        }
+        if (is_known) place = places_.erase(place);
+        if (view.socket.ends_with(kVfSocketEnd)) open({.gpu = gpu.id(), .vf = vf}, view);
     }
+    while (is_here()) place = places_.erase(place);
 }
 
 void Agents::end() {

@@ -279,6 +279,7 @@ Result<> Assignments::take_title(const std::string& owner, const OptionReader& o
 }
 
 void Assignments::set_title(const std::string& owner, const std::string& title) {
+    has_new_titles_ = true;
     if (title.empty()) {
         titles_.erase(owner);
         return;

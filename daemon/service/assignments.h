@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace vgpu::daemon {
 
@@ -65,6 +66,8 @@ public:
     /// What people call the owner; empty if that is not known. Not durable.
     [[nodiscard]] std::string title_of(const std::string& owner) const;
     void set_title(const std::string& owner, const std::string& title);
+    /// Whether titles were set since the last call.
+    [[nodiscard]] bool take_new_titles() { return std::exchange(has_new_titles_, false); }
 
 private:
     /// Lives as long as an answer may still come, also when it is over.
@@ -110,6 +113,7 @@ private:
     std::deque<std::shared_ptr<Request>> requests_;  ///< in the order in which they came
     std::set<Target> reserved_;                      ///< being claimed by a request
     std::map<std::string, std::string> titles_;
+    bool has_new_titles_ = false;
 };
 
 }  // namespace vgpu::daemon

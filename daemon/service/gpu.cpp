@@ -42,6 +42,7 @@ void GpuModel::step() {
     scrub_released(now);
     restore_missing(now);
     look_for_orphans(now);
+    refresh_stale_members(now);
     install_table(now);
 }
 

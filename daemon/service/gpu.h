@@ -198,6 +198,14 @@ public:
     /// The newest table the PF core is known to have; null if none was read yet.
     [[nodiscard]] std::shared_ptr<const vgpu_pf_run_table> table() const { return table_; }
     [[nodiscard]] bool is_connected() const { return ports_.pf->is_connected(); }
+    /// When GPU and VFs were last asked for everything.
+    [[nodiscard]] std::optional<Nanoseconds> looked_at() const { return looked_at_; }
+    /// The ring in use, null without one, and what of it has been read.
+    [[nodiscard]] std::shared_ptr<const EventPort> events() const { return events_; }
+    /// 0 while shares are still to follow what was changed.
+    [[nodiscard]] std::uint64_t events_read_to() const {
+        return are_members_stale_ ? 0 : events_read_to_;
+    }
 
     [[nodiscard]] bool has_notices() const { return !notices_.empty(); }
     /// Bounded: beyond 1024 that nobody has taken, notices are dropped.
@@ -296,6 +304,10 @@ private:
     bool look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
+    /// For what only the next table depends on: it need not keep an answer waiting.
+    void refresh_stale_members(Nanoseconds now) {
+        if (are_members_stale_) refresh_members(now);
+    }
     [[nodiscard]] bool may_plan() const;
     /// Last in each step, so that it is planned from all that was read.
     void install_table(Nanoseconds now);
@@ -355,7 +367,10 @@ private:
     Nanoseconds refreshed_at_{0};
     vgpu_pf_info info_{};
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
-    std::unique_ptr<EventPort> events_;
+    std::shared_ptr<EventPort> events_;
+    std::optional<Nanoseconds> looked_at_;
+    bool are_members_stale_ = false;  ///< records have changed since refresh_members()
+    std::uint64_t events_read_to_ = 0;  ///< all with a smaller sequence number are read
     std::uint64_t events_lost_ = 0;
     std::string table_trouble_;
     std::map<std::uint32_t, vgpu_pf_vf> live_;  ///< VFs that are not ABSENT

@@ -223,6 +223,7 @@ Result<> GpuModel::provision(const VfRecord& wanted) {
 void GpuModel::lose(const Error& error, Nanoseconds now) {
     ports_.pf->disconnect();
     events_.reset();
+    events_read_to_ = 0;
     retry_at_ = now + retry_delay_;
     // VFs go on by the table in force, so being late costs nobody's share.
     retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);

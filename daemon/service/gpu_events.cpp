@@ -48,10 +48,13 @@ void GpuModel::read_events(Nanoseconds now) {
     // Bounded, so that a PF core that writes faster than it is read does not keep requests waiting.
     constexpr int kMaxBatches = 16;
     for (int i = 0; i < kMaxBatches && events_; ++i) {
+        const std::uint64_t end = events_->next_seq();
         const EventBatch batch = events_->read();
         for (const vgpu_pf_event& event : batch.events) on_event(event, now);
         if (batch.lost > 0) on_lost_events(batch.lost);
-        if (batch.events.empty()) break;
+        if (!batch.events.empty()) continue;
+        events_read_to_ = end;
+        break;
     }
     const std::set<std::uint32_t> dirty = std::move(dirty_);
     dirty_.clear();
@@ -282,6 +285,7 @@ void GpuModel::refresh_all(Nanoseconds now) {
     if (!ports_.pf->is_connected() || now - refreshed_at_ < kRefresh) return;
     refreshed_at_ = now;
     if (!look_at_gpu()) return;
+    looked_at_ = now;
     look_at_handovers();
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
         if (live_.contains(vf)) dirty_.insert(vf);
@@ -304,6 +308,7 @@ void GpuModel::ask_again() {
 
 /// Tells the schedule who competes now.
 void GpuModel::refresh_members(Nanoseconds now) {
+    are_members_stale_ = false;
     const GpuPolicy policy = ports_.store.policy(id_);
     std::vector<GpuSchedule::Member> members;
     for (const auto& [vf, live] : live_)

@@ -60,6 +60,7 @@ void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
 /// cost every list its patience.
 bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);
+    if (wanted == Freshness::Events && knows_all_events()) return false;
     if (max_age > Nanoseconds::zero() && fresh_at_ && wanted <= fresh_as_ &&
         clock_.now() - *fresh_at_ <= max_age)
         return false;
@@ -74,6 +75,10 @@ bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     }
     runner_->wake();
     return !is_late;
+}
+
+bool GpuHost::knows_all_events() const {
+    return clock_.now() - snapshot_->made_at <= GpuModel::kFreshEnough && snapshot_->is_current();
 }
 
 void GpuHost::await_fresh(Nanoseconds limit) {
@@ -125,9 +130,12 @@ void GpuHost::turn() {
         publish(std::exchange(answers, {}));
     }
     const Nanoseconds began_at = clock_.now();
+    const auto looked_before = model_->looked_at();
     model_->step();
     if (wants_fresh) model_->freshen(freshness);
-    const bool is_due = clock_.now() - published_at_ >= kPublish;
+    // the model asks for everything by itself, too
+    const bool has_looked = model_->looked_at() != looked_before;
+    const bool is_due = has_looked || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
     // Every world switch is an event: a snapshot for each would cost more than the turns.
     if (is_due || wants_fresh || model_->has_notices() || !runner_) publish({});
@@ -137,6 +145,10 @@ void GpuHost::turn() {
     if (wants_fresh) {
         fresh_as_ = freshness;
         fresh_at_ = began_at;
+    }
+    if (has_looked) {
+        fresh_as_ = Freshness::Counters;
+        fresh_at_ = model_->looked_at();
     }
     turned_.notify_all();
 }
@@ -152,14 +164,18 @@ void GpuHost::publish(std::vector<Answer> answers) {
                                                   .vfs = {},
                                                   .vram_available = model_->vram_available(),
                                                   .is_connected = model_->is_connected(),
-                                                  .table = model_->table()});
+                                                  .table = model_->table(),
+                                                  .events = model_->events(),
+                                                  .events_read_to = model_->events_read_to(),
+                                                  .made_at = clock_.now()});
     for (const std::uint32_t vf : model_->vfs())
         if (model_->has_record(vf)) fresh->vfs.emplace(vf, model_->view(vf));
-    published_at_ = clock_.now();
+    std::shared_ptr<const GpuSnapshot> made = std::move(fresh);  // then the one before
+    published_at_ = made->made_at;
     has_unpublished_ = false;
     {
         const std::scoped_lock lock(mutex_);
-        snapshot_ = std::move(fresh);
+        snapshot_.swap(made);
         finished_.insert(finished_.end(), std::make_move_iterator(answers.begin()),
                          std::make_move_iterator(answers.end()));
         for (Notice& notice : model_->take_notices()) notices_.push_back(std::move(notice));

@@ -31,9 +31,14 @@ struct GpuSnapshot {
     std::uint64_t vram_available = 0;     ///< for one new VF
     bool is_connected = false;
     std::shared_ptr<const vgpu_pf_run_table> table;  ///< as last read or set; may be null
+    std::shared_ptr<const EventPort> events;         ///< of the PF core; null before there is one
+    std::uint64_t events_read_to = 0;                ///< all with a smaller number are in here
+    Nanoseconds made_at{0};
 
     [[nodiscard]] bool has_vf(std::uint32_t vf) const { return vfs.contains(vf); }
     [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
+    /// No event has come since.
+    [[nodiscard]] bool is_current() const { return events && events->next_seq() == events_read_to; }
 };
 
 /// Called once, in the main loop, unless the host is destroyed first.
@@ -72,7 +77,7 @@ public:
     void freshen(Freshness wanted, Nanoseconds limit);
     /// The two halves of freshen(), so that many GPUs look at the same time. False: there is
     /// nothing to wait for, since the GPU is late, or was looked at as closely no more than
-    /// `max_age` ago.
+    /// `max_age` ago, or has no event to tell of and none but those are wanted.
     [[nodiscard]] bool ask_fresh(Freshness wanted, Nanoseconds max_age = Nanoseconds::zero());
     void await_fresh(Nanoseconds limit);
     /// Waits (bounded) until there was a first turn.
@@ -103,6 +108,8 @@ private:
 
     void enqueue(Job job);
     [[nodiscard]] Answer do_job(const Queued& queued);
+    /// What depends on the time alone is no older than GpuModel::kFreshEnough.
+    [[nodiscard]] bool knows_all_events() const;
     /// Snapshot, answers and notices in one go, under one lock.
     void publish(std::vector<Answer> answers);
 

@@ -247,7 +247,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker&
     apply_change(one, change);
     TRY_VOID(settle(before, record, asker));
     shown_[vf] = one;
-    refresh_members(ports_.clock.now());
+    are_members_stale_ = true;
     return {};
 }
 
@@ -258,7 +258,7 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
     if (change.max_gap_ms) record.max_gap_ms = *change.max_gap_ms;
     TRY_VOID(admit(record));
     TRY_VOID(ports_.store.commit(id_, record));
-    refresh_members(ports_.clock.now());
+    are_members_stale_ = true;
     return {};
 }
 

@@ -112,7 +112,7 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
         if (one->changes == nullptr) continue;
         for (const auto& [id, record] : *one->changes) together[id] = record;
     }
-    const Result<> done = write(change_by(together, apply));
+    const Result<> done = write(change_by(std::move(together), apply));
     lock.lock();
     // One write, one answer: what shares a record shares its fate.
     for (Waiting* one : served) one->answer = done;
@@ -120,34 +120,34 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
     written_.notify_all();
 }
 
-void StateStore::Change::apply_to(Records& records) const {
+void StateStore::Change::apply_to(Records& records) && {
     records.generation = generation;
-    for (const auto& [id, record] : gpus) records.gpus[id] = record;
+    for (auto& [id, record] : gpus) records.gpus[id] = std::move(record);
     if (apply != nullptr) records.apply = *apply;
 }
 
 /// What is as it was already is left out.
-StateStore::Change StateStore::change_by(const Changes& changes,
+StateStore::Change StateStore::change_by(Changes changes,
                                          const std::optional<ApplyIntent>* apply) const {
     const std::scoped_lock lock(records_mutex_);
-    Change change{.generation = records_.generation + 1};
-    for (const auto& [id, record] : changes) {
-        const auto known = records_.gpus.find(id);
-        if (known == records_.gpus.end() || known->second != record) change.gpus[id] = record;
-    }
+    std::erase_if(changes, [this](const auto& entry) {
+        const auto known = records_.gpus.find(entry.first);
+        return known != records_.gpus.end() && known->second == entry.second;
+    });
+    Change change{.generation = records_.generation + 1, .gpus = std::move(changes)};
     if (apply != nullptr && *apply != records_.apply) change.apply = apply;
     change.payload = encode_changes(records_.gpus, change.gpus, change.apply);
     return change;
 }
 
-Result<> StateStore::write(const Change& change) {
+Result<> StateStore::write(Change change) {
     if (change.gpus.empty() && change.apply == nullptr) return {};
     static_assert(kJournalBytes <= kMaxPayload);
     const bool fits = journal_end_ + change.payload.size() <= kJournalBytes;
     TRY_VOID(is_appendable_ && fits ? append(encode_record(change.generation, change.payload))
                                     : checkpoint(change));
     const std::scoped_lock lock(records_mutex_);
-    change.apply_to(records_);
+    std::move(change).apply_to(records_);
     return {};
 }
 
@@ -168,7 +168,7 @@ Result<> StateStore::append(std::string_view record) {
 /// before the first checkpoint: a checkpoint without a journal is one whose journal was lost.
 Result<> StateStore::checkpoint(const Change& change) {
     Records next = records();
-    change.apply_to(next);
+    Change(change).apply_to(next);
     is_appendable_ = false;
     if (!has_journal_)
         TRY_VOID(port_.replace(StateFile::Journal, encode_journal_head(generation())));

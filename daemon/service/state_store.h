@@ -27,7 +27,7 @@ class StateStore {
 public:
     /// A journal longer than that is followed by a new checkpoint. Every start reads all of it; a
     /// record has a few hundred bytes, a checkpoint costs as much as a few changes.
-    static constexpr std::uint64_t kJournalBytes = 128u << 10;
+    static constexpr std::uint64_t kJournalBytes = StatePort::kJournalBytes;
 
     explicit StateStore(StatePort& port) : port_(port) {}
 
@@ -82,15 +82,14 @@ private:
         const std::optional<ApplyIntent>* apply = nullptr;  ///< null: as it is
         std::string payload{};                              ///< as a record of the journal has it
 
-        void apply_to(Records& records) const;
+        void apply_to(Records& records) &&;
     };
-    [[nodiscard]] Change change_by(const Changes& changes,
-                                   const std::optional<ApplyIntent>* apply) const;
+    [[nodiscard]] Change change_by(Changes changes, const std::optional<ApplyIntent>* apply) const;
 
     Result<> commit(Waiting& own);
     /// Called with the lock; writes without it, so that others can come to wait.
     void write_for(std::unique_lock<std::mutex>& lock);
-    Result<> write(const Change& change);
+    Result<> write(Change change);
     /// After a failure the journal's end is not trusted: the next write is a checkpoint.
     Result<> append(std::string_view record);
     Result<> checkpoint(const Change& change);

@@ -349,7 +349,7 @@ void run() {
     std::uint32_t weight = 100;
     ratio("a new weight, durable / fdatasync + Echo",
           compare(
-              40,
+              200,
               [&] {
                   durable();
                   client.echo();

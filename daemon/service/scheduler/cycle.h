@@ -25,7 +25,6 @@ struct Part {
     std::uint64_t total_us = 0;
     std::uint64_t slices = 0;
     std::uint64_t next_slice = 0;
-    std::int64_t served_ns = 0;
 
     [[nodiscard]] std::uint64_t slice_us(std::uint64_t index) const {
         return total_us / slices + (index < total_us % slices ? 1 : 0);

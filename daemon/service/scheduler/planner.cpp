@@ -43,40 +43,56 @@ std::int64_t magnitude(std::int64_t value) {
 /// and of the eligible the one with the earliest virtual deadline is next. With a bound B: a part
 /// is eligible when its slice does not put it more than B ahead, and of the eligible the one that
 /// would be B behind first is next; B = 1/2 slice centres every slice on its ideal time, but not
-/// every set of weights allows it. Lags are exact: multiplied by the sum of weights.
+/// every set of weights allows it. Lags are exact: multiplied by the sum of weights, and carried
+/// from slice to slice.
 /// The virtual deadline is that of EEVDF (Stoica and Abdel-Wahab, TR-95-22); the variant with a
 /// bound aims at lags within B and may miss that; best() looks at what came out.
 class Unroller {
 public:
     explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
         : parts_(std::move(parts)), weights_(static_cast<std::int64_t>(weight_sum(parts_))) {
-        for (const Part& part : parts_) lag_sum_ns_ += part.claim.lag_ns;
+        begin();
         if (bound_ns) bound_ = static_cast<Wide>(*bound_ns) * weights_;
     }
 
     Plan run() {
-        note_lags();
         while (Part* part = pick()) {
             const std::uint64_t slice_us = part->slice_us(part->next_slice++);
-            const std::int64_t slice_ns = static_cast<std::int64_t>(slice_us) * kNsPerUs;
-            part->served_ns += slice_ns;
-            elapsed_ns_ += slice_ns;
+            serve(*part, static_cast<std::int64_t>(slice_us) * kNsPerUs);
             plan_.entries.push_back({part->claim.vf, static_cast<std::uint32_t>(slice_us)});
             plan_.cycle_us += slice_us;
             plan_.quantum_us = std::max(plan_.quantum_us, static_cast<std::uint32_t>(slice_us));
-            note_lags();
         }
+        plan_.worst_lag_ns = static_cast<std::int64_t>(worst_lag_ / weights_);
         return std::move(plan_);
     }
 
 private:
-    /// Lag times the sum of weights.
     /// The lags at the start need not sum to zero exactly (events are measured): the sum is spread
     /// over all by weight.
-    [[nodiscard]] Wide scaled_lag(const Part& part) const {
-        const Wide ideal =
-            static_cast<Wide>(elapsed_ns_ - lag_sum_ns_) * static_cast<Wide>(part.weight);
-        return ideal - static_cast<Wide>(part.served_ns - part.claim.lag_ns) * weights_;
+    void begin() {
+        std::int64_t lag_sum_ns = 0;
+        for (const Part& part : parts_) lag_sum_ns += part.claim.lag_ns;
+        for (const Part& part : parts_) {
+            const Wide ideal = static_cast<Wide>(-lag_sum_ns) * static_cast<Wide>(part.weight);
+            note_lag(lags_.emplace_back(ideal + static_cast<Wide>(part.claim.lag_ns) * weights_));
+        }
+    }
+
+    void serve(const Part& served, std::int64_t ns) {
+        scaled_lag(served) -= static_cast<Wide>(ns) * weights_;
+        for (std::size_t i = 0; i < parts_.size(); ++i)
+            note_lag(lags_[i] += static_cast<Wide>(ns) * static_cast<Wide>(parts_[i].weight));
+    }
+
+    void note_lag(Wide lag) { worst_lag_ = std::max(worst_lag_, lag < 0 ? -lag : lag); }
+
+    /// Lag times the sum of weights.
+    [[nodiscard]] const Wide& scaled_lag(const Part& part) const {
+        return lags_[static_cast<std::size_t>(&part - parts_.data())];
+    }
+    [[nodiscard]] Wide& scaled_lag(const Part& part) {
+        return lags_[static_cast<std::size_t>(&part - parts_.data())];
     }
 
     [[nodiscard]] bool is_eligible(const Part& part) const {
@@ -110,18 +126,11 @@ private:
         return best != nullptr ? best : least_ahead;
     }
 
-    void note_lags() {
-        for (const Part& part : parts_) {
-            const auto lag = static_cast<std::int64_t>(scaled_lag(part) / weights_);
-            plan_.worst_lag_ns = std::max(plan_.worst_lag_ns, magnitude(lag));
-        }
-    }
-
     std::vector<Part> parts_;
     std::int64_t weights_;
-    std::optional<Wide> bound_;  ///< of the lag, times the sum of weights
-    std::int64_t lag_sum_ns_ = 0;
-    std::int64_t elapsed_ns_ = 0;
+    std::vector<Wide> lags_;     ///< of the parts, times the sum of weights
+    Wide worst_lag_ = 0;         ///< the same
+    std::optional<Wide> bound_;  ///< of the lag, the same
     Plan plan_;
 };
 
@@ -176,24 +185,32 @@ Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns)
     return plan;
 }
 
-/// Longest time between two entries of each VF, the table repeating for ever.
+/// The longest time that a VF is off the engine, the table repeating for ever.
+struct Gap {
+    std::uint32_t vf = 0;
+    std::uint64_t first_start_us = 0, last_end_us = 0;
+    std::uint64_t longest_us = 0;
+};
+
+/// Gaps of the VFs in the order of their first entries; looked through rather than searched, since
+/// a GPU has few VFs.
 /// In us of the table's own time, and `turn_us` with each entry, its own included. Reservations
 /// come on top (Limits).
-std::map<std::uint32_t, std::uint64_t> gaps_of(const Plan& plan, std::uint32_t turn_us) {
-    std::map<std::uint32_t, std::uint64_t> last_end, first_start, gaps;
+std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t turn_us) {
+    std::vector<Gap> gaps;
     std::uint64_t at = 0;
     for (const Entry& entry : plan.entries) {
-        const auto seen = last_end.find(entry.vf);
-        if (seen == last_end.end())
-            first_start[entry.vf] = at;
+        auto gap = std::ranges::find(gaps, entry.vf, &Gap::vf);
+        if (gap == gaps.end())
+            gap = gaps.insert(gap, {.vf = entry.vf, .first_start_us = at});
         else
-            gaps[entry.vf] = std::max(gaps[entry.vf], at - seen->second);
+            gap->longest_us = std::max(gap->longest_us, at - gap->last_end_us);
         at += entry.quantum_us;
-        last_end[entry.vf] = at;
+        gap->last_end_us = at;
         at += turn_us;
     }
-    for (const auto& [vf, start] : first_start)
-        gaps[vf] = std::max(gaps[vf], start + at - last_end[vf]);
+    for (Gap& gap : gaps)
+        gap.longest_us = std::max(gap.longest_us, gap.first_start_us + at - gap.last_end_us);
     return gaps;
 }
 
@@ -209,9 +226,9 @@ double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits&
     const auto gaps = gaps_of(plan, limits.turn_us);
     double strain = 0;
     for (const Part& part : parts) {
-        const auto gap = gaps.find(part.claim.vf);
+        const auto gap = std::ranges::find(gaps, part.claim.vf, &Gap::vf);
         if (gap == gaps.end()) continue;
-        strain = std::max(strain, static_cast<double>(gap->second) /
+        strain = std::max(strain, static_cast<double>(gap->longest_us) /
                                       static_cast<double>(gap_limit_of(part.claim, limits)));
     }
     return strain;
@@ -260,8 +277,8 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
     Plan plan = order(parts, bound_ns);
     plan.is_exact = is_exact && !corrects;
     plan.corrects = corrects;
-    for (const auto& [vf, gap] : gaps_of(plan, 0))
-        plan.worst_gap_us = std::max(plan.worst_gap_us, gap);
+    for (const Gap& gap : gaps_of(plan, 0))
+        plan.worst_gap_us = std::max(plan.worst_gap_us, gap.longest_us);
     return plan;
 }
 
@@ -316,15 +333,14 @@ bool owes_slices(const std::vector<Part>& parts) {
 /// In proportion to what is too much, and by at least a 64th, so that it ends.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
-    for (const auto& [vf, gap] : gaps_of(plan, limits.turn_us)) {
+    for (const Gap& gap : gaps_of(plan, limits.turn_us)) {
         const auto part =
-            std::find_if(parts.begin(), parts.end(),
-                         [id = vf](const Part& candidate) { return candidate.claim.vf == id; });
+            std::ranges::find(parts, gap.vf, [](const Part& p) { return p.claim.vf; });
         const std::uint64_t limit_us = gap_limit_of(part->claim, limits);
-        if (gap <= limit_us) continue;
+        if (gap.longest_us <= limit_us) continue;
         const std::uint64_t shorter = std::max<std::uint64_t>(
-            kMinQuantumUs,
-            std::min(part->request_us * limit_us / gap, part->request_us - part->request_us / 64));
+            kMinQuantumUs, std::min(part->request_us * limit_us / gap.longest_us,
+                                    part->request_us - part->request_us / 64));
         did = did || shorter < part->request_us;
         part->request_us = shorter;
     }

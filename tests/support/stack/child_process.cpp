@@ -45,7 +45,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
     return out;
 }
 
-/// In the child: nothing but async-signal-safe calls.
+/// In the child, which has the parent's memory: nothing but system calls.
 [[noreturn]] void become(const ChildProcess::Spec& spec, char* const* argv, char* const* env) {
     const int log =
         ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -63,8 +63,9 @@ pid_t spawn(const ChildProcess::Spec& spec) {
     environment.insert(environment.end(), spec.environment.begin(), spec.environment.end());
     const auto argv = pointers(arguments);
     const auto env = pointers(environment);
-    const auto pid = ::fork();
-    if (pid < 0) throw VfError("fork: " + std::string(std::strerror(errno)), errno);
+    // A copy of a process with sanitizers, or with many threads, takes longer than some programs.
+    const auto pid = ::vfork();
+    if (pid < 0) throw VfError("vfork: " + std::string(std::strerror(errno)), errno);
     if (pid == 0) become(spec, argv.data(), env.data());
     return pid;
 }

@@ -21,8 +21,9 @@ class Lent final : public Service {
 public:
     explicit Lent(Service& service) : service_(service) {}
     Properties manager() override { return service_.manager(); }
-    std::vector<Properties> list_gpus_with(const std::string& names) override {
-        return service_.list_gpus_with(names);
+    std::vector<Properties> list_gpus_with(const std::string& names,
+                                           std::uint32_t max_age_ms) override {
+        return service_.list_gpus_with(names, max_age_ms);
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {

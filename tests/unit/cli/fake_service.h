@@ -138,7 +138,8 @@ public:
                 {"StateMessage", std::string(is_read_only ? "the state file x is damaged" : "")},
                 {"StateGeneration", std::uint64_t{7}}};
     }
-    std::vector<Properties> list_gpus_with(const std::string& names) override {
+    std::vector<Properties> list_gpus_with(const std::string& names,
+                                           std::uint32_t /*max_age_ms*/) override {
         return only(names, gpus);
     }
     std::vector<Properties> list_vfs_with(const std::string& names,

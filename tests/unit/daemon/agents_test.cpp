@@ -59,6 +59,22 @@ TEST_F(AgentsOfGpu, ADestroyedVfTakesItsSocketAndItsRequestsWithIt) {
     EXPECT_FALSE(agents.view(vf).is_connected);
 }
 
+TEST_F(AgentsOfGpu, AVfThatGoesTakesNoSessionButItsOwn) {
+    const Target first = create(), middle = create(), last = create();
+    connect("/run/v/vf3.agent.sock");
+    ASSERT_TRUE(world.destroy(middle));
+    world.pf().finish_scrub(middle.vf);
+    world.step();
+    agents.step();
+    EXPECT_EQ(port.places.size(), 2u);
+    EXPECT_FALSE(port.places.contains("/run/v/vf2.agent.sock"));
+    EXPECT_EQ(agents.view(first).socket, "/run/v/vf1.agent.sock");
+    EXPECT_TRUE(agents.view(last).is_connected);
+    EXPECT_EQ(create(), middle) << "a VF of the same number";
+    EXPECT_EQ(port.places.size(), 3u);
+    EXPECT_TRUE(agents.view(last).is_connected);
+}
+
 TEST_F(AgentsOfGpu, OptionsAreChecked) {
     const Target vf = create();
     connect("/run/v/vf1.agent.sock");

@@ -156,7 +156,62 @@ TEST_F(Hosts, OfTwoListsBeforeATurnTheOneThatWantsMoreIsServed) {
     EXPECT_FALSE(slow().ask_fresh(Freshness::Events)) << "that GPU is late already";
     slow().turn();
     EXPECT_EQ(pf.asked["get_vf"], 1);
+    pf.set_state(1, VGPU_PF_VF_READY);
     EXPECT_TRUE(slow().ask_fresh(Freshness::Events)) << "it is late no more";
+}
+
+TEST_F(Hosts, AListForWhatEventsTellDisturbsNoGpuThatHasNone) {
+    create("a", "gpu0");
+    const auto turn_and_publish = [this] {
+        world.clock.advance(GpuHost::kPublish);
+        slow().turn();
+    };
+    turn_and_publish();
+    turn_and_publish();
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Events)) << "all that came are in the snapshot";
+    world.pf("gpu0").set_state(1, VGPU_PF_VF_READY);
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Events));
+    slow().turn();
+    EXPECT_EQ(slow().look()->vf_state(1), VGPU_PF_VF_READY);
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Events));
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Gpu)) << "no event tells of counters";
+    slow().turn();
+    world.clock.advance(GpuModel::kFreshEnough + 1ms);
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Events)) << "waits and shares change by time alone";
+}
+
+TEST_F(Hosts, WhatAGpuLookedAtByItselfIsNotAskedForAgain) {
+    slow().turn();
+    world.clock.advance(GpuModel::kRefresh);
+    slow().turn();
+    world.clock.advance(100ms);
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Counters, 100ms));
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Counters)) << "it is to look now";
+}
+
+TEST_F(Hosts, AChangedWeightIsAnsweredBeforeSharesFollowAndAListWaitsForThem) {
+    create("a", "gpu0");
+    slow().turn();
+    world.manager->finish();
+    world.clock.advance(GpuHost::kPublish);
+    slow().turn();
+    ASSERT_TRUE(slow().look()->is_current());
+    bool is_answered = false;
+    std::vector<bool> were_current;
+    on_news = [&] { were_current.push_back(slow().look()->is_current()); };
+    world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{300}}},
+                          [&](const Result<>& done) { is_answered = done.has_value(); });
+    world.clock.advance(GpuHost::kPublish);
+    slow().turn();
+    on_news = nullptr;
+    world.manager->finish();
+    EXPECT_TRUE(is_answered);
+    ASSERT_FALSE(were_current.empty());
+    EXPECT_FALSE(were_current.front()) << "with the answer";
+    world.clock.advance(GpuHost::kPublish);
+    slow().turn();
+    EXPECT_TRUE(slow().look()->is_current());
+    EXPECT_EQ(slow().look()->vfs.at(1).record.weight, 300u);
 }
 
 TEST_F(Hosts, AListThatMayBeOlderDisturbsNoGpuThatWasJustLookedAtAsClosely) {
@@ -171,7 +226,7 @@ TEST_F(Hosts, AListThatMayBeOlderDisturbsNoGpuThatWasJustLookedAtAsClosely) {
     world.clock.advance(101ms);
     EXPECT_TRUE(slow().ask_fresh(Freshness::Events, 100ms)) << "that was too long ago";
     slow().turn();
-    EXPECT_TRUE(slow().ask_fresh(Freshness::Events)) << "it is to look now";
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Gpu)) << "it is to look now";
 }
 
 TEST_F(Hosts, SnapshotsAreMadeNoOftenerThanTheyAreLookedAt) {

@@ -7,6 +7,7 @@
 #include "daemon/service/crc32c.h"
 #include "daemon/service/record_json.h"
 #include "daemon/service/recovery.h"
+#include "daemon/service/state_store.h"
 
 #include <gmock/gmock.h>
 #include <algorithm>
@@ -77,6 +78,16 @@ TEST(Journal, IsReplayedToItsLastRecord) {
     EXPECT_TRUE(recovered->is_appendable);
     EXPECT_EQ(recovered->journal_end, history.image.journal->size());
     EXPECT_EQ(recovered->note, "");
+}
+
+TEST(Journal, ZeroesThatWereReservedAreOneTornRecordToWhoeverTakesThemForContent) {
+    const History history;
+    std::string reserved = *history.image.journal;
+    reserved.resize(StateStore::kJournalBytes);
+    const auto recovered = history.recover_from(reserved);
+    ASSERT_TRUE(recovered) << recovered.error().cause;
+    EXPECT_EQ(recovered->records, history.states.rbegin()->second);
+    EXPECT_EQ(recovered->journal_end, history.image.journal->size());
 }
 
 TEST(Journal, CutAnywhereGivesTheStateOfItsWholeRecordsAndSaysWhatWasDropped) {

@@ -70,8 +70,50 @@ TEST(StateFiles, AJournalThatSomebodyElseChangedIsNotWrittenTo) {
     ASSERT_TRUE(files.append(4, "-first"));
     std::ofstream(files.where(StateFile::Journal), std::ios::app) << "x";
     EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"));
+    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
+    std::ofstream(files.where(StateFile::Journal), std::ios::app) << "x";
+    EXPECT_THAT(files.append(4, "-first").error().cause, HasSubstr("changed by somebody else"))
+        << "before it was opened";
+    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
+    ASSERT_TRUE(files.append(4, "-first"));
+    const auto write_at = [&](std::streamoff place, char letter) {
+        std::fstream file(files.where(StateFile::Journal), std::ios::in | std::ios::out);
+        file.seekp(place).put(letter);
+    };
+    write_at(10, 'x');
+    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
+        << "it goes on where it ended";
+    write_at(10, '\0');
+    write_at(9, '\0');
+    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
+        << "an older one that ends before that";
+    write_at(9, 't');
+    ASSERT_TRUE(files.append(10, "-second"));
     fs::remove(files.where(StateFile::Journal));
     EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"));
+}
+
+TEST(StateFiles, AJournalGrowsIntoWhatWasReservedWhenItBegan) {
+    const Directory directory;
+    StateFiles files(directory.path());
+    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
+    EXPECT_EQ(fs::file_size(files.where(StateFile::Journal)), StatePort::kJournalBytes);
+    EXPECT_EQ(**files.read(StateFile::Journal), "head") << "no content";
+    ASSERT_TRUE(files.append(4, "-first"));
+    EXPECT_EQ(fs::file_size(files.where(StateFile::Journal)), StatePort::kJournalBytes);
+    const std::string long_record(StatePort::kJournalBytes, 'x');
+    ASSERT_TRUE(files.append(10, long_record));
+    EXPECT_EQ(**files.read(StateFile::Journal), "head-first" + long_record);
+    ASSERT_TRUE(files.append(10 + long_record.size(), "-last")) << "and beyond it";
+}
+
+TEST(StateFiles, AJournalOfAVgpudThatReservedNothingIsGoneOnWith) {
+    const Directory directory;
+    StateFiles files(directory.path());
+    std::ofstream(files.where(StateFile::Journal)) << "head-first";
+    ASSERT_TRUE(files.append(10, "-second"));
+    ASSERT_TRUE(files.append(17, "-third"));
+    EXPECT_EQ(**files.read(StateFile::Journal), "head-first-second-third");
 }
 
 TEST(StateFiles, AFailureLeavesTheOldFile) {
@@ -119,9 +161,13 @@ TEST(StateFiles, ADiskThatFillsUpInTheMiddleOfARecordCostsThatChangeOnly) {
     StateFiles files(directory.path());
     StateStore store(files);
     store.load();
-    ASSERT_TRUE(store.commit("gpu0", weighing(1)));
+    {
+        const SmallDisk disk(4096);  // no room to reserve
+        ASSERT_TRUE(store.commit("gpu0", weighing(1)));
+    }
     ASSERT_TRUE(store.commit("gpu0", weighing(2)));
     const auto size = fs::file_size(files.where(StateFile::Journal));
+    ASSERT_LT(size, StatePort::kJournalBytes);
     {
         const SmallDisk disk(size + 30);
         const auto refused = store.commit("gpu0", weighing(3));

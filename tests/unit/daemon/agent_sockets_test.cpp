@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+//
+// The sockets of agents with real clients: many of them, those that come and go between two looks,
+// and those that nobody wants.
+#include "daemon/adapters/agent_sockets.h"
+
+#include "daemon/adapters/system_clock.h"
+#include "tests/support/stack/temp_dir.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <filesystem>
+#include <map>
+
+namespace vgpu::daemon::adapters {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+class Sockets : public ::testing::Test {
+protected:
+    [[nodiscard]] std::string listen(const std::string& name) {
+        std::string path = directory.file(name);
+        EXPECT_TRUE(sockets.listen(path));
+        return path;
+    }
+    [[nodiscard]] static UniqueFd connect(const std::string& path) {
+        UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+        path.copy(address.sun_path, sizeof address.sun_path - 1);
+        EXPECT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0)
+            << path;
+        return client;
+    }
+    static void say(const UniqueFd& client, std::string_view text) {
+        EXPECT_EQ(::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL),
+                  static_cast<ssize_t>(text.size()));
+    }
+    static bool has_ended(const UniqueFd& client) {
+        char byte = 0;
+        return ::recv(client.get(), &byte, 1, 0) <= 0;
+    }
+    /// One turn of the main loop.
+    std::vector<AgentInput> look(Nanoseconds patience = 1s) {
+        Wanted wanted;
+        sockets.watch(wanted);
+        watched = wanted.fds.size();
+        wanted.wake_by(clock.now() + patience);
+        wait_for(wanted, clock);
+        sockets.look(wanted);
+        return sockets.take();
+    }
+
+    test::TempDir directory;
+    SystemClock clock;
+    AgentSockets sockets;
+    std::size_t watched = 0;  ///< fds in the last look()
+};
+
+TEST_F(Sockets, HundredsAreWatchedAsOneAndEachIsServed) {
+    constexpr int kMany = 3 * AgentSockets::kMaxReady;
+    std::vector<UniqueFd> clients;
+    for (int i = 0; i < kMany; ++i) {
+        clients.push_back(connect(listen(fmt::format("vf{}.agent.sock", i))));
+        say(clients.back(), "x");
+    }
+    std::map<std::string, std::string> said;
+    int connected = 0;
+    for (int turn = 0; turn < 12 && said.size() < kMany; ++turn) {
+        const auto input = look();
+        EXPECT_LE(input.size(), std::size_t{AgentSockets::kMaxReady});
+        EXPECT_EQ(watched, 1u);
+        for (const AgentInput& one : input) {
+            if (one.kind == AgentInput::Kind::Connected) ++connected;
+            said[one.path] += one.bytes;
+        }
+        std::erase_if(said, [](const auto& entry) { return entry.second.empty(); });
+    }
+    EXPECT_EQ(connected, kMany);
+    EXPECT_EQ(said.size(), std::size_t{kMany});
+}
+
+TEST_F(Sockets, OneThatFloodsTakesNoTurnFromTheOthers) {
+    const std::string loud = listen("loud"), quiet = listen("quiet");
+    const UniqueFd flood = connect(loud), other = connect(quiet);
+    look();
+    say(flood, std::string(3 * AgentSockets::kMaxPerTurn, 'x'));
+    say(other, "hear me");
+    std::size_t bytes = 0;
+    bool is_heard = false;
+    for (const AgentInput& one : look()) {
+        if (one.path == loud) bytes += one.bytes.size();
+        is_heard = is_heard || one.bytes == "hear me";
+    }
+    EXPECT_LE(bytes, AgentSockets::kMaxPerTurn);
+    EXPECT_TRUE(is_heard);
+}
+
+TEST_F(Sockets, OneThatIsMadeAnewHearsNothingOfTheOldOnesClient) {
+    const std::string path = listen("vf1.agent.sock");
+    const UniqueFd old = connect(path);
+    ASSERT_EQ(look().size(), 1u);
+    say(old, "late");
+    sockets.close(path);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    ASSERT_EQ(listen("vf1.agent.sock"), path);
+    EXPECT_TRUE(look(10ms).empty());
+    EXPECT_TRUE(has_ended(old));
+    const UniqueFd fresh = connect(path);
+    say(fresh, "new");
+    ASSERT_EQ(look().size(), 1u);
+    const auto input = look();
+    ASSERT_EQ(input.size(), 1u);
+    EXPECT_EQ(input[0].bytes, "new");
+}
+
+TEST_F(Sockets, AListenerThatIsLookedAtAfterItWasClosedInTheSameTurnIsNobodys) {
+    const std::string path = listen("vf1.agent.sock");
+    const UniqueFd client = connect(path);
+    Wanted wanted;
+    sockets.watch(wanted);
+    wait_for(wanted, clock);
+    sockets.close(path);
+    sockets.look(wanted);
+    EXPECT_TRUE(sockets.take().empty());
+}
+
+TEST_F(Sockets, ASecondClientIsClosedAtOnceAndOneThatEndsIsTold) {
+    const std::string path = listen("vf1.agent.sock");
+    std::optional<UniqueFd> first = connect(path);
+    ASSERT_EQ(look().size(), 1u);
+    const UniqueFd second = connect(path);
+    EXPECT_TRUE(look().empty());
+    EXPECT_TRUE(has_ended(second));
+    EXPECT_TRUE(sockets.send(path, "answer"));
+    first.reset();
+    const auto input = look();
+    ASSERT_EQ(input.size(), 1u);
+    EXPECT_EQ(input[0].kind, AgentInput::Kind::Gone);
+    EXPECT_FALSE(sockets.send(path, "answer"));
+}
+
+TEST_F(Sockets, NoClientIsTakenWhileNoneIsWantedAndNobodyIsWokenForIt) {
+    const std::string path = listen("vf1.agent.sock");
+    sockets.accept_clients(path, false);
+    const UniqueFd client = connect(path);
+    EXPECT_TRUE(look(10ms).empty());
+    sockets.accept_clients(path, true);
+    const auto input = look();
+    ASSERT_EQ(input.size(), 1u);
+    EXPECT_EQ(input[0].kind, AgentInput::Kind::Connected);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon::adapters
