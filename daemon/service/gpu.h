@@ -369,7 +369,7 @@ private:
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
     std::shared_ptr<EventPort> events_;
     std::optional<Nanoseconds> looked_at_;
-    bool are_members_stale_ = false;  ///< records have changed since refresh_members()
+    bool are_members_stale_ = false;    ///< records have changed since refresh_members()
     std::uint64_t events_read_to_ = 0;  ///< all with a smaller sequence number are read
     std::uint64_t events_lost_ = 0;
     std::string table_trouble_;

@@ -4,24 +4,20 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
+
+#include "tests/support/unix_socket.h"
 
 namespace vgpu::test {
 namespace {
 
 UniqueFd connect_stream(const std::string& path) {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::copy(path.begin(), path.end(), address.sun_path);
-    if (::connect(fd.get(), static_cast<const sockaddr*>(static_cast<const void*>(&address)),
-                  sizeof address) != 0)
-        throw VfError("connect to " + path, errno);
+    if (const int error = connect_unix(fd.get(), path); error != 0)
+        throw VfError("connect to " + path, error);
     return fd;
 }
 

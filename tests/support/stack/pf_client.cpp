@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include <memory>
 
 #include "pf-driver/softgpu/base/bits.h"
+#include "tests/support/unix_socket.h"
 #include "tests/support/vf_client/memory_word.h"
 
 namespace vgpu::test {
@@ -25,13 +25,8 @@ constexpr std::size_t kMaxFds = 4;
 
 UniqueFd connect_seqpacket(const std::string& path) {
     UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) throw VfError("socket path too long: " + path);
-    std::copy(path.begin(), path.end(), address.sun_path);
-    if (::connect(fd.get(), static_cast<const sockaddr*>(static_cast<const void*>(&address)),
-                  sizeof address) != 0)
-        throw VfError(fmt::format("connect to {}: {}", path, std::strerror(errno)), errno);
+    if (const int error = connect_unix(fd.get(), path); error != 0)
+        throw VfError(fmt::format("connect to {}: {}", path, std::strerror(error)), error);
     return fd;
 }
 

@@ -6,11 +6,11 @@
 
 #include "daemon/adapters/system_clock.h"
 #include "tests/support/stack/temp_dir.h"
+#include "tests/support/unix_socket.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <filesystem>
 #include <map>
@@ -30,10 +30,7 @@ protected:
     }
     [[nodiscard]] static UniqueFd connect(const std::string& path) {
         UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-        path.copy(address.sun_path, sizeof address.sun_path - 1);
-        EXPECT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0)
-            << path;
+        EXPECT_EQ(test::connect_unix(client.get(), path), 0) << path;
         return client;
     }
     static void say(const UniqueFd& client, std::string_view text) {

@@ -6,11 +6,11 @@
 
 #include "daemon/adapters/listener.h"
 #include "tests/support/stack/temp_dir.h"
+#include "tests/support/unix_socket.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <filesystem>
 #include <fstream>
 
@@ -98,12 +98,7 @@ protected:
     /// 0, or why nobody can attach.
     [[nodiscard]] int attach(std::uint32_t vf) const {
         const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        socket_of(vf).copy(address.sun_path, sizeof address.sun_path - 1);
-        const void* generic = &address;
-        const auto* at = static_cast<const sockaddr*>(generic);
-        return ::connect(client.get(), at, sizeof address) == 0 ? 0 : errno;
+        return test::connect_unix(client.get(), socket_of(vf));
     }
 
     test::TempDir directory;

@@ -4,12 +4,12 @@
 // ones harm nobody.
 #include "daemon/adapters/metrics_socket.h"
 #include "daemon/adapters/http_request.h"
+#include "tests/support/unix_socket.h"
 #include "tests/unit/daemon/fake_pf.h"
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -78,13 +78,8 @@ protected:
     [[nodiscard]] std::string path() const { return directory + "/metrics.sock"; }
 
     [[nodiscard]] UniqueFd connect() const {
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        path().copy(address.sun_path, sizeof address.sun_path - 1);
         UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        const void* generic = &address;
-        if (::connect(fd.get(), static_cast<const sockaddr*>(generic), sizeof address) != 0)
-            fd.reset();
+        if (test::connect_unix(fd.get(), path()) != 0) fd.reset();
         return fd;
     }
     static void say(const UniqueFd& fd, std::string_view text) {
