@@ -187,7 +187,7 @@ std::optional<Nanoseconds> AgentSession::next_step() const {
 void AgentSession::ask(AgentAct act, std::chrono::milliseconds limit, Done done) {
     if (state_ != State::Serving)
         return done(fail(ErrorId::NoAgent, fmt::format("{}: no agent is connected", target_)));
-    if (asked_.size() >= kMaxAsked)
+    if (asked_.size() >= (act == AgentAct::Thaw ? 2 * kMaxAsked : kMaxAsked))
         return done(fail(ErrorId::WrongState, fmt::format("{}: its agent has {} requests to answer",
                                                           target_, asked_.size())));
     const std::uint64_t id = next_id_++;

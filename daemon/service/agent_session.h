@@ -46,7 +46,8 @@ public:
     /// What a client may send: as a burst, and per second over time.
     static constexpr std::uint64_t kBurstBytes = 256 * 1024, kBytesPerSecond = 32 * 1024;
     static constexpr std::uint64_t kBurstLines = 64, kLinesPerSecond = 8;
-    /// Requests that one agent may have to answer at the same time.
+    /// Requests that one agent may have to answer at the same time; beside them as many thaws, so
+    /// that whatever was stopped can be let go on.
     static constexpr std::size_t kMaxAsked = 8;
 
     /// `target`: "gpu0/vf3", for messages. The socket is opened by listen().

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <csignal>
 #include <future>
+#include <thread>
 
 namespace vgpu::daemon {
 namespace {
@@ -32,6 +33,35 @@ protected:
         test::wait_for("agent " + key, test::milliseconds(10'000),
                        [&] { return agent().at(key) == value; });
     }
+    void give_work() {
+        server.with([](FakePf& pf) {
+            pf.vfs.at(1).has_work = 1;
+            pf.push(VGPU_PF_EVENT_WAKE, 0, 1);
+        });
+        test::wait_for("vgpud to know of the work", test::milliseconds(5000), [&] {
+            return ctl_json({"list", "--vfs"}).at("vfs").at(0).at("has_work") == true;
+        });
+    }
+    /// The job.
+    [[nodiscard]] sdbus::ObjectPath start_quiesce() const {
+        sdbus::ObjectPath job;
+        proxy("/org/vgpu1/gpu/gpu0/vf/1")
+            ->callMethod("Start")
+            .onInterface("org.vgpu1.Vf")
+            .withArguments(std::string("Quiesce"), Dict{})
+            .storeResultsTo(job);
+        return job;
+    }
+    void cancel(const sdbus::ObjectPath& job) const {
+        proxy(job)->callMethod("Cancel").onInterface("org.vgpu1.Job").withArguments(Dict{});
+    }
+    [[nodiscard]] std::unique_ptr<sdbus::IProxy> proxy(const std::string& path) const {
+        auto made = sdbus::createProxy(*bus, "org.vgpu1", path);
+        made->finishRegistration();
+        return made;
+    }
+
+    std::unique_ptr<sdbus::IConnection> bus = connect();
 };
 
 TEST_F(AgentOnTheBus, IsSeenInThePropertyAndByShow) {
@@ -103,16 +133,13 @@ TEST_F(AgentOnTheBus, ASelfTestAsAJobHasTheReportWhenItIsOver) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    const auto bus = connect();
-    const auto vf = sdbus::createProxy(*bus, "org.vgpu1", "/org/vgpu1/gpu/gpu0/vf/1");
-    vf->finishRegistration();
     sdbus::ObjectPath path;
-    vf->callMethod("Start")
+    proxy("/org/vgpu1/gpu/gpu0/vf/1")
+        ->callMethod("Start")
         .onInterface("org.vgpu1.Vf")
         .withArguments(std::string("SelfTest"), Dict{{"timeout_ms", sdbus::Variant{300'000u}}})
         .storeResultsTo(path);
-    const auto job = sdbus::createProxy(*bus, "org.vgpu1", path);
-    job->finishRegistration();
+    const auto job = proxy(path);
     const auto property = [&job](const std::string& name) {
         return job->getProperty(name).onInterface("org.vgpu1.Job");
     };
@@ -132,21 +159,28 @@ TEST_F(AgentOnTheBus, AQuiesceThatIsCancelledLetsTheProcessesGoOn) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    const auto bus = connect();
-    const auto call = [&bus](const std::string& path, const std::string& interface,
-                             const std::string& method) {
-        auto proxy = sdbus::createProxy(*bus, "org.vgpu1", path);
-        proxy->finishRegistration();
-        auto message = proxy->createMethodCall(interface, method);
-        if (method == "Start") message << std::string("Quiesce");
-        message << Dict{};
-        return proxy->callMethod(message);
-    };
-    sdbus::ObjectPath job;
-    call("/org/vgpu1/gpu/gpu0/vf/1", "org.vgpu1.Vf", "Start") >> job;
+    const sdbus::ObjectPath job = start_quiesce();
     EXPECT_EQ(guest.hear().at("what"), "quiesce");
-    call(job, "org.vgpu1.Job", "Cancel");
+    cancel(job);
     EXPECT_EQ(guest.hear().at("what"), "thaw");
+}
+
+TEST_F(AgentOnTheBus, AQuiesceThatIsCancelledWhileTheDeviceEndsItsWorkDoesSo) {
+    give_work();
+    GuestPort guest(socket());
+    guest.greet();
+    wait_for_agent("connected", true);
+    const sdbus::ObjectPath job = start_quiesce();
+    guest.answer(guest.hear(), "1 processes are stopped");
+    const auto state = [&] {
+        return proxy(job)->getProperty("State").onInterface("org.vgpu1.Job").get<std::string>();
+    };
+    std::this_thread::sleep_for(300ms);  // the device is waited for
+    EXPECT_EQ(state(), "running");
+    cancel(job);
+    EXPECT_EQ(guest.hear().at("what"), "thaw");
+    test::wait_for("the job to be over", test::milliseconds(10'000),
+                   [&] { return state() == "cancelled"; });
 }
 
 TEST_F(AgentOnTheBus, AnAnswerThatDoesNotComeIsATimeOutAndNoAgentIsAnError) {
@@ -162,16 +196,10 @@ TEST_F(AgentOnTheBus, AnAnswerThatDoesNotComeIsATimeOutAndNoAgentIsAnError) {
 }
 
 TEST_F(AgentOnTheBus, QuiesceWaitsUntilTheDeviceHasNoWork) {
-    server.with([](FakePf& pf) {
-        pf.vfs.at(1).has_work = 1;
-        pf.push(VGPU_PF_EVENT_WAKE, 0, 1);
-    });
+    give_work();
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    test::wait_for("vgpud to know of the work", test::milliseconds(5000), [&] {
-        return ctl_json({"list", "--vfs"}).at("vfs").at(0).at("has_work") == true;
-    });
     auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
     guest.answer(guest.hear(), "1 processes are stopped");
     EXPECT_EQ(asked.wait_for(300ms), std::future_status::timeout);

@@ -4,12 +4,12 @@
 // vgpud's own log.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/support/stack/gpu_stack.h"
+#include "tests/support/unix_socket.h"
 #include "tests/unit/daemon/open_metrics.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <csignal>
 #include <filesystem>
@@ -132,15 +132,16 @@ TEST_F(Operator, MetricsOfTheSocketAndOfTheVerbAreTheSameStrictText) {
 }
 
 TEST_F(Operator, PromtoolFindsNothingWrongWithTheMetrics) {
-    constexpr const char* kPromtool = "/usr/bin/promtool";
-    if (!fs::exists(kPromtool))
-        GTEST_SKIP() << kPromtool << " is not installed (Debian: prometheus)";
+    std::string promtool = "/usr/bin/promtool";
+    if (!fs::exists(promtool)) promtool = test::build_file("../tools/promtool");
+    if (!fs::exists(promtool))
+        GTEST_SKIP() << promtool << " is not there (Debian: prometheus; tests/support/promtool)";
     EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
     const auto checked = test::run(
         {"/bin/bash", "-o", "pipefail", "-c",
          fmt::format("/usr/bin/curl -sS --max-time 20 -H 'Accept: text/plain' --unix-socket {} "
                      "http://vgpu/metrics | {} check metrics",
-                     metrics_socket(), kPromtool)});
+                     metrics_socket(), promtool)});
     EXPECT_EQ(checked.status, 0);
     EXPECT_EQ(checked.out, "");
 }
@@ -148,13 +149,8 @@ TEST_F(Operator, PromtoolFindsNothingWrongWithTheMetrics) {
 TEST_F(Operator, HostileScrapersHarmNobody) {
     std::vector<adapters::UniqueFd> idle;
     for (int i = 0; i < 40; ++i) {
-        sockaddr_un server_address{};
-        server_address.sun_family = AF_UNIX;
-        metrics_socket().copy(server_address.sun_path, sizeof server_address.sun_path - 1);
-        const void* generic = &server_address;
         idle.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        static_cast<void>(::connect(idle.back().get(), static_cast<const sockaddr*>(generic),
-                                    sizeof server_address));
+        static_cast<void>(test::connect_unix(idle.back().get(), metrics_socket()));
         if (i % 2 == 0)
             static_cast<void>(::send(idle.back().get(), "GET /metrics HT", 15, MSG_NOSIGNAL));
     }

@@ -220,6 +220,15 @@ TEST_F(AgentOfVf, RequestsAreBounded) {
     EXPECT_THAT(answers[0], HasSubstr("VGPU-304"));
 }
 
+TEST_F(AgentOfVf, AsManyThawsHaveRoomBesideThem) {
+    serve();
+    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentAct::Quiesce);
+    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentAct::Thaw);
+    EXPECT_TRUE(answers.empty());
+    ask(AgentAct::Thaw);
+    EXPECT_EQ(answers.size(), 1u);
+}
+
 TEST_F(AgentOfVf, AClientThatDoesNotReadIsDisconnected) {
     serve();
     port.is_read = false;
