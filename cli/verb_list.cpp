@@ -57,8 +57,8 @@ std::string vf_table(const std::vector<Properties>& vfs) {
 /// What the tables and the targets show: all properties of 256 VFs take vgpud and the bus a while.
 constexpr const char* kGpuColumns = "Id,State,VramFreeBytes,VramBytes,TotalVfs,CuCount,Switches";
 constexpr std::uint32_t kOneLookMs = 100;
-/// Of the tables only SWITCHES is told by no event; vgpud looks at it once a second by itself, and
-/// somebody who looks at a table disturbs no GPU for it.
+/// No event tells of SWITCHES, nor of FREE if others than vgpud give VRAM away; vgpud looks at both
+/// once a second by itself, and somebody who looks at a table disturbs no GPU for them.
 constexpr std::uint32_t kTableAgeMs = 1500;
 constexpr const char* kVfColumns =
     "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";

@@ -2,7 +2,8 @@
 //
 // The event loop of the main thread and of each GPU's. Before each wait it asks for the fds to
 // watch and the time of the next thing to do; after it, everything is given a turn. Nothing is
-// registered, so nothing can be stale: a connection that is gone is simply not asked for. Used by
+// registered, so nothing can be stale: a connection that is gone is simply not asked for (agents'
+// sockets, of which there are hundreds, are behind an epoll of their own). Used by
 // main.cpp and GpuThread.
 #pragma once
 

@@ -125,13 +125,16 @@ Result<> StateFiles::check_end(std::uint64_t end) const {
     const std::string path = where(StateFile::Journal);
     struct stat facts {};
     if (::fstat(journal_.get(), &facts) != 0) return not_written("look at", path);
-    // the last byte, which is none of the reserved ones, and the first of those if there are any
-    std::array<char, 2> around{};
+    // the last byte, which is none of the reserved ones, and more of those than a record has in a
+    // row
+    std::array<char, 65> around{};
     const auto last = static_cast<off_t>(end) - 1;
     const ssize_t got = ::pread(journal_.get(), around.data(), around.size(), last);
-    const bool is_ours = facts.st_nlink > 0 &&
-                         static_cast<std::uint64_t>(facts.st_size) == journal_bytes_ && got > 0 &&
-                         around[0] != '\0' && around[1] == '\0';
+    if (got < 0) return not_written("read", path);
+    const std::string_view rest(around.data() + 1, around.size() - 1);
+    const bool is_ours =
+        facts.st_nlink > 0 && static_cast<std::uint64_t>(facts.st_size) == journal_bytes_ &&
+        got > 0 && around[0] != '\0' && rest.find_first_not_of('\0') == std::string_view::npos;
     if (is_ours) return {};
     return fail(ErrorId::StateNotWritten,
                 fmt::format("{} was changed by somebody else (it has {} bytes, {} expected, of "

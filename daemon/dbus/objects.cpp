@@ -356,6 +356,7 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
 void Objects::show_first() {
     follow_vfs(changed_gpus({}), Telling::Silently);
     for (const auto& gpu : gpus_) gpu->refresh();
+    follow_jobs();
 }
 
 void Objects::step(const std::vector<Notice>& notices) {
@@ -408,11 +409,13 @@ void Objects::refresh(const std::set<std::string>& gpus) {
 void Objects::follow_changed() {
     followed_.merge(changed_gpus({}));
     follow_vfs(followed_);
-    follow_jobs();
+    if (context_.jobs.has_news()) make_job_objects(context_.jobs.list());
 }
 
+/// What a job has changed is told before its end is.
 void Objects::tell_followed() {
     tell_changes(std::exchange(followed_, {}));
+    if (context_.jobs.has_news()) follow_jobs();
 }
 
 void Objects::tell_changes(const std::set<std::string>& gpus) {
@@ -435,7 +438,7 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu, .vf = vf};
             if (!vfs_.contains(target))
-                vfs_[target] = std::make_unique<VfObject>(context_, target, telling);
+                vfs_[target] = std::make_unique<VfObject>(context_, target, view, telling);
         }
     }
 }
@@ -443,16 +446,18 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
 /// Jobs that are over are shown as such before JobRemoved says so.
 void Objects::follow_jobs() {
     const std::vector<JobNews> news = context_.jobs.take_news();
-    std::map<std::uint32_t, JobView> views;
-    for (JobView& view : context_.jobs.list()) views[view.id] = std::move(view);
-    std::erase_if(jobs_, [&views](const auto& entry) { return !views.contains(entry.first); });
-    for (auto& [id, view] : views) {
-        if (const auto shown = jobs_.find(id); shown != jobs_.end())
-            shown->second->show(std::move(view));
-        else
-            jobs_[id] = std::make_unique<JobObject>(context_, std::move(view));
-    }
+    const std::vector<JobView> views = context_.jobs.list();
+    std::erase_if(jobs_, [&views](const auto& entry) {
+        return std::ranges::find(views, entry.first, &JobView::id) == views.end();
+    });
+    make_job_objects(views);
+    for (const JobView& view : views) jobs_.at(view.id)->show(view);
     for (const JobNews& one : news) manager_.signal(one);
+}
+
+void Objects::make_job_objects(const std::vector<JobView>& views) {
+    for (const JobView& view : views)
+        if (!jobs_.contains(view.id)) jobs_[view.id] = std::make_unique<JobObject>(context_, view);
 }
 
 }  // namespace vgpu::daemon::dbus

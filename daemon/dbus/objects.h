@@ -119,6 +119,8 @@ private:
     /// InterfacesRemoved.
     void follow_vfs(const std::set<std::string>& gpus, Telling telling = Telling::Aloud);
     void follow_jobs();
+    /// Of jobs that have none yet.
+    void make_job_objects(const std::vector<JobView>& views);
     using VfObjects = std::map<Target, std::unique_ptr<VfObject>>;
     /// Objects of one GPU's VFs stand together.
     [[nodiscard]] VfObjects::iterator first_vf_of(const std::string& gpu) {

@@ -222,13 +222,13 @@ const char* action_of_job(std::string_view kind) {
     return kProvisionAction;
 }
 
-VfObject::VfObject(Context& context, Target target, Telling telling)
+VfObject::VfObject(Context& context, Target target, const VfView& view, Telling telling)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
-      target_(std::move(target)) {
-    shown_ = context_.manager.find_gpu(target_.gpu)->look()->vfs.at(target_.vf);
+      target_(std::move(target)),
+      made_for_(view.record.uuid),
+      shown_(view) {
     add_words(context_, shown_);
-    made_for_ = shown_.record.uuid;
     registerAdaptor();
     if (telling == Telling::Aloud) emitInterfacesAddedSignal({kInterface});
 }

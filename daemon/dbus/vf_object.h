@@ -22,7 +22,8 @@ class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    VfObject(Context& context, Target target, Telling telling = Telling::Aloud);
+    /// `view`: the newest one, with no words added.
+    VfObject(Context& context, Target target, const VfView& view, Telling telling);
     ~VfObject();
 
     /// Signals the properties that changed since the last call.
@@ -68,9 +69,9 @@ private:
         const auto seen = context_.manager.find_gpu(target_.gpu)->look();
         const auto at = seen->vfs.find(target_.vf);
         const bool is_there = at != seen->vfs.end() && at->second.record.uuid == made_for_;
-        const VfView& view = is_there ? at->second : shown_;
-        if (!is_completed(name)) return value_of(view);
-        VfView whole = view;
+        if (!is_there) return value_of(shown_);
+        if (!is_completed(name)) return value_of(at->second);
+        VfView whole = at->second;
         complete(context_, whole);
         return value_of(whole);
     }

@@ -74,6 +74,7 @@ enum class Force { No, Yes };
 /// What of a GPU must be asked of its PF core again: nothing that events do not tell of, the GPU's
 /// own state and counters, or those of all its VFs, too.
 enum class Freshness { Events, Gpu, Counters };
+inline constexpr std::size_t kFreshnesses = 3;
 
 /// In whose name something is asked for; empty: nobody's.
 struct Asker {

@@ -53,7 +53,7 @@ void GpuModel::read_events(Nanoseconds now) {
         for (const vgpu_pf_event& event : batch.events) on_event(event, now);
         if (batch.lost > 0) on_lost_events(batch.lost);
         if (!batch.events.empty()) continue;
-        events_read_to_ = end;
+        if (events_) events_read_to_ = end;
         break;
     }
     const std::set<std::uint32_t> dirty = std::move(dirty_);

@@ -61,8 +61,8 @@ void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
 bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);
     if (wanted == Freshness::Events && knows_all_events()) return false;
-    if (max_age > Nanoseconds::zero() && fresh_at_ && wanted <= fresh_as_ &&
-        clock_.now() - *fresh_at_ <= max_age)
+    const auto looked_at = fresh_at_.at(static_cast<std::size_t>(wanted));
+    if (max_age > Nanoseconds::zero() && looked_at && clock_.now() - *looked_at <= max_age)
         return false;
     const bool is_late = fresh_wanted_ != fresh_done_;
     // A turn that is under way has taken less than this.
@@ -79,6 +79,10 @@ bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
 
 bool GpuHost::knows_all_events() const {
     return clock_.now() - snapshot_->made_at <= GpuModel::kFreshEnough && snapshot_->is_current();
+}
+
+void GpuHost::note_look(Freshness freshness, Nanoseconds at) {
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(freshness); ++i) fresh_at_.at(i) = at;
 }
 
 void GpuHost::await_fresh(Nanoseconds limit) {
@@ -142,14 +146,8 @@ void GpuHost::turn() {
     const std::scoped_lock lock(mutex_);
     ++turns_;
     fresh_done_ = fresh_wanted;
-    if (wants_fresh) {
-        fresh_as_ = freshness;
-        fresh_at_ = began_at;
-    }
-    if (has_looked) {
-        fresh_as_ = Freshness::Counters;
-        fresh_at_ = model_->looked_at();
-    }
+    if (wants_fresh) note_look(freshness, began_at);
+    if (has_looked) note_look(Freshness::Counters, *model_->looked_at());
     turned_.notify_all();
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/ports/gpu_runner.h"
 #include "daemon/service/gpu.h"
 
+#include <array>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -108,6 +109,7 @@ private:
 
     void enqueue(Job job);
     [[nodiscard]] Answer do_job(const Queued& queued);
+    void note_look(Freshness freshness, Nanoseconds at);
     /// What depends on the time alone is no older than GpuModel::kFreshEnough.
     [[nodiscard]] bool knows_all_events() const;
     /// Snapshot, answers and notices in one go, under one lock.
@@ -130,8 +132,8 @@ private:
     std::uint64_t turns_ = 0;
     std::uint64_t fresh_wanted_ = 0, fresh_done_ = 0;
     Freshness freshness_ = Freshness::Events;  ///< of what is wanted and not done
-    Freshness fresh_as_ = Freshness::Events;   ///< of what was done last
-    std::optional<Nanoseconds> fresh_at_;      ///< when that was begun
+    /// When a look that was at least as close was begun, by Freshness.
+    std::array<std::optional<Nanoseconds>, kFreshnesses> fresh_at_;
 };
 
 }  // namespace vgpu::daemon

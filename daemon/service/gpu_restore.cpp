@@ -48,6 +48,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
         const auto done = wanted.next ? finish_reshape(vf) : restore_vf(wanted);
         watch_loss(done);
         if (!ports_.pf->is_connected()) return;
+        if (done) ask_again();
     }
     refresh_members(now);
 }

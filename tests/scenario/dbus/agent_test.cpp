@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include <csignal>
 #include <future>
-#include <thread>
 
 namespace vgpu::daemon {
 namespace {
@@ -175,7 +174,13 @@ TEST_F(AgentOnTheBus, AQuiesceThatIsCancelledWhileTheDeviceEndsItsWorkDoesSo) {
     const auto state = [&] {
         return proxy(job)->getProperty("State").onInterface("org.vgpu1.Job").get<std::string>();
     };
-    std::this_thread::sleep_for(300ms);  // the device is waited for
+    const auto looks = [this] {
+        int count = 0;
+        server.with([&count](FakePf& pf) { count = pf.asked["get_vf"]; });
+        return count;
+    };
+    test::wait_for("the device to be asked for its work", test::milliseconds(10'000),
+                   [&, before = looks()] { return looks() > before + 5; });
     EXPECT_EQ(state(), "running");
     cancel(job);
     EXPECT_EQ(guest.hear().at("what"), "thaw");

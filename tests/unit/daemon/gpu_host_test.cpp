@@ -186,6 +186,11 @@ TEST_F(Hosts, WhatAGpuLookedAtByItselfIsNotAskedForAgain) {
     slow().turn();
     world.clock.advance(100ms);
     EXPECT_FALSE(slow().ask_fresh(Freshness::Counters, 100ms));
+    world.pf("gpu0").push(VGPU_PF_EVENT_WAKE, 1, 1);
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Events));
+    slow().turn();
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Counters, 100ms))
+        << "a list that wanted less was later";
     EXPECT_TRUE(slow().ask_fresh(Freshness::Counters)) << "it is to look now";
 }
 

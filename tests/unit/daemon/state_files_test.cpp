@@ -84,6 +84,10 @@ TEST(StateFiles, AJournalThatSomebodyElseChangedIsNotWrittenTo) {
     EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
         << "it goes on where it ended";
     write_at(10, '\0');
+    write_at(70, 'x');
+    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
+        << "it is another one, of which a zero is there";
+    write_at(70, '\0');
     write_at(9, '\0');
     EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
         << "an older one that ends before that";
