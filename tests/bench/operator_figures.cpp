@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -281,38 +280,6 @@ private:
     adapters::UniqueFd fd_;
 };
 
-/// A thread that is woken for a question and wakes whoever asked: what any answer takes here that
-/// is not given by the main loop itself.
-class OtherThread {
-public:
-    OtherThread() : thread_([this] { serve(); }) {}
-    ~OtherThread() {
-        ask(kEnd);
-        thread_.join();
-    }
-    OtherThread(const OtherThread&) = delete;
-    OtherThread& operator=(const OtherThread&) = delete;
-
-    void operator()() const {
-        ask(kQuestion);
-        eventfd_t answer = 0;
-        if (::eventfd_read(answered_.get(), &answer) != 0) throw std::runtime_error("eventfd");
-    }
-
-private:
-    static constexpr eventfd_t kQuestion = 1, kEnd = 2;
-
-    void ask(eventfd_t what) const {
-        if (::eventfd_write(asked_.get(), what) != 0) throw std::runtime_error("eventfd");
-    }
-    void serve() const {
-        for (eventfd_t asked = 0; ::eventfd_read(asked_.get(), &asked) == 0 && asked != kEnd;)
-            ::eventfd_write(answered_.get(), 1);
-    }
-    adapters::UniqueFd asked_{::eventfd(0, EFD_CLOEXEC)}, answered_{::eventfd(0, EFD_CLOEXEC)};
-    std::thread thread_;
-};
-
 bool all_is_back(Client& client) {
     const auto gpus = client.rows("ListGpus");
     return gpus.size() == kGpus && std::ranges::all_of(gpus, [](const auto& gpu) {
@@ -389,9 +356,6 @@ void run() {
               },
               [&] { client.set_weight(++weight); }),
           "<= 1.5");
-    const OtherThread other;
-    row("  of which a thread is woken and answers",
-        fmt::format("{:.3f} ms", median_of(400, [&] { other(); })));
     row("a VF claimed, clean slice ready", fmt::format("{:.2f} ms", claims(client)), "<= 10 ms");
     row("vgpuctl list, 256 VFs", fmt::format("{:.1f} ms", median_of(20, [&] { plane.list(); })),
         "<= 15 ms");
