@@ -35,7 +35,12 @@ Dict dict_of(const LoggedEvent& event);
 
 /// Properties of VFs that depend on what the main loop alone knows: complete() (context.h) comes
 /// before they are told.
-inline constexpr std::array<std::string_view, 3> kCompleted{"OwnerName", "Orphan", "Agent"};
+inline constexpr std::array kCompleted{
+#define VF_PROPERTY(name, type, kind, value)
+#define VF_COMPLETED_PROPERTY(name, type, kind, value) std::string_view{#name},
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
+};
 constexpr bool is_completed(std::string_view name) {
     return std::ranges::find(kCompleted, name) != kCompleted.end();
 }

@@ -35,16 +35,13 @@ void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.look();
     // Snapshots are never changed, so the same pointer is the same content.
     if (std::exchange(followed_[gpu.id()], seen) == seen) return;
-    const auto is_of_vf = [](const Place& place, const VfView& view) {
-        return place.made_for == view.record.uuid;
-    };
     // both are in the order of the VFs' numbers
     auto place = places_.lower_bound({.gpu = gpu.id(), .vf = 0});
     const auto is_here = [&] { return place != places_.end() && place->first.gpu == gpu.id(); };
     for (const auto& [vf, view] : seen->vfs) {
         while (is_here() && place->first.vf < vf) place = places_.erase(place);
         const bool is_known = is_here() && place->first.vf == vf;
-        if (is_known && is_of_vf(place->second, view)) {
+        if (is_known && place->second.made_for == view.record.uuid) {
             ++place;
             continue;
         }

@@ -42,7 +42,8 @@ void GpuModel::step() {
     scrub_released(now);
     restore_missing(now);
     look_for_orphans(now);
-    refresh_stale_members(now);
+    // Only the table depends on it: it did not keep the answer waiting.
+    if (are_members_stale_) refresh_members(now);
     install_table(now);
 }
 

@@ -305,10 +305,6 @@ private:
     bool look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
-    /// For what only the next table depends on: it need not keep an answer waiting.
-    void refresh_stale_members(Nanoseconds now) {
-        if (are_members_stale_) refresh_members(now);
-    }
     [[nodiscard]] bool may_plan() const;
     /// Last in each step, so that it is planned from all that was read.
     void install_table(Nanoseconds now);
