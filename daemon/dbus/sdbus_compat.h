@@ -5,6 +5,8 @@
 // Everything else in daemon/dbus is written against these names.
 #pragma once
 
+#include "daemon/ports/result.h"
+
 #include <sdbus-c++/sdbus-c++.h>
 #include <optional>
 #include <string>
@@ -41,9 +43,9 @@ template <typename Object> std::string current_sender(Object& object) {
         return message.getSender();
 }
 
-/// `name` is a full D-Bus error name.
+/// `name` is a full D-Bus error name. Whatever is in the text, the bus takes it.
 inline sdbus::Error make_error(const std::string& name, const std::string& text) {
-    return sdbus::Error(ErrorName{name}, text);
+    return sdbus::Error(ErrorName{name}, as_utf8(text));
 }
 
 }  // namespace vgpu::daemon::dbus

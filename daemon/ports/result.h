@@ -45,9 +45,13 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-inline tl::unexpected<Error> fail(ErrorId id, std::string cause) {
-    return tl::make_unexpected(Error{id, std::move(cause)});
-}
+/// `text` with U+FFFD for what is no UTF-8 in it. A bus disconnects whoever sends anything else
+/// (D-Bus specification, "Invalid Protocol Usage"), and causes quote what they were given: files,
+/// and words that are cut.
+[[nodiscard]] std::string as_utf8(std::string text);
+
+/// The cause becomes as_utf8().
+tl::unexpected<Error> fail(ErrorId id, std::string cause);
 
 /// "<what>: <system's words for code>"
 /// `code` is an errno, positive.

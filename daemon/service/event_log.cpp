@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/event_log.h"
 
+#include "daemon/service/words.h"
+
 #include <algorithm>
 
 namespace vgpu::daemon {
@@ -11,7 +13,7 @@ void EventLog::add(const Notice& notice, std::uint64_t time_us) {
                      .gpu = notice.gpu,
                      .vf = notice.vf,
                      .kind = std::string(notice.kind),
-                     .text = notice.text.substr(0, kMaxText)});
+                     .text = std::string(start_of(notice.text, kMaxText))});
     if (kept_.size() > kKept) kept_.pop_front();
 }
 

@@ -13,7 +13,7 @@ namespace {
 /// A value or key as messages show it: a hostile one may be long.
 std::string clipped(std::string text) {
     constexpr std::size_t kShown = 60;
-    return text.size() <= kShown ? text : text.substr(0, kShown) + "...";
+    return text.size() <= kShown ? text : std::string(start_of(text, kShown)) + "...";
 }
 
 /// Lists and objects are only named: dump() recurses as deep as they are nested.

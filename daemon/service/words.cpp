@@ -48,6 +48,13 @@ std::optional<std::uint8_t> hex_pair(std::string_view pair) {
 
 }  // namespace
 
+std::string_view start_of(std::string_view text, std::size_t bytes) {
+    if (text.size() <= bytes) return text;
+    // 10xxxxxx goes on with a character
+    while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
+    return text.substr(0, bytes);
+}
+
 std::string size_text(std::uint64_t bytes) {
     constexpr std::array<std::string_view, 3> kUnits{"GiB", "MiB", "KiB"};
     std::uint64_t unit = 1ull << 30;

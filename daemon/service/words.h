@@ -28,6 +28,9 @@ std::optional<Uuid> parse_uuid(std::string_view text);
 /// A random (version 4) UUID.
 Uuid make_uuid();
 
+/// At most `bytes` bytes of `text`, which is UTF-8; no character is cut.
+std::string_view start_of(std::string_view text, std::size_t bytes);
+
 /// "; did you mean 'weight'?" if one of `known` is close to `word`, else "".
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/trace/recorder.h"
 
+#include "daemon/service/words.h"
+
 #include <fmt/format.h>
 
 namespace vgpu::daemon::trace {
@@ -142,7 +144,7 @@ void Recorder::note(std::uint32_t vf, std::string_view kind, std::string_view te
     write(Noted{.at = now,
                 .vf = vf,
                 .kind = std::string(kind.substr(0, kLongestText)),
-                .text = std::string(text.substr(0, kLongestText))});
+                .text = std::string(start_of(text, kLongestText))});
 }
 
 }  // namespace vgpu::daemon::trace

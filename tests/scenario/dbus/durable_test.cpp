@@ -246,6 +246,28 @@ TEST_F(StateFiles, DamageInTheMiddleOfTheJournalStartsReadOnlyAndNamesFileOffset
     EXPECT_EQ(fs::file_size(journal()), size);
 }
 
+TEST_F(StateFiles, AByteThatIsNoTextStartsReadOnlyAndIsAnswered) {
+    start_daemon();
+    ASSERT_EQ(ctl({"create", "--name", "a", "--vram", "64M"}).status, 0);
+    vgpud->kill_now();
+    const fs::path checkpoint = directory.file("state/vgpud.state.json");
+    std::string text;
+    {
+        std::ifstream file(checkpoint, std::ios::binary);
+        text.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    const std::size_t at = text.find("checksum");
+    ASSERT_NE(at, std::string::npos);
+    text[at] = static_cast<char>(text[at] ^ '\x80');
+    std::ofstream(checkpoint, std::ios::binary) << text;
+    start_daemon();
+    const test::Completed refused = ctl({"create"});
+    EXPECT_EQ(refused.status, 8);
+    EXPECT_THAT(refused.out, HasSubstr("cannot be trusted"));
+    EXPECT_THAT(ctl({"doctor"}).out, HasSubstr("cannot be trusted"));
+    EXPECT_TRUE(vgpud->is_running());
+}
+
 TEST_F(StateFiles, OfAnOlderVgpudAreReadAndItsVfsMadeAgain) {
     fs::copy_file(fs::path(VGPU_STATE_GOLDEN_DIR) / "version1.json",
                   directory.file("state/vgpud.state.json"));

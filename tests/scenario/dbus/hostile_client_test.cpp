@@ -283,6 +283,39 @@ TEST_F(HostileClient, TargetsWithoutEndAreNoTargets) {
     }
 }
 
+/// A bus ends the connection of whoever sends text that is no UTF-8.
+TEST_F(HostileClient, WordsThatMessagesCutInTheMiddleOfACharacterAreRefusedLikeOthers) {
+    const auto connection = connect();
+    const auto manager = manager_on(*connection);
+    const auto refusal = [&](const char* method, const auto&... arguments) {
+        try {
+            manager->callMethod(method)
+                .onInterface("org.vgpu1.Manager")
+                .withArguments(arguments...);
+        } catch (const sdbus::Error& error) {
+            return error.getName();
+        }
+        return std::string("none");
+    };
+    const auto cut_after = [](std::size_t bytes) {
+        return std::string(bytes - 1, 'a') + "\u00e9b";
+    };
+    for (const std::size_t bytes : {32u, 40u, 60u, 64u, 80u}) {
+        const std::string word = cut_after(bytes);
+        EXPECT_EQ(refusal("Resolve", word, Dict{}), "org.vgpu1.Error.NoSuchVf");
+        EXPECT_EQ(refusal("ListVfs", Dict{{word, sdbus::Variant{true}}}),
+                  "org.vgpu1.Error.UnknownOption");
+        EXPECT_EQ(refusal("ListGpus", Dict{{"gpu", sdbus::Variant{word}}}),
+                  "org.vgpu1.Error.NoSuchGpu");
+        EXPECT_EQ(refusal("Plan", "{\"" + word + "\": 1}", Dict{}),
+                  "org.vgpu1.Error.BadConfiguration");
+        EXPECT_EQ(refusal("CreateVf", word, Dict{}), "org.vgpu1.Error.NoSuchGpu");
+    }
+    EXPECT_EQ(refusal("Plan", std::string("\u201c"), Dict{}), "org.vgpu1.Error.BadConfiguration");
+    EXPECT_LT(honest_call(), kPrompt);
+    EXPECT_TRUE(vgpud->is_running());
+}
+
 TEST_F(HostileClient, RequestsOfOneCallerBeyondTheBoundAreRefusedAtOnce) {
     constexpr int kSent = 40, kAdmitted = 32;
     std::atomic<int> refused = 0, others = 0;

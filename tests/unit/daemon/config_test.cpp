@@ -4,6 +4,7 @@
 #include "daemon/service/words.h"
 
 #include <gmock/gmock.h>
+#include <array>
 
 namespace vgpu::daemon {
 namespace {
@@ -81,6 +82,14 @@ TEST(Words, SizesReadWell) {
     EXPECT_EQ(size_text(1ull << 30), "1 GiB");
     EXPECT_EQ(size_text(5ull << 29), "2.5 GiB");
     EXPECT_EQ(size_text(100), "100 bytes");
+}
+
+TEST(Words, NoCharacterIsCut) {
+    const std::string text = "a\u00e9\u20ac";  // of 1, 2 and 3 bytes
+    const std::array<std::string_view, 8> starts{"",        "a",       "a",  "a\u00e9",
+                                                 "a\u00e9", "a\u00e9", text, text};
+    for (std::size_t bytes = 0; bytes < starts.size(); ++bytes)
+        EXPECT_EQ(start_of(text, bytes), starts.at(bytes)) << bytes;
 }
 
 TEST(Words, UuidsGoThereAndBack) {

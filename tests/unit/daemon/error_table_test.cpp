@@ -65,6 +65,15 @@ TEST(ErrorTable, EveryRowSaysWhatMendsIt) {
     }
 }
 
+TEST(ErrorTable, CausesAreUtf8WhateverTheyQuote) {
+    EXPECT_EQ(as_utf8("plain \"text\"\n"), "plain \"text\"\n");
+    EXPECT_EQ(as_utf8("caf\u00e9 \U0001f600"), "caf\u00e9 \U0001f600");
+    EXPECT_EQ(as_utf8("cut \xc3"), "cut \ufffd");
+    EXPECT_EQ(as_utf8("latin \xe9t\xe9"), "latin \ufffdt\ufffd");
+    EXPECT_EQ(as_utf8("surrogate \xed\xa0\x80").find('\xed'), std::string::npos);
+    EXPECT_EQ(fail(ErrorId::System, "\xff").value().cause, "\ufffd");
+}
+
 TEST(ErrorTable, EveryRowIsInTheDocument) {
     const std::string document = text_of_file(kRoot / "docs/dbus-api.md");
     for (const ErrorId id : kIds)

@@ -43,6 +43,8 @@ TEST(EventLog, IsBoundedInEventsAndInTheBytesOfEach) {
     ASSERT_EQ(all.size(), EventLog::kKept);
     EXPECT_EQ(all.front().seq, 6u) << "a gap tells a reader what it missed";
     EXPECT_EQ(all.front().text.size(), EventLog::kMaxText);
+    log.add(notice(std::string(EventLog::kMaxText - 1, 'x') + "\u00e9"), 0);
+    EXPECT_EQ(log.since(0, 1).front().text, std::string(EventLog::kMaxText - 1, 'x'));
 }
 
 }  // namespace
