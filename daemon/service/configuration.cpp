@@ -165,10 +165,13 @@ std::string name_of(const std::string& pattern, const std::string& gpu, std::uin
     return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
+/// Longer than any that makes a name: to replace what is in it would take long.
+constexpr std::size_t kMaxPatternBytes = 256;
+
 /// Tried with the largest number, which makes the longest name.
 void check_pattern(JsonSection& section, const std::string& key, const std::string& pattern,
                    std::uint32_t count) {
-    if (!is_valid_name(name_of(pattern, "gpu0", count)))
+    if (pattern.size() > kMaxPatternBytes || !is_valid_name(name_of(pattern, "gpu0", count)))
         section.complain(key,
                          "wants a name of 1 to 63 letters, digits, '-', '_' or '.', first a "
                          "letter; in it {n} and {gpu} are replaced");

@@ -150,6 +150,18 @@ TEST(Configuration, WhatItHoldsIsBoundedAndTheBoundIsNamed) {
               "/configs/x has 65 entries for GPUs; 64 are the most");
 }
 
+/// Each replacement moves what follows: of a quarter of a mebibyte that would take seconds.
+TEST(Configuration, APatternThatCannotMakeANameIsNotTried) {
+    std::string pattern;
+    for (int i = 0; i < 80'000; ++i) pattern += "{n}";
+    const auto refused = parse_configuration(
+        R"({"profiles": {"p": {"resources": {"vram": 16777216}}}, "configs": {"c":)"
+        R"( [{"gpu": "*", "vfs": [{"profile": "p", "count": 2, "name": ")" +
+        pattern + "\"}]}]}}");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().cause, ::testing::HasSubstr("wants a name of 1 to 63 letters"));
+}
+
 TEST(Configuration, NothingIsReadBehindTheFirstMistake) {
     // each of the 1500 is unknown, and would be compared with 1024 names of 60 letters
     const std::string name(58, 'p');
