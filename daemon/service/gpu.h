@@ -318,6 +318,8 @@ private:
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
+    [[nodiscard]] bool comes_back(std::uint32_t vf) const;
+    Result<> keep_away(std::uint32_t vf);
     /// The PF core refused what is on record already.
     void undo_create(const VfRecord& wanted, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf() const;

@@ -215,9 +215,10 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     refresh(vf);
     TRY_VOID(known(vf));
     const vgpu_pf_vf live = live_.at(vf);
-    if (live.state == VGPU_PF_VF_SCRUBBING) return {};
-    TRY_VOID(check_attached(vf, "destroy", force));
-    TRY_VOID(check_owner(vf, "destroy", force, by));
+    const bool is_scrubbing = live.state == VGPU_PF_VF_SCRUBBING;
+    if (!is_scrubbing) TRY_VOID(check_attached(vf, "destroy", force));
+    if (!is_scrubbing || comes_back(vf)) TRY_VOID(check_owner(vf, "destroy", force, by));
+    if (is_scrubbing) return keep_away(vf);
     if (live.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
@@ -232,6 +233,27 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
             in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
     }
     refresh(vf);
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+/// Of a VF that is being scrubbed: it is there again afterwards.
+bool GpuModel::comes_back(std::uint32_t vf) const {
+    const GpuRecord record = ports_.store.gpu(id_);
+    const auto known = record.vfs.find(vf);
+    return known != record.vfs.end() && !known->second.is_releasing && defined_here(vf);
+}
+
+/// Its scrub goes on; finish_scrub() reads what is on record then.
+Result<> GpuModel::keep_away(std::uint32_t vf) {
+    if (!comes_back(vf)) return {};
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord& one = record.vfs.at(vf);
+    one.is_releasing = true;
+    one.next.reset();
+    TRY_VOID(ports_.store.commit(id_, record));
+    shown_[vf] = one;
     refresh_members(ports_.clock.now());
     step();
     return {};

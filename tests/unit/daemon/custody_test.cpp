@@ -270,6 +270,32 @@ TEST_F(ScrubBetweenOwners, ByPolicyReleaseLeavesAnOwnerThatComesAgainItsVram) {
     EXPECT_EQ(releases(), 0);
 }
 
+TEST_F(ScrubBetweenOwners, OfAVfThatIsDestroyedMeanwhileIsItsLast) {
+    make("release");
+    const auto generation = world.claim(vf, "a");
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    ASSERT_TRUE(world.destroy(vf));
+    EXPECT_TRUE(world.manager->store().gpu("gpu0").vfs.at(1).is_releasing) << "durable at once";
+    EXPECT_EQ(releases(), 1) << "the scrub under way is enough";
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(world.pf().vfs.empty());
+    EXPECT_TRUE(world.manager->store().gpu("gpu0").vfs.empty());
+    world.start();
+    EXPECT_TRUE(world.gpu().vfs().empty());
+}
+
+TEST_F(ScrubBetweenOwners, OfAVfThatGetsAnotherShapeIsItsOwnersToMakeTheLast) {
+    make("request");
+    ASSERT_TRUE(world.claim(vf, "a"));
+    ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
+    EXPECT_EQ(world.destroy(vf).error().id, ErrorId::Claimed);
+    EXPECT_TRUE(world.destroy(vf, {{"owner", std::string("a")}}));
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(world.pf().vfs.empty());
+}
+
 TEST_F(ScrubBetweenOwners, CannotBeSwitchedOff) {
     EXPECT_EQ(create("train", {{"scrub", std::string("never")}}).error().cause,
               "option 'scrub' is 'never', not request or release");
