@@ -67,7 +67,7 @@ bool can_be_scheduled(const GpuInventory& gpu) {
 }
 
 std::string use_of(const InventoryVf& vf) {
-    const std::string& owner = vf.owner.name;
+    const std::string owner = vf.is_lease_over ? "" : vf.owner.name;
     if (vf.is_attached && !owner.empty())
         return fmt::format("a client has it open; it belongs to '{}'", owner);
     if (vf.is_attached) return "a client has it open";

@@ -35,7 +35,7 @@ bool looks_like(const vgpu_pf_vf& live, VfShape shape, const vgpu_pf_info& info)
 }
 
 InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const vgpu_pf_info& info,
-                         const std::string& trouble) {
+                         UnixTime now, const std::string& trouble) {
     return {.vf = record.vf,
             .definition = {.name = record.name,
                            .uuid = record.uuid,
@@ -47,6 +47,7 @@ InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const v
                            .profile = record.profile},
             .is_attached = live.attached != 0,
             .owner = record.owner,
+            .is_lease_over = is_expired(record.owner, now),
             .trouble = trouble};
 }
 
@@ -78,8 +79,8 @@ Result<GpuInventory> GpuModel::inventory() {
         VfRecord defined = known->second;
         if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
         const auto trouble = troubles_.find(vf);
-        all.vfs.push_back(
-            inventory_of(defined, live, info_, trouble == troubles_.end() ? "" : trouble->second));
+        all.vfs.push_back(inventory_of(defined, live, info_, ports_.clock.unix_time(),
+                                       trouble == troubles_.end() ? "" : trouble->second));
     }
     return all;
 }

@@ -38,7 +38,8 @@ struct InventoryVf {
     VfDefinition definition{};
     bool is_attached = false;
     OwnerRecord owner{};
-    std::string trouble{};  ///< why it is not in service as it is defined; empty: it is
+    bool is_lease_over = false;  ///< of `owner`, who has no say any more
+    std::string trouble{};       ///< why it is not in service as it is defined; empty: it is
 
     bool operator==(const InventoryVf&) const = default;
 };

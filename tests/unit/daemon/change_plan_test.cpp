@@ -176,6 +176,9 @@ TEST(ChangePlan, UseOfAVfIsNamedWithTheStepThatWouldEndIt) {
     EXPECT_EQ(plan->steps.at(1).in_use, "it belongs to 'libvirt:x'");
     EXPECT_EQ(plan_of(gpu, wanted_of({vf_of("a", 64, 7), vf_of("b", 64)}))->steps.at(1).in_use, "")
         << "a weight disturbs nobody";
+    gpu.vfs.at(1).is_lease_over = true;
+    EXPECT_EQ(plan_of(gpu, wanted_of({vf_of("a", 32)}))->steps.at(1).in_use, "")
+        << "nobody's any more";
 }
 
 struct Shortage {
