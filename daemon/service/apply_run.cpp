@@ -154,6 +154,13 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
         return {};
     }
     for (const Step& step : plan.steps)
+        if (disruption_of(step.action) > order_.most)
+            return fail(ErrorId::WrongState,
+                        fmt::format("{} is needed by now: '{}', but no more than '{}' was agreed "
+                                    "to; nothing was done. Plan again",
+                                    words_for(step), name_of(disruption_of(step.action)),
+                                    name_of(order_.most)));
+    for (const Step& step : plan.steps)
         if (!step.in_use.empty() && order_.force == Force::No)
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}, and would lose it; nothing was done. End that use "

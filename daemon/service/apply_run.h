@@ -41,9 +41,10 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
 struct ApplyOrder {
     std::string label;
     std::vector<WantedGpu> wanted;
-    Force force = Force::No;  ///< on VFs that are in use
-    bool is_dry_run = false;  ///< ends when the plan is made
-    std::string holder;       ///< "job 3 (apply 'day')"
+    Force force = Force::No;               ///< on VFs that are in use
+    Disruption most = Disruption::VfLoss;  ///< a plan that comes to more is not carried out
+    bool is_dry_run = false;               ///< ends when the plan is made
+    std::string holder;                    ///< "job 3 (apply 'day')"
 };
 
 /// From begin_survey() until it is over it holds its GPUs and names (Manager::hold), so that

@@ -393,6 +393,12 @@ std::string_view name_of(Disruption disruption) {
     return kDisruptions.at(static_cast<std::size_t>(disruption));
 }
 
+std::optional<Disruption> disruption_named(std::string_view name) {
+    const auto at = std::ranges::find(kDisruptions, name);
+    if (at == kDisruptions.end()) return {};
+    return static_cast<Disruption>(at - kDisruptions.begin());
+}
+
 Disruption disruption_of(Action action) {
     return row_of(action).disruption;
 }

@@ -33,6 +33,8 @@ enum class Disruption {
 std::string_view name_of(Action action);
 std::string_view name_of(Disruption disruption);
 Disruption disruption_of(Action action);
+/// Nothing for a word that is none.
+std::optional<Disruption> disruption_named(std::string_view name);
 
 struct Step {
     Action action = Action::Keep;

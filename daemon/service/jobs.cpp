@@ -37,6 +37,15 @@ Result<Wish> wish_of(const std::string& document, const OptionReader& reader,
                 .wanted = std::move(wanted)};
 }
 
+Result<Disruption> most_disruption(const OptionReader& reader) {
+    TRY(const auto word, reader.text("disruption"));
+    if (!word) return Disruption::VfLoss;
+    if (const auto most = disruption_named(*word)) return *most;
+    return fail(ErrorId::OutOfRange,
+                fmt::format("option 'disruption' is '{}', not none, vf-restart or vf-loss",
+                            word->substr(0, 40)));
+}
+
 std::vector<std::string> ids_of(const std::vector<WantedGpu>& wanted) {
     std::vector<std::string> ids;
     for (const WantedGpu& gpu : wanted) ids.push_back(gpu.gpu);
@@ -146,9 +155,10 @@ void Jobs::automatic_document(const Options& options, const Done<std::string>& d
 /// The job begins with the next step(), so its number is known to the caller before anything
 /// happens.
 Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& options) {
-    constexpr std::array<std::string_view, 3> kKnown{"label", "force", "dry_run"};
+    constexpr std::array<std::string_view, 4> kKnown{"label", "force", "dry_run", "disruption"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
+    TRY(const Disruption most, most_disruption(reader));
     TRY(const bool is_forced, reader.flag("force"));
     TRY(const bool is_dry_run, reader.flag("dry_run"));
     TRY(const Wish wish, wish_of(document, reader, gpu_ids()));
@@ -165,6 +175,7 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
         ApplyOrder{.label = wish.label,
                    .wanted = wish.wanted,
                    .force = is_forced ? Force::Yes : Force::No,
+                   .most = most,
                    .is_dry_run = is_dry_run,
                    .holder = fmt::format("job {} (apply '{}')", job->id, wish.label)});
     add(std::move(job));

@@ -63,8 +63,8 @@ public:
 
     // --- jobs
     /// The number of the new job; the job itself may still fail.
-    /// Options: label, force, dry_run. Busy if kMostWaiting wait already. Jobs that have not begun
-    /// end with vgpud; the one that is under way is recovered by the next.
+    /// Options: label, force, dry_run, disruption. Busy if kMostWaiting wait already. Jobs that
+    /// have not begun end with vgpud; the one that is under way is recovered by the next.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
     /// Begins a request as a job: its number, or what it was refused with at once. Busy if
     /// kMostCalls are under way.

@@ -157,6 +157,19 @@ TEST_F(JobsOnAFakePf, AVfInUseIsNotTakenFromItsUserWithoutForce) {
     EXPECT_EQ(apply(kAfter, {{"force", true}}).state, "done");
 }
 
+/// b is given another size, c goes.
+TEST_F(JobsOnAFakePf, APlanThatHasComeToMoreThanWasAgreedToIsNotCarriedOut) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const auto done = provisions_and_releases();
+    for (const char* agreed : {"none", "vf-restart"}) {
+        const JobView refused = apply(kAfter, {{"disruption", std::string(agreed)}});
+        EXPECT_EQ(refused.error->id, ErrorId::WrongState);
+        EXPECT_THAT(refused.error->cause, HasSubstr(fmt::format("no more than '{}'", agreed)));
+    }
+    EXPECT_EQ(provisions_and_releases(), done) << "nothing was begun";
+    EXPECT_EQ(apply(kAfter, {{"disruption", std::string("vf-loss")}}).state, "done");
+}
+
 /// b and then c are to be destroyed; the PF core does not let c go.
 TEST_F(JobsOnAFakePf, AClaimedVfThatIsTakenByForceAndComesBackIsItsOwnersAgain) {
     ASSERT_EQ(apply(kBefore).state, "done");
@@ -191,6 +204,8 @@ TEST_F(JobsOnAFakePf, MistakesAreTheCallersAndMakeNoJob) {
     EXPECT_EQ(jobs->apply(kAfter, {{"labell", std::string("x")}}).error().id,
               ErrorId::UnknownOption);
     EXPECT_EQ(jobs->apply(kAfter, {{"force", std::uint64_t{1}}}).error().id, ErrorId::WrongType);
+    EXPECT_EQ(jobs->apply(kAfter, {{"disruption", std::string("much")}}).error().cause,
+              "option 'disruption' is 'much', not none, vf-restart or vf-loss");
     EXPECT_THAT(jobs->list(), IsEmpty());
 }
 
