@@ -322,7 +322,7 @@ bool ManagerObject::ReadOnly() {
 }
 
 std::string ManagerObject::StateMessage() {
-    return context_.manager.store().message();
+    return context_.manager.store().trouble();
 }
 
 std::uint64_t ManagerObject::StateGeneration() {

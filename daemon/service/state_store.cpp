@@ -120,6 +120,12 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
     written_.notify_all();
 }
 
+std::string StateStore::trouble() const {
+    if (is_read_only()) return message_;
+    const std::scoped_lock lock(records_mutex_);
+    return refusal_.empty() ? note_ : refusal_;
+}
+
 void StateStore::Change::apply_to(Records& records) && {
     records.generation = generation;
     for (auto& [id, record] : gpus) records.gpus[id] = std::move(record);
@@ -144,11 +150,12 @@ Result<> StateStore::write(Change change) {
     if (change.gpus.empty() && change.apply == nullptr) return {};
     static_assert(kJournalBytes <= kMaxPayload);
     const bool fits = journal_end_ + change.payload.size() <= kJournalBytes;
-    TRY_VOID(is_appendable_ && fits ? append(encode_record(change.generation, change.payload))
-                                    : checkpoint(change));
+    auto done = is_appendable_ && fits ? append(encode_record(change.generation, change.payload))
+                                       : checkpoint(change);
     const std::scoped_lock lock(records_mutex_);
-    std::move(change).apply_to(records_);
-    return {};
+    refusal_ = done ? "" : done.error().cause;
+    if (done) std::move(change).apply_to(records_);
+    return done;
 }
 
 Result<> StateStore::append(std::string_view record) {

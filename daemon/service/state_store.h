@@ -51,6 +51,9 @@ public:
     [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
     /// What load() found odd but could mend; empty if nothing.
     [[nodiscard]] const std::string& note() const { return note_; }
+    /// What is to be known of the files: why they are read-only, else why the last change could not
+    /// be written, else note(); empty if all is well.
+    [[nodiscard]] std::string trouble() const;
 
     /// Replaces the record of one GPU. StateReadOnly or StateNotWritten leave everything as it was.
     /// On disk when it returns success (fdatasync or rename and fsync); not in records() before
@@ -109,8 +112,9 @@ private:
     bool is_appendable_ = false;  ///< the journal's end is known and sound
     std::uint64_t journal_end_ = 0;
 
-    mutable std::mutex records_mutex_;  ///< of records_
+    mutable std::mutex records_mutex_;  ///< of the next two
     Records records_;
+    std::string refusal_;  ///< of the last change; empty: it was written
 };
 
 }  // namespace vgpu::daemon

@@ -142,8 +142,12 @@ TEST(StateStore, FullDiskRefusesTheChangeAndTakesItOnceThereIsRoom) {
     EXPECT_EQ(store.commit("gpu0", some_record()).error().id, ErrorId::StateNotWritten);
     EXPECT_EQ(store.gpu("gpu0"), GpuRecord{});
     EXPECT_EQ(*reload(state), Records{});
+    EXPECT_NE(store.trouble(), "");
+    ASSERT_TRUE(store.commit("gpu0", GpuRecord{}));
+    EXPECT_NE(store.trouble(), "") << "nothing was written";
     state.is_full = false;
     ASSERT_TRUE(store.commit("gpu0", some_record(1)));
+    EXPECT_EQ(store.trouble(), "");
     const Records before = store.records();
     state.is_full = true;
     EXPECT_EQ(store.commit("gpu0", some_record(2)).error().id, ErrorId::StateNotWritten);
