@@ -305,7 +305,7 @@ TEST_F(HostileClient, WordsThatMessagesCutInTheMiddleOfACharacterAreRefusedLikeO
         EXPECT_EQ(refusal("Resolve", word, Dict{}), "org.vgpu1.Error.NoSuchVf");
         EXPECT_EQ(refusal("ListVfs", Dict{{word, sdbus::Variant{true}}}),
                   "org.vgpu1.Error.UnknownOption");
-        EXPECT_EQ(refusal("ListGpus", Dict{{"gpu", sdbus::Variant{word}}}),
+        EXPECT_EQ(refusal("ListVfs", Dict{{"gpu", sdbus::Variant{word}}}),
                   "org.vgpu1.Error.NoSuchGpu");
         EXPECT_EQ(refusal("Plan", "{\"" + word + "\": 1}", Dict{}),
                   "org.vgpu1.Error.BadConfiguration");
