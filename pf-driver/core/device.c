@@ -170,15 +170,35 @@ static int check_shape(struct vgpu_pf *pf)
 	return 0;
 }
 
+/* all ones is no fact about any device, it is what one that has gone answers */
+static int read_facts(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_device *device = &pf->device;
+	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
+	uint32_t aperture_mb = vgpu_pf_device_read(pf, REG_VGPU_APERTURE_SIZE_MB);
+
+	device->total_vfs = vgpu_pf_device_read(pf, REG_VGPU_TOTAL_VFS);
+	device->vram_bytes = (uint64_t)vram_mb << 20;
+	device->aperture_bytes = (uint64_t)aperture_mb << 20;
+	device->doorbell_pages = vgpu_pf_device_read(pf, REG_VGPU_DOORBELL_PAGES);
+	device->cu_count = vgpu_pf_device_read(pf, REG_VGPU_CU_COUNT);
+	if (device->total_vfs == UINT32_MAX || vram_mb == UINT32_MAX || aperture_mb == UINT32_MAX ||
+	    device->doorbell_pages == UINT32_MAX || device->cu_count == UINT32_MAX)
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "the device went while it was asked what it is");
+	return 0;
+}
+
 /**
  * vgpu_pf_device_probe() - find out what the device is made of
- * @pf: the PF; pf->device is filled in
+ * @pf: the PF; pf->device is filled in, with whatever was answered if this fails
  *
  * Return: 0 or -ENODEV with a message.
  */
 int vgpu_pf_device_probe(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_device *device = &pf->device;
+	int error;
 
 	if (vgpu_pf_device_read(pf, REG_VGPU_ID) != VGPU_ID_MAGIC ||
 	    vgpu_pf_device_read(pf, REG_VGPU_VERSION) != VGPU_REGISTERS_VERSION)
@@ -191,12 +211,8 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf)
 	device->scheduler = find_scheduler(pf);
 	if (device->scheduler == device->vsec || device->scheduler == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "GPU-IOV capability has no GFX scheduler");
-	device->total_vfs = vgpu_pf_device_read(pf, REG_VGPU_TOTAL_VFS);
-	device->vram_bytes = (uint64_t)vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB) << 20;
-	device->aperture_bytes = (uint64_t)vgpu_pf_device_read(pf, REG_VGPU_APERTURE_SIZE_MB) << 20;
-	device->doorbell_pages = vgpu_pf_device_read(pf, REG_VGPU_DOORBELL_PAGES);
-	device->cu_count = vgpu_pf_device_read(pf, REG_VGPU_CU_COUNT);
-	return check_shape(pf);
+	error = read_facts(pf);
+	return error ? error : check_shape(pf);
 }
 
 /**

@@ -438,7 +438,6 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *before)
 	    pf->device.aperture_bytes == before->aperture_bytes &&
 	    pf->device.cu_count == before->cu_count)
 		return 0;
-	pf->device = *before;
 	return vgpu_pf_text_fail(pf, -ENODEV, "another device answers than before: start anew");
 }
 
@@ -457,6 +456,8 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (!error)
 		error = check_same(pf, &before);
 	if (error) {
+		/* what it answered may be nonsense, and says nothing about the one from before */
+		pf->device = before;
 		pf->device.is_attached = false;
 		return error;
 	}
