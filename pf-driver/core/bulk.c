@@ -2,6 +2,10 @@
 /*
  * Bulk operations of the device (scrub, verify, state, DMA). The device does one at a time; others
  * wait in a queue. Nothing here waits: the end is seen by looking again with a growing delay.
+ *
+ * An operation that is given up (out of time, or the device is reset) may go on all the same. Its
+ * memory is kept from its owner until the device says that it is done, or does not reach our memory
+ * any more; nothing else is started before.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -40,11 +44,48 @@ static int write_operation(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 	return error;
 }
 
+static void free_kept(struct vgpu_pf *pf)
+{
+	if (pf->bulk.kept.cpu)
+		pf->os->ops->dma_free(pf->os, &pf->bulk.kept);
+	pf->bulk.kept.cpu = NULL;
+}
+
+/*
+ * VGPU_OP_DONE, _BUSY or _REFUSED; all ones says nothing about an operation. One of the core before
+ * may still be under way after a start.
+ */
+static uint32_t read_status(struct vgpu_pf *pf)
+{
+	uint32_t status = vgpu_pf_device_read(pf, REG_VGPU_OP_STATUS);
+
+	if (status != VGPU_OP_BUSY && status != UINT32_MAX) {
+		pf->bulk.is_under_way = false;
+		free_kept(pf);
+	}
+	return status;
+}
+
+static bool is_device_free(struct vgpu_pf *pf)
+{
+	uint32_t status = read_status(pf);
+
+	return status != VGPU_OP_BUSY && status != UINT32_MAX;
+}
+
+static void keep_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
+{
+	pf->bulk.kept = *memory;
+	memory->cpu = NULL;
+}
+
 /* takes the operation off the queue before its owner is told: it may submit the next one */
 static void finish(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_bulk_op op = *front(pf);
 
+	if (pf->bulk.is_started && pf->bulk.is_under_way && op.memory)
+		keep_memory(pf, op.memory);
 	pf->bulk.head = (pf->bulk.head + 1) % VGPU_BULK_QUEUE;
 	pf->bulk.used--;
 	pf->bulk.is_started = false;
@@ -53,25 +94,22 @@ static void finish(struct vgpu_pf *pf, int error)
 
 static void start(struct vgpu_pf *pf)
 {
-	int error = write_operation(pf, front(pf));
+	int error;
 
 	pf->bulk.is_started = true;
+	/* also if it fails: a command that could not be written may have come through */
+	pf->bulk.is_under_way = true;
 	pf->bulk.started_ns = vgpu_pf_timer_now(pf);
 	pf->bulk.poll_delay_ns = BULK_POLL_FIRST_NS;
+	error = write_operation(pf, front(pf));
 	if (error)
 		finish(pf, error);
-}
-
-/* an operation of the core before may still be under way after a start */
-static bool is_device_free(struct vgpu_pf *pf)
-{
-	return vgpu_pf_device_read(pf, REG_VGPU_OP_STATUS) != VGPU_OP_BUSY;
 }
 
 /* 0 done, -EINPROGRESS, or how it failed */
 static int look(struct vgpu_pf *pf)
 {
-	uint32_t status = vgpu_pf_device_read(pf, REG_VGPU_OP_STATUS);
+	uint32_t status = read_status(pf);
 	uint64_t elapsed = vgpu_pf_timer_now(pf) - pf->bulk.started_ns;
 
 	if (status == VGPU_OP_DONE)
@@ -110,7 +148,7 @@ void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 		}
 		finish(pf, error);
 	}
-	if (pf->bulk.used)
+	if (pf->bulk.used || (pf->bulk.is_under_way && !is_device_free(pf)))
 		wait_more(pf);
 }
 
@@ -138,7 +176,7 @@ int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 
 /**
  * vgpu_pf_bulk_abort() - tell all owners that their operation failed
- * @pf: the PF; the device is gone
+ * @pf: the PF; the device is reset, or does not reach our memory any more and is not attached
  * @error: negative errno
  */
 void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
@@ -146,4 +184,11 @@ void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_BULK);
 	while (pf->bulk.used)
 		finish(pf, error);
+	if (pf->device.is_attached) {
+		if (pf->bulk.is_under_way)
+			wait_more(pf);
+		return;
+	}
+	pf->bulk.is_under_way = false;
+	free_kept(pf);
 }

@@ -236,7 +236,7 @@ static void let_go(struct vgpu_pf *pf)
 
 /**
  * vgpu_pf_detach() - the device does not answer any more
- * @pf: the PF
+ * @pf: the PF; the home has seen to it that the device does not reach our memory either
  */
 void vgpu_pf_detach(struct vgpu_pf *pf)
 {
@@ -248,7 +248,7 @@ void vgpu_pf_detach(struct vgpu_pf *pf)
 
 /**
  * vgpu_pf_park() - the device is about to be reset by others, or to lose its power
- * @pf: the PF
+ * @pf: the PF; the device does not use our memory any more
  *
  * The same as vgpu_pf_detach(), but nobody has to act.
  */

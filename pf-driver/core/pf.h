@@ -190,6 +190,7 @@ struct vgpu_bulk_op {
 	uint32_t owner;	 /* handed to done */
 	uint32_t pattern;
 	uint64_t src, dst, bytes;
+	struct vgpu_os_dma *memory; /* of ours that it is done with; NULL: none */
 	void (*done)(struct vgpu_pf *pf, uint32_t owner, int error);
 };
 
@@ -199,8 +200,10 @@ struct vgpu_pf_bulk {
 	struct vgpu_bulk_op queue[VGPU_BULK_QUEUE];
 	uint32_t head, used;
 	bool is_started;
+	bool is_under_way; /* on the device, for all we know; perhaps given up by us */
 	uint64_t started_ns;
 	uint64_t poll_delay_ns;
+	struct vgpu_os_dma kept; /* memory of the one that was given up */
 };
 
 /* the one SAVE, RESTORE or DUMP under way, vf_state.c and dump.c */

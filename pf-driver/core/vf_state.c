@@ -144,7 +144,9 @@ static void ask_state(struct vgpu_pf *pf);
 /* SAVE_STATE that failed for want of room tells how much there must be */
 static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
 {
-	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE)
+	/* no buffer: the device may still be at it */
+	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE ||
+	    !pf->stream.buffer.cpu)
 		return false;
 	*bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
 	return *bytes > payload_room(pf) && *bytes != UINT32_MAX;
@@ -172,6 +174,7 @@ static void ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 	int error;
 
 	op->owner = pf->stream.vf;
+	op->memory = &pf->stream.buffer;
 	op->done = device_done;
 	error = vgpu_pf_bulk_submit(pf, op);
 	if (error)

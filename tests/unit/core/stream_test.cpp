@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+//
+// Streams that end before their time: what becomes of the memory that the device writes to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
+#include "tests/unit/core/home_watch.h"
+#include "tests/unit/core/rig.h"
+
+namespace vgpu::test {
+namespace {
+
+constexpr std::uint64_t kSave = 1000;  // token
+
+/// A SAVE of VF1 whose operation the device has begun and takes `bulk_ns` for.
+struct SaveUnderWay {
+    explicit SaveUnderWay(std::uint64_t bulk_ns) {
+        rig.make_busy(1);
+        rig.make_busy(2);
+        rig.control(1, VGPU_PF_PAUSE);
+        rig.gpu.bulk_ns = bulk_ns;
+        begin();
+        rig.gpu.run_for(kMs);
+    }
+    int begin() { return vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_SAVE, &save, kSave); }
+    [[nodiscard]] bool is_device_busy() const {
+        std::uint32_t status = 0;
+        rig.pf->os->ops->mmio_read(rig.pf->os, REG_VGPU_OP_STATUS, &status);
+        return status == VGPU_OP_BUSY;
+    }
+    void run_until_done(std::uint64_t longest_ns) {
+        const std::uint64_t end = rig.gpu.now() + longest_ns;
+        while (!rig.gpu.is_done(kSave) && rig.gpu.now() < end) rig.gpu.run_for(kMs);
+        ASSERT_TRUE(rig.gpu.is_done(kSave));
+    }
+
+    Rig rig;
+    HomeWatch watch{rig.gpu};
+    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+};
+
+TEST(StreamMemory, IsKeptThroughAWholeResetUntilTheDeviceIsDoneWithIt) {
+    SaveUnderWay test(1500 * kMs);
+    Rig& rig = test.rig;
+    rig.gpu.vf(2).flr_never_ends = true;
+    rig.gpu.whole_reset_ns = kSecond;
+    test.watch.on_free = [&] { EXPECT_FALSE(test.is_device_busy()); };
+    rig.control(2, VGPU_PF_RESET);
+    test.run_until_done(2 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_EQ(rig.gpu.done[kSave].first, -EIO);
+    ASSERT_TRUE(test.is_device_busy());
+    EXPECT_EQ(test.watch.pieces(), 1u);
+    while (test.is_device_busy()) rig.gpu.run_for(kMs);
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_EQ(test.watch.pieces(), 0u) << "before the reset is over";
+    test.watch.on_free = nullptr;
+}
+
+TEST(StreamMemory, IsKeptAfterATimeoutUntilTheDeviceIsDoneWithIt) {
+    SaveUnderWay test(15 * kSecond);
+    Rig& rig = test.rig;
+    test.watch.on_free = [&] { EXPECT_FALSE(test.is_device_busy()); };
+    test.run_until_done(12 * kSecond);
+    EXPECT_EQ(rig.gpu.done[kSave].first, -ETIMEDOUT);
+    EXPECT_EQ(test.watch.pieces(), 1u);
+    rig.gpu.run_for(5 * kSecond);
+    EXPECT_EQ(test.watch.pieces(), 0u);
+}
+
+TEST(StreamMemory, OfAStreamThatWaitsForTheDeviceIsItsOwn) {
+    SaveUnderWay test(15 * kSecond);
+    Rig& rig = test.rig;
+    test.run_until_done(12 * kSecond);
+    rig.gpu.done.clear();
+    ASSERT_EQ(test.begin(), -EINPROGRESS);
+    EXPECT_EQ(test.watch.pieces(), 2u);
+    rig.gpu.bulk_ns = 20 * kUs;
+    test.run_until_done(6 * kSecond);
+    EXPECT_EQ(rig.gpu.done[kSave].first, 0);
+    EXPECT_EQ(test.watch.pieces(), 0u);
+}
+
+/// One access fails, with nothing else wrong with the device.
+TEST(StreamMemory, IsKeptWhenTheDeviceDoesNotSayWhetherItIsDone) {
+    SaveUnderWay test(kSecond);
+    Rig& rig = test.rig;
+    test.watch.on_free = [&] { EXPECT_FALSE(test.is_device_busy()); };
+    rig.gpu.lose_interrupts = true;
+    rig.control(2, VGPU_PF_STOP);
+    for (int i = 0; i < 20 && !rig.gpu.is_done(kSave); ++i) {
+        rig.gpu.fail_after = 0;
+        rig.gpu.run_for(6 * kMs);
+    }
+    rig.gpu.fail_after.reset();
+    ASSERT_TRUE(rig.gpu.is_done(kSave));
+    EXPECT_EQ(rig.gpu.done[kSave].first, -EIO);
+    EXPECT_EQ(test.watch.pieces(), 1u);
+    rig.gpu.run_for(2 * kSecond);
+    EXPECT_EQ(test.watch.pieces(), 0u);
+}
+
+/// The home has seen to it that a device it detaches, parks or leaves does not reach our memory.
+TEST(StreamMemory, IsFreeWhenTheDeviceIsLetGo) {
+    for (const auto let_go : {vgpu_pf_detach, vgpu_pf_park, vgpu_pf_leave}) {
+        SaveUnderWay test(15 * kSecond);
+        let_go(test.rig.pf.get());
+        EXPECT_EQ(test.rig.gpu.done[kSave].first, -ENODEV);
+        EXPECT_EQ(test.watch.pieces(), 0u);
+    }
+    for (const auto let_go : {vgpu_pf_detach, vgpu_pf_park, vgpu_pf_leave}) {
+        SaveUnderWay test(15 * kSecond);
+        test.run_until_done(12 * kSecond);
+        EXPECT_EQ(test.watch.pieces(), 1u);
+        let_go(test.rig.pf.get());
+        EXPECT_EQ(test.watch.pieces(), 0u);
+    }
+}
+
+}  // namespace
+}  // namespace vgpu::test
