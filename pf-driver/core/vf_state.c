@@ -348,7 +348,7 @@ static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf 
 	return NULL;
 }
 
-static void restore_head(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void restore_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct stream_head *head = (void *)buffer_at(pf, 0);
 	const char *wrong = check_head(pf, vf, head);
@@ -357,8 +357,7 @@ static void restore_head(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		fail(pf, -EBADMSG, wrong);
 		return;
 	}
-	vf->control.driver_loaded = head->driver_loaded != 0;
-	vgpu_pf_journal_mark(pf);
+	pf->stream.driver_loaded = head->driver_loaded != 0;
 	pf->stream.step = STEP_SECTION;
 	expect(pf, SECTION_OFFSET, sizeof(struct section_head));
 }
@@ -388,7 +387,20 @@ static const uint32_t section_ops[] = {
 	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
 };
 
-static void apply_section(struct vgpu_pf *pf)
+/*
+ * From here the VF is another: its driver is the stream's, until the VF is stopped because the rest
+ * does not come, or its function is reset meanwhile.
+ */
+static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (pf->stream.is_changed)
+		return;
+	pf->stream.is_changed = true;
+	vf->control.driver_loaded = pf->stream.driver_loaded;
+	vgpu_pf_journal_mark(pf);
+}
+
+static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	const struct section_head *head = section(pf);
 	struct vgpu_bulk_op op = {.vf = pf->stream.vf, .bytes = head->bytes};
@@ -406,7 +418,7 @@ static void apply_section(struct vgpu_pf *pf)
 	op.dst = head->offset;
 	if (head->kind != SECTION_STATE)
 		pf->stream.vram_offset += head->bytes;
-	pf->stream.is_changed = true;
+	note_change(pf, vf);
 	ask_device(pf, &op);
 }
 
@@ -421,7 +433,7 @@ static void restore_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer
 		return;
 	default:
 		if (!has_answer) {
-			apply_section(pf);
+			apply_section(pf, vf);
 			return;
 		}
 		pf->stream.step = STEP_SECTION;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Streams that end before their time: what becomes of the memory that the device writes to.
+// Streams that end before their time: what becomes of the memory that the device writes to, and of
+// the VF.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,6 +119,89 @@ TEST(StreamMemory, IsFreeWhenTheDeviceIsLetGo) {
         EXPECT_EQ(test.watch.pieces(), 0u);
     }
 }
+
+// --- the head of a stream
+
+/// What a SAVE of a VF of 16 MiB writes.
+std::vector<std::uint8_t> saved_stream(bool has_driver) {
+    Rig rig;
+    rig.provision(1, 16);
+    if (has_driver) rig.load_driver(1);
+    rig.control(1, VGPU_PF_PAUSE);
+    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+    EXPECT_EQ(rig.request(VGPU_PF_OP_SAVE, save), 0);
+    return rig.gpu.stream_out;
+}
+
+int restore(Rig& rig, const std::vector<std::uint8_t>& stream, std::size_t bytes) {
+    const auto end = stream.begin() + static_cast<std::ptrdiff_t>(bytes);
+    rig.gpu.stream_in.assign(stream.begin(), end);
+    vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
+    return rig.request(VGPU_PF_OP_RESTORE, request);
+}
+
+constexpr std::size_t kHeadBytes = 64;
+constexpr std::size_t kStateBytes = 24 + 4096;  // with its section's head
+
+struct DriverCase {
+    bool was_loaded, is_in_stream;
+};
+
+class DriverOfAStream : public testing::TestWithParam<DriverCase> {
+protected:
+    void SetUp() override {
+        rig.provision(1, 16);
+        if (GetParam().was_loaded) rig.load_driver(1);
+        rig.control(1, VGPU_PF_PAUSE);
+    }
+    vgpu_pf_vf_state state_after_resume() {
+        EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+        return rig.vf(1).state;
+    }
+    static vgpu_pf_vf_state resumed(bool is_loaded) {
+        return is_loaded ? VGPU_PF_VF_READY : VGPU_PF_VF_PROVISIONED;
+    }
+
+    const std::vector<std::uint8_t> stream = saved_stream(GetParam().is_in_stream);
+    Rig rig;
+};
+
+TEST_P(DriverOfAStream, IsTheVfsOnceItIsRestored) {
+    ASSERT_EQ(restore(rig, stream, stream.size()), 0);
+    EXPECT_EQ(state_after_resume(), resumed(GetParam().is_in_stream));
+}
+
+TEST_P(DriverOfAStream, IsNotTheVfsIfItEndsBeforeItChangesAnything) {
+    for (const std::size_t bytes : {kHeadBytes, kHeadBytes + 10, kHeadBytes + kStateBytes - 1})
+        EXPECT_EQ(restore(rig, stream, bytes), -EBADMSG);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(state_after_resume(), resumed(GetParam().was_loaded));
+}
+
+TEST_P(DriverOfAStream, IsNotTheVfsIfItEndsHalfWay) {
+    EXPECT_EQ(restore(rig, stream, kHeadBytes + kStateBytes), -EBADMSG);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
+    EXPECT_FALSE(rig.vf(1).control.driver_loaded);
+}
+
+/// Its FLR takes the state that was restored, and with it the driver.
+TEST_P(DriverOfAStream, IsGoneIfTheFunctionIsResetHalfWay) {
+    rig.gpu.attach_client(1, true);
+    rig.gpu.run_for(kMs);
+    rig.gpu.stream_in.assign(stream.begin(), stream.end());
+    rig.gpu.bulk_ns = 10 * kMs;
+    vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RESTORE, &request, kSave), -EINPROGRESS);
+    rig.gpu.run_for(15 * kMs);
+    rig.gpu.guest_resets_function(1);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.gpu.done[kSave].first, 0);
+    EXPECT_EQ(state_after_resume(), VGPU_PF_VF_PROVISIONED);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DriverOfAStream,
+                         testing::Values(DriverCase{false, true}, DriverCase{true, false},
+                                         DriverCase{true, true}, DriverCase{false, false}));
 
 }  // namespace
 }  // namespace vgpu::test
