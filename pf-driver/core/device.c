@@ -5,6 +5,10 @@
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
+/* of the PCI header */
+#define PCI_COMMAND	   0x04u
+#define PCI_COMMAND_MASTER 0x0004u
+
 /**
  * vgpu_pf_device_read() - read a register of the PF
  * @pf: the PF
@@ -118,6 +122,22 @@ uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset)
 int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value)
 {
 	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
+}
+
+/**
+ * vgpu_pf_device_stop_dma() - keep a device that is not to be trusted off our memory
+ * @pf: the PF; the home makes it bus master again before the next attach
+ */
+void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
+{
+	uint32_t command = 0;
+
+	if (pf->os->ops->config_read(pf->os, PCI_COMMAND, 2, &command))
+		return;
+	command &= ~PCI_COMMAND_MASTER;
+	pf->os->ops->config_write(pf->os, PCI_COMMAND, 2, command);
+	/* writes may be posted: the answer comes after it */
+	pf->os->ops->config_read(pf->os, PCI_COMMAND, 2, &command);
 }
 
 static uint32_t find_vsec(struct vgpu_pf *pf)

@@ -29,6 +29,7 @@ uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset);
 int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value);
 uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset);
 int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value);
+void vgpu_pf_device_stop_dma(struct vgpu_pf *pf);
 int vgpu_pf_device_probe(struct vgpu_pf *pf);
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf);
 
@@ -199,6 +200,7 @@ void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
 void vgpu_pf_reset_whole(struct vgpu_pf *pf);
 void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf);
+bool vgpu_pf_reset_is_whole(struct vgpu_pf *pf);
 
 /* guard.c */
 void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS]);
@@ -236,6 +238,7 @@ void vgpu_pf_dump_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_
 /* pf.c */
 void vgpu_pf_watchdog(struct vgpu_pf *pf);
 void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_give_up(struct vgpu_pf *pf);
 void vgpu_pf_settle(struct vgpu_pf *pf);
 void vgpu_pf_reprogram_all(struct vgpu_pf *pf);
 

@@ -7,6 +7,7 @@
  *                               connection that was cut while the device went on)
  *   attach, no valid journal    a device that has forgotten everything: VFs in memory, if there
  *                               are any, are programmed anew and start over as PROVISIONED
+ *   attach, lost in its reset   the same: what its journal says is over
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -221,6 +222,7 @@ static void let_go(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	pf->device.is_attached = false;
+	pf->is_lost_in_reset |= pf->is_whole_reset;
 	pf->is_whole_reset = false;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_LOST, 0, 0, 0);
 	vgpu_pf_run_table_stop(pf);
@@ -257,6 +259,18 @@ void vgpu_pf_park(struct vgpu_pf *pf)
 	if (!pf->device.is_attached)
 		return;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "device parked: it will be reset or lose its power");
+	let_go(pf);
+}
+
+/**
+ * vgpu_pf_give_up() - the device has not come back from its reset: it counts as lost
+ * @pf: the PF; without a device when this returns
+ *
+ * The home is not asked first, so the device is taken off the bus here.
+ */
+void vgpu_pf_give_up(struct vgpu_pf *pf)
+{
+	vgpu_pf_device_stop_dma(pf);
 	let_go(pf);
 }
 
@@ -441,11 +455,30 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *before)
 	return vgpu_pf_text_fail(pf, -ENODEV, "another device answers than before: start anew");
 }
 
+/* one that is still in the reset in which it was lost */
+static int check_back(struct vgpu_pf *pf)
+{
+	if (!pf->is_lost_in_reset || !vgpu_pf_reset_is_whole(pf))
+		return 0;
+	vgpu_pf_device_stop_dma(pf);
+	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
+}
+
+/* false: it has forgotten everything, whatever its journal says */
+static bool load_journal(struct vgpu_pf *pf)
+{
+	bool was_in_reset = pf->is_lost_in_reset;
+
+	pf->is_lost_in_reset = false;
+	return !was_in_reset && vgpu_pf_journal_load(pf);
+}
+
 /**
  * vgpu_pf_attach() - a device is there
  * @pf: the PF
  *
- * Return: 0, or -ENODEV with pf->message: not a device of ours, or not the one from before.
+ * Return: 0, or -ENODEV with pf->message: not a device of ours, not the one from before, or not yet
+ * back from its reset.
  */
 int vgpu_pf_attach(struct vgpu_pf *pf)
 {
@@ -455,6 +488,8 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 
 	if (!error)
 		error = check_same(pf, &before);
+	if (!error)
+		error = check_back(pf);
 	if (error) {
 		/* what it answered may be nonsense, and says nothing about the one from before */
 		pf->device = before;
@@ -465,7 +500,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	/* nobody knows what has become of the home's timer while there was no device */
 	pf->armed_ns = 0;
 	doubt_vram(pf);
-	is_known = vgpu_pf_journal_load(pf);
+	is_known = load_journal(pf);
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);
 	else

@@ -4,6 +4,9 @@
  *
  *   init -> attach (device is there) -> interrupt, timer, request, stream_ready ... -> detach, park
  *
+ * A device that does not come back from its reset is given up by the core itself, within any of
+ * these calls: device.is_attached is false then, and the home attaches again as after a loss.
+ *
  * The home serialises these calls; none of them sleeps. Each ends by settling: the run table
  * executor takes its decisions, the journal is written, finished requests are reported and the one
  * timer is armed. After a crash of the home a new core finds the VFs in service on the device
@@ -282,6 +285,7 @@ struct vgpu_pf {
 	struct vgpu_pf_record vf_records[2], table_records[2];
 	uint64_t whole_resets;
 	bool is_whole_reset;
+	bool is_lost_in_reset; /* what comes back has forgotten everything */
 	uint64_t timers_ns[VGPU_PF_TIMERS];
 	uint64_t armed_ns; /* what the home's timer is set to */
 	struct vgpu_finished_request finished[VGPU_PF_FINISHED];

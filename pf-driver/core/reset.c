@@ -413,23 +413,38 @@ void vgpu_pf_reset_whole(struct vgpu_pf *pf)
 }
 
 /**
+ * vgpu_pf_reset_is_whole() - is the device in its reset?
+ * @pf: the PF
+ */
+bool vgpu_pf_reset_is_whole(struct vgpu_pf *pf)
+{
+	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_WHOLE;
+}
+
+/* the device is lost, and what its guests were owed */
+static void give_up(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+			 "whole reset did not finish in %u ms (ETIMEDOUT); the device is lost",
+			 RESET_WHOLE_MS);
+	vgpu_for_each_vf(pf, vf)
+		vgpu_pf_reset_cancel(vf);
+	vgpu_pf_give_up(pf);
+}
+
+/**
  * vgpu_pf_reset_whole_poll() - is the device back from its reset?
  * @pf: the PF
  */
 void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf)
 {
-	uint32_t value = vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL);
-
-	if (value & GPUIOV_RESET_WHOLE) {
-		if (vgpu_pf_timer_now(pf) < pf->executor.recover_deadline_ns) {
+	if (vgpu_pf_reset_is_whole(pf)) {
+		if (vgpu_pf_timer_now(pf) < pf->executor.recover_deadline_ns)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RESET_POLL_LAST_NS);
-			return;
-		}
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
-				 "whole reset did not finish; the device "
-				 "is left alone until it is attached again");
-		pf->device.is_attached = false;
-		pf->is_whole_reset = false;
+		else
+			give_up(pf);
 		return;
 	}
 	pf->is_whole_reset = false;

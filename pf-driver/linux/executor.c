@@ -86,6 +86,11 @@ static void finish_call(struct vgpu_home *home)
 		return;
 	if (home->is_device_lost && home->pf->device.is_attached)
 		let_go(home);
+	/* the core itself gives up a device that does not come back from its reset */
+	if (home->pf->is_lost_in_reset && !home->is_device_lost && !home->is_device_parked) {
+		home->is_device_lost = true;
+		let_go(home);
+	}
 	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
 		if (home->vfs[i].confirms_scrub)
 			confirm_scrub(home, &home->vfs[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// An attach that does not come to its end: the core is as it was before, and the next one works.
+// An attach that does not come to its end: the core is as it was before, and the next one works. A
+// reset of the device that does not end: the device is lost until it can be attached again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -112,6 +113,117 @@ TEST(Attach, ADeviceWithMoreVfsThanTheCoreHasLeavesNothingBehind) {
     rig.gpu.is_gone = false;
     ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0) << rig.message();
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+}
+
+// --- a reset of the whole device that does not end
+
+/// VF1's own reset does not end, and that of the device takes 5 s, longer than it may.
+struct OverdueReset : testing::Test {
+    OverdueReset() {
+        rig.make_busy(1);
+        rig.make_busy(2);
+        rig.gpu.run_for(20 * kMs);
+        rig.gpu.vf(1).flr_never_ends = true;
+        rig.gpu.whole_reset_ns = 5 * kSecond;
+        rig.gpu.whole_reset_keeps_vram = true;
+    }
+    void begin() {
+        rig.control(1, VGPU_PF_RESET);
+        while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    }
+    void wait_for_its_end() {
+        rig.gpu.run_for(3 * kSecond);
+        ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0) << rig.message();
+        rig.gpu.run_for(10 * kMs);
+    }
+    Rig rig;
+};
+
+TEST_F(OverdueReset, IsALossOfTheDevice) {
+    begin();
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_info().device_lost, 0u) << "it has 2 s";
+    rig.gpu.run_for(1100 * kMs);
+    EXPECT_EQ(rig.get_info().device_lost, 1u);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_DEVICE_LOST).size(), 1u);
+    EXPECT_TRUE(rig.events(VGPU_PF_EVENT_DEVICE_BACK).empty());
+    EXPECT_EQ(rig.provision(3), -ENODEV);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_STOPPED);
+        EXPECT_EQ(rig.vf(vf).last_error, VGPU_PF_REASON_DEVICE_LOST);
+    }
+    const std::uint64_t accesses = rig.gpu.accesses;
+    rig.gpu.run_for(2 * kSecond);
+    EXPECT_EQ(rig.gpu.accesses, accesses) << "it is left alone";
+}
+
+TEST_F(OverdueReset, EndsRequestsAndTakesTheDeviceOffTheBusBeforeItFreesMemory) {
+    rig.control(2, VGPU_PF_PAUSE);
+    HomeWatch watch(rig.gpu);
+    begin();
+    rig.gpu.bulk_ns = 100 * kSecond;
+    ASSERT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
+    vgpu_pf_stream save{sizeof(save), 2, 0, 0, 0};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_SAVE, &save, 1000), -EINPROGRESS);
+    ASSERT_EQ(watch.pieces(), 1u);
+    EXPECT_TRUE(watch.is_bus_master());
+    watch.on_free = [&] { EXPECT_FALSE(watch.is_bus_master()); };
+    rig.gpu.run_for(2200 * kMs);
+    ASSERT_TRUE(rig.gpu.is_done(1000));
+    EXPECT_EQ(rig.gpu.done[1000].first, -ENODEV);
+    EXPECT_EQ(watch.pieces(), 0u);
+    watch.on_free = nullptr;
+}
+
+TEST_F(OverdueReset, IsWaitedForByWhoeverAttaches) {
+    begin();
+    rig.gpu.run_for(3 * kSecond);
+    HomeWatch watch(rig.gpu);
+    EXPECT_EQ(vgpu_pf_attach(rig.pf.get()), -ENODEV);
+    EXPECT_EQ(rig.message(), "the device is still in its reset");
+    EXPECT_FALSE(watch.is_bus_master()) << "it may still be at what it was told before";
+    EXPECT_EQ(rig.get_info().device_lost, 1u);
+}
+
+TEST_F(OverdueReset, ItsVfsAreProgrammedAnewWhenItEndsAllTheSame) {
+    begin();
+    rig.gpu.run_for(2200 * kMs);
+    wait_for_its_end();
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_DEVICE_BACK).size(), 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED) << "though there is a journal";
+        rig.load_driver(vf);
+        rig.gpu.give_work(vf, kEndless);
+    }
+    rig.gpu.run_for(kSecond);
+    for (const std::uint32_t vf : {1u, 2u}) EXPECT_GT(rig.get_vf(vf).service_ns, 400 * kMs);
+}
+
+TEST_F(OverdueReset, ALossInItsMiddleIsNoOtherThanOneAtItsEnd) {
+    begin();
+    rig.gpu.run_for(kSecond);
+    rig.gpu.is_gone = true;
+    vgpu_pf_detach(rig.pf.get());
+    rig.gpu.is_gone = false;
+    rig.gpu.run_for(1200 * kMs);
+    wait_for_its_end();
+    for (const std::uint32_t vf : {1u, 2u}) EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST_F(OverdueReset, WhatAGuestWasOwedIsNotLeftForItsNextReset) {
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    rig.gpu.run_for(2200 * kMs);
+    wait_for_its_end();
+    rig.load_driver(1);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.vf(1).flr_never_ends = false;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_THAT(rig.gpu.vf(1).received, testing::ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
 }
 
 }  // namespace

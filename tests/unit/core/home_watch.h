@@ -21,8 +21,11 @@ public:
         vgpu_os_ops& ops = handle_.ops;
         ops.config_read =
             &before<&vgpu_os_ops::config_read, std::uint32_t, std::uint32_t, std::uint32_t*>;
-        ops.config_write =
-            &before<&vgpu_os_ops::config_write, std::uint32_t, std::uint32_t, std::uint32_t>;
+        ops.config_write = [](vgpu_os* os, std::uint32_t offset, std::uint32_t bytes,
+                              std::uint32_t value) {
+            if (offset == kPciCommand) self(os).is_bus_master_ = (value & kPciBusMaster) != 0;
+            return before<&vgpu_os_ops::config_write>(os, offset, bytes, value);
+        };
         ops.mmio_read = &before<&vgpu_os_ops::mmio_read, std::uint32_t, std::uint32_t*>;
         ops.mmio_write = &before<&vgpu_os_ops::mmio_write, std::uint32_t, std::uint32_t>;
         ops.vram_read = &before<&vgpu_os_ops::vram_read, std::uint64_t, void*, std::uint32_t>;
@@ -48,12 +51,16 @@ public:
     std::function<void()> on_access;
     std::function<void()> on_free;
 
+    /// Until the core says otherwise.
+    [[nodiscard]] bool is_bus_master() const { return is_bus_master_; }
     /// Pieces of memory that the core has now, but for those from before the watch.
     [[nodiscard]] std::size_t pieces() const { return memory_.size(); }
     /// Bytes of the largest piece so far.
     [[nodiscard]] std::uint32_t largest_bytes() const { return largest_; }
 
 private:
+    static constexpr std::uint32_t kPciCommand = 4, kPciBusMaster = 4;
+
     struct Handle {
         vgpu_os_ops ops;
         HomeWatch* self;
@@ -73,6 +80,7 @@ private:
     Handle handle_;
     std::map<std::uint64_t, std::uint32_t> memory_;
     std::uint32_t largest_ = 0;
+    bool is_bus_master_ = true;
 };
 
 }  // namespace vgpu::test
