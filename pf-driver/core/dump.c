@@ -2,8 +2,6 @@
 /* Text for a bug report: device, executor, every VF, and the last transitions. */
 #include "pf-driver/core/parts.h"
 
-#define DUMP_BYTES 0x10000u
-
 struct dump_text {
 	char *text;
 	uint32_t bytes, used;
@@ -154,7 +152,7 @@ int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uin
 
 	if (error)
 		return error;
-	pf->stream.filled = vgpu_pf_dump_text(pf, pf->stream.buffer.cpu, DUMP_BYTES);
+	pf->stream.filled = vgpu_pf_dump_text(pf, pf->stream.buffer.cpu, pf->stream.buffer.bytes);
 	vgpu_pf_vf_state_advance(pf);
 	return -EINPROGRESS;
 }

@@ -210,6 +210,7 @@ struct vgpu_pf_bulk {
 };
 
 /* the one SAVE, RESTORE or DUMP under way, vf_state.c and dump.c */
+#define VGPU_STREAM_BUFFER_DUMP	 0x10000u   /* what a dump can hold */
 #define VGPU_STREAM_BUFFER	 0x2000000u /* at most: room for the state of 64 CUs, and more */
 #define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* what does not grow with the CUs */
 #define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* VGPRs, SGPRs, LDS and waves: about 340 KiB */

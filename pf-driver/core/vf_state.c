@@ -64,12 +64,14 @@ static uint8_t *buffer_at(struct vgpu_pf *pf, uint32_t offset)
 	return (uint8_t *)pf->stream.buffer.cpu + offset;
 }
 
-/* by the device's CUs: a home may find it hard to get much memory in one piece */
-static uint32_t buffer_bytes(const struct vgpu_pf *pf)
+/* of a VF by the device's CUs: a home may find it hard to get much memory in one piece */
+static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kind)
 {
 	uint64_t bytes =
 		VGPU_STREAM_BUFFER_BASE + (uint64_t)pf->device.cu_count * VGPU_STREAM_BUFFER_OF_CU;
 
+	if (kind == VGPU_STREAM_DUMP)
+		return VGPU_STREAM_BUFFER_DUMP;
 	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER);
 }
 
@@ -529,7 +531,7 @@ int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint3
 	if (job->kind != VGPU_STREAM_NONE)
 		return vgpu_pf_text_fail(pf, -EBUSY, "another stream is under way; try again");
 	memset(job, 0, sizeof(*job));
-	if (pf->os->ops->dma_alloc(pf->os, buffer_bytes(pf), &job->buffer))
+	if (pf->os->ops->dma_alloc(pf->os, buffer_bytes(pf, kind), &job->buffer))
 		return vgpu_pf_text_fail(pf, -ENOMEM, "no memory for the stream's buffer");
 	job->kind = kind;
 	job->vf = vf;

@@ -120,6 +120,29 @@ TEST(StreamMemory, IsFreeWhenTheDeviceIsLetGo) {
     }
 }
 
+TEST(StreamMemory, OfADumpIsItsTextOnly) {
+    for (const std::uint32_t cus : {8u, 64u}) {
+        Rig rig({.cu_count = cus});
+        HomeWatch watch(rig.gpu);
+        vgpu_pf_stream dump{sizeof(dump), 0, 0, 0, 0};
+        ASSERT_EQ(rig.request(VGPU_PF_OP_DUMP, dump), 0);
+        EXPECT_GT(dump.bytes, 0u);
+        EXPECT_LE(dump.bytes, watch.largest_bytes());
+        EXPECT_EQ(watch.largest_bytes(), 64u << 10) << cus;
+        EXPECT_EQ(watch.pieces(), 0u);
+    }
+}
+
+TEST(StreamMemory, OfASaveHasRoomForAllCus) {
+    Rig rig({.cu_count = 64});
+    rig.provision(1, 16);
+    rig.control(1, VGPU_PF_PAUSE);
+    HomeWatch watch(rig.gpu);
+    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
+    ASSERT_EQ(rig.request(VGPU_PF_OP_SAVE, save), 0);
+    EXPECT_EQ(watch.largest_bytes(), VGPU_STREAM_BUFFER_BASE + 64 * VGPU_STREAM_BUFFER_OF_CU);
+}
+
 // --- the head of a stream
 
 /// What a SAVE of a VF of 16 MiB writes.
