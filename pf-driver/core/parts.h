@@ -218,6 +218,8 @@ void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error);
 
 /* scrub.c */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf);
+void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_scrub_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf);

@@ -147,7 +147,14 @@ static int provision(struct vgpu_pf *pf, void *payload, uint64_t token)
 
 static int release(struct vgpu_pf *pf, void *payload, uint64_t token)
 {
-	return vgpu_pf_control_request(pf, vf_of(pf, payload), VGPU_VF_EVENT_RELEASE, token);
+	struct vgpu_vf *vf = vf_of(pf, payload);
+
+	/* released already, and there is no other way on */
+	if (vgpu_pf_scrub_has_given_up(vf)) {
+		vgpu_pf_scrub_again(pf, vf);
+		return 0;
+	}
+	return vgpu_pf_control_request(pf, vf, VGPU_VF_EVENT_RELEASE, token);
 }
 
 static int scrub_durable(struct vgpu_pf *pf, void *payload, uint64_t token)

@@ -4,6 +4,9 @@
  * The VF keeps its units until the scrub is recorded durable, so no slice is handed out before; a
  * crash in the middle scrubs again. Units that are not known to be clean (all of them after a start
  * of core or device) are scrubbed before they are handed out for the first time.
+ *
+ * A scrub that fails three times has given up: a VF in SCRUBBING with a last_error, which an event
+ * STATE tells of although the state stays. RELEASE, or SCRUB_DURABLE, begins it anew.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
@@ -17,10 +20,18 @@ static uint64_t unit_offset(uint32_t unit)
 
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
+/* never handed out again before a scrub succeeds: SCRUB_DURABLE is refused in this stage */
+static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	vf->last_error = VGPU_PF_REASON_BAD_STATUS;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_STATE, vf->number, vf->state, vf->state);
+}
+
 static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 {
-	if (error == -ENODEV) {
-		/* lost, or let go: whoever attaches to it next begins again */
+	if (error == -ENODEV || pf->is_whole_reset) {
+		/* lost, let go, or reset: whoever has it next begins again */
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
 				 "VF%u: scrub cut off, to be done when the device is there again",
 				 vf->number);
@@ -30,13 +41,12 @@ static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 	vf->scrub.failures++;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: scrub failed (%d), attempt %u", vf->number,
 			 error, vf->scrub.failures);
-	if (vf->scrub.failures < SCRUB_ATTEMPTS) {
-		vf->scrub.stage = VGPU_VF_SCRUB_NONE;
-		scrub_advance(pf, vf);
+	if (vf->scrub.failures >= SCRUB_ATTEMPTS) {
+		give_up(pf, vf);
 		return;
 	}
-	/* never handed out again before a scrub succeeds: SCRUB_DURABLE is refused in this stage */
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	scrub_advance(pf, vf);
 }
 
 static void scrub_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
@@ -126,18 +136,42 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
+ * vgpu_pf_scrub_again() - begin a scrub anew that has given up
+ * @pf: the PF
+ * @vf: whose; none of its operations is under way
+ */
+void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	vf->scrub.failures = 0;
+	/* from here it says what became of the scrub */
+	vf->last_error = VGPU_PF_REASON_NONE;
+	/* all scrubs begin anew when a reset of the device is over */
+	if (!pf->is_whole_reset)
+		scrub_advance(pf, vf);
+}
+
+/**
  * vgpu_pf_scrub_begin() - scrub a VF that has been taken off the engine for good
  * @pf: the PF
  * @vf: in SCRUBBING; keeps its units
  */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
-	vf->scrub.failures = 0;
 	/* from here the VF itself reaches nothing any more */
 	vgpu_pf_vf_page_table_clear(pf, vf);
 	vgpu_pf_doorbell_set(pf, vf, 0);
-	scrub_advance(pf, vf);
+	vgpu_pf_scrub_again(pf, vf);
+}
+
+/**
+ * vgpu_pf_scrub_has_given_up() - has the scrub failed as often as it may?
+ * @vf: whose
+ */
+bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf)
+{
+	return vf->state == VGPU_PF_VF_SCRUBBING && vf->scrub.stage == VGPU_VF_SCRUB_NONE &&
+	       vf->scrub.failures >= SCRUB_ATTEMPTS;
 }
 
 /**
@@ -152,11 +186,9 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s, not SCRUBBING", vf->number,
 					 vgpu_pf_control_state_name(vf->state));
-	if (vf->scrub.stage == VGPU_VF_SCRUB_NONE) {
-		/* all attempts failed before; the caller asks again, so try again */
-		vf->scrub.failures = 0;
-		scrub_advance(pf, vf);
-	}
+	/* the caller asks again, so try again */
+	if (vgpu_pf_scrub_has_given_up(vf))
+		vgpu_pf_scrub_again(pf, vf);
 	if (vf->scrub.stage != VGPU_VF_SCRUB_DONE)
 		return vgpu_pf_text_fail(pf, -EBUSY,
 					 "VF%u: scrub is not finished; wait for event "

@@ -355,6 +355,124 @@ TEST(Scrub, ASliceThatDoesNotVerifyIsNeverHandedOut) {
     EXPECT_EQ(rig.durable(1), 0);
 }
 
+/// What a client sees of a scrub that has given up: GET_VF, and an event that tells it to look.
+bool has_given_up(Rig& rig, std::uint32_t vf) {
+    const vgpu_pf_vf seen = rig.get_vf(vf);
+    return seen.state == VGPU_PF_VF_SCRUBBING && seen.last_error != VGPU_PF_REASON_NONE;
+}
+
+std::size_t events_of_giving_up(const Rig& rig, std::uint32_t vf) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(rig.events(VGPU_PF_EVENT_STATE, vf), [](const vgpu_pf_event& event) {
+            return event.arg == VGPU_PF_VF_SCRUBBING && event.arg2 == VGPU_PF_VF_SCRUBBING;
+        }));
+}
+
+TEST(Scrub, OneThatHasGivenUpIsBegunAnewByARelease) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.get_vf(1).last_error, VGPU_PF_REASON_OPERATOR);
+    rig.gpu.verify_fails = true;
+    ASSERT_EQ(rig.release(1), 0);
+    EXPECT_FALSE(has_given_up(rig, 1)) << "what became of it in service is another matter";
+    EXPECT_EQ(rig.release(1), -EINVAL) << "it is being scrubbed";
+    rig.gpu.run_for(kSecond);
+    EXPECT_TRUE(has_given_up(rig, 1));
+    EXPECT_EQ(events_of_giving_up(rig, 1), 1u);
+    for (std::size_t again = 2; again < 4; ++again) {
+        ASSERT_EQ(rig.release(1), 0);
+        EXPECT_FALSE(has_given_up(rig, 1));
+        rig.gpu.run_for(kSecond);
+        EXPECT_EQ(events_of_giving_up(rig, 1), again) << "three more attempts";
+        EXPECT_TRUE(has_given_up(rig, 1));
+    }
+    EXPECT_TRUE(rig.events(VGPU_PF_EVENT_SCRUBBED).empty());
+    EXPECT_EQ(rig.provision(1), -EBUSY) << "it is nobody's yet";
+    rig.gpu.verify_fails = false;
+    ASSERT_EQ(rig.release(1), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 1).size(), 1u);
+    EXPECT_FALSE(has_given_up(rig, 1));
+    EXPECT_EQ(rig.release(1), -EINVAL) << "it waits for SCRUB_DURABLE";
+    EXPECT_EQ(rig.get_vf(1).state, VGPU_PF_VF_SCRUBBING);
+    EXPECT_EQ(rig.durable(1), 0);
+    EXPECT_EQ(rig.provision(1), 0);
+}
+
+TEST(Scrub, OneThatTakesTooLongGivesUpToo) {
+    Rig rig;
+    ASSERT_EQ(rig.provision(1), 0);
+    rig.gpu.bulk_ns = 11 * kSecond;
+    ASSERT_EQ(rig.release(1), 0);
+    rig.gpu.run_for(40 * kSecond);
+    EXPECT_TRUE(has_given_up(rig, 1));
+    rig.gpu.bulk_ns = 20 * kUs;
+    ASSERT_EQ(rig.release(1), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.durable(1), 0);
+}
+
+/// Nor does it fail: what was under way begins anew when the device is back.
+TEST(Scrub, IsNotGivenUpBecauseTheDeviceIsReset) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.gpu.bulk_ns = 5 * kSecond;
+    ASSERT_EQ(rig.release(2), 0);
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    EXPECT_FALSE(has_given_up(rig, 2));
+    EXPECT_EQ(rig.durable(2), -EBUSY);
+    EXPECT_EQ(rig.release(2), -EINVAL);
+    rig.gpu.bulk_ns = 20 * kUs;
+    rig.gpu.run_for(10 * kSecond);
+    EXPECT_EQ(events_of_giving_up(rig, 2), 0u);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 2).size(), 1u);
+    EXPECT_EQ(rig.durable(2), 0);
+}
+
+TEST(Scrub, IsBegunOnceThoughTheDeviceIsInItsReset) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.gpu.bulk_ns = 300 * kMs;
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.release(2), 0);
+    rig.gpu.run_for(5 * kSecond);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 2).size(), 1u);
+    EXPECT_EQ(rig.durable(2), 0);
+}
+
+TEST(Scrub, OneThatHasGivenUpBeginsAnewOnceWithAResetOfTheDevice) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.gpu.verify_fails = true;
+    ASSERT_EQ(rig.release(2), 0);
+    rig.gpu.run_for(kSecond);
+    ASSERT_TRUE(has_given_up(rig, 2));
+    rig.gpu.verify_fails = false;
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.gpu.bulk_ns = 300 * kMs;
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    EXPECT_EQ(rig.release(2), 0);
+    EXPECT_EQ(rig.durable(2), -EBUSY);
+    rig.gpu.run_for(5 * kSecond);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 2).size(), 1u);
+    EXPECT_EQ(rig.durable(2), 0);
+}
+
 TEST(Scrub, ReleaseTakesEverythingFromTheVfAtOnce) {
     Rig rig;
     rig.make_busy(1);
