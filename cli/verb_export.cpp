@@ -7,7 +7,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Export or AutoConfig. What it prints is what plan, apply and assert take as FILE.
+/// Manager.Export or AutoConfig. What it prints, as text or with --json, is what plan, apply and
+/// assert take as FILE.
 class ExportVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "export"; }

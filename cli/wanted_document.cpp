@@ -117,6 +117,16 @@ std::string room_text(const PlanJson& plan) {
     return text;
 }
 
+/// What export --json prints is the configuration with its schema id around it: that is taken off.
+/// Anything else stays as it was read, so that vgpud's complaints name its lines.
+std::string without_envelope(const std::string& text) {
+    constexpr bool kThrows = false, kHasComments = true;
+    const auto document = nlohmann::ordered_json::parse(text, nullptr, kThrows, kHasComments);
+    const bool is_export = document.is_object() && document.contains("config") &&
+                           document.contains("schema") && document["schema"] == "vgpuctl-export-1";
+    return is_export ? document["config"].dump(2) + "\n" : text;
+}
+
 }  // namespace
 
 std::string content_of(const std::string& file) {
@@ -151,7 +161,7 @@ std::string WantedDocument::read(Service& service) const {
         if (!gpu_.empty()) options["gpu"] = gpu_;
         return service.auto_config(options);
     }
-    if (!file_.empty()) return content_of(file_);
+    if (!file_.empty()) return without_envelope(content_of(file_));
     throw ServiceError(kUsageError,
                        "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }

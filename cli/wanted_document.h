@@ -23,6 +23,7 @@ public:
     void describe(CLI::App& command);
 
     /// Its text; ServiceError if it cannot be read. Once: standard input is used up.
+    /// Of a document that export --json printed, the configuration in it.
     [[nodiscard]] std::string read(Service& service) const;
     /// Options of Manager.Plan and Apply that belong to it.
     [[nodiscard]] Options options() const;

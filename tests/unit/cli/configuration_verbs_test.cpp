@@ -121,6 +121,31 @@ TEST_F(ConfigurationVerbs, TheFileMayBeAnOptionAndStandardInput) {
     expect_golden("help-plan.txt");
 }
 
+TEST_F(ConfigurationVerbs, WhatExportPrintsAsJsonIsTakenAsItsText) {
+    service.plan_text = kHarmlessPlan;
+    ASSERT_EQ(run({"export"}), 0);
+    const auto config = nlohmann::ordered_json::parse(out.str());
+    ASSERT_EQ(run({"export", "--json"}), 0);
+    const std::string document = out.str();
+    for (const char* verb : {"plan", "apply", "assert"}) {
+        service.config_given.clear();
+        const TypedIn input(document);
+        run({verb, "-f", "-"});
+        EXPECT_EQ(nlohmann::ordered_json::parse(service.config_given), config) << verb;
+    }
+}
+
+TEST_F(ConfigurationVerbs, WhatIsNoExportIsPassedOnAsItWasRead) {
+    service.plan_text = kHarmlessPlan;
+    for (const std::string text :
+         {R"({"schema": "vgpuctl-plan-1", "config": {}})", R"({"schema": "vgpuctl-export-1"})",
+          R"({"schema": 1, "config": {}})", "{\"configs\": {} /* ours */ }\n", "[1]", "{"}) {
+        const TypedIn input(text);
+        run({"plan", "-f", "-"});
+        EXPECT_EQ(service.config_given, text);
+    }
+}
+
 TEST_F(ConfigurationVerbs, PlanOfWhatIsThereSaysSo) {
     service.plan_text = kEmptyPlan;
     EXPECT_EQ(run({"plan", file}), 0);

@@ -221,10 +221,12 @@ public:
 
     std::string plan(const std::string& config, const Options& options) override {
         note("plan " + std::to_string(config.size()) + " bytes", options);
+        config_given = config;
         return plan_text;
     }
     std::string apply(const std::string& config, const Options& options) override {
         note("apply " + std::to_string(config.size()) + " bytes", options);
+        config_given = config;
         return "/org/vgpu1/job/3";
     }
     std::string export_config(const Options& options) override {
@@ -302,7 +304,8 @@ public:
     bool is_agent_well = true;
     std::string trace_kept;
     bool is_trace_late = false;
-    std::string plan_text;  ///< what plan() answers
+    std::string plan_text;     ///< what plan() answers
+    std::string config_given;  ///< to plan() or apply(), the last one
     std::string job_step = "create gpu0/vf3 'c'";
     Properties job_end{{"State", std::string("done")},
                        {"Progress", 1.0},
