@@ -46,31 +46,97 @@ std::string without_homes(std::string text) {
     return text;
 }
 
+bool is_blank(char letter) {
+    return std::isspace(static_cast<unsigned char>(letter)) != 0;
+}
+
+std::string lower(std::string_view text) {
+    std::string low(text);
+    std::transform(low.begin(), low.end(), low.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    return low;
+}
+
+/// Where the word that is at `begin` ends.
+std::size_t word_end(const std::string& text, std::size_t begin) {
+    return static_cast<std::size_t>(
+        std::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_blank) -
+        text.begin());
+}
+
+/// "qemu+tls://admin:hunter2@host" without the password.
+/// Up to the last '@' of the word: a '/' or '@' in a password ought to be escaped and often is not.
+std::string without_passwords(std::string text) {
+    constexpr std::string_view kAuthority = "://";
+    for (std::size_t at = text.find(kAuthority); at != std::string::npos;
+         at = text.find(kAuthority, at)) {
+        at += kAuthority.size();
+        const std::string word = text.substr(at, word_end(text, at) - at);
+        const std::size_t colon = word.find(':'), host = word.rfind('@');
+        if (host == std::string::npos || colon > host) continue;
+        text.replace(at + colon + 1, host - colon - 1, kRemoved);
+    }
+    return text;
+}
+
+/// "Bearer abc" as "Bearer (removed)", and so for Basic (RFC 9110, 11.4).
+std::string without_credentials(std::string text) {
+    constexpr std::array<std::string_view, 2> kSchemes{"bearer ", "basic "};
+    for (const std::string_view scheme : kSchemes) {
+        for (std::size_t at = lower(text).find(scheme); at != std::string::npos;
+             at = lower(text).find(scheme, at)) {
+            const bool is_word = at == 0 || !is_word_letter(text[at - 1]);
+            at += scheme.size();
+            const std::size_t end = word_end(text, at);
+            if (is_word && end > at) text.replace(at, end - at, kRemoved);
+        }
+    }
+    return text;
+}
+
+/// "--token=x", "--header=Authorization: x" and "X-Api-Key: x" up to their '=' or ':'.
+/// To the end of the text: a value may have blanks, and more of these signs.
+std::string without_assigned(const std::string& text) {
+    for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
+         at = text.find_first_of("=:", at + 1)) {
+        const bool is_secret = is_secret_name(text.substr(0, at)) ||
+                               (text[at] == '=' && is_secret_name(text.substr(at + 1)));
+        if (is_secret && at + 1 < text.size()) return text.substr(0, at + 1) + kRemoved;
+    }
+    return text;
+}
+
+std::string redacted(const std::string& text) {
+    return without_assigned(without_credentials(without_passwords(text)));
+}
+
+/// "--token", and the short names that many programs have for a password and a user with one.
+bool is_secret_option(const std::string& word) {
+    constexpr std::array<std::string_view, 3> kShort{"-p", "-P", "-u"};
+    return word.find_first_of("=:") == std::string::npos &&
+           (is_secret_name(word) || std::find(kShort.begin(), kShort.end(), word) != kShort.end());
+}
+
 /// Removes what is secret, at any depth. A secret may itself be an object or list: all of it goes.
 void redact(Json& json);
 
-/// Arguments: "--token=x" is cut, what follows "--token" is removed.
+/// Arguments: what follows "--token" is removed.
 /// An option that takes no value makes the next word a victim: too much rather than too little.
 void redact_list(Json& list) {
     bool is_next_secret = false;
     for (Json& item : list) {
-        if (!item.is_string()) {
-            redact(item);
-            is_next_secret = false;
-            continue;
-        }
-        const std::string text = item.get<std::string>();
-        const std::size_t equals = text.find('=');
-        const bool is_secret = is_secret_name(text.substr(0, equals));
-        if (is_next_secret)
+        const bool is_option =
+            !is_next_secret && item.is_string() && is_secret_option(item.get<std::string>());
+        if (is_next_secret && !item.is_structured())
             item = kRemoved;
-        else if (is_secret && equals != std::string::npos)
-            item = text.substr(0, equals + 1) + kRemoved;
-        is_next_secret = !is_next_secret && is_secret && equals == std::string::npos;
+        else
+            redact(item);
+        is_next_secret = is_option;
     }
 }
 
 void redact(Json& json) {
+    if (json.is_string()) json = redacted(json.get<std::string>());
     if (json.is_array()) return redact_list(json);
     if (!json.is_object()) return;
     for (auto& [name, value] : json.items()) {
@@ -86,9 +152,7 @@ void redact(Json& json) {
 bool is_secret_name(std::string_view name) {
     constexpr std::array<std::string_view, 8> kWords{"secret", "token",  "passw", "passphrase",
                                                      "key",    "cookie", "auth",  "credential"};
-    std::string low(name);
-    std::transform(low.begin(), low.end(), low.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    const std::string low = lower(name);
     return std::any_of(kWords.begin(), kWords.end(), [&low](std::string_view word) {
         return low.find(word) != std::string::npos;
     });

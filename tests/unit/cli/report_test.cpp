@@ -214,5 +214,50 @@ TEST(Redaction, ListsOfArgumentsAreFollowed) {
     EXPECT_FALSE(redacted_configuration("{"));
 }
 
+/// What is left of `args` in a configuration.
+nlohmann::json redacted_args(const nlohmann::json& args) {
+    const nlohmann::json document = {{"args", args}};
+    return nlohmann::json::parse(redacted_configuration(document.dump()).value()).at("args");
+}
+
+TEST(Redaction, PasswordsInAddressesAreCutWhateverTheyAreCalled) {
+    EXPECT_EQ(redacted_args("qemu+tls://admin:hunter2@host/system"),
+              "qemu+tls://admin:(removed)@host/system");
+    EXPECT_EQ(redacted_args("http://a:b@c:d/e@one:80 and https://x:y@two/"),
+              "http://a:(removed)@one:80 and https://x:(removed)@two/")
+        << "what was not escaped as it should have been is cut, too";
+    for (const char* harmless : {"qemu:///system", "qemu+ssh://root@host:22/system",
+                                 "http://host:80/metrics", "0000:03:00.0", "unix:path=/run/bus"})
+        EXPECT_EQ(redacted_args(harmless), harmless);
+}
+
+TEST(Redaction, WhatFollowsBearerAndBasicIsCut) {
+    EXPECT_EQ(redacted_args("send Bearer abc, then basic ZGVm=="),
+              "send Bearer (removed) then basic (removed)");
+    EXPECT_EQ(redacted_args("bearer "), "bearer ");
+    EXPECT_EQ(redacted_args("a cupbearer is no word of these"), "a cupbearer is no word of these");
+}
+
+TEST(Redaction, BothSidesOfAnEqualsSignAreJudged) {
+    EXPECT_EQ(redacted_args("--password=x y"), "--password=(removed)");
+    EXPECT_EQ(redacted_args("--env=API_TOKEN=x"), "--env=(removed)");
+    EXPECT_EQ(redacted_args("--header=Authorization: Bearer abc"), "--header=(removed)");
+    EXPECT_EQ(redacted_args("X-Api-Key: abc"), "X-Api-Key:(removed)");
+    EXPECT_EQ(redacted_args("--weight=3"), "--weight=3");
+}
+
+TEST(Redaction, WhatFollowsTheNameOfASecretInAListIsRemoved) {
+    using nlohmann::json;
+    const auto list = [](std::vector<std::string> words) { return json(std::move(words)); };
+    EXPECT_EQ(redacted_args(list({"--password=a", "b", "--vfs", "3"})),
+              list({"--password=(removed)", "b", "--vfs", "3"}));
+    EXPECT_EQ(redacted_args(list({"-p", "a", "-u", "b:c", "d"})),
+              list({"-p", "(removed)", "-u", "(removed)", "d"}));
+    EXPECT_EQ(redacted_args(list({"-H", "Authorization: Bearer abc", "next"})),
+              list({"-H", "Authorization:(removed)", "next"}));
+    EXPECT_EQ(redacted_args(list({"--to", "http://a:b@c/"})),
+              list({"--to", "http://a:(removed)@c/"}));
+}
+
 }  // namespace
 }  // namespace vgpu::cli
