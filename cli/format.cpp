@@ -33,6 +33,10 @@ std::string snake_case(std::string_view name) {
     return snake;
 }
 
+std::size_t total_of(const std::vector<std::size_t>& widths) {
+    return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+}
+
 /// Takes single letters from the widest column that may shrink until the table fits, so that two
 /// long columns end up equally long instead of one losing everything.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
@@ -41,7 +45,7 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
     for (const Column& column : columns) widths.push_back(column.title.size());
     for (const auto& row : rows)
         for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    std::size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+    std::size_t total = total_of(widths);
     while (total > kColumns) {
         std::size_t widest = columns.size();
         for (std::size_t i = 0; i < columns.size(); ++i)
@@ -53,6 +57,33 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
         --total;
     }
     return widths;
+}
+
+/// Leaves out the column that gives way first; false if none does.
+bool give_way(std::vector<Column>& columns, std::vector<std::vector<std::string>>& rows) {
+    const auto first =
+        std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
+            return a.gives_way != 0 && (b.gives_way == 0 || a.gives_way < b.gives_way);
+        });
+    if (columns.size() < 2 || first->gives_way == 0) return false;
+    const auto at = first - columns.begin();
+    for (auto& row : rows) row.erase(row.begin() + at);
+    columns.erase(first);
+    return true;
+}
+
+/// Where the line that begins at `begin` ends, if it has `room` letters.
+/// Not within a letter of several bytes: people's words may have such.
+std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room) {
+    if (text.size() - begin <= room) return text.size();
+    const std::size_t blank = text.rfind(' ', begin + room);
+    if (blank != std::string_view::npos && blank > begin) return blank;
+    const auto is_inside = [text](std::size_t at) {
+        return (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u;
+    };
+    std::size_t end = begin + room;
+    while (end > begin + 1 && is_inside(end)) --end;
+    return end;
 }
 
 std::string cell_text(const std::string& text, std::size_t width, Align align) {
@@ -158,9 +189,10 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
     return {};
 }
 
-std::string table_text(const std::vector<Column>& columns,
-                       const std::vector<std::vector<std::string>>& rows) {
-    const std::vector<std::size_t> widths = widths_of(columns, rows);
+std::string table_text(std::vector<Column> columns, std::vector<std::vector<std::string>> rows) {
+    std::vector<std::size_t> widths = widths_of(columns, rows);
+    while (total_of(widths) > kColumns && give_way(columns, rows))
+        widths = widths_of(columns, rows);
     std::vector<std::string> titles;
     for (const Column& column : columns) titles.push_back(column.title);
     std::vector<std::vector<std::string>> lines{titles};
@@ -175,6 +207,21 @@ std::string table_text(const std::vector<Column>& columns,
         text += one + "\n";
     }
     return text;
+}
+
+std::string wrapped_text(std::string_view text, std::size_t indent, std::size_t used) {
+    std::string lines;
+    std::size_t begin = 0, room = kColumns - std::min(used, kColumns - 1);
+    for (;;) {
+        const std::size_t end = line_end(text, begin, room);
+        std::string line(text.substr(begin, end - begin));
+        line.erase(line.find_last_not_of(' ') + 1);
+        lines += line + "\n";
+        begin = text.find_first_not_of(' ', end);
+        if (begin == std::string_view::npos) return lines;
+        lines += std::string(indent, ' ');
+        room = kColumns - indent;
+    }
 }
 
 nlohmann::ordered_json json_of(const Properties& properties) {

@@ -52,13 +52,19 @@ struct Column {
     std::string title;
     Align align = Align::Left;
     bool may_shrink = false;  ///< cut with '~' if the table is too wide
+    /// Left out if the table is too wide even so: the column with 1 first; 0: never.
+    unsigned gives_way = 0;
 };
 
-/// Rows under their titles, at most kColumns wide if a column may shrink.
+/// Rows under their titles, at most kColumns wide if columns may shrink or give way.
 /// Every row has as many cells as there are columns. Widths count bytes: cells are ASCII. Trailing
-/// blanks are cut; a column shrinks to 8 at least, so a table can still be wider.
-std::string table_text(const std::vector<Column>& columns,
-                       const std::vector<std::vector<std::string>>& rows);
+/// blanks are cut; a column shrinks to 8 at least, so a table can still be wider. What a command
+/// can be given (targets) must not shrink: gpu0/vf10 and gpu0/vf11 would look alike.
+std::string table_text(std::vector<Column> columns, std::vector<std::vector<std::string>> rows);
+
+/// `text` with its newline, in lines of kColumns at most, broken at blanks where there are any.
+/// The first line begins behind `used` letters that are printed already; the others are indented.
+std::string wrapped_text(std::string_view text, std::size_t indent, std::size_t used = 0);
 
 /// {"schema": id, key: [...]} with the properties' names in snake_case.
 /// "Agent.Connected" becomes a member of "agent". Values keep their types; nothing is formatted.

@@ -51,6 +51,20 @@ Colour colour_of(const std::string& kind) {
     return Colour::Plain;
 }
 
+/// "gpu0/vf1: hang: does not give up the engine" with its kind in colour.
+/// On a terminal wrapped beside the time; elsewhere one line, for those who search it.
+std::string words_of(const Properties& event, const Invocation& invocation) {
+    constexpr std::size_t kTime = sizeof("2026-11-22T05:10:31.204518Z  ") - 1;
+    const std::string target = target_of(event) + ": ", kind = text_of(event, "Kind");
+    std::string words = target + kind + ": " + text_of(event, "Text");
+    words = invocation.is_terminal ? wrapped_text(words, kTime, kTime) : words + "\n";
+    const bool is_whole = words.compare(target.size(), kind.size(), kind) == 0;
+    if (is_whole)
+        words.replace(target.size(), kind.size(),
+                      painted(kind, colour_of(kind), invocation.uses_colour));
+    return words;
+}
+
 /// Ends with 0, also when interrupted. --json prints one document a line (vgpuctl-event-1), so that
 /// a reader need not wait for the end.
 class EventsVerb final : public Verb {
@@ -143,9 +157,7 @@ private:
         const std::string time = time_text(number_of(event, "TimeUs"));
         const std::string kind = text_of(event, "Kind");
         if (invocation.output == Output::Text) {
-            invocation.out << fmt::format("{}  {}: {}: {}\n", time, target_of(event),
-                                          painted(kind, colour_of(kind), invocation.uses_colour),
-                                          text_of(event, "Text"));
+            invocation.out << time << "  " << words_of(event, invocation);
             return;
         }
         const nlohmann::ordered_json line = {{"schema", "vgpuctl-event-1"},

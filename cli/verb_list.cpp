@@ -17,13 +17,13 @@ std::string gpu_table(const std::vector<Properties>& gpus) {
                         size_text(number_of(gpu, "VramFreeBytes")),
                         size_text(number_of(gpu, "VramBytes")), text_of(gpu, "TotalVfs"),
                         text_of(gpu, "CuCount"), text_of(gpu, "Switches")});
-    return table_text({{"GPU", Align::Left, true},
+    return table_text({{"GPU"},
                        {"STATE"},
                        {"FREE", Align::Right},
                        {"VRAM", Align::Right},
-                       {"VFS", Align::Right},
-                       {"CUS", Align::Right},
-                       {"SWITCHES", Align::Right}},
+                       {"VFS", Align::Right, false, 3},
+                       {"CUS", Align::Right, false, 2},
+                       {"SWITCHES", Align::Right, false, 1}},
                       rows);
 }
 
@@ -43,14 +43,14 @@ std::string vf_table(const std::vector<Properties>& vfs) {
                         size_text(number_of(vf, "VramBytes")), text_of(vf, "Weight"),
                         percent_text(real_of(vf, "ShareWindow")),
                         flag_of(vf, "Attached") ? "yes" : "no", owner_text(vf)});
-    return table_text({{"VF", Align::Left, true},
-                       {"NAME", Align::Left, true},
+    return table_text({{"VF"},
+                       {"NAME", Align::Left, true, 6},
                        {"STATE"},
-                       {"VRAM", Align::Right},
-                       {"WEIGHT", Align::Right},
-                       {"SHARE", Align::Right},
-                       {"ATTACHED"},
-                       {"OWNER", Align::Left, true}},
+                       {"VRAM", Align::Right, false, 4},
+                       {"WEIGHT", Align::Right, false, 2},
+                       {"SHARE", Align::Right, false, 1},
+                       {"ATTACHED", Align::Left, false, 3},
+                       {"OWNER", Align::Left, true, 5}},
                       rows);
 }
 

@@ -177,12 +177,13 @@ constexpr std::array kGpuLines{
     Line{"Whole resets", "WholeResets", plain},
 };
 
+/// What is long is wrapped under itself.
 template <std::size_t N>
 void print(std::ostream& out, const std::array<Line, N>& lines, const Properties& properties) {
     constexpr std::size_t kTitle = 19;
     for (const Line& line : lines)
-        out << fmt::format("{:<{}}{}\n", std::string(line.title) + ":", kTitle,
-                           line.format(properties, line.property));
+        out << fmt::format("{:<{}}{}", std::string(line.title) + ":", kTitle,
+                           wrapped_text(line.format(properties, line.property), kTitle, kTitle));
 }
 
 /// "PID VRAM-BYTES QUEUES COMM" as a line.

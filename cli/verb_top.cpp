@@ -18,13 +18,16 @@ namespace {
 constexpr std::string_view kHomeAndClear = "\x1b[H\x1b[J";
 
 std::string gpu_lines(const std::vector<Properties>& gpus) {
+    constexpr std::size_t kIndent = 4;
     std::string text;
     for (const Properties& gpu : gpus)
-        text += fmt::format("{}: {}, {} switches, p50 {}, p99 {}, {} free\n", text_of(gpu, "Id"),
-                            text_of(gpu, "State"), text_of(gpu, "Switches"),
-                            duration_text(number_of(gpu, "SwitchP50Ns")),
-                            duration_text(number_of(gpu, "SwitchP99Ns")),
-                            size_text(number_of(gpu, "VramFreeBytes")));
+        text += wrapped_text(
+            fmt::format("{}: {}, {} switches, p50 {}, p99 {}, {} free", text_of(gpu, "Id"),
+                        text_of(gpu, "State"), text_of(gpu, "Switches"),
+                        duration_text(number_of(gpu, "SwitchP50Ns")),
+                        duration_text(number_of(gpu, "SwitchP99Ns")),
+                        size_text(number_of(gpu, "VramFreeBytes"))),
+            kIndent);
     return text;
 }
 
@@ -46,29 +49,31 @@ std::string ms_text(std::uint64_t ns) {
     return fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1);
 }
 
-/// A VF that cannot run has its state where others have their bar.
+/// A VF that cannot run has its state where others have their bar; no state is longer than one.
+/// Which VF it is, its share and its bar are what a table is looked at for: the rest gives way.
 std::string engine_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs) {
         const double share = real_of(vf, "ShareWindow");
         const std::string state = text_of(vf, "State");
-        rows.push_back(
-            {text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "Weight"), short_qos_text(vf),
-             percent_text(share),
-             state == "ready" ? bar_text(share, real_of(vf, "ShareIdeal")) : "(" + state + ")",
-             lag_text(real_of(vf, "LagQuanta")), ms_text(number_of(vf, "WaitP50Ns")),
-             ms_text(number_of(vf, "WaitP99Ns")), text_of(vf, "Overruns")});
+        // a VF is one or the other with every world switch
+        const bool has_bar = state == "ready" || state == "running";
+        rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "Weight"),
+                        short_qos_text(vf), percent_text(share),
+                        has_bar ? bar_text(share, real_of(vf, "ShareIdeal")) : state,
+                        lag_text(real_of(vf, "LagQuanta")), ms_text(number_of(vf, "WaitP50Ns")),
+                        ms_text(number_of(vf, "WaitP99Ns")), text_of(vf, "Overruns")});
     }
-    return table_text({{"VF", Align::Left, true},
-                       {"NAME", Align::Left, true},
-                       {"WGT", Align::Right},
-                       {"QOS"},
+    return table_text({{"VF"},
+                       {"NAME", Align::Left, true, 7},
+                       {"WGT", Align::Right, false, 6},
+                       {"QOS", Align::Left, false, 5},
                        {"SHARE", Align::Right},
-                       {"| IDEAL"},
-                       {"LAG", Align::Right},
-                       {"P50 ms", Align::Right},
-                       {"P99 ms", Align::Right},
-                       {"OVR", Align::Right}},
+                       {"| IDEAL", Align::Left, false, 8},
+                       {"LAG", Align::Right, false, 3},
+                       {"P50 ms", Align::Right, false, 1},
+                       {"P99 ms", Align::Right, false, 4},
+                       {"OVR", Align::Right, false, 2}},
                       rows);
 }
 

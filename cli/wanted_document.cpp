@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <sstream>
 
 namespace vgpu::cli {
 
@@ -77,16 +76,8 @@ std::string change_text(const PlanJson& step) {
 
 /// `text` in lines that fit; all but the first are indented.
 std::string wrapped(const std::string& text) {
-    std::string lines, line;
-    std::istringstream words(text);
-    for (std::string word; words >> word;) {
-        if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
-            lines += line + "\n";
-            line = "   ";
-        }
-        line += (line.empty() ? "" : " ") + word;
-    }
-    return lines + line + "\n";
+    constexpr std::size_t kIndent = 4;
+    return wrapped_text(text, kIndent);
 }
 
 /// Why a step is not without cost, for those that are not.
@@ -220,8 +211,8 @@ std::string plan_text(const PlanJson& plan) {
     std::string text = fmt::format("configuration '{}'\n", label);
     if (!rows.empty())
         text += table_text({{"STEP"},
-                            {"TARGET", Align::Left, true},
-                            {"NAME", Align::Left, true},
+                            {"TARGET"},
+                            {"NAME", Align::Left, true, 1},
                             {"CHANGE", Align::Left, true},
                             {"DISRUPTION"}},
                            rows);

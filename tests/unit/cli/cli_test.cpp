@@ -4,6 +4,7 @@
 #include "tests/unit/cli/cli_fixture.h"
 #include "tests/unit/cli/temp_tree.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <cstdlib>
 #include <fstream>
@@ -64,6 +65,62 @@ INSTANTIATE_TEST_SUITE_P(
             if (letter == '-' || letter == '.') letter = '_';
         return name;
     });
+
+/// Tables and pages of VFs whose values are as long as they can be.
+class CliGoldenWide : public Cli {
+protected:
+    CliGoldenWide() {
+        for (std::uint64_t index = 4; index <= 16; ++index)
+            service.vfs.push_back(testing::vf_properties(index, "web-" + std::to_string(index), 0));
+        for (Properties& vf : service.vfs) {
+            vf["Weight"] = std::uint64_t{10'000};
+            vf["MinPct"] = 20.0;
+            vf["MaxPct"] = 50.0;
+            vf["VramBytes"] = (std::uint64_t{1023} << 20) + (512u << 10);
+            vf["Owner"] = "batch:" + std::string(122, 'o');
+            vf["Trouble"] = std::string(
+                "VGPU-312: 512 MiB of VRAM are missing on gpu0. Destroy or resize other VFs, then "
+                "wait a second.");
+        }
+        service.vfs[9]["State"] = std::string("provisioned");
+        service.vfs[10]["State"] = std::string("quarantined");
+        service.vfs[11]["LagQuanta"] = -123.45;
+        service.vfs[12]["WaitP99Ns"] = std::uint64_t{12'345'678'901};
+        service.gpus[1]["State"] = std::string("version-mismatch");
+        service.gpus[1]["Switches"] = std::uint64_t{123'456'789'012};
+        service.gpus[1]["SwitchP99Ns"] = std::uint64_t{9'999'999'999};
+    }
+    void expect_every_target_whole() const {
+        for (const Properties& vf : service.vfs)
+            EXPECT_THAT(out.str(), HasSubstr(std::get<std::string>(vf.at("Target")) + " "));
+    }
+};
+
+TEST_F(CliGoldenWide, TopKeepsTargetsWholeAndLeavesOutWhatMattersLess) {
+    EXPECT_EQ(run({"top", "--once"}), 0);
+    expect_golden("top-wide.txt");
+    expect_80_columns();
+    expect_every_target_whole();
+}
+
+TEST_F(CliGoldenWide, ListKeepsTargetsWhole) {
+    EXPECT_EQ(run({"list"}), 0);
+    expect_golden("list-wide.txt");
+    expect_80_columns();
+    expect_every_target_whole();
+}
+
+TEST_F(CliGoldenWide, ShowWrapsWhatIsLongUnderItself) {
+    EXPECT_EQ(run({"show", "gpu0/vf4"}), 0);
+    expect_golden("show-vf-wide.txt");
+    expect_80_columns();
+}
+
+TEST_F(Cli, TopOfAVfOnTheEngineHasItsBar) {
+    service.vfs.front()["State"] = std::string("running");
+    EXPECT_EQ(run({"top", "--once"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("#|........."));
+}
 
 TEST_F(Cli, ASimulationNeedsNoVgpud) {
     EXPECT_EQ(run({"--bus", "unix:path=/nonexistent", "simulate", kMixed}), 0) << err.str();
@@ -206,6 +263,32 @@ TEST_F(Cli, ReadOnlyDaemonIsMentioned) {
     service.is_read_only = true;
     EXPECT_EQ(run({"version"}), 0);
     EXPECT_THAT(out.str(), HasSubstr("vgpud is read-only: the state file x is damaged"));
+}
+
+TEST(CliFormat, TablesLeaveOutNothingThatFits) {
+    const std::string x(40, 'x'), y(20, 'y'), z(20, 'z');
+    const std::vector<Column> columns{
+        {"X"}, {"Y", Align::Left, false, 2}, {"Z", Align::Left, false, 1}};
+    EXPECT_EQ(table_text(columns, {{x, y, "z"}}),
+              fmt::format("{:<42}{:<22}Z\n{}  {}  z\n", "X", "Y", x, y));
+    EXPECT_EQ(table_text(columns, {{x, y, z}}), fmt::format("{:<42}Y\n{}  {}\n", "X", x, y));
+    EXPECT_EQ(table_text(columns, {{x + x, y, z}}), "X\n" + x + x + "\n");
+    EXPECT_EQ(table_text(columns, {{x + x + x, y, z}}), "X\n" + x + x + x + "\n")
+        << "what must not give way stays, whatever that takes";
+}
+
+TEST(CliFormat, TextIsWrappedAtBlanksWhereThereAreAny) {
+    const std::string word(30, 'w');
+    EXPECT_EQ(wrapped_text("", 4), "\n");
+    EXPECT_EQ(wrapped_text("a  b", 4), "a  b\n");
+    EXPECT_EQ(wrapped_text(word + " " + word + "  " + word, 4),
+              word + " " + word + "\n    " + word + "\n");
+    EXPECT_EQ(wrapped_text(word + " " + word, 4, 20), word + "\n    " + word + "\n");
+    EXPECT_EQ(wrapped_text(std::string(100, 'w'), 4),
+              std::string(80, 'w') + "\n    " + std::string(20, 'w') + "\n");
+    EXPECT_EQ(wrapped_text(std::string(79, 'w') + "\u00e4", 2),
+              std::string(79, 'w') + "\n  \u00e4\n")
+        << "a letter of two bytes stays whole";
 }
 
 TEST(CliFormat, SizesAreParsedExactly) {

@@ -39,6 +39,18 @@ TEST_F(Events, AreLinesWithTimeTargetKindAndText) {
               "2023-11-14T22:13:24.500000Z  gpu0/vf2: reset-done: was reset (guest-flr)\n");
 }
 
+TEST_F(Events, OnATerminalWhatIsLongIsWrappedBesideTheTime) {
+    is_terminal = true;
+    service.tell(3, "guard", std::string(120, 'x'));
+    EXPECT_EQ(run({"events"}), 0);
+    expect_golden("events-terminal.txt");
+    expect_80_columns();
+    uses_colour = true;
+    EXPECT_EQ(run({"events"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("gpu0/vf1: " + painted("hang", Colour::Red, true) +
+                                     ": does not give up the engine\n"));
+}
+
 TEST_F(Events, JsonIsOneDocumentALineWithItsSchemaId) {
     EXPECT_EQ(run({"events", "--json"}), 0);
     expect_golden("events.jsonl");
