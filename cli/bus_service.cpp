@@ -346,6 +346,31 @@ public:
             }
         });
     }
+    /// By ObjectManager: there may be jobs that were begun before vgpuctl was.
+    std::vector<Properties> list_jobs() override {
+        return guarded([&] {
+            std::map<sdbus::ObjectPath, std::map<std::string, Dict>> objects;
+            sdbus::createProxy(*bus_, kService, "/org/vgpu1")
+                ->callMethod("GetManagedObjects")
+                .onInterface("org.freedesktop.DBus.ObjectManager")
+                .storeResultsTo(objects);
+            std::vector<Properties> jobs;
+            for (auto& [path, interfaces] : objects) {
+                const auto job = interfaces.find(org::vgpu1::Job_proxy::INTERFACE_NAME);
+                if (job == interfaces.end()) continue;
+                job->second.erase("Plan");
+                jobs.push_back(properties_of(job->second));
+                put(jobs.back(), "Path", path);
+            }
+            std::sort(jobs.begin(), jobs.end(), [](const Properties& a, const Properties& b) {
+                return a.at("Id") < b.at("Id");
+            });
+            return jobs;
+        });
+    }
+    void cancel_job(const std::string& path) override {
+        guarded([&] { Proxy<org::vgpu1::Job_proxy>(*bus_, path).Cancel({}); });
+    }
     std::string metrics() override {
         return guarded([this] { return manager_.GetMetrics({}); });
     }

@@ -17,7 +17,7 @@ struct ExitRow {
 
 constexpr std::string_view kGone =
     " What it stood for has gone: the VF was destroyed, or the job is over and forgotten. 'vgpuctl "
-    "list' shows what there is.";
+    "list' and 'vgpuctl jobs' show what there is.";
 constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not know that; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";

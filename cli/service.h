@@ -173,6 +173,11 @@ public:
     /// A job that failed is no ServiceError: State, Error and ErrorName of the result tell.
     virtual Properties await_job(const std::string& path,
                                  const std::function<void(const Properties&)>& on_change) = 0;
+    /// The jobs that vgpud has or remembers, by number: all properties but Plan, and Path.
+    virtual std::vector<Properties> list_jobs() = 0;
+    /// Answers at once; the job ends after the step under way. WrongState (Failed) if it is over,
+    /// or cannot be taken back.
+    virtual void cancel_job(const std::string& path) = 0;
 
     /// OpenMetrics text.
     virtual std::string metrics() = 0;

@@ -6,6 +6,7 @@
 #include "cli/wanted_document.h"
 
 #include <fmt/format.h>
+#include <charconv>
 
 namespace vgpu::cli {
 
@@ -51,12 +52,26 @@ public:
     }
 
 private:
+    /// Whoever looks is told how to end the job before it can be interrupted: vgpuctl then has no
+    /// word any more.
     static Properties await(Invocation& invocation, const std::string& job) {
+        if (invocation.is_terminal && invocation.output == Output::Text)
+            invocation.out << fmt::format(
+                "job {}: goes on if this is interrupted; 'vgpuctl jobs --cancel {}' ends it\n",
+                number_in(job), number_in(job));
         ProgressLine line{Canvas(invocation)};
         return invocation.service.await_job(job, [&line](const Properties& now) {
             line.draw(
                 fmt::format("{} {}", bar_text(real_of(now, "Progress")), text_of(now, "Step")));
         });
+    }
+
+    /// N of ".../job/N"; 0 of "".
+    static std::uint64_t number_in(const std::string& path) {
+        std::uint64_t number = 0;
+        const std::size_t begin = path.rfind('/') + 1;
+        std::from_chars(path.data() + begin, path.data() + path.size(), number);
+        return number;
     }
 
     /// Empty if there was nothing to do.
@@ -73,10 +88,13 @@ private:
             invocation.out << document_text("vgpuctl-apply-1",
                                             {{"result", state},
                                              {"job", path_of(job)},
+                                             {"job_id", number_in(path_of(job))},
                                              {"error", is_well ? "" : text_of(job, "Error")},
                                              {"plan", plan_members(plan)}});
         else if (state == "running")
-            invocation.out << path_of(job) << "\n";
+            invocation.out << fmt::format(
+                "job {}: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel {}' ends it\n{}\n",
+                number_in(path_of(job)), number_in(path_of(job)), path_of(job));
         else if (is_well && !is_empty_plan(plan))
             invocation.out << fmt::format("configuration '{}' is applied\n",
                                           plan.at("label").get<std::string>());

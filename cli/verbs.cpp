@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
     verbs.push_back(make_apply_verb());
     verbs.push_back(make_assert_verb());
     verbs.push_back(make_export_verb());
+    verbs.push_back(make_jobs_verb());
     verbs.push_back(make_create_verb());
     verbs.push_back(make_set_verb());
     verbs.push_back(make_destroy_verb());

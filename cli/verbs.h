@@ -76,6 +76,7 @@ std::unique_ptr<Verb> make_plan_verb();
 std::unique_ptr<Verb> make_apply_verb();
 std::unique_ptr<Verb> make_assert_verb();
 std::unique_ptr<Verb> make_export_verb();
+std::unique_ptr<Verb> make_jobs_verb();
 std::unique_ptr<Verb> make_reset_verb();
 std::unique_ptr<Verb> make_pause_verb();
 std::unique_ptr<Verb> make_resume_verb();

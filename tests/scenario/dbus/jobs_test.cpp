@@ -164,6 +164,27 @@ TEST_F(JobsOnTheBus, CancelTakesBackWhatWasDone) {
     EXPECT_THROW(cancel(job), sdbus::Error);
 }
 
+TEST_F(JobsOnTheBus, AreListedAndCancelledByVgpuctl) {
+    const std::string job = apply(one_vf("128MiB"));
+    wait_for_step(job, "resize gpu0/vf1 'a'");
+    const auto jobs = ctl_json({"jobs"}).at("jobs");
+    ASSERT_EQ(jobs.size(), 2u);
+    EXPECT_EQ(jobs.at(0).at("state"), "done");
+    EXPECT_EQ(jobs.at(1).at("path"), job);
+    EXPECT_EQ(jobs.at(1).at("id"), 2);
+    EXPECT_EQ(jobs.at(1).at("state"), "running");
+    EXPECT_EQ(jobs.at(1).at("step"), "resize gpu0/vf1 'a'");
+    const auto unknown = ctl({"jobs", "--cancel", "9"});
+    EXPECT_EQ(unknown.status, 3);
+    EXPECT_THAT(unknown.out, HasSubstr("there is no job 9; there are: 1, 2"));
+    EXPECT_EQ(ctl({"jobs", "--cancel", "2"}).status, 0);
+    end_scrub();
+    wait_for_state(job, "cancelled");
+    const auto over = ctl({"jobs", "--cancel", "2"});
+    EXPECT_EQ(over.status, 1);
+    EXPECT_THAT(over.out, HasSubstr("job 2 is over: it is cancelled"));
+}
+
 TEST_F(JobsOnTheBus, WaitForEachOtherAndKeepOthersOffTheirGpu) {
     const std::string first = apply(one_vf("128MiB"));
     const std::string second = apply(one_vf("64MiB"));

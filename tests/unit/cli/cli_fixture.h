@@ -87,6 +87,8 @@ public:
                          const std::function<void(const Properties&)>& on_change) override {
         return service_.await_job(path, on_change);
     }
+    std::vector<Properties> list_jobs() override { return service_.list_jobs(); }
+    void cancel_job(const std::string& path) override { service_.cancel_job(path); }
     std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
         return service_.recent_events(after, limit);
     }

@@ -15,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -224,7 +225,24 @@ TEST_F(ConfigurationVerbs, ApplyThatLosesNothingNeedsNoWord) {
     EXPECT_EQ(run({"apply", file, "--json"}), 0);
     expect_golden("apply.json");
     EXPECT_EQ(run({"apply", file, "--no-wait"}), 0);
-    EXPECT_THAT(out.str(), HasSubstr("/org/vgpu1/job/3\n"));
+    EXPECT_THAT(out.str(),
+                EndsWith("job 3: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel 3' ends it\n"
+                         "/org/vgpu1/job/3\n"));
+    EXPECT_EQ(run({"apply", file, "--no-wait", "--json"}), 0);
+    EXPECT_EQ(nlohmann::json::parse(out.str()).at("job_id"), 3);
+}
+
+TEST_F(ConfigurationVerbs, ApplyTellsATerminalHowToEndTheJobWhileItWaits) {
+    constexpr const char* kHint =
+        "job 3: goes on if this is interrupted; 'vgpuctl jobs --cancel 3' ends it\n";
+    service.plan_text = kHarmlessPlan;
+    EXPECT_EQ(run({"apply", file}), 0);
+    EXPECT_THAT(out.str(), Not(HasSubstr(kHint)));
+    is_terminal = true;
+    EXPECT_EQ(run({"apply", file}), 0);
+    EXPECT_THAT(out.str(), HasSubstr(kHint));
+    EXPECT_EQ(run({"apply", file, "--json"}), 0);
+    EXPECT_THAT(out.str(), Not(HasSubstr(kHint)));
 }
 
 TEST_F(ConfigurationVerbs, ApplyOfWhatIsThereStartsNoJob) {

@@ -248,6 +248,9 @@ public:
         return job_end;
     }
 
+    std::vector<Properties> list_jobs() override { return jobs; }
+    void cancel_job(const std::string& path) override { note("cancel " + path, {}); }
+
     std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
         if (!is_there)
             throw ServiceError("org.freedesktop.DBus.Error.ServiceUnknown", "nobody owns it");
@@ -307,6 +310,7 @@ public:
     std::string plan_text;     ///< what plan() answers
     std::string config_given;  ///< to plan() or apply(), the last one
     std::string job_step = "create gpu0/vf3 'c'";
+    std::vector<Properties> jobs;
     Properties job_end{{"State", std::string("done")},
                        {"Progress", 1.0},
                        {"Step", std::string("done")},
