@@ -181,6 +181,8 @@ static int control(struct vgpu_pf *pf, void *payload, uint64_t token)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: unknown action %u", vf->number,
 					 request->action);
 	event = control_events[request->action];
+	if (event == VGPU_VF_EVENT_RESUME && vgpu_pf_vf_state_is_restoring(pf, vf))
+		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: a RESTORE is under way", vf->number);
 	if (event == VGPU_VF_EVENT_RESUME && !vf->control.driver_loaded)
 		event = VGPU_VF_EVENT_RESUME_FRESH;
 	return vgpu_pf_control_request(pf, vf, event, token);

@@ -584,6 +584,16 @@ int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu
 }
 
 /**
+ * vgpu_pf_vf_state_is_restoring() - is this VF partly what it was and partly what it is to be?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
+}
+
+/**
  * vgpu_pf_vf_state_abort() - the device is gone: end the stream under way
  * @pf: the PF
  * @error: negative errno

@@ -222,6 +222,18 @@ TEST_P(DriverOfAStream, IsGoneIfTheFunctionIsResetHalfWay) {
     EXPECT_EQ(state_after_resume(), VGPU_PF_VF_PROVISIONED);
 }
 
+TEST_P(DriverOfAStream, RunsNotBeforeItIsRestored) {
+    rig.gpu.stream_in.assign(stream.begin(), stream.end());
+    rig.gpu.bulk_ns = 10 * kMs;
+    vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RESTORE, &request, kSave), -EINPROGRESS);
+    rig.gpu.run_for(15 * kMs);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), -EBUSY);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.gpu.done[kSave].first, 0);
+    EXPECT_EQ(state_after_resume(), resumed(GetParam().is_in_stream));
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, DriverOfAStream,
                          testing::Values(DriverCase{false, true}, DriverCase{true, false},
                                          DriverCase{true, true}, DriverCase{false, false}));
