@@ -343,6 +343,9 @@ static void take_device(struct home *home, const struct pollfd *fds)
 
 static void check_device(struct home *home)
 {
+	/* given up by the core: it does not come out of its reset */
+	if (vgpu_user_client_is_connected(&home->os.device) && !home->pf.device.is_attached)
+		vgpu_user_client_close(&home->os.device);
 	if (vgpu_user_client_is_connected(&home->os.device))
 		return;
 	if (home->pf.device.is_attached)
