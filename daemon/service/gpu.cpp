@@ -40,6 +40,7 @@ void GpuModel::step() {
     // table is planned from one state.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);
+    retry_scrubs(now);
     restore_missing(now);
     look_for_orphans(now);
     // Only the table depends on it: it did not keep the answer waiting.

@@ -272,6 +272,7 @@ private:
                                        const std::string& by) const;
     void owe_scrub(VfRecord& record) const;
     void scrub_released(Nanoseconds now);
+    void retry_scrubs(Nanoseconds now);
     [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const vgpu_pf_vf& live);
     tl::unexpected<Error> scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                              const OwnerRecord& before);
@@ -380,6 +381,7 @@ private:
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
     Nanoseconds scrub_retry_at_{0};
+    Nanoseconds rescrub_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again
     std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet looked at
     trace::Recorder schedule_;

@@ -176,6 +176,24 @@ Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
     return {};
 }
 
+/// A PF core that could not scrub a VF gives up after a few attempts, and says so by an error of a
+/// VF that is SCRUBBING. A release begins the scrub anew (docs/vf-lifecycle.md); until one comes to
+/// its end nobody gets number and VRAM.
+void GpuModel::retry_scrubs(Nanoseconds now) {
+    if (state_ != GpuState::Ok || now < rescrub_at_) return;
+    const auto live = live_;
+    for (const auto& [vf, one] : live) {
+        if (one.state != VGPU_PF_VF_SCRUBBING || one.last_error == VGPU_PF_REASON_NONE) continue;
+        rescrub_at_ = now + kRestoreRetry;
+        troubles_[vf] = fmt::format("its VRAM could not be scrubbed ({}); this is tried again",
+                                    reason_name(one.last_error));
+        say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), troubles_[vf]));
+        watch_loss(ports_.pf->release(vf, one.generation));
+        if (!ports_.pf->is_connected()) return;
+        refresh(vf);
+    }
+}
+
 /// What would end what the owner computes wants the owner's name, or force.
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {

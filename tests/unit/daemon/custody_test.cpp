@@ -296,6 +296,26 @@ TEST_F(ScrubBetweenOwners, OfAVfThatGetsAnotherShapeIsItsOwnersToMakeTheLast) {
     EXPECT_TRUE(world.pf().vfs.empty());
 }
 
+TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpIsBegunAgainAndTold) {
+    make("request");
+    ASSERT_TRUE(world.destroy(vf));
+    world.pf().vfs.at(1).last_error = VGPU_PF_REASON_BAD_STATUS;
+    world.pass(2s);
+    EXPECT_EQ(releases(), 2);
+    EXPECT_THAT(view().trouble, HasSubstr("its VRAM could not be scrubbed"));
+    EXPECT_THAT(texts_of(world, "not-scrubbed"), ElementsAre(HasSubstr("gpu0/vf1 ('train')")));
+    world.pf().vfs.at(1).last_error = VGPU_PF_REASON_BAD_STATUS;
+    world.pass(2s);
+    EXPECT_EQ(releases(), 2) << "not at once";
+    world.pass(5s);
+    EXPECT_EQ(releases(), 3);
+    world.pf().finish_scrub(1);
+    world.pass(6s);
+    EXPECT_EQ(releases(), 3);
+    EXPECT_TRUE(world.pf().vfs.empty());
+    EXPECT_TRUE(world.create({}));
+}
+
 TEST_F(ScrubBetweenOwners, CannotBeSwitchedOff) {
     EXPECT_EQ(create("train", {{"scrub", std::string("never")}}).error().cause,
               "option 'scrub' is 'never', not request or release");

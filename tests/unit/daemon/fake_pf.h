@@ -183,6 +183,7 @@ public:
     }
     Result<> release(std::uint32_t vf, std::uint32_t) override {
         TRY_VOID(change("release", vf));
+        pf_.vfs.at(vf).last_error = 0;
         pf_.set_state(vf, VGPU_PF_VF_SCRUBBING);
         if (pf_.scrubs_at_once) pf_.finish_scrub(vf);
         return {};
