@@ -12,9 +12,10 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Plan first, then act: the plan that is shown is the one that --yes is judged by, though vgpud
-/// plans anew when the job begins. Ends with 1 if --yes is missing and nothing was done, and with
-/// the exit code of the job's error if it failed or was cancelled. --json: vgpuctl-apply-1.
+/// Plan first, then act: the plan that is shown is the one that --yes is judged by; vgpud plans
+/// anew when the job begins, and does nothing that disturbs more. Ends with 1 if --yes is missing
+/// and nothing was done, and with the exit code of the job's error if it failed or was cancelled.
+/// --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "apply"; }
@@ -43,6 +44,7 @@ public:
         }
         Options options = document_.options();
         if (force_) options["force"] = true;
+        options["disruption"] = disruption_of(plan);
         const std::string job = invocation.service.apply(text, options);
         if (no_wait_)
             return finish(invocation, plan, {{"Path", job}, {"State", std::string("running")}});
