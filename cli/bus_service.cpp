@@ -322,7 +322,10 @@ public:
         return guarded([&] { return manager_.Plan(config, dict_of(options)); });
     }
     std::string apply(const std::string& config, const Options& options) override {
-        return guarded([&] { return std::string(manager_.Apply(config, dict_of(options))); });
+        return guarded([&] {
+            watch_owner();  // before there is a job, so that its vgpud's end is heard of
+            return std::string(manager_.Apply(config, dict_of(options)));
+        });
     }
     std::string export_config(const Options& options) override {
         return guarded([&] { return manager_.Export(dict_of(options)); });
@@ -332,19 +335,13 @@ public:
     }
     Properties await_job(const std::string& path,
                          const std::function<void(const Properties&)>& on_change) override {
-        return guarded([&] {
-            Proxy<org::vgpu1::Job_proxy> job(*bus_, path);
-            for (;;) {
-                Properties now{{"State", job.State()},
-                               {"Progress", job.Progress()},
-                               {"Step", job.Step()},
-                               {"Error", job.Error()},
-                               {"ErrorName", job.ErrorName()}};
-                on_change(now);
-                if (is_over(std::get<std::string>(now.at("State")))) return now;
-                wait_for_the_bus();
-            }
-        });
+        Proxy<org::vgpu1::Job_proxy> job(*bus_, path);
+        for (;;) {
+            const Properties now = facts_of(job);
+            on_change(now);
+            if (is_over(std::get<std::string>(now.at("State")))) return now;
+            wait_for_the_bus();
+        }
     }
     /// By ObjectManager: there may be jobs that were begun before vgpuctl was.
     std::vector<Properties> list_jobs() override {
@@ -405,6 +402,33 @@ private:
     /// A state that this release does not know ends the wait rather than going on for ever.
     static bool is_over(const std::string& job_state) {
         return job_state != "waiting" && job_state != "running" && job_state != "rolling-back";
+    }
+
+    /// Numbers of jobs are good for one vgpud: another one's job of that number is another job.
+    Properties facts_of(Proxy<org::vgpu1::Job_proxy>& job) {
+        const auto facts = [&job] {
+            return Properties{{"State", job.State()},
+                              {"Progress", job.Progress()},
+                              {"Step", job.Step()},
+                              {"Error", job.Error()},
+                              {"ErrorName", job.ErrorName()}};
+        };
+        std::optional<Properties> found;
+        std::optional<ServiceError> trouble;
+        try {
+            found = guarded(facts);
+        } catch (const ServiceError& error) {
+            trouble = error;
+        }
+        // after the questions, which another vgpud may have answered
+        while (bus_->processPendingRequest()) {
+        }
+        if (owner_news_)
+            throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
+                               "vgpud ended before the job did; the next one goes on with it or "
+                               "takes it back: see 'vgpuctl jobs' and 'vgpuctl events'");
+        if (trouble) throw ServiceError(*trouble);
+        return *found;
     }
 
     /// Until it says something, such as that a job's properties have changed.

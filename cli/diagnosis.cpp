@@ -63,12 +63,18 @@ void check_versions(const HostFacts& facts, Findings& found) {
 
 void check_state(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
+    const std::string message = text_of(facts.service.manager, "StateMessage");
     if (!flag_of(facts.service.manager, "ReadOnly")) {
-        found.push_back({"state", Level::Ok, "the durable state is trusted"});
+        if (message.empty())
+            found.push_back({"state", Level::Ok, "the durable state is trusted"});
+        else
+            found.push_back({"state", Level::Warning, "the durable state: " + message,
+                             "a change was refused, or one that was under way when vgpud or the "
+                             "host ended was dropped",
+                             "see that vgpud's state_dir has room and can be written"});
         return;
     }
-    found.push_back({"state", Level::Problem,
-                     "vgpud is read-only: " + text_of(facts.service.manager, "StateMessage"),
+    found.push_back({"state", Level::Problem, "vgpud is read-only: " + message,
                      "VFs keep running, but nothing can be changed",
                      "mend or move away what is named here, then systemctl restart vgpud"});
 }

@@ -108,6 +108,15 @@ std::string room_text(const PlanJson& plan) {
     return text;
 }
 
+/// A bus ends the connection of whoever sends text that is no UTF-8.
+void check_utf8(const std::string& text, const std::string& file) {
+    try {
+        static_cast<void>(nlohmann::json(text).dump());
+    } catch (const nlohmann::json::exception& error) {
+        throw ServiceError(kUsageError, fmt::format("{} is no UTF-8 text: {}", file, error.what()));
+    }
+}
+
 /// What export --json prints is the configuration with its schema id around it: that is taken off.
 /// Anything else stays as it was read, so that vgpud's complaints name its lines.
 std::string without_envelope(const std::string& text) {
@@ -152,7 +161,11 @@ std::string WantedDocument::read(Service& service) const {
         if (!gpu_.empty()) options["gpu"] = gpu_;
         return service.auto_config(options);
     }
-    if (!file_.empty()) return without_envelope(content_of(file_));
+    if (!file_.empty()) {
+        const std::string text = content_of(file_);
+        check_utf8(text, file_);
+        return without_envelope(text);
+    }
     throw ServiceError(kUsageError,
                        "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }

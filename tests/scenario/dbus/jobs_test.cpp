@@ -223,6 +223,22 @@ TEST_F(JobsOnTheBus, VgpudKilledInTheMiddleLeavesTheRestToTheNextPlan) {
     EXPECT_EQ(ctl({"assert", directory.file("128.json")}).status, 0);
 }
 
+/// The recovery has the number that the apply had.
+TEST_F(JobsOnTheBus, OfAVgpudThatHasEndedAreNotTakenForAnothers) {
+    vgpud->kill_now();
+    start_daemon();
+    auto caller = std::async(std::launch::async, [this] {
+        return ctl({"apply", directory.file("128.json"), "--yes"});
+    });
+    wait_for_step("/org/vgpu1/job/1", "resize gpu0/vf1 'a'");
+    vgpud->kill_now();
+    start_daemon();
+    const auto told = caller.get();
+    EXPECT_EQ(told.status, 5) << told.out;
+    EXPECT_THAT(told.out, HasSubstr("vgpud ended before the job did"));
+    EXPECT_EQ(property<std::string>("/org/vgpu1/job/1", "Kind"), "recovery");
+}
+
 TEST_F(JobsOnTheBus, OthersMayPlanButNotApply) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
     if (ctl_as_nobody({"--help"}).status != 0)

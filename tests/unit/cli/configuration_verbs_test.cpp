@@ -213,7 +213,7 @@ TEST_F(ConfigurationVerbs, ApplyThatWouldLoseDataWantsYes) {
     EXPECT_THAT(err.str(), HasSubstr("VFs would lose what is in their VRAM (vf-loss)"));
     EXPECT_THAT(service.asked, Not(Contains(StartsWith("apply"))));
     EXPECT_EQ(run({"apply", file, "--yes", "--force", "--label", "day"}), 0);
-    EXPECT_THAT(service.asked, Contains("apply " + bytes + " force label=day"));
+    EXPECT_THAT(service.asked, Contains("apply " + bytes + " disruption=vf-loss force label=day"));
     EXPECT_THAT(service.asked, Contains("await /org/vgpu1/job/3"));
     EXPECT_THAT(out.str(), HasSubstr("configuration 'day' is applied\n"));
 }
@@ -272,6 +272,13 @@ TEST_F(ConfigurationVerbs, ProgressIsDrawnOnATerminalOnly) {
     EXPECT_THAT(out.str(), HasSubstr("\r\x1b[K[##########          ]  50 % create gpu0/vf3 'c'"));
     EXPECT_EQ(run({"apply", file, "--json"}), 0);
     EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
+}
+
+TEST_F(ConfigurationVerbs, WhatIsNoUtf8IsRefusedBeforeABusSeesIt) {
+    std::ofstream(file, std::ios::binary) << "{\"caf\xe9\": 1}";
+    EXPECT_EQ(run({"plan", file}), 2);
+    EXPECT_THAT(err.str(), HasSubstr(file + " is no UTF-8 text"));
+    EXPECT_THAT(service.asked, Not(Contains(StartsWith("plan"))));
 }
 
 TEST_F(ConfigurationVerbs, ExportPrintsADocumentThatCanBeReadAgain) {

@@ -109,6 +109,12 @@ TEST(Doctor, WithoutABusOrVgpudTheRestIsStillJudged) {
     EXPECT_EQ(levels_of(facts, "state"), Levels{});
 }
 
+TEST(Doctor, ADiskThatTakesNoChangeIsAWarning) {
+    HostFacts facts = well();
+    facts.service.manager["StateMessage"] = std::string("cannot write x: No space left on device");
+    EXPECT_EQ(levels_of(facts, "state"), Levels{Level::Warning});
+}
+
 TEST(Doctor, VersionsThatDifferAreAWarningAndOfAnAgentANote) {
     HostFacts facts = well();
     facts.vgpuctl_version = "0.2.0";
