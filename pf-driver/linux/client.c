@@ -347,6 +347,12 @@ static void wake_core(struct vgpu_home *home, struct vgpu_stream *stream)
 	vgpu_pf_stream_ready(home->pf);
 }
 
+/* a stream that is half through is not started again, whatever the signal's handler wants */
+static ssize_t told_as(ssize_t moved)
+{
+	return moved == -ERESTARTSYS ? -EINTR : moved;
+}
+
 /* the file takes what the core has written; its position moves as with write(2) */
 static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 first, u32 used)
 {
@@ -357,7 +363,7 @@ static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 f
 		return moved;
 	moved = kernel_write(file, request->stream->data + first, at_once(file, used), &position);
 	file->f_pos = position;
-	return moved == 0 ? -EIO : moved;
+	return moved == 0 ? -EIO : told_as(moved);
 }
 
 static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct file *file)
@@ -399,7 +405,7 @@ static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 wa
 		return moved;
 	moved = kernel_read(file, request->stream->data, min(wanted, VGPU_STREAM_BYTES), &position);
 	file->f_pos = position;
-	return moved;
+	return told_as(moved);
 }
 
 static int pump_in(struct vgpu_home *home, struct vgpu_request *request, struct file *file)
@@ -454,6 +460,20 @@ struct file *vgpu_client_get_file(u32 op, int fd)
 	return ERR_PTR(-EINVAL);
 }
 
+static const char *reason_of(int error)
+{
+	return error == -EINTR ? "interrupted by a signal" : "the stream's file failed";
+}
+
+/* the file's end came to nothing: the request is withdrawn, unless the core has finished it */
+static void give_up(struct vgpu_home *home, struct vgpu_request *request, int error)
+{
+	vgpu_home_lock(home);
+	if (!request->is_done)
+		withdraw(home, request, error, reason_of(error));
+	vgpu_home_unlock(home);
+}
+
 /**
  * vgpu_client_finish() - wait until a request is done; moves the data of a stream
  * @home: not locked
@@ -461,21 +481,24 @@ struct file *vgpu_client_get_file(u32 op, int fd)
  * @op: enum vgpu_pf_op
  * @file: of a stream operation
  *
- * Return: what the request ended with; the core has let go of its payload.
+ * Return: what the request ended with; the core has let go of its payload. What the core has written
+ * is 0 only if the file has all of it.
  */
 int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32 op,
 		       struct file *file)
 {
-	int error = 0;
+	bool is_input = op == VGPU_PF_OP_RESTORE;
+	int moved = 0;
+	int error;
 
 	if (file)
-		error = op == VGPU_PF_OP_RESTORE ? pump_in(home, request, file)
-						 : pump_out(home, request, file);
-	if (error && error != -EINTR) {
-		vgpu_home_lock(home);
-		if (!request->is_done)
-			withdraw(home, request, error, "the stream's file failed");
-		vgpu_home_unlock(home);
-	}
-	return wait_for(home, request, false);
+		moved = is_input ? pump_in(home, request, file) : pump_out(home, request, file);
+	if (moved)
+		give_up(home, request, moved);
+	error = wait_for(home, request, false);
+	if (error || !moved || is_input)
+		return error;
+	/* the core had finished before the file had taken the rest */
+	strscpy(request->message, reason_of(moved), sizeof(request->message));
+	return moved;
 }

@@ -438,6 +438,43 @@ class Streams(UapiTest):
         self.assertTrue(text.startswith(b'before\nvgpu PF core'))
         self.assertEqual(len(text), written + len(b'before\nafter\n'))
 
+    def test_a_dump_that_nobody_can_read_is_none(self):
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        error = self.refused(errno.EPIPE, self.pf.stream, uapi.DUMP, write_end)
+        os.close(write_end)
+        self.assertIn('file', error.text)
+
+    def test_a_signal_ends_a_dump_that_waits_for_its_pipe(self):
+        """Also one whose handler wants system calls started again: the pipe may have some of it."""
+        read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(write_end, bytes(4096))
+        os.set_blocking(write_end, True)
+        before = signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.siginterrupt(signal.SIGALRM, False)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        error = self.refused(errno.EINTR, self.pf.stream, uapi.DUMP, write_end)
+        signal.signal(signal.SIGALRM, before)
+        os.close(write_end)
+        os.close(read_end)
+        self.assertIn('signal', error.text)
+
+    def test_a_file_system_that_is_full_at_the_end_is_told_of(self):
+        self.paused(1)
+        with tempfile.TemporaryFile(buffering=0) as file:
+            saved = self.pf.stream(uapi.SAVE, file.fileno(), vf=1)
+        directory = tempfile.mkdtemp()
+        self.addCleanup(os.rmdir, directory)
+        # what is missing is less than what the driver holds while the file takes it
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={saved - 64 * 1024}', 'small', directory], check=True)
+        self.addCleanup(subprocess.run, ['umount', directory], check=True)
+        with open(os.path.join(directory, 'saved'), 'wb', buffering=0) as file:
+            self.refused(errno.ENOSPC, self.pf.stream, uapi.SAVE, file.fileno(), vf=1)
+
     def test_wrong_descriptors_are_refused(self):
         self.refused(errno.EBADF, self.pf.stream, uapi.DUMP, -1)
         self.refused(errno.EBADF, self.pf.stream, uapi.DUMP, 999)
