@@ -161,13 +161,12 @@ static int attach(struct vgpu_home *home)
 }
 
 /* a device that has gone away may come back, as after a reset */
-static void try_attach(struct vgpu_home *home)
+static int try_attach(struct vgpu_home *home)
 {
 	if (!vgpu_linux_is_device_there(home))
-		return;
-	pci_restore_state(home->pdev);
-	pci_save_state(home->pdev);
-	attach(home);
+		return -ENODEV;
+	vgpu_pci_restore(home);
+	return attach(home);
 }
 
 static void serve(struct vgpu_home *home)
@@ -267,10 +266,16 @@ int vgpu_home_unpark(struct vgpu_home *home)
 	int error;
 
 	vgpu_home_lock(home);
-	/* who reset the device has restored it, and forgets what it had saved */
-	pci_save_state(home->pdev);
 	home->is_device_parked = false;
-	error = attach(home);
+	if (home->is_device_lost) {
+		/* nobody could save what it was, or restore it */
+		error = try_attach(home);
+	} else {
+		/* who reset the device has restored it, and forgets what it had saved */
+		if (vgpu_linux_is_device_there(home))
+			pci_save_state(home->pdev);
+		error = attach(home);
+	}
 	vgpu_home_unlock(home);
 	/* what came while it was parked was not served, and does not come again */
 	set_bit(VGPU_WAKEUP_INTERRUPT, &home->wakeups);

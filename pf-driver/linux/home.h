@@ -147,6 +147,7 @@ struct vgpu_home {
 	void __iomem *vram;
 	u64 vram_bytes;
 	int vectors;
+	struct pci_saved_state *pci_state; /* configuration space as it was when the driver came */
 
 	/* executor.c */
 	struct task_struct *thread;
@@ -278,5 +279,6 @@ bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf);
 /* pci.c */
 u32 vgpu_pci_time_scale(void);
 u32 vgpu_pci_max_gap_ms(void);
+void vgpu_pci_restore(struct vgpu_home *home);
 
 #endif

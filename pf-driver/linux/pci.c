@@ -12,6 +12,7 @@
 #include <linux/io.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/slab.h>
 
 #include "pf-driver/hw/pci.h"
 #include "pf-driver/linux/home.h"
@@ -142,6 +143,28 @@ static void unmap_bars(struct vgpu_home *home)
 	iounmap(home->registers);
 }
 
+/* while the device certainly answers */
+static int keep_state(struct vgpu_home *home)
+{
+	pci_save_state(home->pdev);
+	home->pci_state = pci_store_saved_state(home->pdev);
+	return home->pci_state ? 0 : -ENOMEM;
+}
+
+/**
+ * vgpu_pci_restore() - a device that was away gets its configuration space back
+ * @home: the device answers
+ *
+ * As it was when the driver came: what the PCI core has saved since, as before a sleep or a reset,
+ * may be what a device says that does not answer.
+ */
+void vgpu_pci_restore(struct vgpu_home *home)
+{
+	pci_load_saved_state(home->pdev, home->pci_state);
+	pci_restore_state(home->pdev);
+	pci_save_state(home->pdev);
+}
+
 static int enable_device(struct vgpu_home *home)
 {
 	struct pci_dev *pdev = home->pdev;
@@ -158,7 +181,10 @@ static int enable_device(struct vgpu_home *home)
 	if (error)
 		goto release;
 	pci_set_master(pdev);
-	return 0;
+	error = keep_state(home);
+	if (!error)
+		return 0;
+	unmap_bars(home);
 release:
 	pci_release_regions(pdev);
 disable:
@@ -172,6 +198,7 @@ static void disable_device(struct vgpu_home *home)
 	unmap_bars(home);
 	pci_release_regions(home->pdev);
 	pci_disable_device(home->pdev);
+	kfree(home->pci_state);
 }
 
 static int attach(struct vgpu_home *home)
@@ -249,7 +276,6 @@ static int start_home(struct vgpu_home *home)
 	error = offer(home);
 	if (error)
 		goto stop;
-	pci_save_state(home->pdev);
 	return 0;
 stop:
 	stop_core(home);
@@ -348,8 +374,7 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
 	if (pci_enable_device(pdev))
 		return PCI_ERS_RESULT_DISCONNECT;
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
+	vgpu_pci_restore(pci_get_drvdata(pdev));
 	return PCI_ERS_RESULT_RECOVERED;
 }
 

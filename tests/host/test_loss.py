@@ -47,15 +47,12 @@ with uapi.Pf() as pf:
 '''
 
 
-class Loss(test_module.ModuleTest):
+class LossTest(test_module.ModuleTest):
     expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|could not be scrubbed \(-19\)',
                           'the device is taken away'),)
 
     def setUp(self):
         self.write('sriov_admin/vf1/profile/vram_quota', 32 * MIB)
-        for name, text in (('saver', SAVER), ('while_lost', WHILE_LOST), ('wait', WAIT)):
-            packed = base64.b64encode(text.encode()).decode()
-            self.vm.check(f'echo {packed} | base64 -d > /r/tmp/{name}.py')
 
     def tearDown(self):
         self.order({'clear': {}})
@@ -68,6 +65,35 @@ class Loss(test_module.ModuleTest):
             control.sendall(json.dumps(verb).encode() + b'\n')
             self.assertEqual(json.loads(control.recv(4096)), {'ok': True})
 
+    def serves(self):
+        """VFs are provisioned, reset, scrubbed and released."""
+        quota = 'sriov_admin/vf2/profile/vram_quota'
+        self.write(quota, 16 * MIB)
+        self.assertEqual(self.read('sriov_admin/vf2/state'), 'PROVISIONED')
+        self.write(quota, 0)
+        self.assertEqual(self.read('sriov_admin/vf2/state'), 'ABSENT')
+
+    def lose_and_meet(self):
+        """Takes the device away; a request has met that when this returns."""
+        self.order(LOST)
+        self.refused('sriov_admin/vf2/profile/vram_quota', 16 * MIB, 'No such device')
+
+    def is_found_again(self):
+        """The device, which is looked for every second."""
+        quota = self.path('sriov_admin/vf2/profile/vram_quota')
+        self.vm.check(f'(for i in $(seq 100); do echo {16 * MIB} > {quota} && exit 0; sleep 0.2; done; exit 1) 2>&1', 120)
+        self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
+        self.assertEqual(self.quotas()[:2], [32 * MIB, 16 * MIB])
+        self.serves()
+
+
+class Loss(LossTest):
+    def setUp(self):
+        super().setUp()
+        for name, text in (('saver', SAVER), ('while_lost', WHILE_LOST), ('wait', WAIT)):
+            packed = base64.b64encode(text.encode()).decode()
+            self.vm.check(f'echo {packed} | base64 -d > /r/tmp/{name}.py')
+
     def lose(self):
         self.order(LOST)
         self.script('wait', 1)
@@ -79,14 +105,6 @@ class Loss(test_module.ModuleTest):
     def script(self, name, *arguments):
         words = ' '.join(str(argument) for argument in arguments)
         return self.vm.check(f'in_root env PYTHONPATH=/tests python3 -B /tmp/{name}.py {words}', 120)
-
-    def serves(self):
-        """VFs are provisioned, reset, scrubbed and released."""
-        quota = 'sriov_admin/vf2/profile/vram_quota'
-        self.write(quota, 16 * MIB)
-        self.assertEqual(self.read('sriov_admin/vf2/state'), 'PROVISIONED')
-        self.write(quota, 0)
-        self.assertEqual(self.read('sriov_admin/vf2/state'), 'ABSENT')
 
     def losses_told(self):
         return self.vm.check('dmesg | grep -c "device lost" || true')
@@ -145,6 +163,35 @@ class Loss(test_module.ModuleTest):
         self.load()
         self.assertEqual(self.quotas()[0], 32 * MIB)
         self.serves()
+
+
+class LossAndReset(LossTest):
+    """Who resets the device, or puts it to sleep, first saves what it says: all ones."""
+    expected_warnings = LossTest.expected_warnings + (
+        (r'not ready \d+ms after FLR|config space inaccessible|timed out waiting for pending transaction',
+         'the device is reset while it is away'),)
+
+    def test_a_device_that_comes_back_while_it_is_reset_is_found(self):
+        self.lose_and_meet()
+        self.vm.check(f'(echo 1 > {self.path("reset")}; touch /tmp/reset) > /dev/null 2>&1 & sleep 2')
+        self.order({'clear': {}})
+        self.vm.check('(for i in $(seq 300); do test -e /tmp/reset && exit 0; sleep 0.2; done; exit 1)', 120)
+        self.is_found_again()
+
+
+class LossAndSleep(LossTest):
+    """After the sleep the machine has busybox and sysfs, no more (test_power.py)."""
+    expected_warnings = LossTest.expected_warnings + (
+        (r'pci_pm_resume.* returns -19|failed to resume.*: error -19', 'the device is away when the machine wakes'),)
+
+    def test_a_device_that_was_away_during_a_sleep_is_found(self):
+        self.vm.check('echo devices > /sys/power/pm_test')
+        self.lose_and_meet()
+        answer = self.vm.run('echo freeze > /sys/power/state', 240)
+        self.assertEqual(answer.status, 0, answer.text)
+        self.vm.check('sleep 3')
+        self.order({'clear': {}})
+        self.is_found_again()
 
 
 if __name__ == '__main__':
