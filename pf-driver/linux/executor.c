@@ -157,6 +157,9 @@ static int attach(struct vgpu_home *home)
 	home->is_failure_told = error != 0;
 	/* a device that went while the core attached is lost already */
 	home->is_device_lost |= error != 0;
+	/* what had to wait for the device */
+	if (!error)
+		schedule_work(&home->chores);
 	return error;
 }
 

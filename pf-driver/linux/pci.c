@@ -92,6 +92,7 @@ static void do_chores(struct work_struct *work)
 	if (!READ_ONCE(home->is_gone) && !home->is_sysfs_gone) {
 		vgpu_sriov_forget_drivers(home);
 		vgpu_sysfs_tell(home);
+		vgpu_policy_release_left(home);
 		vgpu_plan_follow(home);
 		vgpu_sriov_hand_over(home);
 		pin_module(home);

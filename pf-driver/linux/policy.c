@@ -292,6 +292,7 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 	u64 bytes = fair_bytes(home, count);
 	int error = 0;
 
+	vgpu_policy_release_left(home);
 	if (READ_ONCE(home->lease_holder) || is_anything_provisioned(home))
 		return 0;
 	if (bytes == 0) {
@@ -325,28 +326,60 @@ static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
 	return is_same;
 }
 
+/* true: on its way */
+static bool start_auto_release(struct vgpu_home *home, u32 vf)
+{
+	u32 generation = home->vfs[vf].auto_generation;
+	bool is_started = false;
+
+	if (generation == 0)
+		return false;
+	if (is_auto(home, vf, generation)) {
+		/* taken back later: the device may be away */
+		if (start_release(home, vf, generation)) {
+			dev_err(&home->pdev->dev, "VF%u: was not released\n", vf);
+			return false;
+		}
+		is_started = true;
+	}
+	home->vfs[vf].auto_generation = 0;
+	return is_started;
+}
+
 /**
  * vgpu_policy_release_auto() - take back what numvfs gave
  * @home: the home
+ *
+ * What cannot be taken back now is taken back by vgpu_policy_release_left().
  */
 void vgpu_policy_release_auto(struct vgpu_home *home)
 {
 	u32 started = 0;
 
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
-		u32 generation = home->vfs[i].auto_generation;
-
-		home->vfs[i].auto_generation = 0;
-		if (generation == 0 || !is_auto(home, i, generation))
-			continue;
-		if (start_release(home, i, generation))
-			dev_err(&home->pdev->dev, "VF%u: was not released\n", i);
-		else
-			started |= BIT(i);
-	}
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		started |= start_auto_release(home, i) ? BIT(i) : 0;
 	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
 		if (started & BIT(i))
 			wait_absent(home, i);
+}
+
+/**
+ * vgpu_policy_release_left() - take back what could not be taken back with the functions
+ * @home: the home
+ *
+ * Nobody is waited for. A VF that somebody uses by now stays until the functions come and go again.
+ */
+void vgpu_policy_release_left(struct vgpu_home *home)
+{
+	if (pci_num_vf(home->pdev) || READ_ONCE(home->is_device_lost) ||
+	    READ_ONCE(home->is_device_parked) || READ_ONCE(home->lease_holder))
+		return;
+	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+		if (home->vfs[i].auto_generation == 0 || vgpu_policy_close(home, i))
+			continue;
+		start_auto_release(home, i);
+		vgpu_policy_reopen(home, i);
+	}
 }
 
 /* ---- writes ---- */

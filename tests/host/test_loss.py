@@ -48,7 +48,7 @@ with uapi.Pf() as pf:
 
 
 class LossTest(test_module.ModuleTest):
-    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|could not be scrubbed \(-19\)',
+    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|was not released|could not be scrubbed \(-19\)',
                           'the device is taken away'),)
 
     def setUp(self):
@@ -72,6 +72,10 @@ class LossTest(test_module.ModuleTest):
         self.assertEqual(self.read('sriov_admin/vf2/state'), 'PROVISIONED')
         self.write(quota, 0)
         self.assertEqual(self.read('sriov_admin/vf2/state'), 'ABSENT')
+
+    def await_state(self, vf, state):
+        path = self.path(f'sriov_admin/vf{vf}/state')
+        self.vm.check(f'(for i in $(seq 300); do grep -qx {state} {path} && exit 0; sleep 0.1; done; exit 1)', 60)
 
     def lose_and_meet(self):
         """Takes the device away; a request has met that when this returns."""
@@ -152,6 +156,20 @@ class Loss(LossTest):
         self.write('sriov_numvfs', 2)
         self.serves()
         self.write('sriov_numvfs', 0)
+
+    def test_equal_parts_are_taken_back_when_the_device_is_back(self):
+        self.write('sriov_admin/vf1/profile/vram_quota', 0)
+        self.write('sriov_numvfs', 2)
+        given = self.quotas()
+        self.assertEqual(len([quota for quota in given if quota]), 2)
+        self.lose()
+        self.write('sriov_numvfs', 0)
+        self.assertEqual(self.quotas(), given)
+        self.come_back()
+        for vf in (1, 2):
+            self.await_state(vf, 'ABSENT')
+        self.assertEqual(self.quotas(), [0] * self.vfs)
+        self.serves()
 
     def test_a_lost_device_can_be_let_go_and_found_anew(self):
         self.lose()
