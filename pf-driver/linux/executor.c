@@ -67,14 +67,15 @@ static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
- * Whatever comes back must not write to memory that the core frees now. The thread looks for it
- * from now on; the loss may have been noticed by any other, and nothing else wakes the thread any
- * more.
+ * Whatever comes back must not write to memory that the core frees now. Who waits for a VF to be
+ * released waits in vain. The thread looks for the device from now on; the loss may have been
+ * noticed by any other, and nothing else wakes the thread any more.
  */
 static void let_go(struct vgpu_home *home)
 {
 	pci_clear_master(home->pdev);
 	vgpu_pf_detach(home->pf);
+	wake_up_all(&home->state_wait);
 	wake_up_process(home->thread);
 }
 

@@ -39,11 +39,6 @@ void vgpu_policy_init(struct vgpu_home *home)
 
 /* ---- VRAM ---- */
 
-static bool is_in_state(struct vgpu_home *home, u32 vf, enum vgpu_pf_vf_state state)
-{
-	return READ_ONCE(home->is_gone) || READ_ONCE(home->vfs[vf].seen_state) == state;
-}
-
 /**
  * vgpu_policy_quota() - VRAM of a VF
  * @home: the home
@@ -142,15 +137,26 @@ static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 	return error;
 }
 
+static bool is_absent(const struct vgpu_home *home, u32 vf)
+{
+	return READ_ONCE(home->vfs[vf].seen_state) == VGPU_PF_VF_ABSENT;
+}
+
+static bool is_device_away(const struct vgpu_home *home)
+{
+	return READ_ONCE(home->is_gone) || READ_ONCE(home->is_device_lost);
+}
+
+/* without the device nothing goes on: the rest is done when it is back, and nobody waits for that */
 static int wait_absent(struct vgpu_home *home, u32 vf)
 {
 	long left = wait_event_killable_timeout(home->state_wait,
-						is_in_state(home, vf, VGPU_PF_VF_ABSENT),
+						is_absent(home, vf) || is_device_away(home),
 						(long)msecs_to_jiffies(RELEASE_TIMEOUT_S * 1000));
 
-	if (READ_ONCE(home->is_gone))
-		return -ENODEV;
-	return left > 0 ? 0 : left == 0 ? -ETIMEDOUT : -EINTR;
+	if (is_absent(home, vf))
+		return 0;
+	return left > 0 ? -ENODEV : left == 0 ? -ETIMEDOUT : -EINTR;
 }
 
 static int release(struct vgpu_home *home, u32 vf)

@@ -48,7 +48,7 @@ with uapi.Pf() as pf:
 
 
 class LossTest(test_module.ModuleTest):
-    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|was not released|could not be scrubbed \(-19\)',
+    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|was not released|refused its page table|could not be scrubbed \(-19\)',
                           'the device is taken away'),)
 
     def setUp(self):
@@ -156,6 +156,19 @@ class Loss(LossTest):
         self.write('sriov_numvfs', 2)
         self.serves()
         self.write('sriov_numvfs', 0)
+
+    def test_releases_and_provisioning_under_way_end(self):
+        quotas = 'sriov_admin/.bulk_profile/vram_quota'
+        self.vm.check(f'rm -f /tmp/ended; cd {self.path("sriov_admin/.bulk_profile")}; '
+                      f'(while echo {16 * MIB} > vram_quota && echo 0 > vram_quota; do :; done; touch /tmp/ended) '
+                      '> /tmp/told 2>&1 & sleep 1')
+        self.order(LOST)
+        # far less than a release may take
+        self.vm.check('(for i in $(seq 100); do test -e /tmp/ended && exit 0; sleep 0.1; done; exit 1)', 60)
+        self.assertIn('No such device', self.vm.check('cat /tmp/told'))
+        self.come_back()
+        self.write(quotas, 0)
+        self.assertEqual(self.quotas(), [0] * self.vfs)
 
     def test_equal_parts_are_taken_back_when_the_device_is_back(self):
         self.write('sriov_admin/vf1/profile/vram_quota', 0)
