@@ -154,17 +154,32 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 		vgpu_client_done(home, request->token, error, home->pf->message);
 }
 
-static int wait_for(struct vgpu_home *home, struct vgpu_request *request, bool is_killable_only)
+/* error: of the wait; who was interrupted withdraws, unless the core has finished meanwhile */
+static int end_wait(struct vgpu_home *home, struct vgpu_request *request, int error)
 {
-	int error = is_killable_only ? wait_for_completion_killable(&request->done)
-				     : wait_for_completion_interruptible(&request->done);
-
 	if (!error)
 		return request->error;
 	vgpu_home_lock(home);
 	if (!request->is_done)
 		withdraw(home, request, -EINTR, "interrupted by a signal");
 	vgpu_home_unlock(home);
+	return request->error;
+}
+
+static int wait_interruptible(struct vgpu_home *home, struct vgpu_request *request)
+{
+	return end_wait(home, request, wait_for_completion_interruptible(&request->done));
+}
+
+static int wait_killable(struct vgpu_home *home, struct vgpu_request *request)
+{
+	return end_wait(home, request, wait_for_completion_killable(&request->done));
+}
+
+/* the core's time-outs bound it, and the loss of the device ends it */
+static int wait_to_the_end(struct vgpu_request *request)
+{
+	wait_for_completion(&request->done);
 	return request->error;
 }
 
@@ -184,7 +199,11 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 	vgpu_home_lock(home);
 	vgpu_client_run(home, &request, op, payload);
 	vgpu_home_unlock(home);
-	error = wait_for(home, &request, true);
+	/* who is given resources learns of them even when killed: nobody else returns them */
+	if (op == VGPU_PF_OP_PROVISION)
+		error = wait_to_the_end(&request);
+	else
+		error = wait_killable(home, &request);
 	if (error && error != -EINTR)
 		dev_warn(&home->pdev->dev, "%s\n", request.message);
 	return error;
@@ -481,8 +500,8 @@ static void give_up(struct vgpu_home *home, struct vgpu_request *request, int er
  * @op: enum vgpu_pf_op
  * @file: of a stream operation
  *
- * Return: what the request ended with; the core has let go of its payload. What the core has written
- * is 0 only if the file has all of it.
+ * Return: what the request ended with; the core has let go of its payload. Where the core writes, 0
+ * says that the file has all of it.
  */
 int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32 op,
 		       struct file *file)
@@ -495,7 +514,7 @@ int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32
 		moved = is_input ? pump_in(home, request, file) : pump_out(home, request, file);
 	if (moved)
 		give_up(home, request, moved);
-	error = wait_for(home, request, false);
+	error = wait_interruptible(home, request);
 	if (error || !moved || is_input)
 		return error;
 	/* the core had finished before the file had taken the rest */

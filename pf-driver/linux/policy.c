@@ -15,6 +15,7 @@
  * All of this under home->admin; the core's lock is taken inside, for each step.
  */
 #include <linux/log2.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "pf-driver/hw/vf_page_table.h"
@@ -129,7 +130,8 @@ static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 	if (state == VGPU_PF_VF_ABSENT || state == VGPU_PF_VF_SCRUBBING)
 		return 0;
 	error = vgpu_home_request(home, VGPU_PF_OP_RELEASE, &ref);
-	if (error) {
+	/* what a writer that was killed began goes on, and nobody else confirms it */
+	if (error && error != -EINTR) {
 		vgpu_home_lock(home);
 		home->vfs[vf].confirms_scrub = false;
 		vgpu_home_unlock(home);
@@ -310,6 +312,8 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 		u32 generation = 0;
 
 		error = release(home, i);
+		if (!error && fatal_signal_pending(current))
+			error = -EINTR;
 		if (!error)
 			error = provision(home, i, bytes, &generation);
 		home->vfs[i].auto_generation = error ? 0 : generation;

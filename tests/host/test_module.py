@@ -69,6 +69,21 @@ class Functions(ModuleTest):
             self.assertEqual(self.quotas(), [0] * VFS)
             self.assertEqual(self.read('sriov_admin/vf1/state'), 'ABSENT')
 
+    def test_who_is_killed_while_parts_are_given_leaves_none_behind(self):
+        """The first parts after a load are scrubbed first: that takes a while."""
+        numvfs = self.path('sriov_numvfs')
+        for delay_us in (10000, 30000, 60000, 100000):
+            self.unloads_soon()
+            self.load()
+            self.vm.check(f'(echo {VFS} > {numvfs}) > /dev/null 2>&1 & writer=$!; usleep {delay_us}; '
+                          'kill -9 $writer; wait $writer; true')
+            if self.read('sriov_numvfs') == '0':
+                self.vm.check(f'(for i in $(seq 300); do cat {self.path("sriov_admin/vf*/state")} | grep -qvx ABSENT || '
+                              'exit 0; sleep 0.1; done; exit 1)', 60)
+            else:
+                self.write('sriov_numvfs', 0)
+            self.assertEqual(self.quotas(), [0] * VFS, delay_us)
+
     def test_count_is_checked(self):
         self.refused('sriov_numvfs', VFS + 1, 'out of range')
         self.write('sriov_numvfs', 2)
