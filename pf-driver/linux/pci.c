@@ -198,7 +198,9 @@ static void disable_device(struct vgpu_home *home)
 	pci_clear_master(home->pdev);
 	unmap_bars(home);
 	pci_release_regions(home->pdev);
-	pci_disable_device(home->pdev);
+	/* error recovery that came to nothing has done so already */
+	if (pci_is_enabled(home->pdev))
+		pci_disable_device(home->pdev);
 	kfree(home->pci_state);
 }
 
@@ -367,7 +369,9 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	vgpu_home_park(pci_get_drvdata(pdev));
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	pci_disable_device(pdev);
+	/* an error may follow on one that was not recovered from */
+	if (pci_is_enabled(pdev))
+		pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 

@@ -56,5 +56,14 @@ class Failure(Told):
         self.vm.check('rmmod vgpu_pf', 120)
 
 
+class NoReset(Told):
+    def test_a_device_that_cannot_be_reset_is_let_go_without_a_complaint(self):
+        self.tell('stuck')
+        self.tell('stuck')
+        refused = self.vm.run(f'echo {16 * MIB} > {self.path("sriov_admin/vf1/profile/vram_quota")}', 60)
+        self.assertNotEqual(refused.status, 0)
+        self.vm.check('rmmod vgpu_pf', 120)
+
+
 if __name__ == '__main__':
     unittest.main()

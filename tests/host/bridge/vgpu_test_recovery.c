@@ -6,6 +6,7 @@
  *
  *   echo 0000:01:00.0 >/sys/module/vgpu_test_recovery/parameters/frozen   recovers
  *   echo 0000:01:00.0 >/sys/module/vgpu_test_recovery/parameters/failed   ends at error_detected
+ *   echo 0000:01:00.0 >/sys/module/vgpu_test_recovery/parameters/stuck    cannot be reset
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -48,6 +49,15 @@ static int give_up(struct pci_dev* device, const struct pci_error_handlers* hand
                : -EPROTO;
 }
 
+/* a reset is wanted, and the bus cannot be reset */
+static int get_stuck(struct pci_dev* device, const struct pci_error_handlers* handlers) {
+    device->error_state = pci_channel_io_frozen;
+    if (handlers->error_detected(device, pci_channel_io_frozen) != PCI_ERS_RESULT_NEED_RESET)
+        return -EPROTO;
+    device->error_state = pci_channel_io_perm_failure;
+    return 0;
+}
+
 static int report(const char* text, const struct kernel_param* parameter) {
     int (*const act)(struct pci_dev*, const struct pci_error_handlers*) = parameter->arg;
     struct pci_dev* device = find(text);
@@ -67,6 +77,8 @@ module_param_cb(frozen, &operations, recover, 0200);
 MODULE_PARM_DESC(frozen, "the device that has an error, and recovers");
 module_param_cb(failed, &operations, give_up, 0200);
 MODULE_PARM_DESC(failed, "the device that has failed for good");
+module_param_cb(stuck, &operations, get_stuck, 0200);
+MODULE_PARM_DESC(stuck, "the device that has an error, and cannot be reset");
 
 MODULE_DESCRIPTION("Error recovery of PCI devices (test only)");
 MODULE_LICENSE("Dual MIT/GPL");
