@@ -52,7 +52,7 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
- * Who has a VF attached without a driver of this host at its function is a client of its own
+ * Who has a VF attached without a driver of this host using its function is a client of its own
  * socket, with a guest that may not have loaded a driver yet.
  */
 static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
@@ -62,7 +62,7 @@ static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 	if (is_attached == vf->seen_attached)
 		return false;
 	vf->seen_attached = is_attached;
-	vf->has_client = is_attached && !READ_ONCE(vf->had_driver);
+	vf->has_client = is_attached && !vgpu_sriov_is_drivers(home, vf->number);
 	return true;
 }
 

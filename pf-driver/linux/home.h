@@ -6,6 +6,7 @@
  * Locks, outer first:
  *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
  *   home->admin             mutex: acts of several steps (numvfs, quotas, handover)
+ *   device lock of a VF     the driver core's, while a driver of this host comes or goes
  *   home->lock              rt_mutex: the PF core and everything below marked so. Taken by
  *                           vgpu_home_lock(), given back by vgpu_home_unlock(), which does what the
  *                           core has left for its home to do. Held across MMIO, never across user
@@ -92,7 +93,7 @@ struct vgpu_home_vf {
 	bool is_offered;	     /* admin; handed over since it has resources */
 	struct work_struct probe;    /* of the driver that the function goes to */
 	struct pci_dev *function;    /* functions_lock; NULL: not enabled */
-	bool had_driver;	     /* functions_lock; a driver of this host, now or lately */
+	bool is_driver_changing;     /* VF's device lock; a driver of this host comes or goes */
 	/* home->lock: */
 	bool confirms_scrub; /* we began the release: there is nobody else to say "durable" */
 	enum vgpu_pf_vf_state seen_state;
@@ -273,9 +274,9 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count);
 int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover handover);
 void vgpu_sriov_hand_over(struct vgpu_home *home);
 void vgpu_sriov_wait_for_probe(struct vgpu_home *home, u32 vf);
-void vgpu_sriov_forget_drivers(struct vgpu_home *home);
 void vgpu_sriov_disable(struct vgpu_home *home);
 bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf);
+bool vgpu_sriov_is_drivers(struct vgpu_home *home, u32 vf);
 
 /* pci.c */
 u32 vgpu_pci_time_scale(void);

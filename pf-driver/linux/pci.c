@@ -90,7 +90,6 @@ static void do_chores(struct work_struct *work)
 
 	mutex_lock(&home->admin);
 	if (!READ_ONCE(home->is_gone) && !home->is_sysfs_gone) {
-		vgpu_sriov_forget_drivers(home);
 		vgpu_sysfs_tell(home);
 		vgpu_policy_release_left(home);
 		vgpu_plan_follow(home);

@@ -4,8 +4,9 @@
  *
  * A function that appears is given to nobody (driver_override "none"), so no driver is probed while
  * its VF has no resources. When the VF is provisioned it goes to whom "handover" names, by a work
- * of its own. Functions come and go through the PCI bus' notifier, which runs under the driver
- * core's locks and therefore takes functions_lock only.
+ * of its own. Functions and their drivers come and go through the PCI bus' notifier, which runs
+ * under the driver core's locks: it takes home->lock and functions_lock, never home->admin, whose
+ * holders call the driver core.
  */
 #include <linux/device.h>
 #include <linux/kmod.h>
@@ -71,11 +72,21 @@ static void function_appears(struct vgpu_home_vf *vf, struct pci_dev *function)
 	set_function(vf, function);
 }
 
-static void driver_comes(struct vgpu_home_vf *vf)
+/*
+ * A driver has come or gone. It may have attached the VF meanwhile, and a driver may leave its
+ * function attached when it goes: the core hears of that before the next client can attach.
+ */
+static void driver_has_changed(struct vgpu_home_vf *vf)
 {
-	spin_lock(&vf->home->functions_lock);
-	vf->had_driver = true;
-	spin_unlock(&vf->home->functions_lock);
+	struct vgpu_home *home = vf->home;
+
+	vgpu_home_lock(home);
+	if (!home->is_gone && !home->is_device_parked)
+		vgpu_pf_interrupt(home->pf);
+	vgpu_home_unlock(home);
+	WRITE_ONCE(vf->is_driver_changing, false);
+	/* who uses the VF may have changed */
+	schedule_work(&home->chores);
 }
 
 static int on_bus_event(struct notifier_block *block, unsigned long action, void *data)
@@ -94,62 +105,17 @@ static int on_bus_event(struct notifier_block *block, unsigned long action, void
 		set_function(vf, NULL);
 		return NOTIFY_OK;
 	case BUS_NOTIFY_BIND_DRIVER:
-		driver_comes(vf);
+	case BUS_NOTIFY_UNBIND_DRIVER:
+		WRITE_ONCE(vf->is_driver_changing, true);
 		return NOTIFY_OK;
 	case BUS_NOTIFY_BOUND_DRIVER:
 	case BUS_NOTIFY_UNBOUND_DRIVER:
 	case BUS_NOTIFY_DRIVER_NOT_BOUND:
-		/* who uses the VF may have changed */
-		schedule_work(&home->chores);
+		driver_has_changed(vf);
 		return NOTIFY_OK;
 	default:
 		return NOTIFY_DONE;
 	}
-}
-
-static u32 left_by_driver(struct vgpu_home *home)
-{
-	u32 mask = 0;
-
-	spin_lock(&home->functions_lock);
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
-		const struct vgpu_home_vf *vf = &home->vfs[i];
-
-		if (vf->had_driver && !(vf->function && is_bound(vf->function)))
-			mask |= BIT(i);
-	}
-	spin_unlock(&home->functions_lock);
-	return mask;
-}
-
-static void forget_driver(struct vgpu_home_vf *vf)
-{
-	spin_lock(&vf->home->functions_lock);
-	if (!(vf->function && is_bound(vf->function)))
-		vf->had_driver = false;
-	spin_unlock(&vf->home->functions_lock);
-}
-
-/**
- * vgpu_sriov_forget_drivers() - who attaches the VFs of drivers that have gone is somebody else
- * @home: the home; not locked
- *
- * A driver may leave a function attached when it goes; the core hears of that attachment before its
- * driver is forgotten.
- */
-void vgpu_sriov_forget_drivers(struct vgpu_home *home)
-{
-	u32 mask = left_by_driver(home);
-
-	if (mask == 0)
-		return;
-	vgpu_home_lock(home);
-	if (!home->is_gone && !home->is_device_parked)
-		vgpu_pf_interrupt(home->pf);
-	vgpu_home_unlock(home);
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
-		if (mask & BIT(i))
-			forget_driver(&home->vfs[i]);
 }
 
 /* ---- handover ---- */
@@ -244,6 +210,18 @@ bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf)
 		  (function->dev_flags & PCI_DEV_FLAGS_ASSIGNED);
 	pci_dev_put(function);
 	return is_busy;
+}
+
+/**
+ * vgpu_sriov_is_drivers() - is an attachment heard of now that of a driver of this host?
+ * @home: the home; home->lock may be held
+ * @vf: number
+ *
+ * A driver that only holds the function has nothing to do with it.
+ */
+bool vgpu_sriov_is_drivers(struct vgpu_home *home, u32 vf)
+{
+	return READ_ONCE(home->vfs[vf].is_driver_changing) || vgpu_sriov_is_busy(home, vf);
 }
 
 static int check_handover(struct vgpu_home *home, enum vgpu_handover handover)

@@ -444,6 +444,27 @@ class Client(ModuleTest):
         self.load()
 
 
+    def test_a_driver_that_only_holds_the_function_is_not_the_client(self):
+        quota = 'sriov_admin/vf1/profile/vram_quota'
+        self.vm.check('load pf_stub; echo 1002 686c > /sys/bus/pci/drivers/pci-pf-stub/new_id || true')
+        self.write('sriov_admin/vf1/handover', 'host')
+        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        self.write(quota, 32 * MIB)
+        self.write('sriov_numvfs', 2)
+        driver = f'{self.path("virtfn0")}/driver'
+        for holds in (True, False):
+            self.assertEqual(self.vm.run(f'test -e {driver}').status, 0 if holds else 1)
+            with VfGuest(self.card.path('vf1.sock')):
+                self.await_attached(1, True)
+                self.refused('sriov_numvfs', 0, 'busy')
+                self.refused(quota, 0, 'busy')
+                self.assertNotEqual(self.vm.run('rmmod vgpu_pf', 120).status, 0)
+            self.await_attached(1, False)
+            self.vm.check(f'test ! -e {driver} || basename $(readlink -f {self.path("virtfn0")}) > {driver}/unbind')
+        self.write('sriov_numvfs', 0)
+        self.write(quota, 0)
+
+
 class Handover(ModuleTest):
     """VFs for vfio-pci, behind the IOMMU of the root port."""
     expected_warnings = ((r'VF1 is in use', 'functions that must stay are to be disabled'),)
