@@ -149,7 +149,7 @@ static bool is_device_away(const struct vgpu_home *home)
 	return READ_ONCE(home->is_gone) || READ_ONCE(home->is_device_lost);
 }
 
-/* without the device nothing goes on: the rest is done when it is back, and nobody waits for that */
+/* without the device nothing goes on; the rest is done when it is back */
 static int wait_absent(struct vgpu_home *home, u32 vf)
 {
 	long left = wait_event_killable_timeout(home->state_wait,
@@ -340,20 +340,15 @@ static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
 static bool start_auto_release(struct vgpu_home *home, u32 vf)
 {
 	u32 generation = home->vfs[vf].auto_generation;
-	bool is_started = false;
+	bool is_given = generation && is_auto(home, vf, generation);
 
-	if (generation == 0)
-		return false;
-	if (is_auto(home, vf, generation)) {
+	if (is_given && start_release(home, vf, generation)) {
 		/* taken back later: the device may be away */
-		if (start_release(home, vf, generation)) {
-			dev_err(&home->pdev->dev, "VF%u: was not released\n", vf);
-			return false;
-		}
-		is_started = true;
+		dev_err(&home->pdev->dev, "VF%u: was not released\n", vf);
+		return false;
 	}
 	home->vfs[vf].auto_generation = 0;
-	return is_started;
+	return is_given;
 }
 
 /**
@@ -407,9 +402,11 @@ static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
 	return error;
 }
 
+/* who has no advance does as all do: is_strict says what that is */
 static int set_priority(struct vgpu_home *home, u32 vf, u64 value)
 {
-	home->vfs[vf].policy.priority = (enum vgpu_priority)value;
+	home->vfs[vf].policy.priority =
+		value == VGPU_PRIORITY_HIGH ? VGPU_PRIORITY_HIGH : VGPU_PRIORITY_LOW;
 	return 0;
 }
 
@@ -474,14 +471,24 @@ static const struct policy_row rows[] = {
 	[VGPU_PF_POLICY_MAX_PCT] = {1, 100, set_max_pct, true, false},
 };
 
-/* turns that are kept while idle are for all VFs or none, an advance never for all */
-static int check(u32 vf, enum vgpu_pf_policy policy, u64 value)
+/*
+ * Turns that are kept while idle are for all VFs or none: what a single VF cannot have is what the
+ * others do not have. An advance is never for all.
+ */
+static enum vgpu_priority refused_priority(const struct vgpu_home *home, u32 vf)
 {
-	u64 refused = vf == VGPU_ALL_VFS ? VGPU_PRIORITY_HIGH : VGPU_PRIORITY_NORMAL;
+	if (vf == VGPU_ALL_VFS)
+		return VGPU_PRIORITY_HIGH;
+	return home->is_strict ? VGPU_PRIORITY_LOW : VGPU_PRIORITY_NORMAL;
+}
 
+static int check(const struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+{
 	if (value < rows[policy].least || value > rows[policy].most)
 		return -EINVAL;
-	return policy == VGPU_PF_POLICY_SCHED_PRIORITY && value == refused ? -EPERM : 0;
+	if (policy != VGPU_PF_POLICY_SCHED_PRIORITY || value != refused_priority(home, vf))
+		return 0;
+	return -EPERM;
 }
 
 /* true: there is a lease holder, who decides; error: receives what the writer is told */
@@ -504,12 +511,51 @@ static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vg
 {
 	int error = 0;
 
-	if (policy == VGPU_PF_POLICY_SCHED_PRIORITY) {
+	if (policy == VGPU_PF_POLICY_SCHED_PRIORITY)
 		home->is_strict = value == VGPU_PRIORITY_NORMAL;
-		value = VGPU_PRIORITY_LOW;
-	}
 	for (u32 i = 1; !error && i <= home->pf->device.total_vfs; i++)
 		error = row->set(home, i, value);
+	return error;
+}
+
+static int set(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+{
+	const struct policy_row *row = &rows[policy];
+
+	return vf == VGPU_ALL_VFS ? set_all(home, row, policy, value) : row->set(home, vf, value);
+}
+
+/* what the run table is planned from; until a plan is in force the files say what was before */
+struct policies {
+	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1];
+	bool is_strict;
+};
+
+static struct policies policies_of(const struct vgpu_home *home)
+{
+	struct policies kept = {.is_strict = home->is_strict};
+
+	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
+		kept.vfs[i] = home->vfs[i].policy;
+	return kept;
+}
+
+static void put_back_policies(struct vgpu_home *home, const struct policies *kept)
+{
+	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
+		home->vfs[i].policy = kept->vfs[i];
+	home->is_strict = kept->is_strict;
+}
+
+static int set_and_plan(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+{
+	struct policies before = policies_of(home);
+	int error = set(home, vf, policy, value);
+
+	if (!error)
+		error = vgpu_plan_table(home);
+	if (error)
+		put_back_policies(home, &before);
 	return error;
 }
 
@@ -524,17 +570,14 @@ static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vg
  */
 int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
 {
-	const struct policy_row *row = &rows[policy];
-	int error = check(vf, policy, value);
+	int error = check(home, vf, policy, value);
 
 	if (error)
 		return error;
 	if (tell_lease_holder(home, vf, policy, value, &error))
 		return error;
-	error = vf == VGPU_ALL_VFS ? set_all(home, row, policy, value) : row->set(home, vf, value);
-	if (error || !row->is_of_table)
-		return error;
-	return vgpu_plan_table(home);
+	return rows[policy].is_of_table ? set_and_plan(home, vf, policy, value)
+					: set(home, vf, policy, value);
 }
 
 /**

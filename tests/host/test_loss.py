@@ -120,6 +120,9 @@ class Loss(LossTest):
         self.refused('sriov_admin/vf2/profile/vram_quota', 16 * MIB, 'No such device')
         self.refused('sriov_admin/vf1/profile/vram_quota', 0, 'No such device')
         self.assertEqual(self.quotas()[0], 32 * MIB)
+        for name, text, value in (('weight', '100', 300), ('sched_priority', '[low] normal high', 'high')):
+            self.refused(f'sriov_admin/vf1/profile/{name}', value, 'No such device')
+            self.assertEqual(self.read(f'sriov_admin/vf1/profile/{name}'), text)
         self.vm.check('cat /sys/kernel/debug/vgpu_pf/pf0/dump > /dev/null; sleep 3')
         self.assertEqual(int(self.losses_told()), before + 1)
         self.come_back()

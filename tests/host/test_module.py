@@ -294,6 +294,19 @@ class Policy(ModuleTest):
         self.write('sriov_admin/.bulk_profile/sched_priority', 'low')
         self.write('sriov_admin/.bulk_profile/exec_quantum_ms', 0)
 
+    def test_one_vf_cannot_leave_the_priority_of_all(self):
+        bulk, one = 'sriov_admin/.bulk_profile/sched_priority', self.profile(4, 'sched_priority')
+        self.write(bulk, 'normal')
+        self.addCleanup(self.write, bulk, 'low')
+        self.refused(one, 'low', 'not permitted')
+        self.write(one, 'high')
+        self.assertEqual(self.read(one), 'low normal [high]')
+        self.write(one, 'normal')
+        self.assertEqual(self.read(one), 'low [normal] high')
+        self.write(bulk, 'low')
+        self.refused(one, 'normal', 'not permitted')
+        self.assertEqual(self.read(one), '[low] normal high')
+
     def test_quota_provisions_resizes_and_releases(self):
         quota = self.profile(3, 'vram_quota')
         self.write(quota, 1)
