@@ -145,10 +145,17 @@ static void do_probe(struct work_struct *work)
 	pci_dev_put(function);
 }
 
+/* a driver that only waits, as vfio-pci does, would let a VF without resources be opened */
+static void take_back(struct vgpu_home_vf *vf, struct pci_dev *function)
+{
+	if (is_bound(function) && !vgpu_sriov_is_busy(vf->home, vf->number))
+		device_release_driver(&function->dev);
+}
+
 /*
- * Gives the function to whom it shall go; one that has a driver already keeps it. Once for each
- * time that it gets resources: a driver that fails would be probed without end, as its attempt
- * changes the VF's state.
+ * Gives the function to whom it shall go; one that has a driver already keeps it while its VF has
+ * resources. Once for each time that it gets them: a driver that fails would be probed without end,
+ * as its attempt changes the VF's state.
  */
 static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
@@ -156,14 +163,17 @@ static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 	bool is_gift = !override || strcmp(override, OVERRIDE_NOBODY) != 0;
 	int error;
 
-	if (is_bound(function) || (is_gift && vf->is_offered))
+	if (is_gift && (is_bound(function) || vf->is_offered))
 		return;
 	vf->is_offered = is_gift;
+	/* first: whom it is taken from does not get it back */
 	error = vgpu_set_driver_override(function, override);
 	if (error)
 		warn_not_handed_over(vf, error);
 	else if (is_gift)
 		queue_work(system_unbound_wq, &vf->probe);
+	else
+		take_back(vf, function);
 }
 
 /**

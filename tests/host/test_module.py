@@ -510,6 +510,26 @@ class Handover(ModuleTest):
         self.write('sriov_numvfs', 0)
         self.assertEqual(self.quotas(), [0] * VFS)
 
+    def test_a_vf_without_resources_cannot_be_opened(self):
+        quota = 'sriov_admin/vf1/profile/vram_quota'
+        self.write('sriov_admin/vf1/handover', 'vfio-pci')
+        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        self.write('sriov_numvfs', 1)
+        function = self.vm.check(f'readlink -f {self.path("virtfn0")}')
+        for _ in range(2):
+            self.assertIn('vfio-pci', self.vm.check(f'readlink {function}/driver'))
+            self.write(quota, 0)
+            self.await_driver(function, False)
+            self.assertEqual(self.vm.check(f'cat {function}/driver_override'), 'none')
+            self.write(quota, 16 * MIB)
+            self.await_driver(function, True)
+        self.write('sriov_numvfs', 0)
+        self.write(quota, 0)
+
+    def await_driver(self, function, is_there):
+        test = '' if is_there else '! '
+        self.vm.check(f'(for i in $(seq 300); do test {test}-e {function}/driver && exit 0; sleep 0.1; done; exit 1)', 60)
+
     def test_the_module_can_be_unloaded_when_vfio_has_been_closed(self):
         self.write('sriov_admin/vf1/handover', 'vfio-pci')
         self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
