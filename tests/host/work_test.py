@@ -71,6 +71,18 @@ class Work:
                 return
             self.assertLess(time.monotonic(), deadline, f'not reset: {after}')
 
+    def watch_runs(self):
+        """From now on, for runs()."""
+        self.python('uapi.ring = uapi.Ring(pf)')
+
+    def runs(self):
+        """Turns that have ended since watch_runs(), or since the last look: (first ns, last ns, VF)."""
+        return json.loads(self.python(
+            'events = uapi.ring.take()\n'
+            'assert [event.seq for event in events] == list(range(events[0].seq, events[0].seq + len(events)))\n'
+            'print(json.dumps([(event.time_ns - event.duration_ns, event.time_ns, event.vf) for event in events '
+            'if event.type == uapi.EVENT_RUN]))'))
+
     def control(self, order):
         """One order to softgpu's control socket; the answer."""
         with socket.socket(socket.AF_UNIX) as control:
