@@ -61,11 +61,13 @@ void check_versions(const HostFacts& facts, Findings& found) {
     }
 }
 
+constexpr std::string_view kNothing = "-";  ///< text_of() nothing
+
 void check_state(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
     const std::string message = text_of(facts.service.manager, "StateMessage");
     if (!flag_of(facts.service.manager, "ReadOnly")) {
-        if (message.empty())
+        if (message == kNothing)
             found.push_back({"state", Level::Ok, "the durable state is trusted"});
         else
             found.push_back({"state", Level::Warning, "the durable state: " + message,

@@ -113,7 +113,10 @@ void check_utf8(const std::string& text, const std::string& file) {
     try {
         static_cast<void>(nlohmann::json(text).dump());
     } catch (const nlohmann::json::exception& error) {
-        throw ServiceError(kUsageError, fmt::format("{} is no UTF-8 text: {}", file, error.what()));
+        throw ServiceError(
+            kUsageError,
+            fmt::format("{} is no UTF-8 text: {}", file == kStandardInput ? "standard input" : file,
+                        error.what()));
     }
 }
 

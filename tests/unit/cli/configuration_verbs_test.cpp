@@ -275,9 +275,9 @@ TEST_F(ConfigurationVerbs, ProgressIsDrawnOnATerminalOnly) {
 }
 
 TEST_F(ConfigurationVerbs, WhatIsNoUtf8IsRefusedBeforeABusSeesIt) {
-    std::ofstream(file, std::ios::binary) << "{\"caf\xe9\": 1}";
-    EXPECT_EQ(run({"plan", file}), 2);
-    EXPECT_THAT(err.str(), HasSubstr(file + " is no UTF-8 text"));
+    const TypedIn latin_1("{\"caf\xe9\": 1}");
+    EXPECT_EQ(run({"plan", "-"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("standard input is no UTF-8 text"));
     EXPECT_THAT(service.asked, Not(Contains(StartsWith("plan"))));
 }
 
