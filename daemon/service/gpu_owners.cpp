@@ -187,8 +187,10 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
         rescrub_at_ = now + kRestoreRetry;
         troubles_[vf] = fmt::format("its VRAM could not be scrubbed ({}); this is tried again",
                                     reason_name(one.last_error));
+        const auto begun = ports_.pf->release(vf, one.generation);
+        watch_loss(begun);
+        if (!begun) troubles_[vf] += ", and is refused: " + begun.error().cause;
         say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), troubles_[vf]));
-        watch_loss(ports_.pf->release(vf, one.generation));
         if (!ports_.pf->is_connected()) return;
         refresh(vf);
     }

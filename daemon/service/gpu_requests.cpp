@@ -216,8 +216,9 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     TRY_VOID(known(vf));
     const vgpu_pf_vf live = live_.at(vf);
     const bool is_scrubbing = live.state == VGPU_PF_VF_SCRUBBING;
+    if (is_scrubbing && !comes_back(vf)) return {};
     if (!is_scrubbing) TRY_VOID(check_attached(vf, "destroy", force));
-    if (!is_scrubbing || comes_back(vf)) TRY_VOID(check_owner(vf, "destroy", force, by));
+    TRY_VOID(check_owner(vf, "destroy", force, by));
     if (is_scrubbing) return keep_away(vf);
     if (live.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
     const GpuRecord before = ports_.store.gpu(id_);
@@ -247,7 +248,6 @@ bool GpuModel::comes_back(std::uint32_t vf) const {
 
 /// Its scrub goes on; finish_scrub() reads what is on record then.
 Result<> GpuModel::keep_away(std::uint32_t vf) {
-    if (!comes_back(vf)) return {};
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.at(vf);
     one.is_releasing = true;

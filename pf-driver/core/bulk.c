@@ -114,8 +114,7 @@ static int look(struct vgpu_pf *pf)
 
 	if (status == VGPU_OP_DONE)
 		return 0;
-	/* a device that does not answer is lost, which is told elsewhere, or answers the next time
-	 */
+	/* who does not answer is lost, which is told elsewhere, or answers the next time */
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
 		return -EIO;
 	return elapsed > vgpu_pf_timer_scaled_ms(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;

@@ -414,14 +414,19 @@ TEST(Scrub, OneThatTakesTooLongGivesUpToo) {
     EXPECT_EQ(rig.durable(1), 0);
 }
 
-/// Nor does it fail: what was under way begins anew when the device is back.
-TEST(Scrub, IsNotGivenUpBecauseTheDeviceIsReset) {
-    Rig rig;
+/// VF1 and VF2, and a reset of VF1 that only one of the whole device ends.
+void make_one_that_takes_the_device_along(Rig& rig) {
     rig.make_busy(1);
     rig.provision(2);
     rig.gpu.run_for(kMs);
     rig.gpu.vf(1).flr_never_ends = true;
     rig.gpu.whole_reset_ns = 100 * kMs;
+}
+
+/// Nor does it fail: what was under way begins anew when the device is back.
+TEST(Scrub, IsNotGivenUpBecauseTheDeviceIsReset) {
+    Rig rig;
+    make_one_that_takes_the_device_along(rig);
     rig.gpu.bulk_ns = 5 * kSecond;
     ASSERT_EQ(rig.release(2), 0);
     rig.control(1, VGPU_PF_RESET);
@@ -438,11 +443,7 @@ TEST(Scrub, IsNotGivenUpBecauseTheDeviceIsReset) {
 
 TEST(Scrub, IsBegunOnceThoughTheDeviceIsInItsReset) {
     Rig rig;
-    rig.make_busy(1);
-    rig.provision(2);
-    rig.gpu.run_for(kMs);
-    rig.gpu.vf(1).flr_never_ends = true;
-    rig.gpu.whole_reset_ns = 100 * kMs;
+    make_one_that_takes_the_device_along(rig);
     rig.gpu.bulk_ns = 300 * kMs;
     rig.control(1, VGPU_PF_RESET);
     while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
