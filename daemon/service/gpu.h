@@ -208,6 +208,9 @@ public:
         return are_members_stale_ ? 0 : events_read_to_;
     }
 
+    /// A request has changed what the next table is to be made of.
+    [[nodiscard]] bool owes_table() const { return are_members_stale_; }
+
     [[nodiscard]] bool has_notices() const { return !notices_.empty(); }
     /// Bounded: beyond 1024 that nobody has taken, notices are dropped.
     std::vector<Notice> take_notices();

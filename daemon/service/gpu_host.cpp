@@ -133,6 +133,8 @@ void GpuHost::turn() {
         // After each job, not after all: whoever gets the answer must find in look() what was done.
         publish(std::exchange(answers, {}));
     }
+    if (!queue.empty() && !wants_fresh && puts_off_step()) return;
+    put_off_since_.reset();
     const Nanoseconds began_at = clock_.now();
     const auto looked_before = model_->looked_at();
     model_->step();
@@ -151,7 +153,17 @@ void GpuHost::turn() {
     turned_.notify_all();
 }
 
+/// Without a runner nobody would take the turn that follows.
+bool GpuHost::puts_off_step() {
+    if (!runner_ || !model_->owes_table()) return false;
+    const Nanoseconds now = clock_.now();
+    if (!put_off_since_) put_off_since_ = now;
+    step_at_ = std::min(now + kTablePause, *put_off_since_ + kLatestTable);
+    return now < step_at_;
+}
+
 Nanoseconds GpuHost::wake_at() const {
+    if (put_off_since_) return step_at_;
     const Nanoseconds at = model_->wake_at();
     return has_unpublished_ ? std::min(at, published_at_ + kPublish) : at;
 }

@@ -8,6 +8,10 @@
 //   main loop    ask() --> queue --> turn(): work(model), step, publish --> finished   GPU thread
 //                finish() <---------------------- done(result) ----------------+
 //
+// Settings that come one after the other get one table: the step that plans it waits a moment for
+// more of them, so that neither a script's next request nor an apply's waits for a table that is
+// out of date when it is made.
+//
 // A request that waited longer than kPatience behind others is answered TimedOut, not done: its
 // caller has given up. Requests under way are bounded by the PfPort's own limits.
 #pragma once
@@ -52,6 +56,10 @@ public:
     static constexpr Nanoseconds kPatience = std::chrono::seconds(15);
     /// Least time between two snapshots that nobody asked for.
     static constexpr Nanoseconds kPublish = std::chrono::milliseconds(10);
+    /// A new table waits so long for another setting, but not longer than kLatestTable after the
+    /// first.
+    static constexpr Nanoseconds kTablePause = std::chrono::milliseconds(1);
+    static constexpr Nanoseconds kLatestTable = std::chrono::milliseconds(10);
 
     GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock);
     ~GpuHost() override;
@@ -109,6 +117,8 @@ private:
 
     void enqueue(Job job);
     [[nodiscard]] Answer do_job(const Queued& queued);
+    /// True if the step is put off, since requests only changed settings and more may follow.
+    [[nodiscard]] bool puts_off_step();
     void note_look(Freshness freshness, Nanoseconds at);
     /// What depends on the time alone is no older than GpuModel::kFreshEnough.
     [[nodiscard]] bool knows_all_events() const;
@@ -120,6 +130,8 @@ private:
     const Clock& clock_;
     Nanoseconds published_at_{0};  ///< of the GPU's thread
     bool has_unpublished_ = false;
+    std::optional<Nanoseconds> put_off_since_;  ///< a step, until step_at_
+    Nanoseconds step_at_{0};
     std::function<void()> on_news_;
     std::unique_ptr<GpuRunner> runner_;
 

@@ -43,6 +43,11 @@ protected:
                               [this](Result<Target> made) { answers.push_back(std::move(made)); });
     }
 
+    void set_weight(std::uint64_t weight) {
+        world.manager->set_vf({"gpu0", 1}, {{"weight", weight}},
+                              [](const Result<>& done) { EXPECT_TRUE(done); });
+    }
+
     World world{{"gpu0", "gpu1"}};
     std::vector<Result<Target>> answers;
     int news = 0;
@@ -217,6 +222,53 @@ TEST_F(Hosts, AChangedWeightIsAnsweredBeforeSharesFollowAndAListWaitsForThem) {
     slow().turn();
     EXPECT_TRUE(slow().look()->is_current());
     EXPECT_EQ(slow().look()->vfs.at(1).record.weight, 300u);
+}
+
+TEST_F(Hosts, SettingsThatComeOneAfterTheOtherGetOneTable) {
+    create("a", "gpu0");
+    slow().turn();
+    world.clock.advance(GpuHost::kPublish);
+    slow().turn();
+    const auto generation = [&] { return world.pf().table.generation; };
+    const auto before = generation();
+    for (std::uint64_t weight = 200; weight < 205; ++weight) {
+        set_weight(weight);
+        slow().turn();
+        EXPECT_EQ(slow().look()->vfs.at(1).record.weight, weight);
+        EXPECT_EQ(slow().wake_at(), world.clock.now() + GpuHost::kTablePause);
+        world.clock.advance(GpuHost::kTablePause / 2);
+    }
+    EXPECT_EQ(generation(), before);
+    world.clock.advance(GpuHost::kTablePause / 2);
+    slow().turn();
+    EXPECT_EQ(generation(), before + 1);
+}
+
+TEST_F(Hosts, SettingsWithoutAnEndDoNotKeepTheTableFromThem) {
+    create("a", "gpu0");
+    slow().turn();
+    world.clock.advance(GpuHost::kPublish);
+    slow().turn();
+    const auto before = world.pf().table.generation;
+    const auto began_at = world.clock.now();
+    for (std::uint64_t weight = 200; world.pf().table.generation == before; ++weight) {
+        set_weight(weight);
+        slow().turn();
+        ASSERT_LE(world.clock.now() - began_at, GpuHost::kLatestTable);
+        world.clock.advance(100us);
+    }
+}
+
+TEST_F(Hosts, AListDoesNotWaitForTheNextSetting) {
+    create("a", "gpu0");
+    slow().turn();
+    set_weight(300);
+    slow().turn();
+    EXPECT_FALSE(slow().look()->is_current());
+    EXPECT_TRUE(slow().ask_fresh(Freshness::Events));
+    set_weight(200);
+    slow().turn();
+    EXPECT_TRUE(slow().look()->is_current());
 }
 
 TEST_F(Hosts, AListThatMayBeOlderDisturbsNoGpuThatWasJustLookedAtAsClosely) {
