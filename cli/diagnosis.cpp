@@ -115,6 +115,18 @@ void check_vfs(const HostFacts& facts, Findings& found) {
                              fmt::format("'vgpuctl show {}' tells why; then 'vgpuctl resume "
                                          "--clear-quarantine' or 'reset'",
                                          target)});
+        if (const std::string trouble = text_of(vf, "Trouble"); trouble != kNothing)
+            found.push_back({"vf-trouble", Level::Warning, fmt::format("{}: {}", target, trouble),
+                             "the VF is not as it is defined",
+                             fmt::format("vgpud tries again by itself; 'vgpuctl destroy {}' gives "
+                                         "the definition up",
+                                         target)});
+        if (const std::string orphan = text_of(vf, "Orphan"); orphan != kNothing)
+            found.push_back({"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
+                             "nobody else gets the VF while its claim stays",
+                             fmt::format("if its consumer is gone: 'vgpuctl release {}' with the "
+                                         "owner and claim that 'vgpuctl show {}' names",
+                                         target, target)});
         if (number_of(vf, "GuardLevel") > 0)
             found.push_back({"vf-guard", Level::Warning,
                              fmt::format("{} is beyond a guard limit (level {})", target,

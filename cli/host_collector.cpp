@@ -74,9 +74,11 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
         facts.qemu_version = version->substr(0, version->find('\n'));
     ask_service(connect, facts.service);
     facts.run_dir = file_facts(places_.run_dir, S_IFDIR);
-    for (const Properties& vf : facts.service.vfs)
-        if (const std::string socket = text_of(vf, "Socket"); socket != "-")
+    for (const Properties& vf : facts.service.vfs) {
+        const bool is_withheld = text_of(vf, "Handover") == "none";
+        if (const std::string socket = text_of(vf, "Socket"); socket != "-" && !is_withheld)
             facts.vf_sockets.push_back(file_facts(socket, S_IFSOCK));
+    }
     return facts;
 }
 

@@ -45,6 +45,7 @@ HostFacts well() {
     facts.service.manager = testing::FakeService().manager();
     facts.service.gpus = {testing::gpu_properties("gpu0", "ok")};
     facts.service.vfs = testing::FakeService().vfs;
+    for (Properties& vf : facts.service.vfs) vf["Orphan"] = std::string();
     return facts;
 }
 
@@ -68,7 +69,9 @@ HostFacts ill() {
     facts.service.gpus.push_back(testing::gpu_properties("gpu1", "pf-lost"));
     facts.service.gpus.back()["WholeResets"] = std::uint64_t{3};
     facts.service.gpus.back()["EventsLost"] = std::uint64_t{17};
+    facts.service.vfs.at(0)["Trouble"] = std::string("'train' could not be given its resources");
     facts.service.vfs.at(1)["State"] = std::string("quarantined");
+    facts.service.vfs.at(1)["Orphan"] = std::string("the lease of 'slurm:2' (claim 6) is over");
     facts.service.vfs.at(2)["GuardLevel"] = std::uint64_t{2};
     return facts;
 }
@@ -113,6 +116,18 @@ TEST(Doctor, ADiskThatTakesNoChangeIsAWarning) {
     HostFacts facts = well();
     facts.service.manager["StateMessage"] = std::string("cannot write x: No space left on device");
     EXPECT_EQ(levels_of(facts, "state"), Levels{Level::Warning});
+}
+
+TEST(Doctor, AVfThatIsNotAsItIsDefinedOrWhoseClaimLooksForgottenIsAWarning) {
+    HostFacts facts = well();
+    facts.service.vfs.at(1)["Trouble"] = std::string("its VRAM could not be scrubbed");
+    facts.service.vfs.at(2)["Orphan"] = std::string("the lease of 'slurm:2' (claim 6) is over");
+    EXPECT_THAT(diagnose(facts),
+                AllOf(Contains(AllOf(Field(&Finding::id, "vf-trouble"),
+                                     Field(&Finding::level, Level::Warning),
+                                     Field(&Finding::what, HasSubstr("gpu0/vf2: its VRAM")))),
+                      Contains(AllOf(Field(&Finding::id, "vf-orphan"),
+                                     Field(&Finding::what, HasSubstr("gpu0/vf3: the lease"))))));
 }
 
 TEST(Doctor, VersionsThatDifferAreAWarningAndOfAnAgentANote) {
