@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/assignment.h"
 
+#include "daemon/service/configuration.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
@@ -197,7 +199,8 @@ Result<Want> want_of(const std::string& by, const std::string& value) {
         return fail(
             ErrorId::UnknownOption,
             fmt::format("a VF is asked for by 'name' or 'profile', not '{}'", by.substr(0, 64)));
-    if (!is_valid_name(value))
+    const bool is_valid = by == "name" ? is_valid_name(value) : is_valid_label(value);
+    if (!is_valid)
         return fail(ErrorId::InvalidName, fmt::format("'{}' is no {} of a VF", value.substr(0, 64),
                                                       by == "name" ? "name" : "profile"));
     return Want{.by = by == "name" ? Want::By::Name : Want::By::Profile, .value = value};

@@ -98,7 +98,8 @@ std::string encode_configuration(const Configuration& configuration);
 /// or BadConfiguration if a name would be given twice.
 Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
                                     std::span<const std::string> gpus);
-/// Labels and names of profiles: 1 to 62 of [A-Za-z0-9._-], first a letter or digit.
+inline constexpr std::size_t kMostLabelBytes = 62;
+/// Labels and names of profiles: 1 to kMostLabelBytes of [A-Za-z0-9._-], first a letter or digit.
 bool is_valid_label(std::string_view label);
 /// The label that want() would take, for messages.
 std::string chosen_label(const Configuration& configuration, const std::string& label);

@@ -41,8 +41,10 @@ std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinit
             if (other == profile) return name;
     const std::string base = vf.profile.empty() ? descriptive_name(profile) : vf.profile;
     std::string name = base;
-    for (int n = 2; profiles.contains(name) && profiles.at(name) != profile; ++n)
-        name = fmt::format("{}-{}", base, n);
+    for (int n = 2; profiles.contains(name) && profiles.at(name) != profile; ++n) {
+        const std::string number = fmt::format("-{}", n);
+        name = base.substr(0, kMostLabelBytes - number.size()) + number;
+    }
     profiles[name] = profile;
     return name;
 }

@@ -36,6 +36,8 @@ Want named(const std::string& name) {
 TEST(Assignment, WantsAreNamesOrProfiles) {
     EXPECT_EQ(*want_of("name", "train"), named("train"));
     EXPECT_EQ(*want_of("profile", "small"), kSmall);
+    EXPECT_EQ(want_of("profile", "64MiB-w300")->value, "64MiB-w300") << "as an export calls it";
+    EXPECT_EQ(want_of("name", "64MiB").error().id, ErrorId::InvalidName);
     EXPECT_EQ(want_of("uuid", "x").error().id, ErrorId::UnknownOption);
     EXPECT_EQ(want_of("name", "no name").error().id, ErrorId::InvalidName);
     EXPECT_EQ(want_of("profile", "").error().cause, "'' is no profile of a VF");

@@ -70,6 +70,17 @@ TEST(Profiles, ExportDescribesVfsOfNoProfileAndThoseThatLeftTheirs) {
     EXPECT_EQ(written.configs.at("now").front().vfs.at(4).profile, "64MiB");
 }
 
+TEST(Profiles, ExportCutsALongNameThatNeedsANumber) {
+    const std::string longest(kMostLabelBytes, 'p');
+    GpuInventory gpu = gpu_of("gpu0", 2032);
+    add_vf(gpu, "a", 64, longest);
+    add_vf(gpu, "b", 64, longest, 50);
+    add_vf(gpu, "c", 64, longest, 25);
+    const Configuration written = current_configuration(std::vector{gpu}, "now");
+    EXPECT_EQ(written.profiles.size(), 3u);
+    EXPECT_EQ(*parse_configuration(encode_configuration(written)), written);
+}
+
 TEST(Profiles, SplitsAreFairAndDependOnTheDeviceAlone) {
     GpuInventory gpu = gpu_of("gpu0", 2032);
     EXPECT_EQ(split_vram_bytes(gpu, 1, Rounding::PowerOfTwo), 256 * kMiB) << "a VF's BAR0";
