@@ -104,10 +104,17 @@ bool empties(const Act& act) {
     return act.front().action == Action::Create || act.front().action == Action::Resize;
 }
 
+bool is_loss(ErrorId id) {
+    constexpr std::array kLosses{ErrorId::PfLost, ErrorId::DeviceLost, ErrorId::VersionMismatch};
+    return std::find(kLosses.begin(), kLosses.end(), id) != kLosses.end();
+}
+
 bool may_pass(ErrorId id) {
-    constexpr std::array kOfNow{ErrorId::PfLost, ErrorId::DeviceLost, ErrorId::VersionMismatch,
-                                ErrorId::StateNotWritten};
-    return std::find(kOfNow.begin(), kOfNow.end(), id) != kOfNow.end();
+    return is_loss(id) || id == ErrorId::StateNotWritten;
+}
+
+bool is_setting(const Act& act) {
+    return is_setting(act.front());
 }
 
 void ActRunner::begin(const Act& act, Force force) {

@@ -28,6 +28,10 @@ std::string words_for(const Act& act);
 bool empties(const Act& act);
 /// A failure of now: the GPU does not answer, or the disk takes nothing.
 bool may_pass(ErrorId id);
+/// The GPU does not answer.
+bool is_loss(ErrorId id);
+/// True if `act` changes nothing but settings: one record, and nothing of the device.
+bool is_setting(const Act& act);
 
 /// AtOnce: a failure changed nothing. Late: it may still come to its end.
 enum class Ended { AtOnce, Afterwards, Late };

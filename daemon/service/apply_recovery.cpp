@@ -225,8 +225,7 @@ void ApplyRecovery::end_act(const Result<>& result) {
         return;
     }
     const Error& error = result.error();
-    const bool is_loss = may_pass(error.id) && error.id != ErrorId::StateNotWritten;
-    if (may_pass(error.id) && (!is_loss || ++losses_ <= kMostLosses)) {
+    if (may_pass(error.id) && (!is_loss(error.id) || ++losses_ <= kMostLosses)) {
         phase_ = Phase::Looking;
         return wait(error.cause);
     }

@@ -235,6 +235,11 @@ void ApplyRun::end_act(const ActEnd& end) {
         ++next_;
         return;
     }
+    // The record may say already what becomes of the VF, and a GPU that comes back goes by it.
+    if (is_loss(end.result.error().id) && !is_setting(act)) {
+        may_be_recovered_ = true;
+        troubles_.push_back(fmt::format("{}: {}", words_for(act), end.result.error().cause));
+    }
     give_up({end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, acts_.size(),
                                                 words_for(act), end.result.error().cause)});
 }

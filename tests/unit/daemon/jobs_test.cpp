@@ -146,6 +146,37 @@ TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJobAndAnotherOneT
     EXPECT_EQ(planned(kAfter), "");
 }
 
+/// The first act is a destroy, and it is on record when the PF core goes.
+TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheFirstActIsARecoverysToGoOnWithToo) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
+        if (operation == "release") world.pf().is_there = false;
+        return false;
+    };
+    world.pf().scrubs_at_once = false;
+    const JobView job = apply(R"({
+        "profiles": {"small": {"resources": {"vram": "64MiB"}},
+                     "large": {"resources": {"vram": "128MiB"}}},
+        "configs": {"x": [{"gpu": "gpu0", "scheduler": {"max_gap_ms": 60},
+                           "vfs": [{"profile": "small", "name": "a"},
+                                   {"profile": "large", "name": "c"}]}]}
+    })");
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_EQ(job.error->id, ErrorId::PfLost);
+    EXPECT_THAT(job.error->cause, HasSubstr("another job, a recovery, goes on with that"));
+    world.pf().refuses = nullptr;
+    world.pf().is_there = true;
+    world.pf().finish_scrub(2);
+    world.pf().scrubs_at_once = true;
+    for (int i = 0; i < 10; ++i) {
+        world.clock.advance(2s);
+        step();
+    }
+    EXPECT_EQ(view(3).state, "done");
+    EXPECT_EQ(exported(), before);
+}
+
 TEST_F(JobsOnAFakePf, AVfInUseIsNotTakenFromItsUserWithoutForce) {
     ASSERT_EQ(apply(kBefore).state, "done");
     world.pf().vfs.at(2).attached = 1;
