@@ -49,6 +49,21 @@ std::vector<Assignments::Held> Assignments::held_by(const std::string& owner) co
     return all;
 }
 
+/// A GPU that is not attached shows none of its VFs, and a claim is durable all the same.
+Result<> Assignments::check_all_seen(const std::string& owner) const {
+    for (const auto& gpu : manager_.gpus()) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, record] : manager_.store().gpu(gpu->id()).vfs)
+            if (is_same_owner(record.owner.name, owner) && !seen->has_vf(vf))
+                return fail(ErrorId::PfLost,
+                            fmt::format("{}/vf{} ('{}') is claimed by '{}', but {} is not in "
+                                        "service: {}; the claim stays",
+                                        gpu->id(), vf, record.name, owner, gpu->id(),
+                                        seen->gpu.message));
+    }
+    return {};
+}
+
 // --- assign
 
 Result<> Assignments::start_assign(const std::string& owner, const std::vector<Want>& wants,
@@ -201,13 +216,15 @@ void Assignments::take_back(const std::string& owner, const Options& options,
         if (request->owner == owner && !request->is_over) request->is_cancelled = true;
     if (const auto uuid = uuid_of(owner)) sockets_.unlink(*uuid);
     const auto held = held_by(owner);
-    if (held.empty()) return done(0u);
     struct Count {
         std::size_t left;
         std::uint32_t taken = 0;
         std::optional<Error> error{};
     };
     const auto count = std::make_shared<Count>(Count{.left = held.size()});
+    if (const auto seen = check_all_seen(owner); !seen) count->error = seen.error();
+    if (held.empty())
+        return done(count->error ? Result<std::uint32_t>(tl::make_unexpected(*count->error)) : 0u);
     for (const Held& one : held)
         take_back_one(owner, one, [count, done](const Result<>& released) {
             if (released)

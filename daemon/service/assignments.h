@@ -106,6 +106,8 @@ private:
     void take_back_others(const Request& request);
     void take_back_one(const std::string& owner, const Held& held, Done<> done);
     [[nodiscard]] std::vector<Held> held_by(const std::string& owner) const;
+    /// PfLost if a VF is claimed on record by `owner` and not to be seen.
+    [[nodiscard]] Result<> check_all_seen(const std::string& owner) const;
 
     Manager& manager_;
     VmSocketsPort& sockets_;

@@ -166,6 +166,19 @@ TEST_F(Assigned, TakingBackNothingIsNoMistake) {
     EXPECT_EQ(*take_back(kA), 0u);
 }
 
+TEST_F(Assigned, TakingBackFromAGpuThatIsNotInServiceIsNoSuccess) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    world.pf().is_there = false;
+    world.start();
+    const auto taken = take_back(kA);
+    EXPECT_EQ(taken.error().id, ErrorId::PfLost);
+    EXPECT_THAT(taken.error().cause, HasSubstr("gpu0/vf1 ('one') is claimed by '" + kA + "'"));
+    EXPECT_EQ(*take_back(kB), 0u) << "it has none";
+    world.pf().is_there = true;
+    pass(10s);
+    EXPECT_EQ(*take_back(kA), 1u);
+}
+
 TEST_F(Assigned, ALateReleaseOfADomainDoesNotTouchTheNextOwner) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     EXPECT_EQ(*take_back(kA), 1u);
