@@ -35,6 +35,7 @@ void GpuModel::step() {
     read_events(now);
     obey_policies();
     finish_scrubs(now);
+    record_all_again(now);
     refresh_all(now);
     // VFs that refresh_all() marked are looked at now rather than in the next turn, so that the
     // table is planned from one state.

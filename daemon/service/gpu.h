@@ -342,6 +342,9 @@ private:
     static void apply_change(VfRecord& record, const VfChange& change);
     [[nodiscard]] Result<> check_shape(const VfShape& shape) const;
     void undo_reshape(std::uint32_t vf, const GpuRecord& before);
+    /// The record of a VF, after the disk has refused it: success if it is on disk by now.
+    Result<> record_again(std::uint32_t vf);
+    void record_all_again(Nanoseconds now);
     /// The record must have `next`, and the VF no resources.
     Result<> finish_reshape(std::uint32_t vf);
     /// Which of its two shapes a VF has that is in service.
@@ -383,6 +386,7 @@ private:
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
+    std::set<std::uint32_t> unrecorded_;  ///< VFs whose record is not as shown_ has it
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again

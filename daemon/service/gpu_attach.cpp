@@ -39,14 +39,20 @@ VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
 }
 
 /// Everything between connect() and adopt() must succeed in one go: what was half read is read
-/// again by the next attempt.
+/// again by the next attempt, and until then VFs are shown as they were known.
 void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
+    const auto live = live_;
+    const auto shown = shown_;
+    const auto troubles = troubles_;
     auto attached = attach(now);
     if (attached) {
         retry_delay_ = kFirstRetry;
         return;
     }
+    live_ = live;
+    shown_ = shown;
+    troubles_ = troubles;
     lose(attached.error(), now);
 }
 
@@ -111,6 +117,7 @@ Result<> GpuModel::adopt_vfs() {
     scrubbed_.clear();
     to_scrub_.clear();
     troubles_.clear();
+    unrecorded_.clear();
     GpuRecord record = ports_.store.gpu(id_);
     if (!ports_.store.records().gpus.contains(id_)) {
         record.quantum_us = config_.quantum_us;
@@ -128,8 +135,10 @@ Result<> GpuModel::adopt_vfs() {
     const auto live = live_;
     for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only()) return {};
-    if (const auto kept = ports_.store.commit(id_, record); !kept)
+    if (const auto kept = ports_.store.commit(id_, record); !kept) {
+        for (const auto& [vf, one] : shown_) unrecorded_.insert(vf);
         say(0, "record-left", kept.error().cause);
+    }
     for (const VfRecord& wanted : missing) {
         const auto done = wanted.next ? finish_reshape(wanted.vf) : restore_vf(wanted);
         if (done) continue;

@@ -87,15 +87,17 @@ Result<GpuInventory> GpuModel::inventory() {
 
 Result<> GpuModel::configure(const Settings& settings) {
     TRY_VOID(usable());
+    for (const auto& [vf, change] : settings.vfs) {
+        TRY_VOID(known(vf));
+        TRY_VOID(defined_here(vf));
+        TRY_VOID(record_again(vf));
+    }
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord record = before;
     if (settings.gpu.quantum_us) record.quantum_us = *settings.gpu.quantum_us;
     if (settings.gpu.max_gap_ms) record.max_gap_ms = *settings.gpu.max_gap_ms;
-    for (const auto& [vf, change] : settings.vfs) {
-        TRY_VOID(known(vf));
-        TRY_VOID(defined_here(vf));
+    for (const auto& [vf, change] : settings.vfs)
         apply_change(record.vfs.try_emplace(vf, shown_.at(vf)).first->second, change);
-    }
     TRY_VOID(settle(before, record, {.force = settings.force}));
     for (const auto& [vf, change] : settings.vfs) shown_[vf] = record.vfs.at(vf);
     refresh_members(ports_.clock.now());
@@ -134,6 +136,7 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     TRY_VOID(known(vf));
     TRY_VOID(check_shape(shape));
     TRY_VOID(defined_here(vf));
+    TRY_VOID(record_again(vf));
     TRY_VOID(check_owner(vf, "resize", force, ""));
     const vgpu_pf_vf live = live_.at(vf);
     if (live.state == VGPU_PF_VF_ABSENT) return redefine(vf, shape);
@@ -167,9 +170,35 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
 /// A PF core that was lost may still have released it: then `next` says what is to be done.
 void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
     if (!ports_.pf->is_connected()) return;
-    shown_[vf].next.reset();
-    if (const auto undone = ports_.store.commit(id_, before); !undone)
+    if (const auto known = before.vfs.find(vf); known != before.vfs.end())
+        shown_[vf] = known->second;
+    else
+        shown_[vf].next.reset();
+    if (const auto undone = ports_.store.commit(id_, before); !undone) {
+        unrecorded_.insert(vf);
         say(vf, "record-left", undone.error().cause);
+    }
+}
+
+Result<> GpuModel::record_again(std::uint32_t vf) {
+    if (!unrecorded_.contains(vf)) return {};
+    GpuRecord record = ports_.store.gpu(id_);
+    const auto known = record.vfs.find(vf);
+    const auto shown = shown_.find(vf);
+    if (known != record.vfs.end() && shown != shown_.end() &&
+        known->second.uuid == shown->second.uuid) {
+        known->second = shown->second;
+        TRY_VOID(ports_.store.commit(id_, record));
+    }
+    unrecorded_.erase(vf);
+    return {};
+}
+
+void GpuModel::record_all_again(Nanoseconds now) {
+    if (now < scrub_retry_at_) return;
+    const auto unrecorded = unrecorded_;
+    for (const std::uint32_t vf : unrecorded)
+        if (!record_again(vf)) scrub_retry_at_ = now + kRefresh;
 }
 
 /// Gives a VF that is ABSENT the shape its record is on the way to, or else the one it had.
@@ -185,8 +214,8 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     if (!made && !ports_.pf->is_connected()) return made;
     if (made) {
         refresh_members(ports_.clock.now());
-        record.vfs[vf] = new_one;
-        return ports_.store.commit(id_, record);
+        unrecorded_.insert(vf);
+        return record_again(vf);
     }
     say(vf, "not-resized",
         fmt::format("'{}' could not be given {}: {}", new_one.name, size_text(new_one.vram_bytes),
@@ -198,6 +227,7 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     const auto kept = ports_.store.commit(id_, record);
     made = restore_vf(old_one);
     refresh_members(ports_.clock.now());
+    if (!kept) unrecorded_.insert(vf);
     TRY_VOID(kept);
     return made;
 }

@@ -56,6 +56,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     TRY_VOID(known(vf));
     TRY_VOID(in_service(vf));
     TRY_VOID(defined_here(vf));
+    TRY_VOID(record_again(vf));
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
     if (one.is_releasing)
@@ -107,6 +108,7 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
     TRY_VOID(known(vf));
     TRY_VOID(check_owner_name(owner));
+    TRY_VOID(record_again(vf));
     GpuRecord record = ports_.store.gpu(id_);
     const auto one = record.vfs.find(vf);
     if (one == record.vfs.end()) return {};

@@ -243,7 +243,8 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
 bool GpuModel::comes_back(std::uint32_t vf) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(vf);
-    return known != record.vfs.end() && !known->second.is_releasing && defined_here(vf);
+    return known != record.vfs.end() && !known->second.is_releasing &&
+           known->second.uuid == shown_.at(vf).uuid;
 }
 
 /// Its scrub goes on; finish_scrub() reads what is on record then.
@@ -263,6 +264,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker&
     if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
     TRY_VOID(known(vf));
     TRY_VOID(defined_here(vf));
+    TRY_VOID(record_again(vf));
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord record = before;
     VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
@@ -314,6 +316,7 @@ Result<> GpuModel::dump(int fd) {
 void GpuModel::forget(std::uint32_t vf) {
     live_.erase(vf);
     shown_.erase(vf);
+    unrecorded_.erase(vf);
     orphans_.erase(vf);
     unattached_since_.erase(vf);
     counted_service_ns_.erase(vf);

@@ -316,6 +316,53 @@ TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpIsBegunAgainAndTold) {
     EXPECT_TRUE(world.create({}));
 }
 
+TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpDoesNotKeepADestroyedVf) {
+    make("request");
+    ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
+    world.pf().vfs.at(1).last_error = VGPU_PF_REASON_BAD_STATUS;
+    world.pass(2s);
+    ASSERT_THAT(view().trouble, HasSubstr("its VRAM could not be scrubbed"));
+    ASSERT_TRUE(world.destroy(vf));
+    EXPECT_TRUE(world.manager->store().gpu("gpu0").vfs.at(1).is_releasing);
+    world.pf().finish_scrub(1);
+    world.pass(6s);
+    EXPECT_TRUE(world.pf().vfs.empty());
+    EXPECT_TRUE(world.manager->store().gpu("gpu0").vfs.empty());
+}
+
+TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedIsRecordedWhenItTakesIt) {
+    make("request");
+    ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
+    world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
+        if (operation == "provision") world.state.is_full = true;
+        return false;
+    };
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    ASSERT_EQ(view().live.vram_bytes, 128 * testing::FakePf::kMiB);
+    EXPECT_EQ(world.claim(vf, "a").error().id, ErrorId::StateNotWritten);
+    EXPECT_EQ(world.set_vf(vf, {{"weight", std::uint64_t{7}}}).error().id,
+              ErrorId::StateNotWritten);
+    world.state.is_full = false;
+    world.pass(2s);
+    EXPECT_FALSE(world.manager->store().gpu("gpu0").vfs.at(1).next) << "without a request";
+    EXPECT_TRUE(world.claim(vf, "a"));
+    world.start();
+    EXPECT_EQ(view().record.vram_bytes, 128 * testing::FakePf::kMiB);
+}
+
+TEST_F(ScrubBetweenOwners, WhoseRecordIsRefusedAfterARefusedReleaseIsStillOwed) {
+    make("release");
+    const auto generation = world.claim(vf, "a");
+    ASSERT_TRUE(generation);
+    world.pf().refuse = "release";
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    ASSERT_TRUE(view().record.next);
+    EXPECT_FALSE(world.gpu().reshape(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
+    EXPECT_TRUE(view().record.next) << "the scrub is still owed";
+    EXPECT_EQ(world.claim(vf, "b").error().id, ErrorId::WrongState);
+}
+
 TEST_F(ScrubBetweenOwners, CannotBeSwitchedOff) {
     EXPECT_EQ(create("train", {{"scrub", std::string("never")}}).error().cause,
               "option 'scrub' is 'never', not request or release");

@@ -62,6 +62,33 @@ TEST(Restore, AfterARebootEveryDefinedVfIsAsItWas) {
     EXPECT_EQ(texts_of(world, "restored").size(), 2u);
 }
 
+/// The PF core was started anew, and goes again when it is to make the second VF.
+TEST(Restore, APfCoreThatIsLostWhileAttachingTakesNoVfOutOfView) {
+    World world;
+    for (const std::string name : {"a", "b", "c"}) ASSERT_TRUE(world.create({{"name", name}}));
+    world.pf().is_there = false;
+    world.pass(2s);
+    world.pf().restart();
+    world.pf().is_there = true;
+    int made = 0;
+    world.pf().refuses = [&](const std::string& operation, std::uint32_t) {
+        if (operation == "provision" && ++made == 2) world.pf().is_there = false;
+        return false;
+    };
+    world.pass(10s);
+    ASSERT_EQ(made, 2);
+    const auto seen = world.manager->find_gpu("gpu0")->look();
+    EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
+    ASSERT_EQ(seen->vfs.size(), 3u);
+    EXPECT_EQ(seen->vfs.at(3).record.name, "c");
+    EXPECT_EQ(seen->vfs.at(3).live.vram_bytes, 64 * FakePf::kMiB);
+    EXPECT_EQ(world.destroy({"gpu0", 3}).error().id, ErrorId::PfLost);
+    world.pf().is_there = true;
+    world.pass(20s);
+    EXPECT_EQ(world.manager->find_gpu("gpu0")->look()->gpu.state, GpuState::Ok);
+    EXPECT_EQ(world.pf().vfs.size(), 3u);
+}
+
 TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
