@@ -76,6 +76,7 @@ struct Context {
     const EventLog& events;
     Metrics& metrics;
     Admission& admission;
+    std::function<void()> show_new_jobs;   ///< those that have no object yet; none goes
     std::function<void()> follow_objects;  ///< those that are new or gone come and go at once
     std::function<void()> tell_changes;    ///< signals of what followed
     bool is_stopping = false;              ///< objects go because vgpud does
@@ -144,7 +145,13 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     const auto call =
         std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
     caller.calls.add(call);
-    const Done<T> done = [&context, call](const Result<T>& answer) {
+    // The object that was called must not go while its method runs.
+    const auto is_within_call = std::make_shared<bool>(true);
+    const Done<T> done = [&context, call, is_within_call](const Result<T>& answer) {
+        if (*is_within_call) {
+            context.show_new_jobs();
+            return call->answer(answer);
+        }
         context.follow_objects();
         call->answer(answer);
         context.tell_changes();
@@ -154,6 +161,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);
                             });
+    *is_within_call = false;
 }
 
 }  // namespace vgpu::daemon::dbus

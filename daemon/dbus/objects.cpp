@@ -346,6 +346,7 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .events = events,
                .metrics = metrics,
                .admission = admission_,
+               .show_new_jobs = [this] { make_job_objects(context_.jobs.list()); },
                .follow_objects = [this] { follow_changed(); },
                .tell_changes = [this] { tell_followed(); }},
       manager_(context_) {

@@ -66,7 +66,8 @@ void await_idle(Context& context, const Target& target, const AgentReport& repor
     const auto is_idle = [&context, target, is_cancelled] {
         if (*is_cancelled) return true;
         GpuHost& gpu = *context.manager.find_gpu(target.gpu);
-        gpu.freshen(Freshness::Counters, Nanoseconds{0});  // for the next look
+        // For the next look. Not asked for anew by the news of itself.
+        static_cast<void>(gpu.ask_fresh(Freshness::Counters, GpuModel::kFreshEnough));
         const auto seen = gpu.look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.has_work == 0;
     };

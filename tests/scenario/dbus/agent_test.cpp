@@ -4,10 +4,13 @@
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/guest_port.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <future>
 
 namespace vgpu::daemon {
@@ -213,6 +216,32 @@ TEST_F(AgentOnTheBus, QuiesceWaitsUntilTheDeviceHasNoWork) {
         pf.push(VGPU_PF_EVENT_IDLE, 1);
     });
     EXPECT_EQ(asked.get().out, "train: quiesce passed: 1 processes are stopped (5 ms)\n");
+}
+
+/// How often all threads of a process have gone to sleep.
+std::uint64_t sleeps_of(pid_t pid) {
+    std::uint64_t sleeps = 0;
+    for (const auto& task :
+         std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+        std::ifstream status(task.path() / "status");
+        for (std::string word; status >> word;)
+            if (word == "voluntary_ctxt_switches:" && status >> word) sleeps += std::stoull(word);
+    }
+    return sleeps;
+}
+
+TEST_F(AgentOnTheBus, AQuiesceThatWaitsForTheDeviceKeepsNobodyBusy) {
+    give_work();
+    GuestPort guest(socket());
+    guest.greet();
+    wait_for_agent("connected", true);
+    const auto job = start_quiesce();
+    guest.answer(guest.hear(), "1 processes are stopped");
+    ::usleep(200'000);
+    const auto before = sleeps_of(vgpud->pid());
+    ::usleep(1'000'000);
+    EXPECT_LE(sleeps_of(vgpud->pid()) - before, 500u) << "two threads wake each other";
+    cancel(job);
 }
 
 TEST_F(AgentOnTheBus, OthersMayNotAskIt) {
