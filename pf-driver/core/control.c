@@ -68,8 +68,7 @@ static void enter_granted(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 static void enter_paused(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	(void)reason;
-	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
-	vgpu_pf_run_table_set_exclusive(pf, NULL);
+	vgpu_pf_full_access_suspend(pf, vf);
 }
 
 static void enter_driver_gone(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -83,6 +82,7 @@ static void enter_resumed(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 {
 	(void)reason;
 	vf->guard.paused = false;
+	vgpu_pf_full_access_resume(pf, vf);
 	vgpu_pf_mailbox_resume(pf, vf);
 }
 

@@ -3,7 +3,7 @@
  * Full ("exclusive") access: the time in which a guest's driver loads, unloads or recovers and may
  * write registers that are read-only at run time. By default only that VF's register write gate
  * opens and the neighbours keep running; a VF provisioned EXCLUSIVE_FULL_ACCESS stops the table, as
- * silicon without banked registers must. Always bounded in time.
+ * silicon without banked registers must. Always bounded in time; a pause does not count.
  */
 #include "pf-driver/core/parts.h"
 
@@ -77,6 +77,34 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (pf->executor.exclusive_vf == vf->number)
 		vgpu_pf_run_table_set_exclusive(pf, NULL);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
+}
+
+/**
+ * vgpu_pf_full_access_suspend() - the VF is paused: its time stands still, the table does not
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
+	if (pf->executor.exclusive_vf == vf->number)
+		vgpu_pf_run_table_set_exclusive(pf, NULL);
+}
+
+/**
+ * vgpu_pf_full_access_resume() - full access that the VF still has goes on, and has its end again
+ * @pf: the PF
+ * @vf: whose; resumed, or found by a new core
+ */
+void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (!vf->access.granted || vf->state == VGPU_PF_VF_PAUSED)
+		return;
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
+	/* another one may have stopped the table meanwhile */
+	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS &&
+	    pf->executor.exclusive_vf == 0)
+		vgpu_pf_run_table_set_exclusive(pf, vf);
 }
 
 /**

@@ -189,6 +189,8 @@ void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 /* full_access.c */
 int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request);
 void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* reset.c */

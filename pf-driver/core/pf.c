@@ -365,11 +365,8 @@ static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_scrub_begin(pf, vf);
 	if (vf->state == VGPU_PF_VF_RESETTING)
 		vgpu_pf_reset_begin(pf, vf, vf->last_error);
-	if (vf->access.granted) {
+	if (vf->access.granted)
 		vf->access.count++;
-		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS,
-				     vgpu_pf_timer_scaled_ms(pf, 3000));
-	}
 	if (vf->guard.paused)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, VGPU_NS_PER_S);
 }
@@ -389,6 +386,8 @@ static void adopt_all(struct vgpu_pf *pf)
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_journal_mark(pf);
 	vgpu_pf_run_table_start(pf);
+	vgpu_for_each_vf(pf, vf)
+		vgpu_pf_full_access_resume(pf, vf);
 }
 
 static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)

@@ -391,7 +391,7 @@ static const uint32_t section_ops[] = {
 
 /*
  * From here the VF is another: its driver is the stream's, until the VF is stopped because the rest
- * does not come, or its function is reset meanwhile.
+ * does not come, or its function is reset meanwhile. Full access was the former one's.
  */
 static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -399,6 +399,8 @@ static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	pf->stream.is_changed = true;
 	vf->control.driver_loaded = pf->stream.driver_loaded;
+	vgpu_pf_full_access_end(pf, vf);
+	vgpu_pf_control_set_gates(pf, vf);
 	vgpu_pf_journal_mark(pf);
 }
 

@@ -134,6 +134,38 @@ TEST(Mailbox, FullAccessThatIsNotGivenBackEndsWithAReset) {
     EXPECT_EQ(rig.gpu.vf(1).generation, 1u) << "one FLR";
 }
 
+TEST(Mailbox, FullAccessGoesOnAfterAPauseAndStillHasAnEnd) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    rig.gpu.run_for(10 * kSecond);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    rig.gpu.run_for(2990 * kMs);
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u) << "a pause is not its guest's doing";
+    EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 0u);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 0u);
+    EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 1u);
+}
+
+TEST(Mailbox, ANewCoreEndsFullAccessInTimeButNoPause) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    rig.restart_core();
+    rig.gpu.run_for(10 * kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    rig.restart_core();
+    ASSERT_EQ(rig.get_vf(1).in_full_access, 1u);
+    rig.gpu.run_for(4 * kSecond);
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 0u);
+    EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 1u);
+}
+
 TEST(Mailbox, TheTimeScaleStretchesWaitsForGuests) {
     Rig rig({}, [](vgpu_pf_params& params) { params.time_scale = 20; });
     rig.provision(1);

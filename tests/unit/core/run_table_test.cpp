@@ -500,6 +500,46 @@ TEST(Executor, AnExclusiveVfStopsTheTableDuringFullAccess) {
     EXPECT_GT(rig.get_vf(1).switches, before);
 }
 
+TEST(Executor, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+    rig.provision(3);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.gpu.loaded(), 2u);
+    const std::uint64_t before = rig.get_vf(1).switches;
+    ASSERT_EQ(rig.control(3, VGPU_PF_PAUSE), 0);
+    rig.gpu.run_for(100 * kMs);
+    EXPECT_EQ(rig.get_vf(1).switches, before);
+    ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.loaded(), 1u);
+}
+
+TEST(Executor, AnExclusiveVfStopsTheTableAgainWhenItResumes) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
+    rig.gpu.run_for(10 * kMs);
+    ASSERT_EQ(rig.control(2, VGPU_PF_RESUME), 0);
+    rig.gpu.run_for(10 * kMs);
+    const std::uint64_t before = rig.get_vf(1).switches;
+    EXPECT_EQ(rig.gpu.loaded(), 2u);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_vf(1).switches, before);
+    rig.restart_core();
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_vf(1).switches, 0u) << "nor is it let go by a new core";
+}
+
 TEST(Executor, FullAccessDoesNotStopTheNeighboursByDefault) {
     Rig rig;
     rig.make_busy(1);

@@ -195,6 +195,16 @@ TEST_P(DriverOfAStream, IsTheVfsOnceItIsRestored) {
     EXPECT_EQ(state_after_resume(), resumed(GetParam().is_in_stream));
 }
 
+TEST_P(DriverOfAStream, HasNotTheFullAccessOfTheOneBefore) {
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    ASSERT_EQ(rig.get_vf(1).in_full_access, 1u);
+    ASSERT_EQ(restore(rig, stream, stream.size()), 0);
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 0u);
+    EXPECT_EQ(HW_GET(VGPU_GATES, REGWR_EN, rig.gpu.bank(1, REG_VGPU_VF0_GATES)), 0u);
+}
+
 TEST_P(DriverOfAStream, IsNotTheVfsIfItEndsBeforeItChangesAnything) {
     for (const std::size_t bytes : {kHeadBytes, kHeadBytes + 10, kHeadBytes + kStateBytes - 1})
         EXPECT_EQ(restore(rig, stream, bytes), -EBADMSG);
