@@ -67,7 +67,7 @@ static void enter_granted(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 
 static void enter_paused(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)reason;
+	vf->guard.paused = reason == VGPU_PF_REASON_GUARD;
 	vgpu_pf_full_access_suspend(pf, vf);
 }
 
@@ -90,6 +90,7 @@ static void enter_stopped(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 {
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_reset_cancel(vf);
+	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
 	if (reason != VGPU_PF_REASON_NONE)
 		vf->last_error = reason;
@@ -113,6 +114,8 @@ static void enter_lost_stays(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_p
 static void enter_resetting(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_full_access_end(pf, vf);
+	vgpu_pf_vf_state_forget(pf, vf);
+	vf->guard.paused = false;
 	vgpu_pf_reset_begin(pf, vf, reason);
 }
 
@@ -128,6 +131,7 @@ static void enter_scrubbing(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_reset_cancel(vf);
 	vgpu_pf_mailbox_forget(vf);
+	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
 	vf->control.lost = false;
 	vgpu_pf_scrub_begin(pf, vf);
@@ -363,10 +367,19 @@ static bool is_immediate(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 	return find_row(VGPU_PF_VF_RUNNING, event) && vf->state == VGPU_PF_VF_RUNNING;
 }
 
+/* a pause that an operator wants too is not the guard's to end */
+static bool is_operators_pause(const struct vgpu_vf *vf, enum vgpu_vf_event event,
+			       enum vgpu_pf_reason reason)
+{
+	return event == VGPU_VF_EVENT_PAUSE && vf->control.pending == VGPU_VF_EVENT_PAUSE &&
+	       reason == VGPU_PF_REASON_OPERATOR;
+}
+
 static void keep_back(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 		      enum vgpu_pf_reason reason)
 {
-	if (event_weights[event] > event_weights[vf->control.pending]) {
+	if (event_weights[event] > event_weights[vf->control.pending] ||
+	    is_operators_pause(vf, event, reason)) {
 		vf->control.pending = event;
 		vf->control.pending_reason = reason;
 	}

@@ -99,11 +99,8 @@ static void react(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = level_events[vf->guard.level];
 
-	/* a VF the guard paused is let go first; whatever follows is stricter */
-	if (event == VGPU_VF_EVENT_NONE || !vgpu_pf_control_allows(vf, event))
-		return;
-	vf->guard.paused = event == VGPU_VF_EVENT_PAUSE;
-	vgpu_pf_control_post(pf, vf, event, VGPU_PF_REASON_GUARD);
+	if (event != VGPU_VF_EVENT_NONE && vgpu_pf_control_allows(vf, event))
+		vgpu_pf_control_post(pf, vf, event, VGPU_PF_REASON_GUARD);
 }
 
 /**
@@ -151,6 +148,11 @@ static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	enum vgpu_vf_event event =
 		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
 
+	/* half of it is another VF's */
+	if (vgpu_pf_vf_state_is_restoring(pf, vf)) {
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
+		return;
+	}
 	vf->guard.level = GUARD_LEVEL_NONE;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUARD, vf->number, VGPU_GUARD_KINDS, 0);
 	if (!vf->guard.paused)

@@ -163,7 +163,7 @@ enum vgpu_guard_kind {
 struct vgpu_vf_guard {
 	uint32_t limits[VGPU_GUARD_KINDS];
 	uint32_t level;
-	bool paused; /* by the guard: resumes when the window has passed */
+	bool paused; /* PAUSED by the guard: resumes when the window has passed; control.c */
 	uint32_t used[VGPU_GUARD_KINDS];
 	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS];
 };

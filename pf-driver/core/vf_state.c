@@ -108,7 +108,7 @@ static void finish(struct vgpu_pf *pf, int error)
 	if (job->payload)
 		job->payload->bytes = job->bytes;
 	job->payload = NULL;
-	if (is_half_restored && vf->state == VGPU_PF_VF_PAUSED)
+	if (is_half_restored && vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP))
 		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
 	vgpu_pf_request_finish(pf, job->token, error, error ? pf->message : "");
 }
@@ -593,6 +593,17 @@ int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu
 bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
+}
+
+/**
+ * vgpu_pf_vf_state_forget() - the VF is reset: nothing of what was restored is left to be stopped
+ * @pf: the PF
+ * @vf: the VF
+ */
+void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	if (vgpu_pf_vf_state_is_restoring(pf, vf))
+		pf->stream.is_changed = false;
 }
 
 /**

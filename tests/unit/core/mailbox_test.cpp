@@ -618,6 +618,47 @@ TEST(Guard, APausedVfResumesWhenItsWindowHasPassed) {
     EXPECT_EQ(rig.get_vf(1).guard_level, 0u);
 }
 
+/// Of an operator, and not ended when the guard's window has passed.
+void expect_lasting_pause(Rig& rig) {
+    ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    rig.gpu.run_for(70 * kSecond);
+    EXPECT_EQ(rig.get_vf(1).guard_level, 0u);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+}
+
+TEST(Guard, WhereAResetTookThePlaceOfItsPauseThereIsNothingToResume) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESET,
+                                   VGPU_PF_REASON_FULL_ACCESS_TIMEOUT),
+              -EINPROGRESS);
+    rig.provoke_pause(1);
+    rig.gpu.run_for(2 * kSecond);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    expect_lasting_pause(rig);
+}
+
+TEST(Guard, ItsPauseIsForgottenWithAReset) {
+    Rig rig;
+    rig.make_ready(1);
+    rig.provoke_pause(1);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(2 * kSecond);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    expect_lasting_pause(rig);
+}
+
+TEST(Guard, APauseThatAnOperatorWantsTooIsTheOperators) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.provoke_pause(1);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING) << "on its way out";
+    expect_lasting_pause(rig);
+}
+
 TEST(Guard, NoLimitMeansNoLimit) {
     Rig rig;
     vgpu_pf_provision request{};

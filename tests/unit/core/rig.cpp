@@ -176,6 +176,13 @@ void Rig::make_busy(std::uint32_t vf) {
     gpu.give_work(vf, kEndless);
 }
 
+void Rig::provoke_pause(std::uint32_t number) {
+    constexpr std::uint32_t kPause = 3;  // of the guard's levels
+    while (vf(number).guard.level < kPause)
+        vgpu_pf_guard_count(pf.get(), &vf(number), VGPU_GUARD_INTERRUPT);
+    vgpu_pf_settle(pf.get());
+}
+
 void Rig::live_at_random(std::uint32_t vfs, int rounds, const Dice& dice) {
     for (int i = 0; i < rounds; ++i) {
         const auto vf = static_cast<std::uint32_t>(dice(1, vfs));

@@ -71,6 +71,8 @@ public:
     void make_ready(std::uint32_t vf);
     /// The same, with endless work.
     void make_busy(std::uint32_t vf);
+    /// Its guest has sent so much that the guard wants it paused.
+    void provoke_pause(std::uint32_t vf);
     /// VFs 1..`vfs` get work, some of it without an end, and run out of it.
     void live_at_random(std::uint32_t vfs, int rounds, const Dice& dice);
     /// A new core on the same device, as after a crash of the process.

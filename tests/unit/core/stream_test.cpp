@@ -249,5 +249,67 @@ INSTANTIATE_TEST_SUITE_P(Every, DriverOfAStream,
                          testing::Values(DriverCase{false, true}, DriverCase{true, false},
                                          DriverCase{true, true}, DriverCase{false, false}));
 
+// --- a VF that leaves its pause
+
+/// A RESTORE of VF1 that has loaded the state, in the middle of the VRAM.
+struct RestoreUnderWay {
+    RestoreUnderWay() {
+        rig.provision(1, 16);
+        rig.load_driver(1);
+        rig.control(1, VGPU_PF_PAUSE);
+        begin(10 * kMs);
+        rig.gpu.run_for(15 * kMs);
+    }
+    void begin(std::uint64_t bulk_ns) {
+        const std::vector<std::uint8_t> stream = saved_stream(true);
+        rig.gpu.stream_in.assign(stream.begin(), stream.end());
+        rig.gpu.bulk_ns = bulk_ns;
+        ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RESTORE, &request, kSave),
+                  -EINPROGRESS);
+    }
+
+    Rig rig;
+    vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
+};
+
+TEST(HalfRestoredVf, IsStoppedThoughItHasBeenResumed) {
+    RestoreUnderWay test;
+    Rig& rig = test.rig;
+    vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESUME, VGPU_PF_REASON_NONE);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.gpu.done[kSave].first, -ECANCELED);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
+}
+
+TEST(HalfRestoredVf, IsNotStoppedIfItHasBeenReset) {
+    RestoreUnderWay test;
+    Rig& rig = test.rig;
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(2 * kSecond);
+    ASSERT_EQ(rig.gpu.done[kSave].first, -ECANCELED);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+/// Its window passes after a minute, and the RESTORE takes one and a half.
+TEST(HalfRestoredVf, IsNotResumedByTheGuardThatPausedIt) {
+    RestoreUnderWay test;
+    Rig& rig = test.rig;
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.gpu.done[kSave].first, 0);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    rig.gpu.done.clear();
+    rig.provoke_pause(1);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    test.begin(5 * kSecond);
+    rig.gpu.run_for(70 * kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_FALSE(rig.gpu.is_done(kSave));
+    rig.gpu.run_for(60 * kSecond);
+    ASSERT_TRUE(rig.gpu.is_done(kSave));
+    EXPECT_EQ(rig.gpu.done[kSave].first, 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+}
+
 }  // namespace
 }  // namespace vgpu::test
