@@ -171,7 +171,8 @@ void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->mailbox.not_before_ns)
 		vgpu_pf_mailbox_service(pf);
-	if (vf->guard.level == GUARD_LEVEL_NONE)
+	/* what the core before this one has paused has no level here */
+	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
 	if (is_over(pf, vf))
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);

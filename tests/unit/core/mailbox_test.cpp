@@ -659,6 +659,19 @@ TEST(Guard, APauseThatAnOperatorWantsTooIsTheOperators) {
     expect_lasting_pause(rig);
 }
 
+TEST(Guard, ANewCoreResumesWhatTheOneBeforeHasPaused) {
+    Rig rig;
+    rig.make_ready(1);
+    rig.provision(2);
+    rig.provoke_pause(1);
+    ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
+    rig.restart_core();
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    rig.gpu.run_for(70 * kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED) << "that was an operator";
+}
+
 TEST(Guard, NoLimitMeansNoLimit) {
     Rig rig;
     vgpu_pf_provision request{};
