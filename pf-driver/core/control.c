@@ -29,9 +29,10 @@
  *   DEVICE_BACK: STOPPED ---> PROVISIONED, if it was stopped by DEVICE_LOST
  *
  * RUNNING means: in the engine. Every event but UNLOADED, HANG and DEVICE_LOST that reaches a VF in
- * the engine is kept until the world switch has taken it out (control_released). A cell that is not
- * in the table leads to MISMATCH with a dump; requests of operators are checked against the table
- * first and refused.
+ * the engine is kept until the world switch has taken it out (control_released). Of several the
+ * weightiest happens, and then what an operator asked for, if the state still allows it. A cell
+ * that is not in the table leads to MISMATCH with a dump; requests of operators are checked against
+ * the table first and refused.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -228,7 +229,7 @@ static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_PAUSED] = 1,
 };
 
-/* when several events wait for the VF to leave the engine, the weightier one wins */
+/* when several events wait for the VF to leave the engine, the weightiest is kept */
 static const uint8_t event_weights[VGPU_VF_EVENTS] = {
 	[VGPU_VF_EVENT_PAUSE] = 1, [VGPU_VF_EVENT_DRIVER_GONE] = 2, [VGPU_VF_EVENT_RESET] = 3,
 	[VGPU_VF_EVENT_STOP] = 4,  [VGPU_VF_EVENT_QUARANTINE] = 5,  [VGPU_VF_EVENT_RELEASE] = 6,
@@ -409,6 +410,12 @@ int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_ev
 	return 0;
 }
 
+static int refuse(struct vgpu_pf *pf, const struct vgpu_vf *vf, enum vgpu_vf_event event)
+{
+	return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: %s is not possible while %s", vf->number,
+				 event_names[event], state_names[vf->state]);
+}
+
 /**
  * vgpu_pf_control_request() - an operator asks for an event
  * @pf: the PF
@@ -416,7 +423,8 @@ int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_ev
  * @event: what
  * @token: of the request
  *
- * Return: 0, -EINPROGRESS, -EINVAL if the state does not allow it, -EBUSY if another is under way.
+ * Return: 0, -EINPROGRESS, -EINVAL if the state does not allow it (with the reply, if something
+ * weightier came first), -EBUSY if another is under way.
  */
 int vgpu_pf_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			    uint64_t token)
@@ -424,15 +432,35 @@ int vgpu_pf_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf
 	int error;
 
 	if (!vgpu_pf_control_allows(vf, event))
-		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: %s is not possible while %s",
-					 vf->number, event_names[event], state_names[vf->state]);
+		return refuse(pf, vf, event);
 	if (vf->control.token)
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: %s is still under way", vf->number,
-					 event_names[vf->control.pending]);
+					 event_names[vf->control.asked]);
 	error = vgpu_pf_control_post(pf, vf, event, VGPU_PF_REASON_OPERATOR);
-	if (error == -EINPROGRESS)
+	if (error == -EINPROGRESS) {
+		vf->control.asked = event;
 		vf->control.token = token;
+	}
 	return error;
+}
+
+/* false: not any more, a reset or a loss has overtaken it */
+static bool carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
+		      enum vgpu_pf_reason reason)
+{
+	if (!vgpu_pf_control_allows(vf, event))
+		return false;
+	step(pf, vf, event, reason);
+	return true;
+}
+
+/* as it would have been refused, had it come a moment later */
+static void finish_request(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t token,
+			   enum vgpu_vf_event asked, bool is_done)
+{
+	int error = is_done || token == 0 ? 0 : refuse(pf, vf, asked);
+
+	vgpu_pf_request_finish(pf, token, error, error ? pf->message : "");
 }
 
 /**
@@ -443,20 +471,21 @@ int vgpu_pf_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf
 void vgpu_pf_control_released(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = vf->control.pending;
+	enum vgpu_vf_event asked = vf->control.asked;
 	uint64_t token = vf->control.token;
+	bool is_done;
 
 	if (vf->state == VGPU_PF_VF_RUNNING)
 		step(pf, vf, VGPU_VF_EVENT_UNLOADED, VGPU_PF_REASON_NONE);
 	if (event == VGPU_VF_EVENT_NONE)
 		return;
 	vf->control.pending = VGPU_VF_EVENT_NONE;
+	vf->control.asked = VGPU_VF_EVENT_NONE;
 	vf->control.token = 0;
-	/* a reset or a loss may have overtaken it */
-	if (!vgpu_pf_control_allows(vf, event)) {
-		vgpu_pf_request_finish(pf, token, -ECANCELED, "the VF was reset meanwhile");
-	} else {
-		step(pf, vf, event, vf->control.pending_reason);
-		vgpu_pf_request_finish(pf, token, 0, "");
-	}
+	is_done = carry_out(pf, vf, event, vf->control.pending_reason);
+	/* what was weightier came first */
+	if (asked != VGPU_VF_EVENT_NONE && asked != event)
+		is_done = carry_out(pf, vf, asked, VGPU_PF_REASON_OPERATOR);
+	finish_request(pf, vf, token, asked, is_done);
 	vgpu_pf_mailbox_resume(pf, vf);
 }

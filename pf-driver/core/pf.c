@@ -188,6 +188,7 @@ static void end_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int erro
 	uint64_t token = vf->control.token;
 
 	vf->control.pending = VGPU_VF_EVENT_NONE;
+	vf->control.asked = VGPU_VF_EVENT_NONE;
 	vf->control.token = 0;
 	vgpu_pf_request_finish(pf, token, error, "the device was lost or reset");
 }
@@ -202,7 +203,7 @@ void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* a release that was waiting for the engine is not forgotten */
 	bool is_released = vf->control.pending == VGPU_VF_EVENT_RELEASE;
 
-	end_control_request(pf, vf, is_released ? 0 : -ENODEV);
+	end_control_request(pf, vf, vf->control.asked == VGPU_VF_EVENT_RELEASE ? 0 : -ENODEV);
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
 		if (id != VGPU_VF_TIMER_GUARD)
 			vgpu_pf_timer_clear_vf(vf, id);

@@ -37,7 +37,8 @@ enum vgpu_vf_event {
 struct vgpu_vf_control {
 	enum vgpu_vf_event pending; /* waits until the VF has left the engine */
 	enum vgpu_pf_reason pending_reason;
-	uint64_t token; /* request to complete when pending is done; 0: none */
+	enum vgpu_vf_event asked; /* by an operator, meanwhile; pending may be weightier */
+	uint64_t token;		  /* request to complete when asked is done; 0: none */
 	bool driver_loaded;
 	bool lost;	/* STOPPED because the device went away */
 	uint32_t gates; /* last written to VGPU_VF0_GATES */

@@ -165,6 +165,67 @@ TEST(LifeCycle, PauseOfARunningVfEndsWhenItHasLeftTheEngine) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
 }
 
+/// VF1, in the engine.
+struct RunningVf : testing::Test {
+    RunningVf() {
+        rig.make_busy(1);
+        rig.gpu.run_for(kMs);
+    }
+    /// What waits until it has left the engine.
+    void keep_back(vgpu_vf_event event) {
+        ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+        ASSERT_EQ(
+            vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), event, VGPU_PF_REASON_GUEST_REQUEST),
+            -EINPROGRESS);
+    }
+    int begin(vgpu_pf_control_action action) {
+        control = {sizeof(control), 1, 0, static_cast<std::uint32_t>(action)};
+        return vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &control, kToken);
+    }
+    static constexpr std::uint64_t kToken = 900;
+    Rig rig;
+    vgpu_pf_control control{};
+};
+
+TEST_F(RunningVf, IsNotSaidToBePausedWhereAResetCameFirst) {
+    keep_back(VGPU_VF_EVENT_RESET);
+    EXPECT_EQ(rig.control(1, VGPU_PF_PAUSE), -EINVAL);
+    EXPECT_EQ(rig.message(), "VF1: PAUSE is not possible while RESETTING");
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+}
+
+TEST_F(RunningVf, IsNotSaidToBePausedWhereAResetOvertookThePause) {
+    ASSERT_EQ(begin(VGPU_PF_PAUSE), -EINPROGRESS);
+    keep_back(VGPU_VF_EVENT_RESET);
+    rig.gpu.run_for(kMs);
+    ASSERT_TRUE(rig.gpu.is_done(kToken));
+    EXPECT_EQ(rig.gpu.done[kToken].first, -EINVAL);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+}
+
+TEST_F(RunningVf, IsPausedAfterItsDriverHasGone) {
+    keep_back(VGPU_VF_EVENT_DRIVER_GONE);
+    EXPECT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST_F(RunningVf, IsNotSaidToBePausedWhereAStopWasBegunBefore) {
+    ASSERT_EQ(begin(VGPU_PF_STOP), -EINPROGRESS);
+    vgpu_pf_request_cancel(rig.pf.get(), kToken);
+    EXPECT_EQ(rig.control(1, VGPU_PF_PAUSE), -EINVAL);
+    EXPECT_EQ(rig.message(), "VF1: PAUSE is not possible while STOPPED");
+}
+
+TEST_F(RunningVf, IsResetAfterAStopThatWasBegunBefore) {
+    ASSERT_EQ(begin(VGPU_PF_STOP), -EINPROGRESS);
+    vgpu_pf_request_cancel(rig.pf.get(), kToken);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
 TEST(LifeCycle, StopShutsAllGatesAndResetOpensThemAgain) {
     Rig rig;
     rig.make_busy(1);
