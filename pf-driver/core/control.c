@@ -93,6 +93,7 @@ static void enter_stopped(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 	vgpu_pf_reset_cancel(vf);
 	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
+	vf->control.lost = false;
 	if (reason != VGPU_PF_REASON_NONE)
 		vf->last_error = reason;
 }
@@ -117,6 +118,7 @@ static void enter_resetting(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_vf_state_forget(pf, vf);
 	vf->guard.paused = false;
+	vf->control.lost = false;
 	vgpu_pf_reset_begin(pf, vf, reason);
 }
 

@@ -195,6 +195,7 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* reset.c */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
+void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf);

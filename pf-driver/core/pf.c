@@ -404,8 +404,12 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				 vf->number, pf->message);
 		return;
 	}
-	if (vf->control.lost)
+	/* the device has forgotten them */
+	vf->control.gates = UINT32_MAX;
+	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.lost)
 		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_DEVICE_LOST);
+	if (vf->state == VGPU_PF_VF_RESETTING)
+		vgpu_pf_reset_device_back(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 	vgpu_pf_mailbox_resume(pf, vf);
 }

@@ -21,6 +21,9 @@
  * guest that did not answer in time finds the notice (2) still in its box; when it says 201 later
  * it is told 3 at once, without another FLR. A guest that leaves meanwhile, or resets the function
  * itself, is not waited for.
+ *
+ * A reset that is asked for while the whole device is in its own begins with the FLR when that is
+ * over; guests have been told already.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -167,21 +170,8 @@ static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_rea
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_HANG, vf->number, reason, 0);
 }
 
-/**
- * vgpu_pf_reset_begin() - reset a VF
- * @pf: the PF
- * @vf: in RESETTING; off the engine, except after a hang
- * @reason: why
- */
-void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	vf->reset.reason = reason;
-	vf->reset.started_ns = vgpu_pf_timer_now(pf);
-	vf->reset.flr_done = is_done_by_device(reason);
-	vf->reset.guest_told = false;
-	vf->reset.guest_ready = false;
-	vf->reset.told_unanswered = false;
-	count_reset(pf, vf, reason);
 	if (vf->reset.flr_done) {
 		vf->reset.answer = 0;
 		vgpu_pf_mailbox_forget(vf);
@@ -194,10 +184,39 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	}
 	if (should_tell(vf))
 		tell_guest(pf, vf);
-	if (vf->reset.guest_told && !is_hang(reason))
+	if (vf->reset.guest_told && !is_hang(vf->reset.reason))
 		wait_for_guest(pf, vf);
 	else
 		start_flr(pf, vf);
+}
+
+/**
+ * vgpu_pf_reset_begin() - reset a VF
+ * @pf: the PF
+ * @vf: in RESETTING; off the engine, except after a hang
+ * @reason: why
+ */
+void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+{
+	vf->reset.reason = reason;
+	vf->reset.started_ns = vgpu_pf_timer_now(pf);
+	vf->reset.flr_done = is_done_by_device(reason);
+	vf->reset.guest_told = pf->is_whole_reset && vf->reset.told_unanswered;
+	vf->reset.guest_ready = false;
+	vf->reset.told_unanswered = false;
+	count_reset(pf, vf, reason);
+	if (!pf->is_whole_reset)
+		begin_stages(pf, vf);
+}
+
+/**
+ * vgpu_pf_reset_device_back() - the whole device was reset: now it is the VF's turn
+ * @pf: the PF
+ * @vf: in RESETTING, its resources programmed anew
+ */
+void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	start_flr(pf, vf);
 }
 
 /**
@@ -209,6 +228,7 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->is_whole_reset) {
 		vf->reset.answer = MAILBOX_READY_TO_RESET;
+		vf->reset.guest_ready = true;
 		vf->reset.told_unanswered = false;
 		return;
 	}
@@ -384,6 +404,9 @@ static void answer_all(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t answer = vf->reset.answer;
 
+		/* answered when its own reset is over */
+		if (vf->state == VGPU_PF_VF_RESETTING)
+			continue;
 		vf->reset.answer = 0;
 		if (answer)
 			answer_guest(pf, vf, answer);

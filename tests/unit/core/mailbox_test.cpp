@@ -435,10 +435,10 @@ TEST(Reset, VramThatOutlivesAResetOfTheDeviceIsNotReplacedUnderTheGuest) {
     }
 }
 
-/// As VF1's own reset does not end; it takes 100 ms.
-void begin_whole_reset(Rig& rig) {
+/// As VF1's own reset does not end.
+void begin_whole_reset(Rig& rig, std::uint64_t takes_ns = 100 * kMs) {
     rig.gpu.vf(1).flr_never_ends = true;
-    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.gpu.whole_reset_ns = takes_ns;
     rig.control(1, VGPU_PF_RESET);
     while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
 }
@@ -544,6 +544,85 @@ TEST(Reset, ADriverThatLoadsWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
     EXPECT_THAT(rig.gpu.vf(3).received, IsEmpty()) << "paused";
     ASSERT_EQ(rig.control(3, VGPU_PF_RESUME), 0);
     EXPECT_THAT(rig.gpu.vf(3).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+}
+
+/// VF1 and VF2 with drivers, the whole device in its reset for a second.
+struct WholeReset : testing::Test {
+    WholeReset() {
+        rig.make_busy(1);
+        rig.make_busy(2);
+        rig.gpu.run_for(20 * kMs);
+        begin_whole_reset(rig, kSecond);
+    }
+    Rig rig;
+};
+
+TEST_F(WholeReset, IsFollowedByTheResetsThatWereAskedForMeanwhile) {
+    for (const std::uint32_t vf : {1u, 2u}) {
+        rig.gpu.vf(vf).flr_never_ends = true;  // before the device is back
+        ASSERT_EQ(rig.control(vf, VGPU_PF_RESET), 0);
+    }
+    rig.gpu.run_for(800 * kMs);
+    for (const std::uint32_t vf : {1u, 2u})
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_RESETTING) << "there is nothing to reset yet";
+    rig.gpu.run_for(400 * kMs);
+    EXPECT_EQ(rig.gpu.whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED);
+        EXPECT_EQ(rig.vf(vf).control.mismatches, 0u);
+        EXPECT_EQ(rig.gpu.bank(vf, REG_VGPU_VF0_GATES), HW_FIELD_MASK(VGPU_GATES, FB_EN));
+        rig.load_driver(vf);
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_READY);
+    }
+}
+
+TEST_F(WholeReset, IsConfirmedToAGuestWhoseVfIsResetAfterIt) {
+    rig.control(2, VGPU_PF_RESET);
+    rig.gpu.run_for(1200 * kMs);
+    ASSERT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
+    rig.gpu.guest_sends(2, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(2).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED) << "that was no wish of its own";
+    EXPECT_EQ(rig.get_vf(2).guard_events[VGPU_GUARD_FLR], 0u);
+}
+
+TEST_F(WholeReset, AndTheVfsOwnEndInFullAccessForAGuestThatAskedForOne) {
+    rig.control(2, VGPU_PF_RESET);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_RESET_ACCESS);
+    rig.gpu.run_for(1200 * kMs);
+    EXPECT_EQ(rig.vf(2).control.mismatches, 0u);
+    EXPECT_EQ(rig.gpu.vf(2).received.back(), MAILBOX_VF_READY_TO_ACCESS_GPU);
+    EXPECT_EQ(rig.get_vf(2).in_full_access, 1u);
+}
+
+TEST_F(WholeReset, DoesNotReviveAVfThatComesUnderQuarantine) {
+    vgpu_pf_control_post(rig.pf.get(), &rig.vf(2), VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
+    rig.gpu.run_for(1200 * kMs);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_QUARANTINED);
+    EXPECT_EQ(rig.control(2, VGPU_PF_CLEAR_QUARANTINE), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST_F(WholeReset, DoesNotReviveAVfThatAnOperatorStops) {
+    rig.control(2, VGPU_PF_RESET);
+    ASSERT_EQ(rig.control(2, VGPU_PF_STOP), 0);
+    rig.gpu.run_for(1200 * kMs);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_STOPPED);
+}
+
+TEST(Reset, OfTheDeviceLeavesTheGatesOfAPausedVfAsTheyWere) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_ready(2);
+    rig.control(2, VGPU_PF_PAUSE);
+    const std::uint32_t gates = rig.gpu.bank(2, REG_VGPU_VF0_GATES);
+    ASSERT_NE(gates, 0u);
+    begin_whole_reset(rig);
+    rig.gpu.run_for(200 * kMs);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.gpu.bank(2, REG_VGPU_VF0_GATES), gates);
 }
 
 TEST(Mailbox, ARequestThatWaitsForAVfThatIsTakenAwayIsRefused) {
