@@ -161,20 +161,18 @@ static uint32_t find_vsec(struct vgpu_pf *pf)
 	return 0;
 }
 
-static uint32_t find_scheduler(struct vgpu_pf *pf)
+static uint32_t find_scheduler(struct vgpu_pf *pf, uint32_t vsec)
 {
 	uint32_t value = 0;
 
-	if (pf->os->ops->config_read(pf->os, pf->device.vsec + GPUIOV_GFX_SCH_OFFSET, 1, &value))
+	if (pf->os->ops->config_read(pf->os, vsec + GPUIOV_GFX_SCH_OFFSET, 1, &value))
 		return 0;
-	return pf->device.vsec + (value & 0xffu) * 16u;
+	return vsec + (value & 0xffu) * 16u;
 }
 
 /* a device that answers nonsense is refused before anything is written to it */
-static int check_shape(struct vgpu_pf *pf)
+static int check_shape(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
-	struct vgpu_pf_device *device = &pf->device;
-
 	if (device->total_vfs == 0 || device->total_vfs > VGPU_PF_MAX_VFS)
 		return vgpu_pf_text_fail(pf, -ENODEV,
 					 "device reports %u VFs; 1 to %u are supported",
@@ -191,9 +189,8 @@ static int check_shape(struct vgpu_pf *pf)
 }
 
 /* all ones is no fact about any device, it is what one that has gone answers */
-static int read_facts(struct vgpu_pf *pf)
+static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
-	struct vgpu_pf_device *device = &pf->device;
 	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
 	uint32_t aperture_mb = vgpu_pf_device_read(pf, REG_VGPU_APERTURE_SIZE_MB);
 
@@ -211,13 +208,13 @@ static int read_facts(struct vgpu_pf *pf)
 
 /**
  * vgpu_pf_device_probe() - find out what the device is made of
- * @pf: the PF; pf->device is filled in, with whatever was answered if this fails
+ * @pf: the PF; what it knows of a device stays as it is
+ * @device: filled in, with whatever was answered if this fails
  *
  * Return: 0 or -ENODEV with a message.
  */
-int vgpu_pf_device_probe(struct vgpu_pf *pf)
+int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
-	struct vgpu_pf_device *device = &pf->device;
 	int error;
 
 	if (vgpu_pf_device_read(pf, REG_VGPU_ID) != VGPU_ID_MAGIC ||
@@ -228,11 +225,11 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf)
 	device->vsec = find_vsec(pf);
 	if (device->vsec == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "no GPU-IOV capability in config space");
-	device->scheduler = find_scheduler(pf);
+	device->scheduler = find_scheduler(pf, device->vsec);
 	if (device->scheduler == device->vsec || device->scheduler == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "GPU-IOV capability has no GFX scheduler");
-	error = read_facts(pf);
-	return error ? error : check_shape(pf);
+	error = read_facts(pf, device);
+	return error ? error : check_shape(pf, device);
 }
 
 /**

@@ -30,7 +30,7 @@ int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t valu
 uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset);
 int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value);
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf);
-int vgpu_pf_device_probe(struct vgpu_pf *pf);
+int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device);
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf);
 
 /* text.c */

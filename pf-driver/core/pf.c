@@ -447,14 +447,15 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 }
 
 /* a smaller or different device cannot carry the VFs in memory */
-static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *before)
+static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
+	const struct vgpu_pf_device *before = &pf->device;
+
 	if (!pf->was_attached)
 		return 0;
-	if (pf->device.total_vfs == before->total_vfs &&
-	    pf->device.vram_bytes == before->vram_bytes &&
-	    pf->device.aperture_bytes == before->aperture_bytes &&
-	    pf->device.cu_count == before->cu_count)
+	if (device->total_vfs == before->total_vfs && device->vram_bytes == before->vram_bytes &&
+	    device->aperture_bytes == before->aperture_bytes &&
+	    device->cu_count == before->cu_count)
 		return 0;
 	return vgpu_pf_text_fail(pf, -ENODEV, "another device answers than before: start anew");
 }
@@ -482,25 +483,21 @@ static bool load_journal(struct vgpu_pf *pf)
  * @pf: the PF
  *
  * Return: 0, or -ENODEV with pf->message: not a device of ours, not the one from before, or not yet
- * back from its reset.
+ * back from its reset; nothing of what it answered is taken then.
  */
 int vgpu_pf_attach(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_device before = pf->device;
-	int error = vgpu_pf_device_probe(pf);
+	struct vgpu_pf_device device = {.is_attached = true};
+	int error = vgpu_pf_device_probe(pf, &device);
 	bool is_known;
 
 	if (!error)
-		error = check_same(pf, &before);
+		error = check_same(pf, &device);
 	if (!error)
 		error = check_back(pf);
-	if (error) {
-		/* what it answered may be nonsense, and says nothing about the one from before */
-		pf->device = before;
-		pf->device.is_attached = false;
+	if (error)
 		return error;
-	}
-	pf->device.is_attached = true;
+	pf->device = device;
 	/* nobody knows what has become of the home's timer while there was no device */
 	pf->armed_ns = 0;
 	doubt_vram(pf);

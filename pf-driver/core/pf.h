@@ -40,7 +40,7 @@ struct vgpu_pf_params {
 	char name[VGPU_PF_NAME_BYTES];
 };
 
-/* facts read at attach */
+/* facts read at attach, checked; homes may look at them at any time */
 struct vgpu_pf_device {
 	bool is_attached;
 	uint32_t total_vfs;

@@ -115,6 +115,23 @@ TEST(Attach, ADeviceWithMoreVfsThanTheCoreHasLeavesNothingBehind) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
 }
 
+/// Homes look at it from other threads.
+TEST(Attach, WhatADeviceAnswersIsNotTakenBeforeItHasBeenChecked) {
+    Rig rig;
+    const std::uint32_t vfs = rig.pf->device.total_vfs;
+    vgpu_pf_detach(rig.pf.get());
+    ModelGpu large({.total_vfs = 4 * VGPU_PF_MAX_VFS});
+    rig.gpu.bind(nullptr);
+    rig.pf->os = large.os();
+    HomeWatch watch(large);
+    bool is_as_before = true;
+    watch.on_access = [&] { is_as_before &= rig.pf->device.total_vfs == vfs; };
+    EXPECT_EQ(vgpu_pf_attach(rig.pf.get()), -ENODEV);
+    EXPECT_GT(large.accesses, 5u);
+    EXPECT_TRUE(is_as_before);
+    rig.pf->os = rig.gpu.os();
+}
+
 // --- a reset of the whole device that does not end
 
 /// VF1's own reset does not end, and that of the device takes 5 s, longer than it may.
