@@ -243,6 +243,12 @@ int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 static int submit_verify(struct vgpu_pf *pf);
 
+static const char *verify_words(int error)
+{
+	return error == -EUCLEAN ? "a byte of the VRAM is not zero, or the check failed"
+				 : "the check was cut off";
+}
+
 static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	struct vgpu_pf_pending_verify *verify = &pf->verify;
@@ -254,8 +260,10 @@ static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	if (error == -EINPROGRESS)
 		return;
 	verify->vf = 0;
-	vgpu_pf_request_finish(pf, verify->token, error == -EIO ? -EUCLEAN : error,
-			       error ? "a byte of the VRAM is not zero, or the check failed" : "");
+	/* cut off by a reset of the device it says nothing about the VRAM */
+	if (error == -EIO && !pf->is_whole_reset)
+		error = -EUCLEAN;
+	vgpu_pf_request_finish(pf, verify->token, error, error ? verify_words(error) : "");
 }
 
 static int submit_verify(struct vgpu_pf *pf)
@@ -278,7 +286,8 @@ static int submit_verify(struct vgpu_pf *pf)
  * @vf: SCRUBBING; an ABSENT one owns nothing and passes
  * @token: of the request
  *
- * Return: 0, -EINPROGRESS, or an error; -EUCLEAN comes with the reply.
+ * Return: 0, -EINPROGRESS, or an error; -EUCLEAN comes with the reply, and -EIO if the device was
+ * reset meanwhile.
  */
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
 {

@@ -474,6 +474,25 @@ TEST(Scrub, OneThatHasGivenUpBeginsAnewOnceWithAResetOfTheDevice) {
     EXPECT_EQ(rig.durable(2), 0);
 }
 
+/// It says nothing about the VRAM.
+TEST(Verification, ThatAResetOfTheDeviceCutsOffFindsNothing) {
+    Rig rig;
+    make_one_that_takes_the_device_along(rig);
+    ASSERT_EQ(rig.release(2), 0);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 2).size(), 1u);
+    rig.gpu.bulk_ns = 5 * kSecond;
+    constexpr std::uint64_t kToken = 900;
+    vgpu_pf_vf_ref ref{sizeof(ref), 2, 0, 0};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_VERIFY_ZERO, &ref, kToken),
+              -EINPROGRESS);
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    ASSERT_TRUE(rig.gpu.is_done(kToken));
+    EXPECT_EQ(rig.gpu.done[kToken].first, -EIO);
+    EXPECT_EQ(rig.gpu.done[kToken].second, "the check was cut off");
+}
+
 TEST(Scrub, ReleaseTakesEverythingFromTheVfAtOnce) {
     Rig rig;
     rig.make_busy(1);
