@@ -19,6 +19,8 @@
 #define POLLED_BYTES 4096u
 /* how soon a wait for a file sees that its request has been cancelled */
 #define POLL_MS 50u
+/* until a file is tried again that is ready, or in error, all the time and moves nothing */
+#define AGAIN_JIFFIES 1
 
 /* ---- requests ---- */
 
@@ -401,9 +403,13 @@ static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct
 		used = smp_load_acquire(&stream->used);
 		if (is_done && (request->error || used == 0))
 			return 0;
+		if (signal_pending(current))
+			return -EINTR;
 		moved = write_file(request, file, stream->first, used);
-		if (moved == -EAGAIN)
+		if (moved == -EAGAIN) {
+			schedule_timeout_interruptible(AGAIN_JIFFIES);
 			continue;
+		}
 		if (moved < 0)
 			return (int)moved;
 		vgpu_home_lock(home);
@@ -438,9 +444,13 @@ static int pump_in(struct vgpu_home *home, struct vgpu_request *request, struct 
 			return -EINTR;
 		if (is_over(request, EPOLLIN))
 			return 0;
+		if (signal_pending(current))
+			return -EINTR;
 		moved = read_file(request, file, stream->wanted);
-		if (moved == -EAGAIN)
+		if (moved == -EAGAIN) {
+			schedule_timeout_interruptible(AGAIN_JIFFIES);
 			continue;
+		}
 		if (moved < 0)
 			return (int)moved;
 		vgpu_home_lock(home);

@@ -5,10 +5,12 @@ Each test leaves the card as it found it: no VF with resources, no functions, no
 """
 import ctypes
 import errno
+import fcntl
 import mmap
 import os
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -23,6 +25,9 @@ from uapi import Pf, Refused, Ring
 MIB = 1 << 20
 VF_MIB = 16
 HAS_CARD = os.path.exists('/dev/vgpu-pf0')
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+SO_TIMESTAMPING = 37
+SENT_IS_TOLD = 1 << 1 | 1 << 4 | 1 << 8 | 1 << 11  # TX_SOFTWARE, SOFTWARE, TX_SCHED, OPT_TSONLY
 
 
 def sysfs(name):
@@ -462,6 +467,50 @@ class Streams(UapiTest):
         os.close(write_end)
         os.close(read_end)
         self.assertIn('signal', error.text)
+
+    def socket_in_error(self):
+        """An end of a TCP connection that does not block; its error queue has an entry, which nobody reads."""
+        with socket.socket() as any_socket:
+            fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack('16sH22x', b'lo', IFF_UP))
+        with socket.create_server(('127.0.0.1', 0)) as server:
+            near = socket.create_connection(server.getsockname())
+            self.addCleanup(near.close)
+            far, _ = server.accept()
+        self.addCleanup(far.close)
+        near.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, SENT_IS_TOLD)
+        near.send(b'x')
+        near.setblocking(False)
+        poller = select.poll()
+        poller.register(near, 0)
+        self.assertEqual(poller.poll(10000), [(near.fileno(), select.POLLERR)])
+        return near
+
+    def fill(self, sender):
+        """Until it takes nothing, also a moment later."""
+        refusals = 0
+        while refusals < 20:
+            try:
+                sender.send(bytes(65536))
+                refusals = 0
+            except BlockingIOError:
+                refusals += 1
+                time.sleep(0.01)
+
+    def is_ended_by_a_signal(self, op, file, vf=0):
+        before = signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        error = self.refused(errno.EINTR, self.pf.stream, op, file.fileno(), vf=vf)
+        signal.signal(signal.SIGALRM, before)
+        self.assertIn('signal', error.text)
+
+    def test_a_signal_ends_a_dump_to_a_full_socket_in_error(self):
+        sender = self.socket_in_error()
+        self.fill(sender)
+        self.is_ended_by_a_signal(uapi.DUMP, sender)
+
+    def test_a_signal_ends_a_restore_from_an_empty_socket_in_error(self):
+        self.paused(1)
+        self.is_ended_by_a_signal(uapi.RESTORE, self.socket_in_error(), vf=1)
 
     def test_a_file_system_that_is_full_at_the_end_is_told_of(self):
         self.paused(1)
