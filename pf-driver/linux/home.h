@@ -252,7 +252,6 @@ int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy
 int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count);
 void vgpu_policy_release_auto(struct vgpu_home *home);
 void vgpu_policy_release_left(struct vgpu_home *home);
-int vgpu_policy_set_max_gap(struct vgpu_home *home, u64 max_gap_ms);
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf);
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf);
 u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf);
@@ -263,7 +262,7 @@ void vgpu_policy_reopen(struct vgpu_home *home, u32 vf);
 
 /* plan.c; want home->admin */
 int vgpu_plan_table(struct vgpu_home *home);
-int vgpu_plan_anew(struct vgpu_home *home);
+int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms);
 void vgpu_plan_follow(struct vgpu_home *home);
 
 /* sriov.c */

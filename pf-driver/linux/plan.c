@@ -179,17 +179,46 @@ int vgpu_plan_table(struct vgpu_home *home)
 	return plan_over(home, 0);
 }
 
-/**
- * vgpu_plan_anew() - something that the plan depends on has changed
- * @home: the home; home->admin is held
- *
- * A table that is not a plan of this file stays as it is, whoever has set it.
+/*
+ * Something that the plan depends on has changed. A table that is not a plan of this file stays as
+ * it is, whoever has set it.
  */
-int vgpu_plan_anew(struct vgpu_home *home)
+static int plan_anew(struct vgpu_home *home)
 {
 	if (home->planned_generation == 0 || READ_ONCE(home->lease_holder))
 		return 0;
 	return plan_over(home, home->planned_generation);
+}
+
+static void set_max_gap(struct vgpu_home *home, u32 max_gap_ms)
+{
+	vgpu_home_lock(home);
+	if (!home->is_gone)
+		vgpu_pf_set_max_gap(home->pf, max_gap_ms);
+	vgpu_home_unlock(home);
+}
+
+/**
+ * vgpu_plan_set_max_gap() - how long a VF with work is off the engine at most
+ * @home: the home; home->admin is held
+ * @max_gap_ms: 0: no limit
+ *
+ * It is the executor's, whoever makes the run table.
+ *
+ * Return: 0, or a negative errno for write(2); then it is what it was.
+ */
+int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
+{
+	u32 before = READ_ONCE(home->pf->params.max_gap_ms);
+	int error;
+
+	if (max_gap_ms > VGPU_MAX_GAP_MAX_MS)
+		return -EINVAL;
+	set_max_gap(home, (u32)max_gap_ms);
+	error = plan_anew(home);
+	if (error)
+		set_max_gap(home, before);
+	return error;
 }
 
 /**
@@ -200,6 +229,6 @@ void vgpu_plan_follow(struct vgpu_home *home)
 {
 	u32 vfs = sharing_vfs(home);
 
-	if (home->planned_vfs != vfs && vgpu_plan_anew(home) == 0)
+	if (home->planned_vfs != vfs && plan_anew(home) == 0)
 		home->planned_vfs = vfs;
 }

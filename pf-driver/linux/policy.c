@@ -579,21 +579,3 @@ int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy
 	return rows[policy].is_of_table ? set_and_plan(home, vf, policy, value)
 					: set(home, vf, policy, value);
 }
-
-/**
- * vgpu_policy_set_max_gap() - how long a VF with work is off the engine at most
- * @home: the home; home->admin is held
- * @max_gap_ms: 0: no limit
- *
- * It is the executor's, whoever makes the run table.
- */
-int vgpu_policy_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
-{
-	if (max_gap_ms > VGPU_MAX_GAP_MAX_MS)
-		return -EINVAL;
-	vgpu_home_lock(home);
-	if (!home->is_gone)
-		vgpu_pf_set_max_gap(home->pf, (u32)max_gap_ms);
-	vgpu_home_unlock(home);
-	return vgpu_plan_anew(home);
-}

@@ -192,7 +192,7 @@ static int store_max_gap_ms(struct vgpu_home *home, u32 vf, const char *text)
 	u64 value;
 	int error = kstrtou64(text, 0, &value);
 
-	return error ? error : vgpu_policy_set_max_gap(home, value);
+	return error ? error : vgpu_plan_set_max_gap(home, value);
 }
 
 /* ---- which files stand where ---- */

@@ -130,6 +130,20 @@ class Loss(LossTest):
         self.assertEqual(self.quotas()[:2], [32 * MIB, 0])
         self.serves()
 
+    def test_a_longest_gap_that_cannot_be_planned_stays_as_it_was(self):
+        gap, weight = 'sriov_admin/max_gap_ms', 'sriov_admin/vf1/profile/weight'
+        self.write(weight, 300)  # from now on the table is planned
+        self.assertEqual(self.read(gap), '60')
+        self.lose()
+        self.refused(gap, 20, 'No such device')
+        self.assertEqual(self.read(gap), '60')
+        self.come_back()
+        for value in (20, 60):
+            self.write(gap, value)
+            self.assertEqual(self.read(gap), str(value))
+        self.write(weight, 100)
+        self.serves()
+
     def test_a_loss_that_a_request_meets_first_is_come_back_from(self):
         for _ in range(3):
             self.order(LOST)
