@@ -83,8 +83,11 @@ static void give_up_lease(struct vgpu_client *client)
 	if (home->lease_holder != client)
 		return;
 	home->lease_holder = NULL;
-	if (!home->is_gone)
-		vgpu_pf_set_lease(home->pf, false);
+	if (home->is_gone)
+		return;
+	vgpu_pf_set_lease(home->pf, false);
+	/* what had to wait for the end of the lease */
+	schedule_work(&home->chores);
 }
 
 static int take_lease_locked(struct vgpu_client *client, const struct vgpu_pf_lease *lease)

@@ -184,8 +184,9 @@ struct vgpu_home {
 	struct vgpu_sysfs_dir *pf_dir;
 	struct dentry *debugfs;
 	bool is_strict;		/* admin; all VFs keep their turns */
-	u64 planned_generation; /* admin; of plan.c's last run table; 0: it has set none */
+	u64 planned_generation; /* admin; of plan.c's run table; 0: none is in force */
 	u32 planned_vfs;	/* admin; bit per VF number: with resources then */
+	bool is_plan_due;	/* admin; a lease has kept plan.c from planning anew */
 	bool is_sysfs_gone;	/* admin; being removed: nothing is notified any more */
 	bool is_pinned;		/* admin; the module stays while a VF is in use */
 

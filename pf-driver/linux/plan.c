@@ -152,6 +152,7 @@ static int set_plan(struct vgpu_home *home, struct vgpu_pf_run_table *table)
 		return error;
 	home->planned_generation = table->generation;
 	home->planned_vfs = plan.vfs;
+	home->is_plan_due = false;
 	return 0;
 }
 
@@ -164,7 +165,9 @@ static int plan_over(struct vgpu_home *home, u64 known)
 	if (!table)
 		return -ENOMEM;
 	error = vgpu_home_request(home, VGPU_PF_OP_GET_RUN_TABLE, &table[1]);
-	if (!error && (known == 0 || table[1].generation == known))
+	if (!error && known && table[1].generation != known)
+		home->planned_generation = 0;
+	else if (!error)
 		error = set_plan(home, table);
 	kvfree(table);
 	return error;
@@ -185,8 +188,13 @@ int vgpu_plan_table(struct vgpu_home *home)
  */
 static int plan_anew(struct vgpu_home *home)
 {
-	if (home->planned_generation == 0 || READ_ONCE(home->lease_holder))
+	if (home->planned_generation == 0)
 		return 0;
+	/* its holder may go without having set a table; then there are chores */
+	if (READ_ONCE(home->lease_holder)) {
+		home->is_plan_due = true;
+		return 0;
+	}
 	return plan_over(home, home->planned_generation);
 }
 
@@ -222,13 +230,14 @@ int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
 }
 
 /**
- * vgpu_plan_follow() - VFs may have got or lost their resources
+ * vgpu_plan_follow() - VFs may have got or lost their resources, or a lease may have ended
  * @home: the home; home->admin is held
  */
 void vgpu_plan_follow(struct vgpu_home *home)
 {
-	u32 vfs = sharing_vfs(home);
+	bool is_due = home->is_plan_due || home->planned_vfs != sharing_vfs(home);
 
-	if (home->planned_vfs != vfs && plan_anew(home) == 0)
-		home->planned_vfs = vfs;
+	/* when the device is back there are chores again */
+	if (is_due && !READ_ONCE(home->is_device_lost) && !READ_ONCE(home->is_device_parked))
+		plan_anew(home);
 }

@@ -345,6 +345,59 @@ class Leases(UapiTest):
         self.pf.lease(1)
         self.pf.lease(0)
 
+    def plan_with_a_floor(self):
+        """From now on the driver plans; VF1 has resources. The plan."""
+        self.provisioned(1)
+        self.addCleanup(self.give_back, 2)
+        self.addCleanup(self.pf.set_table, [(1, 5000)])  # nobody plans any more
+        self.addCleanup(write_sysfs, 'sriov_admin/vf1/profile/min_pct', 0)
+        return self.replan()
+
+    def replan(self):
+        write_sysfs('sriov_admin/vf1/profile/min_pct', 75)
+        return self.pf.table().plan()
+
+    def other_plan(self, before):
+        """The next one, which comes a moment later."""
+        deadline = time.monotonic() + 30
+        while self.pf.table().plan() == before:
+            self.assertLess(time.monotonic(), deadline, before)
+            time.sleep(0.05)
+        return self.pf.table().plan()
+
+    def test_what_a_holder_provisioned_is_planned_for_when_it_has_died(self):
+        before = self.plan_with_a_floor()
+        program = 'import uapi, time; p = uapi.Pf(); p.lease(1); p.provision(2, 16 << 20); print("held", flush=True); ' \
+                  'time.sleep(600)'
+        with subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE) as holder:
+            holder.stdout.readline()
+            self.assertEqual(self.pf.table().plan(), before)
+            holder.kill()
+            holder.wait()
+        after = self.other_plan(before)
+        self.assertAlmostEqual(after[0][1] / after[1][1], 3, delta=0.01)
+        self.assertEqual(self.replan(), after)
+
+    def test_a_longest_gap_written_under_it_is_planned_with_when_it_ends(self):
+        before = self.plan_with_a_floor()
+        self.addCleanup(write_sysfs, 'sriov_admin/max_gap_ms', read_sysfs('sriov_admin/max_gap_ms'))
+        self.pf.lease(1)
+        write_sysfs('sriov_admin/max_gap_ms', 2)
+        self.assertEqual(self.pf.table().plan(), before)
+        self.pf.lease(0)
+        after = self.other_plan(before)
+        self.assertEqual(after[0], (1, 2000))
+        self.assertEqual(self.replan(), after)
+
+    def test_a_table_that_a_holder_has_set_stays_when_it_ends(self):
+        self.plan_with_a_floor()
+        self.pf.lease(1)
+        self.pf.set_table([(1, 4000), (2, 3000)])
+        self.pf.provision(2, VF_MIB * MIB)
+        self.pf.lease(0)
+        write_sysfs('sriov_admin/max_gap_ms', read_sysfs('sriov_admin/max_gap_ms'))
+        self.assertEqual(self.pf.table().plan(), [(1, 4000), (2, 3000)])
+
     def test_with_it_sysfs_writes_are_events_or_refused(self):
         generation = self.pf.table().generation
         self.pf.lease(1)
