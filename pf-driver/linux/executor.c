@@ -92,10 +92,10 @@ static void finish_call(struct vgpu_home *home)
 		home->is_device_lost = true;
 		let_go(home);
 	}
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		if (home->vfs[i].confirms_scrub)
 			confirm_scrub(home, &home->vfs[i]);
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		is_changed |=
 			note_state(home, &home->vfs[i]) | note_attachment(home, &home->vfs[i]);
 	if (!is_changed)

@@ -149,6 +149,7 @@ struct vgpu_home {
 	u64 vram_bytes;
 	int vectors;
 	struct pci_saved_state *pci_state; /* configuration space as it was when the driver came */
+	u32 total_vfs;			   /* as found by probe; stays, whatever answers later */
 
 	/* executor.c */
 	struct task_struct *thread;

@@ -166,7 +166,7 @@ int vgpu_nodes_add(struct vgpu_home *home)
 
 	if (error)
 		return error;
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+	for (u32 i = 1; i <= home->total_vfs; i++) {
 		error = add_vf(home, &home->vfs[i]);
 		if (!error)
 			continue;
@@ -183,7 +183,7 @@ int vgpu_nodes_add(struct vgpu_home *home)
  */
 void vgpu_nodes_remove(struct vgpu_home *home)
 {
-	remove_vfs(home, home->pf->device.total_vfs);
+	remove_vfs(home, home->total_vfs);
 	cdev_device_del(&home->vfs[0].cdev, home->device);
 }
 

@@ -72,7 +72,7 @@ static void pin_module(struct vgpu_home *home)
 {
 	bool is_used = false;
 
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		is_used |= vgpu_policy_is_in_use(home, i);
 	if (is_used && !home->is_pinned)
 		home->is_pinned = try_module_get(THIS_MODULE);
@@ -211,6 +211,8 @@ static int attach(struct vgpu_home *home)
 	error = vgpu_pf_attach(home->pf);
 	if (error)
 		dev_err(&home->pdev->dev, "%s\n", home->pf->message);
+	else
+		home->total_vfs = home->pf->device.total_vfs;
 	vgpu_home_unlock(home);
 	return error;
 }
@@ -337,7 +339,7 @@ static int suspend(struct device *dev)
 {
 	struct vgpu_home *home = dev_get_drvdata(dev);
 
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		if (vgpu_policy_is_in_use(home, i)) {
 			dev_warn(dev, "VF%u is in use: not suspended\n", i);
 			return -EBUSY;

@@ -30,7 +30,7 @@ static u32 sharing_vfs(const struct vgpu_home *home)
 {
 	u32 mask = 0;
 
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+	for (u32 i = 1; i <= home->total_vfs; i++) {
 		enum vgpu_pf_vf_state state = READ_ONCE(home->vfs[i].seen_state);
 
 		if (state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING)
@@ -51,7 +51,7 @@ static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
 	u64 most_us = (u64)READ_ONCE(home->pf->params.max_gap_ms) * USEC_PER_MSEC;
 	u64 cycle_us = 0;
 
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		cycle_us += vfs & BIT(i) ? wanted_us(&home->vfs[i].policy) : 0;
 	cycle_us = max_t(u64, cycle_us, QUANTUM_MIN_US);
 	return most_us ? min(cycle_us, most_us) : cycle_us;
@@ -72,7 +72,7 @@ static void make_plan(const struct vgpu_home *home, struct vgpu_plan *plan)
 
 	plan->vfs = sharing_vfs(home);
 	plan->cycle_us = cycle_of(home, plan->vfs);
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		if (plan->vfs & BIT(i)) {
 			const struct vgpu_policy *policy = &home->vfs[i].policy;
 
@@ -84,7 +84,7 @@ static void make_plan(const struct vgpu_home *home, struct vgpu_plan *plan)
 		}
 	vgpu_pf_share_divide(shares, count);
 	count = 0;
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		plan->ppm[i] = plan->vfs & BIT(i) ? shares[count++].ppm : 0;
 }
 
@@ -124,7 +124,7 @@ static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 static void fill_table(struct vgpu_home *home, const struct vgpu_plan *plan,
 		       struct vgpu_pf_run_table *table)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+	for (u32 i = 1; i <= home->total_vfs; i++) {
 		struct vgpu_policy *policy = &home->vfs[i].policy;
 		struct vgpu_pf_run_entry entry = {.vf = i, .quantum_us = quantum_us(home, plan, i)};
 

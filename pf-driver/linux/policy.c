@@ -270,7 +270,7 @@ static int set_quota(struct vgpu_home *home, u32 vf, u64 bytes)
 
 static bool is_anything_provisioned(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		if (vgpu_policy_quota(home, i))
 			return true;
 	return false;
@@ -361,9 +361,9 @@ void vgpu_policy_release_auto(struct vgpu_home *home)
 {
 	u32 started = 0;
 
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		started |= start_auto_release(home, i) ? BIT(i) : 0;
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		if (started & BIT(i))
 			wait_absent(home, i);
 }
@@ -379,7 +379,7 @@ void vgpu_policy_release_left(struct vgpu_home *home)
 	if (pci_num_vf(home->pdev) || READ_ONCE(home->is_device_lost) ||
 	    READ_ONCE(home->is_device_parked) || READ_ONCE(home->lease_holder))
 		return;
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+	for (u32 i = 1; i <= home->total_vfs; i++) {
 		if (home->vfs[i].auto_generation == 0 || vgpu_policy_close(home, i))
 			continue;
 		start_auto_release(home, i);
@@ -414,7 +414,7 @@ static u32 sum_of_floors(const struct vgpu_home *home, u32 except)
 {
 	u32 sum = 0;
 
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		sum += i == except ? 0 : home->vfs[i].policy.min_pct;
 	return sum;
 }
@@ -513,7 +513,7 @@ static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vg
 
 	if (policy == VGPU_PF_POLICY_SCHED_PRIORITY)
 		home->is_strict = value == VGPU_PRIORITY_NORMAL;
-	for (u32 i = 1; !error && i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; !error && i <= home->total_vfs; i++)
 		error = row->set(home, i, value);
 	return error;
 }

@@ -192,7 +192,7 @@ void vgpu_sriov_wait_for_probe(struct vgpu_home *home, u32 vf)
  */
 void vgpu_sriov_hand_over(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+	for (u32 i = 1; i <= home->total_vfs; i++) {
 		struct pci_dev *function = get_function(home, i);
 
 		/* whoever has changed the override since may keep the function */
@@ -277,7 +277,7 @@ int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover h
 
 static void link_functions(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+	for (u32 i = 1; i <= home->total_vfs; i++) {
 		struct pci_dev *function = get_function(home, i);
 		struct kobject *dir = vgpu_sysfs_kobject(home->vfs[i].dir);
 
@@ -290,7 +290,7 @@ static void link_functions(struct vgpu_home *home)
 
 static void unlink_functions(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++) {
+	for (u32 i = 1; i <= home->total_vfs; i++) {
 		struct kobject *dir = vgpu_sysfs_kobject(home->vfs[i].dir);
 
 		if (home->vfs[i].has_link && dir)
@@ -330,7 +330,7 @@ static void reopen(struct vgpu_home *home, u32 last)
 /* nobody opens a VF while its function and resources go */
 static int close_all(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		if (is_claimed(home, i) || vgpu_policy_close(home, i)) {
 			dev_warn(&home->pdev->dev, "VF%u is in use\n", i);
 			reopen(home, i - 1);
@@ -357,7 +357,7 @@ static int disable_unused(struct vgpu_home *home)
 	if (error)
 		return error;
 	vgpu_sriov_disable(home);
-	reopen(home, home->pf->device.total_vfs);
+	reopen(home, home->total_vfs);
 	return 0;
 }
 
@@ -374,7 +374,7 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 	int result;
 
 	mutex_lock(&home->admin);
-	if (count > (int)home->pf->device.total_vfs) {
+	if (count > (int)home->total_vfs) {
 		result = -ERANGE;
 	} else if (count) {
 		result = pci_num_vf(pdev) ? -EBUSY : enable(home, count);
@@ -382,7 +382,7 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 		result = disable_unused(home);
 	}
 	mutex_unlock(&home->admin);
-	for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; i <= home->total_vfs; i++)
 		vgpu_sriov_wait_for_probe(home, i);
 	return result;
 }

@@ -259,7 +259,7 @@ static void notify_written(const struct vgpu_sysfs_dir *dir, const struct attrib
 	struct vgpu_home *home = dir->home;
 
 	if (dir->vf == VGPU_ALL_VFS)
-		for (u32 i = 1; i <= home->pf->device.total_vfs; i++)
+		for (u32 i = 1; i <= home->total_vfs; i++)
 			notify_profile(home, i, attr->name);
 	else if (!home->is_sysfs_gone)
 		sysfs_notify((struct kobject *)&dir->kobj, NULL, attr->name);
@@ -385,7 +385,7 @@ struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir)
  */
 void vgpu_sysfs_tell(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->pf->device.total_vfs && !home->is_sysfs_gone; i++) {
+	for (u32 i = 1; i <= home->total_vfs && !home->is_sysfs_gone; i++) {
 		struct vgpu_home_vf *vf = &home->vfs[i];
 		enum vgpu_pf_vf_state state = READ_ONCE(vf->seen_state);
 		bool is_open = READ_ONCE(vf->is_open);
@@ -419,7 +419,7 @@ int vgpu_sysfs_add(struct vgpu_home *home)
 		error = add_bulk(home);
 	if (!error)
 		error = add_pf(home);
-	for (u32 i = 1; !error && i <= home->pf->device.total_vfs; i++)
+	for (u32 i = 1; !error && i <= home->total_vfs; i++)
 		error = add_vf(home, i);
 	return error;
 }
