@@ -55,11 +55,11 @@ Result<> Assignments::check_all_seen(const std::string& owner) const {
         const auto seen = gpu->look();
         for (const auto& [vf, record] : manager_.store().gpu(gpu->id()).vfs)
             if (is_same_owner(record.owner.name, owner) && !seen->has_vf(vf))
-                return fail(ErrorId::PfLost,
-                            fmt::format("{}/vf{} ('{}') is claimed by '{}', but {} is not in "
-                                        "service: {}; the claim stays",
-                                        gpu->id(), vf, record.name, owner, gpu->id(),
-                                        seen->gpu.message));
+                return fail(
+                    ErrorId::PfLost,
+                    fmt::format("{}/vf{} ('{}') is claimed by '{}', but {} is not in "
+                                "service: {}; the claim stays",
+                                gpu->id(), vf, record.name, owner, gpu->id(), seen->gpu.message));
     }
     return {};
 }

@@ -208,6 +208,11 @@ public:
         return are_members_stale_ ? 0 : events_read_to_;
     }
 
+    /// The VF whose record and handover are all that has changed since the last call; nothing if
+    /// more may have.
+    [[nodiscard]] std::optional<std::uint32_t> take_only_change() {
+        return std::exchange(only_change_, std::nullopt);
+    }
     /// A request has changed what the next table is to be made of.
     [[nodiscard]] bool owes_table() const { return are_members_stale_; }
 
@@ -375,6 +380,7 @@ private:
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
     std::shared_ptr<EventPort> events_;
     std::optional<Nanoseconds> looked_at_;
+    std::optional<std::uint32_t> only_change_;
     bool are_members_stale_ = false;    ///< records have changed since refresh_members()
     std::uint64_t events_read_to_ = 0;  ///< all with a smaller sequence number are read
     std::uint64_t events_lost_ = 0;
@@ -386,7 +392,7 @@ private:
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
-    std::set<std::uint32_t> unrecorded_;  ///< VFs whose record is not as shown_ has it
+    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record is not as shown_ has it
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again

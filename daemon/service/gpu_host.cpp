@@ -127,11 +127,15 @@ void GpuHost::turn() {
     }
     std::vector<Answer> answers;
     for (Queued& queued : queue) {
+        static_cast<void>(model_->take_only_change());  // of a step
         answers.push_back(do_job(queued));
         // The main loop lets go of what a request holds, with its answer: it counts them.
         queued.job = nullptr;
         // After each job, not after all: whoever gets the answer must find in look() what was done.
-        publish(std::exchange(answers, {}));
+        if (const auto vf = model_->take_only_change())
+            publish_record(*vf, std::exchange(answers, {}));
+        else
+            publish(std::exchange(answers, {}));
     }
     if (!queue.empty() && !wants_fresh && puts_off_step()) return;
     put_off_since_.reset();
@@ -168,21 +172,37 @@ Nanoseconds GpuHost::wake_at() const {
     return has_unpublished_ ? std::min(at, published_at_ + kPublish) : at;
 }
 
+GpuSnapshot GpuHost::snapshot_without_vfs() {
+    return {.gpu = model_->view(),
+            .vfs = {},
+            .vram_available = model_->vram_available(),
+            .is_connected = model_->is_connected(),
+            .table = model_->table(),
+            .events = model_->events(),
+            .events_read_to = model_->events_read_to(),
+            .made_at = clock_.now()};
+}
+
 void GpuHost::publish(std::vector<Answer> answers) {
-    auto fresh =
-        std::make_shared<GpuSnapshot>(GpuSnapshot{.gpu = model_->view(),
-                                                  .vfs = {},
-                                                  .vram_available = model_->vram_available(),
-                                                  .is_connected = model_->is_connected(),
-                                                  .table = model_->table(),
-                                                  .events = model_->events(),
-                                                  .events_read_to = model_->events_read_to(),
-                                                  .made_at = clock_.now()});
+    GpuSnapshot fresh = snapshot_without_vfs();
     for (const std::uint32_t vf : model_->vfs())
-        if (model_->has_record(vf)) fresh->vfs.emplace(vf, model_->view(vf));
-    std::shared_ptr<const GpuSnapshot> made = std::move(fresh);  // then the one before
-    published_at_ = made->made_at;
+        if (model_->has_record(vf)) fresh.vfs.set(vf, model_->view(vf));
+    published_at_ = fresh.made_at;
     has_unpublished_ = false;
+    hand_out(std::move(fresh), std::move(answers));
+}
+
+void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
+    GpuSnapshot fresh = snapshot_without_vfs();
+    fresh.vfs = look()->vfs;
+    fresh.vfs.set(vf, model_->view(vf));
+    has_unpublished_ = true;
+    hand_out(std::move(fresh), std::move(answers));
+}
+
+void GpuHost::hand_out(GpuSnapshot fresh, std::vector<Answer> answers) {
+    // then the one before
+    std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
     {
         const std::scoped_lock lock(mutex_);
         snapshot_.swap(made);

@@ -18,6 +18,7 @@
 
 #include "daemon/ports/gpu_runner.h"
 #include "daemon/service/gpu.h"
+#include "daemon/service/vf_views.h"
 
 #include <array>
 #include <condition_variable>
@@ -32,8 +33,8 @@ namespace vgpu::daemon {
 /// What was known of a GPU at the end of a turn.
 struct GpuSnapshot {
     GpuView gpu;
-    std::map<std::uint32_t, VfView> vfs;  ///< by number, those in service
-    std::uint64_t vram_available = 0;     ///< for one new VF
+    VfViews vfs;                       ///< those in service
+    std::uint64_t vram_available = 0;  ///< for one new VF
     bool is_connected = false;
     std::shared_ptr<const vgpu_pf_run_table> table;  ///< as last read or set; may be null
     std::shared_ptr<const EventPort> events;         ///< of the PF core; null before there is one
@@ -124,6 +125,11 @@ private:
     [[nodiscard]] bool knows_all_events() const;
     /// Snapshot, answers and notices in one go, under one lock.
     void publish(std::vector<Answer> answers);
+    /// The same after a job that changed what is on record of `vf` and nothing else: the other VFs
+    /// are shown as they were, until the next publish().
+    void publish_record(std::uint32_t vf, std::vector<Answer> answers);
+    [[nodiscard]] GpuSnapshot snapshot_without_vfs();
+    void hand_out(GpuSnapshot fresh, std::vector<Answer> answers);
 
     std::string id_;
     std::unique_ptr<GpuModel> model_;  ///< of the GPU's thread

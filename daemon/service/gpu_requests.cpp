@@ -272,6 +272,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker&
     TRY_VOID(settle(before, record, asker));
     shown_[vf] = one;
     are_members_stale_ = true;
+    only_change_ = vf;
     return {};
 }
 

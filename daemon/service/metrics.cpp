@@ -230,9 +230,13 @@ MetricsInput Metrics::collect() const {
                        .events = events_.count(),
                        .gpus = {}};
     for (const auto& gpu : manager_.gpus()) {
-        GpuSnapshot seen = *gpu->look();
-        for (auto& [vf, view] : seen.vfs) view.agent = agents_.view({.gpu = gpu->id(), .vf = vf});
-        input.gpus.push_back(std::move(seen));
+        const auto seen = gpu->look();
+        GpuSnapshot& with_agents = input.gpus.emplace_back(*seen);
+        for (const auto& [vf, view] : seen->vfs) {
+            VfView one = view;
+            one.agent = agents_.view({.gpu = gpu->id(), .vf = vf});
+            with_agents.vfs.set(vf, std::move(one));
+        }
     }
     return input;
 }

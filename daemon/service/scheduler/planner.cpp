@@ -47,18 +47,20 @@ std::int64_t magnitude(std::int64_t value) {
 /// from slice to slice.
 /// The virtual deadline is that of EEVDF (Stoica and Abdel-Wahab, TR-95-22); the variant with a
 /// bound aims at lags within B and may miss that; best() looks at what came out.
-class Unroller {
+/// `Number` holds a lag times the sum of weights, and that times a weight.
+template <typename Number> class Unroller {
 public:
     explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
         : parts_(std::move(parts)), weights_(static_cast<std::int64_t>(weight_sum(parts_))) {
         begin();
-        if (bound_ns) bound_ = static_cast<Wide>(*bound_ns) * weights_;
+        if (bound_ns) bound_ = static_cast<Number>(*bound_ns) * weights_;
     }
 
     Plan run() {
         while (Part* part = pick()) {
             const std::uint64_t slice_us = part->slice_us(part->next_slice++);
             serve(*part, static_cast<std::int64_t>(slice_us) * kNsPerUs);
+            if (part->has_slices()) next_ns_[index_of(*part)] = part->next_ns();
             plan_.entries.push_back({part->claim.vf, static_cast<std::uint32_t>(slice_us)});
             plan_.cycle_us += slice_us;
             plan_.quantum_us = std::max(plan_.quantum_us, static_cast<std::uint32_t>(slice_us));
@@ -74,42 +76,44 @@ private:
         std::int64_t lag_sum_ns = 0;
         for (const Part& part : parts_) lag_sum_ns += part.claim.lag_ns;
         for (const Part& part : parts_) {
-            const Wide ideal = static_cast<Wide>(-lag_sum_ns) * static_cast<Wide>(part.weight);
-            note_lag(lags_.emplace_back(ideal + static_cast<Wide>(part.claim.lag_ns) * weights_));
+            const Number ideal =
+                static_cast<Number>(-lag_sum_ns) * static_cast<Number>(part.weight);
+            note_lag(lags_.emplace_back(ideal + static_cast<Number>(part.claim.lag_ns) * weights_));
+            next_ns_.push_back(part.has_slices() ? part.next_ns() : 0);
         }
     }
 
     void serve(const Part& served, std::int64_t ns) {
-        scaled_lag(served) -= static_cast<Wide>(ns) * weights_;
+        scaled_lag(served) -= static_cast<Number>(ns) * weights_;
         for (std::size_t i = 0; i < parts_.size(); ++i)
-            note_lag(lags_[i] += static_cast<Wide>(ns) * static_cast<Wide>(parts_[i].weight));
+            note_lag(lags_[i] += static_cast<Number>(ns) * static_cast<Number>(parts_[i].weight));
     }
 
-    void note_lag(Wide lag) { worst_lag_ = std::max(worst_lag_, lag < 0 ? -lag : lag); }
+    void note_lag(Number lag) { worst_lag_ = std::max(worst_lag_, lag < 0 ? -lag : lag); }
 
+    [[nodiscard]] std::size_t index_of(const Part& part) const {
+        return static_cast<std::size_t>(&part - parts_.data());
+    }
     /// Lag times the sum of weights.
-    [[nodiscard]] const Wide& scaled_lag(const Part& part) const {
-        return lags_[static_cast<std::size_t>(&part - parts_.data())];
-    }
-    [[nodiscard]] Wide& scaled_lag(const Part& part) {
-        return lags_[static_cast<std::size_t>(&part - parts_.data())];
-    }
+    [[nodiscard]] const Number& scaled_lag(const Part& part) const { return lags_[index_of(part)]; }
+    [[nodiscard]] Number& scaled_lag(const Part& part) { return lags_[index_of(part)]; }
+    [[nodiscard]] Number next_ns(const Part& part) const { return next_ns_[index_of(part)]; }
 
     [[nodiscard]] bool is_eligible(const Part& part) const {
-        const Wide others = weights_ - static_cast<Wide>(part.weight);
-        return bound_ ? scaled_lag(part) - part.next_ns() * others >= -*bound_
+        const Number others = weights_ - static_cast<Number>(part.weight);
+        return bound_ ? scaled_lag(part) - next_ns(part) * others >= -*bound_
                       : scaled_lag(part) >= 0;
     }
 
     /// Room until the deadline, times the weight: how far the part may still fall behind.
-    [[nodiscard]] Wide room(const Part& part) const {
-        return (bound_ ? *bound_ : part.next_ns() * weights_) - scaled_lag(part);
+    [[nodiscard]] Number room(const Part& part) const {
+        return (bound_ ? *bound_ : next_ns(part) * weights_) - scaled_lag(part);
     }
 
     /// a's deadline (or, for equal ones, number) comes before b's.
     [[nodiscard]] bool is_earlier(const Part& a, const Part& b) const {
-        const Wide left = room(a) * static_cast<Wide>(b.weight);
-        const Wide right = room(b) * static_cast<Wide>(a.weight);
+        const Number left = room(a) * static_cast<Number>(b.weight);
+        const Number right = room(b) * static_cast<Number>(a.weight);
         return left != right ? left < right : a.claim.vf < b.claim.vf;
     }
 
@@ -128,11 +132,32 @@ private:
 
     std::vector<Part> parts_;
     std::int64_t weights_;
-    std::vector<Wide> lags_;     ///< of the parts, times the sum of weights
-    Wide worst_lag_ = 0;         ///< the same
-    std::optional<Wide> bound_;  ///< of the lag, the same
+    std::vector<Number> lags_;           ///< of the parts, times the sum of weights
+    std::vector<std::int64_t> next_ns_;  ///< of the parts, how long the next slice is
+    Number worst_lag_ = 0;               ///< as lags_
+    std::optional<Number> bound_;        ///< of the lag, as lags_
     Plan plan_;
 };
+
+/// True if no product of Unroller is beyond 63 bits: no lag is more than those at the start and all
+/// service of the table together.
+bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
+    constexpr double kMost = 4e18;
+    double weights = 0, heaviest = 0, ns = static_cast<double>(bound_ns);
+    for (const Part& part : parts) {
+        weights += static_cast<double>(part.weight);
+        heaviest = std::max(heaviest, static_cast<double>(part.weight));
+        ns += static_cast<double>(part.total_us) * static_cast<double>(kNsPerUs) +
+              static_cast<double>(magnitude(part.claim.lag_ns));
+    }
+    return 2 * ns * weights * heaviest < kMost;
+}
+
+Plan unrolled(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
+    if (is_narrow(parts, bound_ns.value_or(0)))
+        return Unroller<std::int64_t>(std::move(parts), bound_ns).run();
+    return Unroller<Wide>(std::move(parts), bound_ns).run();
+}
 
 /// Slices of sleeping VFs, each to be placed after so much of the others' service.
 struct Placed {
@@ -179,8 +204,8 @@ void merge(Plan& plan, const std::vector<Part>& sleepers) {
 Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns) {
     std::vector<Part> awake, asleep;
     for (const Part& part : parts) (part.claim.is_asleep ? asleep : awake).push_back(part);
-    if (awake.empty()) return Unroller(parts, bound_ns).run();
-    Plan plan = Unroller(std::move(awake), bound_ns).run();
+    if (awake.empty()) return unrolled(parts, bound_ns);
+    Plan plan = unrolled(std::move(awake), bound_ns);
     merge(plan, asleep);
     return plan;
 }

@@ -244,6 +244,37 @@ TEST_F(Hosts, SettingsThatComeOneAfterTheOtherGetOneTable) {
     EXPECT_EQ(generation(), before + 1);
 }
 
+TEST_F(Hosts, ASettingIsShownAtOnceAndTheOtherVfsAsTheyWere) {
+    create("a", "gpu0");
+    create("b", "gpu0");
+    slow().turn();
+    for (const std::uint32_t vf : {1u, 2u}) world.pf().give_work(vf);
+    world.clock.advance(GpuHost::kPublish);
+    slow().turn();
+    const auto before = slow().look();
+    set_weight(300);
+    slow().turn();
+    const auto after = slow().look();
+    EXPECT_EQ(after->vfs.at(1).record.weight, 300u);
+    EXPECT_EQ(&after->vfs.at(2), &before->vfs.at(2)) << "nothing was copied";
+    EXPECT_DOUBLE_EQ(after->vfs.at(2).share_ideal, 0.5);
+    world.clock.advance(GpuHost::kPublish);
+    slow().turn();
+    EXPECT_DOUBLE_EQ(slow().look()->vfs.at(2).share_ideal, 0.25) << "shares follow";
+}
+
+/// The PF core's sysfs sets, in a step, what a request could have set.
+TEST_F(Hosts, AStepThatChangedASettingDoesNotHideWhatTheNextRequestDoes) {
+    create("a", "gpu0");
+    slow().turn();
+    world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_WEIGHT, 300);
+    slow().turn();
+    create("b", "gpu0");
+    slow().turn();
+    EXPECT_TRUE(slow().look()->has_vf(2));
+    EXPECT_EQ(slow().look()->vfs.at(1).record.weight, 300u);
+}
+
 TEST_F(Hosts, SettingsWithoutAnEndDoNotKeepTheTableFromThem) {
     create("a", "gpu0");
     slow().turn();
