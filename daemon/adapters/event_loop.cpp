@@ -14,6 +14,10 @@ void Wanted::wake_by(Nanoseconds at) {
     wake_at = wake_at ? std::min(*wake_at, at) : at;
 }
 
+bool is_ready(Wanted& wanted) {
+    return ::poll(wanted.fds.data(), wanted.fds.size(), 0) > 0;
+}
+
 void wait_for(Wanted& wanted, const Clock& clock) {
     timespec limit{};
     if (wanted.wake_at) {

@@ -27,6 +27,8 @@ struct Wanted {
     void wake_by(Nanoseconds at);
 };
 
+/// True if one of the fds is ready now.
+bool is_ready(Wanted& wanted);
 /// Sleeps until one of the fds is ready or the time has come.
 /// Fills in `revents`. Also returns early (a signal): callers look at what is due, not at why.
 void wait_for(Wanted& wanted, const Clock& clock);

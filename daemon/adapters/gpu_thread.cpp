@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/gpu_thread.h"
 
-#include "daemon/adapters/event_loop.h"
-
 namespace vgpu::daemon::adapters {
 
 void GpuThread::start(GpuTurns& turns) {
@@ -28,8 +26,17 @@ void GpuThread::run() {
         wanted.watch(wakeup_.fd(), POLLIN);
         for (const int fd : turns_->wait_fds()) wanted.watch(fd, POLLIN);
         wanted.wake_by(turns_->wake_at());
-        wait_for(wanted, clock_);
+        wait(wanted);
     }
+}
+
+void GpuThread::wait(Wanted& wanted) const {
+    static const bool has_cpu_to_spare = std::thread::hardware_concurrency() > 1;
+    while (has_cpu_to_spare && clock_.now() < turns_->awake_until()) {
+        if (is_ready(wanted)) return;
+        std::this_thread::yield();
+    }
+    wait_for(wanted, clock_);
 }
 
 }  // namespace vgpu::daemon::adapters

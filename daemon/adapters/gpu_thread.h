@@ -4,6 +4,7 @@
 // they reach the main loop only. One per GPU; main.cpp makes them.
 #pragma once
 
+#include "daemon/adapters/event_loop.h"
 #include "daemon/adapters/wakeup.h"
 #include "daemon/ports/gpu_runner.h"
 
@@ -28,6 +29,7 @@ public:
 
 private:
     void run();
+    void wait(Wanted& wanted) const;
 
     const Clock& clock_;
     GpuTurns* turns_ = nullptr;

@@ -24,6 +24,9 @@ public:
     /// Of Clock: the next turn is due then even if no fd becomes readable. Asked anew after each
     /// turn.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
+    /// Of Clock: until then another request is likely, and the runner does not sleep, if it has a
+    /// CPU to spare: one that sleeps takes as long to wake as a request takes. At most wake_at().
+    [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
     /// Any thread: ends the wait of a turn that is under way; no turn will follow.
     virtual void interrupt() = 0;
 };

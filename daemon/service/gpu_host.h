@@ -99,6 +99,9 @@ public:
     void turn() override;
     [[nodiscard]] std::vector<int> wait_fds() const override { return model_->wait_fds(); }
     [[nodiscard]] Nanoseconds wake_at() const override;
+    [[nodiscard]] Nanoseconds awake_until() const override {
+        return put_off_since_ ? step_at_ : Nanoseconds::zero();
+    }
     void interrupt() override { model_->interrupt(); }
 
     /// The model itself; only without a runner.

@@ -236,12 +236,14 @@ TEST_F(Hosts, SettingsThatComeOneAfterTheOtherGetOneTable) {
         slow().turn();
         EXPECT_EQ(slow().look()->vfs.at(1).record.weight, weight);
         EXPECT_EQ(slow().wake_at(), world.clock.now() + GpuHost::kTablePause);
+        EXPECT_EQ(slow().awake_until(), slow().wake_at());
         world.clock.advance(GpuHost::kTablePause / 2);
     }
     EXPECT_EQ(generation(), before);
     world.clock.advance(GpuHost::kTablePause / 2);
     slow().turn();
     EXPECT_EQ(generation(), before + 1);
+    EXPECT_LE(slow().awake_until(), world.clock.now()) << "it may sleep";
 }
 
 TEST_F(Hosts, ASettingIsShownAtOnceAndTheOtherVfsAsTheyWere) {
