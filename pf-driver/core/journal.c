@@ -124,11 +124,20 @@ static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uin
 	return 0;
 }
 
-static void encode_vf(const struct vgpu_vf *vf, struct journal_vf *out)
+/* what a core that finds nothing but this is to make of it */
+static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	/* nobody goes on with a stream */
+	if (vgpu_pf_vf_state_is_half_restored(pf, vf))
+		return VGPU_PF_VF_STOPPED;
+	/* in the engine or not is the device's to say */
+	return (uint8_t)(vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state);
+}
+
+static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct journal_vf *out)
 {
 	memset(out, 0, sizeof(*out));
-	/* in the engine or not is the device's to say */
-	out->state = (uint8_t)(vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state);
+	out->state = state_of(pf, vf);
 	out->driver_loaded = vf->control.driver_loaded;
 	out->full_access = vf->access.granted;
 	out->last_error = (uint8_t)vf->last_error;
@@ -168,7 +177,7 @@ static void flush_vfs(struct vgpu_pf *pf)
 
 	memset(record, 0, sizeof(*record));
 	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
-		encode_vf(&pf->vfs[i + 1], &record->vfs[i]);
+		encode_vf(pf, &pf->vfs[i + 1], &record->vfs[i]);
 	if (write_record(pf, PF_VRAM_JOURNAL, PF_VRAM_JOURNAL_BYTES, pf->journal_seq + 1,
 			 sizeof(*record) - sizeof(record->head), pf->vf_records))
 		return;

@@ -100,7 +100,7 @@ static void finish(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
 	struct vgpu_vf *vf = &pf->vfs[job->vf];
-	bool is_half_restored = error && job->kind == VGPU_STREAM_RESTORE && job->is_changed;
+	bool is_half_restored = vgpu_pf_vf_state_is_half_restored(pf, vf);
 
 	job->kind = VGPU_STREAM_NONE;
 	if (job->buffer.cpu)
@@ -108,7 +108,9 @@ static void finish(struct vgpu_pf *pf, int error)
 	if (job->payload)
 		job->payload->bytes = job->bytes;
 	job->payload = NULL;
-	if (is_half_restored && vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP))
+	if (is_half_restored && !error)
+		vgpu_pf_journal_mark(pf);
+	else if (is_half_restored)
 		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
 	vgpu_pf_request_finish(pf, job->token, error, error ? pf->message : "");
 }
@@ -401,7 +403,9 @@ static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.driver_loaded = pf->stream.driver_loaded;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
+	/* before the device changes anything: see state_of() */
 	vgpu_pf_journal_mark(pf);
+	vgpu_pf_journal_flush(pf);
 }
 
 static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -593,6 +597,17 @@ int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu
 bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
+}
+
+/**
+ * vgpu_pf_vf_state_is_half_restored() - would this VF be nobody's if the stream ended here?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vgpu_pf_vf_state_is_restoring(pf, vf) && pf->stream.is_changed &&
+	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
 }
 
 /**

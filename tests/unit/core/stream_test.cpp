@@ -291,6 +291,26 @@ TEST(HalfRestoredVf, IsNotStoppedIfItHasBeenReset) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
+TEST(HalfRestoredVf, IsStoppedForTheCoreThatComesAfter) {
+    RestoreUnderWay test;
+    Rig& rig = test.rig;
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    rig.restart_core();
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
+    EXPECT_NE(rig.control(1, VGPU_PF_RESUME), 0);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+}
+
+TEST(HalfRestoredVf, IsPausedAgainWhenTheRestHasCome) {
+    RestoreUnderWay test;
+    Rig& rig = test.rig;
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.gpu.done[kSave].first, 0);
+    rig.restart_core();
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+}
+
 /// Its window passes after a minute, and the RESTORE takes one and a half.
 TEST(HalfRestoredVf, IsNotResumedByTheGuardThatPausedIt) {
     RestoreUnderWay test;
