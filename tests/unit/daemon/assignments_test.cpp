@@ -58,10 +58,13 @@ protected:
         const auto answer = ask(owner, wants, options);
         return answer->has_value() ? **answer : fail(ErrorId::System, "no answer yet");
     }
-    Result<std::uint32_t> take_back(const std::string& owner) {
+    static Result<std::uint32_t> take_back(Assignments& from, const std::string& owner) {
         Result<std::uint32_t> taken = fail(ErrorId::System, "no answer");
-        assignments.take_back(owner, {}, [&taken](Result<std::uint32_t> count) { taken = count; });
+        from.take_back(owner, {}, [&taken](Result<std::uint32_t> count) { taken = count; });
         return taken;
+    }
+    Result<std::uint32_t> take_back(const std::string& owner) {
+        return take_back(assignments, owner);
     }
     Result<std::uint32_t> adopt(const std::string& owner, const Options& options = {}) {
         Result<std::uint32_t> adopted = fail(ErrorId::System, "no answer");
@@ -170,13 +173,14 @@ TEST_F(Assigned, TakingBackFromAGpuThatIsNotInServiceIsNoSuccess) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     world.pf().is_there = false;
     world.start();
-    const auto taken = take_back(kA);
+    Assignments anew{*world.manager, sockets, world.clock};
+    const auto taken = take_back(anew, kA);
     EXPECT_EQ(taken.error().id, ErrorId::PfLost);
     EXPECT_THAT(taken.error().cause, HasSubstr("gpu0/vf1 ('one') is claimed by '" + kA + "'"));
-    EXPECT_EQ(*take_back(kB), 0u) << "it has none";
+    EXPECT_EQ(*take_back(anew, kB), 0u) << "it has none";
     world.pf().is_there = true;
-    pass(10s);
-    EXPECT_EQ(*take_back(kA), 1u);
+    world.pass(10s);
+    EXPECT_EQ(*take_back(anew, kA), 1u);
 }
 
 TEST_F(Assigned, ALateReleaseOfADomainDoesNotTouchTheNextOwner) {
