@@ -278,13 +278,17 @@ static void step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event even
 		 enum vgpu_pf_reason reason)
 {
 	const struct vgpu_control_row *row = find_row(vf->state, event);
+	bool leaves_pause;
 
 	if (!row) {
 		enter_mismatch(pf, vf, event);
 		return;
 	}
+	leaves_pause = vf->state == VGPU_PF_VF_PAUSED && row->to != VGPU_PF_VF_PAUSED;
 	trace(pf, vf, event, row->to);
 	vf->state = row->to;
+	if (leaves_pause)
+		vgpu_pf_vf_state_left_pause(pf, vf);
 	row->enter(pf, vf, reason);
 	vgpu_pf_control_set_gates(pf, vf);
 	/* its work may have waited for this */

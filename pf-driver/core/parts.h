@@ -238,6 +238,7 @@ int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint3
 void vgpu_pf_vf_state_advance(struct vgpu_pf *pf);
 bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error);
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token);

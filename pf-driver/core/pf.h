@@ -232,8 +232,9 @@ struct vgpu_pf_stream_job {
 	uint32_t first, filled;		/* part of the buffer that is to be moved */
 	uint64_t bytes;			/* through the stream so far */
 	bool is_waiting_device;
-	bool is_changed;    /* RESTORE has written to the VF */
-	bool driver_loaded; /* RESTORE: as the stream's head says */
+	bool is_changed;     /* RESTORE has written to the VF */
+	bool has_left_pause; /* the VF, since the stream began: what was moved is of another time */
+	bool driver_loaded;  /* RESTORE: as the stream's head says */
 	struct vgpu_os_dma buffer;
 };
 

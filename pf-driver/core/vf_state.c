@@ -486,8 +486,8 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 			finish(pf, 0);
 			return;
 		}
-		if (vf->state != VGPU_PF_VF_PAUSED) {
-			fail(pf, -ECANCELED, "the VF is no longer paused");
+		if (vf->state != VGPU_PF_VF_PAUSED || pf->stream.has_left_pause) {
+			fail(pf, -ECANCELED, "the VF has left its pause");
 			return;
 		}
 		if (pf->stream.kind == VGPU_STREAM_SAVE)
@@ -608,6 +608,17 @@ bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vg
 {
 	return vgpu_pf_vf_state_is_restoring(pf, vf) && pf->stream.is_changed &&
 	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
+}
+
+/**
+ * vgpu_pf_vf_state_left_pause() - what a stream has moved of the VF is not of the next pause
+ * @pf: the PF
+ * @vf: the VF
+ */
+void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	if (pf->stream.vf == vf->number)
+		pf->stream.has_left_pause = true;
 }
 
 /**

@@ -291,6 +291,26 @@ TEST(HalfRestoredVf, IsNotStoppedIfItHasBeenReset) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
+/// The reader is slow, and the VF has run when it goes on.
+TEST(SaveOfAPausedVf, EndsWithItsPauseThoughAnotherOneFollows) {
+    Rig rig;
+    rig.provision(1, 16);
+    rig.load_driver(1);
+    ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    rig.gpu.stream_room = 100;
+    vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_SAVE, &request, kSave), -EINPROGRESS);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+    rig.gpu.stream_room.reset();
+    vgpu_pf_stream_ready(rig.pf.get());
+    rig.gpu.run_for(kSecond);
+    ASSERT_TRUE(rig.gpu.is_done(kSave));
+    EXPECT_EQ(rig.gpu.done[kSave].first, -ECANCELED);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+}
+
 TEST(HalfRestoredVf, IsStoppedForTheCoreThatComesAfter) {
     RestoreUnderWay test;
     Rig& rig = test.rig;
