@@ -54,6 +54,25 @@ protected:
         world.step();
         jobs->step();
     }
+    /// The PF core takes a release, and nothing after it.
+    void lose_the_pf_at_a_release() {
+        world.pf().scrubs_at_once = false;
+        world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
+            if (operation == "release") world.pf().is_there = false;
+            return false;
+        };
+    }
+    /// It has scrubbed VF 2 meanwhile; there is time for a recovery.
+    void bring_the_pf_back() {
+        world.pf().refuses = nullptr;
+        world.pf().is_there = true;
+        world.pf().finish_scrub(2);
+        world.pf().scrubs_at_once = true;
+        for (int i = 0; i < 10; ++i) {
+            world.clock.advance(std::chrono::seconds(2));
+            step();
+        }
+    }
     std::uint32_t begin(const std::string& document, const Options& options = {}) {
         const auto id = jobs->apply(document, options);
         EXPECT_TRUE(id) << id.error().cause;

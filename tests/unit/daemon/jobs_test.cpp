@@ -120,11 +120,7 @@ TEST_F(JobsOnAFakePf, AFullDiskChangesNothing) {
 TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJobAndAnotherOneTakesTheRestBack) {
     ASSERT_EQ(apply(kBefore).state, "done");
     const std::string before = exported();
-    world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
-        if (operation == "release") world.pf().is_there = false;
-        return false;
-    };
-    world.pf().scrubs_at_once = false;
+    lose_the_pf_at_a_release();
     const JobView job = apply(kAfter);
     EXPECT_EQ(job.state, "failed");
     EXPECT_EQ(job.error->id, ErrorId::PfLost);
@@ -132,14 +128,7 @@ TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJobAndAnotherOneT
     EXPECT_EQ(view(3).kind, "recovery");
     EXPECT_EQ(view(3).state, "rolling-back");
     EXPECT_THAT(view(3).step, HasSubstr("waiting for gpu0: "));
-    world.pf().refuses = nullptr;
-    world.pf().is_there = true;
-    world.pf().finish_scrub(2);
-    world.pf().scrubs_at_once = true;
-    for (int i = 0; i < 10; ++i) {
-        world.clock.advance(2s);
-        step();
-    }
+    bring_the_pf_back();
     EXPECT_EQ(view(3).state, "done");
     EXPECT_EQ(exported(), before);
     EXPECT_EQ(apply(kAfter).state, "done") << "the next one begins from there";
@@ -150,11 +139,7 @@ TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJobAndAnotherOneT
 TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheFirstActIsARecoverysToGoOnWithToo) {
     ASSERT_EQ(apply(kBefore).state, "done");
     const std::string before = exported();
-    world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
-        if (operation == "release") world.pf().is_there = false;
-        return false;
-    };
-    world.pf().scrubs_at_once = false;
+    lose_the_pf_at_a_release();
     const JobView job = apply(R"({
         "profiles": {"small": {"resources": {"vram": "64MiB"}},
                      "large": {"resources": {"vram": "128MiB"}}},
@@ -165,14 +150,7 @@ TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheFirstActIsARecoverysToGoOnWithToo) {
     EXPECT_EQ(job.state, "failed");
     EXPECT_EQ(job.error->id, ErrorId::PfLost);
     EXPECT_THAT(job.error->cause, HasSubstr("another job, a recovery, goes on with that"));
-    world.pf().refuses = nullptr;
-    world.pf().is_there = true;
-    world.pf().finish_scrub(2);
-    world.pf().scrubs_at_once = true;
-    for (int i = 0; i < 10; ++i) {
-        world.clock.advance(2s);
-        step();
-    }
+    bring_the_pf_back();
     EXPECT_EQ(view(3).state, "done");
     EXPECT_EQ(exported(), before);
 }
