@@ -483,14 +483,19 @@ TEST(Executor, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
                 0.003);
 }
 
-TEST(Executor, AnExclusiveVfStopsTheTableDuringFullAccess) {
-    Rig rig;
+/// VF1 has work without an end, VF2 too, and the table stands still for it.
+void begin_exclusive_access(Rig& rig) {
     rig.make_busy(1);
     rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
     rig.gpu.run_for(10 * kMs);
     rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
     rig.gpu.give_work(2, kEndless);
     rig.gpu.run_for(kMs);
+}
+
+TEST(Executor, AnExclusiveVfStopsTheTableDuringFullAccess) {
+    Rig rig;
+    begin_exclusive_access(rig);
     const std::uint64_t before = rig.get_vf(1).switches;
     EXPECT_EQ(rig.gpu.loaded(), 2u);
     rig.gpu.run_for(kSecond);
@@ -502,13 +507,8 @@ TEST(Executor, AnExclusiveVfStopsTheTableDuringFullAccess) {
 
 TEST(Executor, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {
     Rig rig;
-    rig.make_busy(1);
-    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
     rig.provision(3);
-    rig.gpu.run_for(10 * kMs);
-    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
-    rig.gpu.give_work(2, kEndless);
-    rig.gpu.run_for(kMs);
+    begin_exclusive_access(rig);
     ASSERT_EQ(rig.gpu.loaded(), 2u);
     const std::uint64_t before = rig.get_vf(1).switches;
     ASSERT_EQ(rig.control(3, VGPU_PF_PAUSE), 0);
@@ -521,12 +521,7 @@ TEST(Executor, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {
 
 TEST(Executor, AnExclusiveVfStopsTheTableAgainWhenItResumes) {
     Rig rig;
-    rig.make_busy(1);
-    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
-    rig.gpu.run_for(10 * kMs);
-    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
-    rig.gpu.give_work(2, kEndless);
-    rig.gpu.run_for(kMs);
+    begin_exclusive_access(rig);
     ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
     rig.gpu.run_for(10 * kMs);
     ASSERT_EQ(rig.control(2, VGPU_PF_RESUME), 0);
