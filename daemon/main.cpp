@@ -268,7 +268,7 @@ private:
         wanted.watch(poll_data.fd, poll_data.events);
         wanted.wake_by(clock_.now() + patience);
         adapters::wait_for(wanted, clock_);
-        return wanted.fds.front().revents != 0;
+        return wanted.has_come(poll_data.fd);
     }
 
     /// To the log and to the list that `vgpuctl events` reads back; the bus hears of them in
@@ -280,8 +280,8 @@ private:
         }
     }
 
-    void take_news(dbus::Objects& objects) {
-        if (news_.clear()) objects.note_news();
+    void take_news(const adapters::Wanted& wanted, dbus::Objects& objects) {
+        if (wanted.has_come(news_.fd()) && news_.clear()) objects.note_news();
     }
 
     /// When the feed has ended, the states it told are not known any more; names stay, and claims
@@ -302,12 +302,14 @@ private:
     }
 
     /// One turn: requests in, answers of GPU threads out, services that are due, then signals of
-    /// what changed, then the wait. Nothing in here waits for a PF core or for a client. The
-    /// signalfd is the last of `wanted`, so its place is known.
+    /// what changed, then the wait. Nothing in here waits for a PF core or for a client. Most turns
+    /// are a property that somebody reads: GpuHost::is_newer() says for each GPU that there is
+    /// nothing to look at.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds rest = Nanoseconds::zero();
         for (;;) {
-            service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
+            if (!service_manager_.is_ready())
+                service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
             service_manager_.step();
             take_requests(bus, rest, objects.are_documents_waiting());
             const Nanoseconds taken_at = clock_.now();
@@ -326,11 +328,11 @@ private:
             adapters::Wanted wanted = wanted_by(bus, objects);
             wanted.watch(signals, POLLIN);
             adapters::wait_for(wanted, clock_);
-            if ((wanted.fds.back().revents & POLLIN) != 0) return;
+            if (wanted.has_come(signals)) return;
             agent_sockets_.look(wanted);
             metrics_socket_.look(wanted);
             hear_libvirt(wanted, objects);
-            take_news(objects);
+            take_news(wanted, objects);
         }
     }
 

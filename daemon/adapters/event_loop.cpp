@@ -14,6 +14,11 @@ void Wanted::wake_by(Nanoseconds at) {
     wake_at = wake_at ? std::min(*wake_at, at) : at;
 }
 
+bool Wanted::has_come(int fd) const {
+    return std::ranges::any_of(
+        fds, [fd](const pollfd& each) { return each.fd == fd && each.revents != 0; });
+}
+
 bool is_ready(Wanted& wanted) {
     return ::poll(wanted.fds.data(), wanted.fds.size(), 0) > 0;
 }

@@ -25,6 +25,8 @@ struct Wanted {
     void watch(int fd, short events);
     /// The earliest of all counts.
     void wake_by(Nanoseconds at);
+    /// Whether wait_for() found something at `fd`.
+    [[nodiscard]] bool has_come(int fd) const;
 };
 
 /// True if one of the fds is ready now.

@@ -24,6 +24,8 @@ public:
     /// Once in every turn of the main loop; says that vgpud is ready, once. `status` is what
     /// `systemctl status` shows.
     void ready_if(bool is_settled, const std::string& status);
+    /// Then ready_if() has nothing more to say.
+    [[nodiscard]] bool is_ready() const { return !ready_by_; }
     /// Once, before anything is taken down.
     void stopping();
     /// Once in every turn of the main loop: a sign of life, twice in each WatchdogSec.

@@ -18,7 +18,10 @@ constexpr Range kLimits{100, 300'000};
 
 /// In most turns of the main loop no session has anything to do, and there may be hundreds.
 void Agents::step() {
-    for (const auto& gpu : manager_.gpus()) follow(*gpu);
+    const auto& gpus = manager_.gpus();
+    followed_.resize(gpus.size());
+    for (std::size_t i = 0; i < gpus.size(); ++i)
+        if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
     for (const AgentInput& input : port_.take()) route(input);
     if (!is_stirred_ && (!next_step_ || clock_.now() < *next_step_)) return;
     for (auto& [target, place] : places_) {
@@ -33,8 +36,6 @@ void Agents::step() {
 /// A VF that was destroyed and made anew gets a session of its own.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.look();
-    // Snapshots are never changed, so the same pointer is the same content.
-    if (std::exchange(followed_[gpu.id()], seen) == seen) return;
     // both are in the order of the VFs' numbers
     auto place = places_.lower_bound({.gpu = gpu.id(), .vf = 0});
     const auto is_here = [&] { return place != places_.end() && place->first.gpu == gpu.id(); };

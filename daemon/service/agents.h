@@ -47,7 +47,7 @@ private:
     Manager& manager_;
     AgentPort& port_;
     const Clock& clock_;
-    std::map<std::string, std::shared_ptr<const GpuSnapshot>> followed_;  ///< by GPU
+    std::vector<std::uint64_t> followed_;  ///< by GPU, as GpuHost::is_newer() keeps it
     std::map<Target, Place> places_;
     std::vector<Notice> notices_;
     bool is_stirred_ = false;               ///< a session may have news, or another next step

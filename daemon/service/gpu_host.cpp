@@ -44,12 +44,13 @@ void GpuHost::enqueue(Job job) {
 }
 
 void GpuHost::finish() {
-    std::vector<Answer> finished;
+    if (!is_newer(finished_)) return;
+    std::vector<Answer> answers;
     {
         const std::scoped_lock lock(mutex_);
-        finished.swap(finished_);
+        answers.swap(answers_);
     }
-    for (const Answer& answer : finished) answer();
+    for (const Answer& answer : answers) answer();
 }
 
 void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
@@ -96,6 +97,7 @@ void GpuHost::wait_for_first(Nanoseconds limit) {
 }
 
 std::vector<Notice> GpuHost::take_notices() {
+    if (!is_newer(told_)) return {};
     const std::scoped_lock lock(mutex_);
     return std::exchange(notices_, {});
 }
@@ -206,9 +208,10 @@ void GpuHost::hand_out(GpuSnapshot fresh, std::vector<Answer> answers) {
     {
         const std::scoped_lock lock(mutex_);
         snapshot_.swap(made);
-        finished_.insert(finished_.end(), std::make_move_iterator(answers.begin()),
-                         std::make_move_iterator(answers.end()));
+        answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()),
+                        std::make_move_iterator(answers.end()));
         for (Notice& notice : model_->take_notices()) notices_.push_back(std::move(notice));
+        snapshots_.fetch_add(1, std::memory_order_release);
     }
     if (on_news_) on_news_();
 }

@@ -21,6 +21,7 @@
 #include "daemon/service/vf_views.h"
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -72,6 +73,12 @@ public:
     void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news);
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] std::shared_ptr<const GpuSnapshot> look() const;
+    /// True if look() gives a newer snapshot than at the last call with this `seen`, which begins
+    /// as 0. Takes no lock: the main loop asks it of every GPU in every turn.
+    [[nodiscard]] bool is_newer(std::uint64_t& seen) const {
+        const std::uint64_t made = snapshots_.load(std::memory_order_acquire);
+        return std::exchange(seen, made) != made;
+    }
     /// Has `work` done in the GPU's thread; `done` is called by finish().
     template <typename T> void ask(std::function<Result<T>(GpuModel&)> work, Done<T> done) {
         enqueue([work = std::move(work), done = std::move(done)](GpuModel* model, Error why) {
@@ -143,12 +150,15 @@ private:
     Nanoseconds step_at_{0};
     std::function<void()> on_news_;
     std::unique_ptr<GpuRunner> runner_;
+    /// Snapshots that there were; each comes with the answers and notices there are.
+    std::atomic<std::uint64_t> snapshots_{0};
+    std::uint64_t finished_ = 0, told_ = 0;  ///< those that finish() and take_notices() have seen
 
     mutable std::mutex mutex_;  ///< of what follows
     std::condition_variable turned_;
     std::shared_ptr<const GpuSnapshot> snapshot_;
     std::vector<Queued> queue_;
-    std::vector<Answer> finished_;
+    std::vector<Answer> answers_;
     std::vector<Notice> notices_;
     std::uint64_t turns_ = 0;
     std::uint64_t fresh_wanted_ = 0, fresh_done_ = 0;

@@ -75,6 +75,19 @@ TEST_F(Hosts, AnAnswerComesInTheMainLoopAfterItsTurn) {
     EXPECT_TRUE(answers[0]);
 }
 
+TEST_F(Hosts, ASnapshotIsNewOnceToEachWhoAsks) {
+    std::uint64_t one = 0, other = 0;
+    EXPECT_TRUE(slow().is_newer(one));
+    EXPECT_FALSE(slow().is_newer(one));
+    EXPECT_TRUE(slow().is_newer(other));
+    create("vm", "gpu0");
+    EXPECT_FALSE(slow().is_newer(one)) << "its turn has not come";
+    slow().turn();
+    EXPECT_TRUE(slow().is_newer(one));
+    EXPECT_TRUE(slow().is_newer(other));
+    EXPECT_FALSE(slow().is_newer(other));
+}
+
 TEST_F(Hosts, TheMainLoopIsTheLastToLetGoOfWhatARequestHolds) {
     auto held = std::make_shared<int>(0);
     const std::weak_ptr<int> seen = held;
