@@ -5,7 +5,6 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace vgpu::daemon::adapters {
@@ -14,9 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Empty if there is no such file. A process may end after its file was opened: reading fails then,
+/// which throws but for this way to do it.
 std::string text_of(const fs::path& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
 }
 
 /// State letter and start time, fields 3 and 22 of /proc/PID/stat; 'X' if there is no such process.

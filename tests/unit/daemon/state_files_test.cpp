@@ -227,5 +227,15 @@ TEST(OwnerWatch, KnowsVirtualMachinesByTheUuidInItsArguments) {
     EXPECT_TRUE(adapters::OwnerWatch("/nonexistent").running_domains().empty());
 }
 
+/// A directory can be opened and not be read, as the files of a process that has just ended.
+TEST(OwnerWatch, AProcessThatEndsWhileItIsLookedAtIsNone) {
+    const Directory proc;
+    fs::create_directories(proc.file("12") / "cmdline");
+    fs::create_directories(proc.file("12") / "stat");
+    const adapters::OwnerWatch watch(proc.path());
+    EXPECT_TRUE(watch.running_domains().empty());
+    EXPECT_FALSE(watch.process_exists({.pid = 12, .start_time = 0}));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon
