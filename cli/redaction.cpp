@@ -64,17 +64,29 @@ std::size_t word_end(const std::string& text, std::size_t begin) {
         text.begin());
 }
 
-/// "qemu+tls://admin:hunter2@host" without the password.
+/// Of "http", "https", "git+https"; a name of a user is common in the others
+/// (qemu+ssh://root@host).
+bool is_web_scheme(std::string_view before) {
+    constexpr std::size_t kLongest = 5;
+    const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
+    return low.ends_with("http") || low.ends_with("https");
+}
+
+/// "qemu+tls://admin:hunter2@host" without the password, "https://abc@host" without what is a token
+/// more often than a name there.
 /// Up to the last '@' of the word: a '/' or '@' in a password ought to be escaped and often is not.
 std::string without_passwords(std::string text) {
     constexpr std::string_view kAuthority = "://";
     for (std::size_t at = text.find(kAuthority); at != std::string::npos;
          at = text.find(kAuthority, at)) {
+        const bool is_web = is_web_scheme(std::string_view(text).substr(0, at));
         at += kAuthority.size();
         const std::string word = text.substr(at, word_end(text, at) - at);
         const std::size_t colon = word.find(':'), host = word.rfind('@');
-        if (host == std::string::npos || colon > host) continue;
-        text.replace(at + colon + 1, host - colon - 1, kRemoved);
+        if (host == std::string::npos) continue;
+        const bool has_password = colon < host;
+        const std::size_t begin = has_password ? colon + 1 : 0;
+        if (has_password || is_web) text.replace(at + begin, host - begin, kRemoved);
     }
     return text;
 }

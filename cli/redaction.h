@@ -28,10 +28,10 @@ struct Identity {
 
 /// A configuration (JSON with comments) without its comments, with "(removed)" for every value that
 /// may be a secret; nothing if it is no JSON.
-/// Within texts: passwords of addresses (scheme://user:password@), what follows Bearer and Basic,
-/// what follows '=' or ':' if a secret's name is before it (or behind '='), and in lists of
-/// arguments what follows an option for a secret.
-/// Indented anew; numbers, names and order of members stay.
+/// Within texts: passwords of addresses (scheme://user:password@, https://token@), what follows
+/// Bearer and Basic, what follows '=' or ':' if a secret's name is before it (or behind '='), and
+/// in lists of arguments what follows an option for a secret. Indented anew; numbers, names and
+/// order of members stay.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 
 }  // namespace vgpu::cli

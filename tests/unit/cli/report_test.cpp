@@ -231,6 +231,13 @@ TEST(Redaction, PasswordsInAddressesAreCutWhateverTheyAreCalled) {
         EXPECT_EQ(redacted_args(harmless), harmless);
 }
 
+TEST(Redaction, WhatIsInAWebAddressBeforeTheHostIsCut) {
+    EXPECT_EQ(redacted_args("push to HTTPS://ghp_abc@host:8080/x"),
+              "push to HTTPS://(removed)@host:8080/x");
+    EXPECT_EQ(redacted_args("git+https://glpat-1@one/ http://abc@two"),
+              "git+https://(removed)@one/ http://(removed)@two");
+}
+
 TEST(Redaction, WhatFollowsBearerAndBasicIsCut) {
     EXPECT_EQ(redacted_args("send Bearer abc, then basic ZGVm=="),
               "send Bearer (removed) then basic (removed)");
