@@ -26,11 +26,14 @@ std::string_view name_of(AgentAct act) {
 }
 
 void AgentSession::Bucket::refill(Nanoseconds now) {
-    const auto passed = std::min<std::int64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(now - since).count(), 3'600'000);
-    const std::uint64_t more = static_cast<std::uint64_t>(passed) * per_second / 1000;
-    if (more == 0) return;
-    left = std::min(most, left + more);
+    constexpr Nanoseconds kLongest = std::chrono::hours(1);
+    const auto ms = [](Nanoseconds time) {
+        return static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+    };
+    const std::uint64_t come = ms(std::min(now - since, kLongest)) * more / ms(every);
+    if (come == 0) return;
+    left = std::min(most, left + come);
     since = now;
 }
 
@@ -43,7 +46,7 @@ bool AgentSession::Bucket::take(std::uint64_t count) {
 AgentSession::AgentSession(std::string target, std::string path, AgentPort& port,
                            const Clock& clock)
     : target_(std::move(target)), path_(std::move(path)), port_(port), clock_(clock) {
-    bytes_.since = lines_.since = clock_.now();
+    bytes_.since = lines_.since = tellings_.since = clock_.now();
 }
 
 AgentSession::~AgentSession() {
@@ -104,8 +107,8 @@ void AgentSession::take(AgentHello hello) {
     hello_ = std::move(hello);
     state_ = State::Serving;
     if (is_new || !is_same)
-        news_.emplace_back("agent-connected",
-                           fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
+        tell("agent-connected",
+             fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
 /// One that was silent for too long and speaks again is welcomed again.
@@ -131,9 +134,9 @@ void AgentSession::misbehave(const std::string& what) {
     ++misbehaved_;
     port_.disconnect(path_);
     port_.accept_clients(path_, false);
-    news_.emplace_back("agent-misbehaved",
-                       fmt::format("disconnected for {} s: {}",
-                                   std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
+    tell("agent-misbehaved",
+         fmt::format("disconnected for {} s: {}",
+                     std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
     lose("the agent misbehaved");
     state_ = State::Shut;
     open_at_ = clock_.now() + pause_;
@@ -141,7 +144,7 @@ void AgentSession::misbehave(const std::string& what) {
 }
 
 void AgentSession::lose(const std::string& why) {
-    if (state_ == State::Serving) news_.emplace_back("agent-lost", why);
+    if (state_ == State::Serving) tell("agent-lost", why);
     line_.clear();
     status_ = {};
     fail_all(ErrorId::NoAgent, why);
@@ -150,6 +153,18 @@ void AgentSession::lose(const std::string& why) {
 void AgentSession::fail_all(ErrorId id, const std::string& why) {
     for (auto& [number, asked] : std::exchange(asked_, {}))
         asked.done(fail(id, fmt::format("{}: {}: {}", target_, name_of(asked.act), why)));
+}
+
+void AgentSession::tell(std::string_view kind, std::string text) {
+    tellings_.refill(clock_.now());
+    if (!tellings_.take(1)) {
+        ++untold_;
+        return;
+    }
+    if (untold_ > 0)
+        text +=
+            fmt::format("; {} before it were not told", std::exchange(untold_, std::uint64_t{0}));
+    news_.emplace_back(kind, std::move(text));
 }
 
 void AgentSession::step() {

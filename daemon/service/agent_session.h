@@ -46,6 +46,9 @@ public:
     /// What a client may send: as a burst, and per second over time.
     static constexpr std::uint64_t kBurstBytes = 256 * 1024, kBytesPerSecond = 32 * 1024;
     static constexpr std::uint64_t kBurstLines = 64, kLinesPerSecond = 8;
+    /// News of one agent, as a burst and over time: a guest must not fill the list of events.
+    static constexpr std::uint64_t kBurstNews = 16;
+    static constexpr Nanoseconds kNewsEvery = std::chrono::minutes(5);
     /// Requests that one agent may have to answer at the same time; beside them as many thaws, so
     /// that whatever was stopped can be let go on.
     static constexpr std::size_t kMaxAsked = 8;
@@ -87,9 +90,10 @@ private:
         Nanoseconds deadline{0};
         Done done;
     };
-    /// Tokens that come back with time.
+    /// Tokens that come back with time, `more` in each `every`.
     struct Bucket {
-        std::uint64_t most, per_second;
+        std::uint64_t most, more;
+        Nanoseconds every = std::chrono::seconds(1);
         std::uint64_t left = most;
         Nanoseconds since{0};
 
@@ -107,6 +111,8 @@ private:
     /// Forgets what was only true while it was connected; version and driver stay in view.
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
+    /// Beyond kBurstNews and kNewsEvery they are only counted.
+    void tell(std::string_view kind, std::string text);
 
     std::string target_, path_;
     AgentPort& port_;
@@ -123,6 +129,8 @@ private:
     std::uint64_t next_id_ = 1;
     std::map<std::uint64_t, Asked> asked_;
     std::vector<std::pair<std::string_view, std::string>> news_;
+    Bucket tellings_{kBurstNews, 1, kNewsEvery};
+    std::uint64_t untold_ = 0;
 };
 
 }  // namespace vgpu::daemon

@@ -123,6 +123,24 @@ TEST_F(AgentOfVf, MoreLinesThanAllowedAreMisbehaviourEvenIfEachIsRight) {
     expect_shut();
 }
 
+TEST_F(AgentOfVf, OneThatComesAndGoesDoesNotFillTheListOfEvents) {
+    constexpr int kTimes = 200;
+    serve();
+    for (int i = 0; i < kTimes; ++i) {
+        pass(1s);
+        say(hello_line(i % 2 == 0 ? "false" : "true"));
+    }
+    const auto news = session.take_news();
+    EXPECT_GE(news.size(), AgentSession::kBurstNews);
+    EXPECT_LE(news.size(), AgentSession::kBurstNews + 1);
+    pass(AgentSession::kNewsEvery);
+    say(hello_line("false"));
+    say(hello_line());
+    const auto later = session.take_news();
+    ASSERT_FALSE(later.empty());
+    EXPECT_THAT(later[0].second, HasSubstr("before it were not told"));
+}
+
 TEST_F(AgentOfVf, AStatusEachIntervalIsNeverTooMuch) {
     serve();
     for (int i = 0; i < 10'000; ++i) {
