@@ -187,7 +187,8 @@ void check_module(const HostFacts& facts, Findings& found) {
                                       : "only GPUs of this machine need it; softgpu does not";
     if (facts.module.is_available)
         found.push_back({"module", is_needed ? Level::Warning : Level::Note,
-                         "vgpu_pf is installed, but not loaded", why, "modprobe vgpu_pf"});
+                         "vgpu_pf is installed, but not loaded", why,
+                         "modprobe vgpu_pf && systemctl restart vgpud"});
     else
         found.push_back({"module", is_needed ? Level::Warning : Level::Note,
                          "vgpu_pf is not installed for kernel " + facts.kernel_release, why,
