@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace vgpu::daemon {
 
@@ -53,11 +54,29 @@ CreateRequest create_request(const Step& step) {
     return request;
 }
 
+/// True if whoever uses the VF of `step` would lose it, or its function.
+bool wants_force(const Step& step) {
+    if (disruption_of(step.action) != Disruption::None) return true;
+    return step.from && step.to && step.from->custody.handover != step.to->custody.handover;
+}
+
+/// Asked in the GPU's thread right before the act: between a plan and its acts VFs are scrubbed for
+/// seconds, and claims go on.
+Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& intent) {
+    if (!intent.is_forced || std::none_of(act.begin(), act.end(), wants_force)) return Force::No;
+    TRY(const GpuInventory now, model.inventory());
+    const bool is_forgiven = std::all_of(act.begin(), act.end(), [&](const Step& step) {
+        return !wants_force(step) || is_use_forgiven(intent, step, std::span(&now, 1));
+    });
+    return is_forgiven ? Force::Yes : Force::No;
+}
+
 /// Done in the GPU's thread; the generation of the VF before the act, where that matters.
 /// Before a destroy or resize the generation is noted: its end is seen by the generation being
 /// gone.
-Result<std::uint32_t> carry_out(GpuModel& model, const std::vector<Step>& act, Force force) {
+Result<std::uint32_t> carry_out(GpuModel& model, const Act& act, const ApplyIntent& intent) {
     const Step& step = act.front();
+    TRY(const Force force, force_for(model, act, intent));
     if (is_setting(step)) {
         TRY_VOID(model.configure(settings_of(act, force)));
         return std::uint32_t{0};
@@ -117,13 +136,13 @@ bool is_setting(const Act& act) {
     return is_setting(act.front());
 }
 
-void ActRunner::begin(const Act& act, Force force) {
+void ActRunner::begin(const Act& act, const ApplyIntent& intent) {
     step_ = act.front();
     is_awaited_ = false;
     end_.reset();
     manager_.find_gpu(step_->gpu)
         ->ask<std::uint32_t>(
-            [act, force](GpuModel& model) { return carry_out(model, act, force); },
+            [act, intent](GpuModel& model) { return carry_out(model, act, intent); },
             [this](Result<std::uint32_t> generation) { on_answer(std::move(generation)); });
 }
 

@@ -6,6 +6,7 @@
 // ApplyRun and ApplyRecovery, in the main loop; never waits.
 #pragma once
 
+#include "daemon/service/apply_intent.h"
 #include "daemon/service/change_plan.h"
 #include "daemon/service/manager.h"
 
@@ -48,7 +49,9 @@ public:
     ActRunner(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
     /// Only if none is under way.
-    void begin(const Act& act, Force force);
+    /// Goes over the uses that `intent` forgives when the GPU's thread comes to it; one that has
+    /// begun since is refused as it would be without force.
+    void begin(const Act& act, const ApplyIntent& intent);
     /// One was begun, and its end was not taken yet.
     [[nodiscard]] bool is_under_way() const { return step_.has_value(); }
     /// The end of the act that is under way, once; nothing if it has not come.

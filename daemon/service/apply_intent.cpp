@@ -82,6 +82,7 @@ bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus) {
     const WantedVf* before = found_before(intent, step);
     const InventoryVf* now = found_now(step, gpus);
+    if (now != nullptr && use_of(*now).empty()) return true;
     if (!intent.is_forced || before == nullptr || now == nullptr) return false;
     return now->owner.generation == before->owner.generation &&
            (!now->is_attached || before->is_open);

@@ -43,8 +43,8 @@ std::vector<std::string> gpus_of(const ApplyIntent& intent);
 /// All names that its VFs have or are to have.
 std::vector<std::string> names_of(const ApplyIntent& intent);
 
-/// True if whoever uses the VF of `step` now used it when the apply began, and the operator said
-/// then that this does not matter. Later users never agreed to anything.
+/// True if nobody uses the VF of `step` now, or whoever does used it when the apply began, and the
+/// operator said then that this does not matter. Later users never agreed to anything.
 bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus);
 

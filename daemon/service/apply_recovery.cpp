@@ -209,10 +209,8 @@ bool ApplyRecovery::begin_next() {
         return true;
     }
     const Act& act = acts_[next_];
-    const bool is_forgiven =
-        std::any_of(act.begin(), act.end(), [](const Step& step) { return !step.in_use.empty(); });
     step_text_ = (intent_.goes_forward() ? "" : "taking back: ") + words_for(act);
-    runner_.begin(act, is_forgiven ? Force::Yes : Force::No);
+    runner_.begin(act, intent_);
     return true;
 }
 

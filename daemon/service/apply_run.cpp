@@ -197,7 +197,7 @@ bool ApplyRun::begin_next() {
     }
     const Act& act = acts_[next_];
     step_text_ = words_for(act);
-    runner_.begin(act, order_.force);
+    runner_.begin(act, intent_);
     return true;
 }
 
@@ -215,7 +215,7 @@ bool ApplyRun::begin_undo() {
     }
     const Act& act = to_undo_.back();
     step_text_ = "taking back: " + words_for(act);
-    runner_.begin(act, order_.force);
+    runner_.begin(act, intent_);
     return true;
 }
 

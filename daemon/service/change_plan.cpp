@@ -66,14 +66,6 @@ bool can_be_scheduled(const GpuInventory& gpu) {
     return check_schedule(gpu.settings, definitions_of(gpu)).has_value();
 }
 
-std::string use_of(const InventoryVf& vf) {
-    const std::string owner = vf.is_lease_over ? "" : vf.owner.name;
-    if (vf.is_attached && !owner.empty())
-        return fmt::format("a client has it open; it belongs to '{}'", owner);
-    if (vf.is_attached) return "a client has it open";
-    return owner.empty() ? "" : fmt::format("it belongs to '{}'", owner);
-}
-
 /// Differences that only a restart of the VF can make, in words.
 std::string shape_differences(const VfShape& from, const VfShape& to) {
     std::vector<std::string_view> what;
@@ -412,6 +404,14 @@ Disruption ChangePlan::disruption() const {
     Disruption worst = Disruption::None;
     for (const Step& step : steps) worst = std::max(worst, disruption_of(step.action));
     return worst;
+}
+
+std::string use_of(const InventoryVf& vf) {
+    const std::string owner = vf.is_lease_over ? "" : vf.owner.name;
+    if (vf.is_attached && !owner.empty())
+        return fmt::format("a client has it open; it belongs to '{}'", owner);
+    if (vf.is_attached) return "a client has it open";
+    return owner.empty() ? "" : fmt::format("it belongs to '{}'", owner);
 }
 
 std::string target_of(const Step& step) {

@@ -81,6 +81,8 @@ struct Surroundings {
     std::map<std::string, std::string> names;  ///< VFs of GPUs the plan is not about: name, target
 };
 
+/// Who has the VF: "it belongs to 'vm'"; empty: nobody.
+std::string use_of(const InventoryVf& vf);
 /// "gpu0/vf2", "gpu0"
 std::string target_of(const Step& step);
 /// The step that takes `step` back.

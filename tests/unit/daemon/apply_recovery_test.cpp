@@ -336,6 +336,28 @@ TEST_F(InterruptedApply, ForceCountsForWhoeverHadTheVfThenAndForNobodyLater) {
     }
 }
 
+TEST_F(InterruptedApply, ForceCountsForNobodyWhoComesBetweenTheLookAndTheAct) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string old = exported();
+    const auto claim = world.claim({"gpu0", 3}, "vm");
+    ASSERT_TRUE(claim);
+    kill_at_release(2, kAfter, {{"force", true}});
+    world.pf().scrubs_at_once = false;
+    begin_next_vgpud();
+    step();
+    ASSERT_EQ(view(1).step, "resize gpu0/vf2 'b'") << "c goes after it";
+    ASSERT_TRUE(world.release({"gpu0", 3}, "vm", *claim));
+    ASSERT_TRUE(world.claim({"gpu0", 3}, "another"));
+    const std::uint32_t generation = world.pf().vfs.at(3).generation;
+    world.pf().scrubs_at_once = true;
+    world.pf().finish_scrub(2);
+    settle();
+    EXPECT_EQ(view(1).state, "failed");
+    EXPECT_EQ(exported(), old);
+    EXPECT_EQ(world.pf().vfs.at(3).generation, generation) << "nobody touched it";
+    EXPECT_EQ(world.gpu().view(3).record.owner.name, "another");
+}
+
 TEST_F(InterruptedApply, WhatThePfCoreRefusesIsTriedOnceAndTakenBack) {
     ASSERT_EQ(apply(kBefore).state, "done");
     const std::string old = exported();

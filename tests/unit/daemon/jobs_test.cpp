@@ -200,6 +200,49 @@ TEST_F(JobsOnAFakePf, AClaimedVfThatIsTakenByForceAndComesBackIsItsOwnersAgain) 
     EXPECT_TRUE(world.release({"gpu0", 2}, "slurm:7", *claim)) << "the claim is the one it had";
 }
 
+/// c is to go when b has been scrubbed.
+TEST_F(JobsOnAFakePf, ForceCountsForNobodyWhoComesWhileTheApplyIsUnderWay) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    const auto claim = world.claim({"gpu0", 3}, "slurm:7");
+    ASSERT_TRUE(claim);
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(kAfter, {{"force", true}});
+    step();
+    ASSERT_TRUE(world.release({"gpu0", 3}, "slurm:7", *claim));
+    ASSERT_TRUE(world.claim({"gpu0", 3}, "slurm:8"));
+    world.pf().scrubs_at_once = true;
+    world.pf().finish_scrub(2);
+    for (int i = 0; i < 10; ++i) step();
+    EXPECT_EQ(view(id).state, "failed");
+    EXPECT_THAT(view(id).error->cause, HasSubstr("step 4 of 4 (destroy gpu0/vf3 'c'): gpu0/vf3 "
+                                                 "('c') belongs to 'slurm:8'"));
+    EXPECT_THAT(view(id).error->cause, HasSubstr("everything is as it was before"));
+    EXPECT_EQ(exported(), before);
+    EXPECT_EQ(world.gpu().view(3).record.owner.name, "slurm:8");
+}
+
+/// d is there when b is scrubbed; the PF core does not let c go.
+TEST_F(JobsOnAFakePf, AVfThatWasClaimedMeanwhileStaysWhenAForcedApplyIsTakenBack) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(kAfter, {{"force", true}});
+    step();
+    ASSERT_TRUE(world.claim({"gpu0", 4}, "slurm:8"));
+    world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
+        return operation == "release" && vf == 3;
+    };
+    world.pf().scrubs_at_once = true;
+    world.pf().finish_scrub(2);
+    for (int i = 0; i < 10; ++i) step();
+    EXPECT_EQ(view(id).state, "failed");
+    EXPECT_THAT(view(id).error->cause,
+                HasSubstr("not everything could be taken back (destroy gpu0/vf4 'd': gpu0/vf4 "
+                          "('d') belongs to 'slurm:8'"));
+    EXPECT_EQ(world.gpu().view(4).record.owner.name, "slurm:8");
+    EXPECT_EQ(planned(kBefore), "destroy d;");
+}
+
 TEST_F(JobsOnAFakePf, ADryRunOnlyPlans) {
     const JobView job = apply(kAfter, {{"dry_run", true}});
     EXPECT_EQ(job.state, "done");
