@@ -136,7 +136,9 @@ bool is_setting(const Act& act) {
     return is_setting(act.front());
 }
 
-void ActRunner::begin(const Act& act, const ApplyIntent& intent) {
+void ActRunner::begin(Act act, const ApplyIntent& intent) {
+    for (Step& step : act)
+        if (step.owner && manager_.has_ended(step.gpu, *step.owner)) step.owner.reset();
     step_ = act.front();
     is_awaited_ = false;
     end_.reset();

@@ -51,7 +51,8 @@ public:
     /// Only if none is under way.
     /// Goes over the uses that `intent` forgives when the GPU's thread comes to it; one that has
     /// begun since is refused as it would be without force.
-    void begin(const Act& act, const ApplyIntent& intent);
+    /// A VF that is made again is its owner's again, unless that claim has ended meanwhile.
+    void begin(Act act, const ApplyIntent& intent);
     /// One was begun, and its end was not taken yet.
     [[nodiscard]] bool is_under_way() const { return step_.has_value(); }
     /// The end of the act that is under way, once; nothing if it has not come.

@@ -78,6 +78,17 @@ std::vector<std::string> names_of(const ApplyIntent& intent) {
     return names;
 }
 
+std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
+                                      std::string_view owner) {
+    std::set<std::uint64_t> generations;
+    for (const WantedGpu& one : intent.before) {
+        if (one.gpu != gpu) continue;
+        for (const WantedVf& vf : one.vfs)
+            if (is_same_owner(vf.owner.name, owner)) generations.insert(vf.owner.generation);
+    }
+    return generations;
+}
+
 bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus) {
     const WantedVf* before = found_before(intent, step);

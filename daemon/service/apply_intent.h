@@ -9,8 +9,11 @@
 
 #include "daemon/service/configuration.h"
 
+#include <cstdint>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -42,6 +45,10 @@ ApplyIntent intent_of(const ChangePlan& plan, bool is_forced, std::span<const Gp
 std::vector<std::string> gpus_of(const ApplyIntent& intent);
 /// All names that its VFs have or are to have.
 std::vector<std::string> names_of(const ApplyIntent& intent);
+
+/// Generations of the claims that `owner` had of VFs of `gpu` before.
+std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
+                                      std::string_view owner);
 
 /// True if nobody uses the VF of `step` now, or whoever does used it when the apply began, and the
 /// operator said then that this does not matter. Later users never agreed to anything.

@@ -215,6 +215,7 @@ void Assignments::take_back(const std::string& owner, const Options& options,
     for (const auto& request : requests_)
         if (request->owner == owner && !request->is_over) request->is_cancelled = true;
     if (const auto uuid = uuid_of(owner)) sockets_.unlink(*uuid);
+    manager_.end_claims(owner);
     const auto held = held_by(owner);
     struct Count {
         std::size_t left;

@@ -165,6 +165,8 @@ Result<> Manager::hold(const std::string& holder, const std::vector<std::string>
         if (names_asked_for_.contains(name))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is being given by another request", name));
+    // a recovery goes on with what a run has left
+    if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;
     held_gpus_ = {gpus.begin(), gpus.end()};
     held_names_ = {names.begin(), names.end()};
@@ -194,6 +196,30 @@ void Manager::let_go() {
 Result<> Manager::not_held(const std::string& gpu) const {
     if (!held_gpus_.contains(gpu)) return {};
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
+}
+
+/// Claims that began later are in no plan, so nothing is made again for them.
+void Manager::note_end(const EndedClaim& claim) {
+    if (!held_gpus_.contains(claim.gpu)) return;
+    const auto apply = store_.apply();
+    if (apply && !claims_before(*apply, claim.gpu, claim.owner).contains(claim.generation)) return;
+    ended_claims_.insert(claim);
+}
+
+/// Before there is an intent nothing was destroyed: each end is a release.
+void Manager::end_claims(const std::string& owner) {
+    const auto apply = store_.apply();
+    if (!apply) return;
+    for (const std::string& gpu : held_gpus_)
+        for (const std::uint64_t generation : claims_before(*apply, gpu, owner))
+            note_end({.gpu = gpu, .owner = owner, .generation = generation});
+}
+
+bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const {
+    return std::any_of(ended_claims_.begin(), ended_claims_.end(), [&](const EndedClaim& ended) {
+        return ended.gpu == gpu && ended.generation == claim.generation &&
+               is_same_owner(ended.owner, claim.name);
+    });
 }
 
 /// `name` is nobody else's until `done` has been called.
@@ -333,7 +359,12 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
     gpu->ask<void>([vf = target.vf, owner, generation,
                     after = scrub ? AfterRelease::Scrub : AfterRelease::Keep](
                        GpuModel& model) { return model.release(vf, owner, generation, after); },
-                   done);
+                   [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {
+                       // one that is gone may come back
+                       if (released || released.error().id == ErrorId::NoSuchVf)
+                           note_end({.gpu = gpu, .owner = owner, .generation = generation});
+                       done(released);
+                   });
     return {};
 }
 

@@ -74,6 +74,13 @@ public:
     /// Makes durable which apply is under way (nothing: none), in the thread of a GPU that answers.
     void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
+    /// `owner` wants no VF any more: its claims of VFs that the apply under way has destroyed, and
+    /// may make again, are over.
+    void end_claims(const std::string& owner);
+    /// True if the claim has ended since `gpu` is held: a VF that is made again is not its owner's.
+    /// Known to this vgpud only; a recovery that the next one begins goes by the intent alone.
+    [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
+
     /// The generation of the claim; options: generation, lease_s.
     void claim(const Target& target, const std::string& owner, const Options& options,
                const Done<std::uint64_t>& done);
@@ -85,7 +92,15 @@ public:
     std::vector<Notice> take_notices();
 
 private:
+    struct EndedClaim {
+        std::string gpu, owner;
+        std::uint64_t generation = 0;
+
+        auto operator<=>(const EndedClaim&) const = default;
+    };
+
     [[nodiscard]] Result<> not_held(const std::string& gpu) const;
+    void note_end(const EndedClaim& claim);
     [[nodiscard]] Result<GpuHost*> gpu_of(const Target& target) const;
     Result<> start_create(const std::string& gpu, const Options& options, const Done<Target>& done);
     Result<> start_set_vf(const Target& target, const Options& options, const Done<>& done);
@@ -108,6 +123,7 @@ private:
     std::set<std::string> names_asked_for_;  ///< in requests that are not done yet
     std::string holder_;
     std::set<std::string> held_gpus_, held_names_;
+    std::set<EndedClaim> ended_claims_;  ///< of held GPUs, since the run or its recovery began
     std::vector<std::unique_ptr<GpuHost>> gpus_;
 };
 

@@ -4,6 +4,8 @@
 // cancelled, killed in the middle, and what the jobs say meanwhile.
 #include "daemon/service/jobs.h"
 
+#include "daemon/service/assignments.h"
+#include "tests/unit/daemon/fake_vm_sockets.h"
 #include "tests/unit/daemon/jobs_fixture.h"
 
 #include <fmt/format.h>
@@ -198,6 +200,76 @@ TEST_F(JobsOnAFakePf, AClaimedVfThatIsTakenByForceAndComesBackIsItsOwnersAgain) 
     EXPECT_EQ(world.gpu().view(2).record.owner, owner);
     EXPECT_EQ(world.claim({"gpu0", 2}, "slurm:8").error().id, ErrorId::Claimed);
     EXPECT_TRUE(world.release({"gpu0", 2}, "slurm:7", *claim)) << "the claim is the one it had";
+}
+
+/// a, b and c are to be destroyed, one after the other, and the PF core does not let c go.
+TEST_F(JobsOnAFakePf, AClaimThatEndsWhileItsVfIsGoneDoesNotComeBackWithIt) {
+    const std::string owner = "libvirt:4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
+    testing::FakeVmSockets sockets;
+    const auto take_back = [&] {
+        Result<std::uint32_t> taken = fail(ErrorId::System, "no answer");
+        Assignments(*world.manager, sockets, world.clock)
+            .take_back(owner, {}, [&taken](Result<std::uint32_t> vfs) { taken = std::move(vfs); });
+        return taken;
+    };
+    for (const bool is_taken_back : {false, true}) {
+        ASSERT_EQ(apply(kBefore).state, "done");
+        const auto claim = world.claim({"gpu0", 1}, owner);
+        ASSERT_TRUE(claim);
+        ASSERT_TRUE(world.claim({"gpu0", 2}, "slurm:7"));
+        world.pf().scrubs_at_once = false;
+        const std::uint32_t id =
+            begin(R"({"profiles": {}, "configs": {"x": [{"gpu": "gpu0", "vfs": []}]}})",
+                  {{"force", true}});
+        step();
+        world.pf().finish_scrub(1);
+        for (int i = 0; i < 3; ++i) step();
+        ASSERT_EQ(view(id).step, "destroy gpu0/vf2 'b'");
+        if (is_taken_back) {
+            EXPECT_EQ(take_back().value_or(99), 0u) << "there is none to be seen";
+        } else {
+            EXPECT_EQ(world.release({"gpu0", 1}, owner, *claim).error().id, ErrorId::NoSuchVf);
+        }
+        world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
+            return operation == "release" && vf == 3;
+        };
+        world.pf().scrubs_at_once = true;
+        world.pf().finish_scrub(2);
+        for (int i = 0; i < 10; ++i) step();
+        world.pf().refuses = nullptr;
+        EXPECT_EQ(view(id).state, "failed");
+        EXPECT_EQ(planned(kBefore), "");
+        EXPECT_EQ(world.gpu().view(1).record.owner, OwnerRecord{});
+        EXPECT_EQ(world.gpu().view(2).record.owner.name, "slurm:7") << "it has not ended";
+        ASSERT_TRUE(
+            world.release({"gpu0", 2}, "slurm:7", world.gpu().view(2).record.owner.generation));
+    }
+}
+
+/// b is still being scrubbed when its owner gives it back.
+TEST_F(JobsOnAFakePf, AVfThatIsReleasedWhileItGoesComesBackWithoutAnOwner) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const auto claim = world.claim({"gpu0", 2}, "slurm:7");
+    ASSERT_TRUE(claim);
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(R"({
+        "profiles": {"small": {"resources": {"vram": "64MiB"}}},
+        "configs": {"x": [{"gpu": "gpu0", "vfs": [{"profile": "small", "name": "a"}]}]}
+    })",
+                                   {{"force", true}});
+    step();
+    ASSERT_EQ(view(id).step, "destroy gpu0/vf2 'b'");
+    ASSERT_TRUE(world.release({"gpu0", 2}, "slurm:7", *claim));
+    world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
+        return operation == "release" && vf == 3;
+    };
+    world.pf().scrubs_at_once = true;
+    world.pf().finish_scrub(2);
+    for (int i = 0; i < 10; ++i) step();
+    EXPECT_EQ(view(id).state, "failed");
+    EXPECT_EQ(planned(kBefore), "");
+    EXPECT_EQ(world.gpu().view(2).record.owner, OwnerRecord{});
+    EXPECT_TRUE(world.claim({"gpu0", 2}, "slurm:8"));
 }
 
 /// c is to go when b has been scrubbed.
