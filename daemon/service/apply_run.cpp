@@ -222,13 +222,15 @@ bool ApplyRun::begin_undo() {
 void ApplyRun::end_act(const ActEnd& end) {
     if (phase_ == Phase::Undoing) return end_undo(end.result);
     const Act& act = acts_[next_];
-    // An act that is merely late may still come to its end, so it is taken back as if it had.
-    if (end.result || end.ended == Ended::Late) {
+    const bool is_resized = act.front().action == Action::Resize && end.ended == Ended::Afterwards;
+    // An act that is merely late may still come to its end, so it is taken back as if it had; a VF
+    // that has no resources may have its new definition, and wants its old ones in any case.
+    if (end.result || end.ended == Ended::Late || (is_resized && defined_only(act.front()))) {
         Act inverse;
         for (auto step = act.rbegin(); step != act.rend(); ++step)
             inverse.push_back(inverse_of(*step));
         to_undo_.push_back(std::move(inverse));
-    } else if (act.front().action == Action::Resize && end.ended == Ended::Afterwards) {
+    } else if (is_resized) {
         emptied_.push_back(fmt::format("'{}'", act.front().from->name));
     }
     if (end.result) {
@@ -249,8 +251,19 @@ void ApplyRun::end_undo(const Result<>& result) {
     to_undo_.pop_back();
     if (result && empties(act)) emptied_.push_back(fmt::format("'{}'", act.front().to->name));
     if (result) return;
+    const Step& step = act.front();
+    // it had none before the apply either
+    if (step.action == Action::Resize && !step.trouble.empty() &&
+        defined_only(step) == step.to->shape)
+        return;
     troubles_.push_back(fmt::format("{}: {}", words_for(act), result.error().cause));
     may_be_recovered_ = may_be_recovered_ || may_pass(result.error().id);
+}
+
+std::optional<VfShape> ApplyRun::defined_only(const Step& step) const {
+    const auto seen = manager_.find_gpu(step.gpu)->look();
+    if (!seen->has_vf(step.vf) || seen->vf_state(step.vf) != VGPU_PF_VF_ABSENT) return {};
+    return shape_of(seen->vfs.at(step.vf).record);
 }
 
 /// Nothing was done while surveying; what was done while acting is taken back first. That it is to

@@ -76,6 +76,8 @@ private:
     void end_act(const ActEnd& end);
     /// Notes what could not be taken back.
     void end_undo(const Result<>& result);
+    /// What the VF of `step` is defined to have, if it has no resources now.
+    [[nodiscard]] std::optional<VfShape> defined_only(const Step& step) const;
     void give_up(Error error);
     void finish(State state);
     void leave();

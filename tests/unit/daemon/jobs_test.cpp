@@ -109,6 +109,45 @@ TEST_F(JobsOnAFakePf, AFailureSaysWhichStepItWasAndWhatItCost) {
     EXPECT_EQ(job.error->id, ErrorId::PfRefused);
 }
 
+/// None of them could be had after a reboot, and the PF core refuses the smaller one, too.
+TEST_F(JobsOnAFakePf, AResizeOfAVfWithoutResourcesThatFailsLeavesItDefinedAsItWas) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    world.pf().refuse = "provision";
+    world.pf().restart();
+    restart();
+    ASSERT_EQ(exported(), before);
+    const JobView job = apply(R"({
+        "profiles": {"tiny": {"resources": {"vram": "32MiB"}},
+                     "small": {"resources": {"vram": "64MiB"}},
+                     "large": {"resources": {"vram": "128MiB"}}},
+        "configs": {"x": [{"gpu": "gpu0", "vfs": [{"profile": "tiny", "name": "a"},
+                                                  {"profile": "small", "name": "b"},
+                                                  {"profile": "large", "name": "c"}]}]}
+    })");
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_EQ(job.error->cause,
+              "step 2 of 2 (resize gpu0/vf1 'a'): gpu0/vf1 could be given neither its new nor its "
+              "old resources; everything is as it was before");
+    EXPECT_EQ(exported(), before);
+    world.pf().refuse.clear();
+    world.pass(GpuModel::kRestoreRetry);
+    EXPECT_EQ(world.pf().vfs.at(1).vram_bytes, 64 * kMiB);
+}
+
+/// b was in service.
+TEST_F(JobsOnAFakePf, AVfThatGetsNeitherItsNewNorItsOldResourcesIsToldOf) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
+        return operation == "provision" && vf == 2;
+    };
+    const JobView job = apply(kAfter);
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_THAT(job.error->cause,
+                HasSubstr("not everything could be taken back (resize gpu0/vf2 'b': "));
+    EXPECT_EQ(planned(kBefore), "") << "it is defined as it was";
+}
+
 TEST_F(JobsOnAFakePf, AFullDiskChangesNothing) {
     ASSERT_EQ(apply(kBefore).state, "done");
     const std::string before = exported();
