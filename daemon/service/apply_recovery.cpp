@@ -152,7 +152,10 @@ void ApplyRecovery::on_survey(Result<std::vector<GpuInventory>> found) {
 bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     const bool is_scrubbing =
         std::any_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.is_scrubbing; });
-    if (!is_scrubbing) return false;
+    if (!is_scrubbing) {
+        scrub_deadline_.reset();
+        return false;
+    }
     if (!scrub_deadline_) scrub_deadline_ = clock_.now() + ActRunner::kTimeout;
     if (clock_.now() < *scrub_deadline_) {
         wait("waiting for VFs that are being scrubbed", kScrubAgain);

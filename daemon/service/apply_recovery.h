@@ -86,7 +86,7 @@ private:
     bool is_asking_ = false, is_holding_ = false;
     bool is_noted_ = false;  ///< the state files have the direction
     Nanoseconds look_at_{0};
-    std::optional<Nanoseconds> scrub_deadline_;
+    std::optional<Nanoseconds> scrub_deadline_;  ///< of those that every look since has found
     int losses_ = 0;
     std::vector<Act> acts_;
     std::size_t next_ = 0;               ///< of acts_

@@ -64,6 +64,18 @@ protected:
         EXPECT_THROW(apply(document, options), Killed);
         world.pf().refuses = nullptr;
     }
+    /// The PF core has taken the release, and scrubs.
+    void kill_in_the_scrub_of_b() {
+        world.pf().scrubs_at_once = false;
+        world.pf().refuses = [this](const std::string& operation, std::uint32_t vf) {
+            if (operation == "set_run_table" && world.pf().vfs.contains(2) && vf == 0 &&
+                world.pf().vfs.at(2).state == static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING))
+                throw Killed{};
+            return false;
+        };
+        EXPECT_THROW(apply(kAfter), Killed);
+        world.pf().refuses = nullptr;
+    }
     void begin_next_vgpud(Then then = Then::Restart) {
         if (then == Then::Reboot)
             for (const std::string& gpu : gpus_) world.pf(gpu).restart();
@@ -490,15 +502,7 @@ TEST_F(InterruptedApply, AFullDiskIsWaitedFor) {
 
 TEST_F(InterruptedApply, AScrubThatNeverEndsIsNoReasonToGoOnForEver) {
     ASSERT_EQ(apply(kBefore).state, "done");
-    world.pf().scrubs_at_once = false;
-    world.pf().refuses = [this](const std::string& operation, std::uint32_t vf) {
-        if (operation == "set_run_table" && world.pf().vfs.contains(2) && vf == 0 &&
-            world.pf().vfs.at(2).state == static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING))
-            throw Killed{};
-        return false;
-    };
-    EXPECT_THROW(apply(kAfter), Killed);
-    world.pf().refuses = nullptr;
+    kill_in_the_scrub_of_b();
     begin_next_vgpud();
     step();
     EXPECT_EQ(view(1).step, "waiting for VFs that are being scrubbed");
@@ -509,6 +513,29 @@ TEST_F(InterruptedApply, AScrubThatNeverEndsIsNoReasonToGoOnForEver) {
     EXPECT_EQ(view(1).state, "failed");
     EXPECT_EQ(view(1).error->id, ErrorId::TimedOut);
     EXPECT_FALSE(recorded());
+}
+
+/// The first is over soon; the PF core is lost over the act that begins the second.
+TEST_F(InterruptedApply, EachScrubIsWaitedForAsIfItWereTheFirst) {
+    const std::string target = after_everything(kBefore, kAfter);
+    kill_in_the_scrub_of_b();
+    begin_next_vgpud();
+    step();
+    ASSERT_EQ(view(1).step, "waiting for VFs that are being scrubbed");
+    world.pf().finish_scrub(2);
+    lose_the_pf_at_a_release();
+    settle();
+    ASSERT_THAT(view(1).step, HasSubstr("waiting for gpu0: "));
+    world.clock.advance(ActRunner::kTimeout + 1s);
+    world.pf().refuses = nullptr;
+    world.pf().is_there = true;
+    settle();
+    EXPECT_EQ(view(1).step, "waiting for VFs that are being scrubbed");
+    EXPECT_EQ(view(1).state, "running");
+    world.pf().finish_scrub(3);
+    settle();
+    EXPECT_EQ(view(1).state, "done");
+    EXPECT_EQ(exported(), target);
 }
 
 /// The disk is full from the middle of the apply on, so nothing can be taken back either.
