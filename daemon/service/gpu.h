@@ -352,7 +352,7 @@ private:
     void record_all_again(Nanoseconds now);
     /// The record must have `next`, and the VF no resources.
     Result<> finish_reshape(std::uint32_t vf);
-    /// Which of its two shapes a VF has that is in service.
+    /// Which of its two shapes a VF has that is in service, and whether it is still to be emptied.
     void settle_next(VfRecord& record, const vgpu_pf_vf& live) const;
 
     /// After every request to the PF core: a loss is noticed where it happens and not at the next

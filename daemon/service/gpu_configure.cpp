@@ -149,7 +149,9 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
     // Durable before the release: from here on a new vgpud knows that this VF comes back, and as
     // what.
-    record.next = VfNext{.shape = shape, .replaces = live.generation};
+    record.next = VfNext{.shape = shape,
+                         .replaces = live.generation,
+                         .owes_scrub = record.next && record.next->owes_scrub};
     TRY_VOID(ports_.store.commit(id_, after));
     shown_[vf] = record;
     // Its scrub goes on; finish_scrub() reads the shape that is on record then.
@@ -234,16 +236,19 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
 
 /// A VF that was on its way to another shape when its vgpud died, and is in service now: if its
 /// generation is the one that was to go, it never went; else it came back, in one of the two
-/// shapes. One that was only to be scrubbed (owe_scrub) still is.
+/// shapes. One that never went and owes a scrub (owe_scrub) keeps its shape and still owes it.
 void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) const {
     if (!record.next) return;
     const VfNext next = *record.next;
-    const bool is_owed_a_scrub = record.owner.name.empty() && next.shape == shape_of(record) &&
-                                 next.replaces == live.generation;
-    if (is_owed_a_scrub) return;
+    const bool came_back = live.generation != next.replaces;
+    // An earlier vgpud said it by the shape alone.
+    const bool owes_scrub =
+        next.owes_scrub || (record.owner.name.empty() && next.shape == shape_of(record));
     record.next.reset();
-    if (live.generation == next.replaces || !looks_like(live, next.shape, info_)) return;
-    set_shape(record, next.shape);
+    if (came_back && looks_like(live, next.shape, info_)) set_shape(record, next.shape);
+    if (!came_back && owes_scrub)
+        record.next =
+            VfNext{.shape = shape_of(record), .replaces = live.generation, .owes_scrub = true};
 }
 
 }  // namespace vgpu::daemon

@@ -128,12 +128,14 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
 }
 
 /// A VF that is to be scrubbed before its next owner is one on its way to the shape it has: from
-/// this record on it is not handed out, also by another vgpud.
+/// this record on it is not handed out, also by another vgpud. A resize or destroy that is on
+/// record already may come to nothing, if the PF core was lost over it; the scrub does not.
 void GpuModel::owe_scrub(VfRecord& record) const {
     const vgpu_pf_vf& live = live_.at(record.vf);
     const bool has_vram = live.state != VGPU_PF_VF_ABSENT && live.state != VGPU_PF_VF_SCRUBBING;
-    if (record.is_releasing || record.next || !has_vram) return;
-    record.next = VfNext{.shape = shape_of(record), .replaces = live.generation};
+    if (!has_vram) return;
+    if (!record.next) record.next = VfNext{.shape = shape_of(record), .replaces = live.generation};
+    record.next->owes_scrub = true;
 }
 
 /// Begins the scrubs that are owed, each when the device has seen that the VF's client is gone.

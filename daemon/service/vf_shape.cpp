@@ -29,11 +29,13 @@ VfSecurity security_of(const Json& json) {
 }
 
 Json next_json(const VfNext& next) {
-    return {{"replaces", next.replaces},
-            {"vram_bytes", next.shape.vram_bytes},
-            {"cu_mask", next.shape.cu_mask},
-            {"doorbell_pages", next.shape.doorbell_pages},
-            {"security", security_json(next.shape.security)}};
+    Json json = {{"replaces", next.replaces},
+                 {"vram_bytes", next.shape.vram_bytes},
+                 {"cu_mask", next.shape.cu_mask},
+                 {"doorbell_pages", next.shape.doorbell_pages},
+                 {"security", security_json(next.shape.security)}};
+    if (next.owes_scrub) json["owes_scrub"] = true;
+    return json;
 }
 
 VfNext next_of(const Json& json) {
@@ -43,6 +45,7 @@ VfNext next_of(const Json& json) {
     json.at("cu_mask").get_to(next.shape.cu_mask);
     json.at("doorbell_pages").get_to(next.shape.doorbell_pages);
     next.shape.security = security_of(json.at("security"));
+    next.owes_scrub = json.value("owes_scrub", false);
     return next;
 }
 

@@ -54,6 +54,7 @@ struct VfShape {
 struct VfNext {
     VfShape shape;
     std::uint32_t replaces = 0;
+    bool owes_scrub = false;  ///< its owner has left: it is emptied also if it keeps its shape
 
     bool operator==(const VfNext&) const = default;
 };

@@ -188,6 +188,9 @@ TEST(Schemas, StateFileObeysItsSchema) {
     daemon::Records records;
     records.gpus["gpu0"].vfs[1] = {.vf = 1, .name = "train", .uuid = daemon::make_uuid()};
     records.gpus["gpu0"].vfs[1].owner = {.name = "pid:1", .generation = 1};
+    records.gpus["gpu0"].vfs[2] = {.vf = 2, .name = "eval", .uuid = daemon::make_uuid()};
+    records.gpus["gpu0"].vfs[2].next =
+        daemon::VfNext{.shape = {.vram_bytes = 64u << 20}, .replaces = 3, .owes_scrub = true};
     records.gpus["gpu0"].scrubs[2] = 5;
     const daemon::WantedVf web{.definition = {.name = "web", .shape = {.vram_bytes = 64u << 20}},
                                .vf = 2};
@@ -201,6 +204,7 @@ TEST(Schemas, StateFileObeysItsSchema) {
         .before = {{.gpu = "gpu0", .quantum_us = 6000, .max_gap_ms = 60, .vfs = {www}}}};
     const Json document = Json::parse(daemon::encode_records(records));
     EXPECT_EQ(complaint_of("vgpud-state.schema.json", document), "");
+    EXPECT_EQ(daemon::decode_records(daemon::encode_records(records))->gpus, records.gpus);
 }
 
 }  // namespace

@@ -224,6 +224,18 @@ protected:
     [[nodiscard]] long releases() {
         return std::count(world.pf().log.begin(), world.pf().log.end(), "release 1");
     }
+    Result<> resize() {
+        return world.gpu().reshape(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes);
+    }
+    /// The PF core is killed over the next change it is asked for, before it has done any of it.
+    void lose_next_change() {
+        world.pf().on_change = [this] { world.pf().is_there = false; };
+    }
+    void find_again() {
+        world.pf().on_change = nullptr;
+        world.pf().is_there = true;
+        world.pass(10s);
+    }
 };
 
 TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesWithTheEndOfEveryClaim) {
@@ -361,6 +373,67 @@ TEST_F(ScrubBetweenOwners, WhoseRecordIsRefusedAfterARefusedReleaseIsStillOwed) 
     EXPECT_FALSE(world.gpu().reshape(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
     EXPECT_TRUE(view().record.next) << "the scrub is still owed";
     EXPECT_EQ(world.claim(vf, "b").error().id, ErrorId::WrongState);
+}
+
+TEST_F(ScrubBetweenOwners, IsOwedAlsoWhereAResizeIsInDoubt) {
+    make("release");
+    const auto generation = world.claim(vf, "a");
+    ASSERT_TRUE(generation);
+    lose_next_change();
+    EXPECT_EQ(resize().error().id, ErrorId::PfLost);
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    find_again();
+    EXPECT_EQ(releases(), 1);
+    EXPECT_EQ(world.claim(vf, "b").error().id, ErrorId::WrongState);
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(world.claim(vf, "b"));
+    EXPECT_EQ(view().live.vram_bytes, 64 * testing::FakePf::kMiB) << "it was not resized";
+}
+
+TEST_F(ScrubBetweenOwners, IsOwedByTheNextVgpudToo) {
+    make("release");
+    const auto generation = world.claim(vf, "a");
+    lose_next_change();
+    EXPECT_EQ(resize().error().id, ErrorId::PfLost);
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    world.pf().on_change = nullptr;
+    world.pf().is_there = true;
+    world.start();
+    EXPECT_EQ(releases(), 1);
+    EXPECT_EQ(world.claim(vf, "b").error().id, ErrorId::WrongState);
+}
+
+TEST_F(ScrubBetweenOwners, IsStillOwedAfterAResizeThatThePfCoreWasLostOver) {
+    make("release");
+    const auto generation = world.claim(vf, "a");
+    world.pf().refuse = "release";
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    world.pf().refuse = "";
+    lose_next_change();
+    EXPECT_EQ(resize().error().id, ErrorId::PfLost);
+    find_again();
+    EXPECT_EQ(releases(), 1);
+    EXPECT_EQ(world.claim(vf, "b").error().id, ErrorId::WrongState);
+}
+
+TEST_F(ScrubBetweenOwners, IsOwedAlsoWhereADestroyComesToNothing) {
+    make("release");
+    const auto generation = world.claim(vf, "a");
+    lose_next_change();
+    EXPECT_EQ(world.destroy(vf, {{"force", true}}).error().id, ErrorId::PfLost);
+    ASSERT_TRUE(world.release(vf, "a", *generation));
+    int asked = 0;
+    world.pf().refuses = [&asked](const std::string& operation, std::uint32_t) {
+        return operation == "release" && ++asked == 1;
+    };
+    find_again();
+    EXPECT_FALSE(view().record.is_releasing) << "refused: it stays";
+    EXPECT_EQ(releases(), 1);
+    EXPECT_EQ(world.claim(vf, "b").error().id, ErrorId::WrongState);
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(world.claim(vf, "b"));
 }
 
 TEST_F(ScrubBetweenOwners, CannotBeSwitchedOff) {
