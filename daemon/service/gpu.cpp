@@ -34,8 +34,9 @@ void GpuModel::step() {
     if (!ports_.pf->is_connected()) return;
     read_events(now);
     obey_policies();
-    finish_scrubs(now);
+    // finish_scrub() goes by what is on record.
     record_all_again(now);
+    finish_scrubs(now);
     refresh_all(now);
     // VFs that refresh_all() marked are looked at now rather than in the next turn, so that the
     // table is planned from one state.

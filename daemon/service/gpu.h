@@ -97,7 +97,7 @@ enum class AfterRelease { Keep, Scrub };
 /// Errors of the requests: StateReadOnly, VersionMismatch, PfLost, DeviceLost while the GPU cannot
 /// take any; NoSuchVf for a VF that has neither resources nor a record; StateNotWritten if the disk
 /// refuses, PfRefused if the PF core does. A request that fails leaves record and device as they
-/// were, or says in a notice ("record-left") what it could not take back.
+/// were, or says in a notice ("record-left") what the disk did not take back; that is tried again.
 class GpuModel {
 public:
     /// Attaching to a PF core that does not answer: first and longest pause, doubled in between.
@@ -347,8 +347,16 @@ private:
     static void apply_change(VfRecord& record, const VfChange& change);
     [[nodiscard]] Result<> check_shape(const VfShape& shape) const;
     void undo_reshape(std::uint32_t vf, const GpuRecord& before);
+    /// The PF core refused what is on record already.
+    void undo_record(std::uint32_t vf, const GpuRecord& before);
+    /// Puts what is shown of the VF into `record`, if it is the one on record.
+    void put_shown(std::uint32_t vf, GpuRecord& record) const;
+    /// The record with all that the disk has refused of it.
+    [[nodiscard]] GpuRecord record_to_be() const;
     /// The record of a VF, after the disk has refused it: success if it is on disk by now.
     Result<> record_again(std::uint32_t vf);
+    /// Connected: what may have been made is in live_ then.
+    Result<> erase_unmade();
     void record_all_again(Nanoseconds now);
     /// The record must have `next`, and the VF no resources.
     Result<> finish_reshape(std::uint32_t vf);
@@ -393,6 +401,7 @@ private:
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
     std::set<std::uint32_t> unrecorded_;               ///< VFs whose record is not as shown_ has it
+    std::map<std::uint32_t, Uuid> unmade_;             ///< create was refused, the record is left
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again

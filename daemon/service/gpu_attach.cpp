@@ -113,12 +113,11 @@ Result<> GpuModel::read_all_vfs() {
 
 /// Brings records and PF core together; the one that is right is named at each step.
 Result<> GpuModel::adopt_vfs() {
+    GpuRecord record = record_to_be();
     shown_.clear();
     scrubbed_.clear();
     to_scrub_.clear();
     troubles_.clear();
-    unrecorded_.clear();
-    GpuRecord record = ports_.store.gpu(id_);
     if (!ports_.store.records().gpus.contains(id_)) {
         record.quantum_us = config_.quantum_us;
         record.max_gap_ms = config_.max_gap_ms;
@@ -138,6 +137,9 @@ Result<> GpuModel::adopt_vfs() {
     if (const auto kept = ports_.store.commit(id_, record); !kept) {
         for (const auto& [vf, one] : shown_) unrecorded_.insert(vf);
         say(0, "record-left", kept.error().cause);
+    } else {
+        unrecorded_.clear();
+        unmade_.clear();
     }
     for (const VfRecord& wanted : missing) {
         const auto done = wanted.next ? finish_reshape(wanted.vf) : restore_vf(wanted);
@@ -151,14 +153,15 @@ Result<> GpuModel::adopt_vfs() {
 Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     const vgpu_pf_vf& live = live_.at(vf);
     const auto known = record.vfs.find(vf);
-    shown_[vf] = record_for(live);
+    const bool is_known = known != record.vfs.end() && is_same_vf(known->second, live);
+    shown_[vf] = is_known ? known->second : record_for(live);
     if (live.state == VGPU_PF_VF_SCRUBBING) {
         // The event SCRUBBED may have come while no vgpud listened; asking the device is the only
         // way to know. One that is not over yet will tell.
         if (ports_.pf->verify_zero(vf, live.generation)) scrubbed_[vf] = live.generation;
         return {};
     }
-    if (known != record.vfs.end() && is_same_vf(known->second, live)) {
+    if (is_known) {
         settle_next(known->second, live);
         shown_[vf] = known->second;
         // A scrub that was owed when vgpud died is still owed.

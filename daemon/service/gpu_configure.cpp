@@ -58,7 +58,7 @@ Result<GpuInventory> GpuModel::inventory() {
     TRY(info_, ports_.pf->get_info());
     for (const std::uint32_t vf : vfs()) refresh(vf);
     TRY_VOID(usable());
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord record = record_to_be();
     GpuInventory all{
         .id = id_,
         .vram_bytes = info_.vram_free_bytes,
@@ -176,23 +176,56 @@ void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
         shown_[vf] = known->second;
     else
         shown_[vf].next.reset();
-    if (const auto undone = ports_.store.commit(id_, before); !undone) {
-        unrecorded_.insert(vf);
-        say(vf, "record-left", undone.error().cause);
+    undo_record(vf, before);
+}
+
+/// `shown_` has what was before already.
+void GpuModel::undo_record(std::uint32_t vf, const GpuRecord& before) {
+    const auto undone = ports_.store.commit(id_, before);
+    if (undone) return;
+    unrecorded_.insert(vf);
+    say(vf, "record-left", undone.error().cause);
+}
+
+void GpuModel::put_shown(std::uint32_t vf, GpuRecord& record) const {
+    const auto known = record.vfs.find(vf);
+    const auto shown = shown_.find(vf);
+    if (known != record.vfs.end() && shown != shown_.end() &&
+        known->second.uuid == shown->second.uuid)
+        known->second = shown->second;
+}
+
+GpuRecord GpuModel::record_to_be() const {
+    GpuRecord record = ports_.store.gpu(id_);
+    for (const std::uint32_t vf : unrecorded_) put_shown(vf, record);
+    for (const auto& [vf, uuid] : unmade_) {
+        const auto known = record.vfs.find(vf);
+        if (known != record.vfs.end() && known->second.uuid == uuid)
+            known->second.is_releasing = true;
     }
+    return record;
 }
 
 Result<> GpuModel::record_again(std::uint32_t vf) {
     if (!unrecorded_.contains(vf)) return {};
     GpuRecord record = ports_.store.gpu(id_);
-    const auto known = record.vfs.find(vf);
-    const auto shown = shown_.find(vf);
-    if (known != record.vfs.end() && shown != shown_.end() &&
-        known->second.uuid == shown->second.uuid) {
-        known->second = shown->second;
-        TRY_VOID(ports_.store.commit(id_, record));
-    }
+    put_shown(vf, record);
+    TRY_VOID(ports_.store.commit(id_, record));
     unrecorded_.erase(vf);
+    return {};
+}
+
+/// One that a PF core made after all is in service, and its record goes when it is scrubbed.
+Result<> GpuModel::erase_unmade() {
+    if (unmade_.empty()) return {};
+    GpuRecord record = ports_.store.gpu(id_);
+    for (const auto& [vf, uuid] : unmade_) {
+        const auto known = record.vfs.find(vf);
+        if (known != record.vfs.end() && known->second.uuid == uuid && !live_.contains(vf))
+            record.vfs.erase(known);
+    }
+    TRY_VOID(ports_.store.commit(id_, record));
+    unmade_.clear();
     return {};
 }
 
@@ -201,6 +234,7 @@ void GpuModel::record_all_again(Nanoseconds now) {
     const auto unrecorded = unrecorded_;
     for (const std::uint32_t vf : unrecorded)
         if (!record_again(vf)) scrub_retry_at_ = now + kRefresh;
+    if (!erase_unmade()) scrub_retry_at_ = now + kRefresh;
 }
 
 /// Gives a VF that is ABSENT the shape its record is on the way to, or else the one it had.

@@ -31,8 +31,13 @@ Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after, const
     TRY_VOID(ports_.store.commit(id_, after));
     const auto moved = move_handovers(before, after);
     if (moved) return {};
-    if (const auto undone = ports_.store.commit(id_, before); !undone)
+    if (const auto undone = ports_.store.commit(id_, before); !undone) {
+        for (const auto& [vf, one] : after.vfs) {
+            const auto known = before.vfs.find(vf);
+            if (known == before.vfs.end() || known->second != one) unrecorded_.insert(vf);
+        }
         say(0, "record-left", undone.error().cause);
+    }
     return moved;
 }
 

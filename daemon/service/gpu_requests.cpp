@@ -150,6 +150,7 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(usable());
+    TRY_VOID(erase_unmade());
     TRY(info_, ports_.pf->get_info());
     TRY(const std::uint32_t vf, vf_for(request));
     TRY(const std::uint64_t vram_bytes, vram_for(request));
@@ -192,8 +193,10 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
         after.vfs[wanted.vf] = wanted;
         after.vfs[wanted.vf].is_releasing = true;
     }
-    if (const auto undone = ports_.store.commit(id_, after); !undone)
+    if (const auto undone = ports_.store.commit(id_, after); !undone) {
+        unmade_[wanted.vf] = wanted.uuid;
         say(wanted.vf, "record-left", undone.error().cause);
+    }
 }
 
 /// A client that has the VF open would lose it under its driver.
@@ -214,6 +217,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     TRY_VOID(known(vf));
     refresh(vf);
     TRY_VOID(known(vf));
+    TRY_VOID(record_again(vf));
     const vgpu_pf_vf live = live_.at(vf);
     const bool is_scrubbing = live.state == VGPU_PF_VF_SCRUBBING;
     if (is_scrubbing && !comes_back(vf)) return {};
@@ -223,13 +227,16 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     if (live.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
-    if (after.vfs.contains(vf) && defined_here(vf)) after.vfs[vf].is_releasing = true;
+    const bool is_defined = after.vfs.contains(vf) && defined_here(vf);
+    if (is_defined) after.vfs[vf].is_releasing = true;
     TRY_VOID(ports_.store.commit(id_, after));
+    if (is_defined) shown_[vf].is_releasing = true;
     if (const auto released = ports_.pf->release(vf, live.generation); !released) {
         watch_loss(released);
-        if (ports_.pf->is_connected())
-            if (const auto undone = ports_.store.commit(id_, before); !undone)
-                say(vf, "record-left", undone.error().cause);
+        if (ports_.pf->is_connected()) {
+            shown_[vf].is_releasing = false;
+            undo_record(vf, before);
+        }
         return tl::make_unexpected(
             in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
     }

@@ -24,7 +24,7 @@ void GpuModel::hold(const VfRecord& wanted, std::string trouble) {
 
 /// A VF that has no resources (any more): one that is defined is to have them again.
 void GpuModel::note_absent(const vgpu_pf_vf& absent) {
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord record = record_to_be();
     const auto wanted = record.vfs.find(absent.vf);
     const bool is_defined = wanted != record.vfs.end() && !wanted->second.is_releasing;
     if (!is_defined) return forget(absent.vf);

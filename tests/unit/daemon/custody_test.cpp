@@ -82,6 +82,26 @@ TEST_F(HandoverOfAVf, ThatCouldNotBeProvisionedIsTakenBack) {
     EXPECT_EQ(world.handover().of(1), Handover::VfioUser);
 }
 
+TEST_F(HandoverOfAVf, ThatWasRefusedIsOffTheRecordWhenTheDiskTakesIt) {
+    constexpr int kPointsOfARecord = 5;
+    ASSERT_TRUE(create("train"));
+    const VfRecord before = view().record;
+    int points = 0;
+    world.state.on_point = [&] {
+        if (++points == kPointsOfARecord) world.state.is_full = true;
+    };
+    Options options = kForVfio;
+    options["weight"] = std::uint64_t{7};
+    EXPECT_EQ(world.set_vf(vf, options).error().id, ErrorId::HandoverRefused);
+    world.state.on_point = nullptr;
+    ASSERT_EQ(world.manager->store().gpu("gpu0").vfs.at(1).weight, 7u) << "it is left on record";
+    world.state.is_full = false;
+    world.pass(2s);
+    EXPECT_EQ(world.manager->store().gpu("gpu0").vfs.at(1), before);
+    world.start();
+    EXPECT_EQ(view().record, before);
+}
+
 TEST_F(HandoverOfAVf, ThatIsClaimedIsItsOwnersToChange) {
     ASSERT_TRUE(create("train"));
     ASSERT_TRUE(world.claim(vf, "a"));
@@ -361,6 +381,25 @@ TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedIsRecordedWhenItTakesIt)
     EXPECT_TRUE(world.claim(vf, "a"));
     world.start();
     EXPECT_EQ(view().record.vram_bytes, 128 * testing::FakePf::kMiB);
+}
+
+TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedDoesNotKeepADestroyedVf) {
+    make("request");
+    ASSERT_TRUE(resize());
+    world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
+        if (operation == "provision") world.state.is_full = true;
+        return false;
+    };
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    ASSERT_TRUE(world.manager->store().gpu("gpu0").vfs.at(1).next) << "the last record is due";
+    world.state.is_full = false;
+    ASSERT_TRUE(world.destroy(vf));
+    world.pass(2s);
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_TRUE(world.pf().vfs.empty());
+    EXPECT_TRUE(world.manager->store().gpu("gpu0").vfs.empty());
 }
 
 TEST_F(ScrubBetweenOwners, WhoseRecordIsRefusedAfterARefusedReleaseIsStillOwed) {

@@ -161,6 +161,81 @@ TEST(Gpu, RefusedProvisionLeavesNoRecord) {
     EXPECT_TRUE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.empty());
 }
 
+/// The disk is full when the PF core refuses `operation`.
+void refuse_and_fill(World& world, const std::string& operation) {
+    world.pf().refuses = [&world, operation](const std::string& asked, std::uint32_t) {
+        if (asked == operation) world.state.is_full = true;
+        return asked == operation;
+    };
+}
+
+TEST(Gpu, RefusedDestroyIsOffTheRecordWhenTheDiskTakesIt) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    refuse_and_fill(world, "release");
+    EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::PfRefused);
+    EXPECT_TRUE(has_notice(world, "record-left"));
+    EXPECT_EQ(world.gpu().inventory()->vfs.size(), 1u);
+    world.pf().refuses = nullptr;
+    world.state.is_full = false;
+    world.pass(2s);
+    EXPECT_TRUE(world.claim({"gpu0", 1}, "a"));
+    world.pf().log.clear();
+    world.start();
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("release 1")));
+}
+
+TEST(Gpu, RefusedDestroyIsNotCarriedOutByTheNextAttach) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    refuse_and_fill(world, "release");
+    EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::PfRefused);
+    world.pf().refuses = nullptr;
+    world.pf().is_there = false;
+    world.pass(2s);
+    world.pf().is_there = true;
+    world.pass(5s);
+    world.state.is_full = false;
+    world.pass(5s);
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("release 1")));
+    EXPECT_FALSE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.at(1).is_releasing);
+}
+
+TEST(Gpu, RefusedCreateIsOffTheRecordWhenTheDiskTakesIt) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    refuse_and_fill(world, "provision");
+    EXPECT_EQ(world.create({}).error().id, ErrorId::PfRefused);
+    world.pf().refuses = nullptr;
+    world.state.is_full = false;
+    world.pass(2s);
+    EXPECT_EQ(decode_records(*world.state.document)->gpus.at("gpu0").vfs.size(), 1u);
+    world.start();
+    EXPECT_FALSE(world.pf().vfs.contains(2));
+    const auto next = world.create({});
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->vf, 2u);
+}
+
+TEST(Gpu, CreateThatThePfWasLostOverIsReleasedAlsoIfTheDiskWasFull) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    world.pf().refuses = [&world](const std::string& operation, std::uint32_t) {
+        if (operation == "provision") world.state.is_full = true;
+        return false;
+    };
+    world.pf().is_provision_answer_lost = true;
+    EXPECT_EQ(world.create({}).error().id, ErrorId::PfLost);
+    world.pf().is_provision_answer_lost = false;
+    world.pf().refuses = nullptr;
+    world.state.is_full = false;
+    world.pass(5s);
+    EXPECT_EQ(world.pf().vfs.at(2).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
+    world.pf().finish_scrub(2);
+    world.pass(2s);
+    EXPECT_EQ(decode_records(*world.state.document)->gpus.at("gpu0").vfs.size(), 1u);
+}
+
 TEST(Gpu, FullDiskChangesNothing) {
     World world;
     world.state.is_full = true;
