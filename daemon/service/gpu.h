@@ -253,6 +253,8 @@ private:
     // defined and not in service (gpu_restore.cpp)
     /// Keeps a VF in view that cannot be had: its number stays its own.
     void hold(const VfRecord& wanted, std::string trouble);
+    void show_absent(const VfRecord& wanted);
+    void begin_anew(const VfRecord& wanted);
     void note_absent(const vgpu_pf_vf& absent);
     /// Every kRestoreRetry, and at once after something was freed.
     void restore_missing(Nanoseconds now);

@@ -244,8 +244,7 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     old_one.next.reset();
     VfRecord new_one = old_one;
     set_shape(new_one, record.vfs.at(vf).next->shape);
-    // Counters and waits of the old VF are not the new one's.
-    forget(vf);
+    begin_anew(record.vfs.at(vf));
     auto made = provision(new_one);
     if (!made && !ports_.pf->is_connected()) return made;
     if (made) {

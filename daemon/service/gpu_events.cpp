@@ -221,6 +221,8 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         const auto done = finish_scrub(vf, generation);
         watch_loss(done);
         if (done) continue;
+        // That is told already, and the scrub may be on record.
+        if (!ports_.pf->is_connected()) return;
         // The VRAM stays out of use until the disk takes the record: slow, never unsafe.
         scrub_retry_at_ = now + kRefresh;
         say(vf, "scrub-not-recorded", done.error().cause);
@@ -248,7 +250,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     if (!comes_back) take_function_back(released);
     if (wanted.next) return finish_reshape(vf);
     if (comes_back) {
-        forget(vf);
+        begin_anew(wanted);
         TRY_VOID(restore_vf(wanted));
         refresh_members(ports_.clock.now());
         return {};

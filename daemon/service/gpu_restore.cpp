@@ -14,12 +14,23 @@ void GpuModel::hold(const VfRecord& wanted, std::string trouble) {
     std::string& known_trouble = troubles_[wanted.vf];
     if (known_trouble != trouble) say(wanted.vf, "not-restored", trouble);
     known_trouble = std::move(trouble);
-    // As the PF core would tell of it, so that nobody has to know that this one was made up.
+    show_absent(wanted);
+}
+
+/// As the PF core would tell of it, so that nobody has to know that this one was made up.
+void GpuModel::show_absent(const VfRecord& wanted) {
     vgpu_pf_vf absent{};
     absent.vf = wanted.vf;
     absent.state = VGPU_PF_VF_ABSENT;
     live_[wanted.vf] = absent;
     shown_[wanted.vf] = wanted;
+}
+
+/// Counters and waits of the VF that was scrubbed are not the new one's. It stays in view, also if
+/// the PF core is lost before it has made the new one.
+void GpuModel::begin_anew(const VfRecord& wanted) {
+    forget(wanted.vf);
+    show_absent(wanted);
 }
 
 /// A VF that has no resources (any more): one that is defined is to have them again.

@@ -89,6 +89,51 @@ TEST(Restore, APfCoreThatIsLostWhileAttachingTakesNoVfOutOfView) {
     EXPECT_EQ(world.pf().vfs.size(), 3u);
 }
 
+/// The VF that was scrubbed is in view while the PF core, killed over making it again, is away.
+void expect_in_view_without_the_pf_core(World& world, std::uint64_t vram_bytes) {
+    world.pf().refuses = [&world](const std::string& operation, std::uint32_t) {
+        if (operation == "provision") world.pf().is_there = false;
+        return false;
+    };
+    world.pf().finish_scrub(1);
+    world.pass(1s);
+    const auto seen = world.manager->find_gpu("gpu0")->look();
+    EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
+    ASSERT_TRUE(seen->has_vf(1));
+    EXPECT_EQ(seen->vfs.at(1).record.name, "a");
+    EXPECT_THAT(texts_of(world, "scrub-not-recorded"), ::testing::IsEmpty());
+    world.pass(10s);
+    EXPECT_TRUE(world.manager->find_gpu("gpu0")->look()->has_vf(1)) << "after vain attempts, too";
+    world.pf().refuses = nullptr;
+    world.pf().is_there = true;
+    world.pass(20s);
+    EXPECT_EQ(world.gpu().view(1).live.vram_bytes, vram_bytes);
+    EXPECT_EQ(world.gpu().view(1).record.vram_bytes, vram_bytes);
+    EXPECT_FALSE(world.gpu().view(1).record.next);
+}
+
+TEST(Restore, APfCoreThatIsLostInAResizeTakesNoVfOutOfView) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 128 * FakePf::kMiB}, Force::Yes));
+    expect_in_view_without_the_pf_core(world, 128 * FakePf::kMiB);
+}
+
+TEST(Restore, APfCoreThatIsLostBetweenTwoOwnersTakesNoVfOutOfView) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}, {"scrub", std::string("release")}}));
+    const auto generation = world.claim({"gpu0", 1}, "x");
+    ASSERT_TRUE(world.release({"gpu0", 1}, "x", *generation));
+    expect_in_view_without_the_pf_core(world, 64 * FakePf::kMiB);
+}
+
+TEST(Restore, APfCoreThatIsLostAfterSomebodyElsesReleaseTakesNoVfOutOfView) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.pf().set_state(1, VGPU_PF_VF_SCRUBBING);
+    expect_in_view_without_the_pf_core(world, 64 * FakePf::kMiB);
+}
+
 TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
