@@ -214,16 +214,15 @@ Result<> GpuModel::restore_vf(const VfRecord& wanted) {
 }
 
 /// The PF core gives all resources or none; the generation is known only from the look after it.
+/// The function stays as `wanted` defines it, also after a refusal: a definition that stays is
+/// tried again.
 Result<> GpuModel::provision(const VfRecord& wanted) {
     vgpu_pf_provision request = provision_of(shape_of(wanted));
     request.vf = wanted.vf;
     std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
     if (wanted.custody.handover != Handover::Default)
         TRY_VOID(set_handover(wanted.vf, wanted.custody.handover));
-    if (const auto made = ports_.pf->provision(request); !made) {
-        take_function_back(wanted);
-        return tl::make_unexpected(made.error());
-    }
+    TRY_VOID(ports_.pf->provision(request));
     TRY(const vgpu_pf_vf live, ports_.pf->get_vf(wanted.vf));
     live_[wanted.vf] = live;
     shown_[wanted.vf] = wanted;

@@ -189,7 +189,13 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
 /// A PF core that was lost may still make the VF: the record stays, to be released when it is back.
 void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     GpuRecord after = before;
-    if (!ports_.pf->is_connected()) {
+    const auto function = handovers_.find(wanted.vf);
+    const bool was_handed_over =
+        function != handovers_.end() && function->second == wanted.custody.handover;
+    if (ports_.pf->is_connected()) {
+        // What the home refused is as it was.
+        if (was_handed_over) take_function_back(wanted);
+    } else {
         after.vfs[wanted.vf] = wanted;
         after.vfs[wanted.vf].is_releasing = true;
     }

@@ -82,6 +82,22 @@ TEST_F(HandoverOfAVf, ThatCouldNotBeProvisionedIsTakenBack) {
     EXPECT_EQ(world.handover().of(1), Handover::VfioUser);
 }
 
+TEST_F(HandoverOfAVf, ThatCannotBeHadNowStaysAsDefined) {
+    ASSERT_TRUE(create("train", kNobody));
+    world.pf().refuse = "provision";
+    world.pf().restart();
+    world.handover().now.clear();
+    world.pf().log.clear();
+    world.start();
+    for (int i = 0; i < 20; ++i) world.pass(1s);
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("handover 1 vfio-user")));
+    EXPECT_EQ(std::count(world.pf().log.begin(), world.pf().log.end(), "handover 1 none"), 1);
+    EXPECT_THAT(texts_of(world, "handed-over"), ::testing::IsEmpty());
+    EXPECT_EQ(view().handover, Handover::None);
+    ASSERT_TRUE(world.destroy(vf));
+    EXPECT_EQ(world.handover().of(1), Handover::VfioUser) << "its number is as by default again";
+}
+
 TEST_F(HandoverOfAVf, ThatWasRefusedIsOffTheRecordWhenTheDiskTakesIt) {
     constexpr int kPointsOfARecord = 5;
     ASSERT_TRUE(create("train"));
