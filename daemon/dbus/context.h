@@ -134,7 +134,8 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
 /// Starts `work` if the caller may do `action`; replies with what it hands to its `done`. Admission
 /// comes before authority: a caller that floods must not make polkit work. Objects follow before
 /// the reply goes out, so that whoever has the answer finds the object that it names; signals of
-/// changed properties come right after it. `at_end` as in OpenCallOf.
+/// changed properties come right after it. `at_end` as in OpenCallOf. Nothing is begun for a call
+/// whose object goes before the Authority has said yes.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
@@ -157,7 +158,9 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
         context.tell_changes();
     };
     context.authority.check(caller.sender, action,
-                            [done, work = std::move(work)](Result<> allowed) {
+                            [done, call, work = std::move(work)](Result<> allowed) {
+                                // answered: what it names may be another's by now
+                                if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);
                             });

@@ -40,9 +40,11 @@ public:
                std::function<Result<T>(const Error&)> at_end)
         : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
 
+    /// Nobody has answered it yet.
+    [[nodiscard]] bool is_open() const { return result_.has_value(); }
     /// The first answer counts.
     void answer(const Result<T>& answer) {
-        if (!result_) return;
+        if (!is_open()) return;
         const sdbus::Result<Replied...> result = *std::exchange(result_, std::nullopt);
         if (!answer) return result.returnError(to_dbus(answer.error()));
         if constexpr (std::is_void_v<T>)

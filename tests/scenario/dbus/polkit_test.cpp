@@ -17,11 +17,13 @@ namespace vgpu::daemon {
 namespace {
 
 using testing::BusFixture;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::FakeAuthority;
 using testing::FakePf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Dict = std::map<std::string, sdbus::Variant>;
 
 /// A healthy answer takes milliseconds; sanitizers and a busy machine take their part.
@@ -65,15 +67,16 @@ TEST_F(Polkit, NoIsAClearErrorAndChangesNothing) {
     EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
 }
 
-/// A call of Pause on VF 1 that polkit has been asked about and does not answer.
-class OpenPause {
+/// A call of VF 1 that polkit has been asked about and does not answer; it answers later ones.
+class OpenCall {
 public:
-    OpenPause(std::unique_ptr<sdbus::IConnection> bus, FakeAuthority& polkit)
+    OpenCall(std::unique_ptr<sdbus::IConnection> bus, FakeAuthority& polkit,
+             const std::string& method = "Pause", const std::string& action = "org.vgpu1.control")
         : bus_(std::move(bus)),
           vf_(sdbus::createProxy(*bus_, "org.vgpu1", "/org/vgpu1/gpu/gpu0/vf/1")) {
         vf_->finishRegistration();
-        polkit.keep_open("org.vgpu1.control");
-        vf_->callMethodAsync("Pause")
+        polkit.keep_open(action);
+        vf_->callMethodAsync(method)
             .onInterface("org.vgpu1.Vf")
             .withArguments(std::map<std::string, sdbus::Variant>{})
             .uponReplyInvoke([this](const sdbus::Error* error) {
@@ -81,10 +84,11 @@ public:
             });
         bus_->enterEventLoopAsync();
         test::wait_for("polkit is asked", kPrompt, [&] { return polkit.open_questions() == 1; });
+        polkit.keep_open("");
     }
-    ~OpenPause() { bus_->leaveEventLoop(); }
-    OpenPause(const OpenPause&) = delete;
-    OpenPause& operator=(const OpenPause&) = delete;
+    ~OpenCall() { bus_->leaveEventLoop(); }
+    OpenCall(const OpenCall&) = delete;
+    OpenCall& operator=(const OpenCall&) = delete;
 
     [[nodiscard]] std::string answer() {
         auto answered = answer_.get_future();
@@ -100,7 +104,7 @@ private:
 TEST_F(Polkit, ACallIsAnsweredWhenItsVfGoesWhileAPersonIsAsked) {
     polkit->say(true);
     ASSERT_EQ(create("train").status, 0);
-    OpenPause pause(connect(), *polkit);
+    OpenCall pause(connect(), *polkit);
     ASSERT_EQ(ctl({"destroy", "train"}).status, 0);
     EXPECT_THAT(pause.answer(), HasSubstr("gpu0/vf1 was destroyed before the call was answered"));
     polkit->say_yes_to_open_ones();
@@ -108,10 +112,37 @@ TEST_F(Polkit, ACallIsAnsweredWhenItsVfGoesWhileAPersonIsAsked) {
     EXPECT_EQ(ctl({"list"}).status, 0);
 }
 
+/// What the PF core would be asked to do by a call.
+struct LateCall {
+    const char *method, *action, *operation;
+};
+
+class LateYes : public Polkit, public ::testing::WithParamInterface<LateCall> {};
+
+TEST_P(LateYes, IsNotForTheNextVfOfTheSameNumber) {
+    polkit->say(true);
+    ASSERT_EQ(create("train").status, 0);
+    OpenCall late(connect(), *polkit, GetParam().method, GetParam().action);
+    ASSERT_EQ(ctl({"destroy", "train"}).status, 0);
+    ASSERT_THAT(late.answer(), HasSubstr("gpu0/vf1 was destroyed before the call was answered"));
+    ASSERT_EQ(create("next").status, 0);
+    ASSERT_EQ(ctl_json({"show", "next"}).at("vf").at("target"), "gpu0/vf1");
+    server.with([](FakePf& pf) { pf.log.clear(); });
+    polkit->say_yes_to_open_ones();
+    EXPECT_EQ(ctl({"set", "next", "--weight", "7"}).status, 0) << "served after it";
+    const auto done = server.with([](FakePf& pf) { return pf.log; });
+    EXPECT_THAT(done, Not(Contains(GetParam().operation)));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachKind, LateYes,
+                         ::testing::Values(LateCall{"Pause", "org.vgpu1.control", "control 1"},
+                                           LateCall{"Destroy", "org.vgpu1.provision", "release 1"}),
+                         [](const auto& instance) { return std::string(instance.param.method); });
+
 TEST_F(Polkit, ACallIsAnsweredWhenVgpudStopsWhileAPersonIsAsked) {
     polkit->say(true);
     ASSERT_EQ(create("train").status, 0);
-    OpenPause pause(connect(), *polkit);
+    OpenCall pause(connect(), *polkit);
     vgpud->signal(SIGTERM);
     EXPECT_EQ(vgpud->wait_exit(), 0);
     EXPECT_THAT(pause.answer(), HasSubstr("VGPU-606: vgpud stops."));
