@@ -50,7 +50,7 @@ AgentSession::AgentSession(std::string target, std::string path, AgentPort& port
 }
 
 AgentSession::~AgentSession() {
-    fail_all(ErrorId::NoAgent, "the VF is gone");
+    fail_all(ErrorId::NoAgent, "the VF is gone or another's");
     port_.close(path_);
 }
 

@@ -33,7 +33,21 @@ void Agents::step() {
     next_step_ = earliest();
 }
 
-/// A VF that was destroyed and made anew gets a session of its own.
+Agents::Tenure Agents::tenure_of(const VfView& view, const Tenure& before) {
+    const std::uint64_t claim = view.record.owner.generation;
+    const bool was_claimed = before.vf == view.record.uuid && before.was_claimed;
+    return {.vf = view.record.uuid,
+            .generation = view.live.generation,
+            .claim = claim,
+            .was_claimed = was_claimed || claim != 0};
+}
+
+bool Agents::goes_on(const Tenure& before, const Tenure& now) {
+    const bool is_its_claim = before.claim == now.claim || !before.was_claimed;
+    return before.vf == now.vf && before.generation == now.generation && is_its_claim;
+}
+
+/// The old session goes first: its socket is at the same path.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.look();
     // both are in the order of the VFs' numbers
@@ -42,12 +56,15 @@ void Agents::follow(const GpuHost& gpu) {
     for (const auto& [vf, view] : seen->vfs) {
         while (is_here() && place->first.vf < vf) place = places_.erase(place);
         const bool is_known = is_here() && place->first.vf == vf;
-        if (is_known && place->second.made_for == view.record.uuid) {
+        const Tenure before = is_known ? place->second.tenure : Tenure{};
+        const Tenure now = tenure_of(view, before);
+        if (is_known && goes_on(before, now)) {
+            place->second.tenure = now;
             ++place;
             continue;
         }
         if (is_known) place = places_.erase(place);
-        if (view.socket.ends_with(kVfSocketEnd)) open({.gpu = gpu.id(), .vf = vf}, view);
+        if (view.socket.ends_with(kVfSocketEnd)) open({.gpu = gpu.id(), .vf = vf}, view, now);
     }
     while (is_here()) place = places_.erase(place);
 }
@@ -58,13 +75,13 @@ void Agents::end() {
 }
 
 /// Also when the socket cannot be made: the place says why nobody connects, once.
-void Agents::open(const Target& target, const VfView& view) {
+void Agents::open(const Target& target, const VfView& view, const Tenure& tenure) {
     const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),
                                                   stem + ".agent.sock", port_, clock_);
     if (const auto opened = session->listen(); !opened)
         notices_.push_back({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
-    places_[target] = {.made_for = view.record.uuid, .session = std::move(session)};
+    places_[target] = {.tenure = tenure, .session = std::move(session)};
     is_stirred_ = true;
 }
 

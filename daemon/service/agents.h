@@ -13,8 +13,11 @@
 
 namespace vgpu::daemon {
 
-/// A session begins and ends with its VF; one that was made anew (another UUID) gets a new one, so
-/// a guest never answers for the next.
+/// A session begins and ends with its VF, and a new one begins when the VF may be another's, so
+/// that a guest never answers for the next: a VF made anew (another UUID), emptied or resized
+/// (another generation), at the end of a claim, and at the claim that follows, since who was put
+/// out at that end may have connected again. A first claim, or one that is renewed, leaves the
+/// guest that is there: it is that owner's.
 class Agents {
 public:
     Agents(Manager& manager, AgentPort& port, const Clock& clock)
@@ -33,14 +36,22 @@ public:
     std::vector<Notice> take_notices();
 
 private:
-    /// One VF's session; made_for is the UUID it was opened for.
+    /// Whose guest may answer: the VF as it was made and last emptied, and the claim on it.
+    struct Tenure {
+        Uuid vf{};
+        std::uint32_t generation = 0;
+        std::uint64_t claim = 0;   ///< in force; 0: none
+        bool was_claimed = false;  ///< by anybody, now or earlier, as far as this vgpud knows
+    };
     struct Place {
-        Uuid made_for{};
+        Tenure tenure;
         std::unique_ptr<AgentSession> session;
     };
 
+    [[nodiscard]] static Tenure tenure_of(const VfView& view, const Tenure& before);
+    [[nodiscard]] static bool goes_on(const Tenure& before, const Tenure& now);
     void follow(const GpuHost& gpu);
-    void open(const Target& target, const VfView& view);
+    void open(const Target& target, const VfView& view, const Tenure& tenure);
     void route(const AgentInput& input);
     [[nodiscard]] std::optional<Nanoseconds> earliest() const;
 

@@ -75,6 +75,68 @@ TEST_F(AgentsOfGpu, AVfThatGoesTakesNoSessionButItsOwn) {
     EXPECT_TRUE(agents.view(last).is_connected);
 }
 
+/// A VF of which a guest's agent may be left when its owner has lost it.
+class AgentsBetweenOwners : public AgentsOfGpu {
+protected:
+    void claim(const std::string& owner) {
+        const auto made = world.claim(vf, owner);
+        ASSERT_TRUE(made) << made.error().cause;
+        claimed = *made;
+        agents.step();
+    }
+    void release(const std::string& owner) {
+        ASSERT_TRUE(world.release(vf, owner, claimed));
+        agents.step();
+    }
+    void connect_guest() { connect("/run/v/vf1.agent.sock"); }
+    [[nodiscard]] bool is_connected() const { return agents.view(vf).is_connected; }
+
+    Target vf = create();
+    std::uint64_t claimed = 0;
+};
+
+TEST_F(AgentsBetweenOwners, TheEndOfAClaimEndsItsGuestsSession) {
+    claim("a");
+    connect_guest();
+    std::string answer;
+    agents.ask(vf, AgentAct::SelfTest, {},
+               [&answer](const Result<AgentReport>& report) { answer = text_of(report.error()); });
+    release("a");
+    EXPECT_FALSE(is_connected());
+    EXPECT_THAT(answer, HasSubstr("VGPU-305"));
+    EXPECT_EQ(agents.view(vf).version, "") << "nothing of it is the next owner's";
+    EXPECT_TRUE(port.places.contains("/run/v/vf1.agent.sock")) << "for the next";
+}
+
+TEST_F(AgentsBetweenOwners, AGuestThatComesBackAfterItsClaimIsNotTheNextOwners) {
+    claim("a");
+    release("a");
+    connect_guest();
+    claim("b");
+    EXPECT_FALSE(is_connected());
+    connect_guest();
+    EXPECT_TRUE(is_connected()) << "the next owner's";
+}
+
+TEST_F(AgentsBetweenOwners, AGuestOfBeforeTheScrubIsNotTheEmptyVfs) {
+    ASSERT_TRUE(world.set_vf(vf, {{"scrub", std::string("release")}}));
+    claim("a");
+    release("a");
+    connect_guest();
+    world.pf().finish_scrub(vf.vf);
+    world.pass(std::chrono::seconds(2));
+    agents.step();
+    EXPECT_FALSE(is_connected());
+}
+
+TEST_F(AgentsBetweenOwners, AFirstClaimAndItsRenewalLeaveTheGuestThatIsThere) {
+    connect_guest();
+    claim("a");
+    EXPECT_TRUE(is_connected());
+    claim("a");
+    EXPECT_TRUE(is_connected());
+}
+
 TEST_F(AgentsOfGpu, OptionsAreChecked) {
     const Target vf = create();
     connect("/run/v/vf1.agent.sock");
