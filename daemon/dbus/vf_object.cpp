@@ -60,44 +60,63 @@ void thaw(Context& context, const Target& target) {
 /// Set when the job that asked was cancelled: what still waits for it ends without effect.
 using Cancelled = std::shared_ptr<bool>;
 
-/// Replies when the VF has no work left; if that does not come, what was stopped goes on.
-void await_idle(Context& context, const Target& target, const AgentReport& report,
-                const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
-    const auto is_idle = [&context, target, is_cancelled] {
-        if (*is_cancelled) return true;
-        GpuHost& gpu = *context.manager.find_gpu(target.gpu);
+/// A Quiesce whose processes are stopped, and what it still needs: the device's word, by
+/// `deadline`.
+struct Stopped {
+    Context& context;
+    Target target;
+    AgentReport report;
+    Cancelled is_cancelled;
+    Nanoseconds deadline;
+    Done<AgentReport> reply;
+
+    [[nodiscard]] GpuHost& gpu() const { return *context.manager.find_gpu(target.gpu); }
+};
+
+/// Replies; unless the VF is idle, what was stopped goes on.
+void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
+    if (*quiesce.is_cancelled) return;
+    if (!quiesce.context.agents.view(quiesce.target).is_connected)
+        return quiesce.reply(
+            fail(ErrorId::NoAgent, fmt::format("{}/vf{}: its agent is gone, its processes go on",
+                                               quiesce.target.gpu, quiesce.target.vf)));
+    if (idle) return quiesce.reply(quiesce.report);
+    thaw(quiesce.context, quiesce.target);
+    quiesce.reply(tl::make_unexpected(idle.error()));
+}
+
+void look_then_await_idle(const Stopped& quiesce);
+
+/// Of a GPU that is not in service nothing is known: the look that follows says why.
+void await_idle(const Stopped& quiesce) {
+    const auto is_over = [quiesce] {
+        if (*quiesce.is_cancelled) return true;
         // For the next look. Not asked for anew by the news of itself.
-        static_cast<void>(gpu.ask_fresh(Freshness::Counters, GpuModel::kFreshEnough));
-        const auto seen = gpu.look();
-        return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.has_work == 0;
+        static_cast<void>(quiesce.gpu().ask_fresh(Freshness::Counters, GpuModel::kFreshEnough));
+        const auto seen = quiesce.gpu().look();
+        const std::uint32_t vf = quiesce.target.vf;
+        return seen->gpu.state != GpuState::Ok || !seen->has_vf(vf) ||
+               seen->vfs.at(vf).live.has_work == 0;
     };
-    const auto done = [&context, target, report, is_cancelled, reply](const Result<>& idle) {
-        if (*is_cancelled) return;
-        if (!context.agents.view(target).is_connected)
-            return reply(fail(ErrorId::NoAgent,
-                              fmt::format("{}/vf{}: its agent is gone, its processes go on",
-                                          target.gpu, target.vf)));
-        if (idle) return reply(report);
-        thaw(context, target);
-        reply(tl::make_unexpected(idle.error()));
+    const auto done = [quiesce](const Result<>& over) {
+        const bool is_known = quiesce.gpu().look()->gpu.state == GpuState::Ok;
+        if (over && !is_known) return look_then_await_idle(quiesce);
+        end_quiesce(quiesce, over);
     };
-    context.waiters.add(
-        is_idle, context.clock.now() + kIdleTimeout,
-        fmt::format("{}/vf{} still has work; its processes go on", target.gpu, target.vf), done);
+    quiesce.context.waiters.add(is_over, quiesce.deadline,
+                                fmt::format("{}/vf{} still has work; its processes go on",
+                                            quiesce.target.gpu, quiesce.target.vf),
+                                done);
 }
 
 /// What was known of the VF from before its processes stopped does not count.
-void look_then_await_idle(Context& context, const Target& target, const AgentReport& report,
-                          const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
-    context.manager.find_gpu(target.gpu)
-        ->ask<void>(
-            [](GpuModel& model) {
-                model.freshen(Freshness::Counters);
-                return Result<>{};
-            },
-            [&context, target, report, is_cancelled, reply](const Result<>&) {
-                await_idle(context, target, report, is_cancelled, reply);
-            });
+void look_then_await_idle(const Stopped& quiesce) {
+    quiesce.gpu().ask<void>(
+        [vf = quiesce.target.vf](GpuModel& model) { return model.look_now(vf); },
+        [quiesce](const Result<>& looked) {
+            if (!looked) return end_quiesce(quiesce, looked);
+            await_idle(quiesce);
+        });
 }
 
 /// Has the agent do something; Quiesce also waits for the device.
@@ -108,7 +127,12 @@ void ask_agent(Context& context, const Target& target, AgentAct act, const Optio
         [&context, target, act, is_cancelled, reply](const Result<AgentReport>& report) {
             if (!report) return reply(tl::make_unexpected(report.error()));
             if (act == AgentAct::Quiesce && report->is_ok)
-                return look_then_await_idle(context, target, *report, is_cancelled, reply);
+                return look_then_await_idle({.context = context,
+                                             .target = target,
+                                             .report = *report,
+                                             .is_cancelled = is_cancelled,
+                                             .deadline = context.clock.now() + kIdleTimeout,
+                                             .reply = reply});
             reply(*report);
         });
 }

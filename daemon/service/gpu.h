@@ -184,6 +184,9 @@ public:
 
     /// Asks the PF core again for what `wanted` says, if what is known is older than kFreshEnough.
     void freshen(Freshness wanted);
+    /// Asks the PF core for the VF, and then for the GPU, however fresh what is known is. PfLost,
+    /// DeviceLost or VersionMismatch if there is no answer, or none that means anything; NoSuchVf.
+    Result<> look_now(std::uint32_t vf);
 
     /// Numbers of the VFs that have resources or a record.
     [[nodiscard]] std::vector<std::uint32_t> vfs() const;
@@ -313,6 +316,7 @@ private:
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
+    Result<> look_at(std::uint32_t vf);
     bool look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
@@ -325,6 +329,8 @@ private:
     // requests (gpu_requests.cpp)
     /// Why no request can be taken now, most lasting reason first.
     [[nodiscard]] Result<> usable() const;
+    /// The same of those that change no record.
+    [[nodiscard]] Result<> in_reach() const;
     /// NoSuchVf unless the VF is in view.
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,

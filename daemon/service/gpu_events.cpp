@@ -263,13 +263,21 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
 
 void GpuModel::refresh(std::uint32_t vf) {
     if (!ports_.pf->is_connected() || vf == 0 || vf > info_.total_vfs) return;
+    static_cast<void>(look_at(vf));
+}
+
+Result<> GpuModel::look_at(std::uint32_t vf) {
     auto live = ports_.pf->get_vf(vf);
     watch_loss(live);
-    if (!live) return;
-    if (live->state == VGPU_PF_VF_ABSENT) return note_absent(*live);
+    if (!live) return tl::make_unexpected(live.error());
+    if (live->state == VGPU_PF_VF_ABSENT) {
+        note_absent(*live);
+        return {};
+    }
     live_[vf] = *live;
     if (live->has_work != 0) schedule_.on_wake(vf, ports_.clock.now());
     if (!shown_.contains(vf)) shown_[vf] = record_for(*live);
+    return {};
 }
 
 /// False: the PF core did not answer.
@@ -301,6 +309,16 @@ void GpuModel::freshen(Freshness wanted) {
     refreshed_at_ = now - kRefresh;
     refresh_all(now);
     read_events(now);
+}
+
+/// The GPU last: what a device said that is lost by then does not count.
+Result<> GpuModel::look_now(std::uint32_t vf) {
+    TRY_VOID(in_reach());
+    TRY_VOID(known(vf));
+    TRY_VOID(look_at(vf));
+    if (!look_at_gpu()) return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
+    TRY_VOID(in_reach());
+    return known(vf);
 }
 
 /// What is known of GPU and VFs is out of date.

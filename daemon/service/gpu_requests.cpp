@@ -48,6 +48,10 @@ std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) {
 
 Result<> GpuModel::usable() const {
     if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    return in_reach();
+}
+
+Result<> GpuModel::in_reach() const {
     const std::string why = fmt::format("{}: {}", id_, message_);
     if (state_ == GpuState::VersionMismatch) return fail(ErrorId::VersionMismatch, why);
     if (!ports_.pf->is_connected()) return fail(ErrorId::PfLost, why);

@@ -218,6 +218,47 @@ TEST_F(AgentOnTheBus, QuiesceWaitsUntilTheDeviceHasNoWork) {
     EXPECT_EQ(asked.get().out, "train: quiesce passed: 1 processes are stopped (5 ms)\n");
 }
 
+TEST_F(AgentOnTheBus, QuiesceAsksTheDeviceWhenTheProcessesAreStopped) {
+    GuestPort guest(socket());
+    guest.greet();
+    wait_for_agent("connected", true);
+    auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    const auto ask = guest.hear();
+    EXPECT_EQ(ctl_json({"list", "--vfs"}).at("vfs").at(0).at("has_work"), false);
+    server.with([](FakePf& pf) { pf.vfs.at(1).has_work = 1; });
+    guest.answer(ask, "1 processes are stopped");
+    EXPECT_EQ(asked.wait_for(300ms), std::future_status::timeout) << "idle by the look before";
+    server.with([](FakePf& pf) {
+        pf.vfs.at(1).has_work = 0;
+        pf.push(VGPU_PF_EVENT_IDLE, 1);
+    });
+    EXPECT_EQ(asked.get().out, "train: quiesce passed: 1 processes are stopped (5 ms)\n");
+}
+
+TEST_F(AgentOnTheBus, AQuiesceOfALostDeviceIsAnErrorAndTheProcessesGoOn) {
+    GuestPort guest(socket());
+    guest.greet();
+    wait_for_agent("connected", true);
+    server.with([](FakePf& pf) { pf.info.device_lost = 1; });
+    auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    guest.answer(guest.hear(), "1 processes are stopped");
+    EXPECT_EQ(guest.hear().at("what"), "thaw");
+    EXPECT_THAT(asked.get().out, HasSubstr("VGPU-602"));
+}
+
+TEST_F(AgentOnTheBus, AQuiesceEndsWithThePfCoreThatGoesWhileItWaits) {
+    give_work();
+    GuestPort guest(socket());
+    guest.greet();
+    wait_for_agent("connected", true);
+    auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    guest.answer(guest.hear(), "1 processes are stopped");
+    EXPECT_EQ(asked.wait_for(300ms), std::future_status::timeout);
+    server.stop();
+    EXPECT_EQ(guest.hear().at("what"), "thaw");
+    EXPECT_THAT(asked.get().out, HasSubstr("VGPU-601"));
+}
+
 /// How often all threads of a process have gone to sleep.
 std::uint64_t sleeps_of(pid_t pid) {
     std::uint64_t sleeps = 0;

@@ -344,6 +344,31 @@ TEST(Gpu, LostDeviceIsNamedAndRefusesChangesUntilItIsBack) {
     EXPECT_EQ(world.gpu().state(), GpuState::Ok);
 }
 
+TEST(Gpu, ALookNowIsAtTheDeviceHoweverFreshWhatIsKnown) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    world.pass(2s);
+    world.pf().vfs.at(1).has_work = 1;
+    world.gpu().freshen(Freshness::Counters);
+    EXPECT_EQ(world.gpu().view(1).live.has_work, 0u) << "fresh enough for a list";
+    EXPECT_TRUE(world.gpu().look_now(1));
+    EXPECT_EQ(world.gpu().view(1).live.has_work, 1u);
+}
+
+TEST(Gpu, ALookNowThatLearnsNothingIsAnError) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    EXPECT_EQ(world.gpu().look_now(2).error().id, ErrorId::NoSuchVf);
+    world.pf().info.device_lost = 1;
+    EXPECT_EQ(world.gpu().look_now(1).error().id, ErrorId::DeviceLost);
+    world.pf().info.device_lost = 0;
+    world.pass(2s);
+    EXPECT_TRUE(world.gpu().look_now(1));
+    world.pf().is_there = false;
+    EXPECT_EQ(world.gpu().look_now(1).error().id, ErrorId::PfLost) << "found by the look";
+    EXPECT_EQ(world.gpu().look_now(1).error().id, ErrorId::PfLost) << "known before";
+}
+
 TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
