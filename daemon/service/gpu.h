@@ -320,6 +320,7 @@ private:
     bool look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
+    void look_at_loosened(const std::vector<GpuSchedule::Member>& members);
     [[nodiscard]] bool may_plan() const;
     /// Last in each step, so that it is planned from all that was read.
     void install_table(Nanoseconds now);
@@ -413,6 +414,7 @@ private:
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to ask about again
+    std::set<std::uint32_t> maybe_idle_;   ///< VFs whose IDLE was lost or did not count, maybe
     std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet looked at
     trace::Recorder schedule_;
     WaitAccount waits_;

@@ -72,8 +72,13 @@ Result<> GpuModel::attach(Nanoseconds now) {
     schedule_.restart();
     waits_.on_lost();
     refresh_members(now);
-    for (const auto& [vf, live] : live_)
-        if (live.has_work != 0) schedule_.on_wake(vf, now);
+    maybe_idle_.clear();
+    for (const auto& [vf, live] : live_) {
+        if (live.has_work != 0)
+            schedule_.on_wake(vf, now);
+        else
+            note_parked_idle(vf, now);
+    }
     TRY(const vgpu_pf_run_table table, ports_.pf->get_run_table());
     schedule_.adopt(table, now);
     table_ = std::make_shared<const vgpu_pf_run_table>(table);

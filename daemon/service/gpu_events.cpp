@@ -191,7 +191,10 @@ void GpuModel::on_lost_events(std::uint64_t count) {
     say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
     // State changes may have been among what was lost, too.
-    for (const auto& [vf, live] : live_) dirty_.insert(vf);
+    for (const auto& [vf, live] : live_) {
+        dirty_.insert(vf);
+        maybe_idle_.insert(vf);
+    }
 }
 
 /// Service that lost events told of: the PF core's counters against what was counted here.
@@ -275,7 +278,11 @@ Result<> GpuModel::look_at(std::uint32_t vf) {
         return {};
     }
     live_[vf] = *live;
-    if (live->has_work != 0) schedule_.on_wake(vf, ports_.clock.now());
+    const bool may_be_idle = maybe_idle_.erase(vf) != 0;
+    if (live->has_work != 0)
+        schedule_.on_wake(vf, ports_.clock.now());
+    else if (may_be_idle)
+        note_parked_idle(vf, ports_.clock.now());
     if (!shown_.contains(vf)) shown_[vf] = record_for(*live);
     return {};
 }
@@ -334,7 +341,18 @@ void GpuModel::refresh_members(Nanoseconds now) {
     for (const auto& [vf, live] : live_)
         if (may_compete(live.state) && shown_.contains(vf))
             add_member(members, shown_.at(vf), policy);
+    look_at_loosened(members);
     schedule_.set_members(members, policy.max_gap_ms, now);
+}
+
+/// That a strict VF went idle changed nothing, and is not told again when it is strict no more.
+void GpuModel::look_at_loosened(const std::vector<GpuSchedule::Member>& members) {
+    for (const GpuSchedule::Member& member : members) {
+        const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
+        if (is_strict || !schedule_->is_strict(member.vf)) continue;
+        maybe_idle_.insert(member.vf);
+        dirty_.insert(member.vf);
+    }
 }
 
 bool GpuModel::may_plan() const {

@@ -337,6 +337,7 @@ void GpuModel::forget(std::uint32_t vf) {
     unrecorded_.erase(vf);
     orphans_.erase(vf);
     unattached_since_.erase(vf);
+    maybe_idle_.erase(vf);
     counted_service_ns_.erase(vf);
     counted_reserved_ns_.erase(vf);
     waits_.forget(vf);

@@ -146,6 +146,8 @@ public:
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
     /// Is it held back for want of tokens?
     [[nodiscard]] bool is_capped(std::uint32_t vf) const { return held_.contains(vf); }
+    /// Keeps its slots without work, so that its going idle changes nothing.
+    [[nodiscard]] bool is_strict(std::uint32_t vf) const;
     /// Largest |lag| of `vf` seen since it joined, in quanta of the table then in force.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
     /// lag / largest slice of the table in force: the unit of the fairness bound.
@@ -172,7 +174,6 @@ private:
     /// In us; 0: no limit.
     [[nodiscard]] std::uint32_t gap_in_table(std::size_t member) const;
     [[nodiscard]] bool has_bands() const;
-    [[nodiscard]] bool is_strict(std::uint32_t vf) const;
     [[nodiscard]] static bool is_gang(const Member& member) {
         return member.qos.mode == scheduler::SlotMode::Gang;
     }

@@ -407,6 +407,71 @@ TEST(Gpu, LostEventsAreReconciledFromThePfsOwnCounter) {
     EXPECT_NEAR(world.gpu().view(1).share_total, 0.5, 0.01);
 }
 
+/// Two VFs that have worked in turns, of which the second runs out of work.
+class IdleUnseen : public ::testing::Test {
+protected:
+    IdleUnseen() {
+        for (std::uint32_t vf = 1; vf <= 2; ++vf) {
+            EXPECT_TRUE(world.create({}));
+            world.pf().give_work(vf);
+        }
+        work_in_turns();
+        EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 0.5);
+    }
+    void work_in_turns() {
+        for (std::uint32_t i = 0; i < 10; ++i) {
+            world.pf().run(1 + i % 2, 6'000'000);
+            world.step();
+        }
+    }
+    /// The other one alone, for 10 s.
+    void expect_that_the_second_counts_as_idle() {
+        for (int i = 0; i < 100; ++i) {
+            world.pf().run(1, 100'000'000);
+            world.step();
+        }
+        EXPECT_EQ(world.gpu().view(2).lag_ns, 0);
+        EXPECT_DOUBLE_EQ(world.gpu().view(2).share_ideal, 0.0);
+        EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 1.0);
+    }
+
+    World world;
+};
+
+TEST_F(IdleUnseen, WhileThePfCoreWasLost) {
+    world.pf().vfs.at(2).has_work = 0;
+    world.pf().is_there = false;
+    world.pass(2s);
+    EXPECT_EQ(world.gpu().state(), GpuState::PfLost);
+    world.pf().is_there = true;
+    world.pass(5s);
+    EXPECT_EQ(world.gpu().state(), GpuState::Ok);
+    expect_that_the_second_counts_as_idle();
+}
+
+TEST_F(IdleUnseen, AmongLostEvents) {
+    world.pf().ring_entries = 8;
+    world.pf().vfs.at(2).has_work = 0;
+    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PARKED);
+    for (int i = 0; i < 100; ++i) world.pf().run(1, 6'000'000);
+    world.step();
+    EXPECT_GT(world.gpu().view().events_lost, 0u);
+    expect_that_the_second_counts_as_idle();
+}
+
+TEST_F(IdleUnseen, WhileItWasStrict) {
+    const Target second{.gpu = "gpu0", .vf = 2};
+    ASSERT_TRUE(world.set_vf(second, {{"mode", std::string("strict")}}));
+    work_in_turns();
+    world.pf().vfs.at(2).has_work = 0;
+    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PARKED);
+    world.step();
+    EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 0.5) << "its slots are its own";
+    ASSERT_TRUE(world.set_vf(second, {{"mode", std::string("work-conserving")}}));
+    world.pass(2s);
+    expect_that_the_second_counts_as_idle();
+}
+
 TEST(Gpu, NothingToDoMeansSleeping) {
     const auto idle = [](World& world) {
         world.pass(20ms);
