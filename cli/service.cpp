@@ -22,7 +22,8 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not know that; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// One row for each name that a script may want to tell apart; all others are Failed.
+/// One row for each name that a script may want to tell apart; all others are Failed. A row whose
+/// name ends with a dot is for all names that begin with it.
 constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.NoSuchGpu", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoSuchVf", ExitCode::NotFound},
@@ -55,14 +56,19 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.DBus.Error.NameHasNoOwner", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.NoReply", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.Timeout", ExitCode::Unreachable},
+    ExitRow{"org.freedesktop.DBus.Error.TimedOut", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.Disconnected", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.FileNotFound", ExitCode::Unreachable},
+    // the bus knows of vgpud and cannot start it: no such unit, a masked one, one that fails
+    ExitRow{"org.freedesktop.DBus.Error.Spawn.", ExitCode::Unreachable},
+    ExitRow{"org.freedesktop.systemd1.", ExitCode::Unreachable},
 };
 
 /// Null for a name that is not in the table.
 const ExitRow* row_of(std::string_view name) {
-    const auto at = std::find_if(kExitCodes.begin(), kExitCodes.end(),
-                                 [name](const ExitRow& row) { return row.name == name; });
+    const auto at = std::find_if(kExitCodes.begin(), kExitCodes.end(), [name](const ExitRow& row) {
+        return row.name.ends_with('.') ? name.starts_with(row.name) : name == row.name;
+    });
     return at == kExitCodes.end() ? nullptr : &*at;
 }
 

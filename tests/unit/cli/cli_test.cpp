@@ -241,7 +241,11 @@ TEST_F(Cli, ErrorsOfTheServiceHaveTheirExitCodes) {
                                            {"org.vgpu1.Error.StateReadOnly", 8},
                                            {"org.vgpu1.Error.OutOfRange", 2},
                                            {"org.vgpu1.Error.PfRefused", 1},
-                                           {"org.freedesktop.DBus.Error.ServiceUnknown", 5}};
+                                           {"org.freedesktop.DBus.Error.ServiceUnknown", 5},
+                                           {"org.freedesktop.DBus.Error.TimedOut", 5},
+                                           {"org.freedesktop.DBus.Error.Spawn.ChildExited", 5},
+                                           {"org.freedesktop.systemd1.NoSuchUnit", 5},
+                                           {"org.freedesktop.systemd1.UnitMasked", 5}};
     for (const auto& [name, code] : codes) {
         service.error_name = name;
         EXPECT_EQ(run({"create"}), code) << name;

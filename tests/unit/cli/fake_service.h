@@ -140,10 +140,12 @@ public:
     }
     std::vector<Properties> list_gpus_with(const std::string& names,
                                            std::uint32_t /*max_age_ms*/) override {
+        fail_list();
         return only(names, gpus);
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t /*max_age_ms*/) override {
+        fail_list();
         return only(names, vfs);
     }
     static std::vector<Properties> only(const std::string& names,
@@ -325,10 +327,15 @@ public:
     std::vector<Scene> script;  ///< what wait_for_news() answers
     bool is_there = true;       ///< recent_events() fails without
     std::vector<std::string> asked;
-    std::string error_name;  ///< what changing calls fail with
+    std::string error_name;       ///< what changing calls fail with
+    std::string list_error_name;  ///< what the lists fail with
     std::chrono::milliseconds call_limit{0};
 
 private:
+    void fail_list() const {
+        if (!list_error_name.empty())
+            throw ServiceError(list_error_name, "no list, as the test wants.");
+    }
     void note(std::string what, const Options& options) {
         if (!error_name.empty()) throw ServiceError(error_name, "VGPU-0: as the test wants.");
         for (const auto& [name, value] : options) {

@@ -165,6 +165,13 @@ TEST_F(AttachXml, AVfThatIsNotThereYetIsOnlyMentioned) {
     EXPECT_EQ(err.str(), "");
 }
 
+TEST_F(AttachXml, WithoutAVgpudThatTheBusCanStartEveryVfIsOneOfSoftgpu) {
+    service.list_error_name = "org.freedesktop.systemd1.NoSuchUnit";
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("/run/vgpu/vm/" + kUuid + "/0.sock"));
+    EXPECT_THAT(err.str(), HasSubstr("vgpud does not answer; taking every VF for one of softgpu"));
+}
+
 TEST_F(AttachXml, AVfOfTheKernelModuleBecomesAHostDevice) {
     testing::TempTree sysfs;
     sysfs.make_directory("vgpu-pf0/device");
