@@ -3,12 +3,15 @@
 
 #include "cli/completion.h"
 #include "cli/exit_codes.h"
+#include "cli/interruption.h"
 #include "cli/man_page.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 namespace vgpu::cli {
@@ -138,18 +141,7 @@ std::optional<Document> wanted_document(const std::vector<std::string>& words) {
 
 constexpr const char* kDescription = "vgpuctl shares SR-IOV GPUs between virtual machines.";
 
-}  // namespace
-
-std::string make_document(Document document) {
-    const auto verbs = all_verbs();
-    CLI::App app(kDescription, "vgpuctl");
-    CommonOptions common;
-    describe(app, common, verbs);
-    if (document == Document::ManualPage) return man_page(app);
-    return completion_script(app, document == Document::BashCompletion ? Shell::Bash : Shell::Zsh);
-}
-
-int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
+int run_words(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
     if (const auto document = wanted_document(words)) {
         streams.out << make_document(*document);
         return number_of(ExitCode::Ok);
@@ -176,6 +168,29 @@ int run_cli(std::vector<std::string> words, const Connect& connect, const Stream
         return app.exit(error, streams.out, streams.err);
     }
     return number_of(run_verb(app, common, verbs, connect, streams));
+}
+
+}  // namespace
+
+std::string make_document(Document document) {
+    const auto verbs = all_verbs();
+    CLI::App app(kDescription, "vgpuctl");
+    CommonOptions common;
+    describe(app, common, verbs);
+    if (document == Document::ManualPage) return man_page(app);
+    return completion_script(app, document == Document::BashCompletion ? Shell::Bash : Shell::Zsh);
+}
+
+/// Whoever reads only the beginning has what they wanted; a full disk lost what was asked for.
+int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
+    const int status = run_words(std::move(words), connect, streams);
+    errno = 0;
+    streams.out.flush();
+    const int reason = errno;  // none if it was an earlier write that failed
+    if (streams.out || is_reader_gone()) return status;
+    streams.err << "vgpuctl: cannot write the output"
+                << (reason != 0 ? fmt::format(": {}", std::strerror(reason)) : "") << "\n";
+    return status == number_of(ExitCode::Ok) ? number_of(ExitCode::Failed) : status;
 }
 
 }  // namespace vgpu::cli

@@ -6,6 +6,11 @@
 
 namespace vgpu::cli {
 
+bool is_reader_gone() {
+    pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+    return ::poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 /// Blocked signals stay pending, so that one which comes between two waits is not lost.
 Interruption::Interruption() {
     sigset_t signals;

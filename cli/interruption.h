@@ -13,6 +13,10 @@
 
 namespace vgpu::cli {
 
+/// Standard output has no other end any more: who reads its pipe or socket, or its terminal.
+/// Only then does writing fail without anything being wrong.
+[[nodiscard]] bool is_reader_gone();
+
 /// Changes the signal mask and SIGPIPE of the process, so there is one at a time, made before
 /// threads are.
 class Interruption {

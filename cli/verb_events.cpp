@@ -65,7 +65,7 @@ std::string words_of(const Properties& event, const Invocation& invocation) {
     return words;
 }
 
-/// Ends with 0, also when interrupted. --json prints one document a line (vgpuctl-event-1), so that
+/// Ends with 0 when interrupted. --json prints one document a line (vgpuctl-event-1), so that
 /// a reader need not wait for the end.
 class EventsVerb final : public Verb {
 public:
@@ -111,7 +111,7 @@ private:
         return wanted_.empty() || target_of(event) == wanted_ || text_of(event, "Gpu") == wanted_;
     }
 
-    /// Until a signal comes or nobody reads the output any more.
+    /// Until a signal comes or the output cannot be written any more.
     void follow(Invocation& invocation) {
         const Interruption interruption;
         while (invocation.out) {

@@ -98,7 +98,7 @@ public:
         const Interruption interruption;
         do {
             print(invocation);
-        } while (!interruption.wait(std::chrono::milliseconds(interval_ms_)));
+        } while (invocation.out && !interruption.wait(std::chrono::milliseconds(interval_ms_)));
         return ExitCode::Ok;
     }
 

@@ -167,7 +167,7 @@ public:
             after = piece.next;
             bytes += piece.items.size();
             const bool goes_on = is_following_ || std::chrono::steady_clock::now() < until;
-            if (!goes_on || interruption.wait(kReadInterval)) break;
+            if (!goes_on || !invocation.out || interruption.wait(kReadInterval)) break;
         }
         if (bytes == 0) invocation.err << "vgpuctl: vgpud has recorded nothing of this GPU yet\n";
         if (file_ == "-") return ExitCode::Ok;

@@ -115,6 +115,20 @@ TEST_F(Operator, FollowEndsWhenItsReaderOrTheBusGoes) {
     EXPECT_THAT(followed.output(), HasSubstr("the bus is gone"));
 }
 
+TEST_F(Operator, AFullDiskIsAFailureAndAReaderWhoHasEnoughIsNone) {
+    const std::string vgpuctl =
+        fmt::format("set -o pipefail; {} --bus {} ", test::program("vgpuctl"), address);
+    for (const char* verb : {"export", "metrics", "list --json", "top"}) {
+        const auto full = test::run({"/bin/bash", "-c", vgpuctl + verb + " >/dev/full"});
+        EXPECT_EQ(full.status, 1) << verb;
+        EXPECT_THAT(full.out, HasSubstr("vgpuctl: cannot write the output")) << verb;
+    }
+    const auto piped =
+        test::run({"/bin/bash", "-c", vgpuctl + "top --json --interval-ms 100 | head -c 1"});
+    EXPECT_EQ(piped.status, 0);
+    EXPECT_EQ(piped.out, "{");
+}
+
 TEST_F(Operator, MetricsOfTheSocketAndOfTheVerbAreTheSameStrictText) {
     EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
     const auto scraped = curl("/metrics");

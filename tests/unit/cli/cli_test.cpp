@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -252,6 +253,32 @@ TEST_F(Cli, ErrorsOfTheServiceHaveTheirExitCodes) {
         EXPECT_THAT(err.str(), HasSubstr("as the test wants"));
         EXPECT_THAT(out.str(), IsEmpty());
     }
+}
+
+/// As a file on a full disk: what is written is kept until it is to be there.
+class FullDisk final : public std::stringbuf {
+    int sync() override {
+        errno = ENOSPC;
+        return -1;
+    }
+};
+
+TEST_F(Cli, OutputThatCannotBeWrittenIsNoSuccess) {
+    const std::vector<std::vector<std::string>> lines{
+        {"export"},  {"list", "--json"},
+        {"metrics"}, {"help"},
+        {"top"},     {"trace", "record", "-", "--gpu", "gpu0", "--follow"}};
+    for (const auto& words : lines) {
+        FullDisk disk;
+        std::ostream full(&disk);
+        err.str("");
+        const auto connect = [this](const std::string&) {
+            return std::make_unique<testing::Lent>(service);
+        };
+        EXPECT_EQ(run_cli(words, connect, {.out = full, .err = err}), 1) << words.front();
+        EXPECT_THAT(err.str(), HasSubstr("vgpuctl: cannot write the output")) << words.front();
+    }
+    EXPECT_THAT(service.asked, ElementsAre("export", "trace /org/vgpu1/gpu/gpu0 0"));
 }
 
 TEST_F(Cli, BusIsPassedOnAndDefaultsToSystem) {

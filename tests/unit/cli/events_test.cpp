@@ -119,14 +119,15 @@ TEST_F(Events, WithoutVgpudThereIsNothingToFollow) {
     EXPECT_THAT(err.str(), HasSubstr("vgpud does not answer on this bus"));
 }
 
-TEST_F(Events, FollowEndsWhenNobodyReadsAnyMore) {
+TEST_F(Events, FollowEndsWhenNothingCanBeWrittenAnyMore) {
     service.script = {{News::Event,
                        [this] {
                            service.tell(1, "guard", "exceeded");
                            out.setstate(std::ios::badbit);
                        }},
                       {News::Event, [] { FAIL() << "it went on"; }}};
-    EXPECT_EQ(run({"events", "--follow"}), 0);
+    EXPECT_EQ(run({"events", "--follow"}), 1);
+    EXPECT_EQ(err.str(), "vgpuctl: cannot write the output\n");
     out.clear();
 }
 
