@@ -179,6 +179,17 @@ template <typename Work> auto guarded(Work work) {
     }
 }
 
+/// Runs `work`, all of whose failures but ServiceError are the bus's own end. `then` is what
+/// becomes of what was waited for; may be empty.
+template <typename Work> auto until_the_bus_goes(Work work, const std::string& then) {
+    try {
+        return work();
+    } catch (const sdbus::Error& error) {
+        throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
+                           "the bus is gone" + then + ": " + error.getMessage());
+    }
+}
+
 /// Anything but the two words is taken for an address, "unix:path=…" for example.
 std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
     if (bus == "system") return sdbus::createSystemBusConnection();
@@ -310,13 +321,12 @@ public:
         });
     }
     News wait_for_news(const std::vector<pollfd>& stop_on) override {
-        try {
-            watch_owner();
-            return next_news(stop_on);
-        } catch (const sdbus::Error& error) {
-            throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
-                               "the bus is gone: " + error.getMessage());
-        }
+        return until_the_bus_goes(
+            [&] {
+                watch_owner();
+                return next_news(stop_on);
+            },
+            "");
     }
     std::string plan(const std::string& config, const Options& options) override {
         return guarded([&] { return manager_.Plan(config, dict_of(options)); });
@@ -335,13 +345,17 @@ public:
     }
     Properties await_job(const std::string& path,
                          const std::function<void(const Properties&)>& on_change) override {
-        Proxy<org::vgpu1::Job_proxy> job(*bus_, path);
-        for (;;) {
-            const Properties now = facts_of(job);
-            on_change(now);
-            if (is_over(std::get<std::string>(now.at("State")))) return now;
-            wait_for_the_bus();
-        }
+        return until_the_bus_goes(
+            [&] {
+                Proxy<org::vgpu1::Job_proxy> job(*bus_, path);
+                for (;;) {
+                    Properties now = facts_of(job);
+                    on_change(now);
+                    if (is_over(std::get<std::string>(now.at("State")))) return now;
+                    wait_for_the_bus();
+                }
+            },
+            "; the job goes on, or the next vgpud ends it: see 'vgpuctl jobs'");
     }
     /// By ObjectManager: there may be jobs that were begun before vgpuctl was.
     std::vector<Properties> list_jobs() override {

@@ -239,6 +239,17 @@ TEST_F(JobsOnTheBus, OfAVgpudThatHasEndedAreNotTakenForAnothers) {
     EXPECT_EQ(property<std::string>("/org/vgpu1/job/1", "Kind"), "recovery");
 }
 
+TEST_F(JobsOnTheBus, ABusThatGoesEndsTheWaitWithAWordOfTheJob) {
+    auto caller = std::async(std::launch::async, [this] {
+        return ctl({"apply", directory.file("128.json"), "--yes"});
+    });
+    wait_for_step("/org/vgpu1/job/2", "resize gpu0/vf1 'a'");
+    bus->kill_now();
+    const auto told = caller.get();
+    EXPECT_EQ(told.status, 5) << told.out;
+    EXPECT_THAT(told.out, HasSubstr("the bus is gone; the job goes on, or the next vgpud ends it"));
+}
+
 TEST_F(JobsOnTheBus, OthersMayPlanButNotApply) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
     if (ctl_as_nobody({"--help"}).status != 0)
