@@ -3,6 +3,7 @@
 
 #include "cli/diagnosis.h"
 #include "cli/format.h"
+#include "cli/whole_file.h"
 #include "simulator/recording.h"
 
 #include <fcntl.h>
@@ -10,8 +11,6 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -45,10 +44,9 @@ Look through it before you send it.
 
 /// Without a way to find its secrets the configuration is left out.
 std::string configuration_of(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) unreadable(path, errno);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    const auto redacted = redacted_configuration(text);
+    const auto text = whole_file(path);
+    if (!text) unreadable(path, text.error());
+    const auto redacted = redacted_configuration(*text);
     if (!redacted)
         throw ServiceError("org.vgpu1.Error.System",
                            path + " is no JSON, so its secrets cannot be found");

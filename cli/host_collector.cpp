@@ -4,14 +4,13 @@
 #include "cli/archive.h"
 #include "cli/bounded_command.h"
 #include "cli/format.h"
+#include "cli/whole_file.h"
 
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -22,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<std::string> text_of_file(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) return {};
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    auto text = whole_file(path);
+    if (!text) return {};
+    return *std::move(text);
 }
 
 /// Names in a directory, sorted; none if it cannot be read.

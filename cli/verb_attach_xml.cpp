@@ -5,12 +5,11 @@
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
+#include "cli/whole_file.h"
 
 #include <fmt/format.h>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -33,9 +32,10 @@ bool is_file(const std::string& domain) {
 /// Here a file that cannot be read is a failure (1), not wrong usage (2) as for other verbs.
 std::string content_of_file(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
-    std::ifstream stream(file);
-    if (!stream) throw XmlError(fmt::format("cannot read {}: {}", file, std::strerror(errno)));
-    return {std::istreambuf_iterator<char>(stream), {}};
+    auto content = whole_file(file);
+    if (!content)
+        throw XmlError(fmt::format("cannot read {}: {}", file, std::strerror(content.error())));
+    return *std::move(content);
 }
 
 /// Ends with 1 for XML or a libvirt that refuses, with 2 for --write and a file. vgpud is asked

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/wanted_document.h"
 
+#include "cli/whole_file.h"
+
 #include <fmt/format.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 
@@ -134,11 +134,11 @@ std::string without_envelope(const std::string& text) {
 
 std::string content_of(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
-    std::ifstream stream(file);
-    if (!stream)
+    auto content = whole_file(file);
+    if (!content)
         throw ServiceError(kUsageError,
-                           fmt::format("cannot read {}: {}", file, std::strerror(errno)));
-    return {std::istreambuf_iterator<char>(stream), {}};
+                           fmt::format("cannot read {}: {}", file, std::strerror(content.error())));
+    return *std::move(content);
 }
 
 void WantedDocument::describe(CLI::App& command) {

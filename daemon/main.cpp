@@ -19,6 +19,7 @@
 #include "daemon/adapters/state_files.h"
 #include "daemon/adapters/system_clock.h"
 #include "daemon/adapters/uapi_client.h"
+#include "daemon/adapters/unique_fd.h"
 #include "daemon/adapters/vm_sockets.h"
 #include "daemon/dbus/log_control_object.h"
 #include "daemon/dbus/objects.h"
@@ -31,16 +32,18 @@
 #include "daemon/service/manager.h"
 #include "daemon/service/metrics.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 namespace vgpu::daemon {
@@ -78,9 +81,17 @@ void describe(CLI::App& app, CommandLine& line) {
 }
 
 Result<std::string> read_file(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) return fail_errno(ErrorId::ConfigInvalid, errno, "cannot read " + path);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    const adapters::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.is_open()) return fail_errno(ErrorId::ConfigInvalid, errno, "cannot read " + path);
+    std::string text;
+    std::array<char, 65536> piece{};
+    for (;;) {
+        const ssize_t got = ::read(file.get(), piece.data(), piece.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail_errno(ErrorId::ConfigInvalid, errno, "cannot read " + path);
+        if (got == 0) return text;
+        text.append(piece.data(), static_cast<std::size_t>(got));
+    }
 }
 
 Result<> make_directory(const std::string& path) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -460,6 +461,10 @@ Told ErrorPath::raise_AlreadyRunning() {
 }
 
 Told ErrorPath::raise_ConfigInvalid() {
+    std::vector<std::string> command = daemon_command();
+    std::replace(command.begin(), command.end(), directory.file("vgpud.json"),
+                 directory.path().string());
+    EXPECT_THAT(test::run(command).out, HasSubstr("Is a directory"));
     std::ofstream(directory.file("vgpud.json")) << "{";
     const auto refused = test::run(daemon_command());
     EXPECT_EQ(refused.status, 1);

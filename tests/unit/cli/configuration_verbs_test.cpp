@@ -3,6 +3,7 @@
 // plan, apply, assert and export over a FakeService whose plan has a step of every kind.
 #include "cli/qos_options.h"
 #include "tests/unit/cli/cli_fixture.h"
+#include "tests/unit/cli/temp_tree.h"
 
 #include <gmock/gmock.h>
 #include <filesystem>
@@ -169,6 +170,9 @@ TEST_F(ConfigurationVerbs, WrongUsageIsExitCodeTwo) {
                 HasSubstr("name a FILE (or -f FILE), '-' for standard input, or --auto N"));
     EXPECT_EQ(run({"plan", "/nowhere/config.json"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("cannot read /nowhere/config.json: No such file"));
+    const testing::TempTree tree;
+    EXPECT_EQ(run({"plan", tree.path()}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("cannot read " + tree.path() + ": Is a directory"));
     EXPECT_EQ(run({"plan", file, "--auto", "4"}), 2);
     EXPECT_EQ(run({"plan", "-f", file, "--auto", "4"}), 2);
     EXPECT_EQ(run({"plan", file, "-f", file}), 2) << "one document, named once";

@@ -190,6 +190,9 @@ TEST_F(AttachXml, AVfOfTheKernelModuleBecomesAHostDevice) {
 TEST_F(AttachXml, MistakesAreNamed) {
     EXPECT_EQ(run({"attach-xml", "/no/such/file", "--vf", "a"}), 1);
     EXPECT_THAT(err.str(), HasSubstr("cannot read /no/such/file: No such file"));
+    const testing::TempTree tree;
+    EXPECT_EQ(run({"attach-xml", tree.path(), "--vf", "a"}), 1);
+    EXPECT_THAT(err.str(), HasSubstr("cannot read " + tree.path() + ": Is a directory"));
     EXPECT_EQ(run({"attach-xml", "x.xml", "--vf", "a", "--write"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("--write wants the name of a domain"));
     EXPECT_EQ(run_with("<network/>", {"attach-xml", "-", "--vf", "a"}), 1);

@@ -91,6 +91,14 @@ TEST_F(Collector, OnAnEmptyMachineSaysNothingRatherThanGuess) {
     EXPECT_EQ(facts.service.trouble, "no such bus");
 }
 
+TEST_F(Collector, ADirectoryInPlaceOfAFileIsNoFile) {
+    tree.make_directory("boot/config-" + release());
+    tree.make_directory("proc/cmdline");
+    const HostFacts facts = collect();
+    EXPECT_FALSE(facts.kernel_config);
+    EXPECT_EQ(facts.kernel_command_line, "");
+}
+
 TEST_F(Collector, ReadsTheKernelsOwnConfigurationIfBootHasNone) {
     const std::string plain = tree.write("config", "CONFIG_PCI_IOV=y\n");
     tree.make_directory("proc");

@@ -120,6 +120,9 @@ TEST_F(Report, PiecesThatCannotBeHadNameTheirReason) {
     EXPECT_THAT(missing, AllOf(HasSubstr("configuration.json: "), HasSubstr("No such file"),
                                HasSubstr("kernel-messages.txt: "),
                                HasSubstr("dump/gpu0.txt: VGPU-0: as the test wants.")));
+    sources.configuration = tree.path();
+    EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"),
+                HasSubstr("configuration.json: " + tree.path() + ": Is a directory"));
     sources.configuration = tree.write("broken.json", "{ no json");
     EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"), HasSubstr("is no JSON"));
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "cli/whole_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+
+namespace vgpu::cli {
+
+namespace {
+
+/// Appends what is left in `fd` to `text`; 0 or an errno.
+int read_rest(int fd, std::string& text) {
+    std::array<char, 65536> piece{};
+    for (;;) {
+        const ssize_t got = ::read(fd, piece.data(), piece.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got < 0 ? errno : 0;
+        text.append(piece.data(), static_cast<std::size_t>(got));
+    }
+}
+
+}  // namespace
+
+tl::expected<std::string, int> whole_file(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return tl::make_unexpected(errno);
+    std::string text;
+    const int error = read_rest(fd, text);
+    ::close(fd);
+    if (error != 0) return tl::make_unexpected(error);
+    return text;
+}
+
+}  // namespace vgpu::cli
