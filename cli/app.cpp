@@ -56,6 +56,21 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     return words;
 }
 
+/// What is wrong with one of `words`, whatever the verb makes of it; "" if nothing is.
+/// A variable that is not set leaves an empty word. CLI11 2.1 takes that for an option that was not
+/// given, which may stand for all GPUs, and behind '=' it takes the next word for the value. Words
+/// behind "--" are no options.
+std::string complaint_about(const std::vector<std::string>& words) {
+    for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+        if (words[i].starts_with("--") && words[i].find('=') == words[i].size() - 1)
+            return fmt::format("'{}' has no value; is a variable not set?", words[i]);
+        if (words[i].empty())
+            return fmt::format("the argument after '{}' is empty; is a variable not set?",
+                               i == 0 ? "vgpuctl" : words[i - 1]);
+    }
+    return "";
+}
+
 /// Options that stand before or after the verb, for all verbs alike.
 struct CommonOptions {
     std::string bus = default_bus();
@@ -145,6 +160,10 @@ int run_words(std::vector<std::string> words, const Connect& connect, const Stre
     if (const auto document = wanted_document(words)) {
         streams.out << make_document(*document);
         return number_of(ExitCode::Ok);
+    }
+    if (const std::string complaint = complaint_about(words); !complaint.empty()) {
+        streams.err << "vgpuctl: " << complaint << "\n";
+        return number_of(ExitCode::Usage);
     }
     const auto verbs = all_verbs();
     const auto names = names_of(verbs);

@@ -230,6 +230,32 @@ TEST_F(Cli, WrongUsageIsExitCodeTwo) {
     EXPECT_THAT(service.asked, IsEmpty());
 }
 
+TEST_F(Cli, AnEmptyArgumentIsWrongUsageAndNoOptionThatWasNotGiven) {
+    const std::vector<std::vector<std::string>> lines{
+        {"apply", "--auto", "4", "--gpu", "", "--yes"},
+        {"create", "--gpu", ""},
+        {"create", "--vram", ""},
+        {"create", "--weight", ""},
+        {"export", "--gpu", ""},
+        {"export", "--label", ""},
+        {"set", "gpu0/vf1", "--weight", "5", "--name", ""},
+        {"reset", "gpu0/vf1", "--owner", ""},
+        {"destroy", "gpu0/vf1", "--owner=", "--force"},
+        {"destroy", ""},
+        {"events", ""},
+        {""}};
+    for (const auto& words : lines) {
+        EXPECT_EQ(run(words), 2) << words.front();
+        EXPECT_THAT(err.str(), HasSubstr("is a variable not set?")) << words.front();
+    }
+    EXPECT_EQ(used_bus, "");
+    run({"export", "--gpu", ""});
+    EXPECT_EQ(err.str(), "vgpuctl: the argument after '--gpu' is empty; is a variable not set?\n");
+    run({"destroy", "gpu0/vf1", "--owner=", "--force"});
+    EXPECT_EQ(err.str(), "vgpuctl: '--owner=' has no value; is a variable not set?\n");
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
 TEST_F(Cli, UnknownTargetIsExitCodeThree) {
     EXPECT_EQ(run({"show", "gpu9"}), 3);
     EXPECT_EQ(err.str(), "vgpuctl: VGPU-202: there is no GPU or VF 'gpu9'.\n");
