@@ -398,9 +398,15 @@ public:
     }
     TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
         return guarded([&] {
+            watch_owner();
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
             Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
+            // another vgpud may have come so far that it knows the place, and means another by it
+            while (bus_->processPendingRequest()) {
+            }
+            if (std::exchange(owner_news_, std::nullopt) && after > 0)
+                throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was started anew");
             const auto items = piece["items"].get<std::vector<std::uint8_t>>();
             return TracePiece{.items = {items.begin(), items.end()},
                               .next = piece["next"].get<std::uint64_t>(),

@@ -184,6 +184,7 @@ public:
     /// Read from vgpud, which had it from the PF core.
     virtual RunTable run_table(const std::string& gpu_path) = 0;
     /// What the scheduler of a GPU was told and decided, from `after` on; 0: all that is kept.
+    /// OutOfRange if `after` was given by a vgpud that has ended: each counts anew.
     virtual TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) = 0;
     /// The PF core's own bug report.
     /// Wants the right to control VFs (polkit may ask for a password); cut at 16 MiB.

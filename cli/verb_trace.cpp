@@ -159,7 +159,7 @@ public:
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds_);
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
-            const TracePiece piece = invocation.service.read_trace(path, after);
+            const TracePiece piece = piece_after(after, path, invocation);
             // the first piece is always from the middle of things
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
@@ -180,6 +180,19 @@ public:
     }
 
 private:
+    /// All that there is of the next vgpud, which counts anew: its first chunk does not continue.
+    static TracePiece piece_after(std::uint64_t after, const std::string& path,
+                                  Invocation& invocation) {
+        try {
+            return invocation.service.read_trace(path, after);
+        } catch (const ServiceError& error) {
+            if (after == 0 || error.name() != "org.vgpu1.Error.OutOfRange") throw;
+        }
+        invocation.err << "vgpuctl: vgpud was started anew; the recording goes on with what it has "
+                          "had since\n";
+        return invocation.service.read_trace(path, 0);
+    }
+
     /// Without --gpu only where there is no doubt.
     std::string gpu_path(Service& service) const {
         if (!gpu_.empty()) {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <optional>
 
@@ -75,6 +76,27 @@ TEST_F(Trace, ARecordingReplaysToTheSameDecisions) {
     const auto replayed = ctl({"trace", "replay", recording()});
     EXPECT_EQ(replayed.status, 0) << replayed.out;
     EXPECT_THAT(replayed.out, HasSubstr("decided as recorded"));
+}
+
+TEST_F(Trace, ARecordingGoesOnWithTheNextVgpud) {
+    EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
+    test::ChildProcess recorder(
+        {"vgpuctl",
+         {test::program("vgpuctl"), "--bus", address, "trace", "record", recording(), "--follow"},
+         directory.file("record.log")});
+    test::wait_for("a recording", test::milliseconds(20'000), [this] {
+        std::error_code error;
+        const auto bytes = std::filesystem::file_size(recording(), error);
+        return !error && bytes > 0;
+    });
+    recorder.signal(SIGSTOP);
+    vgpud->kill_now();
+    start_daemon();
+    recorder.signal(SIGCONT);
+    recorder.wait_for_output("vgpud was started anew; the recording goes on");
+    recorder.signal(SIGINT);
+    EXPECT_EQ(recorder.wait_exit(), 0) << recorder.output();
+    EXPECT_EQ(ctl({"trace", "replay", recording()}).status, 0);
 }
 
 TEST_F(Trace, RecordingNeedsNoPrivilege) {

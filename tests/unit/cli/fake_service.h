@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vgpu::cli::testing {
@@ -280,6 +281,8 @@ public:
     }
     TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
         note("trace " + gpu_path + " " + std::to_string(after), {});
+        if (after > 0 && std::exchange(is_trace_anew, false))
+            throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was started anew");
         const std::string rest = trace_kept.substr(std::min<std::size_t>(after, trace_kept.size()));
         return {.items = rest, .next = trace_kept.size(), .is_late = is_trace_late};
     }
@@ -309,8 +312,9 @@ public:
     bool is_agent_well = true;
     std::string trace_kept;
     bool is_trace_late = false;
-    std::string plan_text;     ///< what plan() answers
-    std::string config_given;  ///< to plan() or apply(), the last one
+    bool is_trace_anew = false;  ///< another vgpud is asked next for what follows
+    std::string plan_text;       ///< what plan() answers
+    std::string config_given;    ///< to plan() or apply(), the last one
     std::string job_step = "create gpu0/vf3 'c'";
     std::vector<Properties> jobs;
     Properties job_end{{"State", std::string("done")},

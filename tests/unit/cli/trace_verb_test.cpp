@@ -13,6 +13,7 @@ namespace vgpu::cli {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
@@ -86,6 +87,18 @@ TEST_F(TraceVerb, RecordGoesOnFromWhereItWasAndTellsWhatItMissed) {
     EXPECT_THAT(service.asked, Contains(HasSubstr("trace /org/vgpu1/gpu/gpu0 5")));
     EXPECT_THAT(err.str(), HasSubstr("dropped"));
     EXPECT_EQ(content(tree.file("a")), "12345");
+}
+
+TEST_F(TraceVerb, RecordGoesOnWithTheNextVgpudFromItsBeginning) {
+    service.trace_kept = "12345";
+    service.is_trace_anew = true;
+    EXPECT_EQ(run({"trace", "record", tree.file("a"), "--gpu", "gpu0", "--seconds", "1"}), 0);
+    const std::string asked = "trace /org/vgpu1/gpu/gpu0 ";
+    ASSERT_GE(service.asked.size(), 3u);
+    service.asked.resize(3);
+    EXPECT_THAT(service.asked, ElementsAre(asked + "0", asked + "5", asked + "0"));
+    EXPECT_THAT(err.str(), HasSubstr("vgpud was started anew; the recording goes on"));
+    EXPECT_EQ(content(tree.file("a")), "1234512345");
 }
 
 TEST_F(TraceVerb, WhatCannotBeSaysWhy) {
