@@ -39,6 +39,11 @@ struct DomainFacts {
 [[nodiscard]] DomainFacts read_domain(const std::string& xml);
 [[nodiscard]] DomainFacts read_domain(const XmlDocument& document);
 
+/// False for what no VF or profile can be called, as the schema and vgpud have it.
+/// Names: 1 to 63 letters, digits, '-', '_', '.', first a letter, and no UUID; profiles may begin
+/// with a digit and have 62 at most.
+[[nodiscard]] bool can_be_wanted(const WantedVf& wanted);
+
 /// uid and gid of "+N:+N", "N:N" or names; nothing if there are no such.
 /// Names are looked up in the host's user and group databases, which may block on a directory
 /// service; numbers are not.

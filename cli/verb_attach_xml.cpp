@@ -100,39 +100,64 @@ private:
         return all;
     }
 
+    /// What vgpud has.
+    struct Known {
+        std::vector<Properties> gpus, vfs;
+    };
+
     /// vgpud knows which VFs are functions of this host; without it all are softgpu's.
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
                                                    const Setting& setting) const {
+        std::vector<WantedVf> all = wanted(xml);
+        const auto known = known_of(setting);
         std::vector<AttachedVf> vfs;
-        for (WantedVf& one : wanted(xml))
-            vfs.push_back({.wanted = std::move(one), .host_device = {}});
-        try {
-            const auto service = setting.connect();
-            const auto gpus = service->list_gpus();
-            const auto known = service->list_vfs();
-            for (AttachedVf& vf : vfs)
-                vf.host_device = host_device(vf.wanted, known, gpus, setting);
-        } catch (const ServiceError& error) {
-            // without vgpud this still works for softgpu, where the path says everything
-            if (error.exit_code() != ExitCode::Unreachable) throw;
-            setting.err << "vgpuctl: vgpud does not answer; taking every VF for one of softgpu\n";
+        for (WantedVf& one : all) {
+            const Properties* vf = known ? vf_of(one, known->vfs) : nullptr;
+            if (vf != nullptr) one.second = text_of(*vf, "Name");
+            if (!can_be_wanted(one))
+                throw XmlError(fmt::format("'{}' is no {} of a VF", one.second, one.first));
+            AttachedVf attached_one{.wanted = std::move(one), .host_device = {}};
+            if (known)
+                attached_one.host_device =
+                    host_device(attached_one.wanted, vf, known->gpus, setting);
+            vfs.push_back(std::move(attached_one));
         }
         return vfs;
     }
 
-    /// The function of this host that the VF is; nothing for one of softgpu, or one that is not
-    /// there yet.
+    /// Nothing if vgpud does not answer: this still works for softgpu, where the path says all.
+    [[nodiscard]] static std::optional<Known> known_of(const Setting& setting) {
+        try {
+            const auto service = setting.connect();
+            return Known{.gpus = service->list_gpus(), .vfs = service->list_vfs()};
+        } catch (const ServiceError& error) {
+            if (error.exit_code() != ExitCode::Unreachable) throw;
+            setting.err << "vgpuctl: vgpud does not answer; taking every VF for one of softgpu\n";
+            return {};
+        }
+    }
+
+    /// The VF that is wanted by its name, target or UUID; null for a profile, or if there is none.
+    /// Points into `vfs`.
+    [[nodiscard]] static const Properties* vf_of(const WantedVf& wanted_one,
+                                                 const std::vector<Properties>& vfs) {
+        const auto& [by, value] = wanted_one;
+        if (by != "name") return nullptr;
+        for (const Properties& vf : vfs)
+            for (const char* known_as : {"Name", "Target", "Uuid"})
+                if (text_of(vf, known_as) == value) return &vf;
+        return nullptr;
+    }
+
+    /// The function of this host that `vf` is; nothing for one of softgpu, or if it is null: a
+    /// profile's, or one that is not there yet.
     [[nodiscard]] std::optional<PciAddress> host_device(const WantedVf& wanted_one,
-                                                        const std::vector<Properties>& vfs,
+                                                        const Properties* vf,
                                                         const std::vector<Properties>& gpus,
                                                         const Setting& setting) const {
-        const auto& [by, value] = wanted_one;
-        const Properties* vf = nullptr;
-        for (const Properties& one : vfs)
-            if (by == "name" && text_of(one, "Name") == value) vf = &one;
-        if (by == "name" && vf == nullptr)
-            setting.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", value);
         if (vf == nullptr) {
+            if (wanted_one.first == "name")
+                setting.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", wanted_one.second);
             refuse_profile_of_host(wanted_one, gpus);
             return {};
         }

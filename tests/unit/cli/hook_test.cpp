@@ -165,6 +165,31 @@ TEST_F(AttachXml, AVfThatIsNotThereYetIsOnlyMentioned) {
     EXPECT_EQ(err.str(), "");
 }
 
+TEST_F(AttachXml, TheDomainNamesTheVfWhicheverWayItWasGiven) {
+    for (const char* vf : {"train", "gpu0/vf1", "00112233-4455-6677-8899-aabbccddee01"}) {
+        EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", vf}), 0) << err.str();
+        EXPECT_THAT(out.str(), HasSubstr("<vgpu:vf name=\"train\"/>")) << vf;
+    }
+}
+
+TEST_F(AttachXml, WhatCanBeNoNameIsRefused) {
+    const std::string long_name(64, 'a');
+    for (const std::string& vf : {std::string("a/b"), std::string("gpu0/vf9"), std::string("1a"),
+                                  kUuid, "a" + kUuid.substr(1), long_name}) {
+        EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", vf}), 1) << vf;
+        EXPECT_EQ(err.str(), "vgpuctl: -: '" + vf + "' is no name of a VF\n");
+        EXPECT_EQ(out.str(), "");
+    }
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--profile", "a b"}), 1);
+    EXPECT_EQ(err.str(), "vgpuctl: -: 'a b' is no profile of a VF\n");
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--profile", "64MiB"}), 0) << err.str();
+    service.list_error_name = "org.freedesktop.DBus.Error.ServiceUnknown";
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "gpu0/vf1"}), 1)
+        << "nobody knows its name";
+    EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", ""}), 2);
+    EXPECT_EQ(out.str(), "");
+}
+
 TEST_F(AttachXml, WithoutAVgpudThatTheBusCanStartEveryVfIsOneOfSoftgpu) {
     service.list_error_name = "org.freedesktop.systemd1.NoSuchUnit";
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train"}), 0);
