@@ -30,6 +30,14 @@ void check_service(const HostFacts& facts, Findings& found) {
         return;
     }
     found.push_back({"bus", Level::Ok, "the bus is reachable"});
+    if (service.is_there && !service.trouble.empty()) {
+        found.push_back({"vgpud", Level::Warning,
+                         fmt::format("vgpud {} answers, but not everything: {}",
+                                     text_of(service.manager, "Version"), service.trouble),
+                         "what it did not say of its GPUs and VFs was not checked",
+                         "journalctl -u vgpud tells why; 'vgpuctl list' whether it lasts"});
+        return;
+    }
     if (service.is_there) {
         found.push_back(
             {"vgpud", Level::Ok, "vgpud " + text_of(service.manager, "Version") + " answers"});

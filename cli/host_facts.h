@@ -36,7 +36,7 @@ struct ModuleFacts {
 struct ServiceFacts {
     bool has_bus = false;  ///< there is a bus to ask
     bool is_there = false;
-    std::string trouble;  ///< the words of the error
+    std::string trouble;  ///< the words of the error; also of one after is_there
     Properties manager{};
     std::vector<Properties> gpus{}, vfs{};
 };

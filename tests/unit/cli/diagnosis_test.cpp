@@ -112,6 +112,15 @@ TEST(Doctor, WithoutABusOrVgpudTheRestIsStillJudged) {
     EXPECT_EQ(levels_of(facts, "state"), Levels{});
 }
 
+TEST(Doctor, AVgpudThatDoesNotSayWhatItHasIsAWarning) {
+    HostFacts facts = well();
+    facts.service.gpus.clear();
+    facts.service.vfs.clear();
+    facts.service.trouble = "VGPU-402: too many requests";
+    EXPECT_EQ(levels_of(facts, "vgpud"), Levels{Level::Warning});
+    EXPECT_THAT(diagnose(facts), Contains(Field(&Finding::what, HasSubstr("VGPU-402: too many"))));
+}
+
 TEST(Doctor, ADiskThatTakesNoChangeIsAWarning) {
     HostFacts facts = well();
     facts.service.manager["StateMessage"] = std::string("cannot write x: No space left on device");

@@ -78,6 +78,13 @@ TEST_F(Collector, AVgpudThatHangsIsNotWaitedForAsLongAsByOtherVerbs) {
     EXPECT_LE(service.call_limit, std::chrono::seconds(10));
 }
 
+TEST_F(Collector, KeepsWhyVgpudDoesNotSayWhatItHas) {
+    service.list_error_name = "org.vgpu1.Error.TooManyRequests";
+    const HostFacts facts = collect();
+    EXPECT_TRUE(facts.service.is_there);
+    EXPECT_EQ(facts.service.trouble, "no list, as the test wants.");
+}
+
 TEST_F(Collector, OnAnEmptyMachineSaysNothingRatherThanGuess) {
     has_bus = false;
     const HostFacts facts = collect();
