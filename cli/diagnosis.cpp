@@ -235,7 +235,7 @@ void check_pci(const HostFacts& facts, Findings& found) {
     }
     bool has_gpu = false;
     for (const PciFunction& one : facts.pci.functions) {
-        if (!is_amd_gpu(one)) continue;
+        if (!is_amd_gpu(one) || one.is_vf) continue;
         has_gpu = true;
         check_one_gpu(facts, one, found);
     }

@@ -68,7 +68,7 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     facts.is_root = ::geteuid() == 0;
     read_kernel(facts);
     facts.pci = read_pci(places_.pci_dump);
-    read_groups(facts);
+    read_sysfs_of_gpus(facts);
     if (const auto version = output_of({places_.qemu, "--version"}, kQemuLimit))
         facts.qemu_version = version->substr(0, version->find('\n'));
     ask_service(connect, facts.service);
@@ -129,11 +129,13 @@ ModuleFacts HostCollector::read_module(const std::string& release) const {
 }
 
 /// For AMD's GPUs alone: the other groups are of no interest.
-void HostCollector::read_groups(HostFacts& facts) const {
-    for (const PciFunction& one : facts.pci.functions) {
+void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
+    for (PciFunction& one : facts.pci.functions) {
         if (!is_amd_gpu(one)) continue;
-        const auto members =
-            names_in(place("/sys/bus/pci/devices/" + one.address + "/iommu_group/devices"));
+        const std::string node = place("/sys/bus/pci/devices/" + one.address);
+        std::error_code error;
+        one.is_vf = fs::exists(node + "/physfn", error);
+        const auto members = names_in(node + "/iommu_group/devices");
         if (!members.empty()) facts.group_members[one.address] = members;
     }
 }

@@ -36,7 +36,7 @@ private:
     void ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                      ServiceFacts& facts) const;
     void read_kernel(HostFacts& facts) const;
-    void read_groups(HostFacts& facts) const;
+    void read_sysfs_of_gpus(HostFacts& facts) const;
     [[nodiscard]] std::optional<std::map<std::string, std::string>> read_config(
         const std::string& release) const;
     [[nodiscard]] ModuleFacts read_module(const std::string& release) const;

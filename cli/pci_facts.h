@@ -31,6 +31,7 @@ struct PciFunction {
     unsigned domain = 0, bus = 0, device = 0, function = 0;
     unsigned vendor_id = 0, device_id = 0;
     unsigned class_code = 0;  ///< class and subclass, 0x0380
+    bool is_vf = false;       ///< of a PF of this host; known to sysfs alone
     bool is_bridge = false;
     unsigned secondary_bus = 0;        ///< of a bridge
     bool has_extended_config = false;  ///< false: reading it wants root
@@ -42,7 +43,7 @@ struct PciFunction {
 
 inline constexpr unsigned kAmd = 0x1002;
 
-/// A display controller or processing accelerator of AMD.
+/// A display controller or processing accelerator of AMD; VFs are, too.
 [[nodiscard]] bool is_amd_gpu(const PciFunction& function);
 
 /// The bridge or port right above `function`; null if there is none (root complex).
@@ -57,7 +58,8 @@ struct PciReading {
 };
 
 /// `dump_file`: a dump of lspci -xxxx in place of this machine.
-/// Sorted by address. All or nothing: with a `trouble` there are no functions.
+/// Sorted by address, `is_vf` not filled in. All or nothing: with a `trouble` there are no
+/// functions.
 [[nodiscard]] PciReading read_pci(const std::optional<std::string>& dump_file = {});
 
 }  // namespace vgpu::cli

@@ -220,6 +220,17 @@ TEST(Doctor, AFunctionOfWhichOnlyTheHeadIsReadableIsNotJudged) {
     EXPECT_EQ(levels_of(facts, "pci-gpu"), Levels{Level::Note});
 }
 
+TEST(Doctor, AVfIsNoGpuWithoutSriov) {
+    HostFacts facts = well();
+    PciFunction vf = facts.pci.functions.back();
+    ASSERT_TRUE(is_amd_gpu(vf));
+    vf.address = "0000:03:00.1";
+    vf.sriov.reset();
+    vf.is_vf = true;
+    facts.pci.functions.push_back(vf);
+    EXPECT_THAT(diagnose(facts), Each(Field(&Finding::level, Level::Ok)));
+}
+
 TEST(Doctor, ADirectoryThatEverybodyMayWriteIsAProblem) {
     HostFacts facts = well();
     facts.run_dir.mode = 0757;

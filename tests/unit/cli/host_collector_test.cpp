@@ -115,6 +115,12 @@ TEST_F(Collector, ReadsTheKernelsOwnConfigurationIfBootHasNone) {
     EXPECT_EQ(facts.kernel_config->at("CONFIG_PCI_IOV"), "y");
 }
 
+TEST_F(Collector, AFunctionOfAnotherIsAVf) {
+    EXPECT_FALSE(collect().pci.functions.back().is_vf);
+    tree.make_directory("sys/bus/pci/devices/0000:03:00.0/physfn");
+    EXPECT_TRUE(collect().pci.functions.back().is_vf);
+}
+
 TEST_F(Collector, AFileInPlaceOfADirectoryIsSeen) {
     tree.write("run", "");
     const HostFacts facts = collect();
