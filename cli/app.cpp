@@ -56,11 +56,30 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     return words;
 }
 
+/// A bus ends the connection of whoever sends anything else, and JSON cannot hold it.
+bool is_utf8(const std::string& text) {
+    try {
+        static_cast<void>(nlohmann::json(text).dump());
+        return true;
+    } catch (const nlohmann::json::exception&) {
+        return false;
+    }
+}
+
+/// "caf\ufffd" in quotes, for "caf\xe9".
+std::string quoted(const std::string& word) {
+    constexpr int kOneLine = -1;
+    return nlohmann::json(word).dump(kOneLine, ' ', false,
+                                     nlohmann::json::error_handler_t::replace);
+}
+
 /// What is wrong with one of `words`, whatever the verb makes of it; "" if nothing is.
 /// A variable that is not set leaves an empty word. CLI11 2.1 takes that for an option that was not
 /// given, which may stand for all GPUs, and behind '=' it takes the next word for the value. Words
 /// behind "--" are no options.
 std::string complaint_about(const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+        if (!is_utf8(word)) return fmt::format("the argument {} is no UTF-8 text", quoted(word));
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
         if (words[i].starts_with("--") && words[i].find('=') == words[i].size() - 1)
             return fmt::format("'{}' has no value; is a variable not set?", words[i]);

@@ -39,8 +39,9 @@ std::string make_document(Document document);
 
 /// `words` are the arguments without the program's name.
 /// Returns the exit status, one of ExitCode. Usage, before anybody is connected, for an unknown
-/// verb or option, an empty word before "--", and for what CLI11 refuses; else what the verb
-/// returns, or the exit code of the ServiceError that it throws, whose words are then on `err`.
+/// verb or option, an empty word before "--", one that is no UTF-8, and for what CLI11 refuses;
+/// else what the verb returns, or the exit code of the ServiceError that it throws, whose words are
+/// then on `err`.
 /// --help ends with 0. Failed in place of 0, with words on `err`, if `out` could not be written;
 /// not if its reader has gone.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams);

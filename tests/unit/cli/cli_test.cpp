@@ -256,6 +256,14 @@ TEST_F(Cli, AnEmptyArgumentIsWrongUsageAndNoOptionThatWasNotGiven) {
     EXPECT_THAT(service.asked, IsEmpty());
 }
 
+TEST_F(Cli, AnArgumentThatIsNoUtf8IsWrongUsageAndNobodyIsAsked) {
+    EXPECT_EQ(run({"show", "caf\xe9"}), 2);
+    EXPECT_EQ(err.str(), "vgpuctl: the argument \"caf\ufffd\" is no UTF-8 text\n");
+    EXPECT_EQ(run({"create", "--name", "\xff"}), 2);
+    EXPECT_EQ(used_bus, "");
+    EXPECT_EQ(run({"show", "caf\u00e9"}), 3) << "which is nobody's name";
+}
+
 TEST_F(Cli, UnknownTargetIsExitCodeThree) {
     EXPECT_EQ(run({"show", "gpu9"}), 3);
     EXPECT_EQ(err.str(), "vgpuctl: VGPU-202: there is no GPU or VF 'gpu9'.\n");
