@@ -168,7 +168,7 @@ TEST_F(AttachXml, AVfThatIsNotThereYetIsOnlyMentioned) {
 TEST_F(AttachXml, TheDomainNamesTheVfWhicheverWayItWasGiven) {
     for (const char* vf : {"train", "gpu0/vf1", "00112233-4455-6677-8899-aabbccddee01"}) {
         EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", vf}), 0) << err.str();
-        EXPECT_THAT(out.str(), HasSubstr("<vgpu:vf name=\"train\"/>")) << vf;
+        EXPECT_THAT(out.str(), HasSubstr(R"(urn:vgpu:libvirt:1" name="train"/>)")) << vf;
     }
 }
 
