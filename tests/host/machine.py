@@ -85,6 +85,10 @@ class Machine(Vm):
     def __init__(self, host_socket, log_dir, name='host', memory='1G', cpus=2, kernel='6.12',
                  has_guest=False):
         self.has_guest = has_guest  # `open_guest` works: programs of the guest level, stock amdgpu
+        if kernel == 'debug':
+            # Page tables of five levels: while the kernel looks what its CPU can, KASAN takes addresses for wild
+            # (an interrupt has to come then; LKML, "kasan: Fix false-positive wild-memory-access", June 2026).
+            self.command_line += ' no5lvl'
         super().__init__([host_socket] if host_socket else [], log_dir, name=name, memory=memory, cpus=cpus, kernel=kernel,
                          share=log_dir)
 
