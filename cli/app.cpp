@@ -3,6 +3,7 @@
 
 #include "cli/completion.h"
 #include "cli/exit_codes.h"
+#include "cli/format.h"
 #include "cli/interruption.h"
 #include "cli/man_page.h"
 #include "cli/verbs.h"
@@ -56,16 +57,6 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     return words;
 }
 
-/// A bus ends the connection of whoever sends anything else, and JSON cannot hold it.
-bool is_utf8(const std::string& text) {
-    try {
-        static_cast<void>(nlohmann::json(text).dump());
-        return true;
-    } catch (const nlohmann::json::exception&) {
-        return false;
-    }
-}
-
 /// "caf\ufffd" in quotes, for "caf\xe9".
 std::string quoted(const std::string& word) {
     constexpr int kOneLine = -1;
@@ -79,7 +70,8 @@ std::string quoted(const std::string& word) {
 /// behind "--" are no options.
 std::string complaint_about(const std::vector<std::string>& words) {
     for (const std::string& word : words)
-        if (!is_utf8(word)) return fmt::format("the argument {} is no UTF-8 text", quoted(word));
+        if (!wrong_in_utf8(word).empty())
+            return fmt::format("the argument {} is no UTF-8 text", quoted(word));
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
         if (words[i].starts_with("--") && words[i].find('=') == words[i].size() - 1)
             return fmt::format("'{}' has no value; is a variable not set?", words[i]);

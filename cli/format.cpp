@@ -171,6 +171,15 @@ std::string duration_text(std::uint64_t ns) {
     return fmt::format("{:.1f} us", static_cast<double>(ns) / kUs);
 }
 
+std::string wrong_in_utf8(const std::string& text) {
+    try {
+        static_cast<void>(nlohmann::json(text).dump());
+        return "";
+    } catch (const nlohmann::json::exception& error) {
+        return error.what();
+    }
+}
+
 std::optional<std::uint64_t> parse_size(std::string_view text) {
     struct Suffix {
         std::string_view text;

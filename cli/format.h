@@ -41,6 +41,10 @@ std::string lag_text(double quanta);
 /// "812 us", "1.25 ms"
 std::string duration_text(std::uint64_t ns);
 
+/// What is wrong with `text` as UTF-8, with the place; "" if nothing is.
+/// A bus ends the connection of whoever sends anything else, and JSON cannot hold it.
+std::string wrong_in_utf8(const std::string& text);
+
 /// Bytes of "256M", "1G", "16777216", "64MiB"; nothing if it is no size.
 /// Units are powers of 1024; lower case, fractions, signs, spaces and overflow are refused.
 std::optional<std::uint64_t> parse_size(std::string_view text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/wanted_document.h"
 
+#include "cli/format.h"
 #include "cli/whole_file.h"
 
 #include <fmt/format.h>
@@ -110,14 +111,11 @@ std::string room_text(const PlanJson& plan) {
 
 /// A bus ends the connection of whoever sends text that is no UTF-8.
 void check_utf8(const std::string& text, const std::string& file) {
-    try {
-        static_cast<void>(nlohmann::json(text).dump());
-    } catch (const nlohmann::json::exception& error) {
-        throw ServiceError(
-            kUsageError,
-            fmt::format("{} is no UTF-8 text: {}", file == kStandardInput ? "standard input" : file,
-                        error.what()));
-    }
+    const std::string wrong = wrong_in_utf8(text);
+    if (!wrong.empty())
+        throw ServiceError(kUsageError,
+                           fmt::format("{} is no UTF-8 text: {}",
+                                       file == kStandardInput ? "standard input" : file, wrong));
 }
 
 /// What export --json prints is the configuration with its schema id around it: that is taken off.

@@ -35,6 +35,15 @@ protected:
         test::wait_for("agent " + key, test::milliseconds(10'000),
                        [&] { return agent().at(key) == value; });
     }
+    [[nodiscard]] std::future<test::Completed> quiesce() const {
+        return std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    }
+    void end_work() {
+        server.with([](FakePf& pf) {
+            pf.vfs.at(1).has_work = 0;
+            pf.push(VGPU_PF_EVENT_IDLE, 1);
+        });
+    }
     void give_work() {
         server.with([](FakePf& pf) {
             pf.vfs.at(1).has_work = 1;
@@ -208,13 +217,10 @@ TEST_F(AgentOnTheBus, QuiesceWaitsUntilTheDeviceHasNoWork) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    auto asked = quiesce();
     guest.answer(guest.hear(), "1 processes are stopped");
     EXPECT_EQ(asked.wait_for(300ms), std::future_status::timeout);
-    server.with([](FakePf& pf) {
-        pf.vfs.at(1).has_work = 0;
-        pf.push(VGPU_PF_EVENT_IDLE, 1);
-    });
+    end_work();
     EXPECT_EQ(asked.get().out, "train: quiesce passed: 1 processes are stopped (5 ms)\n");
 }
 
@@ -222,16 +228,13 @@ TEST_F(AgentOnTheBus, QuiesceAsksTheDeviceWhenTheProcessesAreStopped) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    auto asked = quiesce();
     const auto ask = guest.hear();
     EXPECT_EQ(ctl_json({"list", "--vfs"}).at("vfs").at(0).at("has_work"), false);
     server.with([](FakePf& pf) { pf.vfs.at(1).has_work = 1; });
     guest.answer(ask, "1 processes are stopped");
     EXPECT_EQ(asked.wait_for(300ms), std::future_status::timeout) << "idle by the look before";
-    server.with([](FakePf& pf) {
-        pf.vfs.at(1).has_work = 0;
-        pf.push(VGPU_PF_EVENT_IDLE, 1);
-    });
+    end_work();
     EXPECT_EQ(asked.get().out, "train: quiesce passed: 1 processes are stopped (5 ms)\n");
 }
 
@@ -240,7 +243,7 @@ TEST_F(AgentOnTheBus, AQuiesceOfALostDeviceIsAnErrorAndTheProcessesGoOn) {
     guest.greet();
     wait_for_agent("connected", true);
     server.with([](FakePf& pf) { pf.info.device_lost = 1; });
-    auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    auto asked = quiesce();
     guest.answer(guest.hear(), "1 processes are stopped");
     EXPECT_EQ(guest.hear().at("what"), "thaw");
     EXPECT_THAT(asked.get().out, HasSubstr("VGPU-602"));
@@ -251,7 +254,7 @@ TEST_F(AgentOnTheBus, AQuiesceEndsWithThePfCoreThatGoesWhileItWaits) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    auto asked = std::async(std::launch::async, [this] { return ctl({"quiesce", "train"}); });
+    auto asked = quiesce();
     guest.answer(guest.hear(), "1 processes are stopped");
     EXPECT_EQ(asked.wait_for(300ms), std::future_status::timeout);
     server.stop();

@@ -54,6 +54,18 @@ protected:
         world.step();
         jobs->step();
     }
+    /// The PF core does not release VF 3.
+    void keep_c() {
+        world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
+            return operation == "release" && vf == 3;
+        };
+    }
+    /// VF 2 was scrubbed for long, others are no more; there is time for all steps that are left.
+    void end_the_scrub_of_b() {
+        world.pf().scrubs_at_once = true;
+        world.pf().finish_scrub(2);
+        for (int i = 0; i < 10; ++i) step();
+    }
     /// The PF core takes a release, and nothing after it.
     void lose_the_pf_at_a_release() {
         world.pf().scrubs_at_once = false;

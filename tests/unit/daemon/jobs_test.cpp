@@ -269,12 +269,8 @@ TEST_F(JobsOnAFakePf, AClaimThatEndsWhileItsVfIsGoneDoesNotComeBackWithIt) {
         } else {
             EXPECT_EQ(world.release({"gpu0", 1}, owner, *claim).error().id, ErrorId::NoSuchVf);
         }
-        world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
-            return operation == "release" && vf == 3;
-        };
-        world.pf().scrubs_at_once = true;
-        world.pf().finish_scrub(2);
-        for (int i = 0; i < 10; ++i) step();
+        keep_c();
+        end_the_scrub_of_b();
         world.pf().refuses = nullptr;
         EXPECT_EQ(view(id).state, "failed");
         EXPECT_EQ(planned(kBefore), "");
@@ -299,12 +295,8 @@ TEST_F(JobsOnAFakePf, AVfThatIsReleasedWhileItGoesComesBackWithoutAnOwner) {
     step();
     ASSERT_EQ(view(id).step, "destroy gpu0/vf2 'b'");
     ASSERT_TRUE(world.release({"gpu0", 2}, "slurm:7", *claim));
-    world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
-        return operation == "release" && vf == 3;
-    };
-    world.pf().scrubs_at_once = true;
-    world.pf().finish_scrub(2);
-    for (int i = 0; i < 10; ++i) step();
+    keep_c();
+    end_the_scrub_of_b();
     EXPECT_EQ(view(id).state, "failed");
     EXPECT_EQ(planned(kBefore), "");
     EXPECT_EQ(world.gpu().view(2).record.owner, OwnerRecord{});
@@ -322,9 +314,7 @@ TEST_F(JobsOnAFakePf, ForceCountsForNobodyWhoComesWhileTheApplyIsUnderWay) {
     step();
     ASSERT_TRUE(world.release({"gpu0", 3}, "slurm:7", *claim));
     ASSERT_TRUE(world.claim({"gpu0", 3}, "slurm:8"));
-    world.pf().scrubs_at_once = true;
-    world.pf().finish_scrub(2);
-    for (int i = 0; i < 10; ++i) step();
+    end_the_scrub_of_b();
     EXPECT_EQ(view(id).state, "failed");
     EXPECT_THAT(view(id).error->cause, HasSubstr("step 4 of 4 (destroy gpu0/vf3 'c'): gpu0/vf3 "
                                                  "('c') belongs to 'slurm:8'"));
@@ -340,12 +330,8 @@ TEST_F(JobsOnAFakePf, AVfThatWasClaimedMeanwhileStaysWhenAForcedApplyIsTakenBack
     const std::uint32_t id = begin(kAfter, {{"force", true}});
     step();
     ASSERT_TRUE(world.claim({"gpu0", 4}, "slurm:8"));
-    world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
-        return operation == "release" && vf == 3;
-    };
-    world.pf().scrubs_at_once = true;
-    world.pf().finish_scrub(2);
-    for (int i = 0; i < 10; ++i) step();
+    keep_c();
+    end_the_scrub_of_b();
     EXPECT_EQ(view(id).state, "failed");
     EXPECT_THAT(view(id).error->cause,
                 HasSubstr("not everything could be taken back (destroy gpu0/vf4 'd': gpu0/vf4 "
