@@ -111,6 +111,8 @@ std::string GpuModel::state_text() const {
 GpuView GpuModel::view() {
     const GpuPolicy policy = ports_.store.policy(id_);
     const scheduler::Plan& plan = schedule_->plan();
+    vgpu_pf_info info = info_;
+    info.device_time_ns = 0;
     return {.id = id_,
             .state = state_,
             .message = state_text(),
@@ -120,7 +122,7 @@ GpuView GpuModel::view() {
             .pf_pid = ports_.companions ? ports_.companions->pf_pid() : 0,
             .quantum_us = policy.quantum_us,
             .max_gap_ms = policy.max_gap_ms,
-            .info = info_,
+            .info = info,
             .table_entries = plan.entries.size(),
             .table_cycle_us = plan.cycle_us,
             .table_worst_gap_us = plan.worst_gap_us,

@@ -11,6 +11,13 @@ std::uint32_t GpuSnapshot::vf_state(std::uint32_t vf) const {
     return at == vfs.end() ? static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT) : at->second.live.state;
 }
 
+bool GpuSnapshot::has_more_than(const GpuSnapshot& before) const {
+    return !vfs.is_shared_with(before.vfs) || gpu != before.gpu ||
+           vram_available != before.vram_available || is_connected != before.is_connected ||
+           table != before.table || events != before.events ||
+           events_read_to != before.events_read_to;
+}
+
 GpuHost::GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock)
     : id_(model->id()), model_(std::move(model)), clock_(clock) {
     publish({});
@@ -186,9 +193,10 @@ GpuSnapshot GpuHost::snapshot_without_vfs() {
 }
 
 void GpuHost::publish(std::vector<Answer> answers) {
+    const auto before = look();
     GpuSnapshot fresh = snapshot_without_vfs();
     for (const std::uint32_t vf : model_->vfs())
-        if (model_->has_record(vf)) fresh.vfs.set(vf, model_->view(vf));
+        if (model_->has_record(vf)) fresh.vfs.set(vf, model_->view(vf), before->vfs);
     published_at_ = fresh.made_at;
     has_unpublished_ = false;
     hand_out(std::move(fresh), std::move(answers));
@@ -202,18 +210,23 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
     hand_out(std::move(fresh), std::move(answers));
 }
 
+/// The GPU looks at itself several times a second, mostly to find all as it was: the main loop is
+/// not woken for that.
 void GpuHost::hand_out(GpuSnapshot fresh, std::vector<Answer> answers) {
     // then the one before
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
+    std::vector<Notice> notices = model_->take_notices();
+    const bool is_news = made->has_more_than(*look()) || !answers.empty() || !notices.empty();
     {
         const std::scoped_lock lock(mutex_);
         snapshot_.swap(made);
         answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()),
                         std::make_move_iterator(answers.end()));
-        for (Notice& notice : model_->take_notices()) notices_.push_back(std::move(notice));
-        snapshots_.fetch_add(1, std::memory_order_release);
+        notices_.insert(notices_.end(), std::make_move_iterator(notices.begin()),
+                        std::make_move_iterator(notices.end()));
+        if (is_news) snapshots_.fetch_add(1, std::memory_order_release);
     }
-    if (on_news_) on_news_();
+    if (is_news && on_news_) on_news_();
 }
 
 }  // namespace vgpu::daemon

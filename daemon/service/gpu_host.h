@@ -46,6 +46,8 @@ struct GpuSnapshot {
     [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
     /// No event has come since.
     [[nodiscard]] bool is_current() const { return events && events->next_seq() == events_read_to; }
+    /// False for one that differs from the snapshot `before` in no more than when it was made.
+    [[nodiscard]] bool has_more_than(const GpuSnapshot& before) const;
 };
 
 /// Called once, in the main loop, unless the host is destroyed first.
@@ -73,8 +75,9 @@ public:
     void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news);
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] std::shared_ptr<const GpuSnapshot> look() const;
-    /// True if look() gives a newer snapshot than at the last call with this `seen`, which begins
-    /// as 0. Takes no lock: the main loop asks it of every GPU in every turn.
+    /// True if look() tells something new since the last call with this `seen`, which begins as 0,
+    /// or there are answers or notices. Takes no lock: the main loop asks it of every GPU in every
+    /// turn.
     [[nodiscard]] bool is_newer(std::uint64_t& seen) const {
         const std::uint64_t made = snapshots_.load(std::memory_order_acquire);
         return std::exchange(seen, made) != made;
@@ -150,13 +153,13 @@ private:
     Nanoseconds step_at_{0};
     std::function<void()> on_news_;
     std::unique_ptr<GpuRunner> runner_;
-    /// Snapshots that there were; each comes with the answers and notices there are.
+    /// Snapshots with something new that there were, or with answers or notices.
     std::atomic<std::uint64_t> snapshots_{0};
     std::uint64_t finished_ = 0, told_ = 0;  ///< those that finish() and take_notices() have seen
 
     mutable std::mutex mutex_;  ///< of what follows
     std::condition_variable turned_;
-    std::shared_ptr<const GpuSnapshot> snapshot_;
+    std::shared_ptr<const GpuSnapshot> snapshot_ = std::make_shared<const GpuSnapshot>();
     std::vector<Queued> queue_;
     std::vector<Answer> answers_;
     std::vector<Notice> notices_;

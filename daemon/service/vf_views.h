@@ -40,6 +40,16 @@ public:
     void set(std::uint32_t vf, VfView view) {
         views_[vf] = std::make_shared<const VfView>(std::move(view));
     }
+    /// The same; a view that is equal to that of `before` is shared with it.
+    void set(std::uint32_t vf, VfView view, const VfViews& before) {
+        const auto known = before.views_.find(vf);
+        if (known != before.views_.end() && *known->second == view)
+            views_[vf] = known->second;
+        else
+            set(vf, std::move(view));
+    }
+    /// True if all views are shared with `other`, which has no more.
+    [[nodiscard]] bool is_shared_with(const VfViews& other) const { return views_ == other.views_; }
     [[nodiscard]] Iterator begin() const { return Iterator(views_.begin()); }
     [[nodiscard]] Iterator end() const { return Iterator(views_.end()); }
     [[nodiscard]] Iterator find(std::uint32_t vf) const { return Iterator(views_.find(vf)); }

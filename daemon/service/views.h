@@ -8,10 +8,22 @@
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+// Structures of C have no comparison; none of these has padding, so their bytes can be compared.
+inline bool operator==(const vgpu_pf_info& a, const vgpu_pf_info& b) {
+    static_assert(std::has_unique_object_representations_v<vgpu_pf_info>);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
+    static_assert(std::has_unique_object_representations_v<vgpu_pf_vf>);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
 
 namespace vgpu::daemon {
 
@@ -41,7 +53,7 @@ struct GpuView {
     int pf_pid = 0;
     std::uint32_t quantum_us = 0;
     std::uint32_t max_gap_ms = 0;
-    vgpu_pf_info info{};  ///< as last heard
+    vgpu_pf_info info{};  ///< as last heard, without device_time_ns, which is past when it is read
     /// Of the plan of the run table in force; a table that was made by somebody else and replaced
     /// at once is never in here.
     std::size_t table_entries = 0;
@@ -50,6 +62,8 @@ struct GpuView {
     bool is_table_exact = true;
     /// Since vgpud attached first: events that were overwritten before they could be read.
     std::uint64_t events_lost = 0;
+
+    bool operator==(const GpuView&) const = default;
 };
 
 /// What the agent in the VF's guest says: nothing of it can be relied on.
@@ -67,6 +81,8 @@ struct AgentView {
     std::uint32_t processes = 0;
     std::vector<std::string> process_list;  ///< "PID VRAM-BYTES QUEUES COMM"
     bool is_quiesced = false;
+
+    bool operator==(const AgentView&) const = default;
 };
 
 /// How something an agent was asked for ended.
@@ -97,6 +113,8 @@ struct VfView {
     bool is_capped = false;                          ///< has work and no tokens now
     AgentView agent{};                               ///< filled in by the main loop
     std::string owner_title{};  ///< what people call the owner; filled in by the main loop
+
+    bool operator==(const VfView&) const = default;
 };
 
 /// Something an administrator may want to know; becomes the signal Manager.Event.

@@ -162,6 +162,10 @@ private:
         object->registerMethod("Echo").onInterface(kEchoName).implementedAs(
             [](std::uint32_t value) { return value; });
         object->registerMethod("List").onInterface(kEchoName).implementedAs(&list_answer);
+        std::vector<Row> kept;
+        object->registerMethod("Keep").onInterface(kEchoName).implementedAs(
+            [&](const std::vector<Row>& rows) { kept = rows; });
+        object->registerMethod("Kept").onInterface(kEchoName).implementedAs([&] { return kept; });
         object->finishRegistration();
         connection->enterEventLoop();
         std::_Exit(0);
@@ -184,6 +188,13 @@ public:
     void echo_list() {
         Row answer;
         echo_->callMethod("List").onInterface(kEchoName).storeResultsTo(answer);
+    }
+    void echo_keeps(const std::vector<Row>& rows) {
+        echo_->callMethod("Keep").onInterface(kEchoName).withArguments(rows);
+    }
+    void echo_kept() {
+        std::vector<Row> answer;
+        echo_->callMethod("Kept").onInterface(kEchoName).storeResultsTo(answer);
     }
     [[nodiscard]] bool is_owned(const std::string& name) {
         bool is_owned = false;
@@ -313,6 +324,17 @@ private:
     adapters::UniqueFd fd_;
 };
 
+/// Both sides in turns for longer than the kernel remembers how many threads one thread has woken
+/// (it halves that once a second): vgpud's main loop has just had 256 VFs made by 16 threads, and
+/// for some seconds its wake-ups are placed as those of a thread with many others to wake.
+void settle(const std::function<void()>& floor, const std::function<void()>& ours) {
+    const auto until = Clock::now() + std::chrono::seconds(12);
+    while (Clock::now() < until) {
+        floor();
+        ours();
+    }
+}
+
 bool all_is_back(Client& client) {
     const auto gpus = client.rows("ListGpus");
     return gpus.size() == kGpus && std::ranges::all_of(gpus, [](const auto& gpu) {
@@ -372,6 +394,8 @@ void run() {
 
     const auto empty = [&] { client.echo(); };
     const auto read = [&] { client.read_property(); };
+    ratio("one property / Echo, just after 256 VFs were made", compare(200, empty, read), "");
+    settle(empty, read);
     ratio("one property / Echo", compare(200, empty, read), "<= 1.3");
     {
         std::vector<pid_t> all = plane.servers();
@@ -383,8 +407,11 @@ void run() {
           compare(
               10, [&] { client.echo_list(); }, [&] { client.list_columns(); }),
           "<= 3");
-    row("ListVfs of 256 VFs, all properties",
-        fmt::format("{:.1f} ms", median_of(5, [&] { static_cast<void>(client.rows("ListVfs")); })));
+    client.echo_keeps(client.rows("ListVfs"));
+    ratio("ListVfs of 256 VFs, all properties / Echo of the same",
+          compare(
+              3, [&] { client.echo_kept(); }, [&] { static_cast<void>(client.rows("ListVfs")); }),
+          "<= 3");
     const DurableWrite durable(plane.state_file("figures.tmp"));
     std::uint32_t weight = 100;
     ratio("a new weight, durable / fdatasync + Echo",

@@ -88,6 +88,48 @@ TEST_F(Hosts, ASnapshotIsNewOnceToEachWhoAsks) {
     EXPECT_FALSE(slow().is_newer(other));
 }
 
+TEST_F(Hosts, ALookThatFindsAllAsItWasWakesNobody) {
+    create("a", "gpu0");
+    create("b", "gpu0");
+    const auto look_again = [this] {
+        world.clock.advance(GpuModel::kRefresh);
+        slow().turn();
+    };
+    look_again();
+    look_again();
+    const auto before = slow().look();
+    std::uint64_t seen = 0;
+    EXPECT_TRUE(slow().is_newer(seen));
+    news = 0;
+    look_again();
+    EXPECT_EQ(news, 0) << "the clock of the device alone went on";
+    EXPECT_FALSE(slow().is_newer(seen));
+    EXPECT_GT(slow().look()->made_at, before->made_at) << "it was looked at all the same";
+    world.pf().vfs.at(2).switches += 1;
+    look_again();
+    EXPECT_EQ(news, 1);
+    EXPECT_TRUE(slow().is_newer(seen));
+    EXPECT_EQ(slow().look()->vfs.at(2).live.switches, before->vfs.at(2).live.switches + 1);
+    EXPECT_EQ(&slow().look()->vfs.at(1), &before->vfs.at(1)) << "nothing was copied";
+    world.pf().info.whole_resets += 1;
+    look_again();
+    EXPECT_EQ(news, 2) << "of the GPU itself";
+}
+
+TEST_F(Hosts, AnAnswerIsNewsAlsoWhereNothingHasChanged) {
+    slow().turn();
+    world.clock.advance(GpuModel::kRefresh);
+    slow().turn();
+    news = 0;
+    bool is_answered = false;
+    slow().ask<int>([](GpuModel&) { return 7; },
+                    [&](const Result<int>& answer) { is_answered = answer == 7; });
+    slow().turn();
+    EXPECT_GT(news, 0);
+    world.manager->finish();
+    EXPECT_TRUE(is_answered);
+}
+
 TEST_F(Hosts, TheMainLoopIsTheLastToLetGoOfWhatARequestHolds) {
     auto held = std::make_shared<int>(0);
     const std::weak_ptr<int> seen = held;
@@ -338,6 +380,7 @@ TEST_F(Hosts, SnapshotsAreMadeNoOftenerThanTheyAreLookedAt) {
     news = 0;
     for (int i = 0; i < 150; ++i) {
         world.clock.advance(100us);
+        world.pf().push(VGPU_PF_EVENT_WAKE, 1, 1);
         slow().turn();
     }
     EXPECT_EQ(news, 1);
