@@ -120,8 +120,8 @@ void check_vfs(const HostFacts& facts, Findings& found) {
         if (state == "quarantined" || state == "mismatch")
             found.push_back({"vf-state", Level::Warning, fmt::format("{} is {}", target, state),
                              "it gets no engine time",
-                             fmt::format("'vgpuctl show {}' tells why; then 'vgpuctl resume "
-                                         "--clear-quarantine' or 'reset'",
+                             fmt::format("'vgpuctl show {0}' tells why; then 'vgpuctl resume {0} "
+                                         "--clear-quarantine' or 'vgpuctl reset {0}'",
                                          target)});
         if (const std::string trouble = text_of(vf, "Trouble"); trouble != kNothing)
             found.push_back({"vf-trouble", Level::Warning, fmt::format("{}: {}", target, trouble),
@@ -130,11 +130,12 @@ void check_vfs(const HostFacts& facts, Findings& found) {
                                          "the definition up",
                                          target)});
         if (const std::string orphan = text_of(vf, "Orphan"); orphan != kNothing)
-            found.push_back({"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
-                             "nobody else gets the VF while its claim stays",
-                             fmt::format("if its consumer is gone: 'vgpuctl release {}' with the "
-                                         "owner and claim that 'vgpuctl show {}' names",
-                                         target, target)});
+            found.push_back(
+                {"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
+                 "nobody else gets the VF while its claim stays",
+                 fmt::format("if its consumer is gone: 'vgpuctl release {} --owner {} "
+                             "--generation {} --scrub'",
+                             target, text_of(vf, "Owner"), number_of(vf, "OwnerGeneration"))});
         if (number_of(vf, "GuardLevel") > 0)
             found.push_back({"vf-guard", Level::Warning,
                              fmt::format("{} is beyond a guard limit (level {})", target,

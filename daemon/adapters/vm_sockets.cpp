@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
+#include <map>
+#include <optional>
 
 namespace vgpu::daemon::adapters {
 
@@ -36,6 +39,27 @@ Result<> give(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {
     if (::fchownat(AT_FDCWD, socket.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) == 0) return {};
     return fail_errno(ErrorId::System, errno,
                       fmt::format("cannot give {} to uid {}, gid {}", socket, uid, gid));
+}
+
+/// Where each link of a directory leads, by its path.
+std::map<fs::path, std::string> links_in(const fs::path& directory) {
+    std::map<fs::path, std::string> links;
+    std::error_code ignored;
+    for (auto at = fs::directory_iterator(directory, ignored); at != fs::directory_iterator();
+         at.increment(ignored)) {
+        std::error_code error;
+        const fs::path target = fs::read_symlink(at->path(), error);
+        if (!error) links[at->path()] = target.string();
+    }
+    return links;
+}
+
+/// 3 of "3.sock"; nothing of "3.agent.sock".
+std::optional<std::size_t> n_of(const std::string& name) {
+    std::size_t n = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), n);
+    if (error != std::errc{} || std::string_view(end) != ".sock") return {};
+    return n;
 }
 
 }  // namespace
@@ -69,14 +93,19 @@ void VmSockets::unlink(const std::string& uuid) {
     fs::remove_all(fs::path(directory_) / uuid, ignored);
 }
 
+void VmSockets::unlink_vf(const std::string& uuid, const VfSockets& sockets) {
+    std::error_code ignored;
+    for (const auto& [path, target] : links_in(fs::path(directory_) / uuid))
+        if (target == sockets.vfio_user || target == sockets.agent) fs::remove(path, ignored);
+}
+
 std::vector<std::string> VmSockets::linked(const std::string& uuid) const {
+    std::map<std::size_t, std::string> by_n;
+    for (const auto& [path, target] : links_in(fs::path(directory_) / uuid))
+        if (const auto n = n_of(path.filename().string())) by_n[*n] = target;
     std::vector<std::string> targets;
-    for (;;) {
-        std::error_code error;
-        const fs::path target = fs::read_symlink(path_of(uuid, targets.size()), error);
-        if (error) return targets;
-        targets.push_back(target.string());
-    }
+    for (auto& [n, target] : by_n) targets.push_back(std::move(target));
+    return targets;
 }
 
 Result<> VmSockets::grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) {

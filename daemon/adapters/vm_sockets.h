@@ -18,6 +18,7 @@ public:
     [[nodiscard]] std::string path_of(const std::string& uuid, std::size_t n) const override;
     Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) override;
     void unlink(const std::string& uuid) override;
+    void unlink_vf(const std::string& uuid, const VfSockets& sockets) override;
     [[nodiscard]] std::vector<std::string> linked(const std::string& uuid) const override;
     Result<> grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) override;
     void revoke(const VfSockets& sockets) override;

@@ -33,7 +33,9 @@ public:
     /// System if a link cannot be made; the ones before it stay, until the next link() or unlink().
     virtual Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) = 0;
     virtual void unlink(const std::string& uuid) = 0;
-    /// Where the paths of `uuid` lead, by N; empty if it has none.
+    /// No path of `uuid` leads to these any more; its others stay.
+    virtual void unlink_vf(const std::string& uuid, const VfSockets& sockets) = 0;
+    /// Where the paths of `uuid` lead, in the order of N; empty if it has none.
     [[nodiscard]] virtual std::vector<std::string> linked(const std::string& uuid) const = 0;
     /// Only `uid` and `gid` may open these.
     /// System if that fails; a socket that is empty in `sockets` is passed over. Takes effect for

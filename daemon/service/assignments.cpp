@@ -36,15 +36,20 @@ std::string printable_title(const std::string& title) {
 
 }  // namespace
 
-std::vector<Assignments::Held> Assignments::held_by(const std::string& owner) const {
-    std::vector<Held> all;
+Assignments::Held Assignments::held(const VfView& view) {
+    return {.vf = view.record.uuid,
+            .owner = view.record.owner.name,
+            .generation = view.record.owner.generation,
+            .sockets = sockets_of(view)};
+}
+
+Assignments::HeldVfs Assignments::held_by(const std::string& owner) const {
+    HeldVfs all;
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->look();
         for (const auto& [vf, view] : seen->vfs)
             if (is_same_owner(view.record.owner.name, owner))
-                all.push_back({.target = {.gpu = gpu->id(), .vf = vf},
-                               .generation = view.record.owner.generation,
-                               .sockets = sockets_of(view)});
+                all[{.gpu = gpu->id(), .vf = vf}] = held(view);
     }
     return all;
 }
@@ -138,6 +143,8 @@ void Assignments::finish(const std::shared_ptr<Request>& request) {
     if (request->is_cancelled)
         return give_up(request, {ErrorId::Cancelled,
                                  fmt::format("'{}' was given back meanwhile", request->owner)});
+    // before the paths: what another claim of the VF had is closed
+    for (const Target& target : request->chosen) note_opened(target);
     if (const auto linked = link(*request); !linked) return give_up(request, linked.error());
     take_back_others(*request);
     for (const Target& target : request->chosen) reserved_.erase(target);
@@ -179,10 +186,9 @@ void Assignments::give_up(const std::shared_ptr<Request>& request, const Error& 
 
 /// What a consumer had and does not want any more: its last end was not heard.
 void Assignments::take_back_others(const Request& request) {
-    for (const Held& held : held_by(request.owner))
-        if (std::find(request.chosen.begin(), request.chosen.end(), held.target) ==
-            request.chosen.end())
-            take_back_one(request.owner, held, [](const Result<>&) {});
+    for (const auto& [target, held] : held_by(request.owner))
+        if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
+            take_back_one(target, held, [](const Result<>&) {});
 }
 
 // --- grant
@@ -193,7 +199,10 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
     TRY_VOID(check_owner_name(owner));
     const auto held = held_by(owner);
     if (held.empty()) return fail(ErrorId::NoSuchVf, fmt::format("no VF belongs to '{}'", owner));
-    for (const Held& one : held) TRY_VOID(sockets_.grant(one.sockets, uid, gid));
+    for (const auto& [target, one] : held) {
+        note_opened(target);
+        TRY_VOID(sockets_.grant(one.sockets, uid, gid));
+    }
     return {};
 }
 
@@ -201,9 +210,9 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 
 /// The socket is closed to the consumer first: a VM that is just dying could otherwise open the VF
 /// between release and scrub.
-void Assignments::take_back_one(const std::string& owner, const Held& held, Done<> done) {
+void Assignments::take_back_one(const Target& target, const Held& held, Done<> done) {
     sockets_.revoke(held.sockets);
-    manager_.release(held.target, owner, held.generation, {{"scrub", true}}, done);
+    manager_.release(target, held.owner, held.generation, {{"scrub", true}}, done);
 }
 
 void Assignments::take_back(const std::string& owner, const Options& options,
@@ -226,8 +235,8 @@ void Assignments::take_back(const std::string& owner, const Options& options,
     if (const auto seen = check_all_seen(owner); !seen) count->error = seen.error();
     if (held.empty())
         return done(count->error ? Result<std::uint32_t>(tl::make_unexpected(*count->error)) : 0u);
-    for (const Held& one : held)
-        take_back_one(owner, one, [count, done](const Result<>& released) {
+    for (const auto& [target, one] : held)
+        take_back_one(target, one, [count, done](const Result<>& released) {
             if (released)
                 ++count->taken;
             else
@@ -269,9 +278,60 @@ void Assignments::adopt(const std::string& owner, const Options& options,
         });
 }
 
+// --- claims that end in other ways
+
+void Assignments::follow_claims() {
+    const auto& gpus = manager_.gpus();
+    followed_.resize(gpus.size());
+    for (std::size_t i = 0; i < gpus.size(); ++i)
+        if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
+}
+
+/// Domains of an earlier vgpud have paths and sockets, too.
+void Assignments::follow(const GpuHost& gpu) {
+    for (auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
+         at != opened_.end() && at->first.gpu == gpu.id();) {
+        if (is_in_force(at->first, at->second)) {
+            ++at;
+            continue;
+        }
+        close(at->second);
+        at = opened_.erase(at);
+    }
+    const auto seen = gpu.look();
+    for (const auto& [vf, view] : seen->vfs)
+        if (uuid_of(view.record.owner.name)) note_opened({.gpu = gpu.id(), .vf = vf});
+}
+
+void Assignments::note_opened(const Target& target) {
+    const auto seen = manager_.find_gpu(target.gpu)->look();
+    if (!seen->has_vf(target.vf)) return;
+    Held now = held(seen->vfs.at(target.vf));
+    const auto before = opened_.find(target);
+    if (before != opened_.end() && !is_in_force(target, before->second)) close(before->second);
+    opened_[target] = std::move(now);
+}
+
+void Assignments::close(const Held& held) {
+    sockets_.revoke(held.sockets);
+    if (const auto uuid = uuid_of(held.owner)) sockets_.unlink_vf(*uuid, held.sockets);
+}
+
+bool Assignments::is_in_force(const Target& target, const Held& held) const {
+    const auto is_same = [&held](const VfRecord& record) {
+        return record.uuid == held.vf && record.owner.generation == held.generation;
+    };
+    const auto seen = manager_.find_gpu(target.gpu)->look();
+    if (seen->has_vf(target.vf)) return is_same(seen->vfs.at(target.vf).record);
+    const auto records = manager_.store().gpu(target.gpu).vfs;
+    const auto at = records.find(target.vf);
+    return at != records.end() && is_same(at->second);
+}
+
 // --- time and names
 
 void Assignments::step() {
+    follow_claims();
     // A copy: an answer may assign again.
     const auto requests = requests_;
     for (const auto& request : requests) {

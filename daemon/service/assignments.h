@@ -85,12 +85,14 @@ private:
         std::set<Target> had;  ///< before it asked
         std::vector<GivenVf> given;
     };
-    /// A VF that is a consumer's now, as the last snapshot says.
+    /// A VF that is a consumer's, as a snapshot says.
     struct Held {
-        Target target;
-        std::uint64_t generation = 0;
+        Uuid vf{};
+        std::string owner;
+        std::uint64_t generation = 0;  ///< of the claim
         VfSockets sockets;
     };
+    using HeldVfs = std::map<Target, Held>;
 
     Result<> start_assign(const std::string& owner, const std::vector<Want>& wants,
                           const Options& options, const Done<std::vector<GivenVf>>& done);
@@ -104,8 +106,17 @@ private:
     Result<> link(Request& request);
     Result<> take_title(const std::string& owner, const OptionReader& options);
     void take_back_others(const Request& request);
-    void take_back_one(const std::string& owner, const Held& held, Done<> done);
-    [[nodiscard]] std::vector<Held> held_by(const std::string& owner) const;
+    void take_back_one(const Target& target, const Held& held, Done<> done);
+    [[nodiscard]] static Held held(const VfView& view);
+    [[nodiscard]] HeldVfs held_by(const std::string& owner) const;
+    /// A claim may end in other ways than by take_back(): released or taken over by hand, its VF
+    /// destroyed. Its consumer loses sockets and paths then, too.
+    void follow_claims();
+    void follow(const GpuHost& gpu);
+    void note_opened(const Target& target);
+    void close(const Held& held);
+    /// Also of a VF that is not to be seen, since its GPU is not in service: claims are durable.
+    [[nodiscard]] bool is_in_force(const Target& target, const Held& held) const;
     /// PfLost if a VF is claimed on record by `owner` and not to be seen.
     [[nodiscard]] Result<> check_all_seen(const std::string& owner) const;
 
@@ -114,6 +125,8 @@ private:
     const Clock& clock_;
     std::deque<std::shared_ptr<Request>> requests_;  ///< in the order in which they came
     std::set<Target> reserved_;                      ///< being claimed by a request
+    HeldVfs opened_;                                 ///< whose sockets or paths a consumer may have
+    std::vector<std::uint64_t> followed_;            ///< by GPU, as GpuHost::is_newer() keeps it
     std::map<std::string, std::string> titles_;
     bool has_new_titles_ = false;
 };

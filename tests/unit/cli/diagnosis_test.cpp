@@ -131,12 +131,28 @@ TEST(Doctor, AVfThatIsNotAsItIsDefinedOrWhoseClaimLooksForgottenIsAWarning) {
     HostFacts facts = well();
     facts.service.vfs.at(1)["Trouble"] = std::string("its VRAM could not be scrubbed");
     facts.service.vfs.at(2)["Orphan"] = std::string("the lease of 'slurm:2' (claim 6) is over");
+    facts.service.vfs.at(2)["Owner"] = std::string("slurm:2");
+    facts.service.vfs.at(2)["OwnerGeneration"] = std::uint64_t{6};
     EXPECT_THAT(diagnose(facts),
                 AllOf(Contains(AllOf(Field(&Finding::id, "vf-trouble"),
                                      Field(&Finding::level, Level::Warning),
                                      Field(&Finding::what, HasSubstr("gpu0/vf2: its VRAM")))),
                       Contains(AllOf(Field(&Finding::id, "vf-orphan"),
-                                     Field(&Finding::what, HasSubstr("gpu0/vf3: the lease"))))));
+                                     Field(&Finding::what, HasSubstr("gpu0/vf3: the lease")),
+                                     Field(&Finding::fix,
+                                           HasSubstr("'vgpuctl release gpu0/vf3 --owner slurm:2 "
+                                                     "--generation 6 --scrub'"))))));
+}
+
+TEST(Doctor, AVfThatGetsNoEngineTimeIsToldWithCommandsThatNameIt) {
+    HostFacts facts = well();
+    facts.service.vfs.at(1)["State"] = std::string("quarantined");
+    EXPECT_THAT(
+        diagnose(facts),
+        Contains(AllOf(
+            Field(&Finding::id, "vf-state"),
+            Field(&Finding::fix, AllOf(HasSubstr("'vgpuctl resume gpu0/vf2 --clear-quarantine'"),
+                                       HasSubstr("'vgpuctl reset gpu0/vf2'"))))));
 }
 
 TEST(Doctor, VersionsThatDifferAreAWarningAndOfAnAgentANote) {

@@ -292,6 +292,72 @@ TEST_F(Assigned, OnlyTheGrantedUserOpensTheSocketsUntilTheyAreTakenBack) {
     EXPECT_TRUE(sockets.owners.empty());
 }
 
+TEST_F(Assigned, AClaimThatIsEndedByHandClosesSocketsAndPathsOfItsVfAlone) {
+    ASSERT_TRUE(assign(kA, {named("one"), named("two")}));
+    ASSERT_TRUE(assignments.grant(kA, 64055, 108, {}));
+    ASSERT_TRUE(world.release({"gpu0", 1}, kA, owner_of(1).generation));
+    assignments.step();
+    EXPECT_FALSE(sockets.owners.contains("/run/v/vf1.sock"));
+    EXPECT_FALSE(sockets.owners.contains("/run/v/vf1.agent.sock"));
+    EXPECT_TRUE(sockets.owners.contains("/run/v/vf2.sock"));
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre("/run/v/vf2.sock"));
+    EXPECT_EQ(*adopt(kA), 1u) << "it has no path to the other";
+    EXPECT_EQ(owner_of(1), OwnerRecord{});
+}
+
+TEST_F(Assigned, AVfMadeInPlaceOfADomainsIsNotAdoptedByIt) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    ASSERT_TRUE(assignments.grant(kA, 64055, 108, {}));
+    assignments.step();
+    ASSERT_TRUE(world.destroy({"gpu0", 1}, {{"force", true}}));
+    world.pf().finish_scrub(1);
+    world.pass(1ms);
+    ASSERT_TRUE(world.create({{"name", std::string("other")}}));
+    ASSERT_EQ(world.gpu().view(1).record.name, "other");
+    assignments.step();
+    EXPECT_TRUE(sockets.owners.empty());
+    EXPECT_EQ(*adopt(kA), 0u);
+}
+
+TEST_F(Assigned, ALeaseTakenOverClosesWhatWasOpenedForItsOwnerAndNotForTheNext) {
+    ASSERT_TRUE(world.claim({"gpu0", 1}, "slurm:1", {{"lease_s", std::uint64_t{10}}}));
+    ASSERT_TRUE(assignments.grant("slurm:1", 1000, 1000, {}));
+    pass(10s);
+    EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "1000:1000") << "nobody else wants it yet";
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    EXPECT_TRUE(sockets.owners.empty());
+    ASSERT_TRUE(assignments.grant(kA, 64055, 108, {}));
+    assignments.step();
+    EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "64055:108");
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre("/run/v/vf1.sock"));
+}
+
+TEST_F(Assigned, WhatAnEarlierVgpudOpenedIsClosedWhenItsClaimEnds) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    ASSERT_TRUE(assignments.grant(kA, 64055, 108, {}));
+    world.start();
+    Assignments later(*world.manager, sockets, world.clock);
+    later.step();
+    EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "64055:108");
+    ASSERT_TRUE(world.release({"gpu0", 1}, kA, owner_of(1).generation));
+    later.step();
+    EXPECT_TRUE(sockets.owners.empty());
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre());
+}
+
+TEST_F(Assigned, ADomainKeepsItsSocketsWhileItsGpuIsNotInService) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    ASSERT_TRUE(assignments.grant(kA, 64055, 108, {}));
+    assignments.step();
+    world.pf().is_there = false;
+    pass(GpuModel::kRefresh);
+    ASSERT_EQ(world.gpu().state(), GpuState::PfLost);
+    world.pf().is_there = true;
+    pass(GpuModel::kRefresh);
+    EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "64055:108");
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre("/run/v/vf1.sock"));
+}
+
 TEST_F(Assigned, WhatADomainDoesNotWantAnyMoreIsTakenBack) {
     ASSERT_TRUE(assign(kA, {named("one"), named("two")}));
     ASSERT_TRUE(assign(kA, {named("two")}));
@@ -370,6 +436,19 @@ TEST_F(VmSocketFiles, PathsLeadToTheSocketsOfTheLastAssignment) {
     sockets.unlink(kUuidA);
     EXPECT_THAT(sockets.linked(kUuidA), ElementsAre());
     EXPECT_TRUE(std::filesystem::exists(vf(2).vfio_user)) << "only the link is gone";
+}
+
+TEST_F(VmSocketFiles, ThePathsToOneVfGoAndTheOthersStay) {
+    VfSockets one = vf(1);
+    one.agent = directory.file("vf1.agent.sock");
+    ASSERT_TRUE(sockets.link(kUuidA, {one, vf(2)}));
+    sockets.unlink_vf(kUuidA, one);
+    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre(vf(2).vfio_user));
+    const auto agent =
+        std::filesystem::path(sockets.path_of(kUuidA, 0)).replace_extension(".agent.sock");
+    EXPECT_FALSE(std::filesystem::is_symlink(std::filesystem::path(agent)));
+    sockets.unlink_vf(kUuidB, one);
+    EXPECT_THAT(sockets.linked(kUuidB), ElementsAre()) << "it has none";
 }
 
 TEST_F(VmSocketFiles, BesideThemIsTheImageThatKeepsTheVmFromBeingSaved) {

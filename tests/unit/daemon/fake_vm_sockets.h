@@ -22,6 +22,9 @@ public:
         return {};
     }
     void unlink(const std::string& uuid) override { links.erase(uuid); }
+    void unlink_vf(const std::string& uuid, const VfSockets& sockets) override {
+        if (links.contains(uuid)) std::erase(links[uuid], sockets);
+    }
     [[nodiscard]] std::vector<std::string> linked(const std::string& uuid) const override {
         std::vector<std::string> targets;
         const auto at = links.find(uuid);
