@@ -19,10 +19,6 @@ constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1
 constexpr const char* kAgentPort = "org.vgpu.agent.0";
 constexpr const char* kAgentSerial = "vgpu-serial";
 constexpr const char* kAgentChardev = "vgpu-agent";
-/// QEMU's refusal to save or migrate names it; 31 characters at most.
-constexpr const char* kNeverSaved = "vgpu-vf-is-never-saved";
-/// libvirt's aliases of users begin so.
-constexpr const char* kHostDeviceAlias = "ua-vgpu";
 /// Slots of the root bus, above what libvirt hands out itself and below the chip set's.
 constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
 

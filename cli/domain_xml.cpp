@@ -14,6 +14,9 @@ namespace vgpu::cli {
 namespace {
 
 constexpr std::size_t kMostValue = 63;
+/// One of them is in every domain that has a VF; the path is that of vgpud's usual run_dir.
+constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kNeverSaved, kHostDeviceAlias,
+                                                    "/run/vgpu/vm/"};
 
 /// Lines count in the text that was parsed: in a hook, libvirt's, which is not the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
@@ -58,6 +61,20 @@ std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
     return wanted;
 }
 
+const xmlNode* domain_of(const XmlDocument& document) {
+    const xmlNode* domain = document.root();
+    if (name_of(domain) != "domain")
+        refuse(domain, fmt::format("<{}> is no <domain>", name_of(domain)));
+    return domain;
+}
+
+DomainFacts identity_of(const xmlNode* domain) {
+    return {.name = content_of(child_of(domain, "name")),
+            .uuid = content_of(child_of(domain, "uuid")),
+            .vfs = {},
+            .dac_label = ""};
+}
+
 /// The label that QEMU runs with; libvirt writes it when the domain starts.
 std::string dac_label_of(const xmlNode* domain) {
     for (const xmlNode* label : children_of(domain, "seclabel"))
@@ -100,21 +117,26 @@ bool can_be_wanted(const WantedVf& wanted) {
 }
 
 bool mentions_vfs(std::string_view xml) {
-    return xml.find(kDomainNamespace) != std::string_view::npos;
+    return std::any_of(kMentions.begin(), kMentions.end(), [xml](std::string_view mention) {
+        return xml.find(mention) != std::string_view::npos;
+    });
 }
 
 DomainFacts read_domain(const XmlDocument& document) {
-    const xmlNode* domain = document.root();
-    if (name_of(domain) != "domain")
-        refuse(domain, fmt::format("<{}> is no <domain>", name_of(domain)));
-    return {.name = content_of(child_of(domain, "name")),
-            .uuid = content_of(child_of(domain, "uuid")),
-            .vfs = wanted_vfs(child_of(domain, "metadata")),
-            .dac_label = dac_label_of(domain)};
+    const xmlNode* domain = domain_of(document);
+    DomainFacts facts = identity_of(domain);
+    facts.vfs = wanted_vfs(child_of(domain, "metadata"));
+    facts.dac_label = dac_label_of(domain);
+    return facts;
 }
 
 DomainFacts read_domain(const std::string& xml) {
     return read_domain(XmlDocument(xml));
+}
+
+DomainFacts read_identity(const std::string& xml) {
+    const XmlDocument document(xml);
+    return identity_of(domain_of(document));
 }
 
 std::optional<std::pair<std::uint32_t, std::uint32_t>> ids_of_label(const std::string& dac_label) {

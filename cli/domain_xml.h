@@ -17,6 +17,12 @@ namespace vgpu::cli {
 /// Of <vgpu:vf> and <vgpu:vfs>; libvirt keeps one element of a namespace in <metadata>.
 inline constexpr const char* kDomainNamespace = "urn:vgpu:libvirt:1";
 
+/// Of what attach-xml writes besides, two names that nobody else uses.
+/// The block node: QEMU's refusal to save or migrate names it; 31 characters at most.
+inline constexpr const char* kNeverSaved = "vgpu-vf-is-never-saved";
+/// Host devices; libvirt's aliases of users begin with "ua-".
+inline constexpr const char* kHostDeviceAlias = "ua-vgpu";
+
 /// "name" or "profile", and which.
 /// A value has 1 to 63 bytes; vgpud, not this, knows whether there is such a VF or profile.
 using WantedVf = std::pair<std::string, std::string>;
@@ -30,7 +36,8 @@ struct DomainFacts {
 };
 
 /// False only if the domain has nothing to do with us. Quick: it is asked for every VM of the host.
-/// Looks for the namespace's name alone, without parsing: a comment is enough to be mentioned.
+/// Looks for names alone, without parsing: a comment is enough to be mentioned. Besides the
+/// namespace, which may be taken out of a running domain, for what attach-xml writes elsewhere.
 [[nodiscard]] bool mentions_vfs(std::string_view xml);
 
 /// Throws XmlError with what is wrong and the line.
@@ -38,6 +45,8 @@ struct DomainFacts {
 /// not start without the VF that a misspelt element was meant to ask for.
 [[nodiscard]] DomainFacts read_domain(const std::string& xml);
 [[nodiscard]] DomainFacts read_domain(const XmlDocument& document);
+/// Name and UUID alone, whatever the metadata says. Throws XmlError.
+[[nodiscard]] DomainFacts read_identity(const std::string& xml);
 
 /// False for what no VF or profile can be called, as the schema and vgpud have it.
 /// Names: 1 to 63 letters, digits, '-', '_', '.', first a letter, and no UUID; profiles may begin

@@ -71,23 +71,28 @@ void adopt(const Call& call) {
 /// A failure of what libvirt does not ask about is told, but stops nothing.
 enum class OnFailure { Refuse, GoOn };
 
+/// What says that a domain is ours: the VFs that it wants, or its UUID alone. Metadata may be
+/// edited while the domain runs ('virsh metadata --live'); what it was given stays claimed.
+enum class GoesBy { Wishes, Uuid };
+
 /// `operation`: libvirt's word (libvirt.org/hooks.html). A hook that ends with another status than
 /// 0 stops "prepare", "start", "restore" and "migrate"; libvirt does not ask about the others.
 struct HookRow {
     std::string_view operation;
     void (*act)(const Call&);
+    GoesBy goes_by;
     OnFailure on_failure;
     std::string_view words;  ///< "no VF was …"
 };
 
 /// What is not here (started, stopped, attach) wants nothing of us.
 constexpr std::array kRows{
-    HookRow{"prepare", assign, OnFailure::Refuse, "no VF can be assigned"},
-    HookRow{"start", grant, OnFailure::Refuse, "QEMU cannot be let to its VF"},
-    HookRow{"release", take_back, OnFailure::GoOn, "its VF was not taken back"},
-    HookRow{"reconnect", adopt, OnFailure::GoOn, "its VF was not looked at"},
-    HookRow{"restore", refuse_state, OnFailure::Refuse, "it cannot be restored"},
-    HookRow{"migrate", refuse_state, OnFailure::Refuse, "it cannot be taken in"},
+    HookRow{"prepare", assign, GoesBy::Wishes, OnFailure::Refuse, "no VF can be assigned"},
+    HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU cannot be let to its VF"},
+    HookRow{"release", take_back, GoesBy::Uuid, OnFailure::GoOn, "its VF was not taken back"},
+    HookRow{"reconnect", adopt, GoesBy::Uuid, OnFailure::GoOn, "its VF was not looked at"},
+    HookRow{"restore", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be restored"},
+    HookRow{"migrate", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be taken in"},
 };
 
 /// Reads all of standard input before anything else: libvirt writes it and waits. Domains that do
@@ -123,8 +128,9 @@ private:
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));
         try {
-            const DomainFacts domain = read_domain(xml);
-            if (domain.vfs.empty()) return ExitCode::Ok;
+            const bool by_wishes = row.goes_by == GoesBy::Wishes;
+            const DomainFacts domain = by_wishes ? read_domain(xml) : read_identity(xml);
+            if (by_wishes && domain.vfs.empty()) return ExitCode::Ok;
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");
             const auto service = setting.connect();
             service->limit_calls(kCallLimit);

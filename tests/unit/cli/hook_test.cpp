@@ -2,6 +2,7 @@
 //
 // vgpuctl hook and attach-xml in this process: what they ask of vgpud, what they say, and when they
 // fail.
+#include "cli/domain_edit.h"
 #include "cli/hard_limit.h"
 #include "tests/unit/cli/cli_fixture.h"
 #include "tests/unit/cli/temp_tree.h"
@@ -66,6 +67,47 @@ TEST_F(Hook, ADomainWithoutVfsIsNoneOfOurBusiness) {
         EXPECT_EQ(used_bus, "") << "nobody was asked";
     }
     EXPECT_EQ(hook("prepare", "no XML at all"), 0);
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+/// A running domain with `vf`, whose metadata virsh has replaced by `elements` since it started.
+std::string with_other_metadata(const AttachedVf& vf, const std::string& elements) {
+    const std::string xml = with_vfs(kOther, {vf}, "/elsewhere");
+    const std::string begin = "<metadata>";
+    const std::size_t from = xml.find(begin) + begin.size();
+    return xml.substr(0, from) + elements + xml.substr(xml.find("</metadata>"));
+}
+
+TEST_F(Hook, WhatADomainWasGivenIsTakenBackWhateverItsMetadataSayByThen) {
+    const std::string owner = "libvirt:" + kUuid;
+    const AttachedVf of_softgpu{.wanted = {"name", "a"}, .host_device = {}};
+    const AttachedVf of_host{.wanted = {"name", "a"}, .host_device = PciAddress{0, 3, 2, 1}};
+    for (const AttachedVf& vf : {of_softgpu, of_host})
+        for (const char* metadata : {"", "<v:vfs xmlns:v='urn:vgpu:libvirt:1'/>",
+                                     "<v:vf xmlns:v='urn:vgpu:libvirt:1' nmae='x'/>"}) {
+            service.asked.clear();
+            const std::string xml = with_other_metadata(vf, metadata);
+            EXPECT_EQ(hook("reconnect", xml), 0) << xml;
+            EXPECT_EQ(hook("release", xml), 0) << xml;
+            EXPECT_EQ(err.str(), "") << xml;
+            EXPECT_THAT(service.asked,
+                        ElementsAre("adopt " + owner + " title=vm2", "take_back " + owner))
+                << xml;
+        }
+}
+
+TEST_F(Hook, ADomainWithAPathOfVgpudsIsOurs) {
+    const std::string xml = "<domain><uuid>" + kUuid +
+                            "</uuid><q:commandline xmlns:q='urn:q'><q:arg value='/run/vgpu/vm/" +
+                            kUuid + "/0.sock'/></q:commandline></domain>";
+    EXPECT_EQ(hook("release", xml), 0);
+    EXPECT_THAT(service.asked, ElementsAre("take_back libvirt:" + kUuid));
+}
+
+TEST_F(Hook, WithoutWishesNothingIsAssigned) {
+    const AttachedVf vf{.wanted = {"name", "a"}, .host_device = {}};
+    for (const char* operation : {"prepare", "start", "restore", "migrate"})
+        EXPECT_EQ(hook(operation, with_other_metadata(vf, "")), 0) << err.str();
     EXPECT_THAT(service.asked, IsEmpty());
 }
 
