@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -44,6 +45,20 @@ std::string random_uuid() {
                        words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
 }
 
+/// Lower case with dashes, as libvirt keeps it and vgpud makes paths of it; libvirt also reads
+/// upper case and 32 digits in a row.
+std::string canonical_uuid(const xmlNode* node) {
+    const std::string typed = content_of(node);
+    std::string uuid;
+    for (const char letter : typed)
+        if (letter != '-')
+            uuid += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (uuid.size() != 32 || uuid.find_first_not_of("0123456789abcdef") != std::string::npos)
+        throw XmlError(fmt::format("line {}: '{}' is no UUID", xmlGetLineNo(node), typed));
+    for (const std::size_t dash : {8u, 13u, 18u, 23u}) uuid.insert(dash, 1, '-');
+    return uuid;
+}
+
 /// The path has the UUID in it, so it must be known before libvirt would choose one. It stands
 /// behind the name: elsewhere libxml2, by libvirt's schema, takes the document for invalid.
 std::string ensure_uuid(xmlNode* domain) {
@@ -53,7 +68,7 @@ std::string ensure_uuid(xmlNode* domain) {
         if (xmlNode* name = child_of(domain, "name")) xmlAddNextSibling(name, uuid);
     }
     if (content_of(uuid).empty()) set_content(uuid, random_uuid());
-    return content_of(uuid);
+    return canonical_uuid(uuid);
 }
 
 // --- metadata

@@ -40,7 +40,7 @@ struct AttachedVf {
 
 /// `xml` with exactly `vfs`. A domain without a UUID gets one. Throws XmlError.
 /// What was ours before is removed first, known by our namespace, ids, aliases and paths. Also
-/// throws if no slot of the root bus is free for a device.
+/// throws if its UUID is none, or no slot of the root bus is free for a device.
 [[nodiscard]] std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
                                    const std::string& run_dir);
 

@@ -291,6 +291,34 @@ TEST(DomainEdit, ADomainWithoutAUuidGetsOneSinceThePathHasIt) {
         << "with others between them `virsh define --validate` refuses it";
 }
 
+TEST(DomainEdit, PathsHaveTheUuidAsLibvirtAndVgpudWriteItHoweverItIsTyped) {
+    for (const char* typed :
+         {"4DEA22B3-1D52-4D8F-8A0E-8F1F0C4B7F10", "4dea22b31d524d8f8a0e8f1f0c4b7f10",
+          "\n  4DEA22B31D524d8f-8a0e8f1f0c4b7f10\n  "}) {
+        const std::string after =
+            edited(fmt::format("<domain><name>x</name><uuid>{}</uuid></domain>", typed),
+                   {vf_of("name", "a")});
+        EXPECT_EQ(count_of(after, "/run/vgpu/vm/" + kUuid + "/0."), 3)
+            << "socket, agent and image: " << after;
+        EXPECT_EQ(count_of(after, "/run/vgpu/vm/"), 3);
+        EXPECT_THAT(after, HasSubstr(fmt::format("<uuid>{}</uuid>", typed))) << "it stays";
+    }
+}
+
+TEST(DomainEdit, WhatIsNoUuidIsRefusedByItsValue) {
+    for (const std::string& typed :
+         {std::string("vm1"), kUuid + "0", kUuid.substr(1), "g" + kUuid.substr(1)}) {
+        const std::string xml =
+            fmt::format("<domain><name>x</name>\n<uuid>{}</uuid></domain>", typed);
+        try {
+            static_cast<void>(edited(xml, {vf_of("name", "a")}));
+            ADD_FAILURE() << typed;
+        } catch (const XmlError& error) {
+            EXPECT_EQ(error.what(), "line 2: '" + typed + "' is no UUID");
+        }
+    }
+}
+
 TEST(DomainEdit, QemuIsKeptFromSavingADomainWithAVf) {
     const std::string other = "<qemu:arg value='-blockdev'/><qemu:arg value='driver=null-co'/>";
     const std::string before =
