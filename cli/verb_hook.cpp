@@ -63,9 +63,8 @@ void adopt(const Call& call) {
 [[noreturn]] void refuse_state(const Call&) {
     throw ServiceError("org.vgpu1.Error.WrongState",
                        "what a VF holds is not in a saved or migrated domain, and its driver would "
-                       "not find it again. Start the domain anew ('virsh start --force-boot', "
-                       "after 'virsh managedsave-remove' if it was saved), or take the VF out of "
-                       "it first ('vgpuctl attach-xml')");
+                       "not find it again. Start the domain anew, after "
+                       "'virsh managedsave-remove' if it was saved");
 }
 
 /// A failure of what libvirt does not ask about is told, but stops nothing.

@@ -19,6 +19,7 @@ using testing::Cli;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kUuid = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
 const std::string kDomain =
@@ -162,7 +163,8 @@ TEST_F(Hook, SavedAndMigratedDomainsAreRefusedWithTheReason) {
     for (const char* operation : {"restore", "migrate"}) {
         EXPECT_EQ(hook(operation), 1);
         EXPECT_THAT(err.str(), HasSubstr("what a VF holds is not in a saved or migrated domain"));
-        EXPECT_THAT(err.str(), HasSubstr("managedsave-remove"));
+        EXPECT_THAT(err.str(), HasSubstr("'virsh managedsave-remove'"));
+        EXPECT_THAT(err.str(), Not(HasSubstr("attach-xml"))) << "the saved domain stays as it is";
     }
     EXPECT_THAT(service.asked, IsEmpty());
 }
