@@ -78,6 +78,10 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
     xmlNode* metadata = child_or_new(domain, "metadata");
     for (xmlNode* node : children_of(metadata))
         if (namespace_of(node) == kDomainNamespace) remove(node);
+    if (vfs.empty()) {
+        if (children_of(metadata).empty()) remove(metadata);
+        return;
+    }
     const bool is_one = vfs.size() == 1;
     xmlNode* parent = metadata;
     if (!is_one) {

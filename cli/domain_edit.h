@@ -39,8 +39,9 @@ struct AttachedVf {
                                   std::size_t n, const std::string& what = "sock");
 
 /// `xml` with exactly `vfs`. A domain without a UUID gets one. Throws XmlError.
-/// What was ours before is removed first, known by our namespace, ids, aliases and paths. Also
-/// throws if its UUID is none, or no slot of the root bus is free for a device.
+/// What was ours before is removed first, known by our namespace, ids, aliases and paths; memory
+/// that is shared stays so without VFs, since it may be the administrator's wish. Also throws if
+/// its UUID is none, or no slot of the root bus is free for a device.
 [[nodiscard]] std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
                                    const std::string& run_dir);
 

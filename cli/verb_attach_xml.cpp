@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: a libvirt domain with VFs in it, printed or
-// (--write) defined. DOMAIN may be a file, so that neither libvirtd nor vgpud is needed.
+// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: a libvirt domain with VFs in it, or (--none)
+// without them again, printed or (--write) defined. DOMAIN may be a file, so that neither libvirtd
+// nor vgpud is needed.
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
@@ -55,11 +56,15 @@ public:
             .add_option("--profile", profiles_,
                         "any free VF of this profile; may be repeated, comes after --vf")
             ->allow_extra_args(false);
+        command.add_flag("--none", wants_none_, "take all VFs out of it")
+            ->excludes("--vf")
+            ->excludes("--profile");
         command.add_flag("--write", is_writing_, "define it instead of printing it");
         command.add_option("--connect", uri_, "which libvirt")->capture_default_str();
         command.add_option("--run-dir", run_dir_, "run_dir of vgpud")->capture_default_str();
         command.add_option("--sysfs", sysfs_, "look here for host devices")->group("");
-        command.footer("Without --vf and --profile: what the domain's metadata says already.");
+        command.footer(
+            "Without --vf, --profile and --none: what the domain's metadata says already.");
     }
 
     ExitCode start(const Setting& setting) override {
@@ -108,6 +113,8 @@ private:
     /// vgpud knows which VFs are functions of this host; without it all are softgpu's.
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
                                                    const Setting& setting) const {
+        // metadata that is broken does not keep it from going
+        if (wants_none_) return {};
         std::vector<WantedVf> all = wanted(xml);
         const auto known = known_of(setting);
         std::vector<AttachedVf> vfs;
@@ -198,7 +205,7 @@ private:
     std::string domain_, uri_ = "qemu:///system", run_dir_ = "/run/vgpu";
     std::string sysfs_ = "/sys/class/vgpu";
     std::vector<std::string> names_, profiles_;
-    bool is_writing_ = false;
+    bool is_writing_ = false, wants_none_ = false;
 };
 
 }  // namespace

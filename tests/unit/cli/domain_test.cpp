@@ -233,6 +233,20 @@ TEST(DomainEdit, FewerVfsLeaveNothingOfTheOthers) {
     EXPECT_THAT(read_domain(one).vfs, ElementsAre(WantedVf{"profile", "p"}));
 }
 
+TEST(DomainEdit, WithoutVfsOnlySharedMemoryIsLeft) {
+    const AttachedVf of_host{.wanted = {"name", "h"}, .host_device = PciAddress{0, 3, 2, 1}};
+    const std::string with =
+        edited(domain_with(""), {vf_of("name", "a"), vf_of("profile", "p"), of_host});
+    const std::string after = edited(with, {});
+    EXPECT_FALSE(mentions_vfs(after)) << after;
+    for (const char* gone : {"<metadata", "qemu:arg", "<hostdev", "org.vgpu"})
+        EXPECT_EQ(count_of(after, gone), 0) << gone << after;
+    EXPECT_THAT(after, HasSubstr("<source type=\"memfd\"/>"));
+    const std::string others = metadata("<o:os xmlns:o='urn:other' id='x'/>");
+    EXPECT_THAT(edited(edited(domain_with(others), {vf_of("name", "a")}), {}),
+                HasSubstr("<o:os xmlns:o=\"urn:other\" id=\"x\"/>"));
+}
+
 TEST(DomainEdit, WhatIsNotOursStays) {
     const std::string before =
         domain_with(metadata("<o:os xmlns:o='urn:other' id='x'/>") +

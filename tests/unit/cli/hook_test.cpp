@@ -202,6 +202,18 @@ TEST_F(AttachXml, WithoutAVfItTakesThoseOfTheMetadata) {
     EXPECT_THAT(err.str(), HasSubstr("which VF? Name one with --vf or --profile"));
 }
 
+TEST_F(AttachXml, NoneTakesThemOutAlsoWhereTheMetadataIsBroken) {
+    std::string broken = kDomain;
+    broken.replace(broken.find("profile"), 7, "profil_");
+    for (const std::string& xml : {kDomain, broken}) {
+        EXPECT_EQ(run_with(xml, {"attach-xml", "-", "--none"}), 0) << err.str();
+        EXPECT_THAT(out.str(), HasSubstr("<name>vm1</name>"));
+        EXPECT_THAT(out.str(), Not(HasSubstr("urn:vgpu")));
+    }
+    for (const char* other : {"--vf", "--profile"})
+        EXPECT_EQ(run_with(kDomain, {"attach-xml", "-", "--none", other, "small"}), 2);
+}
+
 TEST_F(AttachXml, AVfThatIsNotThereYetIsOnlyMentioned) {
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "later"}), 0);
     EXPECT_THAT(err.str(), HasSubstr("there is no VF 'later' yet"));
