@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <fstream>
+#include <string_view>
 
 namespace vgpu::agent {
 
@@ -26,6 +27,15 @@ std::string cgroup_of(const fs::path& root, int pid) {
     for (std::string line; std::getline(file, line);)
         if (line.starts_with("0::/")) return line.substr(3);
     return "";
+}
+
+/// 0 if there is none, or the process has ended.
+int parent_of(const fs::path& root, int pid) {
+    constexpr std::string_view kParent = "PPid:\t";
+    std::ifstream file(root / "proc" / std::to_string(pid) / "status");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with(kParent)) return pid_of(line.substr(kParent.size()));
+    return 0;
 }
 
 }  // namespace
@@ -48,34 +58,35 @@ bool Freezer::freeze(const std::vector<int>& pids) {
     std::error_code error;
     fs::create_directory(group_, error);
     if (error) return false;
+    // before anybody is moved: who comes into a frozen group stops, and has no children in it
+    if (!write_to(group_ / "cgroup.freeze", "1")) return false;
     for (const int pid : pids) {
         const std::string from = cgroup_of(root_, pid);
-        if (from.empty() || holds(pid)) continue;
+        if (!is_origin(from) || holds(pid)) continue;
         came_from_[pid] = from;
         // before it is moved: one that is noted and was not moved is skipped by thaw(), the other
-        // way round it would stay frozen for ever
+        // way round nobody would know where it came from
         write_note();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }
     write_note();
-    return write_to(group_ / "cgroup.freeze", "1");
+    return true;
 }
 
 bool Freezer::is_frozen() const {
     std::ifstream file(group_ / "cgroup.events");
     for (std::string line; std::getline(file, line);)
         if (line == "frozen 1") return true;
-    return came_from_.empty();
+    return members().empty();
 }
 
-/// A process whose cgroup is gone meanwhile goes to the root's.
+/// A process that was in fork() when it was moved may have a child that nobody noted.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
-    for (const auto& [pid, from] : came_from_) {
-        if (cgroup_of(root_, pid) != "/" + group_.filename().string()) continue;
-        const std::string text = std::to_string(pid);
-        if (!write_to(hierarchy_ / from.substr(1) / "cgroup.procs", text))
-            write_to(hierarchy_ / "cgroup.procs", text);
+    for (int look = 0; look < kMostLooks; ++look) {
+        const std::vector<int> left = members();
+        if (left.empty()) break;
+        for (const int pid : left) put_back(pid);
     }
     came_from_.clear();
     std::error_code error;
@@ -83,11 +94,46 @@ void Freezer::thaw() {
     ::rmdir(group_.c_str());
 }
 
+/// To the root's cgroup if its own is gone meanwhile, or if nobody knows it: it goes on there, if
+/// outside its unit or session.
+void Freezer::put_back(int pid) const {
+    const std::string text = std::to_string(pid);
+    const std::string origin = origin_of(pid);
+    if (origin.empty() || !write_to(hierarchy_ / origin.substr(1) / "cgroup.procs", text))
+        write_to(hierarchy_ / "cgroup.procs", text);
+}
+
+/// Of one born in the group: that of its nearest ancestor which was noted, or which is not in the
+/// group any more. One whose ancestors have ended is a child of init, in whose cgroup it has no
+/// business.
+std::string Freezer::origin_of(int pid) const {
+    for (int i = 0; i < kMostGenerations && pid > 1; ++i) {
+        if (const auto known = came_from_.find(pid); known != came_from_.end())
+            return known->second;
+        if (const std::string at = cgroup_of(root_, pid); is_origin(at)) return at;
+        pid = parent_of(root_, pid);
+    }
+    return "";
+}
+
+bool Freezer::is_origin(const std::string& cgroup) const {
+    return cgroup.starts_with('/') && cgroup != "/" + group_.filename().string();
+}
+
+std::vector<int> Freezer::members() const {
+    std::ifstream file(group_ / "cgroup.procs");
+    std::vector<int> pids;
+    // 0 is one of another PID namespace; written to cgroup.procs it would mean ourselves
+    for (int pid = 0; file >> pid;)
+        if (pid > 0) pids.push_back(pid);
+    return pids;
+}
+
 void Freezer::read_note() {
     std::ifstream file(note_);
     std::string from;
     for (int pid = 0; file >> pid && std::getline(file >> std::ws, from);)
-        if (pid > 0 && from.starts_with('/')) came_from_[pid] = from;
+        if (pid > 0 && is_origin(from)) came_from_[pid] = from;
 }
 
 void Freezer::write_note() const {

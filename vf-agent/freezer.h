@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Freezer: stops processes that use the VF by a cgroup (v2) of their own that is frozen, and lets
-// them go again, each back in the cgroup it came from. A process in it cannot tell; it is not
-// signalled. Where each came from is also in a file, so that a new agent (or the unit's
-// ExecStopPost) can undo what one that was killed had done. Used by LinuxGuest; one thread.
+// them go again, each back in the cgroup it came from, or, if it was born in the group, where its
+// parent came from. A process in it cannot tell; it is not signalled. Where each came from is also
+// in a file, so that a new agent (or the unit's ExecStopPost) can undo what one that was killed had
+// done. Used by LinuxGuest; one thread.
 #pragma once
 
 #include <filesystem>
@@ -38,6 +39,18 @@ public:
     void thaw();
 
 private:
+    /// Looks for who is (still) in the group at a thaw. One is enough, a second finds children
+    /// that were born meanwhile; more are only for those who fork all the time.
+    static constexpr int kMostLooks = 8;
+    static constexpr int kMostGenerations = 64;
+
+    /// Pids in the group.
+    [[nodiscard]] std::vector<int> members() const;
+    /// The cgroup where a member belongs; empty: nobody knows.
+    [[nodiscard]] std::string origin_of(int pid) const;
+    void put_back(int pid) const;
+    /// False for our own group.
+    [[nodiscard]] bool is_origin(const std::string& cgroup) const;
     void read_note();
     void write_note() const;
 

@@ -103,14 +103,28 @@ TEST(Modprobe, OnlyTheReleaseWithTheBugGetsTheMask) {
     EXPECT_EQ(modprobe_line("7.0.3").find("options"), std::string::npos);
 }
 
-TEST(Freezer, RemembersWhereEachCameFromAlsoForASuccessor) {
-    const FakeTree tree;
+const std::string kProcs = "sys/fs/cgroup/vgpu-agent.frozen/cgroup.procs";
+
+/// The group, and pid 412 in another.
+void add_cgroups(const FakeTree& tree) {
     tree.file("sys/fs/cgroup/cgroup.controllers", "");
     tree.file("sys/fs/cgroup/cgroup.procs", "");
-    tree.file("sys/fs/cgroup/vgpu-agent.frozen/cgroup.procs", "");
+    tree.file(kProcs, "");
     tree.file("sys/fs/cgroup/vgpu-agent.frozen/cgroup.freeze", "0");
     tree.file("sys/fs/cgroup/user slice/cgroup.procs", "");
     tree.file("proc/412/cgroup", "1:x:/y\n0::/user slice\n");
+}
+
+/// Nobody moved it into the group.
+void add_born_in_group(const FakeTree& tree, int pid, int parent) {
+    const std::string process = "proc/" + std::to_string(pid);
+    tree.file(process + "/cgroup", "0::/vgpu-agent.frozen\n");
+    tree.file(process + "/status", "Name:\tmatmul\nPPid:\t" + std::to_string(parent) + "\n");
+}
+
+TEST(Freezer, RemembersWhereEachCameFromAlsoForASuccessor) {
+    const FakeTree tree;
+    add_cgroups(tree);
     {
         Freezer freezer(tree.root, tree.root / "run/frozen");
         ASSERT_TRUE(freezer.is_available());
@@ -127,6 +141,65 @@ TEST(Freezer, RemembersWhereEachCameFromAlsoForASuccessor) {
     EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "412");
     EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/vgpu-agent.frozen/cgroup.freeze"), "0");
     EXPECT_FALSE(fs::exists(tree.root / "run/frozen"));
+}
+
+TEST(Freezer, NobodyIsMovedIntoAGroupThatIsNotFrozen) {
+    const FakeTree tree;
+    add_cgroups(tree);
+    fs::remove(tree.root / "sys/fs/cgroup/vgpu-agent.frozen/cgroup.freeze");
+    Freezer freezer(tree.root, tree.root / "run/frozen");
+    EXPECT_FALSE(freezer.freeze({412}));
+    EXPECT_EQ(line_of(tree.root / kProcs), "");
+    EXPECT_FALSE(freezer.holds(412));
+}
+
+TEST(Freezer, AChildBornInTheGroupGoesWhereItsParentCameFrom) {
+    const FakeTree tree;
+    add_cgroups(tree);
+    add_born_in_group(tree, 414, 412);
+    Freezer freezer(tree.root, tree.root / "run/frozen");
+    ASSERT_TRUE(freezer.freeze({412, 414}));
+    EXPECT_EQ(freezer.size(), 1u) << "nobody comes from the group itself";
+    tree.file(kProcs, "414\n");
+    EXPECT_FALSE(freezer.is_frozen());
+    freezer.thaw();
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "414");
+}
+
+TEST(Freezer, AGrandchildThatHasNotTheDeviceGoesThereToo) {
+    const FakeTree tree;
+    add_cgroups(tree);
+    add_born_in_group(tree, 414, 412);
+    add_born_in_group(tree, 416, 414);
+    Freezer freezer(tree.root, tree.root / "run/frozen");
+    ASSERT_TRUE(freezer.freeze({412}));
+    tree.file(kProcs, "416\n");
+    freezer.thaw();
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "416");
+}
+
+TEST(Freezer, AChildWhoseParentIsOutAlreadyFollowsIt) {
+    const FakeTree tree;
+    add_cgroups(tree);
+    add_born_in_group(tree, 414, 412);
+    tree.file("run/frozen", "414 /vgpu-agent.frozen\n");
+    tree.file(kProcs, "0\n414\n");
+    Freezer freezer(tree.root, tree.root / "run/frozen");
+    EXPECT_FALSE(freezer.holds(414)) << "a note that names the group itself";
+    freezer.thaw();
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "414");
+}
+
+TEST(Freezer, AMemberWhoseAncestorsHaveEndedGoesToTheRootNotToInits) {
+    const FakeTree tree;
+    add_cgroups(tree);
+    tree.file("sys/fs/cgroup/init.scope/cgroup.procs", "");
+    tree.file("proc/1/cgroup", "0::/init.scope\n");
+    add_born_in_group(tree, 418, 1);
+    tree.file(kProcs, "418\n");
+    Freezer(tree.root, tree.root / "run/frozen").thaw();
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/cgroup.procs"), "418");
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/init.scope/cgroup.procs"), "");
 }
 
 }  // namespace
