@@ -53,8 +53,14 @@ std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-int on_lifecycle(virConnectPtr, virDomainPtr domain, int event, int, void* watch) {
-    static_cast<DomainWatch*>(watch)->on_change(domain, event);
+/// Undefined, or a transient one that has ended, of which libvirt says no more than that it has
+/// stopped. Libvirt knows it no more, or is about to forget it.
+bool is_gone(virDomainPtr domain) {
+    return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
+}
+
+int on_lifecycle(virConnectPtr, virDomainPtr domain, int, int, void* watch) {
+    static_cast<DomainWatch*>(watch)->on_change(domain);
     return 0;
 }
 
@@ -131,8 +137,8 @@ void DomainWatch::tell_all() {
     tell_(line_of({{"domains", all}}));
 }
 
-void DomainWatch::on_change(virDomainPtr domain, int event) {
-    if (event == VIR_DOMAIN_EVENT_UNDEFINED && virDomainIsActive(domain) != 1)
+void DomainWatch::on_change(virDomainPtr domain) {
+    if (is_gone(domain))
         tell_(line_of({{"removed", uuid_of(domain)}}));
     else
         tell_(line_of({{"domain", json_of(domain)}}));

@@ -7,7 +7,7 @@
 //
 //   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all there are
 //   {"domain": {"uuid": …, "name": …, "active": false}}        this one changed
-//   {"removed": "UUID"}                                        it is not defined any more
+//   {"removed": "UUID"}                                        there is no such domain any more
 //   {"lost": "no connection to qemu:///system: …"}             told once for each loss
 #pragma once
 
@@ -35,7 +35,7 @@ public:
     [[nodiscard]] bool is_connected() const { return connection_ != nullptr; }
 
     // --- called by libvirt
-    void on_change(virDomainPtr domain, int event);
+    void on_change(virDomainPtr domain);
     void on_close() { is_lost_ = true; }
 
 private:

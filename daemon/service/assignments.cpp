@@ -10,7 +10,6 @@ namespace vgpu::daemon {
 namespace {
 
 constexpr std::string_view kVfSocketEnd = ".sock";
-constexpr std::size_t kMostTitles = 1024;
 constexpr std::size_t kMostTitleBytes = 128;
 
 VfSockets sockets_of(const VfView& view) {
@@ -362,8 +361,17 @@ void Assignments::set_title(const std::string& owner, const std::string& title) 
         titles_.erase(owner);
         return;
     }
-    if (titles_.size() >= kMostTitles && !titles_.contains(owner)) titles_.clear();
+    if (titles_.size() >= kMostTitles && !titles_.contains(owner)) forget_unused_titles();
     titles_[owner] = printable_title(title);
+}
+
+/// Nobody is shown them; who claims a VF later brings a name, or libvirt says it again.
+void Assignments::forget_unused_titles() {
+    std::set<std::string> owners;
+    const Records records = manager_.store().records();
+    for (const auto& [id, gpu] : records.gpus)
+        for (const auto& [vf, record] : gpu.vfs) owners.insert(record.owner.name);
+    std::erase_if(titles_, [&owners](const auto& one) { return !owners.contains(one.first); });
 }
 
 std::string Assignments::title_of(const std::string& owner) const {

@@ -63,6 +63,8 @@ public:
     /// What was asked for and is not done gets no answer.
     void end() { requests_.clear(); }
 
+    /// Names that are kept; those of owners of VFs in any case.
+    static constexpr std::size_t kMostTitles = 5120;
     /// What people call the owner; empty if that is not known. Not durable.
     [[nodiscard]] std::string title_of(const std::string& owner) const;
     void set_title(const std::string& owner, const std::string& title);
@@ -105,6 +107,7 @@ private:
     void undo_claims(Request& request);
     Result<> link(Request& request);
     Result<> take_title(const std::string& owner, const OptionReader& options);
+    void forget_unused_titles();
     void take_back_others(const Request& request);
     void take_back_one(const Target& target, const Held& held, Done<> done);
     [[nodiscard]] static Held held(const VfView& view);

@@ -6,6 +6,8 @@
 
 namespace vgpu::daemon {
 
+static_assert(Domains::kMost < Assignments::kMostTitles);
+
 namespace {
 
 using Json = nlohmann::json;
@@ -57,7 +59,7 @@ std::string Domains::words_for(const std::string& owner) const {
     const auto* consumer = std::get_if<DomainOwner>(&form);
     if (consumer == nullptr || !is_known_) return "";
     const auto at = domains_.find(consumer->uuid);
-    if (at == domains_.end()) return "libvirt has no such domain";
+    if (at == domains_.end()) return domains_.size() < kMost ? "libvirt has no such domain" : "";
     if (at->second.is_active) return "";
     return fmt::format("domain '{}' is shut off", assignments_.title_of("libvirt:" + at->first));
 }

@@ -27,7 +27,7 @@ public:
     void forget();
 
     /// "domain 'vm1' is shut off", "libvirt has no such domain"; empty: running, no domain, or not
-    /// known.
+    /// known, as where there may be more domains than are kept.
     [[nodiscard]] std::string words_for(const std::string& owner) const;
 
 private:

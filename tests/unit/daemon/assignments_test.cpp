@@ -409,6 +409,16 @@ TEST_F(Assigned, ATitleIsPrintableAndShort) {
     EXPECT_EQ(assignments.title_of(kA), "a?b" + std::string(125, 'x'));
 }
 
+TEST_F(Assigned, NamesOfOwnersStayHoweverManyOthersCome) {
+    ASSERT_TRUE(assign(kA, {named("one")}, {{"title", std::string("vm a")}}));
+    const std::size_t others = 2 * Assignments::kMostTitles;
+    for (std::size_t n = 0; n < others; ++n)
+        assignments.set_title("slurm:" + std::to_string(n), "job");
+    EXPECT_EQ(assignments.title_of(kA), "vm a");
+    EXPECT_EQ(assignments.title_of("slurm:0"), "") << "there is an end to what is kept";
+    EXPECT_EQ(assignments.title_of("slurm:" + std::to_string(others - 1)), "job");
+}
+
 // --- the adapter, over a real directory
 
 class VmSocketFiles : public ::testing::Test {

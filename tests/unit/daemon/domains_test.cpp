@@ -8,6 +8,7 @@
 #include "tests/unit/daemon/fake_vm_sockets.h"
 #include "tests/unit/daemon/world.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace vgpu::daemon {
@@ -21,9 +22,13 @@ using testing::World;
 const std::string kUuid = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
 const std::string kOwner = "libvirt:" + kUuid;
 
-std::string domain_json(const std::string& name, bool is_active) {
-    return R"({"uuid": ")" + kUuid + R"(", "name": ")" + name + R"(", "active": )" +
+std::string domain_json(const std::string& name, bool is_active, const std::string& uuid = kUuid) {
+    return R"({"uuid": ")" + uuid + R"(", "name": ")" + name + R"(", "active": )" +
            (is_active ? "true" : "false") + "}";
+}
+
+std::string uuid_number(std::size_t number) {
+    return fmt::format("00000000-0000-4000-8000-{:012x}", number);
 }
 
 class KnownDomains : public ::testing::Test {
@@ -57,6 +62,37 @@ TEST_F(KnownDomains, WithoutLibvirtNothingIsSaidAndNamesStay) {
     domains.take(R"({"lost": "no connection"})");
     EXPECT_EQ(domains.words_for(kOwner), "");
     EXPECT_EQ(assignments.title_of(kOwner), "vm1");
+}
+
+TEST_F(KnownDomains, AThousandAndMoreKeepTheirNames) {
+    constexpr std::size_t kCount = 1100;
+    std::string all;
+    for (std::size_t n = 0; n < kCount; ++n)
+        all += (n == 0 ? "" : ", ") + domain_json(fmt::format("vm{}", n), false, uuid_number(n));
+    domains.take(R"({"domains": [)" + all + "]}");
+    for (std::size_t n = 0; n < kCount; ++n)
+        EXPECT_EQ(assignments.title_of("libvirt:" + uuid_number(n)), fmt::format("vm{}", n));
+    EXPECT_EQ(domains.words_for("libvirt:" + uuid_number(0)), "domain 'vm0' is shut off");
+}
+
+TEST_F(KnownDomains, ThoseThatCameAndWentDoNotHideTheNext) {
+    domains.take(R"({"domains": []})");
+    for (std::size_t n = 0; n < 2 * Domains::kMost; ++n) {
+        domains.take(R"({"domain": )" + domain_json("brief", true, uuid_number(n)) + "}");
+        domains.take(R"({"removed": ")" + uuid_number(n) + "\"}");
+    }
+    domains.take(R"({"domain": )" + domain_json("vm1", false) + "}");
+    EXPECT_EQ(assignments.title_of(kOwner), "vm1");
+    EXPECT_EQ(domains.words_for(kOwner), "domain 'vm1' is shut off");
+}
+
+TEST_F(KnownDomains, OneForWhichThereIsNoRoomIsNotSaidToBeMissing) {
+    domains.take(R"({"domains": []})");
+    EXPECT_EQ(domains.words_for(kOwner), "libvirt has no such domain");
+    for (std::size_t n = 0; n < Domains::kMost; ++n)
+        domains.take(R"({"domain": )" + domain_json("vm", true, uuid_number(n)) + "}");
+    domains.take(R"({"domain": )" + domain_json("vm1", true) + "}");
+    EXPECT_EQ(domains.words_for(kOwner), "");
 }
 
 TEST_F(KnownDomains, LinesThatAreNoneAreIgnored) {

@@ -47,13 +47,20 @@ public:
     TestDriver(const TestDriver&) = delete;
     TestDriver& operator=(const TestDriver&) = delete;
 
+    /// A transient one.
     virDomainPtr start(const std::string& name) {
-        const std::string xml = "<domain type='test'><name>" + name + "</name><uuid>" + kUuid +
-                                "</uuid><memory>8192</memory><os><type>hvm</type></os></domain>";
-        return virDomainCreateXML(connection_, xml.c_str(), 0);
+        return virDomainCreateXML(connection_, xml_of(name).c_str(), 0);
+    }
+    virDomainPtr define(const std::string& name) {
+        return virDomainDefineXML(connection_, xml_of(name).c_str());
     }
 
 private:
+    static std::string xml_of(const std::string& name) {
+        return "<domain type='test'><name>" + name + "</name><uuid>" + kUuid +
+               "</uuid><memory>8192</memory><os><type>hvm</type></os></domain>";
+    }
+
     virConnectPtr connection_;
 };
 
@@ -80,7 +87,41 @@ TEST_F(Watch, StartsAndEndsAreTold) {
     told.clear();
     EXPECT_EQ(virDomainDestroy(domain), 0);
     virDomainFree(domain);
+    EXPECT_EQ(heard(watched, "removed"), kUuid) << "a transient domain ends with its run";
+}
+
+TEST_F(Watch, ADefinedDomainThatStopsIsThereUntilItIsUndefined) {
+    TestDriver driver;
+    DomainWatch watched = watch(kTest);
+    static_cast<void>(heard(watched, "domains"));
+    virDomainPtr domain = driver.define("vm1");
+    ASSERT_NE(domain, nullptr);
     EXPECT_EQ(heard(watched, "domain").at("active"), false);
+    told.clear();
+    EXPECT_EQ(virDomainCreate(domain), 0);
+    EXPECT_EQ(heard(watched, "domain").at("active"), true);
+    told.clear();
+    EXPECT_EQ(virDomainDestroy(domain), 0);
+    EXPECT_EQ(heard(watched, "domain").at("active"), false);
+    told.clear();
+    EXPECT_EQ(virDomainUndefine(domain), 0);
+    virDomainFree(domain);
+    EXPECT_EQ(heard(watched, "removed"), kUuid);
+}
+
+TEST_F(Watch, ARunningDomainThatIsUndefinedGoesWhenItEnds) {
+    TestDriver driver;
+    DomainWatch watched = watch(kTest);
+    static_cast<void>(heard(watched, "domains"));
+    virDomainPtr domain = driver.define("vm1");
+    ASSERT_NE(domain, nullptr);
+    EXPECT_EQ(virDomainCreate(domain), 0);
+    EXPECT_EQ(virDomainUndefine(domain), 0);
+    EXPECT_EQ(heard(watched, "domain").at("active"), true);
+    told.clear();
+    EXPECT_EQ(virDomainDestroy(domain), 0);
+    virDomainFree(domain);
+    EXPECT_EQ(heard(watched, "removed"), kUuid);
 }
 
 TEST_F(Watch, ALibvirtThatIsNotThereIsToldOnceAndTriedAgain) {
