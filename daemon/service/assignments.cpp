@@ -288,15 +288,9 @@ void Assignments::follow_claims() {
 
 /// Domains of an earlier vgpud have paths and sockets, too.
 void Assignments::follow(const GpuHost& gpu) {
-    for (auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
-         at != opened_.end() && at->first.gpu == gpu.id();) {
-        if (is_in_force(at->first, at->second)) {
-            ++at;
-            continue;
-        }
-        close(at->second);
-        at = opened_.erase(at);
-    }
+    auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
+    while (at != opened_.end() && at->first.gpu == gpu.id())
+        at = may_go_on(at->first, at->second) ? std::next(at) : opened_.erase(at);
     const auto seen = gpu.look();
     for (const auto& [vf, view] : seen->vfs)
         if (uuid_of(view.record.owner.name)) note_opened({.gpu = gpu.id(), .vf = vf});
@@ -305,26 +299,28 @@ void Assignments::follow(const GpuHost& gpu) {
 void Assignments::note_opened(const Target& target) {
     const auto seen = manager_.find_gpu(target.gpu)->look();
     if (!seen->has_vf(target.vf)) return;
-    Held now = held(seen->vfs.at(target.vf));
-    const auto before = opened_.find(target);
-    if (before != opened_.end() && !is_in_force(target, before->second)) close(before->second);
-    opened_[target] = std::move(now);
+    if (const auto before = opened_.find(target); before != opened_.end())
+        may_go_on(target, before->second);
+    opened_[target] = held(seen->vfs.at(target.vf));
 }
 
-void Assignments::close(const Held& held) {
-    sockets_.revoke(held.sockets);
+bool Assignments::may_go_on(const Target& target, Held& held) {
+    const auto record = record_of(target);
+    const bool is_there = record && record->uuid == held.vf;
+    if (is_there && record->owner.generation == held.generation) return true;
+    if (!std::exchange(held.is_revoked, true)) sockets_.revoke(held.sockets);
+    if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, held.owner)))
+        return true;
     if (const auto uuid = uuid_of(held.owner)) sockets_.unlink_vf(*uuid, held.sockets);
+    return false;
 }
 
-bool Assignments::is_in_force(const Target& target, const Held& held) const {
-    const auto is_same = [&held](const VfRecord& record) {
-        return record.uuid == held.vf && record.owner.generation == held.generation;
-    };
+std::optional<VfRecord> Assignments::record_of(const Target& target) const {
     const auto seen = manager_.find_gpu(target.gpu)->look();
-    if (seen->has_vf(target.vf)) return is_same(seen->vfs.at(target.vf).record);
+    if (seen->has_vf(target.vf)) return seen->vfs.at(target.vf).record;
     const auto records = manager_.store().gpu(target.gpu).vfs;
     const auto at = records.find(target.vf);
-    return at != records.end() && is_same(at->second);
+    return at == records.end() ? std::nullopt : std::optional(at->second);
 }
 
 // --- time and names

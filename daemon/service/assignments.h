@@ -93,6 +93,7 @@ private:
         std::string owner;
         std::uint64_t generation = 0;  ///< of the claim
         VfSockets sockets;
+        bool is_revoked = false;
     };
     using HeldVfs = std::map<Target, Held>;
 
@@ -113,13 +114,15 @@ private:
     [[nodiscard]] static Held held(const VfView& view);
     [[nodiscard]] HeldVfs held_by(const std::string& owner) const;
     /// A claim may end in other ways than by take_back(): released or taken over by hand, its VF
-    /// destroyed. Its consumer loses sockets and paths then, too.
+    /// destroyed. Its consumer loses the sockets then, too.
     void follow_claims();
     void follow(const GpuHost& gpu);
     void note_opened(const Target& target);
-    void close(const Held& held);
+    /// False if the VF is another's or another one now: the consumer has lost its paths as well. If
+    /// it is nobody's they stay, for adopt().
+    bool may_go_on(const Target& target, Held& held);
     /// Also of a VF that is not to be seen, since its GPU is not in service: claims are durable.
-    [[nodiscard]] bool is_in_force(const Target& target, const Held& held) const;
+    [[nodiscard]] std::optional<VfRecord> record_of(const Target& target) const;
     /// PfLost if a VF is claimed on record by `owner` and not to be seen.
     [[nodiscard]] Result<> check_all_seen(const std::string& owner) const;
 
