@@ -11,16 +11,22 @@ UNITS = ('vgpud.service',)
 
 
 class Document(unittest.TestCase):
+    def agree(self, system, group, *names):
+        """The commands of `group` in these documents, one document after the other."""
+        system.bring(os.path.join(ROOT, 'tests/support/doc_commands.py'),
+                     *(os.path.join(ROOT, 'docs', name) for name in names))
+        for name in names:
+            text = system.check('cd /packages && PACKAGES=/packages VGPU_TEST_TIME_SCALE=10 '
+                                f'python3 doc_commands.py {name} {group}', 900)
+            self.assertIn('commands agree', text)
+
     def test_its_commands_do_what_it_says(self):
         with DebianSystem('document') as system:
             # what else its packages recommend is not in the cache
             system.write('/etc/apt/apt.conf.d/tests', 'APT::Install-Recommends "false";\n')
             system.boot()
-            system.bring(os.path.join(ROOT, 'tests/support/doc_commands.py'),
-                         os.path.join(ROOT, 'docs/install.md'), *packages().values())
-            text = system.check('cd /packages && PACKAGES=/packages VGPU_TEST_TIME_SCALE=10 '
-                                'python3 doc_commands.py install.md softgpu', 900)
-            self.assertIn('commands agree', text)
+            system.bring(*packages().values())
+            self.agree(system, 'softgpu', 'install.md', 'guests.md')
 
 
 class FirstMinutes(unittest.TestCase):
