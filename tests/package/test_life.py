@@ -6,6 +6,8 @@ from debian_system import DebianSystem, older, wait_for
 
 HOST = ('vgpu', 'vgpu-softgpu')
 EDITED = '// edited\n'
+# what udev is asked when the agent's rule has come or gone
+ASKED = 'control --reload\ntrigger --action=add --subsystem-match=virtio-ports\n'
 
 
 class Life(unittest.TestCase):
@@ -82,6 +84,27 @@ class Life(unittest.TestCase):
         system.check('apt-get purge -qy vgpu-agent')
         left = {path for path in self.files_of(system) - before if 'vgpu' in path}
         self.assertEqual(left, set())
+
+    def test_the_agent_of_a_running_guest_starts_restarts_and_ends_with_its_package(self):
+        system = self.start('agent-runs')
+        # in udev's place: it writes down what it is asked, and fails, which no installation minds
+        system.write('/usr/bin/udevadm', '#!/bin/sh\necho "$*" >>/asked\nexit 1\n')
+        system.check('chmod 755 /usr/bin/udevadm && mkdir -p /run/udev && python3 -c '
+                     '"import socket; socket.socket(socket.AF_UNIX).bind(\'/run/udev/control\')"')
+        system.install('vgpu-agent', place=older())
+        self.assertEqual(system.read('/asked'), ASKED)
+        # what the rule starts, without the port
+        system.check('sed "/^BindsTo=\\|^After=/d" /lib/systemd/system/vgpu-agent.service '
+                     '>/etc/systemd/system/vgpu-agent.service && systemctl daemon-reload && '
+                     'systemctl start vgpu-agent')
+        before = wait_for('the agent', 30, lambda: system.processes('vgpu-agent'))
+        system.install('vgpu-agent')
+        wait_for('the new agent', 30, lambda: system.processes('vgpu-agent') not in ([], before))
+        self.assertEqual(system.read('/asked'), 2 * ASKED)
+        system.check('apt-get remove -qy vgpu-agent')
+        self.assertEqual(system.processes('vgpu-agent'), [])
+        # the port wants it no more, and will want it anew
+        self.assertEqual(system.read('/asked'), 3 * ASKED)
 
     @staticmethod
     def files_of(system):
