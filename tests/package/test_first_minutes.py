@@ -28,6 +28,31 @@ class Document(unittest.TestCase):
             system.bring(*packages().values())
             self.agree(system, 'softgpu', 'install.md', 'guests.md')
 
+    def test_without_packages_its_commands_do_what_the_packages_would(self):
+        names = ('vgpu', 'vgpu-softgpu', 'vgpu-agent')
+        with DebianSystem('by-hand') as system:
+            # what the packages depend on stays
+            system.install(*names)
+            system.check(f'apt-get purge -qy {" ".join(names)} && groupdel vgpu')
+            system.boot()
+            # their files, as cmake installs them, and nothing of what their scripts do
+            for name in names:
+                system.check(f'dpkg-deb --fsys-tarfile /packages/{name}_*.deb | '
+                             'tar -x --keep-directory-symlink -C /')
+            # this system has neither an initramfs nor udev
+            system.check('for name in update-initramfs udevadm; do printf "#!/bin/sh\\n" >/usr/sbin/$name; '
+                         'chmod 755 /usr/sbin/$name; done')
+            self.agree(system, 'by-hand', 'install.md', 'guests.md')
+            system.wait_for_gpu()
+            system.check('systemctl stop vgpud')
+            # by the bus
+            system.wait_for_gpu()
+            self.assertTrue(system.exists('/etc/systemd/system/multi-user.target.wants/vgpud.service'))
+            self.assertTrue(system.exists('/etc/systemd/system/sysinit.target.wants/vgpu-modprobe.service'))
+            line = system.read('/etc/apparmor.d/local/abstractions/libvirt-qemu').strip()
+            with open(os.path.join(ROOT, 'debian/vgpu.postinst'), encoding='utf-8') as script:
+                self.assertIn(f"line='{line}'\n", script.read())
+
 
 class FirstMinutes(unittest.TestCase):
     @classmethod
