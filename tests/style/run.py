@@ -283,6 +283,23 @@ def check_dbus_page(files):
     yield from dbus_page.complaints()
 
 
+def check_vgpud_configuration(files):
+    """Documents name every key of vgpud's configuration; the one that install.md writes keeps libvirt's names."""
+    schema, install = 'schemas/vgpud-config.schema.json', 'docs/install.md'
+    text = '\n'.join(text_of(f) for f in files
+                     if f.startswith('docs/') and f.endswith('.md') and f != 'docs/changelog.md')
+    for key in json.loads(text_of(schema))['properties']:
+        if f'`{key}`' not in text and f'"{key}"' not in text:
+            yield f'{schema}: no document names the key {key}'
+    shipped = json.loads(text_of('daemon/data/vgpud.json'))
+    written = re.findall(r"^echo '(.*)' >/etc/vgpu/vgpud\.json$", text_of(install), re.M)
+    if not written:
+        yield f'{install}: no configuration is written to /etc/vgpu/vgpud.json'
+    for configuration in written:
+        if json.loads(configuration).get('libvirt') != shipped['libvirt']:
+            yield f'{install}: {configuration} has another libvirt than daemon/data/vgpud.json'
+
+
 def check_markdown_links(files):
     """Links between documents lead somewhere."""
     for name in files:
