@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulator/recording.h"
 
+#include "daemon/service/words.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -24,6 +26,8 @@ constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
 /// Of all runs together, in ns: three days. Beyond that lags are no 64-bit numbers any more.
 constexpr std::int64_t kMostService = std::int64_t{1} << 48;
+/// The end of the year 9999: a calendar has words for every second up to it.
+constexpr std::int64_t kLastUnixTime = 253'402'300'799;
 
 /// Goes through one item without keeping anything of it.
 class Skimmer final : public nlohmann::json_sax<Json> {
@@ -86,17 +90,18 @@ std::int64_t number_in(const Json& head, const char* name) {
     return value.get<std::int64_t>();
 }
 
+std::int64_t unix_time_in(const Json& head) {
+    const std::int64_t time = number_in(head, "unix_time");
+    if (time < 0 || time > kLastUnixTime)
+        throw BadTrace(fmt::format("unix_time {} is not in 0 to {}", time, kLastUnixTime));
+    return time;
+}
+
+/// Texts are made printable where they are read, so that no verb and no export can forget it.
 std::string text_in(const Json& head, const char* name) {
     const Json& value = member(head, name);
     if (!value.is_string()) throw BadTrace(fmt::format("{} is no text", name));
-    return value.get<std::string>();
-}
-
-/// Names are shown on terminals.
-void note_name(std::uint32_t vf, std::string name, std::map<std::uint32_t, std::string>& known) {
-    std::replace_if(
-        name.begin(), name.end(), [](unsigned char letter) { return letter < ' '; }, '?');
-    known[vf] = std::move(name);
+    return daemon::printable(value.get<std::string>());
 }
 
 void read_names(const Json& names, std::map<std::uint32_t, std::string>& known) {
@@ -104,7 +109,7 @@ void read_names(const Json& names, std::map<std::uint32_t, std::string>& known) 
     for (std::uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; ++vf) {
         const auto found = names.find(std::to_string(vf));
         if (found == names.end() || !found->is_string()) continue;
-        note_name(vf, found->get<std::string>(), known);
+        known[vf] = daemon::printable(found->get<std::string>());
     }
 }
 
@@ -120,7 +125,7 @@ RecordedChunk chunk_of(const Json& head, Recording& recording) {
     if (at < -daemon::trace::kTimeLimit || at > daemon::trace::kTimeLimit)
         throw BadTrace("a time is out of all bounds");
     chunk.at = Nanoseconds{at};
-    chunk.unix_time = number_in(head, "unix_time");
+    chunk.unix_time = unix_time_in(head);
     recording.vgpud = text_in(head, "vgpud");
     const std::string gpu = text_in(head, "gpu");
     if (!recording.chunks.empty() && gpu != recording.gpu)
@@ -130,6 +135,18 @@ RecordedChunk chunk_of(const Json& head, Recording& recording) {
     Nanoseconds last = chunk.at;
     chunk.image = daemon::trace::image_of(member(head, "schedule"), last);
     return chunk;
+}
+
+/// One event; the names in it become known.
+Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
+    Event event = daemon::trace::event_of(item, last);
+    if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
+        for (const auto& [vf, name] : set->names) recording.names[vf] = daemon::printable(name);
+    if (auto* note = std::get_if<daemon::trace::Noted>(&event)) {
+        note->kind = daemon::printable(note->kind);
+        note->text = daemon::printable(note->text);
+    }
+    return event;
 }
 
 std::int64_t service_in(const Event& event) {
@@ -154,11 +171,8 @@ Recording recording_of(Items& items) {
             continue;
         }
         if (recording.chunks.empty()) throw BadTrace(kEventFirst);
-        recording.chunks.back().events.push_back(daemon::trace::event_of(*item, last));
-        const Event& event = recording.chunks.back().events.back();
-        if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
-            for (const auto& [vf, name] : set->names) note_name(vf, name, recording.names);
-        service += std::min(kMostService, service_in(event));
+        recording.chunks.back().events.push_back(event_in(*item, last, recording));
+        service += std::min(kMostService, service_in(recording.chunks.back().events.back()));
         if (service > kMostService) throw BadTrace("VFs ran for more than three days");
     }
     if (recording.chunks.empty()) throw BadTrace(kNoChunk);

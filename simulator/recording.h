@@ -23,11 +23,12 @@ struct RecordedChunk {
     /// Goes on where chunk number - 1 ended; otherwise vgpud came to a schedule from elsewhere.
     bool continues = false;
     daemon::Nanoseconds at{0};
-    std::int64_t unix_time = 0;  ///< s, at `at`
+    std::int64_t unix_time = 0;  ///< s, at `at`; not before 1970, not after 9999
     daemon::GpuSchedule::Image image{};
     std::vector<daemon::trace::Event> events{};
 };
 
+/// Texts, also those of notes, are printable ASCII; what was not printable is '?'.
 struct Recording {
     std::string gpu;
     std::string vgpud;                           ///< version that decided

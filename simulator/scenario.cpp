@@ -2,6 +2,7 @@
 #include "simulator/scenario.h"
 
 #include "daemon/service/scheduler/contract.h"
+#include "daemon/service/words.h"
 #include "simulator/library.h"
 #include "simulator/peers.h"
 #include "simulator/planned.h"
@@ -305,6 +306,12 @@ void admit(Simulation& setup, const std::vector<Party>& parties) {
     for (std::size_t i = 0; i < setup.vfs.size(); ++i) setup.vfs[i].policy = admission->policies[i];
 }
 
+/// The last step: until then members of the document name VFs as it has them.
+void make_names_printable(Simulation& setup) {
+    setup.name = daemon::printable(setup.name);
+    for (VfSetup& vf : setup.vfs) vf.name = daemon::printable(vf.name);
+}
+
 Scenario scenario_of(const Json& json) {
     const Section section(json, "scenario");
     section.allow({"name", "seed", "duration_ms", "device", "vfs", "changes", "policies"});
@@ -326,6 +333,7 @@ Scenario scenario_of(const Json& json) {
     std::stable_sort(setup.changes.begin(), setup.changes.end(),
                      [](const Change& a, const Change& b) { return a.at_ns < b.at_ns; });
     scenario.policies = policies_of(json);
+    make_names_printable(setup);
     return scenario;
 }
 
@@ -336,7 +344,7 @@ tl::expected<Scenario, std::string> parse_scenario(std::string_view text) {
     try {
         return scenario_of(Json::parse(text, nullptr, kThrows, kHasComments));
     } catch (const std::exception& error) {
-        return tl::make_unexpected(std::string(error.what()));
+        return tl::make_unexpected(daemon::printable(error.what()));
     }
 }
 

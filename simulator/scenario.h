@@ -20,7 +20,8 @@ struct Scenario {
     std::vector<std::string> policies{};  ///< of policy_names()
 };
 
-/// The error names the member, its value and what it takes.
+/// Names come out as printable ASCII, with '?' for what was not printable; the error, too, which
+/// names the member, its value and what it takes.
 tl::expected<Scenario, std::string> parse_scenario(std::string_view text);
 
 /// Not a Policy: what is shipped (product.h).

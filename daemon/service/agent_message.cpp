@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/agent_message.h"
 
-#include <algorithm>
+#include "daemon/service/words.h"
+
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,10 +23,7 @@ constexpr std::uint64_t kMaxBytes = 1ull << 50;
 /// Guests choose these texts, and they come to terminals and logs: no control characters, no escape
 /// sequences.
 std::string clean(std::string_view text, std::size_t most) {
-    std::string words(text.substr(0, most));
-    std::replace_if(
-        words.begin(), words.end(), [](char letter) { return letter < ' ' || letter > '~'; }, '?');
-    return words;
+    return printable(text.substr(0, most));
 }
 
 /// Bounds of a document, seen before the parser makes anything of it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/assignments.h"
 
+#include "daemon/service/words.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
@@ -27,10 +29,7 @@ std::optional<std::string> uuid_of(const std::string& owner) {
 
 /// A domain's name may hold anything; what is shown is printable and short.
 std::string printable_title(const std::string& title) {
-    std::string shown;
-    for (const char letter : title.substr(0, kMostTitleBytes))
-        shown += letter >= ' ' && letter <= '~' ? letter : '?';
-    return shown;
+    return printable(title.substr(0, kMostTitleBytes));
 }
 
 }  // namespace

@@ -55,6 +55,13 @@ std::string_view start_of(std::string_view text, std::size_t bytes) {
     return text.substr(0, bytes);
 }
 
+std::string printable(std::string_view text) {
+    std::string shown(text);
+    std::replace_if(
+        shown.begin(), shown.end(), [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+    return shown;
+}
+
 std::string size_text(std::uint64_t bytes) {
     constexpr std::array<std::string_view, 3> kUnits{"GiB", "MiB", "KiB"};
     std::uint64_t unit = 1ull << 30;

@@ -31,6 +31,10 @@ Uuid make_uuid();
 /// At most `bytes` bytes of `text`, which is UTF-8; no character is cut.
 std::string_view start_of(std::string_view text, std::size_t bytes);
 
+/// `text` with '?' for every byte that is no printable ASCII: what others have chosen and terminals
+/// show. No control character, no escape sequence and no broken UTF-8 is left.
+std::string printable(std::string_view text);
+
 /// "; did you mean 'weight'?" if one of `known` is close to `word`, else "".
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 

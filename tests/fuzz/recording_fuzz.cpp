@@ -2,9 +2,10 @@
 //
 // Recordings of vgpuctl trace: a file of anybody's. Whatever comes: a refusal says where and why;
 // what is accepted can be replayed, by a schedule that it may have brought into any state, and
-// exported, and what is exported can be read.
+// exported, and what is exported can be read. No terminal takes any of it for a command.
 #include "simulator/recording_export.h"
 #include "simulator/scenario.h"
+#include "tests/support/hostile_recording.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 namespace {
 
 using namespace vgpu::simulator;
+using vgpu::test::is_harmless;
 
 constexpr std::size_t kFewWords = 2'000;
 
@@ -27,13 +29,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto recording = read_recording(std::string(data, data + size));
     if (!recording) {
         require(recording.error().starts_with("byte ") && recording.error().size() < kFewWords);
+        require(is_harmless(recording.error()));
         return 0;
     }
     const Replay replayed = replay(*recording);
     require(replayed.different == 0 || !replayed.first_difference.empty());
-    require(nlohmann::json::accept(chrome_trace(*recording)));
-    require(svg_picture(*recording).ends_with("</svg>\n"));
-    const auto scenario = parse_scenario(scenario_text(*recording));
+    require(is_harmless(recording->gpu) && is_harmless(recording->vgpud));
+    const std::string trace = chrome_trace(*recording), picture = svg_picture(*recording);
+    require(nlohmann::json::accept(trace) && is_harmless(trace));
+    require(picture.ends_with("</svg>\n") && is_harmless(picture));
+    const std::string document = scenario_text(*recording);
+    const auto scenario = parse_scenario(document);
+    require(is_harmless(document));
     require(scenario || scenario.error().size() < 10 * kFewWords);
     return 0;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Scenario files of vgpuctl simulate. Whatever comes: a refusal says why in few words; what is
-// accepted is within what the simulator can run, which it then does for a moment.
+// Scenario files of vgpuctl simulate. Whatever comes: a refusal says why in few words, which no
+// terminal takes for a command; what is accepted is within what the simulator can run, which it
+// then does for a moment.
 #include "simulator/scenario.h"
 
 #include "simulator/comparison.h"
+#include "tests/support/hostile_recording.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -35,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto scenario = parse_scenario(std::string(data, data + size));
     if (!scenario) {
         require(!scenario.error().empty() && scenario.error().size() < kFewWords);
+        require(vgpu::test::is_harmless(scenario.error()));
         return 0;
     }
     require(!scenario->setup.vfs.empty() && scenario->setup.duration_ns > 0);

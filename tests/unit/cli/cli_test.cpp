@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/app.h"
 #include "cli/format.h"
+#include "tests/support/hostile_recording.h"
 #include "tests/unit/cli/cli_fixture.h"
 #include "tests/unit/cli/temp_tree.h"
 
@@ -138,6 +139,24 @@ TEST_F(Cli, AScenarioThatCannotBeSaysWhatWhereAndWhy) {
     EXPECT_THAT(err.str(), HasSubstr("17 VFs"));
     EXPECT_EQ(run({"simulate", tree.write("wrong.json", R"({"vfs": [{"wieght": 3}]})")}), 2);
     EXPECT_THAT(err.str(), HasSubstr("wieght"));
+}
+
+TEST_F(Cli, NamesOfAScenarioTellATerminalNothing) {
+    const testing::TempTree tree;
+    const std::string file =
+        tree.write("names.json", R"({"name": "\u001b]0;x\u0007", "duration_ms": 100,
+                          "vfs": [{"name": "a\u009b2J\u007f", "quantum_ms": 2}]})");
+    EXPECT_EQ(run({"simulate", file}), 0) << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("?]0;x?: 1 VFs"));
+    EXPECT_THAT(out.str(), HasSubstr("a??2J?"));
+    EXPECT_TRUE(test::is_harmless(out.str())) << out.str();
+    EXPECT_EQ(run({"simulate", file, "--json"}), 0) << err.str();
+    EXPECT_TRUE(test::is_harmless(out.str())) << out.str();
+    EXPECT_EQ(run({"simulate", "--compare", file}), 0) << err.str();
+    EXPECT_TRUE(test::is_harmless(out.str())) << out.str();
+    EXPECT_EQ(run({"simulate", tree.write("wrong.json", R"({"vfs": [{"\u009bx": 3}]})")}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("an unknown member '??x'"));
+    EXPECT_TRUE(test::is_harmless(err.str())) << err.str();
 }
 
 TEST_F(Cli, ListWithoutVfsSaysHowToMakeOne) {

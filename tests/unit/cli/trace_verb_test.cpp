@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl trace. The recordings are of simulations; vgpud is the fake one.
+#include "tests/support/hostile_recording.h"
 #include "tests/unit/cli/cli_fixture.h"
 #include "tests/unit/cli/temp_tree.h"
 
@@ -66,6 +67,47 @@ TEST_F(TraceVerb, ExportsForPerfettoPeopleAndTheSimulator) {
     EXPECT_EQ(run({"trace", "export", file, "--format", "scenario", "-o", scenario}), 0)
         << err.str();
     EXPECT_EQ(run({"simulate", scenario}), 0) << err.str();
+}
+
+TEST_F(TraceVerb, TextsOfARecordingTellATerminalNothing) {
+    const std::string file =
+        tree.write("hostile.trace", test::with_hostile_texts(content(recorded())));
+    const std::vector<std::vector<std::string>> commands{
+        {"trace", "show", file},
+        {"trace", "show", file, "--json"},
+        {"trace", "replay", file},
+        {"trace", "replay", file, "--json"},
+        {"trace", "export", file},
+        {"trace", "export", file, "--format", "svg"},
+        {"trace", "export", file, "--format", "scenario"}};
+    for (const auto& words : commands) {
+        EXPECT_EQ(run(words), 0) << err.str();
+        EXPECT_TRUE(test::is_harmless(out.str())) << ::testing::PrintToString(words);
+    }
+}
+
+TEST_F(TraceVerb, AReplayThatDiffersNamesItsVgpudPrintably) {
+    const auto change_digest = [](nlohmann::json& item) {
+        constexpr int kTableMade = 7;
+        const bool is_table = item.is_array() && item.at(0) == kTableMade;
+        const bool is_made = is_table && item.at(item.size() - 2) == true;
+        if (is_made) item.back() = item.back().get<std::uint32_t>() ^ 1u;
+        return is_made;
+    };
+    const std::string file = tree.write(
+        "other.trace",
+        test::with_hostile_texts(test::with_changed_item(content(recorded()), change_digest)));
+    EXPECT_EQ(run({"trace", "replay", file}), 1) << err.str();
+    EXPECT_THAT(out.str(), HasSubstr(std::string(test::kHostileWordsShown) + "; another release"));
+    EXPECT_TRUE(test::is_harmless(out.str()));
+}
+
+TEST_F(TraceVerb, ATimeThatNoCalendarHasIsRefused) {
+    const std::string file =
+        tree.write("late.trace", test::with_unix_time(content(recorded()), std::int64_t{1} << 62));
+    EXPECT_EQ(run({"trace", "show", file}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("unix_time 4611686018427387904 is not in 0 to "));
+    EXPECT_EQ(run({"trace", "show", file, "--json"}), 2);
 }
 
 TEST_F(TraceVerb, RecordWritesWhatVgpudKeepsOfTheOnlyGpu) {

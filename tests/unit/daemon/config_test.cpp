@@ -92,6 +92,14 @@ TEST(Words, NoCharacterIsCut) {
         EXPECT_EQ(start_of(text, bytes), starts.at(bytes)) << bytes;
 }
 
+TEST(Words, WhatIsNoPrintableAsciiIsShownAsAQuestionMark) {
+    EXPECT_EQ(printable(" gpu0~"), " gpu0~");
+    EXPECT_EQ(printable("\x1b]0;x\x07\n\x7f"), "?]0;x???");
+    EXPECT_EQ(printable("\xc2\x9b\x20\u00e9"), "?? ??");
+    EXPECT_EQ(printable("\xff"), "?");
+    EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a?b");
+}
+
 TEST(Words, UuidsGoThereAndBack) {
     const Uuid made = make_uuid();
     EXPECT_EQ(parse_uuid(uuid_text(made)), made);

@@ -9,6 +9,7 @@
 #include "simulator/dice.h"
 #include "simulator/recording_export.h"
 #include "simulator/scenario.h"
+#include "tests/support/hostile_recording.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -180,6 +181,45 @@ TEST(Recording, WhatIsNoRecordingIsRefusedWithItsPlace) {
         return std::string(bytes.begin(), bytes.end());
     };
     EXPECT_THAT(refusal(with_version(2)), HasSubstr("version 2; this vgpuctl reads version 3"));
+}
+
+TEST(Recording, TimesThatNoCalendarHasAreRefusedWithTheirValue) {
+    const std::string good = bytes_of(R"({"duration_ms": 40, "vfs": [{}]})");
+    const auto refusal = [&good](std::int64_t time) {
+        const auto recording = read_recording(test::with_unix_time(good, time));
+        return recording ? std::string("none") : recording.error();
+    };
+    constexpr std::int64_t kLast = 253'402'300'799;
+    EXPECT_EQ(refusal(0), "none");
+    EXPECT_EQ(refusal(kLast), "none");
+    EXPECT_THAT(refusal(kLast + 1), HasSubstr("unix_time 253402300800 is not in 0 to "));
+    EXPECT_THAT(refusal(std::int64_t{1} << 62), HasSubstr("unix_time 4611686018427387904 is not"));
+    EXPECT_THAT(refusal(-1), HasSubstr("unix_time -1 is not"));
+}
+
+TEST(Recording, ItsTextsComeOutPrintable) {
+    const std::string good =
+        bytes_of(R"({"duration_ms": 40, "vfs": [{"name": "a"}, {"name": "b"}]})");
+    const Recording recording = recording_of(test::with_hostile_texts(good));
+    const std::string shown = test::kHostileWordsShown;
+    EXPECT_EQ(recording.gpu, "gpu0" + shown);
+    EXPECT_EQ(recording.vgpud, recording_of(good).vgpud + shown);
+    EXPECT_EQ(name_in(recording, 1), "a" + shown);
+    EXPECT_EQ(name_in(recording, 2), "b" + shown);
+    ASSERT_FALSE(recording.chunks.empty() || recording.chunks.back().events.empty());
+    const auto* note = std::get_if<trace::Noted>(&recording.chunks.back().events.back());
+    ASSERT_NE(note, nullptr);
+    EXPECT_EQ(note->kind, "note" + shown);
+    EXPECT_EQ(note->text, "words" + shown);
+    EXPECT_EQ(replay(recording).different, 0u);
+}
+
+TEST(Recording, AnErrorQuotesWhatItQuotesPrintably) {
+    const std::string good = bytes_of(R"({"duration_ms": 40, "vfs": [{}]})");
+    const auto recording = read_recording(good + test::with_hostile_texts(good));
+    ASSERT_FALSE(recording);
+    EXPECT_THAT(recording.error(), HasSubstr("a chunk of gpu0?]0;owned"));
+    EXPECT_TRUE(test::is_harmless(recording.error())) << recording.error();
 }
 
 /// Items of events that a schedule could not survive.

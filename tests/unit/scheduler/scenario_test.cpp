@@ -94,6 +94,23 @@ TEST(Scenario, VfsOfOneEntryAreCountedAndNamed) {
     EXPECT_EQ(scenario->policies, policy_names());
 }
 
+TEST(Scenario, NamesComeOutPrintableAndChangesFindTheirVfs) {
+    const auto scenario = parse_scenario(
+        R"({"name": "\u001b]0;x\u0007", "vfs": [{"name": "\u00e9"}, {"name": "\u00fc"}],
+            "changes": [{"at_ms": 5, "vf": "\u00fc", "what": "leave"}]})");
+    ASSERT_TRUE(scenario) << scenario.error();
+    EXPECT_EQ(scenario->setup.name, "?]0;x?");
+    EXPECT_EQ(scenario->setup.vfs[0].name, "??");
+    EXPECT_EQ(scenario->setup.vfs[1].name, "??");
+    EXPECT_EQ(scenario->setup.changes[0].vf, 2u);
+}
+
+TEST(Scenario, ErrorsQuotePrintably) {
+    EXPECT_THAT(error_of(R"({"vfs": [{"\u001b[2J\u009bx": 1}]})"), HasSubstr("'?[2J??x'"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"weight": "\u009b\u007f"}]})"), HasSubstr("is \"???\";"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"mode": "\u009bx"}]})"), HasSubstr("is '??x';"));
+}
+
 TEST(Comparison, SameSeedGivesTheSameFiguresAndEveryPolicyHasARow) {
     const auto scenario = parse_scenario(
         R"({"name": "small", "duration_ms": 500, "seed": 9,
