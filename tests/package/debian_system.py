@@ -14,6 +14,7 @@ import ctypes
 import glob
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -220,6 +221,13 @@ class DebianSystem:
         os.makedirs(directory, exist_ok=True)
         for path in paths:
             shutil.copy(path, directory)
+
+    def install_dependencies(self, *names):
+        """What packages of ours depend on, from the system's cache, without themselves."""
+        wanted = ', '.join(subprocess.run(['dpkg-deb', '-f', packages()[name], 'Depends'], check=True,
+                                          stdout=subprocess.PIPE, text=True).stdout.strip()
+                           for name in names)
+        self.check(f'apt-get satisfy -qy --no-install-recommends {shlex.quote(wanted)}', 900)
 
     def install(self, *names, place='first', more=''):
         """Installs packages of ours with what they depend on, from the system's cache."""

@@ -8,6 +8,17 @@ HOST = ('vgpu', 'vgpu-softgpu')
 EDITED = '// edited\n'
 # what udev is asked when the agent's rule has come or gone
 ASKED = 'control --reload\ntrigger --action=add --subsystem-match=virtio-ports\n'
+APPARMOR_RULES = '/etc/apparmor.d/local/abstractions/libvirt-qemu'
+
+# where packages put things, and what dpkg, apt and systemd keep there for themselves, at any time
+PACKAGED = ('/etc/', '/usr/', '/var/lib/')
+KEPT_BY_OTHERS = ('/var/lib/dpkg', '/var/lib/apt', '/var/lib/systemd')
+# the group stays (docs/install.md)
+GROUPS = ('/etc/group', '/etc/group-', '/etc/gshadow', '/etc/gshadow-')
+
+
+def is_packaged(name):
+    return name.startswith(PACKAGED) and not name.startswith(KEPT_BY_OTHERS)
 
 
 class Life(unittest.TestCase):
@@ -61,8 +72,11 @@ class Life(unittest.TestCase):
 
     def test_purged_it_leaves_nothing(self):
         system = self.start('purge')
-        before = self.files_of(system)
+        system.install_dependencies(*HOST)
+        before = self.traces_in(system)
         system.install(*HOST)
+        # a file whose name says nothing of us: it would be seen if it stayed
+        self.assertLessEqual({APPARMOR_RULES, 'words in ' + APPARMOR_RULES}, self.traces_in(system) - before)
         self.use(system)
         # the daemon alone: its devices are ended, whose sockets go with /run/vgpu
         system.check('apt-get purge -qy vgpu')
@@ -70,20 +84,19 @@ class Life(unittest.TestCase):
                  lambda: not system.processes('softgpu') + system.processes('vgpu-pf'))
         self.assertFalse(system.exists('/run/vgpu'))
         system.check('apt-get purge -qy vgpu-softgpu')
-        left = {path for path in self.files_of(system) - before if 'vgpu' in path}
-        self.assertEqual(left, set())
+        self.assertEqual(self.traces_in(system) - before, set())
 
     def test_the_agent_comes_and_goes(self):
         system = self.start('agent')
-        before = self.files_of(system)
+        system.install_dependencies('vgpu-agent')
+        before = self.traces_in(system)
         system.install('vgpu-agent')
         # started by the rule of its port alone
         self.assertEqual(system.check('systemctl is-enabled vgpu-agent || true').strip(), 'static')
         self.assertTrue(system.exists('/etc/systemd/system/sysinit.target.wants/vgpu-modprobe.service'))
         self.assertIn('options amdgpu', system.check('vgpu-agent --modprobe-options 6.12.1'))
         system.check('apt-get purge -qy vgpu-agent')
-        left = {path for path in self.files_of(system) - before if 'vgpu' in path}
-        self.assertEqual(left, set())
+        self.assertEqual(self.traces_in(system) - before, set())
 
     def test_the_agent_of_a_running_guest_starts_restarts_and_ends_with_its_package(self):
         system = self.start('agent-runs')
@@ -107,10 +120,15 @@ class Life(unittest.TestCase):
         self.assertEqual(system.read('/asked'), 3 * ASKED)
 
     @staticmethod
-    def files_of(system):
-        text = system.check('find / -xdev \\( -path /proc -o -path /packages -o -path /var/lib/dpkg -o '
-                            '-path /var/cache -o -path /var/log \\) -prune -o -print; find /run')
-        return set(text.splitlines())
+    def traces_in(system):
+        """All that a package of ours may have left: what is named after it, whatever stands where packages
+        put things, and files there that mention it."""
+        names = system.check('find / -xdev \\( -path /proc -o -path /packages -o -path /var/lib/dpkg -o '
+                             '-path /var/cache -o -path /var/log \\) -prune -o -print; find /run').splitlines()
+        # a file may go meanwhile, and there may be none
+        mentions = system.check('grep -rlsF vgpu /etc /usr /var/lib || true').splitlines()
+        return ({name for name in names if 'vgpu' in name or is_packaged(name)} |
+                {'words in ' + name for name in mentions if is_packaged(name) and name not in GROUPS})
 
 
 if __name__ == '__main__':
