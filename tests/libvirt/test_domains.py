@@ -143,7 +143,15 @@ class Life(DomainTest):
         plain = self.machine.domain('plain')
         plain.xml = lambda: plain.plain
         self.domains.append(plain.define())
-        plain.start()
+        # whoever asks it now gets no answer: the hook would say so, and refuse the start
+        os.kill(self.machine.vgpud.pid, signal.SIGSTOP)
+        try:
+            for operation in ('prepare', 'start', 'release', 'reconnect'):
+                done = plain.hook(operation)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '', ''), operation)
+            plain.start()
+        finally:
+            os.kill(self.machine.vgpud.pid, signal.SIGCONT)
         self.assertEqual(self.machine.owned(), {})
 
     def test_save_and_migrate_are_refused_with_our_reason_and_the_domain_runs_on(self):
