@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cstring>
@@ -28,9 +30,15 @@ Result<> check_range(Iova address, Bytes size) {
 }
 
 /// Only a file that cannot shrink may be mapped: touching a page behind its end kills the process.
+/// A hole does so, too, where the file system has no page left for it, and the seal allows holes.
+/// That rules out huge pages (hugetlbfs), of which a host has few or none. A tmpfs may have a size
+/// limit, but only memfds can have that seal, and theirs is the kernel's own mount, without limit.
+/// (With vm.overcommit_memory=2 the kernel may refuse any page, those of VRAM as well.)
 bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
+    struct statfs file_system {};
+    if (fstatfs(fd, &file_system) != 0 || file_system.f_type != TMPFS_MAGIC) return false;
     struct stat info {};
     if (fstat(fd, &info) != 0 || info.st_size < 0) return false;
     const auto file_size = static_cast<std::uint64_t>(info.st_size);

@@ -3,7 +3,7 @@
 // SystemMemory: the bus memory one function may reach, as its client mapped it (DMA_MAP). A range
 // whose fd is a memfd sealed against shrinking is mapped into this process; any other range is
 // reached by messages to the client, because a client that shrinks the file behind a mapping would
-// kill the reader.
+// kill the reader. So are memfds of huge pages, which kill it where the host has none left.
 //
 // find(), read() and write() may be called from any thread. unmap() returns only after no engine
 // can hold a pointer into the range (revocation.h): it is called by the io thread, without locks an

@@ -2,7 +2,14 @@
 //
 // Nothing a guest does reaches a neighbour: by GPUVM, by SDMA, by BAR0, through old mappings, or by
 // pulling its own memory away.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "pf-driver/hw/gpuvm.h"
 #include "tests/scenario/gpu/guest.h"
@@ -266,6 +273,33 @@ TEST(HostileMemory, ShrinkingAnUnsealedFileUnderRunningWavesHarmsOnlyItsOwner) {
 TEST(HostileMemory, SealedFileCannotBeShrunk) {
     GuestMemory ram(kMiB, Sealing::Sealed);
     EXPECT_THROW(ram.shrink_to(0), VfError);
+}
+
+TEST(HostileMemory, ASealedFileOfHugePagesThatTheHostHasNotHarmsOnlyItsOwner) {
+    const UniqueFd huge(::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+    if (!huge) GTEST_SKIP() << "no memfd of huge pages: " << std::strerror(errno);
+    struct stat info {};
+    ASSERT_EQ(::fstat(huge.get(), &info), 0);
+    ASSERT_EQ(::ftruncate(huge.get(), info.st_blksize), 0);
+    ASSERT_EQ(::fcntl(huge.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    GpuStack stack;
+    stack.provision(1);
+    stack.provision(2);
+    Guest hostile(stack, 1);
+    Guest neighbour(stack, 2);
+    auto& connection = hostile.client.device().connection();
+    connection.serve_dma({[](auto, auto) { return false; }, [](auto, auto) { return false; }});
+    constexpr std::uint64_t kAddress = GuestMemory::kIova + (std::uint64_t{1} << 40);
+    connection.dma_map(kAddress, 4096, huge.get(), 0);
+    const OddPage page(hostile, kAddress | PageTable::kSystemFlags);
+    const auto to = hostile.process->allocate(4096);
+    const auto done = hostile.process->create_signal();
+    hostile.process->create_sdma_queue(0).copy(to.address, page.buffer.address, 4096, done);
+    wait_for("the device to notice", milliseconds(10000),
+             [&] { return stack.pf().vf(1).faults >= 1; });
+    EXPECT_EQ(neighbour.run_all(), "");
+    EXPECT_TRUE(stack.softgpu().is_running());
+    EXPECT_EQ(stack.pf().vf(2).faults, 0u);
 }
 
 TEST(HostileMemory, UnmappingUnderRunningWavesHarmsOnlyItsOwner) {

@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <cerrno>
+#include <cstring>
 #include <thread>
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -76,6 +79,22 @@ TEST_F(SystemMemoryTest, AnUnsealedMemfdIsReachedByMessage) {
     ASSERT_TRUE(system.read(kBase, bytes_of(back)));
     EXPECT_EQ(back, value);
     EXPECT_EQ(client->messages, 2);
+}
+
+/// Its pages may not be there when they are touched, and it is mapped by whole huge pages only.
+TEST_F(SystemMemoryTest, ASealedMemfdOfHugePagesIsReachedByMessage) {
+    const OwnedFd huge(memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+    if (!huge) GTEST_SKIP() << "no memfd of huge pages: " << std::strerror(errno);
+    struct stat info {};
+    ASSERT_EQ(fstat(huge.get(), &info), 0);
+    ASSERT_EQ(ftruncate(huge.get(), info.st_blksize), 0);
+    ASSERT_EQ(fcntl(huge.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    ASSERT_TRUE(system.map({kBase, 4_KiB, huge.get(), 0, kBusReadWrite}));
+    EXPECT_EQ(system.mapping_count(), 1u);
+    EXPECT_EQ(system.refused_fds(), 1u);
+    EXPECT_TRUE(system.find(kBase).is_mapped);
+    EXPECT_EQ(system.find(kBase).host, nullptr);
+    EXPECT_TRUE(system.unmap(kBase, 4_KiB));
 }
 
 TEST_F(SystemMemoryTest, AFileShorterThanTheMappingIsReachedByMessage) {
