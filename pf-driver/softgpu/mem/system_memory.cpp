@@ -4,13 +4,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <mutex>
+
+#include "pf-driver/hw/gpuiov.h"
 
 namespace vgpu::softgpu::mem {
 
@@ -45,11 +49,29 @@ bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     return offset <= file_size && size <= file_size - offset;
 }
 
+/// Of this host; Linux' default where it does not say.
+std::uint64_t max_map_count() {
+    constexpr std::uint64_t kDefault = 65530;
+    std::uint64_t count = 0;
+    std::ifstream file("/proc/sys/vm/max_map_count");
+    return file >> count ? count : kDefault;
+}
+
 bool allows(std::uint8_t granted, Access wanted) {
     return (granted & static_cast<std::uint8_t>(wanted)) != 0;
 }
 
 }  // namespace
+
+/// QEMU makes fewer than 200 mappings. The address space has 128 TiB.
+SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
+    constexpr std::uint64_t kClients = GPUIOV_MAX_VFS + 1;
+    constexpr std::uint64_t kMost = 1024;
+    constexpr std::uint64_t kFewest = 64;
+    return {std::clamp(max_map_count / 4 / kClients, kFewest, kMost), 1024_GiB};
+}
+
+SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}
 
 SystemMemory::~SystemMemory() {
     // No engine is left by now, and whoever revokes may be gone already.
@@ -98,7 +120,8 @@ Result<> SystemMemory::map(const Mapping& mapping) {
                                         mapping.size.count));
     if (regions_.size() >= kMaxMappings)
         return fail(ENOSPC, fmt::format("more than {} DMA mappings", kMaxMappings));
-    std::byte* const host = map_file(mapping);
+    std::byte* const host = is_in_share(mapping.size) ? map_file(mapping) : nullptr;
+    if (host != nullptr) used_ = {used_.mappings + 1, used_.size + mapping.size};
     if (mapping.fd >= 0 && host == nullptr) ++refused_fds_;
     regions_.emplace(start, Region{mapping.size.count, host, mapping.access, file});
     return {};
@@ -144,8 +167,18 @@ void SystemMemory::unmap_all() {
 
 void SystemMemory::retire(std::span<const Region> regions) {
     revocation_.run();
-    for (const Region& region : regions)
-        if (region.host != nullptr) munmap(region.host, region.size);
+    Share gone;
+    for (const Region& region : regions) {
+        if (region.host == nullptr) continue;
+        // What stays mapped stays in the share, so that it is bounded.
+        if (munmap(region.host, region.size) == 0)
+            gone = {gone.mappings + 1, gone.size + Bytes{region.size}};
+        else
+            spdlog::warn("cannot unmap {} bytes of a client's memory: {}", region.size,
+                         std::strerror(errno));
+    }
+    const std::unique_lock lock(mutex_);
+    used_ = {used_.mappings - gone.mappings, used_.size - gone.size};
 }
 
 const SystemMemory::Region* SystemMemory::region_at(std::uint64_t address,
@@ -164,6 +197,10 @@ bool SystemMemory::overlaps(std::uint64_t address, std::uint64_t size) const {
     if (region_at(address, &start) != nullptr) return true;
     const auto next = regions_.upper_bound(address);
     return next != regions_.end() && next->first - address < size;
+}
+
+bool SystemMemory::is_in_share(Bytes size) const {
+    return used_.mappings < share_.mappings && size <= share_.size - used_.size;
 }
 
 SystemMemory::Page SystemMemory::find(Iova address) const {

@@ -3,7 +3,8 @@
 // SystemMemory: the bus memory one function may reach, as its client mapped it (DMA_MAP). A range
 // whose fd is a memfd sealed against shrinking is mapped into this process; any other range is
 // reached by messages to the client, because a client that shrinks the file behind a mapping would
-// kill the reader. So are memfds of huge pages, which kill it where the host has none left.
+// kill the reader. So are memfds of huge pages, which kill it where the host has none left, and
+// what is beyond the client's share of this process' mappings and address space.
 //
 // find(), read() and write() may be called from any thread. unmap() returns only after no engine
 // can hold a pointer into the range (revocation.h): it is called by the io thread, without locks an
@@ -55,8 +56,18 @@ public:
         std::byte* host = nullptr;  ///< start of the page; nullptr: by message
     };
 
-    /// Empty: every access fails until the client maps something.
-    SystemMemory() = default;
+    /// What of a client's memory may be mapped into this process.
+    struct Share {
+        std::size_t mappings = 0;
+        Bytes size;
+    };
+    /// One client's share where a process may have `max_map_count` mappings (vm.max_map_count). All
+    /// clients together leave it most of them, and none can use up what another needs.
+    [[nodiscard]] static Share share_of(std::uint64_t max_map_count);
+
+    /// Empty: every access fails until the client maps something. The share is that of this host.
+    SystemMemory();
+    explicit SystemMemory(const Share& share) : share_(share) {}
     ~SystemMemory();
     SystemMemory(const SystemMemory&) = delete;
     SystemMemory& operator=(const SystemMemory&) = delete;
@@ -84,7 +95,8 @@ public:
 
     [[nodiscard]] std::size_t mapping_count() const;
     /// Mappings that are reached by message although an fd was given.
-    /// Since the device started; a guest whose memory is not sealed works, but slowly.
+    /// Since the device started; a guest whose memory is not sealed, or in too many pieces, works,
+    /// but slowly.
     [[nodiscard]] std::uint64_t refused_fds() const;
 
 private:
@@ -112,6 +124,7 @@ private:
     [[nodiscard]] static std::byte* map_file(const Mapping& mapping);
     [[nodiscard]] const Region* region_at(std::uint64_t address, std::uint64_t* start) const;
     [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
+    [[nodiscard]] bool is_in_share(Bytes size) const;
     [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t wanted, Access access) const;
     /// Revokes, then unmaps: regions are out of regions_ already, so no new translation can find
     /// them.
@@ -120,9 +133,11 @@ private:
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
                   Message message) const;
 
+    const Share share_;
     Revocation revocation_;
     mutable std::shared_mutex mutex_;  // guards what follows; never held during message DMA
     Regions regions_;
+    Share used_;
     std::shared_ptr<MessageDma> messages_;
     std::uint64_t refused_fds_ = 0;
 };

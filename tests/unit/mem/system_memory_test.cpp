@@ -167,10 +167,59 @@ TEST_F(SystemMemoryTest, ReadOnlyMappingsRefuseWrites) {
     EXPECT_TRUE(system.read(kBase, bytes_of(value)));
 }
 
+/// All of the same page of a file, so that the kernel cannot join them.
 TEST_F(SystemMemoryTest, TheNumberOfMappingsIsBounded) {
     for (std::uint64_t i = 0; i < SystemMemory::kMaxMappings; ++i)
-        ASSERT_TRUE(system.map({Iova{i * 8192}, 4_KiB, -1, 0, kBusReadWrite}));
-    EXPECT_EQ(system.map({Iova{1ull << 40}, 4_KiB, -1, 0, kBusReadWrite}).error().code, ENOSPC);
+        ASSERT_TRUE(map(i * 8192, 4_KiB)) << i;
+    EXPECT_EQ(map(1ull << 40, 4_KiB).error().code, ENOSPC);
+    EXPECT_NE(system.find(Iova{0}).host, nullptr);
+    const Iova last{(SystemMemory::kMaxMappings - 1) * 8192};
+    EXPECT_TRUE(system.find(last).is_mapped);
+    EXPECT_EQ(system.find(last).host, nullptr);
+    EXPECT_GE(system.refused_fds(), SystemMemory::kMaxMappings - 1024);
+    SystemMemory neighbour;
+    ASSERT_TRUE(neighbour.map({kBase, 64_KiB, fd.get(), 0, kBusReadWrite}));
+    EXPECT_NE(neighbour.find(kBase).host, nullptr);
+}
+
+TEST_F(SystemMemoryTest, AllClientsTogetherLeaveTheProcessMostOfItsMappings) {
+    constexpr std::uint64_t kClients = 17;  // VFs and the PF
+    constexpr std::uint64_t kLinuxDefault = 65530;
+    EXPECT_LE(SystemMemory::share_of(kLinuxDefault).mappings * kClients, kLinuxDefault / 4);
+    EXPECT_GT(SystemMemory::share_of(kLinuxDefault).mappings, 200u) << "what QEMU needs";
+    EXPECT_EQ(SystemMemory::share_of(1u << 20).mappings, 1024u);
+    EXPECT_EQ(SystemMemory::share_of(0).mappings, 64u);
+    EXPECT_LE(SystemMemory::share_of(0).size * kClients, 65536_GiB) << "half of 47 bits";
+}
+
+TEST_F(SystemMemoryTest, MappingsBeyondTheShareAreReachedByMessage) {
+    SystemMemory small(SystemMemory::Share{.mappings = 2, .size = 1_MiB});
+    const auto is_direct = [&](Iova address) {
+        EXPECT_TRUE(small.map({address, 4_KiB, fd.get(), 0, kBusReadWrite}));
+        return small.find(address).host != nullptr;
+    };
+    EXPECT_TRUE(is_direct(Iova{0x10000}));
+    EXPECT_TRUE(is_direct(Iova{0x20000}));
+    EXPECT_FALSE(is_direct(Iova{0x30000}));
+    EXPECT_EQ(small.refused_fds(), 1u);
+    ASSERT_TRUE(small.unmap(Iova{0x30000}, 4_KiB));
+    EXPECT_FALSE(is_direct(Iova{0x40000})) << "that one had nothing of the share";
+    ASSERT_TRUE(small.unmap(Iova{0x10000}, 4_KiB));
+    EXPECT_TRUE(is_direct(Iova{0x50000}));
+}
+
+TEST_F(SystemMemoryTest, BytesBeyondTheShareAreReachedByMessage) {
+    SystemMemory small(SystemMemory::Share{.mappings = 8, .size = 256_KiB});
+    const auto is_direct = [&](Iova address, Bytes size) {
+        EXPECT_TRUE(small.map({address, size, fd.get(), 0, kBusReadWrite}));
+        return small.find(address).host != nullptr;
+    };
+    EXPECT_FALSE(is_direct(Iova{0x100000}, 512_KiB));
+    EXPECT_TRUE(is_direct(Iova{0x200000}, 192_KiB));
+    EXPECT_FALSE(is_direct(Iova{0x300000}, 128_KiB));
+    EXPECT_TRUE(is_direct(Iova{0x400000}, 64_KiB));
+    small.unmap_all();
+    EXPECT_TRUE(is_direct(Iova{0x500000}, 256_KiB));
 }
 
 TEST_F(SystemMemoryTest, AClientThatShrinksItsFileLaterHarmsNobody) {
