@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 
 namespace vgpu::softgpu {
 
@@ -45,9 +46,28 @@ inline std::chrono::nanoseconds thread_time() {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-/// What this process has touched once stays in memory; the rest is not brought in.
+/// Without a limit (RLIMIT_MEMLOCK), or with CAP_IPC_LOCK. The kernel asks for that capability in
+/// the first user namespace, whose capabilities a container's root only seems to have: so it is
+/// tried.
+inline bool may_lock_all_memory() {
+    constexpr std::size_t kPage = 4096;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return false;
+    if (limit.rlim_cur == RLIM_INFINITY) return true;
+    const std::size_t beyond = limit.rlim_cur + kPage;
+    void* const probe =
+        ::mmap(nullptr, beyond, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED) return false;
+    const bool is_locked = ::mlock2(probe, beyond, MLOCK_ONFAULT) == 0;
+    (void)::munmap(probe, beyond);
+    return is_locked;
+}
+
+/// What this process has touched once stays in memory; the rest is not brought in. Nothing is
+/// locked under a limit: every later mapping would count, VRAM and guests' memory as well, and fail
+/// at the limit, as would a stack that grows.
 inline bool lock_memory() {
-    return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
+    return may_lock_all_memory() && ::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }
 
 }  // namespace vgpu::softgpu
