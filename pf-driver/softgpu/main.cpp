@@ -129,6 +129,15 @@ void raise_priority() {
             "running at normal priority (no CAP_SYS_NICE): quanta may end late on a busy host");
 }
 
+/// Each client brings descriptors for its connection, interrupts and memory. The soft limit is for
+/// programs that use select(); best effort.
+void raise_descriptor_limit() {
+    rlimit descriptors{};
+    if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
+    descriptors.rlim_cur = descriptors.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &descriptors);
+}
+
 /// Termination signals as a descriptor; blocked before any thread starts.
 Result<OwnedFd> take_signals() {
     sigset_t signals;
@@ -177,6 +186,7 @@ int main(int argc, char** argv) {
     spdlog::set_pattern("%H:%M:%S.%e %l " + options.gpu.name + ": %v");
     spdlog::set_level(spdlog::level::from_str(options.log_level));
     (void)lock_memory();
+    raise_descriptor_limit();
     const Result<> served = serve(options);
     if (served) return EXIT_SUCCESS;
     fmt::print(stderr, "softgpu: {}\n", served.error().message);

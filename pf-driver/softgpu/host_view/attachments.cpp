@@ -50,17 +50,20 @@ Result<std::shared_ptr<const OwnedFd>> Attachments::keep(int fd) {
     if (fd < 0) return std::shared_ptr<const OwnedFd>();
     struct stat status {};
     if (::fstat(fd, &status) != 0) return fail_errno(errno, "host view: DMA map");
-    auto& known = files_[{status.st_dev, status.st_ino}];
-    if (auto kept = known.lock()) return kept;
+    std::erase_if(files_, [](const auto& file) { return file.second.expired(); });
+    const File file{status.st_dev, status.st_ino};
+    if (const auto known = files_.find(file); known != files_.end()) return known->second.lock();
+    if (files_.size() >= kMaxFiles)
+        return fail(ENOSPC,
+                    fmt::format("host view: DMA map: memory of more than {} files", kMaxFiles));
     auto kept = std::make_shared<const OwnedFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!*kept) return fail_errno(errno, "host view: DMA map");
-    known = kept;
+    files_.emplace(file, kept);
     return kept;
 }
 
 /// Functions behind the IOMMU are filled again: a mapping of theirs may lead into the new range.
 Result<> Attachments::map(const vfio_user::DmaRange& range, int fd) {
-    std::erase_if(files_, [](const auto& file) { return file.second.expired(); });
     TRY(auto kept, keep(fd));
     const Range entry{range, std::move(kept)};
     for (auto each = attached_.begin(); each != attached_.end(); ++each) {

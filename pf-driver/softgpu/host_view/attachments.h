@@ -3,11 +3,12 @@
 // Attachments: the functions that the host view has attached, and the VM's memory that they reach:
 // all of it, or what the IOMMU maps for them. A function that comes later gets every range mapped
 // before. Descriptors are duplicated, one for each file, and closed when the last of its ranges
-// goes.
+// goes. Files are few: other VMs need descriptors, too.
 //
 // Part of HostView; io thread only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -33,7 +34,8 @@ public:
     /// Does nothing if the host view does not have it.
     void detach(pci::Function& function);
 
-    /// All functions get the range or none; an error refuses the VM's DMA_MAP.
+    /// All functions get the range or none; an error refuses the VM's DMA_MAP (ENOSPC: of too many
+    /// files).
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
     /// The very range of a map() before. No function reaches it when this returns.
     void unmap(const vfio_user::DmaRange& range);
@@ -43,6 +45,8 @@ public:
 
 private:
     using File = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
+    /// Of the VM's memory at once; a VM has one for each of its memory devices.
+    static constexpr std::size_t kMaxFiles = 64;
     /// Several ranges of one file share a descriptor: VMs map their memory in many pieces.
     struct Range {
         vfio_user::DmaRange range;

@@ -2,7 +2,9 @@
 //
 // Driver load and unload of one and two guests, and the mailbox between guest and PF core.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -46,6 +48,19 @@ TEST(Boot, OrderCheckNoticesASwappedAndAMissingStep) {
     const std::vector<TraceEvent> swapped{{TraceKind::MailboxSend, MAILBOX_REQ_GPU_INIT_DATA, 0},
                                           {TraceKind::Read, REG_NBIO_RCC_IOV_FUNC_IDENTIFIER, 1}};
     EXPECT_EQ(check_order(swapped, milestones), "\"ask for init data\" came only before its place");
+}
+
+// Clients bring descriptors, and the usual soft limit of 1024 is not much for 16 of them.
+TEST(Boot, SoftgpuTakesAllDescriptorsThatItMayHave) {
+    rlimit ours{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &ours), 0);
+    const rlimit few{std::min<rlim_t>(512, ours.rlim_max), ours.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    GpuStack stack;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &ours), 0);
+    rlimit its{};
+    ASSERT_EQ(::prlimit(stack.softgpu().pid(), RLIMIT_NOFILE, nullptr, &its), 0);
+    EXPECT_EQ(its.rlim_cur, ours.rlim_max);
 }
 
 TEST(Boot, SecondLoadWorksAfterUnload) {

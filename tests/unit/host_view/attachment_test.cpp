@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "tests/unit/host_view/host_rig.h"
 
@@ -265,6 +266,28 @@ TEST(HostViewDma, ManyRangesOfOneFileCostOneDescriptor) {
     for (std::uint64_t i = 0; i < 100; i++)
         ASSERT_TRUE(rig.view.dma_map(range_at(i << 12), memory.get()));
     EXPECT_EQ(open_fds(), before + 1);
+    rig.view.dma_unmap_all();
+    EXPECT_EQ(open_fds(), before);
+}
+
+TEST(HostViewDma, FilesOfTheVmsMemoryAreBounded) {
+    constexpr std::uint64_t kFiles = 64;
+    HostRig rig;
+    rig.attach();
+    std::vector<OwnedFd> memory;
+    for (std::uint64_t i = 0; i <= kFiles; i++)
+        memory.emplace_back(::memfd_create("guest", MFD_CLOEXEC));
+    const std::size_t before = open_fds();
+    for (std::uint64_t i = 0; i < kFiles; i++)
+        ASSERT_TRUE(rig.view.dma_map(range_at(i << 12), memory[i].get())) << i;
+    const auto refused = rig.view.dma_map(range_at(kFiles << 12), memory[kFiles].get());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ENOSPC);
+    EXPECT_EQ(open_fds(), before + kFiles);
+    EXPECT_TRUE(rig.view.dma_map(range_at(0x1000000), memory[0].get())) << "a file that it has";
+    EXPECT_TRUE(rig.view.dma_map(range_at(0x2000000), -1)) << "by message";
+    rig.view.dma_unmap(range_at(0x1000));
+    EXPECT_TRUE(rig.view.dma_map(range_at(kFiles << 12), memory[kFiles].get()));
     rig.view.dma_unmap_all();
     EXPECT_EQ(open_fds(), before);
 }
