@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/cp/memory.h"
 
-#include <atomic>
-
-#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/mem/value.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -26,14 +24,8 @@ bool Memory::failed(Vmid vmid, mem::Port& port) {
 template <typename T> std::optional<T> Memory::load_value(Vmid vmid, GpuVa va) {
     mem::Port& port = this->port(vmid);
     port.clear_fault();
-    if (raw(va) % sizeof(T) == 0) {
-        const mem::Port::Hold hold(port);
-        if (std::byte* host = port.at(va, mem::Access::Read))
-            return std::atomic_ref<T>(*static_cast<T*>(static_cast<void*>(host)))
-                .load(std::memory_order_acquire);
-    }
     T value{};
-    if (!port.has_fault() && port.read(va, bytes_of(value))) return value;
+    if (mem::load_value(port, va, value)) return value;
     failed(vmid, port);
     return std::nullopt;
 }
@@ -41,16 +33,7 @@ template <typename T> std::optional<T> Memory::load_value(Vmid vmid, GpuVa va) {
 template <typename T> bool Memory::store_value(Vmid vmid, GpuVa va, T value) {
     mem::Port& port = this->port(vmid);
     port.clear_fault();
-    if (raw(va) % sizeof(T) == 0) {
-        const mem::Port::Hold hold(port);
-        if (std::byte* host = port.at(va, mem::Access::Write)) {
-            std::atomic_ref<T>(*static_cast<T*>(static_cast<void*>(host)))
-                .store(value, std::memory_order_release);
-            return true;
-        }
-    }
-    if (!port.has_fault() && port.write(va, bytes_of(value))) return true;
-    return failed(vmid, port);
+    return mem::store_value(port, va, value) || failed(vmid, port);
 }
 
 std::optional<std::uint32_t> Memory::load32(Vmid vmid, GpuVa va) {

@@ -67,6 +67,8 @@ public:
     private:
         std::atomic<std::uint64_t>& sequence_;
     };
+    /// A Hold exists; for the thread that uses the port.
+    [[nodiscard]] bool is_held() const { return hold_sequence_.load() % 2 != 0; }
     /// Any thread, after the epoch has moved: returns when no Hold from before the call is left.
     void await_hold() const;
 

@@ -262,8 +262,6 @@ private:
     void account(std::uint64_t units, std::uint64_t unit_bytes);
 
     [[nodiscard]] std::uint64_t pair(unsigned dword) const;
-    template <typename T> [[nodiscard]] bool load_value(std::uint64_t address, T& value);
-    template <typename T> [[nodiscard]] bool store_value(std::uint64_t address, T value);
 
     const unsigned index_;
     regs::RegisterFile& regs_;

@@ -11,10 +11,10 @@
 #include "pf-driver/hw/tc_op.h"
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/mem/atomic.h"
+#include "pf-driver/softgpu/mem/value.h"
 #include "pf-driver/softgpu/regs/gpu_clock.h"
 #include "pf-driver/softgpu/sdma/compare.h"
 #include "pf-driver/softgpu/sdma/engine.h"
-#include "pf-driver/softgpu/sdma/values.h"
 
 namespace vgpu::softgpu::sdma {
 
@@ -125,7 +125,8 @@ Engine::Outcome Engine::indirect() {
 /// After everything before it in this queue; the guest's CPU polls the word.
 Engine::Outcome Engine::fence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const bool is_written = store_value<std::uint32_t>(pair(1) & ~3ull, packet_[3]);
+    const bool is_written =
+        mem::store_value<std::uint32_t>(port(), GpuVa{pair(1) & ~3ull}, packet_[3]);
     return is_written ? Outcome::Done : Outcome::Fault;
 }
 
@@ -159,7 +160,7 @@ Engine::Outcome Engine::semaphore() {
         return result.status == mem::AtomicStatus::Done ? Outcome::Done : Outcome::Fault;
     }
     std::uint64_t value = 0;
-    if (!load_value(address, value)) return Outcome::Fault;
+    if (!mem::load_value(port(), GpuVa{address}, value)) return Outcome::Fault;
     if (value != 0) {
         const auto taken =
             mem::perform_atomic(port(), {TC_OP_CMPSWAP_64, GpuVa{address}, value - 1, value});
@@ -183,7 +184,7 @@ Engine::Outcome Engine::poll() {
         wait.address = pair(1) & ~3ull;
         wait.vmid = raw(vmid());
         wait.width = sizeof(value);
-        if (!load_value(wait.address, value)) return Outcome::Fault;
+        if (!mem::load_value(port(), GpuVa{wait.address}, value)) return Outcome::Fault;
     } else if (wait.function == 0) {
         return Outcome::Done;  // ROCr's flush: no register is looked at
     } else if (!is_privileged()) {
@@ -217,7 +218,7 @@ Engine::Outcome Engine::poll_hdp_flush() {
 /// The next COUNT dwords are skipped, not the next packets.
 Engine::Outcome Engine::conditional() {
     std::uint32_t value = 0;
-    if (!load_value(pair(1) & ~3ull, value)) return Outcome::Fault;
+    if (!mem::load_value(port(), GpuVa{pair(1) & ~3ull}, value)) return Outcome::Fault;
     if (value != packet_[3]) queue_->skip = HW_GET(SDMA_COND_EXE_4, COUNT, packet_[4]);
     return Outcome::Done;
 }
@@ -247,12 +248,12 @@ Engine::Outcome Engine::set_timestamp() {
 
 Engine::Outcome Engine::get_timestamp() {
     const std::uint64_t ticks = regs::gpu_ticks(clock_.now()) + state_.time_offset;
-    return store_value(pair(1) & ~7ull, ticks) ? Outcome::Done : Outcome::Fault;
+    return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
 }
 
 Engine::Outcome Engine::get_global_timestamp() {
     const std::uint64_t ticks = regs::gpu_ticks(clock_.now());
-    return store_value(pair(1) & ~7ull, ticks) ? Outcome::Done : Outcome::Fault;
+    return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
 }
 
 /// From the kernel's stream only. Bytes that are not enabled are merged from storage, so that no

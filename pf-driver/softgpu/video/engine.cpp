@@ -7,6 +7,7 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/mem/value.h"
 #include "pf-driver/softgpu/video/init_table.h"
 #include "pf-driver/softgpu/video/job.h"
 
@@ -271,14 +272,8 @@ Engine::Outcome Engine::pass(Encoder, const Packet&) {
 /// In one piece: the guest polls it from another CPU.
 Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     const GpuVa address{join(packet[1], packet[2]) & ~kDwordMask};
-    mem::Port& memory = hooks_.port(kKernel);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    std::byte* const host = memory.at(address, mem::Access::Write);
-    if (host != nullptr) {
-        shared_at<std::uint32_t>(host).store(packet[3], std::memory_order_release);
-        return Outcome::Done;
-    }
-    const bool is_written = !memory.has_fault() && memory.write(address, bytes_of(packet[3]));
+    const bool is_written = mem::store_value(hooks_.port(kKernel), address, packet[3]);
     return is_written ? Outcome::Done : Outcome::Fault;
 }
 

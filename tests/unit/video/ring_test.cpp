@@ -25,6 +25,29 @@ const Dwords kVceCreate{0xc, 1,    1,    0x40,  0x01000001, 0,    0x42,     0xa,
                         0,   0,    0,    0x14,  0x05000005, 0xf4, 0x150000, 1};
 const Dwords kVceDestroy{0xc, 1, 1, 0x20, 2, ~0u, 1, 0, 0, ~0u, 0, 8, 0x02000001};
 
+/// The VF's VRAM at its MC addresses; counts what was asked for without a Hold.
+class WatchedPort final : public mem::Port {
+public:
+    explicit WatchedPort(softgpu::test::MemoryRig& memory)
+        : Port(memory.gpuvm->epoch(Vmid{0})), memory_(memory) {}
+
+    unsigned writes = 0;
+    unsigned without_hold = 0;
+
+private:
+    Translation walk(GpuVa va, mem::Access access) override {
+        writes += access == mem::Access::Write ? 1 : 0;
+        without_hold += is_held() ? 0 : 1;
+        const std::uint64_t page = (raw(va) - kFbBase) / kPageBytes * kPageBytes;
+        const auto granted = static_cast<std::uint8_t>(access);
+        return {memory_.vram->host(VfOffset{page}), granted, {}};
+    }
+    bool read_indirect(GpuVa, std::span<std::byte>) override { return false; }
+    bool write_indirect(GpuVa, std::span<const std::byte>) override { return false; }
+
+    softgpu::test::MemoryRig& memory_;
+};
+
 struct EncoderRings : testing::Test {
     VideoRig rig;
 
@@ -237,6 +260,16 @@ TEST_F(EncoderRings, HaltAtAFenceWithoutMemory) {
     EXPECT_EQ(rig.ring(Encoder::Vce).is_halted, 1u);
     EXPECT_EQ(rig.faults.size(), 1u);
     EXPECT_TRUE(rig.interrupts.empty());
+}
+
+TEST_F(EncoderRings, HoldTheMemoryThatTheyTouch) {
+    WatchedPort port(rig.memory);
+    rig.kernel_port = &port;
+    rig.submit(Encoder::Vce, fence(kFenceAddress, 1));
+    rig.run();
+    EXPECT_EQ(fence_value(), 1u);
+    EXPECT_EQ(port.writes, 1u);
+    EXPECT_EQ(port.without_hold, 0u) << "it could be unmapped in the middle";
 }
 
 TEST_F(EncoderRings, SurviveAPacketThatStartsTheMmsch) {

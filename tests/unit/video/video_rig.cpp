@@ -103,7 +103,9 @@ VideoRig::VideoRig() : ports(std::make_unique<mem::PortSet>(*memory.gpuvm, mem::
         if (on_interrupt) on_interrupt();
     };
     hooks.fault = [this](const mem::VmFault& fault) { faults.push_back(fault); };
-    hooks.port = [this](Vmid vmid) -> mem::Port& { return (*ports)(vmid); };
+    hooks.port = [this](Vmid vmid) -> mem::Port& {
+        return kernel_port != nullptr && raw(vmid) == 0 ? *kernel_port : (*ports)(vmid);
+    };
     hooks.gate_is_open = [this] { return is_gate_open; };
     engine = std::make_unique<Engine>(memory.regs, hooks);
 }

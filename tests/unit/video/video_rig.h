@@ -67,6 +67,7 @@ public:
 
     softgpu::test::MemoryRig memory;
     std::unique_ptr<mem::PortSet> ports;
+    mem::Port* kernel_port = nullptr;  ///< the port of VMID 0, instead of that of `ports`
     bool is_gate_open = true;
     std::vector<ih_iv_entry> interrupts;
     std::function<void()> on_interrupt;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// Single values in guest memory as packets read and write them: in one piece where the memory has a
+// host address and the value is aligned, because guests and waves watch these words. Used by
+// whoever uses the port, outside of waves.
+#pragma once
+
+#include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/mem/port.h"
+
+namespace vgpu::softgpu::mem {
+
+/// False on a fault, which the port holds. Acquires: what the writer did before is seen after.
+template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& value) {
+    if (raw(va) % sizeof(T) == 0) {
+        const Port::Hold hold(port);
+        if (std::byte* const host = port.at(va, Access::Read)) {
+            value = shared_at<T>(host).load(std::memory_order_acquire);
+            return true;
+        }
+    }
+    return !port.has_fault() && port.read(va, bytes_of(value));
+}
+
+/// False on a fault. Releases: everything that was done before is seen with the value.
+template <typename T> [[nodiscard]] bool store_value(Port& port, GpuVa va, T value) {
+    if (raw(va) % sizeof(T) == 0) {
+        const Port::Hold hold(port);
+        if (std::byte* const host = port.at(va, Access::Write)) {
+            shared_at<T>(host).store(value, std::memory_order_release);
+            return true;
+        }
+    }
+    return !port.has_fault() && port.write(va, bytes_of(value));
+}
+
+}  // namespace vgpu::softgpu::mem
