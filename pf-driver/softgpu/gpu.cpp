@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/vf_page_table.h"
@@ -250,7 +251,7 @@ bool Gpu::write_vram(VfId id, VfOffset offset, std::span<const std::byte> data) 
 
 /// Through the world switch, so that no command can load the VF half way.
 Result<> Gpu::scrub_state(VfId id) {
-    world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::NewOwner); });
+    world_switch_.reset(id, [&] { reset_blocks(id, GpuVf::ResetScope::NewOwner); });
     return {};
 }
 
@@ -277,7 +278,11 @@ Result<> Gpu::load_state(VfId id, std::span<const std::byte> stream) {
     if (header.bytes > in.remaining()) return fail(EPROTO, "the state stream is truncated");
     Result<> loaded;
     const auto state = stream.subspan(sizeof(header), header.bytes);
-    if (!world_switch_.with_parked(id, [&] { loaded = vf(id).load_stream(state); }))
+    const auto load = [&] {
+        loaded = vf(id).load_stream(state);
+        look_for_work(id);
+    };
+    if (!world_switch_.with_parked(id, load))
         return fail(EBUSY, "the VF is running; IDLE it first");
     return loaded;
 }
@@ -350,7 +355,12 @@ void Gpu::load(VfId id) {
 }
 
 void Gpu::clear(VfId id) {
-    vf(id).reset_blocks(GpuVf::ResetScope::FunctionLevel);
+    reset_blocks(id, GpuVf::ResetScope::FunctionLevel);
+}
+
+void Gpu::reset_blocks(VfId id, GpuVf::ResetScope scope) {
+    vf(id).reset_blocks(scope);
+    look_for_work(id);
 }
 
 bool Gpu::has_work(VfId id) {
@@ -400,6 +410,15 @@ void Gpu::mark_busy(VfId id) {
     if (is_new && (wake_mask_ & bit) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
 }
 
+/// The action lock keeps the VF off the engine, whose VF has no bit. The bit is cleared first, as
+/// in left_engine().
+void Gpu::look_for_work(VfId id) {
+    assert(active_ != id);
+    busy_ &= ~iov::vf_bit(id);
+    if (vf(id).has_work()) mark_busy(id);
+    wake_poller();
+}
+
 /// Work that waits already when a VF's WAKE is enabled counts as having just arrived.
 void Gpu::set_wake_mask(std::uint32_t mask) {
     const std::uint32_t before = wake_mask_.exchange(mask);
@@ -420,7 +439,7 @@ std::uint32_t Gpu::busy_vfs() {
 /// gone.
 void Gpu::client_reset(VfId id) {
     vf(id).shut_gates_after_client();
-    world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::NewOwner); });
+    world_switch_.reset(id, [&] { reset_blocks(id, GpuVf::ResetScope::NewOwner); });
     flags(id).is_pending = true;
     interrupt(GPUIOV_INTR_VF_FLR);
 }
@@ -482,7 +501,7 @@ void Gpu::device_loop() {
         }
         for (const VfId id : resets) {
             if (!is_whole && faults_.take(id, iov::FaultPoint::Flr)) continue;
-            world_switch_.reset(id, [&] { vf(id).reset_blocks(GpuVf::ResetScope::FunctionLevel); });
+            world_switch_.reset(id, [&] { reset_blocks(id, GpuVf::ResetScope::FunctionLevel); });
             flags(id).is_running = false;
         }
         world_switch_.process();

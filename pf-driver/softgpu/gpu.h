@@ -170,6 +170,11 @@ private:
     void left_engine(VfId vf);
     /// Raises WAKE once per stay off the engine, not once per doorbell.
     void mark_busy(VfId vf);
+    /// A VF off the engine is another than it was, by a reset or a LOAD_STATE: what is known of its
+    /// work is found anew. With the action lock of the world switch held.
+    void look_for_work(VfId vf);
+    /// As GpuVf::reset_blocks(); likewise.
+    void reset_blocks(VfId vf, GpuVf::ResetScope scope);
     /// Gives the engine's report the number run() returned for the stay.
     [[nodiscard]] iov::RunSummary summary_of(const cp::RunReport& report);
     [[nodiscard]] ResetFlags& flags(VfId vf) { return reset_flags_[raw(vf)]; }

@@ -84,6 +84,20 @@ private:
     std::vector<std::uint32_t> first_;
 };
 
+/// Memory of the PF that the device maps.
+OwnedFd sealed_memory(std::uint64_t bytes) {
+    OwnedFd memory(memfd_create("pf", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    EXPECT_EQ(ftruncate(memory.get(), static_cast<off_t>(bytes)), 0);
+    EXPECT_EQ(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    return memory;
+}
+
+bool is_busy(PfClient& driver, unsigned vf) {
+    const auto busy =
+        driver.vsec<std::uint32_t>(unsigned{GPUIOV_GFX_SCH0} + GPUIOV_SCH_VM_BUSY_STATUS);
+    return (busy & 1u << (vf - 1)) != 0;
+}
+
 class GpuWorkTest : public GpuRig, public ::testing::WithParamInterface<iov::SwitchMode> {
 protected:
     GpuWorkTest() : GpuRig(GetParam()) {}
@@ -134,9 +148,7 @@ TEST_P(GpuWorkTest, AChainCutIntoManyQuantaIsBitExactForEveryVf) {
 TEST_P(GpuWorkTest, TheQuantumParksTheVfAndIsLogged) {
     constexpr std::uint64_t kLogAddress = 0x100000;
     constexpr std::uint64_t kLogBytes = 1u << 16;
-    const OwnedFd memory(memfd_create("log", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    ASSERT_EQ(ftruncate(memory.get(), kLogBytes), 0);
-    ASSERT_EQ(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    const OwnedFd memory = sealed_memory(kLogBytes);
     const auto driver = pf();
     driver->map_dma(kLogAddress, kLogBytes, memory.get());
     driver->set_reg(REG_VGPU_LOG_BASE_LO, kLogAddress);
@@ -209,9 +221,7 @@ TEST_P(GpuWorkTest, SavedStateContinuesAfterALoad) {
     constexpr std::uint64_t kAddress = 0x1000000;
     constexpr std::uint64_t kBytes = 16u << 20;
     constexpr std::uint32_t kCopies = 200;
-    const OwnedFd memory(memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    ASSERT_EQ(ftruncate(memory.get(), kBytes), 0);
-    ASSERT_EQ(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    const OwnedFd memory = sealed_memory(kBytes);
     const auto driver = pf();
     driver->map_dma(kAddress, kBytes, memory.get());
     const auto guest = vf(1);
@@ -235,6 +245,56 @@ TEST_P(GpuWorkTest, SavedStateContinuesAfterALoad) {
               static_cast<std::uint32_t>(VGPU_OP_REFUSED));  // it runs
     EXPECT_TRUE(eventually([&] { return sdma.is_done(); }));
     sdma.expect_block(kCopies);
+}
+
+TEST_P(GpuWorkTest, ALoadedVfThatHasWorkIsBusyAndTellsThePf) {
+    constexpr std::uint64_t kAddress = 0x1000000;
+    constexpr std::uint64_t kBytes = 16u << 20;
+    const OwnedFd memory = sealed_memory(kBytes);
+    const auto driver = pf();
+    driver->map_dma(kAddress, kBytes, memory.get());
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    driver->provision(2, kFirstVram + (std::uint64_t{kMegabytes} << 20), kMegabytes);
+    SdmaGuest sdma(*guest);
+    sdma.submit_chain(4);
+    ASSERT_EQ(driver->operation(VGPU_OP_SAVE_STATE, 1, 0, kAddress, kBytes),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    const std::uint64_t bytes = driver->reg(REG_VGPU_OP_SIZE_LO);
+    driver->enable_interrupts(GPUIOV_INTR_GFX_VM_BUSY);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1u << 1);
+    EXPECT_FALSE(is_busy(*driver, 2));
+    ASSERT_EQ(driver->operation(VGPU_OP_LOAD_STATE, 2, kAddress, 0, bytes),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    EXPECT_TRUE(is_busy(*driver, 2));
+    EXPECT_TRUE(driver->switch_event.wait());
+    EXPECT_NE(driver->take_interrupts() & GPUIOV_INTR_GFX_VM_BUSY, 0u);
+}
+
+TEST_P(GpuWorkTest, AResetVfIsNotBusyUntilItGetsNewWork) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
+    const auto expect_busy_after_a_ring = [&] {
+        (void)driver->take_interrupts();
+        guest->ring(DOORBELL_PROCESS_FIRST, 1);
+        EXPECT_TRUE(is_busy(*driver, 1));
+        EXPECT_NE(driver->take_interrupts() & GPUIOV_INTR_GFX_VM_BUSY, 0u);
+    };
+    expect_busy_after_a_ring();
+    driver->flr(1);
+    EXPECT_FALSE(is_busy(*driver, 1));
+    expect_busy_after_a_ring();
+    EXPECT_EQ(driver->operation(VGPU_OP_SCRUB_STATE, 1, 0, 0, 0),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    EXPECT_FALSE(is_busy(*driver, 1));
+    expect_busy_after_a_ring();
+    EXPECT_EQ(driver->command(GPUIOV_CMD_INIT, 1), GPUIOV_STATUS_DONE);
+    EXPECT_FALSE(is_busy(*driver, 1));
+    expect_busy_after_a_ring();
+    guest->device_reset();
+    EXPECT_FALSE(is_busy(*driver, 1));
 }
 
 std::string mode_name(const ::testing::TestParamInfo<iov::SwitchMode>& mode) {
