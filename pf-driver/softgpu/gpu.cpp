@@ -114,7 +114,7 @@ GpuVf::Device Gpu::device_of_vf() {
         .mailbox_withdrawn = [this](VfId vf) { pf_->vsec().mailbox_withdrawn(vf); },
         .mailbox_acknowledged = [this](VfId vf) { pf_->vsec().mailbox_acknowledged(vf); },
         .work_arrived = [this](VfId vf) { work_arrived(vf); },
-        .quiesce = [this] { engine_->quiesce(); },
+        .quiesce = [this](VfId vf) { engine_->quiesce(vf); },
         .attachment_changed = [this](VfId) { interrupt(GPUIOV_INTR_VF_FLR); },
         .client_reset = [this](VfId vf) { client_reset(vf); },
     };
@@ -122,7 +122,6 @@ GpuVf::Device Gpu::device_of_vf() {
 
 GpuPf::Device Gpu::device_of_pf() {
     return {
-        .quiesce = [this] { engine_->quiesce(); },
         .busy_vfs = [this] { return busy_vfs(); },
         .reset_device = [this] { reset_device(); },
         .is_resetting = [this] { return is_resetting(); },

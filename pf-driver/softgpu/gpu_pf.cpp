@@ -67,7 +67,6 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
       register_bar_(std::make_unique<Registers>(registers_)),
       function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(spec.vfs), spec.aperture),
                 *this, *this) {
-    system_.set_revocation({{}, device_.quiesce});
     function_.set_bar(VGPU_BAR_VRAM, *vram_bar_);
     function_.set_bar(VGPU_BAR_REGISTERS, *register_bar_);
     function_.config().set_absence([this] { return faults_.holds(kPf, iov::FaultPoint::Device); });

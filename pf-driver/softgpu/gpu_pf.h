@@ -35,8 +35,6 @@ public:
     };
     /// What the PF's blocks ask of the device; called on the io thread.
     struct Device {
-        /// Every worker has passed a stop point; before memory of the PF is unmapped.
-        std::function<void()> quiesce;
         /// iov::vf_bit() of VFs that have work.
         std::function<std::uint32_t()> busy_vfs;
         /// GPUIOV_RESET_WHOLE; returns before the reset is done.
@@ -83,7 +81,8 @@ private:
     mem::DeviceVram& device_vram_;
     iov::FaultPlan& faults_;
     Device device_;
-    /// The PF client's memory: where run log and bulk operations go. VFs cannot reach it.
+    /// The PF client's memory: where run log and bulk operations go. VFs cannot reach it, so
+    /// unmapping waits for no engine.
     mem::SystemMemory system_;
     regs::RegisterFile registers_{regs::Role::Pf};
     iov::RunLog log_;

@@ -193,7 +193,7 @@ void GpuVf::wire() {
     const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); },
                                      [this] {
                                          gpuvm_.await_holds();
-                                         device_.quiesce();
+                                         device_.quiesce(vf());
                                      }};
     system_.set_revocation(revocation);
     vram_.set_revocation(revocation);

@@ -70,7 +70,8 @@ public:
         /// Kicks the engine if the VF is on it, else may raise WAKE; must not come back into the
         /// VF.
         std::function<void(VfId)> work_arrived;
-        std::function<void()> quiesce;                 ///< every worker has passed a stop point
+        /// Every worker that is inside the VF has passed a stop point.
+        std::function<void(VfId)> quiesce;
         std::function<void(VfId)> attachment_changed;  ///< io thread, no lock held
         std::function<void(VfId)> client_reset;        ///< io thread, no lock held
     };

@@ -196,7 +196,12 @@ void Engine::tick() {
 /// An odd sequence number means "inside isa::run()". A worker that runs is stopped and waited for
 /// until its number moves; one outside holds no pointer of a wave. This covers waves: whoever has
 /// to exclude packets, too, holds the VF lock.
-void Engine::quiesce() {
+///
+/// Of a VF that is not on the engine no wave runs: all workers were out before context_ went. One
+/// that comes on after the look does so under mutex_, so its waves see that their translations have
+/// ended, which the caller did before.
+void Engine::quiesce(VfId vf) {
+    if (running() != vf) return;
     for (const auto& worker : workers_) {
         const std::uint64_t seen = worker->run_sequence.load();
         if (seen % 2 == 0) continue;

@@ -103,9 +103,10 @@ public:
 
     /// New work for the running VF; cheap, any lock may be held.
     void kick();
-    /// Returns when every worker has passed a stop point after the call: no pointer that a wave got
-    /// from a Port before it is still in use. The VF lock may be held.
-    void quiesce();
+    /// Returns when no pointer that a wave of the VF got from a Port before the call is still in
+    /// use: workers that are inside the VF have passed a stop point. Others are let alone. The VF
+    /// lock may be held.
+    void quiesce(VfId vf);
     /// Looks at the clock again (a virtual clock has been advanced).
     void tick();
 

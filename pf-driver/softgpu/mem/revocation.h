@@ -14,8 +14,8 @@ namespace vgpu::softgpu::mem {
 struct Revocation {
     /// Ends every cached translation of the VF: GpuVm::invalidate_all().
     std::function<void()> invalidate;
-    /// Returns when every engine thread has passed a stop point, so that no pointer from
-    /// Port::at() is left from before the call.
+    /// Returns when every engine thread inside the VF has passed a stop point, so that no pointer
+    /// from Port::at() is left from before the call.
     std::function<void()> quiesce;
 
     void run() const {

@@ -19,18 +19,20 @@ namespace {
 
 class ArenaPort final : public softgpu::mem::Port {
 public:
-    ArenaPort(std::vector<std::byte>& bytes, const std::atomic<std::uint64_t>& epoch)
-        : Port(epoch), bytes_(bytes) {}
+    ArenaPort(FlatMemory& memory, const std::atomic<std::uint64_t>& epoch)
+        : Port(epoch), memory_(memory) {}
 
 protected:
     Translation walk(GpuVa va, Access access) override {
+        if (memory_.on_walk) memory_.on_walk(va, access);
+        std::vector<std::byte>& bytes = memory_.bytes();
         const std::uint64_t page = softgpu::raw(va) / kPageBytes * kPageBytes;
         Translation out;
-        if (page < FlatMemory::kBase || page - FlatMemory::kBase >= bytes_.size()) {
+        if (page < FlatMemory::kBase || page - FlatMemory::kBase >= bytes.size()) {
             out.fault = {softgpu::mem::FaultKind::NotPresent, access, va};
             return out;
         }
-        out.host = bytes_.data() + (page - FlatMemory::kBase);
+        out.host = bytes.data() + (page - FlatMemory::kBase);
         out.access = static_cast<std::uint8_t>(Access::Execute) |
                      static_cast<std::uint8_t>(Access::Read) |
                      static_cast<std::uint8_t>(Access::Write);
@@ -40,7 +42,7 @@ protected:
     bool write_indirect(GpuVa, std::span<const std::byte>) override { return false; }
 
 private:
-    std::vector<std::byte>& bytes_;
+    FlatMemory& memory_;
 };
 
 constexpr std::uint32_t kKiqPipe = 1;
@@ -62,7 +64,7 @@ std::uint32_t kernel_pq_control(std::uint64_t dwords) {
 // --- memory and VF ------------------------------------------------------------------------------
 
 std::unique_ptr<softgpu::mem::Port> FlatMemory::make_port() {
-    return std::make_unique<ArenaPort>(bytes_, epoch_);
+    return std::make_unique<ArenaPort>(*this, epoch_);
 }
 
 std::uint64_t FlatMemory::allocate(std::size_t bytes) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <random>
 #include <span>
@@ -33,6 +34,8 @@ public:
     explicit FlatMemory(std::size_t bytes) : bytes_(bytes) {}
 
     [[nodiscard]] std::unique_ptr<softgpu::mem::Port> make_port();
+    /// Called for every page that a port has not seen yet, on the thread that uses the port.
+    std::function<void(GpuVa, softgpu::mem::Access)> on_walk;
     /// 256-byte aligned, zeroed, never given back.
     std::uint64_t allocate(std::size_t bytes);
     [[nodiscard]] std::span<std::byte> at(std::uint64_t va, std::size_t bytes) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
 
 #include "pf-driver/softgpu/cp/engine.h"
 #include "tests/support/deadline.h"
@@ -63,7 +64,7 @@ struct EngineVf {
     }
     void endless() {
         const KernelCode code = rig.load_kernel("endless");
-        progress = rig.memory.allocate(4096);
+        progress = (rig.memory.allocate(2 * kPage) + kPage - 1) / kPage * kPage;
         AqlKernel kernel;
         kernel.object = code.descriptor;
         kernel.arguments = rig.arguments(progress);
@@ -78,7 +79,8 @@ struct EngineVf {
     softgpu::PiMutex lock;
     Context context;
     Ring queue;
-    std::uint64_t progress = 0;
+    static constexpr std::uint64_t kPage = softgpu::mem::Port::kPageBytes;
+    std::uint64_t progress = 0;  ///< on a page of its own
 };
 
 class EngineThreads : public testing::TestWithParam<std::uint32_t> {
@@ -279,9 +281,40 @@ TEST_P(EngineThreads, QuiesceReturnsWhileWavesRun) {
     vf.endless();
     vf.map();
     ASSERT_TRUE(engine.run(vf.context, std::nullopt));
-    for (int i = 0; i < 200; ++i) engine.quiesce();
+    for (int i = 0; i < 200; ++i) engine.quiesce(VfId{1});
     (void)engine.park();
     EXPECT_FALSE(vf.rig.cp.has_loans());
+}
+
+/// A wave that cannot come to a stop point, because memory does not answer it.
+TEST(Engine, QuiesceWaitsForTheWavesOfItsVfAndOfNoOther) {
+    const softgpu::SteadyClock clock;
+    Ear ear;
+    EngineVf vf(1);
+    vf.endless();
+    std::atomic<bool> is_stuck = false;
+    std::promise<void> answer;
+    vf.rig.memory.on_walk = [&, answered = answer.get_future().share()](softgpu::GpuVa va,
+                                                                        softgpu::mem::Access) {
+        if (softgpu::raw(va) / EngineVf::kPage * EngineVf::kPage != vf.progress) return;
+        is_stuck = true;
+        answered.wait();
+    };
+    Engine engine({.threads = 1}, clock, ear);
+    vf.attach(engine);
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    wait_for("the first store of the kernel", kSoon, [&] { return is_stuck.load(); });
+    const auto quiesce = [&](VfId id) {
+        return std::async(std::launch::async, [&engine, id] { engine.quiesce(id); });
+    };
+    const auto other = quiesce(VfId{2});
+    EXPECT_EQ(other.wait_for(kSoon), std::future_status::ready);
+    const auto own = quiesce(VfId{1});
+    EXPECT_EQ(own.wait_for(milliseconds(20)), std::future_status::timeout);
+    answer.set_value();
+    own.wait();
+    (void)engine.park();
 }
 
 TEST_P(EngineThreads, RunsAndParksInQuickSuccession) {
