@@ -303,7 +303,8 @@ std::optional<iov::RunSummary> Gpu::park() {
     return summary_of(*report);
 }
 
-/// The VF is parked: its doorbells are latched from now on, its waits are the poller's.
+/// The VF is parked: its doorbells are latched from now on, its waits are the poller's. Never late:
+/// before the next stay begins park() has waited for the end of this one to be told.
 void Gpu::left_engine(VfId id) {
     VfId expected = id;
     if (!active_.compare_exchange_strong(expected, kPf)) return;
@@ -316,22 +317,15 @@ void Gpu::left_engine(VfId id) {
 }
 
 iov::RunSummary Gpu::summary_of(const cp::RunReport& report) {
-    const std::scoped_lock lock(run_mutex_);
-    // A report of the stay before may still be on its way when the next one has begun.
-    const std::uint64_t id = report.start >= run_began_ ? run_id_ : run_id_ - 1;
-    return {id, report.vf, report.start, report.end, report.park, report.idle, report.instructions};
+    return {run_id_,     report.vf,   report.start,       report.end,
+            report.park, report.idle, report.instructions};
 }
 
 /// active_ is set before the latched doorbells ring, so that work_arrived() kicks the engine and
 /// does not mark the VF busy; the bit is cleared after it, or a doorbell between the two would
 /// leave it set for the whole stay.
 std::uint64_t Gpu::run(VfId id) {
-    std::uint64_t run = 0;
-    {
-        const std::scoped_lock lock(run_mutex_);
-        run = ++run_id_;
-        run_began_ = clock_.now();
-    }
+    const std::uint64_t run = ++run_id_;
     active_ = id;
     busy_ &= ~iov::vf_bit(id);  // of a VF on the engine, only the engine knows
     vf(id).activate();

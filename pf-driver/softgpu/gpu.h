@@ -206,10 +206,9 @@ private:
     std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};
 
-    /// Guards the next two, which belong together: which stay is the current one and since when.
-    PiMutex run_mutex_;  // leaf
+    /// Of the stay that is on the engine, or was last. No lock: it changes only while the engine is
+    /// parked and the end of the stay before was told.
     std::uint64_t run_id_ = 0;
-    Nanoseconds run_began_{};
 
     /// Guards what the device thread is woken for, down to is_whole_reset_. Priority inheriting:
     /// that thread is real time.

@@ -131,7 +131,7 @@ RunReport Engine::close_run() {
 }
 
 /// If the governor is parking the stay already, its report is the one that counts; this call waits
-/// for it, so the VF is off in any case when it returns.
+/// until it was given, so the VF is off in any case when it returns, and the listener knows.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (phase_ == Phase::Running) {
@@ -140,7 +140,7 @@ std::optional<RunReport> Engine::park() {
         return close_run();
     }
     const std::uint64_t run = runs_;
-    parked_.wait(lock, [&] { return phase_ != Phase::Parking || runs_ != run; });
+    parked_.wait(lock, [&] { return (phase_ != Phase::Parking && !is_telling_) || runs_ != run; });
     return std::nullopt;
 }
 
@@ -170,9 +170,12 @@ void Engine::govern() {
         request_park();
         await_park(lock);
         const RunReport report = close_run();
+        is_telling_ = true;
         lock.unlock();
         listener_.quantum_expired(report);
         lock.lock();
+        is_telling_ = false;
+        parked_.notify_all();
     }
 }
 

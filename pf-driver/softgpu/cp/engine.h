@@ -10,7 +10,8 @@
 //
 // A VF with a quantum parks itself at its end and quantum_expired() tells the listener. Every stay
 // is reported exactly once: by park(), or by quantum_expired() if the deadline came first; then a
-// park() that was waiting returns nothing. Where the host allows it, who ends quanta runs in real
+// park() returns nothing, and only after the report was given: whoever parks before each run() is
+// never told of a stay before this one. Where the host allows it, who ends quanta runs in real
 // time, and so does a worker from the moment it is asked to leave until it has left.
 //
 // A VF that has worked and runs dry is out of work only after Spec::idle_grace: a guest that waits
@@ -96,7 +97,8 @@ public:
     /// `context` must live until the VF is parked.
     [[nodiscard]] Result<> run(Context& context, std::optional<Nanoseconds> quantum);
     /// Takes the VF off; returns when no worker is inside it. nullopt if it was parked already, or
-    /// parked itself meanwhile. Never call with the VF lock held.
+    /// parked itself meanwhile; quantum_expired() has returned then. Never call with the VF lock
+    /// held, or another one that the listener takes.
     std::optional<RunReport> park();
     /// Also while it is being parked. Out of date at once, unless the caller prevents switches.
     [[nodiscard]] std::optional<VfId> running() const;
@@ -146,8 +148,9 @@ private:
     mutable PiMutex mutex_;  // leaf: taken with a VF lock held, never the other way round
     PiCondition changed_;    // run, kick, park, shutdown: workers
     PiCondition governed_;   // deadline, shutdown: governor
-    PiCondition parked_;     // last worker out, run closed
+    PiCondition parked_;     // last worker out, run closed, quantum's end told
     Phase phase_ = Phase::Parked;
+    bool is_telling_ = false;  ///< the governor is in quantum_expired()
     Context* context_ = nullptr;
     std::uint32_t inside_ = 0;  ///< workers that may touch the VF
     bool shutdown_ = false;

@@ -26,6 +26,7 @@ constexpr milliseconds kSoon = std::chrono::seconds(60);
 class Ear final : public Engine::Listener {
 public:
     void quantum_expired(const RunReport& report) override {
+        if (on_quantum_end) on_quantum_end();
         const std::lock_guard lock(mutex_);
         reports.push_back(report);
         heard_.notify_all();
@@ -45,6 +46,7 @@ public:
     }
     std::vector<RunReport> reports;
     unsigned dry = 0;
+    std::function<void()> on_quantum_end;  ///< before anything is written down
 
 private:
     std::mutex mutex_;
@@ -160,6 +162,26 @@ TEST_P(EngineThreads, QuantumEndsTheRunByItself) {
     EXPECT_GE(ear.reports[0].end - ear.reports[0].start, std::chrono::milliseconds(2));
     EXPECT_FALSE(engine.park()) << "reported once";
     EXPECT_FALSE(engine.running());
+}
+
+/// Else the next stay could begin before the listener hears that this one is over.
+TEST_P(EngineThreads, ParkReturnsAfterTheEndOfTheQuantumWasTold) {
+    std::promise<void> begun;
+    std::promise<void> go_on;
+    ear.on_quantum_end = [&] {
+        begun.set_value();
+        go_on.get_future().wait();
+    };
+    vf.endless();
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::chrono::milliseconds(1)));
+    const bool has_begun = begun.get_future().wait_for(kSoon) == std::future_status::ready;
+    auto parked = std::async(std::launch::async, [&] { return engine.park(); });
+    EXPECT_EQ(parked.wait_for(milliseconds(20)), std::future_status::timeout);
+    go_on.set_value();
+    EXPECT_TRUE(has_begun);
+    EXPECT_FALSE(parked.get());
+    EXPECT_EQ(ear.reports.size(), 1u);
 }
 
 TEST_P(EngineThreads, TwoVfsTakeTurnsAndBothProgress) {
