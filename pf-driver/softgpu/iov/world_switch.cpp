@@ -166,13 +166,12 @@ void WorldSwitch::exit_loading() {
 
 /// RUN of the function that already runs gives it a new quantum.
 void WorldSwitch::exit_starting() {
-    if (const auto run = port_.park()) close_run(*run, VGPU_RUN_END_COMMAND);
+    end_run(VGPU_RUN_END_COMMAND);
     timed([this] { open_run_ = port_.run(function_); });
 }
 
 void WorldSwitch::exit_idling() {
-    const vgpu_hw_run_end reason = command_reason();
-    if (const auto run = port_.park()) close_run(*run, reason);
+    end_run(command_reason());
 }
 
 void WorldSwitch::exit_saving() {
@@ -202,6 +201,13 @@ template <typename Work> void WorldSwitch::timed(Work work) {
 /// Asked before the park: afterwards a VF whose last wave ended by the stop would look idle.
 vgpu_hw_run_end WorldSwitch::command_reason() {
     return port_.has_work(function_) ? VGPU_RUN_END_COMMAND : VGPU_RUN_END_NO_WORK;
+}
+
+/// A stay that has ended by itself since the command began is recorded before the next one begins:
+/// afterwards nobody would know it any more.
+void WorldSwitch::end_run(vgpu_hw_run_end reason) {
+    if (const auto run = port_.park()) close_run(*run, reason);
+    take_quantum_ends();
 }
 
 /// Quantum end and command may both report a stay; the first to come records it.

@@ -47,8 +47,8 @@ class SwitchPort {
 public:
     virtual ~SwitchPort() = default;
     /// Takes the VF off the engine and waits for it; nothing if none is on it.
-    /// Nothing also if the VF parked itself at the end of its quantum: its summary then comes by
-    /// quantum_expired(). Takes as long as the waves need to reach a stop point.
+    /// Nothing also if the VF parked itself at the end of its quantum: its summary has come by
+    /// quantum_expired() then. Takes as long as the waves need to reach a stop point.
     virtual std::optional<RunSummary> park() = 0;
     /// Puts the VF on the engine for its quantum; returns the id of the stay that begins.
     /// Ids count up; none is used twice while the device lives.
@@ -196,6 +196,7 @@ private:
     void enter_initialising();
     void drop();
 
+    void end_run(vgpu_hw_run_end reason);
     void close_run(const RunSummary& run, vgpu_hw_run_end reason);
     /// Adds the time of `work` to switching_, which the next run log entry reports.
     template <typename Work> void timed(Work work);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ public:
     explicit FakeEngine(const Clock& clock) : clock_(clock) {}
 
     std::optional<RunSummary> park() override {
+        if (on_park) on_park();
         if (!is_running) return std::nullopt;
         calls.push_back(fmt::format("park {}", raw(vf)));
         return end_run();
@@ -50,6 +52,7 @@ public:
     }
     std::vector<std::string> take_calls() { return std::exchange(calls, {}); }
 
+    std::function<void()> on_park;
     std::vector<std::string> calls;
     std::vector<vgpu_hw_run_log_entry> log;
     std::uint32_t interrupts = 0;

@@ -238,6 +238,28 @@ TEST(WorldSwitch, AQuantumEndThatCrossesAnIdleIsRecordedOnce) {
     EXPECT_EQ(rig.engine.log[0].reason, VGPU_RUN_END_QUANTUM);
 }
 
+/// The engine tells of the end while the command parks it.
+struct CrossedQuantumEnd : testing::TestWithParam<gpuiov_command> {};
+
+TEST_P(CrossedQuantumEnd, IsRecordedBeforeTheNextStayBegins) {
+    SwitchRig rig;
+    rig.run_vf(1);
+    rig.clock.advance(Nanoseconds{2000});
+    rig.engine.on_park = [&rig, has_ended = false]() mutable {
+        if (!std::exchange(has_ended, true)) rig.machine.quantum_expired(rig.engine.end_run());
+    };
+    EXPECT_EQ(rig.command(GetParam(), 1, 2), GPUIOV_STATUS_DONE);
+    EXPECT_EQ(rig.machine.state(), S::Running);
+    EXPECT_TRUE(rig.engine.is_running);
+    ASSERT_EQ(rig.engine.log.size(), 1u);
+    EXPECT_EQ(rig.engine.log[0].vf, 1u);
+    EXPECT_EQ(rig.engine.log[0].reason, VGPU_RUN_END_QUANTUM);
+    EXPECT_EQ(rig.engine.log[0].run_end_ns - rig.engine.log[0].run_start_ns, 2000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, CrossedQuantumEnd,
+                         testing::Values(GPUIOV_CMD_RUN, GPUIOV_CMD_CONTEXT_SWITCH));
+
 TEST(WorldSwitch, ALateQuantumEndDoesNotStopTheNextRun) {
     SwitchRig rig;
     rig.run_vf(1);
