@@ -250,7 +250,10 @@ bool Gpu::write_vram(VfId id, VfOffset offset, std::span<const std::byte> data) 
 
 /// Through the world switch, so that no command can load the VF half way.
 Result<> Gpu::scrub_state(VfId id) {
-    world_switch_.reset(id, [&] { reset_blocks(id, GpuVf::ResetScope::NewOwner); });
+    world_switch_.reset(id, [&] {
+        reset_blocks(id, GpuVf::ResetScope::NewOwner);
+        vf(id).renew_doorbells();
+    });
     return {};
 }
 

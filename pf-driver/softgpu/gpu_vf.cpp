@@ -269,6 +269,13 @@ void GpuVf::shut_gates_after_client() {
     set_gates(gates_ & ~kShut);
 }
 
+void GpuVf::renew_doorbells() {
+    const std::scoped_lock lock(lock_);
+    const Result<> renewed = doorbells_.renew();
+    if (!renewed)
+        spdlog::error("VF{}: {}; no client can map it", raw(vf()), renewed.error().message);
+}
+
 regs::Gate GpuVf::register_gate() const {
     return HW_GET(VGPU_GATES, REGWR_EN, gates_.load()) != 0 ? regs::Gate::Open : regs::Gate::Shut;
 }
@@ -534,6 +541,7 @@ void GpuVf::detached() {
     is_attached_ = false;
     system_.set_message_dma(nullptr);
     device_.client_reset(vf());
+    renew_doorbells();
 }
 
 void GpuVf::reset(pci::ResetKind) {
@@ -689,6 +697,7 @@ void GpuVf::doorbell_write(std::uint64_t offset, std::span<const std::byte> data
 }
 
 std::optional<pci::MappableMemory> GpuVf::doorbell_memory() const {
+    const std::scoped_lock lock(lock_);
     OwnedFd fd = duplicate(doorbells_.memfd());
     if (!fd) return std::nullopt;
     return pci::MappableMemory{std::move(fd), {{0, DOORBELL_BAR_BYTES}}};

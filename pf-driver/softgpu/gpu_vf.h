@@ -129,6 +129,9 @@ public:
     /// has looked at it.
     void shut_gates_after_client();
     [[nodiscard]] mem::VfVram& vram() { return vram_; }
+    /// What a client has mapped of the doorbell BAR is the VF's no longer: for a new owner. A reset
+    /// does not do this, as a client keeps its mapping across its own. Any thread.
+    void renew_doorbells();
 
     // --- world switch; the VF is not on the engine ---------------------------------------------
     /// Each takes the VF lock itself; none may be called with it held.

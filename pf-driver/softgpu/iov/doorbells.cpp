@@ -24,12 +24,25 @@ constexpr std::size_t kKernelPages =
 }  // namespace
 
 Doorbells::~Doorbells() {
+    unmap();
+}
+
+void Doorbells::unmap() {
     if (!bar_.empty()) munmap(bar_.data(), bar_.size_bytes());
+    bar_ = {};
+    memfd_.reset();
+}
+
+Result<> Doorbells::make_mappable() {
+    mode_ = DoorbellMode::Poll;
+    return renew();
 }
 
 /// Sealed against every change of size: a client that could shrink the file would kill softgpu with
 /// the next scan.
-Result<> Doorbells::make_mappable() {
+Result<> Doorbells::renew() {
+    if (mode_ == DoorbellMode::Trap) return {};
+    unmap();
     OwnedFd fd(memfd_create("softgpu-doorbells", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     if (!fd || ftruncate(fd.get(), DOORBELL_BAR_BYTES) != 0 ||
@@ -132,23 +145,32 @@ void Doorbells::activate() {
     latched_count_ = 0;
 }
 
+/// Where the bound was reached the next scan begins with the page behind, so that no page can keep
+/// others waiting.
 void Doorbells::scan(Scan how) {
     if (bar_.empty()) return;
-    for (std::size_t page = 0; page < DOORBELL_PAGES; ++page) {
-        const bool is_wanted = how == Scan::Thorough || page < kKernelPages || is_hot_[page];
-        if (is_wanted && is_enabled(page)) scan_page(page);
+    const bool is_thorough = how == Scan::Thorough || is_cut_short_;
+    std::size_t left = kMostRings;
+    std::size_t page = next_page_;
+    for (std::size_t i = 0; i < DOORBELL_PAGES && left != 0; ++i) {
+        const bool is_wanted = is_thorough || page < kKernelPages || is_hot_[page];
+        if (is_wanted && is_enabled(page)) scan_page(page, left);
+        page = (page + 1) % DOORBELL_PAGES;
     }
+    is_cut_short_ = left == 0;
+    next_page_ = page;
 }
 
 /// Most pages hold nothing: the plain load keeps their cache lines shared, and only a qword that
 /// was rung costs an exchange. A ring between load and exchange is taken with it, not lost.
-void Doorbells::scan_page(std::size_t page) {
-    for (std::size_t i = 0; i < kPageQwords; ++i) {
+void Doorbells::scan_page(std::size_t page, std::size_t& left) {
+    for (std::size_t i = 0; i < kPageQwords && left != 0; ++i) {
         const std::size_t qword = page * kPageQwords + i;
         const std::atomic_ref<std::uint64_t> cell(bar_[qword]);
         if (cell.load(std::memory_order_relaxed) == kNothingRung) continue;
         const std::uint64_t value = cell.exchange(kNothingRung, std::memory_order_acq_rel);
         is_hot_[page] = true;
+        --left;
         const auto low = static_cast<std::uint32_t>(2 * qword);
         if (low32(value) == kNothingRungHalf)
             take({DoorbellIndex{low + 1}, high32(value), Ring::Width::Dword});
@@ -163,6 +185,8 @@ void Doorbells::reset() {
     for (auto& page : pages_) page.reset();
     latched_count_ = 0;
     is_hot_.reset();
+    is_cut_short_ = false;
+    next_page_ = 0;
     for (std::uint64_t& qword : bar_) std::atomic_ref(qword).store(kNothingRung);
 }
 

@@ -9,6 +9,8 @@
 // scan() takes what was rung. A page is then filled with all ones ("nothing rung"), a ring is any
 // other value, and taking it is one atomic exchange, so no ring is lost or seen twice. A 32-bit
 // ring leaves the other half all ones. Who rings all ones rings nothing: no pointer has that value.
+// A mapping that a client has cannot be taken back: renew() leaves the former one the old memfd,
+// which nobody looks at any more.
 //
 // All calls with the VF's lock held.
 #pragma once
@@ -28,7 +30,7 @@
 
 namespace vgpu::softgpu::iov {
 
-/// Fixed while the VF is built: a mapping that a client has cannot be taken back.
+/// Fixed while the VF is built.
 enum class DoorbellMode : std::uint8_t { Trap, Poll };
 
 /// One doorbell write. A 64-bit one belongs to the doorbell of its first dword.
@@ -68,9 +70,11 @@ public:
 
     /// While building: Poll mode from now on.
     [[nodiscard]] Result<> make_mappable();
-    [[nodiscard]] DoorbellMode mode() const {
-        return bar_.empty() ? DoorbellMode::Trap : DoorbellMode::Poll;
-    }
+    /// Any thread.
+    [[nodiscard]] DoorbellMode mode() const { return mode_; }
+    /// Poll mode: the next client gets a memfd of its own. On an error it gets none, and its rings
+    /// are trapped.
+    [[nodiscard]] Result<> renew();
 
     /// A BAR2 write: 4 or 8 bytes, naturally aligned; anything else is dropped.
     void write(std::uint64_t offset, std::span<const std::byte> data);
@@ -93,10 +97,12 @@ public:
     [[nodiscard]] bool has_latched() const { return latched_count_ != 0; }
 
     /// Poll mode: takes rings from the pages; `Thorough` looks at every enabled page, `Hot` at
-    /// those that have been rung before and at the kernel's.
+    /// those that have been rung before and at the kernel's. At most kMostRings: who rings without
+    /// end does not hold the VF lock for as long. The next scan takes the rest.
     enum class Scan : std::uint8_t { Hot, Thorough };
     void scan(Scan how);
-    /// The memfd of the BAR in Poll mode, else -1. Owned here.
+    static constexpr std::size_t kMostRings = 1024;
+    /// The memfd of the BAR in Poll mode, else -1. Owned here, until renew().
     [[nodiscard]] int memfd() const { return memfd_.get(); }
 
     /// Also of rings that a scan took.
@@ -125,9 +131,12 @@ private:
     void keep(const Ring& ring);
     struct SavedRing;
     [[nodiscard]] Ring latched(std::size_t page, std::size_t dword) const;
-    void scan_page(std::size_t page);
+    /// Takes at most `left` rings and counts it down.
+    void scan_page(std::size_t page, std::size_t& left);
+    void unmap();
 
     DoorbellListener& listener_;
+    DoorbellMode mode_ = DoorbellMode::Trap;
     regs::Gate gate_ = regs::Gate::Shut;
     std::uint32_t first_page_ = 0;
     std::uint32_t page_count_ = DOORBELL_PAGES;
@@ -141,6 +150,9 @@ private:
     std::span<std::uint64_t> bar_;  // Poll: the BAR as the client sees it
     /// Poll: rung at least once since the last reset.
     std::bitset<DOORBELL_PAGES> is_hot_;
+    /// The last scan took as many rings as it may: the next one is thorough, and begins behind it.
+    bool is_cut_short_ = false;
+    std::size_t next_page_ = 0;
 };
 
 }  // namespace vgpu::softgpu::iov

@@ -307,28 +307,101 @@ INSTANTIATE_TEST_SUITE_P(Modes, GpuWorkTest,
 class PolledDoorbellsTest : public GpuRig {
 protected:
     PolledDoorbellsTest() : GpuRig(iov::SwitchMode::Pointer, iov::DoorbellMode::Poll) {}
+
+    /// The PF has seen a client's reset and lets the VF go on.
+    static void acknowledge(PfClient& driver) {
+        ASSERT_TRUE(eventually([&] {
+            return HW_GET(VGPU_RESET, FLR_PENDING, driver.bank(1, REG_VGPU_VF0_RESET)) == 1;
+        }));
+        driver.set_bank(1, REG_VGPU_VF0_RESET, HW_PREP(VGPU_RESET, FLR_PENDING, 1));
+        driver.set_bank(1, REG_VGPU_VF0_GATES, 7);
+    }
+    static std::uint64_t latched(VfClient& guest, std::uint32_t dword) {
+        return guest.get<std::uint64_t>(VGPU_BAR_DOORBELL, dword * 4ull);
+    }
+};
+
+/// The doorbell BAR as a client has mapped it.
+class MappedDoorbells {
+public:
+    explicit MappedDoorbells(VfClient& guest) {
+        const OwnedFd fd = guest.bar_memory(VGPU_BAR_DOORBELL);
+        EXPECT_TRUE(fd);
+        bar_ = mmap(nullptr, DOORBELL_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+        EXPECT_NE(bar_, MAP_FAILED);
+    }
+    ~MappedDoorbells() { munmap(bar_, DOORBELL_BAR_BYTES); }
+    MappedDoorbells(const MappedDoorbells&) = delete;
+    MappedDoorbells& operator=(const MappedDoorbells&) = delete;
+
+    void ring(std::uint32_t dword, std::uint64_t value) {
+        store(std::span(static_cast<std::byte*>(bar_), DOORBELL_BAR_BYTES), dword * 4ull, value);
+    }
+
+private:
+    void* bar_ = nullptr;
 };
 
 TEST_F(PolledDoorbellsTest, ARingInMappedPagesReachesTheEngineAndWakesAnInactiveVf) {
     const auto driver = pf();
     const auto guest = vf(1);
     driver->provision(1, kFirstVram, kMegabytes);
-    const OwnedFd fd = guest->bar_memory(VGPU_BAR_DOORBELL);
-    ASSERT_TRUE(fd);
-    void* bar = mmap(nullptr, DOORBELL_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-    ASSERT_NE(bar, MAP_FAILED);
+    MappedDoorbells mapped(*guest);
     SdmaGuest sdma(*guest);
     sdma.fill_first_block(3);
     driver->enable_interrupts(GPUIOV_INTR_GFX_VM_BUSY);
     driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
     sdma.submit_chain(8);  // by message; the mapped page rings the same doorbell again
-    const std::span<std::byte> doorbells(static_cast<std::byte*>(bar), DOORBELL_BAR_BYTES);
-    store(doorbells, DOORBELL_SDMA0 * 4, std::uint64_t{8 * kCopyDwords * 4});
+    mapped.ring(DOORBELL_SDMA0, 8 * kCopyDwords * 4);
     EXPECT_TRUE(driver->switch_event.wait());
     EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
     EXPECT_TRUE(eventually([&] { return sdma.is_done(); }));
     sdma.expect_block(8);
-    munmap(bar, DOORBELL_BAR_BYTES);
+}
+
+/// A scan goes from the lowest doorbell up: who saw the next owner's ring would have seen the
+/// former one's, which is older and higher.
+TEST_F(PolledDoorbellsTest, AFormerClientsMappingRingsNothingOfTheNextOwner) {
+    const auto driver = pf();
+    driver->provision(1, kFirstVram, kMegabytes);
+    auto guest = vf(1);
+    MappedDoorbells former(*guest);
+    guest->close();
+    acknowledge(*driver);
+    guest = vf(1);
+    MappedDoorbells mapped(*guest);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
+    former.ring(DOORBELL_SDMA0, 5);
+    mapped.ring(DOORBELL_KIQ, 6);
+    EXPECT_TRUE(eventually([&] { return latched(*guest, DOORBELL_KIQ) == 6; }));
+    EXPECT_EQ(latched(*guest, DOORBELL_SDMA0), 0u);
+}
+
+TEST_F(PolledDoorbellsTest, AMappingEndsWithAScrub) {
+    const auto driver = pf();
+    driver->provision(1, kFirstVram, kMegabytes);
+    const auto guest = vf(1);
+    MappedDoorbells former(*guest);
+    EXPECT_EQ(driver->operation(VGPU_OP_SCRUB_STATE, 1, 0, 0, 0),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    MappedDoorbells mapped(*guest);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
+    former.ring(DOORBELL_SDMA0, 5);
+    mapped.ring(DOORBELL_KIQ, 6);
+    EXPECT_TRUE(eventually([&] { return latched(*guest, DOORBELL_KIQ) == 6; }));
+    EXPECT_EQ(latched(*guest, DOORBELL_SDMA0), 0u);
+}
+
+TEST_F(PolledDoorbellsTest, AMappingOutlivesAResetByItsClient) {
+    const auto driver = pf();
+    driver->provision(1, kFirstVram, kMegabytes);
+    const auto guest = vf(1);
+    MappedDoorbells mapped(*guest);
+    guest->device_reset();
+    acknowledge(*driver);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
+    mapped.ring(DOORBELL_KIQ, 6);
+    EXPECT_TRUE(eventually([&] { return latched(*guest, DOORBELL_KIQ) == 6; }));
 }
 
 }  // namespace

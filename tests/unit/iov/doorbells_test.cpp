@@ -23,6 +23,7 @@ void PrintTo(const Ring& ring, std::ostream* out) {
 
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -171,12 +172,15 @@ class MappedDoorbellsTest : public DoorbellsTest {
 protected:
     void SetUp() override {
         ASSERT_TRUE(doorbells.make_mappable());
+        map();
+    }
+    void TearDown() override { munmap(bar.data(), bar.size()); }
+    void map() {
         void* address = mmap(nullptr, DOORBELL_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
                              doorbells.memfd(), 0);
         ASSERT_NE(address, MAP_FAILED);
         bar = {static_cast<std::byte*>(address), DOORBELL_BAR_BYTES};
     }
-    void TearDown() override { munmap(bar.data(), bar.size()); }
 
     template <typename T> void client_writes(std::uint32_t dword, T value) {
         store(bar, dword * 4ull, value);
@@ -212,6 +216,44 @@ TEST_F(MappedDoorbellsTest, AHotScanSeesKernelPagesAndPagesThatHaveRung) {
     client_writes<std::uint64_t>(0x2000, 3);
     doorbells.scan(Doorbells::Scan::Hot);
     EXPECT_EQ(listener.rings.back(), wide(0x2000, 3));
+}
+
+TEST_F(MappedDoorbellsTest, WhoMappedTheFormerFileRingsAndSeesNothing) {
+    doorbells.activate();
+    ASSERT_TRUE(doorbells.renew());
+    const std::span<std::byte> former = bar;
+    map();
+    client_writes<std::uint64_t>(0x1000, 7);
+    EXPECT_NE(load<std::uint64_t>(former, 0x1000 * 4), 7u);
+    store(former, 0x1002 * 4, std::uint64_t{8});
+    doorbells.scan(Doorbells::Scan::Thorough);
+    EXPECT_THAT(listener.rings, ElementsAre(wide(0x1000, 7)));
+    munmap(former.data(), former.size());
+}
+
+TEST_F(MappedDoorbellsTest, OneScanTakesABoundedNumberOfRingsAndTheNextTheRest) {
+    doorbells.activate();
+    constexpr std::uint32_t kRings = Doorbells::kMostRings + 100;
+    for (std::uint32_t i = 0; i < kRings; ++i) client_writes<std::uint64_t>(0x1000 + 2 * i, i);
+    doorbells.scan(Doorbells::Scan::Thorough);
+    EXPECT_EQ(listener.rings.size(), Doorbells::kMostRings);
+    doorbells.scan(Doorbells::Scan::Hot);
+    ASSERT_EQ(listener.rings.size(), kRings);
+    for (std::uint32_t i = 0; i < kRings; ++i) EXPECT_EQ(listener.rings[i].value, i);
+}
+
+TEST_F(MappedDoorbellsTest, APageThatIsRungWithoutEndKeepsNoOtherWaiting) {
+    doorbells.activate();
+    const auto ring_pages = [this] {
+        for (std::uint32_t i = 0; i < Doorbells::kMostRings; ++i)
+            client_writes<std::uint64_t>(0x1000 + 2 * i, 1);
+    };
+    client_writes<std::uint64_t>(0x8000, 2);
+    ring_pages();
+    doorbells.scan(Doorbells::Scan::Thorough);
+    ring_pages();
+    doorbells.scan(Doorbells::Scan::Thorough);
+    EXPECT_THAT(listener.rings, Contains(wide(0x8000, 2)));
 }
 
 TEST_F(MappedDoorbellsTest, NoRingIsLostOrSeenTwiceWhileScansRace) {
