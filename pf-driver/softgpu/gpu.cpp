@@ -115,7 +115,11 @@ GpuVf::Device Gpu::device_of_vf() {
         .mailbox_acknowledged = [this](VfId vf) { pf_->vsec().mailbox_acknowledged(vf); },
         .work_arrived = [this](VfId vf) { work_arrived(vf); },
         .quiesce = [this](VfId vf) { engine_->quiesce(vf); },
-        .attachment_changed = [this](VfId) { interrupt(GPUIOV_INTR_VF_FLR); },
+        .attachment_changed =
+            [this](VfId) {
+                interrupt(GPUIOV_INTR_VF_FLR);
+                wake_poller();  // it sleeps while nobody is attached
+            },
         .client_reset = [this](VfId vf) { client_reset(vf); },
     };
 }

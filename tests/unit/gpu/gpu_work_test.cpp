@@ -359,6 +359,17 @@ TEST_F(PolledDoorbellsTest, ARingInMappedPagesReachesTheEngineAndWakesAnInactive
     sdma.expect_block(8);
 }
 
+TEST_F(PolledDoorbellsTest, ARingOfAClientThatComesLateWakesThePf) {
+    const auto driver = pf();
+    driver->enable_interrupts(GPUIOV_INTR_GFX_VM_BUSY);
+    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    const auto guest = vf(1);
+    MappedDoorbells mapped(*guest);
+    mapped.ring(DOORBELL_KIQ, 6);
+    EXPECT_TRUE(driver->switch_event.wait());
+}
+
 /// A scan goes from the lowest doorbell up: who saw the next owner's ring would have seen the
 /// former one's, which is older and higher.
 TEST_F(PolledDoorbellsTest, AFormerClientsMappingRingsNothingOfTheNextOwner) {
