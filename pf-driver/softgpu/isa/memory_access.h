@@ -107,6 +107,11 @@ struct BufferDescriptor {
         constexpr unsigned stride_bits = 14;  // the data format's place holds more of the stride
         stride |= ((w[3] >> 15) & 0xf) << stride_bits;
     }
+    /// Bits of an offset that count. Compilers fold negative registers into the immediate of a
+    /// private access, so the sum wraps there; elsewhere a register of ~0 is meant to be outside.
+    [[nodiscard]] u64 offset_mask() const {
+        return swizzles && adds_lane ? u64{0xffffffff} : ~u64{0};
+    }
     /// Place of byte `offset` of record `index`, without the base.
     [[nodiscard]] u64 place(u64 index, u64 offset) const {
         if (!swizzles) return index * stride + offset;
@@ -134,11 +139,12 @@ struct Addresses {
     const u32* offsets = env.v[i.src[0].value + (i.index_enable ? 1 : 0)].lane.data();
     const u32* indices = env.v[i.src[0].value].lane.data();
     const bool is_raw = buffer.stride == 0 || !i.index_enable;
+    const u64 mask = buffer.offset_mask();
     out.dropped = 0;
     for (unsigned l = 0; l < kLanes; ++l) {
         const u64 index = (i.index_enable ? u64{indices[l]} : 0) + (buffer.adds_lane ? l : 0);
         const u64 offset =
-            u64{i.offset_enable ? offsets[l] : 0} + static_cast<u32>(i.imm) + part * 4;
+            (u64{i.offset_enable ? offsets[l] : 0} + static_cast<u32>(i.imm) + part * 4) & mask;
         const u64 place = buffer.place(index, offset);
         const bool outside =
             is_raw ? place + soffset + size > buffer.records : index >= buffer.records;

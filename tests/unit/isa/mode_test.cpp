@@ -518,6 +518,73 @@ TEST(Buffer, LoadsMayGoToLds) {
     EXPECT_EQ(bench.v(8, 63), 0u) << "no register is written";
 }
 
+/// buffer_OP v8, v12, s[80:83], 0 offen offset:48 on private memory of 16 dwords per lane: dword k
+/// of lane l holds 100 * k + l before; v12 is the same in all lanes.
+struct Private {
+    static constexpr u32 kDwords = 16;
+
+    Private(Op op, u32 offset, u32 low = 0, u32 high = 0)
+        : bench({enc::kMubuf | put(enc::kMubufOp, info(op).code) | put(enc::kMubufOffen, 1) | 48,
+                 put(enc::kMubufVaddr, 12) | put(enc::kMubufVdata, 8) | put(enc::kMubufSrsrc, 20) |
+                     put(enc::kMubufSoffset, enc::kZero)}) {
+        std::vector<u32> before;
+        for (u32 k = 0; k < kDwords; ++k)
+            for (u32 l = 0; l < kLanes; ++l) before.push_back(100 * k + l);
+        const u64 va = bench.gpu.upload(before);
+        bench.s(80) = softgpu::low32(va);
+        bench.s(81) = softgpu::high32(va) | (1u << 31);  // swizzled
+        bench.s(82) = ~0u;
+        bench.s(83) = (1u << 23) | (3u << 21);  // lane number added; the lanes of a dword: 64
+        for (unsigned l = 0; l < kLanes; ++l) {
+            bench.v(8, l) = low;
+            bench.v(9, l) = high;
+            bench.v(12, l) = offset;
+        }
+        bench.run();
+        memory = bench.gpu.download<u32>(va, kDwords * kLanes);
+    }
+    [[nodiscard]] u32 dword(u32 k, u32 lane) const { return memory[k * kLanes + lane]; }
+    Bench bench;
+    std::vector<u32> memory;
+};
+
+TEST(Buffer, NegativeOffsetsOfPrivateMemoryWrapAround) {
+    constexpr u32 offset = 0xffffffe4;  // 48 - 28 = 20: dword 5
+    Private load(Op::buffer_load_dword, offset);
+    Private wide(Op::buffer_load_dwordx2, offset);
+    const Private store(Op::buffer_store_dword, offset, 7);
+    const Private both(Op::buffer_store_dwordx2, offset, 7, 8);
+    const Private byte(Op::buffer_store_byte, offset + 1, 0xab);
+    const Private add(Op::buffer_atomic_add, offset, 1000);
+    for (const u32 l : {0u, 63u}) {
+        EXPECT_EQ(load.bench.v(8, l), 500 + l);
+        EXPECT_EQ(wide.bench.v(8, l), 500 + l);
+        EXPECT_EQ(wide.bench.v(9, l), 600 + l);
+        EXPECT_EQ(store.dword(5, l), 7u);
+        EXPECT_EQ(both.dword(5, l), 7u);
+        EXPECT_EQ(both.dword(6, l), 8u);
+        EXPECT_EQ(byte.dword(5, l), ((500 + l) & 0xffff00ffu) | 0xab00u);
+        EXPECT_EQ(add.dword(5, l), 1500 + l);
+        EXPECT_EQ(add.dword(6, l), 600 + l);
+    }
+}
+
+TEST(Buffer, OffsetsOfOtherBuffersDoNotWrap) {
+    Bench bench({enc::kMubuf | put(enc::kMubufOp, info(Op::buffer_load_dword).code) |
+                     put(enc::kMubufOffen, 1) | 4,
+                 put(enc::kMubufVaddr, 12) | put(enc::kMubufVdata, 8) | put(enc::kMubufSrsrc, 20) |
+                     put(enc::kMubufSoffset, enc::kZero)});
+    const u64 va = bench.gpu.upload(std::vector<u32>(64, 5));
+    bench.s(80) = softgpu::low32(va);
+    bench.s(81) = softgpu::high32(va);
+    bench.s(82) = 256;
+    bench.v(12, 0) = ~0u;  // out of bounds on purpose, as compilers put what must not be stored
+    bench.v(12, 1) = 8;
+    bench.run();
+    EXPECT_EQ(bench.v(8, 0), 0u);
+    EXPECT_EQ(bench.v(8, 1), 5u);
+}
+
 // ---- scalar memory
 
 TEST(ScalarMemory, ScratchOffsetsInRegistersCount64Bytes) {
