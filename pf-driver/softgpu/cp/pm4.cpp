@@ -11,9 +11,10 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr auto handle_NOP = handle_ignored;
-constexpr auto handle_SET_BASE = handle_ignored;
+constexpr auto handle_SET_BASE = handle_set_base;
 constexpr auto handle_CLEAR_STATE = handle_ignored;
 constexpr auto handle_DISPATCH_DIRECT = handle_dispatch_direct;
+constexpr auto handle_DISPATCH_INDIRECT = handle_dispatch_indirect;
 constexpr auto handle_ATOMIC_MEM = handle_atomic_mem;
 constexpr auto handle_COND_EXEC = handle_cond_exec;
 constexpr auto handle_CONTEXT_CONTROL = handle_ignored;
@@ -31,11 +32,13 @@ constexpr auto handle_ACQUIRE_MEM = handle_acquire_mem;
 constexpr auto handle_SET_CONFIG_REG = handle_set_config_reg;
 constexpr auto handle_SET_CONTEXT_REG = handle_set_context_reg;
 constexpr auto handle_SET_SH_REG = handle_set_sh_reg;
+constexpr auto handle_SET_SH_REG_INDEX = handle_set_sh_reg;
 constexpr auto handle_SET_UCONFIG_REG = handle_set_uconfig_reg;
 constexpr auto handle_INCREMENT_CE_COUNTER = handle_ignored;
 constexpr auto handle_INCREMENT_DE_COUNTER = handle_ignored;
 constexpr auto handle_WAIT_ON_CE_COUNTER = handle_ignored;
 constexpr auto handle_WAIT_ON_DE_COUNTER_DIFF = handle_ignored;
+constexpr auto handle_SET_CE_DE_COUNTERS = handle_ignored;
 constexpr auto handle_SWITCH_BUFFER = handle_ignored;
 constexpr auto handle_FRAME_CONTROL = handle_ignored;
 constexpr auto handle_INVALIDATE_TLBS = handle_invalidate_tlbs;

@@ -90,6 +90,7 @@ Outcome handle_acquire_mem(Packet& packet);
 Outcome handle_wait_reg_mem(Packet& packet);
 // pm4_control.cpp
 Outcome handle_ignored(Packet& packet);
+Outcome handle_set_base(Packet& packet);
 Outcome handle_event_write(Packet& packet);
 Outcome handle_indirect_buffer(Packet& packet);
 Outcome handle_cond_exec(Packet& packet);
@@ -98,6 +99,7 @@ Outcome handle_set_context_reg(Packet& packet);
 Outcome handle_set_sh_reg(Packet& packet);
 Outcome handle_set_uconfig_reg(Packet& packet);
 Outcome handle_dispatch_direct(Packet& packet);
+Outcome handle_dispatch_indirect(Packet& packet);
 // scheduler.cpp
 Outcome handle_set_resources(Packet& packet);
 Outcome handle_map_process(Packet& packet);

@@ -47,20 +47,27 @@ Outcome set_registers(Packet& packet, const RegisterSpace& space) {
 
 constexpr unsigned kAddressShift = 8;
 
+constexpr std::uint32_t kBaseOfIndirect = 1;
+
+/// What a dispatch says beside the registers of its queue.
+struct Launch {
+    std::array<std::uint32_t, 3> grid;  ///< work-groups, or work-items
+    std::uint32_t initiator;            ///< COMPUTE_DISPATCH_INITIATOR
+};
+
 /// Work-items of one dimension; 0 is taken as 1, as a fresh MQD holds zeroes.
 std::uint32_t threads(const Queue& queue, hw_reg which) {
     return std::max(HW_GET(COMPUTE_NUM_THREAD, FULL, queue.sh(which)), 1u);
 }
 
 /// Grid in work-items; nullopt if it does not fit 32 bits.
-std::optional<std::array<std::uint32_t, 3>> grid_of(const Packet& packet,
+std::optional<std::array<std::uint32_t, 3>> grid_of(const Launch& launch,
                                                     const std::array<std::uint32_t, 3>& group) {
     const bool is_in_items =
-        HW_GET(COMPUTE_DISPATCH_INITIATOR, USE_THREAD_DIMENSIONS, packet.dword(4)) != 0;
+        HW_GET(COMPUTE_DISPATCH_INITIATOR, USE_THREAD_DIMENSIONS, launch.initiator) != 0;
     std::array<std::uint32_t, 3> grid{};
     for (unsigned i = 0; i < 3; ++i) {
-        const std::uint64_t items =
-            std::uint64_t{packet.dword(1 + i)} * (is_in_items ? 1u : group[i]);
+        const std::uint64_t items = std::uint64_t{launch.grid[i]} * (is_in_items ? 1u : group[i]);
         if (items > ~0u) return std::nullopt;
         grid[i] = low32(items);
     }
@@ -77,11 +84,59 @@ void set_scratch(const Queue& queue, DispatchState& state) {
                               << kAddressShift;
 }
 
-void set_start(const Packet& packet, DispatchState& state) {
-    if (HW_GET(COMPUTE_DISPATCH_INITIATOR, FORCE_START_AT_000, packet.dword(4)) != 0) return;
+void set_start(const Queue& queue, const Launch& launch, DispatchState& state) {
+    if (HW_GET(COMPUTE_DISPATCH_INITIATOR, FORCE_START_AT_000, launch.initiator) != 0) return;
     for (unsigned i = 0; i < 3; ++i)
-        state.start[i] = packet.queue.state.sh[Queue::sh_slot(REG_GC_COMPUTE_START_X) + i];
+        state.start[i] = queue.state.sh[Queue::sh_slot(REG_GC_COMPUTE_START_X) + i];
     state.next = state.start;
+}
+
+bool waits_for_room(Queue& queue, const Core& core) {
+    if (core.dispatcher.in_flight(queue.id) < kAqlWindow) return false;
+    queue.state.wait.kind = WaitKind::Dispatches;
+    return true;
+}
+
+/// Registers of the queue describe the kernel (Linux 6.12, amdgpu/gfx_v9_0.c,
+/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). A dispatch that no CU could hold is
+/// refused, one with an empty grid does nothing.
+Outcome dispatch(Packet& packet, const Launch& launch) {
+    Queue& queue = packet.queue;
+    DispatchState state;
+    isa::DispatchSpec& spec = state.spec;
+    state.queue = queue.id;
+    state.vmid = packet.vmid;
+    spec.entry = join(queue.sh(REG_GC_COMPUTE_PGM_LO), queue.sh(REG_GC_COMPUTE_PGM_HI))
+                 << kAddressShift;
+    spec.pgm_rsrc1 = queue.sh(REG_GC_COMPUTE_PGM_RSRC1);
+    spec.pgm_rsrc2 = queue.sh(REG_GC_COMPUTE_PGM_RSRC2);
+    spec.lds_bytes = HW_GET(COMPUTE_PGM_RSRC2, LDS_SIZE, spec.pgm_rsrc2) * AQL_LDS_BLOCK_BYTES;
+    spec.group_size = {threads(queue, REG_GC_COMPUTE_NUM_THREAD_X),
+                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Y),
+                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Z)};
+    spec.has_user_data = 1;
+    std::copy_n(queue.state.sh.begin() + Queue::sh_slot(REG_GC_COMPUTE_USER_DATA_0),
+                spec.user_data.size(), spec.user_data.begin());
+    const bool is_enabled =
+        HW_GET(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, launch.initiator) != 0;
+    const auto grid = grid_of(launch, spec.group_size);
+    if (!grid) return Outcome::BadPacket;
+    spec.grid_size = *grid;
+    const bool is_empty = std::find(grid->begin(), grid->end(), 0u) != grid->end();
+    if (!is_enabled || is_empty) return Outcome::Done;
+    set_scratch(queue, state);
+    if (isa::check(spec) != isa::DispatchError::None) return Outcome::BadPacket;
+    const Footprint footprint = Footprint::of(spec);
+    if (!footprint.fits_a_cu() ||
+        (state.scratch_slots != 0 && state.scratch_slots < footprint.waves))
+        return Outcome::BadPacket;
+    state.end = isa::group_counts(spec);
+    set_start(queue, launch, state);
+    for (unsigned i = 0; i < 3; ++i)
+        if (state.next[i] >= state.end[i]) return Outcome::Done;
+    state.start_ticks = packet.core.ticks();
+    packet.core.dispatcher.start(state);
+    return Outcome::Done;
 }
 
 }  // namespace
@@ -111,6 +166,14 @@ bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value) {
 }
 
 Outcome handle_ignored(Packet&) {
+    return Outcome::Done;
+}
+
+/// Of all bases only that of indirect arguments means anything here; it needs an address.
+Outcome handle_set_base(Packet& packet) {
+    const bool is_indirect = HW_GET(SET_BASE_1, BASE_INDEX, packet.dword(1)) == kBaseOfIndirect;
+    if (is_indirect && packet.body.size() < 3) return Outcome::BadPacket;
+    if (is_indirect) packet.queue.state.indirect_base = packet.pair(2);
     return Outcome::Done;
 }
 
@@ -162,50 +225,23 @@ Outcome handle_set_uconfig_reg(Packet& packet) {
     return set_registers(packet, kUconfig);
 }
 
-/// Registers of the queue describe the kernel (Linux 6.12, amdgpu/gfx_v9_0.c,
-/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). A dispatch that no CU could hold is
-/// refused, one with an empty grid does nothing.
 Outcome handle_dispatch_direct(Packet& packet) {
-    Queue& queue = packet.queue;
-    if (packet.core.dispatcher.in_flight(queue.id) >= kAqlWindow) {
-        queue.state.wait.kind = WaitKind::Dispatches;
-        return Outcome::Blocked;
-    }
-    DispatchState state;
-    isa::DispatchSpec& spec = state.spec;
-    state.queue = queue.id;
-    state.vmid = packet.vmid;
-    spec.entry = join(queue.sh(REG_GC_COMPUTE_PGM_LO), queue.sh(REG_GC_COMPUTE_PGM_HI))
-                 << kAddressShift;
-    spec.pgm_rsrc1 = queue.sh(REG_GC_COMPUTE_PGM_RSRC1);
-    spec.pgm_rsrc2 = queue.sh(REG_GC_COMPUTE_PGM_RSRC2);
-    spec.lds_bytes = HW_GET(COMPUTE_PGM_RSRC2, LDS_SIZE, spec.pgm_rsrc2) * AQL_LDS_BLOCK_BYTES;
-    spec.group_size = {threads(queue, REG_GC_COMPUTE_NUM_THREAD_X),
-                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Y),
-                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Z)};
-    spec.has_user_data = 1;
-    std::copy_n(queue.state.sh.begin() + Queue::sh_slot(REG_GC_COMPUTE_USER_DATA_0),
-                spec.user_data.size(), spec.user_data.begin());
-    const bool is_enabled =
-        HW_GET(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, packet.dword(4)) != 0;
-    const auto grid = grid_of(packet, spec.group_size);
-    if (!grid) return Outcome::BadPacket;
-    spec.grid_size = *grid;
-    const bool is_empty = std::find(grid->begin(), grid->end(), 0u) != grid->end();
-    if (!is_enabled || is_empty) return Outcome::Done;
-    set_scratch(queue, state);
-    if (isa::check(spec) != isa::DispatchError::None) return Outcome::BadPacket;
-    const Footprint footprint = Footprint::of(spec);
-    if (!footprint.fits_a_cu() ||
-        (state.scratch_slots != 0 && state.scratch_slots < footprint.waves))
-        return Outcome::BadPacket;
-    state.end = isa::group_counts(spec);
-    set_start(packet, state);
-    for (unsigned i = 0; i < 3; ++i)
-        if (state.next[i] >= state.end[i]) return Outcome::Done;
-    state.start_ticks = packet.core.ticks();
-    packet.core.dispatcher.start(state);
-    return Outcome::Done;
+    if (waits_for_room(packet.queue, packet.core)) return Outcome::Blocked;
+    const Launch launch{{packet.dword(1), packet.dword(2), packet.dword(3)}, packet.dword(4)};
+    return dispatch(packet, launch);
+}
+
+/// A read of bounded size before the same checks; the grid is looked at once there is room for it.
+Outcome handle_dispatch_indirect(Packet& packet) {
+    const bool is_offset = packet.queue.is_gfx();
+    if (packet.body.size() != (is_offset ? 2u : 3u)) return Outcome::BadPacket;
+    if (waits_for_room(packet.queue, packet.core)) return Outcome::Blocked;
+    const std::uint64_t va =
+        is_offset ? packet.queue.state.indirect_base + packet.dword(1) : packet.pair(1);
+    Launch launch{{}, packet.body.back()};
+    const auto into = std::as_writable_bytes(std::span(launch.grid));
+    if (!packet.core.memory.read(packet.vmid, GpuVa{va & ~3ull}, into)) return Outcome::Fault;
+    return dispatch(packet, launch);
 }
 
 }  // namespace vgpu::softgpu::cp

@@ -99,8 +99,9 @@ struct QueueState {
     std::uint64_t rptr = 0;  ///< PM4: dword in the ring; AQL: index of the oldest unfinished packet
     std::uint64_t next = 0;  ///< AQL: index of the next packet to look at
     std::uint64_t wptr = 0;  ///< PM4: dwords; AQL: packets
-    std::uint64_t reported = 0;  ///< read pointer last written to memory
-    std::uint64_t progress = 0;  ///< bytes done of a long packet
+    std::uint64_t reported = 0;       ///< read pointer last written to memory
+    std::uint64_t progress = 0;       ///< bytes done of a long packet
+    std::uint64_t indirect_base = 0;  ///< SET_BASE: what DISPATCH_INDIRECT counts from
     std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
     Wait wait;
     std::uint64_t stop_deadline = 0;  ///< ns; scheduler queue: when its UNMAP_QUEUES gives up

@@ -332,8 +332,20 @@ TEST_F(Pm4, AtomicMemAddsAndLoopsUntilTheCompareMatches) {
 TEST_F(Pm4, SetRegistersReachTheirSpaces) {
     run(pm4(PM4_OP_SET_UCONFIG_REG, {REG_GC_SCRATCH_REG0 - HW_REG_BASE_UCONFIG, 0xdeadbeef}));
     EXPECT_EQ(rig.read(REG_GC_SCRATCH_REG0), 0xdeadbeefu);
+    const std::uint32_t index_3 = 3u << 28;  // a mask of CUs; not looked at
+    constexpr std::uint32_t kThreads = REG_GC_COMPUTE_NUM_THREAD_X - HW_REG_BASE_SH;
+    run(pm4(PM4_OP_SET_SH_REG_INDEX, {index_3 | kThreads, 0x11, 0x22}));
+    const std::uint32_t to_memory = HW_PREP(COPY_DATA_1, DST_SEL, PM4_COPY_DST_MEMORY);
+    run(pm4(PM4_OP_COPY_DATA, {to_memory, REG_GC_COMPUTE_NUM_THREAD_X, 0, lo(cell), hi(cell)}));
+    EXPECT_EQ(at(), 0x11u);
     run(pm4(PM4_OP_SET_UCONFIG_REG, {REG_GC_RLC_CP_SCHEDULERS - HW_REG_BASE_UCONFIG, 1}));
     EXPECT_EQ(rig.vf.count(IH_SOURCE_CP_PRIV_REG), 1u) << "behind the end of UCONFIG space";
+}
+
+TEST_F(Pm4, CountersOfTheConstantEngineAreIgnored) {
+    run(ib(pm4(PM4_OP_SET_CE_DE_COUNTERS, {0}) + pm4(PM4_OP_INCREMENT_CE_COUNTER, {1})));
+    EXPECT_EQ(rig.cp.counters().bad_packets, 0u);
+    EXPECT_TRUE(goes_on());
 }
 
 TEST_F(Pm4, FaultHaltsTheQueueAndIsReported) {
@@ -365,6 +377,48 @@ protected:
         rig.submit(queue, words);
         rig.pump();
     }
+    /// Registers for array_increment on `data`, in groups of 64.
+    Words set_kernel(std::uint64_t data) {
+        const KernelCode code = rig.load_kernel("array_increment");
+        const auto descriptor = rig.memory.get<aql_kernel_descriptor>(code.descriptor);
+        const std::uint64_t entry =
+            code.descriptor + static_cast<std::uint64_t>(descriptor.kernel_code_entry_byte_offset);
+        EXPECT_EQ(entry % 256, 0u);
+        const std::uint64_t args = rig.arguments(data);
+        const std::uint64_t packet =
+            rig.memory.allocate(64);  // the kernel reads its group size there
+        rig.memory.put(packet + offsetof(aql_kernel_dispatch, workgroup_size_x), std::uint16_t{64});
+        const auto set = [](hw_reg which, std::initializer_list<std::uint32_t> values) {
+            std::vector<std::uint32_t> body{static_cast<std::uint32_t>(which) - HW_REG_BASE_SH};
+            body.insert(body.end(), values);
+            Words out{PM4_HEADER_OF(PM4_OP_SET_SH_REG, static_cast<std::uint32_t>(body.size()))};
+            return out + body;
+        };
+        // user SGPRs in the order the descriptor asks for
+        Words user;
+        const std::uint32_t properties = descriptor.kernel_code_properties;
+        if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_BUFFER, properties)) user.resize(4);
+        if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_PTR, properties))
+            user = user + Words{lo(packet), hi(packet)};
+        if (HW_GET(KERNEL_CODE_PROPERTIES, QUEUE_PTR, properties)) user = user + Words{0, 0};
+        if (HW_GET(KERNEL_CODE_PROPERTIES, KERNARG_SEGMENT_PTR, properties))
+            user = user + Words{lo(args), hi(args)};
+        user.resize(16);
+        const Words words = set(REG_GC_COMPUTE_PGM_LO, {lo(entry >> 8), hi(entry >> 8)}) +
+                            set(REG_GC_COMPUTE_PGM_RSRC1,
+                                {descriptor.compute_pgm_rsrc1, descriptor.compute_pgm_rsrc2}) +
+                            set(REG_GC_COMPUTE_NUM_THREAD_X, {64, 1, 1});
+        Words data_packet{PM4_HEADER_OF(PM4_OP_SET_SH_REG, 17),
+                          REG_GC_COMPUTE_USER_DATA_0 - HW_REG_BASE_SH};
+        return words + (data_packet + user);
+    }
+    Words fence() const {
+        return pm4(PM4_OP_RELEASE_MEM,
+                   {0, HW_PREP(RELEASE_MEM_2, DATA_SEL, 1), lo(cell), hi(cell), 1, 0});
+    }
+    static constexpr std::uint32_t kItems = 128;
+    static constexpr std::uint32_t kEnable =
+        HW_PREP(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, 1);
     Ring queue;
 };
 
@@ -397,49 +451,39 @@ TEST_F(UserPm4, MayNotScheduleQueues) {
 }
 
 TEST_F(UserPm4, DispatchesAKernelFromItsRegistersAndFencesBehindIt) {
-    constexpr std::uint32_t kItems = 128;
-    const KernelCode code = rig.load_kernel("array_increment");
-    const auto descriptor = rig.memory.get<aql_kernel_descriptor>(code.descriptor);
-    const std::uint64_t entry =
-        code.descriptor + static_cast<std::uint64_t>(descriptor.kernel_code_entry_byte_offset);
-    ASSERT_EQ(entry % 256, 0u);
     const std::uint64_t data = rig.memory.upload(std::vector<double>(kItems, 1.5));
-    const std::uint64_t args = rig.arguments(data);
-    const std::uint64_t packet = rig.memory.allocate(64);  // the kernel reads its group size there
-    rig.memory.put(packet + offsetof(aql_kernel_dispatch, workgroup_size_x), std::uint16_t{64});
-    const auto set = [](hw_reg which, std::initializer_list<std::uint32_t> values) {
-        std::vector<std::uint32_t> body{static_cast<std::uint32_t>(which) - HW_REG_BASE_SH};
-        body.insert(body.end(), values);
-        Words out{PM4_HEADER_OF(PM4_OP_SET_SH_REG, static_cast<std::uint32_t>(body.size()))};
-        return out + body;
-    };
-    // user SGPRs in the order the descriptor asks for
-    Words user;
-    const std::uint32_t properties = descriptor.kernel_code_properties;
-    if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_BUFFER, properties)) user.resize(4);
-    if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_PTR, properties))
-        user = user + Words{lo(packet), hi(packet)};
-    if (HW_GET(KERNEL_CODE_PROPERTIES, QUEUE_PTR, properties)) user = user + Words{0, 0};
-    if (HW_GET(KERNEL_CODE_PROPERTIES, KERNARG_SEGMENT_PTR, properties))
-        user = user + Words{lo(args), hi(args)};
-    user.resize(16);
-    Words words = set(REG_GC_COMPUTE_PGM_LO, {lo(entry >> 8), hi(entry >> 8)}) +
-                  set(REG_GC_COMPUTE_PGM_RSRC1,
-                      {descriptor.compute_pgm_rsrc1, descriptor.compute_pgm_rsrc2}) +
-                  set(REG_GC_COMPUTE_NUM_THREAD_X, {64, 1, 1});
-    Words data_packet{PM4_HEADER_OF(PM4_OP_SET_SH_REG, 17),
-                      REG_GC_COMPUTE_USER_DATA_0 - HW_REG_BASE_SH};
-    words =
-        words + (data_packet + user) +
-        pm4(PM4_OP_DISPATCH_DIRECT,
-            {kItems / 64, 1, 1, HW_PREP(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, 1)}) +
-        pm4(PM4_OP_RELEASE_MEM, {0, HW_PREP(RELEASE_MEM_2, DATA_SEL, 1), lo(cell), hi(cell), 1, 0});
-    rig.submit(queue, words);
+    rig.submit(queue, set_kernel(data) + pm4(PM4_OP_DISPATCH_DIRECT, {kItems / 64, 1, 1, kEnable}) +
+                          fence());
     (void)rig.cp.step();
     EXPECT_EQ(at(), 0u) << "the fence waits for the kernel";
     rig.pump();
     EXPECT_EQ(at(), 1u);
     EXPECT_EQ(rig.memory.download<double>(data, kItems), std::vector<double>(kItems, 2.5));
+}
+
+TEST_F(UserPm4, DispatchesTakeTheirGridFromMemory) {
+    const std::uint64_t data = rig.memory.upload(std::vector<double>(kItems, 1.5));
+    const std::uint64_t grid = rig.memory.upload(Words{0, 0, kItems / 64, 1, 1});
+    run_user(set_kernel(data) +
+             pm4(PM4_OP_DISPATCH_INDIRECT, {lo(grid + 8), hi(grid + 8), kEnable}) + fence());
+    EXPECT_EQ(at(), 1u);
+    EXPECT_EQ(rig.memory.download<double>(data, kItems), std::vector<double>(kItems, 2.5));
+    rig.start_gfx();  // counts from a base
+    rig.submit(rig.gfx, set_kernel(data) + pm4(PM4_OP_SET_BASE, {1, lo(grid), hi(grid)}) +
+                            pm4(PM4_OP_DISPATCH_INDIRECT, {8, kEnable}));
+    rig.pump();
+    EXPECT_EQ(rig.memory.download<double>(data, kItems), std::vector<double>(kItems, 3.5));
+}
+
+TEST_F(UserPm4, GridOutsideMemoryIsAFault) {
+    run_user(pm4(PM4_OP_DISPATCH_INDIRECT, {0, 0xdead, kEnable}));
+    ASSERT_EQ(rig.vf.faults.size(), 1u);
+    EXPECT_EQ(rig.vf.faults[0].second.access, softgpu::mem::Access::Read);
+}
+
+TEST_F(UserPm4, IndirectDispatchOfTheGfxRingIsRefusedElsewhere) {
+    run_user(pm4(PM4_OP_DISPATCH_INDIRECT, {8, kEnable}));
+    EXPECT_EQ(rig.vf.count(IH_SOURCE_CP_BAD_OPCODE), 1u);
 }
 
 }  // namespace
