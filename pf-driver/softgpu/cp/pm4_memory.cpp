@@ -49,7 +49,9 @@ constexpr std::array<ReleaseAction, 8> kReleaseActions = {{
 
 constexpr std::uint32_t kWaitMemory = 1;
 constexpr std::uint32_t kWaitWriteThenWait = 1;
-constexpr std::uint32_t kDmaImmediate = 2;
+constexpr std::uint32_t kDmaGds = 1;
+constexpr std::uint32_t kDmaImmediate = 2;  // as a source
+constexpr std::uint32_t kDmaNowhere = 2;    // as a destination
 
 Outcome write_data_registers(Packet& packet) {
     const bool is_one = HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0;
@@ -195,6 +197,10 @@ Outcome handle_dma_data(Packet& packet) {
     // register operands exist for the driver's use of GDS and registers only
     if (HW_GET(DMA_DATA_6, SAS, command) != 0 || HW_GET(DMA_DATA_6, DAS, command) != 0)
         return Outcome::BadPacket;
+    const std::uint32_t from = HW_GET(DMA_DATA_1, SRC_SEL, packet.dword(1));
+    const std::uint32_t to = HW_GET(DMA_DATA_1, DST_SEL, packet.dword(1));
+    if (from == kDmaGds || to == kDmaGds) return Outcome::BadPacket;  // the device has no GDS
+    if (to == kDmaNowhere) return Outcome::Done;  // a prefetch into L2, which cannot be seen here
     const std::uint64_t total = HW_GET(DMA_DATA_6, BYTE_COUNT, command);
     std::uint64_t& done = packet.queue.state.progress;
     const std::uint64_t part = std::min(total - std::min(done, total), packet.budget.bytes);

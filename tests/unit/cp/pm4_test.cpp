@@ -314,6 +314,36 @@ TEST_F(Pm4, DmaDataCopiesAndFillsInBoundedSteps) {
     EXPECT_EQ(rig.memory.get<std::uint32_t>(to + 8), 0x0304u);
 }
 
+TEST_F(Pm4, DmaDataCountsMoreThanTwoMebibytes) {
+    constexpr std::uint32_t kBytes = (2u << 20) + 4;
+    std::vector<std::uint32_t> data(kBytes / 4);
+    std::iota(data.begin(), data.end(), 1u);
+    const std::uint64_t from = rig.memory.upload(data);
+    const std::uint64_t to = rig.memory.allocate(kBytes);
+    run(pm4(PM4_OP_DMA_DATA, {0, lo(from), hi(from), lo(to), hi(to), kBytes}));
+    EXPECT_EQ(rig.memory.download<std::uint32_t>(to, data.size()), data);
+}
+
+TEST_F(Pm4, DmaDataToNowhereIsDoneWithoutAWrite) {
+    const std::uint64_t from = rig.memory.upload(Words{1, 2, 3, 4});
+    rig.memory.put(cell, 5u);
+    run(pm4(PM4_OP_DMA_DATA,
+            {HW_PREP(DMA_DATA_1, DST_SEL, 2), lo(from), hi(from), lo(cell), hi(cell), 16}));
+    EXPECT_EQ(at(), 5u);
+    EXPECT_TRUE(goes_on());
+}
+
+TEST_F(Pm4, DmaDataOfGdsIsRefused) {
+    for (const std::uint32_t select :
+         {HW_PREP(DMA_DATA_1, SRC_SEL, 1), HW_PREP(DMA_DATA_1, DST_SEL, 1)}) {
+        CpRig fresh;
+        fresh.start_kiq();
+        fresh.submit(fresh.kiq, pm4(PM4_OP_DMA_DATA, {select, 0, 0, lo(cell), hi(cell), 16}));
+        fresh.pump();
+        EXPECT_EQ(fresh.vf.count(IH_SOURCE_CP_BAD_OPCODE), 1u) << select;
+    }
+}
+
 TEST_F(Pm4, AtomicMemAddsAndLoopsUntilTheCompareMatches) {
     rig.memory.put(cell, std::uint64_t{5});
     run(pm4(PM4_OP_ATOMIC_MEM,
