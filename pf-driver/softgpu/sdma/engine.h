@@ -249,6 +249,7 @@ private:
 
     // packets that move data (transfers.cpp)
     Outcome copy_linear();
+    Outcome copy_broadcast();
     Outcome copy_window();
     Outcome write_linear();
     Outcome fill();

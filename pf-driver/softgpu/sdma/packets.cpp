@@ -78,6 +78,10 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
     const std::uint32_t sub_op = HW_GET(SDMA_HEADER, SUB_OP, header);
     const auto row = std::find_if(kRows.begin(), kRows.end(),
                                   [&](const Row& r) { return r.op == op && r.sub_op == sub_op; });
+    static constexpr Row kBroadcast{SDMA_OP_COPY, kPlain, SDMA_BROADCAST_DWORDS,
+                                    &Engine::copy_broadcast};
+    if (op == SDMA_OP_COPY && sub_op == kPlain && HW_GET(SDMA_COPY, BROADCAST, header) != 0)
+        return &kBroadcast;
     return row == kRows.end() ? nullptr : &*row;
 }
 

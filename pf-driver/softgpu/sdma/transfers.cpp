@@ -95,6 +95,23 @@ Engine::Outcome Engine::copy_linear() {
     return Outcome::Done;
 }
 
+/// To two places. Progress counts bytes of the first copy, then of the second, so that a packet
+/// that is cut knows at which of them it was.
+Engine::Outcome Engine::copy_broadcast() {
+    const std::uint64_t bytes = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
+    while (queue_->progress < 2 * bytes) {
+        if (budget_.bytes == 0) return Outcome::Partial;
+        const bool is_second = queue_->progress >= bytes;
+        const std::uint64_t done = queue_->progress % bytes;
+        const std::uint64_t limit = std::min(bytes - done, kPage);
+        const std::uint64_t to = pair(is_second ? 7 : 5) + done;
+        const std::uint64_t piece = copy_piece(to, pair(3) + done, share(2 * bytes, 1, limit));
+        if (piece == 0) return Outcome::Fault;
+        account(piece, 1);
+    }
+    return Outcome::Done;
+}
+
 /// Progress counts bytes of the window, row after row.
 Engine::Outcome Engine::copy_window() {
     const std::uint32_t log2 = HW_GET(SDMA_SUBWIN, ELEMENT_SIZE, packet_[0]);

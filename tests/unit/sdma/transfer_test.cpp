@@ -47,6 +47,45 @@ TEST_F(SdmaTransfer, LinearCopiesOfEverySizeAndAlignmentTouchNothingElse) {
     }
 }
 
+TEST_F(SdmaTransfer, BroadcastsCopyToTwoPlacesAndGoOnBehindThem) {
+    for (const std::uint64_t size : {1ull, 5000ull, 0x18000ull}) {
+        constexpr std::uint64_t first = 0x20001, second = 0x40ff0, word = 0x7f000;
+        std::vector<std::uint8_t> expected = memory();
+        std::copy_n(expected.begin() + 100, size, expected.begin() + long{first});
+        std::copy_n(expected.begin() + 100, size, expected.begin() + long{second});
+        for (std::size_t i = 0; i < 4; ++i) expected[word + i] = 0x77;
+        Dwords packet = copy_linear(kData + first, kData + 100, size);
+        packet[0] |= HW_PREP(SDMA_COPY, BROADCAST, 1);
+        rig.submit_user(packet + Dwords{low32(kData + second), high32(kData + second)} +
+                        fence(kData + word, 0x77777777));
+        ASSERT_EQ(rig.run(), StepResult::Idle);
+        ASSERT_EQ(memory(), expected) << size << " bytes";
+    }
+    EXPECT_EQ(rig.engine->state().packets, 6u);
+    EXPECT_EQ(rig.engine->state().bad_packets, 0u);
+}
+
+TEST_F(SdmaTransfer, ABroadcastGoesOnInItsSecondCopyAfterASwitch) {
+    Dwords packet = copy_linear(kData + 0x20000, kData, 0x18000);
+    packet[0] |= HW_PREP(SDMA_COPY, BROADCAST, 1);
+    std::vector<std::uint8_t> expected = memory();
+    std::copy_n(expected.begin(), 0x18000, expected.begin() + 0x20000);
+    std::copy_n(expected.begin(), 0x18000, expected.begin() + 0x40000);
+    rig.submit_user(packet + Dwords{low32(kData + 0x40000), high32(kData + 0x40000)});
+    EXPECT_EQ(rig.engine->step(), StepResult::Progress);
+    EXPECT_EQ(rig.engine->step(), StepResult::Progress);  // 32 KiB into the second
+    EXPECT_EQ(rig.engine->state().packets, 0u);
+    EXPECT_NE(memory(), expected);
+    std::vector<std::byte> stream;
+    Writer out(stream);
+    rig.engine->save(out);
+    rig.engine->reset();
+    Reader in(stream);
+    ASSERT_TRUE(rig.engine->load(in));
+    ASSERT_EQ(rig.run(), StepResult::Idle);
+    EXPECT_EQ(memory(), expected);
+}
+
 TEST_F(SdmaTransfer, OneStepCopiesNoMoreThanItsBudget) {
     rig.submit_user(copy_linear(kData + 0x40000, kData, 0x30000));
     EXPECT_EQ(rig.engine->step({64u << 10, 16}), StepResult::Progress);
