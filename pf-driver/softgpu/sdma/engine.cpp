@@ -346,10 +346,13 @@ bool Engine::has_work() {
     });
 }
 
+/// A doorbell tells of more packets only. Whatever changes a register need not tell, and a counted
+/// poll ends by being looked at.
 bool Engine::waits_for_memory() const {
     if (is_halted()) return false;
     return std::any_of(state_.queues.begin(), state_.queues.end(), [this](const Queue& queue) {
-        return is_active(queue) && queue.wait.kind == WaitKind::Memory;
+        return is_active(queue) && queue.wait.kind != WaitKind::None &&
+               queue.wait.kind != WaitKind::MoreData;
     });
 }
 

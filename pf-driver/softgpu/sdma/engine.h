@@ -168,7 +168,7 @@ public:
     StepResult step(Budget budget = {});
     /// Could step() make progress now? Looks at the conditions of waiting queues again.
     [[nodiscard]] bool has_work();
-    /// True if only polling memory can find out that a wait is over.
+    /// True if only looking again, at memory or a register, can find out that a wait is over.
     [[nodiscard]] bool waits_for_memory() const;
 
     [[nodiscard]] const State& state() const { return state_; }

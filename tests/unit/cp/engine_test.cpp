@@ -10,6 +10,7 @@
 #include "tests/support/deadline.h"
 #include "tests/support/kernel_oracle.h"
 #include "tests/unit/cp/cp_rig.h"
+#include "tests/unit/sdma/sdma_rig.h"
 
 namespace vgpu::test {
 namespace {
@@ -83,6 +84,28 @@ struct EngineVf {
     Ring queue;
     static constexpr std::uint64_t kPage = softgpu::mem::Port::kPageBytes;
     std::uint64_t progress = 0;  ///< on a page of its own
+};
+
+/// An SDMA engine that the workers step, as the device has it.
+class SdmaSource final : public softgpu::cp::PacketSource {
+public:
+    explicit SdmaSource(softgpu::sdma::Engine& engine) : engine_(engine) {}
+    softgpu::cp::StepResult step() override {
+        switch (engine_.step()) {
+            case softgpu::sdma::StepResult::Progress:
+                return softgpu::cp::StepResult::Progress;
+            case softgpu::sdma::StepResult::Blocked:
+                return softgpu::cp::StepResult::Blocked;
+            case softgpu::sdma::StepResult::Idle:
+                break;
+        }
+        return softgpu::cp::StepResult::Idle;
+    }
+    bool has_work() override { return engine_.has_work(); }
+    bool waits_for_memory() const override { return engine_.waits_for_memory(); }
+
+private:
+    softgpu::sdma::Engine& engine_;
 };
 
 class EngineThreads : public testing::TestWithParam<std::uint32_t> {
@@ -278,6 +301,25 @@ TEST_P(EngineThreads, MemoryWaitOfTheRunningVfIsPolled) {
     ASSERT_TRUE(ear.wait([&] { return ear.dry == 2; }));
     (void)engine.park();
     EXPECT_EQ(vf.rig.signal_value(done), 0);
+}
+
+/// Seen as a copy engine that stood still until the next doorbell.
+TEST_P(EngineThreads, CountedPollOfACopyEngineIsLookedAtAgain) {
+    constexpr std::uint64_t kCell = 0x140000;
+    constexpr std::uint32_t kRetries = 10;
+    const std::uint64_t va = softgpu::mem::kFbBase + kCell;
+    softgpu::test::SdmaRig sdma;
+    sdma.enable_kernel_ring();
+    sdma.submit(softgpu::test::poll_memory(va, PM4_COMPARE_EQUAL, 1, ~0u, kRetries));
+    sdma.submit(softgpu::test::fence(va + 8, 9));
+    SdmaSource source(*sdma.engine);
+    vf.context.sources = {&source};
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    wait_for("the fence behind a poll that is given up", kSoon, [&] {
+        const std::lock_guard guard(vf.lock);
+        return sdma.mem.get<std::uint32_t>(kCell + 8) == 9;
+    });
+    (void)engine.park();
 }
 
 TEST_P(EngineThreads, UnmapTakesWavesBackFromOtherThreads) {
