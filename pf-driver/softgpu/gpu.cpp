@@ -195,8 +195,10 @@ void Gpu::set_quantum(VfId id, std::uint32_t quantum_us) {
     quantum_us_[raw(id)] = quantum_us;
 }
 
+/// What the PF writes before it has seen a client's reset is meant for the client before: an answer
+/// to its request for full access may have been on its way.
 void Gpu::set_gates(VfId id, std::uint32_t gates) {
-    vf(id).set_gates(gates);
+    vf(id).set_gates(flags(id).is_pending ? gates & ~GpuVf::kClientGates : gates);
 }
 
 std::uint32_t Gpu::gates(VfId id) const {

@@ -261,12 +261,8 @@ void GpuVf::set_gates(std::uint32_t gates) {
                                                                     : regs::Gate::Shut);
 }
 
-/// FB_EN stays: the VRAM is the VF's until the PF releases it, and a client asks whether it may map
-/// BAR0 when it attaches.
 void GpuVf::shut_gates_after_client() {
-    constexpr std::uint32_t kShut =
-        HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
-    set_gates(gates_ & ~kShut);
+    set_gates(gates_ & ~kClientGates);
 }
 
 void GpuVf::renew_doorbells() {

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <vector>
 
+#include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
@@ -125,9 +126,12 @@ public:
     [[nodiscard]] iov::VfStatistics statistics();
     /// One stay on the engine is over.
     void account(const vgpu_hw_run_log_entry& entry);
-    /// A client reset or left the function: its way to registers and doorbells closes until the PF
-    /// has looked at it.
+    /// A client reset or left the function: its way to registers and doorbells, kClientGates,
+    /// closes until the PF has looked at it. FB_EN is not among them: the VRAM is the VF's until
+    /// the PF releases it, and a client asks whether it may map BAR0 when it attaches.
     void shut_gates_after_client();
+    static constexpr std::uint32_t kClientGates =
+        HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
     [[nodiscard]] mem::VfVram& vram() { return vram_; }
     /// What a client has mapped of the doorbell BAR is the VF's no longer: for a new owner. A reset
     /// does not do this, as a client keeps its mapping across its own. Any thread.

@@ -56,7 +56,8 @@ public:
     virtual void set_cu_mask(VfId vf, std::uint64_t mask) = 0;
     /// Length of a stay on the engine, from the next RUN on; 0: no end.
     virtual void set_quantum(VfId vf, std::uint32_t quantum_us) = 0;
-    /// Fields of VGPU_GATES. In force when this returns.
+    /// Fields of VGPU_GATES. In force when this returns; while reset_flags() shows FLR_PENDING,
+    /// DOORBELL_EN and REGWR_EN stay shut.
     virtual void set_gates(VfId vf, std::uint32_t gates) = 0;
     [[nodiscard]] virtual std::uint32_t gates(VfId vf) const = 0;
     /// Starts an FLR; reset_flags() shows FLR until it is done. A lost one (fault plan) never is.

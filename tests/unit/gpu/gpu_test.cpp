@@ -183,6 +183,27 @@ TEST_F(GpuTest, AClientsResetShutsTheGatesUntilThePfAcknowledges) {
     EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_RESET), 0u);
 }
 
+TEST_F(GpuTest, AGrantToAClientThatHasLeftOpensNoGatesForTheNextOne) {
+    const auto driver = pf();
+    auto guest = vf(1);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    guest->close();
+    ASSERT_TRUE(eventually(
+        [&] { return HW_GET(VGPU_RESET, FLR_PENDING, driver->bank(1, REG_VGPU_VF0_RESET)) == 1; }));
+    driver->set_bank(1, REG_VGPU_VF0_GATES, 7);
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_GATES), HW_PREP(VGPU_GATES, FB_EN, 1));
+    guest = vf(1);
+    guest->set_reg(REG_GC_CP_DEVICE_ID, 5);
+    guest->ring(DOORBELL_PROCESS_FIRST, 1);
+    EXPECT_EQ(guest->reg(REG_GC_CP_DEVICE_ID), 0u);
+    EXPECT_EQ(HW_GET(VGPU_STATUS, HAS_WORK, driver->bank(1, REG_VGPU_VF0_STATUS)), 0u);
+    driver->set_bank(1, REG_VGPU_VF0_RESET, HW_PREP(VGPU_RESET, FLR_PENDING, 1));
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_GATES), HW_PREP(VGPU_GATES, FB_EN, 1));
+    driver->set_bank(1, REG_VGPU_VF0_GATES, 7);
+    guest->set_reg(REG_GC_CP_DEVICE_ID, 5);
+    EXPECT_EQ(guest->reg(REG_GC_CP_DEVICE_ID), 5u);
+}
+
 TEST_F(GpuTest, AttachAndDetachAreSeenByThePf) {
     const auto driver = pf();
     driver->enable_interrupts(GPUIOV_INTR_VF_FLR);
