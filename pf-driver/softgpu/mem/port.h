@@ -56,7 +56,9 @@ public:
     Port& operator=(const Port&) = delete;
 
     /// Keeps memory in place for pointers from at() outside a run of waves. Short, not nested, and
-    /// never over a message to the client, whom unmapping may keep waiting.
+    /// never over data that goes by message, as unmapping waits for it. A walk inside may ask the
+    /// client for page tables in memory that only messages reach: then unmapping waits no longer
+    /// than any lock that is held over a message (vfio_user/stall_budget.h).
     class Hold {
     public:
         explicit Hold(Port& port) : sequence_(port.hold_sequence_) { sequence_.fetch_add(1); }
