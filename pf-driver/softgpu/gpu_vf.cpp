@@ -190,6 +190,7 @@ void GpuVf::wire() {
     }
     sources_.push_back(std::make_unique<VideoSource>(video_));
     for (const auto& source : sources_) context_.sources.push_back(source.get());
+    gpuvm_.set_invalidation_hook([this](std::uint16_t vmids) { cp_.invalidate_code(vmids); });
     const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); },
                                      [this] {
                                          gpuvm_.await_holds();

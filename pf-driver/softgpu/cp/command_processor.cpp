@@ -264,6 +264,10 @@ void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& re
     if (core.queue(queue).state.phase == QueuePhase::Stopping) core.wake();
 }
 
+void CommandProcessor::invalidate_code(std::uint16_t vmids) {
+    core_->invalidate_code(vmids);
+}
+
 bool CommandProcessor::has_loans() const {
     return core_->dispatcher.has_loans();
 }

@@ -130,6 +130,10 @@ public:
     /// While it is true, reset(), save() and load() must not be called.
     [[nodiscard]] bool has_loans() const;
 
+    /// Bit per VMID: workers drop what they have decoded of its code before their next block.
+    /// With the VF's lock held; waves may be running.
+    void invalidate_code(std::uint16_t vmids);
+
     // --- management --------------------------------------------------------------------------
     /// Compute units the VF may use (VGPU_VF0_CU_MASK_*); groups already running stay.
     void set_compute_units(std::uint64_t mask);

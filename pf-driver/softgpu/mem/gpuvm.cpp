@@ -216,7 +216,7 @@ void GpuVm::refresh_contexts(Hub hub) {
 /// searched: an invalidation costs the same however much is cached.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
-    invalidate(static_cast<std::uint16_t>(vmids));
+    flush(static_cast<std::uint16_t>(vmids));
     ++state_.invalidations;
     if (HW_GET(VM_INVALIDATE_REQ, CLEAR_FAULT, request) != 0) clear_fault(hub);
     regs_.set(RegisterIndex{registers_of(hub).acknowledge + engine}, vmids);
@@ -272,7 +272,12 @@ void GpuVm::invalidate_pasid(std::uint16_t pasid) {
     for (std::uint8_t i = 0; i < kVmids; ++i)
         if (pasid != 0 && pasid_of(Vmid{i}) == pasid)
             vmids = static_cast<std::uint16_t>(vmids | 1u << i);
-    invalidate(vmids);
+    flush(vmids);
+}
+
+void GpuVm::flush(std::uint16_t vmid_mask) {
+    invalidate(vmid_mask);
+    if (vmid_mask != 0 && on_invalidated_) on_invalidated_(vmid_mask);
 }
 
 void GpuVm::invalidate_all() {

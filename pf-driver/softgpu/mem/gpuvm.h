@@ -92,6 +92,12 @@ public:
     /// The same for the VMIDs of a process; with the VF's lock held.
     void invalidate_pasid(std::uint16_t pasid);
     void invalidate_all();
+    /// Called with the VMIDs, bit by bit, whose translations the guest ended by a request or by
+    /// PASID: what else was kept of their memory ends, too. With the VF's lock held; once, before
+    /// the guest can reach anything.
+    void set_invalidation_hook(std::function<void(std::uint16_t)> hook) {
+        on_invalidated_ = std::move(hook);
+    }
     /// Moves when translations of `vmid` end.
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch(Vmid vmid) const {
         return epochs_[raw(vmid) % kVmids].value;
@@ -152,6 +158,8 @@ private:
     void on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request);
     void clear_fault(Hub hub);
 
+    /// The guest's own: translations and what the hook ends.
+    void flush(std::uint16_t vmid_mask);
     void publish_roots();
 
     /// Any thread. The one place that decides what an access of a VMID means; never allocates.
@@ -183,6 +191,7 @@ private:
     SystemMemory& system_;
     mutable std::mutex ports_mutex_;
     std::set<const Port*> ports_;  ///< those that are in use
+    std::function<void(std::uint16_t)> on_invalidated_;
     State state_;
     std::array<std::array<Context, kVmids>, GPUVM_HUBS> contexts_;
     /// MAP_PROCESS roots for walks on other threads; 0: none.

@@ -12,6 +12,7 @@
 #include "pf-driver/hw/doorbell.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/gpuvm.h"
+#include "pf-driver/hw/pm4.h"
 #include "pf-driver/hw/sdma.h"
 #include "tests/unit/gpu/gpu_rig.h"
 
@@ -98,6 +99,65 @@ bool is_busy(PfClient& driver, unsigned vf) {
     return (busy & 1u << (vf - 1)) != 0;
 }
 
+/// The gfx ring, as a driver sets it up during full access, and a kernel of one wave that stores a
+/// number.
+class GfxGuest {
+public:
+    explicit GfxGuest(VfClient& vf) : vf_(vf) {
+        vf_.set_reg(REG_GC_CP_RB0_CNTL, HW_PREP(CP_RB0_CNTL, RB_BUFSZ, kRingLog2 - 1));
+        vf_.set_reg(REG_GC_CP_RB0_WPTR, 0);
+        vf_.set_reg(REG_GC_CP_RB0_WPTR_HI, 0);
+        vf_.set_reg(REG_GC_CP_RB0_RPTR_ADDR, low32(kMcBase + kRptr));
+        vf_.set_reg(REG_GC_CP_RB0_RPTR_ADDR_HI, high32(kMcBase + kRptr));
+        vf_.set_reg(REG_GC_CP_RB0_BASE, low32((kMcBase + kRing) >> 8));
+        vf_.set_reg(REG_GC_CP_RB0_BASE_HI, high32((kMcBase + kRing) >> 8));
+        vf_.set_reg(REG_GC_CP_RB_DOORBELL_CONTROL,
+                    HW_PREP(CP_RB_DOORBELL_CONTROL, OFFSET, DOORBELL_GFX_RING0) |
+                        HW_PREP(CP_RB_DOORBELL_CONTROL, ENABLE, 1));
+    }
+    void put_code(std::uint16_t number) {
+        const std::array<std::uint32_t, 4> code{
+            0xb0040000u | number,    // s_movk_i32 s4, number
+            0xc0420100, 0x00000000,  // s_store_dword s4, s[0:1], 0x0
+            0xbf810000,              // s_endpgm
+        };
+        vf_.write(VGPU_BAR_VRAM, kCode, std::as_bytes(std::span(code)));
+    }
+    /// What the kernel has stored when the fence behind it has come.
+    std::uint32_t dispatch() {
+        constexpr std::uint64_t entry = (kMcBase + kCode) >> 8;
+        set(REG_GC_COMPUTE_PGM_LO, {low32(entry), high32(entry)});
+        set(REG_GC_COMPUTE_PGM_RSRC1, {0, HW_PREP(COMPUTE_PGM_RSRC2, USER_SGPR, 2)});
+        set(REG_GC_COMPUTE_NUM_THREAD_X, {64, 1, 1});
+        set(REG_GC_COMPUTE_USER_DATA_0, {low32(kMcBase + kData), high32(kMcBase + kData)});
+        add(PM4_OP_DISPATCH_DIRECT,
+            {1, 1, 1, HW_PREP(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, 1)});
+        add(PM4_OP_RELEASE_MEM, {0, HW_PREP(RELEASE_MEM_2, DATA_SEL, PM4_RELEASE_DATA_32),
+                                 low32(kMcBase + kFence), high32(kMcBase + kFence), ++fence_, 0});
+        vf_.write(VGPU_BAR_VRAM, kRing, std::as_bytes(std::span(ring_)));
+        vf_.ring(DOORBELL_GFX_RING0, ring_.size());
+        EXPECT_TRUE(eventually([&] { return vf_.vram<std::uint32_t>(kFence) == fence_; }));
+        return vf_.vram<std::uint32_t>(kData);
+    }
+
+private:
+    static constexpr std::uint64_t kCode = 5u << 20;
+    static constexpr std::uint64_t kFence = 6u << 20;
+
+    void add(pm4_opcode opcode, const std::vector<std::uint32_t>& body) {
+        ring_.push_back(PM4_HEADER_OF(opcode, static_cast<std::uint32_t>(body.size())));
+        ring_.insert(ring_.end(), body.begin(), body.end());
+    }
+    void set(hw_reg first, std::vector<std::uint32_t> values) {
+        values.insert(values.begin(), static_cast<std::uint32_t>(first) - HW_REG_BASE_SH);
+        add(PM4_OP_SET_SH_REG, values);
+    }
+
+    VfClient& vf_;
+    std::vector<std::uint32_t> ring_;
+    std::uint32_t fence_ = 0;
+};
+
 class GpuWorkTest : public GpuRig, public ::testing::WithParamInterface<iov::SwitchMode> {
 protected:
     GpuWorkTest() : GpuRig(GetParam()) {}
@@ -176,6 +236,20 @@ TEST_P(GpuWorkTest, AVfWithoutWorkSaysSo) {
     driver->enable_interrupts(GPUIOV_INTR_GFX_VM_IDLE);
     EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
     EXPECT_TRUE(driver->switch_event.wait());
+}
+
+TEST_P(GpuWorkTest, CodeThatIsReplacedRunsAfterATlbInvalidation) {
+    const auto driver = pf();
+    driver->provision(1, kFirstVram, kMegabytes);
+    const auto guest = vf(1);
+    GfxGuest gfx(*guest);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_LOAD, 1), GPUIOV_STATUS_DONE);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_RUN, 1), GPUIOV_STATUS_DONE);
+    gfx.put_code(1);
+    ASSERT_EQ(gfx.dispatch(), 1u);
+    gfx.put_code(2);
+    guest->set_reg(REG_GC_VM_INVALIDATE_ENG0_REQ, HW_PREP(VM_INVALIDATE_REQ, VMIDS, 1));
+    EXPECT_EQ(gfx.dispatch(), 2u);
 }
 
 TEST_P(GpuWorkTest, AnFlrOfTheRunningVfDropsItsWorkAndFreesTheEngine) {

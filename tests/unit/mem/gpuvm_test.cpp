@@ -233,6 +233,16 @@ TEST_F(GpuVmTest, PasidFlushReachesTheVmidOfTheProcess) {
     EXPECT_FALSE(rig.gpuvm->vmid_of(0x8001));
 }
 
+TEST_F(GpuVmTest, FlushesOfTheGuestAreToldWithTheirVmids) {
+    std::vector<std::uint16_t> told;
+    rig.gpuvm->set_invalidation_hook([&told](std::uint16_t vmids) { told.push_back(vmids); });
+    rig.gpuvm->set_pasid(Vmid{kUser}, 0x8001);
+    rig.write_reg(REG_GC_VM_INVALIDATE_ENG0_REQ + 5, HW_PREP(VM_INVALIDATE_REQ, VMIDS, 0x0102));
+    rig.gpuvm->invalidate_pasid(0x8001);
+    rig.gpuvm->invalidate_pasid(0x8002);  // nobody's
+    EXPECT_EQ(told, (std::vector<std::uint16_t>{0x0102, 1u << kUser}));
+}
+
 TEST_F(GpuVmTest, MapProcessOverridesTheRegisterRoot) {
     const std::uint64_t process = rig.new_table();
     rig.map_page(root, kVa, kPage | kRwx);
