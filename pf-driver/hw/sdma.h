@@ -22,13 +22,13 @@ enum sdma_sub_op {
 	SDMA_SUB_OP_TIMESTAMP_GET_GLOBAL = 2,
 };
 
-#define SDMA_SUBWIN_DWORDS  13u
+#define SDMA_SUBWIN_DWORDS    13u
 #define SDMA_BROADCAST_DWORDS 9u /* linear copy to two places */
-#define SDMA_ATOMIC_ADD_64  0x2fu
-#define SDMA_POLL_FOREVER   0xfffu
-#define SDMA_ENGINES	    2u
-#define SDMA_USER_QUEUES    2u /* per engine */
-#define SDMA_MAX_COPY_BYTES 0x3fffe0u
+#define SDMA_ATOMIC_ADD_64    0x2fu
+#define SDMA_POLL_FOREVER     0xfffu
+#define SDMA_ENGINES	      2u
+#define SDMA_USER_QUEUES      2u /* per engine */
+#define SDMA_MAX_COPY_BYTES   0x3fffe0u
 
 /* dword index in an SDMA MQD (128 dwords) */
 enum sdma_mqd_dword {
