@@ -19,6 +19,12 @@ constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
 using Groups = std::vector<std::unique_ptr<ResidentGroup>>;
 
+/// Slots of the same number are the same memory.
+bool has_same_scratch(const DispatchState& a, const DispatchState& b) {
+    return a.spec.scratch_base == b.spec.scratch_base &&
+           a.spec.scratch_wave_bytes == b.spec.scratch_wave_bytes && a.vmid == b.vmid;
+}
+
 }  // namespace
 
 // --- life of a dispatch -------------------------------------------------------------------------
@@ -27,7 +33,6 @@ void Dispatcher::start(const DispatchState& state) {
     auto dispatch = std::make_unique<Dispatch>();
     dispatch->state = state;
     dispatch->footprint = Footprint::of(state.spec);
-    dispatch->scratch_used.resize(state.scratch_slots);
     dispatches_.push_back(std::move(dispatch));
 }
 
@@ -107,21 +112,38 @@ bool Dispatcher::has_runnable() const {
                        [&](const Owned& d) { return is_runnable(*d); });
 }
 
+/// Kernels of a queue get slots in the order of their packets, as the hardware starts their groups:
+/// a later one could otherwise wait for an earlier one and hold what that needs. Where slots lie
+/// may change only while none is used.
+bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
+    for (const Owned& earlier : dispatches_) {
+        if (earlier.get() == &dispatch) break;
+        const DispatchState& state = earlier->state;
+        if (state.queue != dispatch.state.queue || state.scratch_slots == 0) continue;
+        if (!earlier->is_dropped && state.is_launched == 0) return false;
+        if (earlier->resident() != 0 && !has_same_scratch(state, dispatch.state)) return false;
+    }
+    return true;
+}
+
 /// First fit of slots in a row: waves of one group find theirs by their number in it.
 std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
     if (dispatch.state.scratch_slots == 0) return 0;
+    if (!may_take_scratch(dispatch)) return std::nullopt;
+    const std::vector<bool>& used = scratch_used_[raw(dispatch.state.queue)];
     std::uint32_t run = 0;
     for (std::uint32_t slot = 0; slot < dispatch.state.scratch_slots; ++slot) {
-        run = dispatch.scratch_used[slot] ? 0 : run + 1;
+        run = slot < used.size() && used[slot] ? 0 : run + 1;
         if (run == dispatch.footprint.waves) return slot + 1 - run;
     }
     return std::nullopt;
 }
 
-void Dispatcher::mark_scratch(Dispatch& dispatch, std::uint32_t first, bool is_used) {
+void Dispatcher::mark_scratch(const Dispatch& dispatch, std::uint32_t first, bool is_used) {
     if (dispatch.state.scratch_slots == 0) return;
-    for (std::uint32_t i = 0; i < dispatch.footprint.waves; ++i)
-        dispatch.scratch_used[first + i] = is_used;
+    std::vector<bool>& used = scratch_used_[raw(dispatch.state.queue)];
+    if (used.size() < dispatch.state.scratch_slots) used.resize(dispatch.state.scratch_slots);
+    for (std::uint32_t i = 0; i < dispatch.footprint.waves; ++i) used[first + i] = is_used;
 }
 
 /// x first, then y, then z, as the hardware walks a grid.
@@ -235,6 +257,7 @@ void Dispatcher::reset() {
     dispatches_.clear();
     occupancy_.clear();
     held_.fill(false);
+    for (std::vector<bool>& used : scratch_used_) used.clear();
     spare_.clear();
     turn_ = 0;
 }
@@ -292,9 +315,12 @@ Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState
         loaded.push_back(std::move(one));
     }
     for (Owned& dispatch : loaded) {
-        for (const auto& group : dispatch->ready) occupancy_.retake(group->cu, dispatch->footprint);
-        for (const auto& group : dispatch->halted)
-            occupancy_.retake(group->cu, dispatch->footprint);
+        const auto retake = [&](const ResidentGroup& group) {
+            occupancy_.retake(group.cu, dispatch->footprint);
+            mark_scratch(*dispatch, group.scratch_slot, true);
+        };
+        for (const auto& group : dispatch->ready) retake(*group);
+        for (const auto& group : dispatch->halted) retake(*group);
         dispatches_.push_back(std::move(dispatch));
     }
     return {};
@@ -317,7 +343,6 @@ Result<Dispatcher::Owned> Dispatcher::load_one(Reader& in) {
     }
     if (!dispatch->footprint.fits_a_cu())
         return fail(EPROTO, "state stream holds a group larger than a compute unit");
-    dispatch->scratch_used.resize(state.scratch_slots);
     TRY_VOID(load_groups(in, *dispatch));
     if (dispatch->is_complete()) return fail(EPROTO, "state stream holds a finished dispatch");
     return dispatch;
@@ -343,7 +368,6 @@ Result<> Dispatcher::load_groups(Reader& in, Dispatch& dispatch) {
                 group->group.lds.size() > kLdsBytesPerCu)
                 return fail(EPROTO, "state stream holds an impossible group");
             group->owner = &dispatch;
-            mark_scratch(dispatch, group->scratch_slot, true);
             if (is_halted)
                 dispatch.halted.push_back(std::move(group));
             else

@@ -43,7 +43,8 @@ struct DispatchState {
     std::uint64_t packet = 0;              ///< AQL: index of the packet
     std::uint64_t signal = 0;              ///< AQL: completion signal; 0: none
     std::uint64_t start_ticks = 0;         ///< GPU clock when it was accepted
-    /// A slot is the scratch of one wave; a work-group takes as many in a row as it has waves.
+    /// A slot is the scratch of one wave; a work-group takes as many in a row as it has waves. All
+    /// kernels of a queue share its slots.
     std::uint32_t scratch_slots = 0;  ///< waves that may have scratch at once; 0: needs none
     QueueId queue = kNoQueue;
     Vmid vmid{};
@@ -75,9 +76,7 @@ struct Dispatch {
     std::deque<std::unique_ptr<ResidentGroup>> ready;
     std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
     std::vector<std::unique_ptr<ResidentGroup>> lent;
-    /// As long as state.scratch_slots.
-    std::vector<bool> scratch_used;  ///< by slot
-    bool is_dropped = false;         ///< only waits for its loans
+    bool is_dropped = false;  ///< only waits for its loans
 
     [[nodiscard]] std::size_t resident() const {
         return ready.size() + halted.size() + lent.size();
@@ -150,8 +149,9 @@ private:
     [[nodiscard]] bool may_start(const Dispatch& dispatch) const;
     [[nodiscard]] bool is_runnable(const Dispatch& dispatch) const;
     [[nodiscard]] std::unique_ptr<ResidentGroup> start_group(Dispatch& dispatch);
+    [[nodiscard]] bool may_take_scratch(const Dispatch& dispatch) const;
     [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch) const;
-    void mark_scratch(Dispatch& dispatch, std::uint32_t first, bool is_used);
+    void mark_scratch(const Dispatch& dispatch, std::uint32_t first, bool is_used);
     void let_go(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
     void let_go_all(Dispatch& dispatch);
     void advance(DispatchState& state);
@@ -170,6 +170,8 @@ private:
     std::size_t turn_ = 0;  ///< dispatch whose turn it is
     /// By QueueId, whose type has 256 values; a damaged id cannot leave the array.
     std::array<bool, 256> held_{};
+    /// By QueueId and slot, as far as slots have been used; behind the end all are free.
+    std::array<std::vector<bool>, kQueues> scratch_used_;
     std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< memory of ended groups
 };
 
