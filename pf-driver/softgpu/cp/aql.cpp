@@ -432,6 +432,15 @@ bool run_one(Core& core, Queue& queue) {
     return false;
 }
 
+/// Of queue_inactive_signal; nullopt if the queue has none that can be read.
+std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
+    const Vmid vmid = queue.vmid();
+    const auto signal = core.memory.load64(
+        vmid, offset(queue_address(queue), offsetof(aql_queue, queue_inactive_signal)));
+    if (!signal || *signal == 0) return std::nullopt;
+    return core.memory.load64(vmid, offset(GpuVa{*signal}, offsetof(aql_signal, value)));
+}
+
 /// Goes on with the IB of a vendor packet; true when it has ended.
 bool run_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
     QueueState& state = queue.state;
@@ -529,13 +538,13 @@ bool is_header_valid(Core& core, const Queue& queue) {
 }
 
 bool is_answered(Core& core, const Queue& queue) {
-    const Vmid vmid = queue.vmid();
-    const auto signal = core.memory.load64(
-        vmid, offset(queue_address(queue), offsetof(aql_queue, queue_inactive_signal)));
-    if (!signal || *signal == 0) return false;
-    const auto value =
-        core.memory.load64(vmid, offset(GpuVa{*signal}, offsetof(aql_signal, value)));
+    const auto value = inactive_value(core, queue);
     return value && *value == 0;
+}
+
+bool is_inactive(Core& core, const Queue& queue) {
+    const auto value = inactive_value(core, queue);
+    return value && *value != 0;
 }
 
 }  // namespace vgpu::softgpu::cp

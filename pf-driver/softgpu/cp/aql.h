@@ -8,7 +8,8 @@
 //
 // Errors go to the queue's queue_inactive_signal (enum aql_queue_error) and stop the queue; missing
 // scratch is asked for the same way, and the packet is tried again when the runtime has answered
-// with 0.
+// with 0. The signal is all that tells of it while a queue is off the hardware: a queue mapped with
+// a signal that is not 0 waits, too.
 //
 // Functions over Core, with the VF's lock held.
 #pragma once
@@ -39,5 +40,8 @@ void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why);
 [[nodiscard]] bool is_header_valid(Core& core, const Queue& queue);
 /// A queue that has asked its runtime for something has got the answer.
 [[nodiscard]] bool is_answered(Core& core, const Queue& queue);
+/// The runtime has yet to answer what the queue asked for, perhaps before it was unmapped: its
+/// inactive signal is not 0. False if that cannot be found out.
+[[nodiscard]] bool is_inactive(Core& core, const Queue& queue);
 
 }  // namespace vgpu::softgpu::cp

@@ -45,7 +45,8 @@ enum class Halt : std::uint8_t {
     BadPacket,   ///< the stream makes no sense
     AqlError,    ///< reported through queue_inactive_signal
     AqlScratch,  ///< the runtime is asked for scratch; goes on when it has answered
-    AqlReclaim,  ///< the runtime is asked to take its scratch back
+    AqlReclaim,  ///< the runtime is asked to take its scratch back; also mapped with a question
+                 ///< open
 };
 
 /// Preempt keeps what is in flight (save area, or run to the end); Reset drops it.

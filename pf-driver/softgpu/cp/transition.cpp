@@ -13,6 +13,7 @@
 #include <array>
 
 #include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/cp/aql.h"
 #include "pf-driver/softgpu/cp/scheduler.h"
 
 namespace vgpu::softgpu::cp {
@@ -281,6 +282,8 @@ void activate(Core& core, Queue& queue) {
         queue.stream.resize(bytes);
         queue.state.phase = QueuePhase::Restoring;
     }
+    // e.g. the runtime is still about to take scratch back: the next kernel must not use it
+    if (queue.is_aql() && is_inactive(core, queue)) queue.state.halt = Halt::AqlReclaim;
     core.wake();
 }
 

@@ -456,6 +456,27 @@ TEST_F(AqlScratch, SlotsAreSharedByTheKernelsOfAQueue) {
     EXPECT_EQ(rig.memory.download<std::uint32_t>(other_to, 128), oracle::scratch(other));
 }
 
+TEST_F(AqlScratch, ThatIsAskedBackIsNotUsedAfterAnotherMapBeforeTheAnswer) {
+    give_scratch(AQL_QUEUE_USE_SCRATCH_ONCE);
+    const std::uint64_t first = dispatch();
+    run();
+    ASSERT_EQ(rig.signal_value(first), 0);
+    ASSERT_EQ(error(), AQL_QUEUE_SCRATCH_RECLAIM);
+    const std::uint64_t fence = rig.unmap_all();
+    rig.pump();
+    ASSERT_EQ(rig.memory.get<std::uint64_t>(fence), CpRig::kFenceDone);
+    const std::uint64_t next = dispatch();
+    rig.map(queue);
+    rig.pump();
+    EXPECT_EQ(rig.signal_value(next), 1);
+    EXPECT_TRUE(rig.cp.waits_for_memory());
+    EXPECT_FALSE(rig.cp.has_work());
+    answer();
+    EXPECT_TRUE(rig.cp.has_work());
+    rig.pump();
+    EXPECT_EQ(rig.signal_value(next), 0);
+}
+
 /// The last slot of the new place is the last one of the old place.
 TEST_F(AqlScratch, ThatHasMovedIsNotUsedBeforeEarlierKernelsHaveEnded) {
     const std::uint64_t wave_bytes = std::uint64_t{wave_kib()} * 1024;
