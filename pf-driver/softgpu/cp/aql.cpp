@@ -441,15 +441,6 @@ std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
     return core.memory.load64(vmid, offset(GpuVa{*signal}, offsetof(aql_signal, value)));
 }
 
-/// Goes on with the IB of a vendor packet; true when it has ended.
-bool run_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
-    QueueState& state = queue.state;
-    result = run_pm4(core, queue, budget);
-    if (state.frame_count != 0 || state.halt != Halt::None) return false;
-    state.in_aql_ib = 0;
-    return finish_next(core, queue, state.aql_signal);
-}
-
 /// False leaves the queue as it is. A wait that is over is forgotten, the packet says again what it
 /// wants.
 bool wakes_up(Core& core, Queue& queue) {
@@ -467,6 +458,14 @@ bool wakes_up(Core& core, Queue& queue) {
 
 }  // namespace
 
+bool run_aql_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
+    QueueState& state = queue.state;
+    result = run_pm4(core, queue, budget);
+    if (state.frame_count != 0 || state.halt != Halt::None) return false;
+    state.in_aql_ib = 0;
+    return finish_next(core, queue, state.aql_signal);
+}
+
 StepResult run_aql(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     if (!wakes_up(core, queue)) return StepResult::Blocked;
@@ -474,7 +473,7 @@ StepResult run_aql(Core& core, Queue& queue, Budget& budget) {
     while (!budget.is_spent()) {
         if (state.in_aql_ib != 0) {
             StepResult inside = StepResult::Idle;
-            const bool has_ended = run_ib(core, queue, budget, inside);
+            const bool has_ended = run_aql_ib(core, queue, budget, inside);
             moved |= has_ended || inside == StepResult::Progress;
             if (!has_ended) break;
         }

@@ -24,6 +24,9 @@ namespace vgpu::softgpu::cp {
 /// Packet format: HSA Platform System Architecture, AQL, and AMD's vendor packets (ROCr,
 /// hsa_ven_amd).
 [[nodiscard]] StepResult run_aql(Core& core, Queue& queue, Budget& budget);
+/// Goes on with the IB of the vendor packet at `next` (in_aql_ib) and, at its end, completes the
+/// packet; true then, unless that has halted the queue.
+[[nodiscard]] bool run_aql_ib(Core& core, Queue& queue, Budget& budget, StepResult& result);
 /// A kernel of the queue has completed; `dispatch` is gone afterwards.
 /// Called by give_back() when the last work-group of the kernel has ended. Signals, retires packets
 /// in order and, if the queue wants its scratch back, asks the runtime to take it.

@@ -42,7 +42,7 @@ void activate(Core& core, Queue& queue);
 void begin_stop(Core& core, Queue& queue, StopMode mode);
 /// A queue in Stopping, Saving or Restoring goes on. True if something was done.
 [[nodiscard]] bool step_transition(Core& core, Queue& queue, Budget& budget);
-[[nodiscard]] bool can_step_transition(const Core& core, const Queue& queue);
+[[nodiscard]] bool can_step_transition(Core& core, Queue& queue);
 
 /// For WaitKind::Unmap of a scheduler queue.
 [[nodiscard]] bool is_unmap_over(Core& core, const Queue& queue);

@@ -166,18 +166,32 @@ bool leave(Core& core, Queue& queue) {
     return true;
 }
 
+/// A vendor packet of an AQL queue ends with its IB: were it left open, the next map would run it
+/// again from its start.
+bool drain_ib(Core& core, Queue& queue, Budget& budget) {
+    if (queue.state.in_aql_ib == 0) return run_pm4(core, queue, budget) == StepResult::Progress;
+    StepResult result = StepResult::Idle;
+    const bool has_ended = run_aql_ib(core, queue, budget, result);
+    return has_ended || result == StepResult::Progress;
+}
+
+/// What a draining queue still waits for. A halted queue's IB never ends: it stays open.
+bool has_to_drain(const Core& core, const Queue& queue) {
+    const bool runs_ib = queue.state.frame_count != 0 && queue.state.halt == Halt::None;
+    return core.dispatcher.in_flight(queue.id) != 0 || runs_ib;
+}
+
 /// Draining: kernels run to their end, an IB is finished, and no new packet of the ring is fetched.
 bool step_stopping(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     if (state.is_draining == 0) {
         return !core.dispatcher.has_loans(queue.id) && leave(core, queue);
     }
-    if (!is_in_flight(core, queue)) {
+    if (!has_to_drain(core, queue)) {
         finish_stop(core, queue);
         return true;
     }
-    return state.frame_count != 0 && state.halt == Halt::None &&
-           run_pm4(core, queue, budget) == StepResult::Progress;
+    return state.frame_count != 0 && state.halt == Halt::None && drain_ib(core, queue, budget);
 }
 
 bool write_control_record(Core& core, const Queue& queue) {
@@ -325,7 +339,7 @@ bool step_transition(Core& core, Queue& queue, Budget& budget) {
     return false;
 }
 
-bool can_step_transition(const Core& core, const Queue& queue) {
+bool can_step_transition(Core& core, Queue& queue) {
     const QueueState& state = queue.state;
     switch (state.phase) {
         case QueuePhase::Saving:
@@ -338,8 +352,8 @@ bool can_step_transition(const Core& core, const Queue& queue) {
             return false;
     }
     if (state.is_draining == 0) return !core.dispatcher.has_loans(queue.id);
-    return !is_in_flight(core, queue) ||
-           (state.frame_count != 0 && state.wait.kind == WaitKind::None);
+    return !has_to_drain(core, queue) ||
+           (state.frame_count != 0 && state.halt == Halt::None && is_wait_over(core, queue));
 }
 
 }  // namespace vgpu::softgpu::cp

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "pf-driver/hw/mqd.h"
+#include "pf-driver/hw/tc_op.h"
 #include "tests/support/kernel_oracle.h"
 #include "tests/unit/cp/cp_rig.h"
 
@@ -370,6 +371,59 @@ TEST_F(Preemption, WithoutSaveAreaTheKernelRunsOutFirst) {
     EXPECT_TRUE(is_done(fence));
     EXPECT_EQ(rig.signal_value(signal), 0);
     EXPECT_EQ(rig.signal_value(later), 1) << "nothing new is started";
+}
+
+TEST_F(Preemption, WithoutSaveAreaAVendorIbRunsOutOnceAndItsPacketCompletes) {
+    Ring queue = rig.make_aql_queue(64, 0);
+    const std::uint64_t count = rig.memory.allocate(8);
+    const std::uint64_t flag = rig.memory.allocate(8);
+    const Words words =
+        pm4(PM4_OP_ATOMIC_MEM,
+            {HW_PREP(ATOMIC_MEM_1, ATOMIC, TC_OP_ADD_64), lo(count), hi(count), 1, 0, 0, 0, 0}) +
+        pm4(PM4_OP_WAIT_REG_MEM, {HW_PREP(WAIT_REG_MEM_1, FUNCTION, PM4_COMPARE_EQUAL) |
+                                      HW_PREP(WAIT_REG_MEM_1, MEM_SPACE, 1),
+                                  lo(flag), hi(flag), 1, ~0u, 10});
+    const std::uint64_t va = rig.memory.upload(words);
+    aql_pm4_ib packet{};
+    packet.header = AQL_TYPE_VENDOR;
+    packet.format = AQL_VENDOR_PM4_IB;
+    packet.ib_packet[0] = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
+    packet.ib_packet[1] = lo(va);
+    packet.ib_packet[2] = hi(va);
+    packet.ib_packet[3] = static_cast<std::uint32_t>(words.size());
+    packet.dword_count_remain = 0xa;
+    packet.completion_signal = rig.make_signal(1);
+    rig.put_packet(queue, softgpu::bytes_of(packet));
+    rig.map(queue);
+    rig.pump();
+    const std::uint64_t fence = rig.unmap_all();
+    rig.pump();
+    ASSERT_FALSE(is_done(fence));
+    EXPECT_FALSE(rig.cp.has_work());
+    rig.memory.put(flag, 1u);
+    EXPECT_TRUE(rig.cp.has_work());
+    rig.pump();
+    ASSERT_TRUE(is_done(fence));
+    EXPECT_EQ(rig.signal_value(packet.completion_signal), 0);
+    EXPECT_EQ(rig.memory.get<std::uint64_t>(queue.report), 1u);
+    rig.map(queue);
+    rig.pump();
+    EXPECT_EQ(rig.memory.get<std::uint64_t>(count), 1u);
+}
+
+TEST_F(Preemption, WithoutSaveAreaAQueueThatHaltedInAnIbLeaves) {
+    Ring queue = rig.make_pm4_queue(1024, 0);
+    const Words cut_short{PM4_HEADER_OF(PM4_OP_WRITE_DATA, 4), 0, 0};
+    const std::uint64_t va = rig.memory.upload(cut_short);
+    rig.map(queue);
+    rig.pump();
+    rig.submit(queue, pm4(PM4_OP_INDIRECT_BUFFER,
+                          {lo(va), hi(va), HW_PREP(INDIRECT_BUFFER_3, IB_SIZE, 3)}));
+    rig.pump();
+    ASSERT_EQ(rig.cp.counters().bad_packets, 1u);
+    const std::uint64_t fence = rig.unmap_all();
+    rig.pump();
+    EXPECT_TRUE(is_done(fence));
 }
 
 TEST_F(Preemption, QueueThatNeverStopsIsReportedInTheSchedulersMqd) {
