@@ -69,6 +69,21 @@ enum ih_source {
 
 #define IH_SQ_ENCODING_WAVE 1u /* SQ_INTERRUPT_0.ENCODING of s_sendmsg(MSG_INTERRUPT) */
 
+/*
+ * CP_BAD_OPCODE_0.ERROR, source data 0 of IH_SOURCE_CP_BAD_OPCODE for a user queue: KFD hands it to
+ * the runtime (Linux 6.12 kfd_int_process_v9.c; uapi kfd_ioctl.h, EC_QUEUE_PACKET_*).
+ */
+enum ih_packet_error {
+	IH_PACKET_ERROR_NONE = 0,
+	IH_PACKET_ERROR_DIMENSIONS = 16,
+	IH_PACKET_ERROR_GROUP_MEMORY = 17,
+	IH_PACKET_ERROR_CODE_OBJECT = 18,
+	IH_PACKET_ERROR_UNSUPPORTED = 20,
+	IH_PACKET_ERROR_WORKGROUP_SIZE = 21,
+	IH_PACKET_ERROR_REGISTERS = 22,
+	IH_PACKET_ERROR_VENDOR_PACKET = 23,
+};
+
 /* ring_id of a CP end-of-pipe IV */
 #define IH_CP_RING_ID(me, pipe, queue)                                                             \
 	((uint8_t)(((pipe)&3u) | (((me)&3u) << 2) | (((queue)&7u) << 4)))

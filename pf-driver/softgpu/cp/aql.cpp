@@ -6,6 +6,7 @@
 
 #include "pf-driver/hw/aql.h"
 #include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/ih.h"
 #include "pf-driver/hw/tc_op.h"
 
 namespace vgpu::softgpu::cp {
@@ -153,6 +154,28 @@ constexpr std::array<std::uint32_t, 6> kDispatchErrors = {
     AQL_QUEUE_ERROR_CODE_OBJECT,     // UserSgprs
     AQL_QUEUE_ERROR_APERTURE,        // EntryAddress
 };
+
+/// What KFD calls an error of a packet. What waves do wrong it learns from their trap handler.
+struct PacketErrorRow {
+    std::uint32_t code;
+    ih_packet_error error;
+};
+constexpr std::array kPacketErrors = {
+    PacketErrorRow{AQL_QUEUE_ERROR_DIMENSIONS, IH_PACKET_ERROR_DIMENSIONS},
+    PacketErrorRow{AQL_QUEUE_ERROR_GROUP_MEMORY, IH_PACKET_ERROR_GROUP_MEMORY},
+    PacketErrorRow{AQL_QUEUE_ERROR_CODE_OBJECT, IH_PACKET_ERROR_CODE_OBJECT},
+    PacketErrorRow{AQL_QUEUE_ERROR_APERTURE, IH_PACKET_ERROR_CODE_OBJECT},
+    PacketErrorRow{AQL_QUEUE_ERROR_PACKET, IH_PACKET_ERROR_UNSUPPORTED},
+    PacketErrorRow{AQL_QUEUE_ERROR_WORKGROUP_SIZE, IH_PACKET_ERROR_WORKGROUP_SIZE},
+    PacketErrorRow{AQL_QUEUE_ERROR_REGISTERS, IH_PACKET_ERROR_REGISTERS},
+    PacketErrorRow{AQL_QUEUE_ERROR_VENDOR_PACKET, IH_PACKET_ERROR_VENDOR_PACKET},
+};
+
+void raise_packet_error(Core& core, const Queue& queue, std::uint32_t code) {
+    const auto row = std::find_if(kPacketErrors.begin(), kPacketErrors.end(),
+                                  [&](const PacketErrorRow& r) { return r.code == code; });
+    if (row != kPacketErrors.end()) core.raise_packet_error(queue, row->error);
+}
 
 /// Scratch of the queue for a kernel that needs it; the error code if there is too little.
 std::uint32_t set_scratch(const aql_queue& owner, DispatchState& state) {
@@ -507,6 +530,7 @@ void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why) 
         ++core.counters.bad_packets;
         queue.set_reg(REG_GC_CP_HQD_ERROR,
                       HW_SET(CP_HQD_ERROR, AQL_ERROR, queue.reg(REG_GC_CP_HQD_ERROR), 1));
+        raise_packet_error(core, queue, code);
     }
     const Vmid vmid = queue.vmid();
     const auto signal = core.memory.load64(

@@ -6,10 +6,11 @@
 // mailbox, interrupt, in that order. Then its header becomes INVALID and read_dispatch_id moves on,
 // oldest packet first.
 //
-// Errors go to the queue's queue_inactive_signal (enum aql_queue_error) and stop the queue; missing
-// scratch is asked for the same way, and the packet is tried again when the runtime has answered
-// with 0. The signal is all that tells of it while a queue is off the hardware: a queue mapped with
-// a signal that is not 0 waits, too.
+// Errors go to the queue's queue_inactive_signal (enum aql_queue_error) and, those of packets, as
+// an interrupt to KFD (enum ih_packet_error); they stop the queue; missing scratch is asked for the
+// same way, and the packet is tried again when the runtime has answered with 0. The signal is all
+// that tells of it while a queue is off the hardware: a queue mapped with a signal that is not 0
+// waits, too.
 //
 // Functions over Core, with the VF's lock held.
 #pragma once

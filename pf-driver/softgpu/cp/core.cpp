@@ -10,6 +10,12 @@ namespace {
 constexpr unsigned kApertureShift = 48;
 constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
 
+/// KFD numbers a process's doorbells in 8-byte units from the start of its page.
+std::uint32_t doorbell_id(const Queue& queue) {
+    constexpr unsigned kDoorbellIdShift = 1;
+    return raw(queue.doorbell()) >> kDoorbellIdShift;
+}
+
 }  // namespace
 
 Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
@@ -42,11 +48,9 @@ isa::Apertures Core::apertures(Vmid vmid) const {
 }
 
 isa::TrapHandler Core::trap_handler(const Queue& queue, Vmid vmid) const {
-    // KFD numbers a process's doorbells in 8-byte units from the start of its page
-    constexpr unsigned kDoorbellIdShift = 1;
     return {.base = scheduler.trap_base[raw(vmid)],
             .memory = scheduler.trap_memory[raw(vmid)],
-            .doorbell_id = raw(queue.doorbell()) >> kDoorbellIdShift};
+            .doorbell_id = doorbell_id(queue)};
 }
 
 isa::GlobalWaveSync* Core::wave_sync(Vmid vmid) {
@@ -67,6 +71,13 @@ void Core::raise(const Queue& queue, ih_source source, std::uint32_t data0) {
 
 void Core::raise_eop(const Queue& queue, std::uint32_t context_id) {
     raise(queue, IH_SOURCE_CP_EOP, context_id);
+}
+
+void Core::raise_packet_error(const Queue& queue, ih_packet_error error) {
+    if (raw(queue.vmid()) == 0) return;
+    raise(queue, IH_SOURCE_CP_BAD_OPCODE,
+          HW_PREP(CP_BAD_OPCODE_0, DOORBELL_ID, doorbell_id(queue)) |
+              HW_PREP(CP_BAD_OPCODE_0, ERROR, static_cast<std::uint32_t>(error)));
 }
 
 /// The payload's bits lie in three places around the wave's identity (Linux 6.12,
@@ -121,7 +132,9 @@ void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {
     ++counters.bad_packets;
     halt(queue, Halt::BadPacket);
     dispatcher.drop(queue.id);
-    raise(queue, source, header);
+    // a user's header would be taken for an error code and a doorbell
+    if (source != IH_SOURCE_CP_BAD_OPCODE || raw(queue.vmid()) == 0) raise(queue, source, header);
+    if (source != IH_SOURCE_CP_PRIV_INSTR) raise_packet_error(queue, IH_PACKET_ERROR_UNSUPPORTED);
 }
 
 void Core::wake() {

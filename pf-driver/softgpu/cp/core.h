@@ -86,6 +86,11 @@ struct Core {
     void raise_eop(const Queue& queue, std::uint32_t context_id);
     /// IH vector of the CP: the queue says ring id, VMID and PASID.
     void raise(const Queue& queue, ih_source source, std::uint32_t data0);
+    /// Tells KFD, and so the runtime, why a user queue has stopped; nothing for kernel queues,
+    /// whose VMID KFD does not look at. The inactive signal alone is not enough: with a
+    /// debugger-capable KFD ROCr takes only requests for scratch from it (amd_aql_queue.cpp,
+    /// ExceptionHandler).
+    void raise_packet_error(const Queue& queue, ih_packet_error error);
     /// s_sendmsg(MSG_INTERRUPT) of a wave.
     void raise_message(Vmid vmid, const Message& message);
 
@@ -98,7 +103,8 @@ struct Core {
     void halt(Queue& queue, Halt why);
     /// A packet that makes no sense: counted, the queue halts and loses its kernels, and the guest
     /// gets an interrupt with the header as data (Linux 6.12, amdgpu/gfx_v9_0.c, priv_reg_irq and
-    /// its kin).
+    /// its kin). A bad opcode of a user queue is a packet error for KFD instead; so is a register,
+    /// besides.
     void refuse(Queue& queue, ih_source source, std::uint32_t header);
     /// Bit per VMID: workers drop decoded code before their next block.
     void invalidate_code(std::uint16_t vmids);

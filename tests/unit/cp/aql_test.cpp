@@ -269,28 +269,32 @@ struct BadDispatch {
     const char* name;
     void (*spoil)(AqlKernel&);
     std::int64_t code;
+    ih_packet_error packet_error;
 };
 
 class AqlErrors : public Aql, public testing::WithParamInterface<BadDispatch> {};
 
 INSTANTIATE_TEST_SUITE_P(
     All, AqlErrors,
-    testing::Values(
-        BadDispatch{"NoDimensions", [](AqlKernel& k) { k.dimensions = 0; },
-                    AQL_QUEUE_ERROR_DIMENSIONS},
-        BadDispatch{"EmptyGrid", [](AqlKernel& k) { k.grid[1] = 0; }, AQL_QUEUE_ERROR_DIMENSIONS},
-        BadDispatch{"GroupTooLarge",
-                    [](AqlKernel& k) {
-                        k.group = {1024, 2, 1};
-                    },
-                    AQL_QUEUE_ERROR_WORKGROUP_SIZE},
-        BadDispatch{"TooMuchLds", [](AqlKernel& k) { k.group_bytes = AQL_MAX_LDS_BYTES + 1; },
-                    AQL_QUEUE_ERROR_GROUP_MEMORY},
-        BadDispatch{"NullCode", [](AqlKernel& k) { k.object = 0; }, AQL_QUEUE_ERROR_CODE_OBJECT},
-        BadDispatch{"CodeBeyondTheAddressSpace", [](AqlKernel& k) { k.object = 1ull << 50; },
-                    AQL_QUEUE_ERROR_APERTURE},
-        BadDispatch{"MissingScratch", [](AqlKernel& k) { k.private_bytes = 64; },
-                    AQL_QUEUE_ERROR_SCRATCH}),
+    testing::Values(BadDispatch{"NoDimensions", [](AqlKernel& k) { k.dimensions = 0; },
+                                AQL_QUEUE_ERROR_DIMENSIONS, IH_PACKET_ERROR_DIMENSIONS},
+                    BadDispatch{"EmptyGrid", [](AqlKernel& k) { k.grid[1] = 0; },
+                                AQL_QUEUE_ERROR_DIMENSIONS, IH_PACKET_ERROR_DIMENSIONS},
+                    BadDispatch{"GroupTooLarge",
+                                [](AqlKernel& k) {
+                                    k.group = {1024, 2, 1};
+                                },
+                                AQL_QUEUE_ERROR_WORKGROUP_SIZE, IH_PACKET_ERROR_WORKGROUP_SIZE},
+                    BadDispatch{"TooMuchLds",
+                                [](AqlKernel& k) { k.group_bytes = AQL_MAX_LDS_BYTES + 1; },
+                                AQL_QUEUE_ERROR_GROUP_MEMORY, IH_PACKET_ERROR_GROUP_MEMORY},
+                    BadDispatch{"NullCode", [](AqlKernel& k) { k.object = 0; },
+                                AQL_QUEUE_ERROR_CODE_OBJECT, IH_PACKET_ERROR_CODE_OBJECT},
+                    BadDispatch{"CodeBeyondTheAddressSpace",
+                                [](AqlKernel& k) { k.object = 1ull << 50; },
+                                AQL_QUEUE_ERROR_APERTURE, IH_PACKET_ERROR_CODE_OBJECT},
+                    BadDispatch{"MissingScratch", [](AqlKernel& k) { k.private_bytes = 64; },
+                                AQL_QUEUE_ERROR_SCRATCH, IH_PACKET_ERROR_NONE}),
     [](const auto& parameters) { return parameters.param.name; });
 
 TEST_P(AqlErrors, AreReportedThroughTheInactiveSignal) {
@@ -310,12 +314,34 @@ TEST_P(AqlErrors, AreReportedThroughTheInactiveSignal) {
     EXPECT_EQ(rig.memory.get<std::uint64_t>(fence), CpRig::kFenceDone);
 }
 
+TEST_P(AqlErrors, OfPacketsAreToldToKfd) {
+    Ring second = rig.make_aql_queue();
+    AqlKernel kernel = increment(rig.memory.upload(std::vector<double>(32)), 32, 0);
+    GetParam().spoil(kernel);
+    rig.dispatch(second, kernel);
+    rig.map(second);
+    rig.pump();
+    const bool is_told = GetParam().packet_error != IH_PACKET_ERROR_NONE;
+    ASSERT_EQ(rig.vf.count(IH_SOURCE_CP_BAD_OPCODE), is_told ? 1u : 0u);
+    if (!is_told) return;
+    const ih_iv_entry& entry = rig.vf.interrupts.front();
+    ASSERT_EQ(entry.source_id, IH_SOURCE_CP_BAD_OPCODE);
+    EXPECT_EQ(entry.client_id, IH_CLIENT_GRBM_CP);
+    EXPECT_EQ(entry.pasid, CpRig::kPasid);
+    EXPECT_GE(entry.vmid, CP_FIRST_KFD_VMID);
+    const std::uint32_t doorbell_id = softgpu::raw(second.doorbell) / 2 & 0x3ffu;
+    ASSERT_NE(doorbell_id, 0u);
+    EXPECT_EQ(entry.source_data[0],
+              doorbell_id | static_cast<std::uint32_t>(GetParam().packet_error) << 10);
+}
+
 TEST_F(Aql, AgentDispatchIsABadPacket) {
     aql_barrier packet{};
     packet.header = AQL_TYPE_AGENT_DISPATCH;
     rig.put_packet(queue, softgpu::bytes_of(packet));
     run();
     EXPECT_EQ(error(), AQL_QUEUE_ERROR_PACKET);
+    EXPECT_EQ(rig.vf.interrupts.front().source_data[0] >> 10, IH_PACKET_ERROR_UNSUPPORTED + 0u);
 }
 
 TEST_F(Aql, UnknownVendorFormatIsABadVendorPacket) {
@@ -325,6 +351,7 @@ TEST_F(Aql, UnknownVendorFormatIsABadVendorPacket) {
     rig.put_packet(queue, softgpu::bytes_of(packet));
     run();
     EXPECT_EQ(error(), AQL_QUEUE_ERROR_VENDOR_PACKET);
+    EXPECT_EQ(rig.vf.interrupts.front().source_data[0] >> 10, IH_PACKET_ERROR_VENDOR_PACKET + 0u);
 }
 
 TEST_F(Aql, ScratchIsAskedForAndTheSamePacketRuns) {
@@ -530,6 +557,7 @@ TEST_F(Aql, IllegalInstructionStopsTheQueueWithItsCode) {
     EXPECT_EQ(rig.signal_value(kernel.signal), 1);
     EXPECT_EQ(rig.memory.get<std::uint32_t>(out), 1u);
     EXPECT_EQ(rig.cp.counters().illegal_instructions, 1u);
+    EXPECT_EQ(rig.vf.count(IH_SOURCE_CP_BAD_OPCODE), 0u) << "no error of the packet";
 }
 
 TEST_F(Aql, WildStoreFaultsHaltsTheQueueAndLeavesOthersRunning) {

@@ -476,7 +476,9 @@ TEST_F(UserPm4, MayNotScheduleQueues) {
         words[0] = PM4_HEADER_OF(opcode, static_cast<std::uint32_t>(words.size() - 1));
         fresh.submit(user, words);
         fresh.pump();
-        EXPECT_EQ(fresh.vf.count(IH_SOURCE_CP_BAD_OPCODE), 1u) << opcode;
+        ASSERT_EQ(fresh.vf.count(IH_SOURCE_CP_BAD_OPCODE), 1u) << opcode;
+        EXPECT_EQ(fresh.vf.interrupts.back().source_data[0] >> 10,
+                  IH_PACKET_ERROR_UNSUPPORTED + 0u);
     }
 }
 
