@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/pci/interrupt_sink.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/pci/eventfd_signaller.h"
 
 namespace vgpu::softgpu::pci {
 namespace {
 
-// Writing to anything else could block the device or reach a file of the client's choice; eventfds
-// (and their harmless kin, which refuse writes) are files without a type.
+// Eventfds (and their harmless kin, which cannot be signalled) are files without a type; any other
+// descriptor is a mistake that the client hears of now.
 bool is_eventfd_like(int fd) {
     struct stat status {};
     return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
 }
 
-bool make_non_blocking(int fd) {
-    const int flags = ::fcntl(fd, F_GETFL);
-    return flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
-}
-
 }  // namespace
 
+/// Started with the device: a client must not be able to use up what the host has of it before.
+EventfdSink::EventfdSink(std::string name, std::uint32_t vectors)
+    : name_(std::move(name)), eventfds_(vectors) {
+    (void)EventfdSignaller::shared().start();  // assign() tells of an error
+}
+
 bool EventfdSink::deliver(std::uint32_t vector, const InterruptMessage&) {
-    if (!eventfds_[vector]) return false;
-    ::eventfd_write(eventfds_[vector].get(), 1);  // full: it is signalled already
-    return true;
+    const OwnedFd& eventfd = eventfds_[vector];
+    return eventfd && EventfdSignaller::shared().signal(eventfd.get());
 }
 
 /// Checked completely first: a request with one bad descriptor changes nothing.
 Result<> EventfdSink::assign(const vfio_user::IrqRequest& request) {
+    TRY_VOID(EventfdSignaller::shared().start());
     for (const OwnedFd& fd : request.fds) {
         if (!fd) continue;
-        if (!is_eventfd_like(fd.get()) || !make_non_blocking(fd.get()))
+        if (!is_eventfd_like(fd.get()))
             return fail(EINVAL, fmt::format("{}: an interrupt descriptor is no eventfd", name_));
     }
     for (std::uint32_t i = 0; i < request.count; i++)

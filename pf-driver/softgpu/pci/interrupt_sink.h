@@ -36,11 +36,11 @@ public:
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 
-/// Signals eventfds that the client assigned; never blocks, as they are made non-blocking.
+/// Signals eventfds that the client assigned; never waits, whatever the client does with them
+/// (EventfdSignaller).
 class EventfdSink final : public InterruptSink {
 public:
-    EventfdSink(std::string name, std::uint32_t vectors)
-        : name_(std::move(name)), eventfds_(vectors) {}
+    EventfdSink(std::string name, std::uint32_t vectors);
 
     bool deliver(std::uint32_t vector, const InterruptMessage& message) override;
     Result<> assign(const vfio_user::IrqRequest& request) override;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <future>
 #include <thread>
 
 #include "tests/unit/pci/fake_owner.h"
@@ -125,15 +126,50 @@ TEST(PciMsi, OnlyEventfdsAreAccepted) {
     EXPECT_EQ(rig.config<std::uint16_t>(kMsiControl) & PCI_MSI_FLAGS_ENABLE, 0);
 }
 
+/// What a client does that would like the device to wait for it; it has the same open file.
+void fill_and_block(const OwnedFd& event) {
+    const std::uint64_t full = ~0ull - 1;
+    ASSERT_EQ(::write(event.get(), &full, sizeof(full)), ssize_t{sizeof(full)});
+    ASSERT_EQ(::fcntl(event.get(), F_SETFL, 0), 0);
+}
+
 TEST(PciMsi, AFullEventfdDoesNotBlockTheDevice) {
     Rig rig = Rig::vf();
     const OwnedFd event = new_eventfd();
-    const std::uint64_t full = ~0ull - 1;
-    ASSERT_EQ(::write(event.get(), &full, sizeof(full)), ssize_t{sizeof(full)});
-    ASSERT_EQ(::fcntl(event.get(), F_SETFL, 0), 0);  // a client that would like us to block
+    fill_and_block(event);
     rig.assign(0, event.get());
-    rig.function.raise(0);
-    EXPECT_EQ(signals(event), full);
+    auto raised = std::async(std::launch::async, [&] { rig.function.raise(0); });
+    EXPECT_EQ(raised.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    EXPECT_GE(signals(event), ~0ull - 1);  // and a raise that waits goes on
+}
+
+TEST(PciMsi, AnEventfdThatTheClientMakesBlockAfterwardsHoldsUpNobody) {
+    Rig rig = Rig::vf();
+    const OwnedFd event = new_eventfd();
+    rig.assign(0, event.get());
+    fill_and_block(event);
+    auto raised = std::async(std::launch::async, [&] {
+        for (int i = 0; i < 1000; i++) rig.function.raise(0);
+        EXPECT_TRUE(act(rig, IrqAction::Trigger, 0, 1));
+    });
+    EXPECT_EQ(raised.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    EXPECT_GE(signals(event), ~0ull - 1);  // and a raise that waits goes on
+    EXPECT_EQ(rig.function.interrupts().delivered(), 1000u);
+}
+
+TEST(PciMsi, EveryOneOfManySignalsIsCounted) {
+    constexpr std::uint64_t kEach = 5000;  // more than requests can be under way
+    Rig rig = Rig::vf();
+    const OwnedFd event = new_eventfd();
+    rig.assign(0, event.get());
+    std::vector<std::thread> engines;
+    for (int i = 0; i < 3; i++)
+        engines.emplace_back([&] {
+            for (std::uint64_t n = 0; n < kEach; n++) rig.function.raise(0);
+        });
+    for (auto& engine : engines) engine.join();
+    EXPECT_EQ(signals(event), 3 * kEach);
+    EXPECT_EQ(rig.function.interrupts().lost(), 0u);
 }
 
 TEST(PciMsi, MayBeRaisedFromAnyThreadWhileTheClientComesAndGoes) {
