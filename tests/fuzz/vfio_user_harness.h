@@ -102,7 +102,7 @@ private:
 /// Serves what the client has sent, as the server's loop would.
 inline void serve(Session& session, HostileClient& client) {
     int waiting = 1;
-    while (session.state() != Session::State::Closed && waiting > 0) {
+    while (session.state() != Session::State::Closed && (waiting > 0 || session.wants_turn())) {
         session.channel().has_backlog() ? session.on_writable() : session.on_readable();
         client.drain();
         if (session.state() == Session::State::Closed) return;
@@ -130,7 +130,7 @@ inline void serve_input(std::span<const std::byte> input) {
     if (bit(choices, kIsRunning)) (void)function.write(region, PCI_COMMAND, bytes_of(running));
 
     static SessionContext context;
-    Port port{function};
+    Port port{.device = function, .brake = ResetBrake({.gap = std::chrono::milliseconds(0)})};
     HostileClient client{OwnedFd(ends[1])};
     Session session(OwnedFd(ends[0]), port, context);
     if (bit(choices, kIsNegotiated)) {

@@ -82,7 +82,8 @@ Result<> Attachments::map(const vfio_user::DmaRange& range, int fd) {
 }
 
 void Attachments::unmap(const vfio_user::DmaRange& range) {
-    ranges_.erase(raw(range.address));
+    const std::uint64_t first = raw(range.address);
+    ranges_.erase(ranges_.lower_bound(first), ranges_.lower_bound(first + range.size));
     for (const Attached& each : attached_) {
         if (is_translated(each))
             refill(each);

@@ -19,6 +19,7 @@ using vfio_user::Irq;
 constexpr std::uint32_t kConfigRegion = static_cast<std::uint32_t>(vfio_user::Region::Config);
 constexpr std::byte kAllOnes{0xff};
 constexpr std::uint32_t kPendingBytes = sizeof(std::uint64_t);
+constexpr std::uint64_t kPageBytes = vfio_user::kPageBytes;
 
 Delivery delivery_if(std::uint32_t bits) {
     return bits != 0 ? Delivery::On : Delivery::Off;
@@ -79,6 +80,7 @@ void Function::command_changed() {
 void Function::device_control_changed() {
     constexpr std::uint32_t kRegister = VGPU_CAP_PCIE + PCI_EXP_DEVCTL;
     if ((config_.get<std::uint16_t>(kRegister) & PCI_EXP_DEVCTL_BCR_FLR) == 0) return;
+    resets_++;
     reset_config();
     owner_.reset(ResetKind::FunctionLevel);
 }
@@ -189,6 +191,7 @@ void Function::detach() {
 }
 
 void Function::reset() {
+    resets_++;
     reset_config();
     owner_.reset(ResetKind::DeviceReset);
 }
@@ -284,7 +287,8 @@ Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
         std::uint64_t begin;
         std::uint64_t end;
     };
-    Piece piece{Place::Handler, offset, size};
+    const std::uint64_t to_page_end = kPageBytes - offset % kPageBytes;
+    Piece piece{Place::Handler, offset, std::min<std::size_t>(size, to_page_end)};
     if (!spec_.msix || spec_.msix->bar != bar) return piece;
     const std::uint64_t table_bytes =
         std::uint64_t{interrupts_.vectors()} * Interrupts::kTableEntryBytes;

@@ -135,6 +135,7 @@ public:
     std::errc write(std::uint32_t region, std::uint64_t offset,
                     std::span<const std::byte> data) override;
     void reset() override;
+    std::uint64_t resets() const override { return resets_; }
 
 private:
     struct Bar {
@@ -142,7 +143,8 @@ private:
         BarHandler* handler = nullptr;
     };
     /// The first part of a BAR access that has one meaning.
-    /// Of the BAR that holds the MSI-X table; of all others everything is the handler's.
+    /// Of the BAR that holds the MSI-X table; of all others everything is the handler's. Within one
+    /// page: a handler may hold a lock for all of an access.
     enum class Place : std::uint8_t { Handler, MsixTable, MsixPending };
     struct Piece {
         Place place = Place::Handler;
@@ -176,6 +178,7 @@ private:
     bool is_decoding_ = false;
     bool has_warned_undecoded_ = false;
     std::atomic<std::uint64_t> undecoded_{0};
+    std::uint64_t resets_ = 0;
     SriovState sriov_;
     std::optional<Reach> reach_;  // set while attached
     mutable PiMutex peer_mutex_;

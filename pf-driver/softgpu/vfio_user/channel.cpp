@@ -140,6 +140,12 @@ void Channel::set_loop(Loop loop) {
     loop_ = std::move(loop);
 }
 
+void Channel::hold_input(bool is_held) {
+    const std::lock_guard lock(send_mutex_);
+    is_held_ = is_held;
+    update_interest();
+}
+
 void Channel::shut_down() {
     ::shutdown(fd(), SHUT_RDWR);
 }
@@ -147,7 +153,8 @@ void Channel::shut_down() {
 void Channel::update_interest() {
     if (!loop_.watch) return;
     if (has_backlog_) return loop_.watch(Interest::Output);
-    loop_.watch(read_by_ == ReadBy::IoThread ? Interest::Input : Interest::Nothing);
+    const bool is_wanted = read_by_ == ReadBy::IoThread && !is_held_;
+    loop_.watch(is_wanted ? Interest::Input : Interest::Nothing);
 }
 
 void Channel::backlog_changed() {

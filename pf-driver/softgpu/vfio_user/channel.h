@@ -60,6 +60,8 @@ public:
     /// The former one is not called any more when this returns.
     /// Empty functions: nobody is told any more.
     void set_loop(Loop loop);
+    /// While it is held the loop watches for no input; Readers go on.
+    void hold_input(bool is_held);
     /// Both directions end: for the client, and for whoever waits for something to read.
     void shut_down();
 
@@ -123,6 +125,7 @@ private:
     std::size_t unsent_bytes_ = 0;
     std::atomic<bool> has_backlog_{false};
     Loop loop_;
+    bool is_held_ = false;
     ReadBy read_by_ = ReadBy::IoThread;  // changed with both locks held
 };
 

@@ -2,9 +2,9 @@
 //
 // Device: what a served PCI function implements; Peer: its attached client as the device sees it.
 // The Server calls every Device method on its io thread, one at a time, only between attach() and
-// detach() (name() excepted). Requests have been checked against the protocol before: indices are
-// in range, counts fit, ranges do not wrap or overlap. An error a method returns becomes the
-// client's error reply; nothing a client sends is ever fatal.
+// detach() (name() and resets() excepted). Requests have been checked against the protocol before:
+// indices are in range, counts fit, ranges do not wrap or overlap. An error a method returns
+// becomes the client's error reply; nothing a client sends is ever fatal.
 //
 // A Peer may be used from any thread and kept after its client has gone: its calls then fail.
 #pragma once
@@ -113,7 +113,8 @@ public:
     /// `fd` is borrowed for the call; -1: reachable by message only. 4 KiB aligned, not empty, does
     /// not overlap a mapped range.
     [[nodiscard]] virtual Result<> dma_map(const DmaRange& range, int fd) = 0;
-    /// Exactly a range mapped before. No access to it is under way or follows when this returns.
+    /// Every map inside the range, at least one; none is cut by it. No access to them is under way
+    /// or follows when this returns.
     virtual void dma_unmap(const DmaRange& range) = 0;
     /// When the client asks, and before every detach().
     virtual void dma_unmap_all() = 0;
@@ -125,6 +126,8 @@ public:
                                           std::span<const std::byte> data) = 0;
     /// DEVICE_RESET: complete when it returns.
     virtual void reset() = 0;
+    /// Resets so far that clients asked for, by reset() or a register (ResetBrake).
+    [[nodiscard]] virtual std::uint64_t resets() const { return 0; }
 };
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -53,7 +54,10 @@ private:
 class EpollServer final : public Server {
 public:
     EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd reserve, ServerOptions options)
-        : epoll_(std::move(epoll)), wake_up_(std::move(wake_up)), reserve_(std::move(reserve)) {
+        : epoll_(std::move(epoll)),
+          wake_up_(std::move(wake_up)),
+          reserve_(std::move(reserve)),
+          options_(options) {
         context_.dma_limits = options.dma_limits;
     }
     ~EpollServer() override;
@@ -83,27 +87,34 @@ private:
     struct Client {
         Listener* listener = nullptr;
         std::unique_ptr<Session> session;
+        bool has_turn = false;  // posted
     };
 
     Result<SourceId> add(int fd, std::function<void()> readable);
     void dispatch(const epoll_event& event);
     void serve(SourceId id, std::uint32_t events);
+    void plan_next_turn(SourceId id, Client& client);
+    void take_turn(SourceId id);
+    void resume_held();
+    [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const HastyThread& haste) const;
     void drop(SourceId id);
     [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
     void accept_from(Listener& listener);
     void make_room_for_fds(int listener);
     void add_client(Listener& listener, OwnedFd socket);
     void drop_oldest_negotiating(const Listener& listener);
-    void run_posted();
+    void run_posted(HastyThread& haste);
 
     const OwnedFd epoll_;
     const OwnedFd wake_up_;
     OwnedFd reserve_;  // given up for a moment when descriptors run out
+    const ServerOptions options_;
     SessionContext context_;
     SourceId next_id_ = 1;
     std::unordered_map<SourceId, Watch> watches_;
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::unordered_map<SourceId, Client> clients_;
+    std::map<SourceId, Session::Time> held_;  // and until when; nearly always empty
     std::atomic<bool> is_stopping_{false};
     PiMutex posted_mutex_;
     std::vector<std::function<void()>> posted_;  // guarded by posted_mutex_
@@ -155,8 +166,9 @@ void EpollServer::unwatch(int fd) {
 
 Result<> EpollServer::listen(const std::string& path, Device& device) {
     TRY(OwnedFd socket, listen_at(path));
+    const ResetBrake brake(options_.resets);
     auto listener = std::make_unique<Listener>(
-        Listener{std::move(socket), SocketName(path), Port{device, nullptr}});
+        Listener{std::move(socket), SocketName(path), Port{device, nullptr, brake}});
     Listener& target = *listener;
     TRY_VOID(watch(target.socket.get(), [this, &target] { accept_from(target); }));
     listeners_.push_back(std::move(listener));
@@ -169,11 +181,15 @@ void EpollServer::run() {
     std::array<epoll_event, 64> events{};
     HastyThread haste;
     while (!is_stopping_) {
-        const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
-                                       timeout(haste.longest_sleep()));
+        const int count =
+            ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout(longest_sleep(haste)));
         haste.woke();
-        for (int i = 0; i < count; i++) dispatch(events[static_cast<std::size_t>(i)]);
-        run_posted();
+        for (int i = 0; i < count; i++) {
+            dispatch(events[static_cast<std::size_t>(i)]);
+            haste.worked();
+        }
+        run_posted(haste);
+        resume_held();
         haste.worked();
     }
 }
@@ -191,13 +207,16 @@ void EpollServer::post(std::function<void()> work) {
     ::eventfd_write(wake_up_.get(), 1);
 }
 
-void EpollServer::run_posted() {
+void EpollServer::run_posted(HastyThread& haste) {
     std::vector<std::function<void()>> work;
     {
         const std::lock_guard lock(posted_mutex_);
         work.swap(posted_);
     }
-    for (auto& one : work) one();
+    for (auto& one : work) {
+        one();
+        haste.worked();
+    }
 }
 
 void EpollServer::dispatch(const epoll_event& event) {
@@ -212,10 +231,52 @@ void EpollServer::dispatch(const epoll_event& event) {
 void EpollServer::serve(SourceId id, std::uint32_t events) {
     const auto found = clients_.find(id);
     if (found == clients_.end()) return;
-    Session& session = *found->second.session;
+    Client& client = found->second;
+    Session& session = *client.session;
+    // Reported as long as it lasts, wanted or not.
+    const bool has_hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
+    if (has_hung_up && session.held_until()) session.close();
     if ((events & EPOLLOUT) != 0) session.on_writable();
-    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) session.on_readable();
-    if (session.state() == Session::State::Closed) drop(id);
+    if ((has_hung_up || (events & EPOLLIN) != 0) && !client.has_turn) session.on_readable();
+    plan_next_turn(id, client);
+}
+
+/// Behind the events of the others, and what they post.
+void EpollServer::plan_next_turn(SourceId id, Client& client) {
+    const Session& session = *client.session;
+    if (session.state() == Session::State::Closed) return drop(id);
+    if (const auto until = session.held_until()) held_.insert_or_assign(id, *until);
+    if (!session.wants_turn() || client.has_turn) return;
+    client.has_turn = true;
+    post([this, id] { take_turn(id); });
+}
+
+void EpollServer::take_turn(SourceId id) {
+    const auto found = clients_.find(id);
+    if (found == clients_.end()) return;
+    found->second.has_turn = false;
+    serve(id, EPOLLIN);
+}
+
+void EpollServer::resume_held() {
+    if (held_.empty()) return;
+    const auto now = std::chrono::steady_clock::now();
+    std::vector<SourceId> due;
+    for (const auto& [id, until] : held_)
+        if (until <= now) due.push_back(id);
+    for (const SourceId id : due) {
+        held_.erase(id);
+        serve(id, EPOLLIN);
+    }
+}
+
+std::optional<Nanoseconds> EpollServer::longest_sleep(const HastyThread& haste) const {
+    std::optional<Nanoseconds> longest = haste.longest_sleep();
+    for (const auto& [id, until] : held_) {
+        const Nanoseconds left = until - std::chrono::steady_clock::now();
+        longest = std::clamp(left, Nanoseconds::zero(), longest.value_or(Nanoseconds::max()));
+    }
+    return longest;
 }
 
 // The device may keep the session's channel, and with it the socket, for a while.

@@ -3,7 +3,8 @@
 // Server: one io thread serving many vfio-user sockets. listen() binds a socket (mode 0600, a stale
 // one is replaced) to a Device; the first client that agrees on a version is attached, a second one
 // is answered EBUSY and closed. Sockets are non-blocking; a client that does not read its replies
-// is not read from until it does, and stops nobody else.
+// is not read from until it does, and stops nobody else; one that sends much is served in turns
+// (Session), between which the others are and posted work runs.
 //
 // run() turns the calling thread into the io thread until stop(). stop() and post() may be called
 // from any thread; everything else before run() or on the io thread.
@@ -18,11 +19,13 @@
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
+#include "pf-driver/softgpu/vfio_user/reset_brake.h"
 
 namespace vgpu::softgpu::vfio_user {
 
 struct ServerOptions {
     DmaLimits dma_limits;
+    ResetBrake::Spec resets{};  ///< of each device
 };
 
 /// An interface, so that epoll stays out of the headers; create() makes the only kind.

@@ -13,6 +13,8 @@
 namespace vgpu::softgpu::vfio_user {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::uint32_t kMaxSingleWrite = sizeof(SingleWrite::data);
 
 bool is_page_aligned(std::uint64_t value) {
@@ -67,6 +69,7 @@ void Session::close() {
     port_.attached = nullptr;
     port_.device.dma_unmap_all();
     port_.device.detach();
+    port_.brake.count(1, Clock::now());  // it is one
     spdlog::info("{}: client detached", port_.device.name());
 }
 
@@ -81,7 +84,7 @@ void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();
     serve_received();
-    if (got == Channel::Input::Closed) close();
+    if (got == Channel::Input::Closed && !wants_turn_) close();
 }
 
 void Session::on_writable() {
@@ -90,23 +93,52 @@ void Session::on_writable() {
     serve_received();
 }
 
+/// A client that does not read its replies is not served until it does.
+bool Session::may_serve(Time now) const {
+    return state_ != State::Closed && !channel_->has_backlog() && port_.brake.free_at() <= now;
+}
+
 void Session::serve_received() {
-    // A client that does not read its replies is not served until it does.
-    while (state_ != State::Closed && !channel_->has_backlog()) {
-        const auto message = channel_->next(*memory_);
-        if (!message) break;
-        serve(*message);
+    Time now = Clock::now();
+    const Time end = now + context_.turn;
+    bool has_more = true;
+    while (has_more && now < end && may_serve(now)) {
+        const std::uint64_t resets = port_.device.resets();
+        has_more = serve_piece();
+        now = Clock::now();
+        port_.brake.count(port_.device.resets() - resets, now);
     }
-    if (state_ == State::Closed || !channel_->is_broken()) return;
+    wants_turn_ = has_more && may_serve(now);
+    hold(now);
+    if (state_ == State::Closed || writes_ || !channel_->is_broken()) return;
     answer(channel_->broken_header(), {.error = std::errc::message_size});
     close_broken("a message of impossible size");
+}
+
+bool Session::serve_piece() {
+    if (writes_) {
+        write_next();
+        return true;
+    }
+    const auto message = channel_->next(*memory_);
+    if (message) serve(*message);
+    return message.has_value();
+}
+
+void Session::hold(Time now) {
+    const Time until = port_.brake.free_at();
+    const bool is_held = state_ != State::Closed && until > now;
+    if (is_held != held_until_.has_value()) channel_->hold_input(is_held);
+    held_until_ = is_held ? std::optional(until) : std::nullopt;
 }
 
 void Session::serve(const Message& message) {
     context_.counters->messages++;
     if ((message.header.flags & kTypeMask) != kTypeRequest)
         return close_broken("a message that is neither request nor reply");
-    answer(message.header, handle(message));
+    Reply reply = handle(message);
+    if (reply.comes_later) return;
+    answer(message.header, std::move(reply));
     if (closes_after_reply_) close();
 }
 
@@ -264,7 +296,7 @@ Session::Reply Session::dma_unmap(const Message& request) {
     if (first == last) return {.error = std::errc::no_such_file_or_directory};
     const auto& [address, inside] = *std::prev(last);
     if (address + inside.size > end) return {.error = std::errc::invalid_argument};
-    for (auto map = first; map != last; map++) port_.device.dma_unmap(map->second);
+    port_.device.dma_unmap({.address = Iova{unmap.address}, .size = unmap.size});
     maps_.erase(first, last);
     return reply_with(unmap);
 }
@@ -371,10 +403,12 @@ bool Session::is_inside(const RegionAccess& access) const {
     return access.offset <= size && access.count <= size - access.offset;
 }
 
-/// Read straight into the reply: no copy of up to a megabyte.
+/// Read straight into the reply: no copy of up to a megabyte. There are no posted reads on a bus,
+/// and nobody would learn what was read.
 Session::Reply Session::region_read(const Message& request) {
     const auto access = load<RegionAccess>(request.body);
-    if (request.body.size() != sizeof(RegionAccess) || !is_inside(access))
+    const bool is_posted = (request.header.flags & kNoReply) != 0;
+    if (request.body.size() != sizeof(RegionAccess) || is_posted || !is_inside(access))
         return {.error = std::errc::invalid_argument};
     Reply reply = reply_with(access);
     const auto data = reply_body().subspan(sizeof(RegionAccess), access.count);
@@ -398,26 +432,32 @@ Session::Reply Session::region_write(const Message& request) {
     return reply;
 }
 
-// Each write stands for one posted write: a bad one is skipped and reported, the others are done.
 Session::Reply Session::region_write_multi(const Message& request) {
     const auto multi = load<WriteMulti>(request.body);
     const auto writes = request.body.subspan(sizeof(WriteMulti));
     if (writes.size() % sizeof(SingleWrite) != 0 ||
-        multi.count != writes.size() / sizeof(SingleWrite))
+        multi.count != writes.size() / sizeof(SingleWrite) || multi.count > kMaxWrites)
         return {.error = std::errc::invalid_argument};
-    std::errc first_error{};
-    for (std::size_t at = 0; at < writes.size(); at += sizeof(SingleWrite)) {
-        const auto one = load<SingleWrite>(writes, at);
-        const auto data = writes.subspan(at + offsetof(SingleWrite, data), kMaxSingleWrite);
-        const RegionAccess access{.offset = one.offset, .region = one.region, .count = one.count};
-        const std::errc error = one.count <= kMaxSingleWrite
-                                    ? write_one(access, data.first(one.count))
-                                    : std::errc::invalid_argument;
-        if (first_error == std::errc{}) first_error = error;
-    }
-    Reply reply = reply_with(multi);
-    reply.error = first_error;
-    return reply;
+    if (multi.count == 0) return reply_with(multi);
+    writes_ = Writes{.request = request.header, .multi = multi, .rest = writes};
+    return {.comes_later = true};
+}
+
+/// Each write stands for one posted write: a bad one is skipped and reported, the others are done.
+void Session::write_next() {
+    const auto one = load<SingleWrite>(writes_->rest);
+    const auto data = writes_->rest.subspan(offsetof(SingleWrite, data), kMaxSingleWrite);
+    const RegionAccess access{.offset = one.offset, .region = one.region, .count = one.count};
+    const std::errc error = one.count <= kMaxSingleWrite ? write_one(access, data.first(one.count))
+                                                         : std::errc::invalid_argument;
+    if (writes_->error == std::errc{}) writes_->error = error;
+    writes_->rest = writes_->rest.subspan(sizeof(SingleWrite));
+    if (!writes_->rest.empty()) return;
+    const Writes done = *writes_;
+    writes_.reset();
+    Reply reply = reply_with(done.multi);
+    reply.error = done.error;
+    answer(done.request, std::move(reply));
 }
 
 Session::Reply Session::device_reset(const Message&) {

@@ -10,14 +10,21 @@
 // the device sees it, and answered exactly once unless it asked for no reply. An error costs the
 // client an error reply; only a stream that cannot be followed any more costs it the connection.
 //
-// Everything runs on the io thread. The Server drives it: on_readable(), on_writable(), and drops
-// it when it is closed; close() detaches the device.
+// A session serves for a turn of about a millisecond; what is left waits for its next one, so that
+// the others and what was posted get theirs, however much a client sends. A turn ends between two
+// messages or two writes of one message. While its device has been reset too often a session has
+// no turns at all (ResetBrake).
+//
+// Everything runs on the io thread. The Server drives it: on_readable(), on_writable(), the first
+// also when it wants a turn or is held no longer, and drops it when it is closed; close() detaches
+// the device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,6 +32,7 @@
 #include "pf-driver/softgpu/vfio_user/client_memory.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
+#include "pf-driver/softgpu/vfio_user/reset_brake.h"
 
 namespace vgpu::softgpu::vfio_user {
 
@@ -35,6 +43,7 @@ class Session;
 struct Port {
     Device& device;
     Session* attached = nullptr;
+    ResetBrake brake{};  ///< of the device: a client that comes back finds it as it was
 };
 
 /// What all sessions of a server share.
@@ -44,10 +53,13 @@ struct SessionContext {
     /// Where replies are built: kMaxMessage bytes.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;
+    std::chrono::nanoseconds turn = std::chrono::milliseconds(1);
 };
 
 class Session {
 public:
+    using Time = ResetBrake::Time;
+
     /// Closed is final; the server then drops the session.
     enum class State : std::uint8_t { Negotiating, Attached, Closed };
 
@@ -59,7 +71,12 @@ public:
     [[nodiscard]] Channel& channel() { return *channel_; }
     [[nodiscard]] State state() const { return state_; }
 
-    /// Serves what other threads have read, receives once and serves every whole message.
+    /// Messages wait that this turn was too short for.
+    [[nodiscard]] bool wants_turn() const { return wants_turn_; }
+    /// Nothing is served before; its socket is watched for no input meanwhile.
+    [[nodiscard]] std::optional<Time> held_until() const { return held_until_; }
+
+    /// A turn: receives once and serves what is there, also what other threads have read.
     void on_readable();
     /// Sends what was waiting, then serves what had been received before.
     void on_writable();
@@ -72,6 +89,7 @@ private:
         std::errc error{};
         std::size_t body = 0;
         OwnedFd fd{};
+        bool comes_later = false;
     };
     using Handler = Reply (Session::*)(const Message&);
     /// Expanded from protocol.def: handler, least body, most descriptors of a command.
@@ -83,8 +101,22 @@ private:
     static constexpr std::size_t kRows = 19;
     static const std::array<Row, kRows> kTable;
 
+    /// The REGION_WRITE_MULTI being served; the message stays where it is until the next is asked
+    /// for.
+    struct Writes {
+        Header request;
+        WriteMulti multi;
+        std::span<const std::byte> rest;
+        std::errc error{};  // the first
+    };
+
     void serve_received();
+    /// A message, or one write of it; false: there was none.
+    bool serve_piece();
+    [[nodiscard]] bool may_serve(Time now) const;
+    void hold(Time now);
     void serve(const Message& message);
+    void write_next();
     [[nodiscard]] Reply handle(const Message& request);
     void answer(const Header& request, Reply reply);
     void close_broken(const char* what);
@@ -119,6 +151,9 @@ private:
     const std::shared_ptr<ClientMemory> memory_;
     State state_ = State::Negotiating;
     bool closes_after_reply_ = false;
+    bool wants_turn_ = false;
+    std::optional<Time> held_until_;
+    std::optional<Writes> writes_;
     std::map<std::uint64_t, DmaRange> maps_;  // by address; never overlapping
 };
 

@@ -258,6 +258,17 @@ TEST(HostViewDma, UnmappedRangeIsTakenFromAttachedFunctionsAndLaterOnes) {
     EXPECT_THAT(rig.vf(2).owner.story, ElementsAre("attached"));
 }
 
+TEST(HostViewDma, UnmappingTakesEveryMapInsideTheRange) {
+    AttachedVf rig;
+    for (const std::uint64_t address : {0x1000u, 0x3000u, 0x8000u})
+        ASSERT_TRUE(rig.view.dma_map(range_at(address), -1));
+    rig.vf(1).owner.story.clear();
+    rig.view.dma_unmap({.address = Iova{0}, .size = 0x4000});
+    EXPECT_THAT(rig.vf(1).owner.story, ElementsAre("unmap 0x0+0x4000"));
+    rig.set_bus_master(2, kMaster);
+    EXPECT_THAT(rig.vf(2).owner.story, ElementsAre("attached", "map 0x8000+0x1000"));
+}
+
 TEST(HostViewDma, ManyRangesOfOneFileCostOneDescriptor) {
     HostRig rig;
     OwnedFd memory(::memfd_create("guest", MFD_CLOEXEC));

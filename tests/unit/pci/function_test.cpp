@@ -85,6 +85,17 @@ TEST(PciFunction, AccessAcrossTheMsixTableIsCutAtItsEdges) {
                             "read 0x7dff0+16", "read 0x7e020+4064", "read 0x7f008+40"));
 }
 
+TEST(PciFunction, LongAccessReachesItsHandlerPageByPage) {
+    Rig rig = Rig::vf();
+    std::array<std::byte, 0x2008> data{};
+    ASSERT_EQ(rig.function.write(kRegisters, 0xffc, data), std::errc{});
+    ASSERT_EQ(rig.function.read(kRegisters, 0xffc, data), std::errc{});
+    EXPECT_THAT(
+        rig.registers.story,
+        ElementsAre("write 0xffc+4", "write 0x1000+4096", "write 0x2000+4096", "write 0x3000+4",
+                    "read 0xffc+4", "read 0x1000+4096", "read 0x2000+4096", "read 0x3000+4"));
+}
+
 TEST(PciFunction, VfHasNoMsixTableInItsRegisters) {
     Rig rig = Rig::vf();
     rig.set_bar(kRegisters, VGPU_MSIX_TABLE_OFFSET, 1u);
@@ -100,6 +111,15 @@ TEST(PciFunction, FunctionLevelResetClearsTheConfigurationAndReadsZero) {
     EXPECT_EQ(rig.config<std::uint16_t>(PCI_COMMAND), 0);
     EXPECT_EQ(rig.config<std::uint32_t>(PCI_BASE_ADDRESS_0), 0xcu);
     EXPECT_FALSE(rig.function.is_bus_master());
+}
+
+TEST(PciFunction, ResetsThatItsClientAsksForAreCounted) {
+    Rig rig = Rig::vf();
+    rig.set_config(kDeviceControl, std::uint16_t{PCI_EXP_DEVCTL_BCR_FLR});
+    rig.set_config(kDeviceControl, std::uint16_t{PCI_EXP_DEVCTL_RELAX_EN});
+    EXPECT_EQ(rig.function.resets(), 1u);
+    rig.function.reset();
+    EXPECT_EQ(rig.function.resets(), 2u);
 }
 
 TEST(PciFunction, ResetEndsInterruptsUntilTheDriverIsBack) {

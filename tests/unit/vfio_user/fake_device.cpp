@@ -140,6 +140,7 @@ std::errc FakeDevice::write(std::uint32_t region, std::uint64_t offset,
 }
 
 void FakeDevice::reset() {
+    reset_count++;
     note([](Calls& calls) { calls.resets++; });
 }
 

@@ -4,6 +4,7 @@
 // Served: a server on a thread of its own with such devices at its sockets.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -46,6 +47,7 @@ public:
     Error map_error{0, ""};
     std::vector<MmapArea> areas;        ///< of the memory region; empty: not mappable
     std::function<void()> during_call;  ///< of read(), write() and set_irqs(), before their work
+    std::atomic<std::uint64_t> reset_count{0};
 
     std::string name() const override { return "fake"; }
     Result<> attach(std::shared_ptr<Peer> peer) override;
@@ -61,6 +63,7 @@ public:
     std::errc write(std::uint32_t region, std::uint64_t offset,
                     std::span<const std::byte> data) override;
     void reset() override;
+    std::uint64_t resets() const override { return reset_count; }
 
 private:
     void note(const std::function<void(Calls&)>& change);

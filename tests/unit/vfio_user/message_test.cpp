@@ -223,6 +223,17 @@ TEST(VfioUserRegion, PostedWriteThatFailsIsCountedAndSilent) {
     EXPECT_EQ(served.counters().dropped_posted, 1u);
 }
 
+TEST(VfioUserRegion, ReadThatWantsNoReplyIsRefusedAndReadsNothing) {
+    Served served;
+    std::atomic<int> reads{0};
+    served.device.during_call = [&] { reads++; };
+    TestClient client = served.connect();
+    client.send(Command::RegionRead, as_bytes(RegionAccess{0, kSmall, 4}), kNoReply);
+    client.sync();
+    EXPECT_EQ(reads, 0);
+    EXPECT_EQ(served.counters().dropped_posted, 1u);
+}
+
 SingleWrite one_write(std::uint64_t offset, std::uint32_t count, std::uint64_t data) {
     return {.offset = offset, .region = kSmall, .count = count, .data = data};
 }
@@ -262,6 +273,20 @@ TEST(VfioUserRegion, WriteCountMustMatchTheMessage) {
                                   join(as_bytes(WriteMulti{.count = count}), one)),
                   EINVAL);
     EXPECT_EQ(data_of(client.read_region(kSmall, 0, 4)), Bytes(4));
+}
+
+TEST(VfioUserRegion, AMessageMayHaveAsManyWritesAsQemuSendsAndNoMore) {
+    Served served;
+    TestClient client = served.connect();
+    const auto writes_of = [](std::uint64_t count) {
+        Bytes body = as_bytes(WriteMulti{.count = count});
+        for (std::uint64_t i = 0; i < count; i++) body = join(body, as_bytes(one_write(0, 4, 7)));
+        return body;
+    };
+    EXPECT_EQ(client.error_of(Command::RegionWriteMulti, writes_of(kMaxWrites + 1)), EINVAL);
+    EXPECT_EQ(data_of(client.read_region(kSmall, 0, 4)), Bytes(4));
+    EXPECT_EQ(client.error_of(Command::RegionWriteMulti, writes_of(kMaxWrites)), 0);
+    EXPECT_EQ(load<std::uint32_t>(data_of(client.read_region(kSmall, 0, 4))), 7u);
 }
 
 TEST(VfioUserReset, ReachesTheDevice) {

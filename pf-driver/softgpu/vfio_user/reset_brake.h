@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// ResetBrake: how often clients may reset a device, as a bucket of resets. A reset holds up what
+// the whole GPU does (commands of the world switch wait for it, the PF looks at the VF after it),
+// so a client whose device has used up the bucket is not served until there is room for the next
+// one. A driver as it should be does not notice: after a reset it leaves the function alone for
+// 100 ms (PCIe 6.0, 6.6.2).
+//
+// Time points are passed in: nothing here looks at a clock. Io thread.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace vgpu::softgpu::vfio_user {
+
+class ResetBrake {
+public:
+    using Time = std::chrono::steady_clock::time_point;
+
+    struct Spec {
+        unsigned burst = 16;                 ///< resets at once
+        std::chrono::milliseconds gap{100};  ///< for each of the others; zero: no limit
+    };
+
+    ResetBrake() = default;
+    explicit ResetBrake(const Spec& spec) : spec_(spec) {}
+
+    void count(std::uint64_t resets, Time now) {
+        if (resets == 0) return;
+        paid_at_ = std::max(paid_at_, now) + static_cast<std::int64_t>(resets) * spec_.gap;
+    }
+    /// No client of the device is served before.
+    [[nodiscard]] Time free_at() const { return paid_at_ - spec_.burst * spec_.gap; }
+
+private:
+    Spec spec_{};
+    Time paid_at_{};  ///< when the bucket is empty again
+};
+
+}  // namespace vgpu::softgpu::vfio_user
