@@ -28,11 +28,13 @@ std::vector<std::byte> request(std::uint16_t id, Command command, const DmaAcces
 }  // namespace
 
 ClientMemory::ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
-                           DmaLimits limits)
+                           std::shared_ptr<const PresentWork> work, DmaLimits limits)
     : channel_(std::move(channel)),
       counters_(std::move(counters)),
+      work_(std::move(work)),
       limits_(limits),
-      budget_(limits.stalls, StallBudget::Clock::now()) {}
+      stalls_(limits.stalls, StallBudget::Clock::now()),
+      hold_ups_(limits.hold_ups, StallBudget::Clock::now()) {}
 
 void ClientMemory::set_max_transfer(std::uint32_t bytes) {
     max_transfer_ = std::min(bytes, kMaxTransfer);
@@ -86,7 +88,9 @@ std::uint16_t ClientMemory::free_id() {
 
 std::errc ClientMemory::begin(Call& call) {
     if (is_closed_) return std::errc::not_connected;
-    if (budget_.is_spent(StallBudget::Clock::now())) {
+    const Time now = StallBudget::Clock::now();
+    call.holds_up_others = work_->has_lasted(limits_.hold_ups.grace, now);
+    if (stalls_.is_spent(now) || (call.holds_up_others && hold_ups_.is_spent(now))) {
         counters_->dma_failures++;
         return std::errc::timed_out;
     }
@@ -114,24 +118,26 @@ std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::b
 }
 
 /// The grace is free: most clients answer in microseconds. From then on the wait is charged to the
-/// client's budget until it ends.
+/// client's budget until it ends; to that of hold-ups from the start.
 std::errc ClientMemory::await(Call& call, Lock& lock) {
     const Time start = StallBudget::Clock::now();
-    Time deadline = start + limits_.stalls.grace;
+    const Time end = call.holds_up_others ? hold_ups_.begin(start) : Time::max();
+    Time deadline = std::min<Time>(start + limits_.stalls.grace, end);
     bool is_charged = false;
     while (call.state == State::Waiting) {
         const Time now = StallBudget::Clock::now();
         if (now < deadline) {
             wait_until(deadline, call, lock);
-        } else if (!is_charged) {
-            deadline = std::min<Time>(start + limits_.answer, budget_.begin(now));
+        } else if (!is_charged && now < end) {
+            deadline = std::min<Time>({start + limits_.answer, stalls_.begin(now), end});
             is_charged = true;
         } else {
             call.result = std::errc::timed_out;
             break;
         }
     }
-    if (is_charged) budget_.end(StallBudget::Clock::now());
+    if (is_charged) stalls_.end(StallBudget::Clock::now());
+    if (call.holds_up_others) hold_ups_.end(StallBudget::Clock::now());
     return call.result;
 }
 

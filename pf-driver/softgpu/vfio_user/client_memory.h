@@ -7,7 +7,9 @@
 //
 // A client that refuses, answers nonsense, does not answer in time or goes away makes the transfer
 // fail. How long its slowness may hold up callers is limited per message and for all of them
-// together (StallBudget); when that is used up, transfers fail at once for a while.
+// together (StallBudget); when that is used up, transfers fail at once for a while. Answers within
+// a moment are free, as nobody but the client's own function waits for them; not so while the io
+// thread has been at one piece of work for longer (PresentWork).
 //
 // A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
 // needs a lock of the caller, the transfer ends when the budget does.
@@ -23,6 +25,7 @@
 #include "pf-driver/softgpu/vfio_user/channel.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
+#include "pf-driver/softgpu/vfio_user/present_work.h"
 #include "pf-driver/softgpu/vfio_user/stall_budget.h"
 
 namespace vgpu::softgpu::vfio_user {
@@ -31,7 +34,7 @@ namespace vgpu::softgpu::vfio_user {
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
-                 DmaLimits limits);
+                 std::shared_ptr<const PresentWork> work, DmaLimits limits);
 
     std::errc dma_read(Iova address, std::span<std::byte> out) override;
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
@@ -56,6 +59,7 @@ private:
         Command command{};
         std::uint64_t count = 0;
         std::span<std::byte> out;  // empty for a write
+        bool holds_up_others = false;
         State state = State::Waiting;
         std::errc result{};
         /// Set when the queue for the io thread is full: this call then only waits.
@@ -64,7 +68,7 @@ private:
 
     [[nodiscard]] std::errc transfer(Command command, Iova address, std::span<std::byte> out,
                                      std::span<const std::byte> data);
-    /// Registers the call; refused while the budget is spent or after close().
+    /// Registers the call; refused while a budget it needs is spent or after close().
     [[nodiscard]] std::errc begin(Call& call);
     [[nodiscard]] std::errc await(Call& call, Lock& lock);
     void wait_until(Time deadline, Call& call, Lock& lock);
@@ -75,6 +79,7 @@ private:
 
     const std::shared_ptr<Channel> channel_;
     const std::shared_ptr<Counters> counters_;
+    const std::shared_ptr<const PresentWork> work_;
     const DmaLimits limits_;
 
     std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};
@@ -85,7 +90,8 @@ private:
     /// One of the waiting threads reads the channel.
     bool has_reader_ = false;
     bool is_closed_ = false;
-    StallBudget budget_;
+    StallBudget stalls_;
+    StallBudget hold_ups_;
 };
 
 }  // namespace vgpu::softgpu::vfio_user

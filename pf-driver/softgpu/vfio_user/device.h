@@ -47,6 +47,9 @@ public:
 struct DmaLimits {
     std::chrono::milliseconds answer{1000};  ///< per message
     StallBudget::Spec stalls{};              ///< all messages of a client together
+    /// What of it may be while the io thread has been at one piece of work for longer than the
+    /// grace; counted whole, however fast the answers are.
+    StallBudget::Spec hold_ups{.capacity = std::chrono::milliseconds(100), .refill_percent = 20};
 };
 
 /// Answer to DEVICE_GET_REGION_INFO.

@@ -99,7 +99,10 @@ Result<Agreement> agree(std::span<const std::byte> body) {
     if (offered.contains("capabilities")) {
         TRY(Json agreed, capabilities_of(offered.at("capabilities")));
         agreement.max_transfer = agreed.value(kMaxTransferKey, kMaxTransfer);
-        if (agreement.max_transfer == 0) return fail(EINVAL, "the client transfers no data");
+        // The device would wait for thousands of answers where it needs a few.
+        if (agreement.max_transfer < kMinTransfer)
+            return fail(EINVAL, fmt::format("{} {}: it must be {} at least", kMaxTransferKey,
+                                            agreement.max_transfer, kMinTransfer));
         reply["capabilities"] = std::move(agreed);
     }
     agreement.capabilities = reply.dump();

@@ -23,7 +23,7 @@ struct Agreement {
 };
 
 /// `body` is the payload of VERSION. EPROTONOSUPPORT: another major version; EINVAL: the
-/// capabilities are no JSON object or have values of the wrong kind.
+/// capabilities are no JSON object or have values of the wrong kind, or too small ones.
 [[nodiscard]] Result<Agreement> agree(std::span<const std::byte> body);
 
 }  // namespace vgpu::softgpu::vfio_user

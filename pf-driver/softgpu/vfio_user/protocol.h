@@ -32,6 +32,7 @@ inline constexpr std::uint32_t kError = 0x20;
 
 // What this server offers at most; a client may propose less.
 inline constexpr std::uint32_t kMaxTransfer = 1u << 20;  ///< data bytes of one message
+inline constexpr std::uint32_t kMinTransfer = 4096;      ///< that a client may propose
 inline constexpr std::uint32_t kMaxFds = 16;             ///< descriptors of one message
 inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< QEMU refuses more
 inline constexpr std::uint32_t kPageBytes = 4096;

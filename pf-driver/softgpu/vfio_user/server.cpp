@@ -181,6 +181,7 @@ void EpollServer::run() {
     std::array<epoll_event, 64> events{};
     HastyThread haste;
     while (!is_stopping_) {
+        context_.work->rest();
         const int count =
             ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout(longest_sleep(haste)));
         haste.woke();
@@ -214,6 +215,7 @@ void EpollServer::run_posted(HastyThread& haste) {
         work.swap(posted_);
     }
     for (auto& one : work) {
+        context_.work->begin(PresentWork::Clock::now());
         one();
         haste.worked();
     }
@@ -221,6 +223,7 @@ void EpollServer::run_posted(HastyThread& haste) {
 
 void EpollServer::dispatch(const epoll_event& event) {
     const SourceId id = event.data.u64;
+    context_.work->begin(PresentWork::Clock::now());
     if (const auto found = watches_.find(id); found != watches_.end()) {
         const auto readable = found->second.readable;  // it may remove itself
         return readable();

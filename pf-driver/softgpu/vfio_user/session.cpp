@@ -51,7 +51,8 @@ Session::Session(OwnedFd socket, Port& port, SessionContext& context)
     : port_(port),
       context_(context),
       channel_(std::make_shared<Channel>(std::move(socket))),
-      memory_(std::make_shared<ClientMemory>(channel_, context.counters, context.dma_limits)) {}
+      memory_(std::make_shared<ClientMemory>(channel_, context.counters, context.work,
+                                             context.dma_limits)) {}
 
 Session::~Session() {
     close();
@@ -103,6 +104,7 @@ void Session::serve_received() {
     const Time end = now + context_.turn;
     bool has_more = true;
     while (has_more && now < end && may_serve(now)) {
+        context_.work->begin(now);
         const std::uint64_t resets = port_.device.resets();
         has_more = serve_piece();
         now = Clock::now();

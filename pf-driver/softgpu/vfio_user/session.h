@@ -50,6 +50,7 @@ struct Port {
 /// One io thread serves them all, so they can share the buffer of the reply.
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
+    std::shared_ptr<PresentWork> work = std::make_shared<PresentWork>();
     /// Where replies are built: kMaxMessage bytes.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;

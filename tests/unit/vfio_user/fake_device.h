@@ -92,7 +92,8 @@ private:
 /// A test's client is as slow as the machine; limits are for tests that are about them.
 inline constexpr ServerOptions kPatient{
     .dma_limits = {.answer = std::chrono::seconds(10),
-                   .stalls = {.capacity = std::chrono::seconds(10)}}};
+                   .stalls = {.capacity = std::chrono::seconds(10)},
+                   .hold_ups = {.capacity = std::chrono::seconds(10)}}};
 
 class Served {
 public:

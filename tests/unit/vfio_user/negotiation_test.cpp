@@ -56,6 +56,14 @@ TEST(VfioUserVersion, CapabilitiesMayBeLeftOut) {
     client.sync();
 }
 
+TEST(VfioUserVersion, ClientMayTakeAPageAtATime) {
+    Served served;
+    TestClient client(served.path());
+    const auto reply = client.call(Command::Version,
+                                   version_body(R"({"capabilities":{"max_data_xfer_size":4096}})"));
+    EXPECT_EQ(capabilities_of(reply), nlohmann::json::parse(R"({"max_data_xfer_size":4096})"));
+}
+
 TEST(VfioUserVersion, AnotherMajorIsRefusedAndClosed) {
     Served served;
     TestClient client(served.path());
@@ -78,6 +86,8 @@ TEST(VfioUserVersion, MalformedProposalsAreRefusedAndClosed) {
         version_body(R"({"capabilities":{"max_msg_fds":"8"}})"),
         version_body(R"({"capabilities":{"max_data_xfer_size":-1}})"),
         version_body(R"({"capabilities":{"max_data_xfer_size":0}})"),
+        version_body(R"({"capabilities":{"max_data_xfer_size":1}})"),
+        version_body(R"({"capabilities":{"max_data_xfer_size":4095}})"),
         version_body(R"({"capabilities":{"pgsizes":8192}})"),
         version_body(R"({"capabilities":{"write_multiple":1}})"),
         version_body(std::string(5000, ' ')),  // more than anybody needs

@@ -50,15 +50,19 @@ public:
             const std::lock_guard lock(mutex_);
         };
     }
-    /// A dma_read() with the lock held; returns when the lock is held.
-    std::future<std::errc> read_with_lock(std::shared_ptr<Peer> peer, std::span<std::byte> out) {
-        auto result = std::async(std::launch::async, [this, peer = std::move(peer), out] {
+    /// What `work` returns that is done with the lock held; it is held when this returns.
+    template <typename Work> auto with_lock(Work work) {
+        auto result = std::async(std::launch::async, [this, work = std::move(work)] {
             const std::lock_guard lock(mutex_);
             is_held_.count_down();
-            return peer->dma_read(Iova{0}, out);
+            return work();
         });
         is_held_.wait();
         return result;
+    }
+    /// A dma_read() with the lock held; returns when the lock is held.
+    std::future<std::errc> read_with_lock(std::shared_ptr<Peer> peer, std::span<std::byte> out) {
+        return with_lock([peer = std::move(peer), out] { return peer->dma_read(Iova{0}, out); });
     }
     void wait_until_io_thread_wants_it() { is_awaited_.wait(); }
 
@@ -380,6 +384,80 @@ TEST(VfioUserWaiting, BudgetOfOneClientIsNotAnothers) {
     EXPECT_TRUE(good.receive()) << "is still asked";
     good.close();
     EXPECT_NE(result.get(), std::errc{});
+}
+
+// ---- many short waits
+
+/// Every answer comes within the grace, and all of the budget of hold-ups is what there is.
+ServerOptions short_hold_ups() {
+    return {.dma_limits = {
+                .answer = std::chrono::seconds(10),
+                .stalls = {.grace = std::chrono::seconds(10), .capacity = std::chrono::seconds(10)},
+                .hold_ups = {.grace = milliseconds(0),
+                             .capacity = milliseconds(30),
+                             .reserve = milliseconds(30),
+                             .refill_percent = 0}}};
+}
+
+/// As many as are answered, up to `most`.
+int count_reads(const std::shared_ptr<Peer>& peer, int most) {
+    Bytes out(8);
+    for (int i = 0; i < most; i++)
+        if (peer->dma_read(Iova{0x1000}, out) != std::errc{}) return i;
+    return most;
+}
+
+/// False: it was no read of the device's.
+bool answer_after_a_while(TestClient& client, const std::future<int>& reads) {
+    const auto request = client.receive();
+    if (!request || request->header.command != kRead) return false;
+    (void)reads.wait_for(milliseconds(1));
+    answer_read(client, *request, numbers(8));
+    return true;
+}
+
+/// Until the reply to the client's own request comes.
+int answer_until_reply(TestClient& client, std::future<int>& reads) {
+    while (answer_after_a_while(client, reads)) {
+    }
+    return reads.get();
+}
+
+constexpr int kMostReads = 300;  // a millisecond each, ten times the budget
+
+TEST(VfioUserWaiting, ManyShortWaitsInOneRequestEndWithTheirBudget) {
+    Served served(short_hold_ups());
+    TestClient client = served.connect();
+    std::promise<int> made;
+    auto reads = made.get_future();
+    served.device.during_call = [&] {
+        made.set_value(count_reads(served.device.peer(), kMostReads));
+    };
+    client.send(Command::RegionWrite, join(access_of(0, kSmall, 4), as_bytes(std::uint32_t{1})));
+    EXPECT_LT(answer_until_reply(client, reads), kMostReads / 2);
+    EXPECT_EQ(served.counters().dma_failures, 1u);
+}
+
+TEST(VfioUserWaiting, ManyShortWaitsWithALockThatTheIoThreadWantsEndWithTheirBudget) {
+    Served served(short_hold_ups());
+    VfLock vf(served);
+    TestClient client = served.connect();
+    auto reads = vf.with_lock([&vf, peer = served.device.peer()] {
+        vf.wait_until_io_thread_wants_it();
+        return count_reads(peer, kMostReads);
+    });
+    client.send(Command::RegionWrite, join(access_of(0, kSmall, 4), as_bytes(std::uint32_t{1})));
+    EXPECT_LT(answer_until_reply(client, reads), kMostReads / 2);
+}
+
+TEST(VfioUserWaiting, ManyShortWaitsAreFreeWhileTheIoThreadHasNothingToDo) {
+    constexpr int kReads = 90;
+    Served served(short_hold_ups());
+    TestClient client = served.connect();
+    auto reads = std::async(std::launch::async,
+                            [peer = served.device.peer()] { return count_reads(peer, kReads); });
+    for (int i = 0; i < kReads; i++) ASSERT_TRUE(answer_after_a_while(client, reads));
+    EXPECT_EQ(reads.get(), kReads);
 }
 
 TEST(VfioUserWaiting, FloodOfRequestsEndsWithTheWaitAndIsServedInOrder) {
