@@ -398,6 +398,7 @@ protected:
         std::iota(in.begin(), in.end(), 5u);
         std::iota(other.begin(), other.end(), 1000u);
         to = rig.memory.allocate(in.size() * 4);
+        other_to = rig.memory.allocate(other.size() * 4);
         from = rig.memory.upload(in);
     }
     std::uint64_t dispatch() { return dispatch(from, to); }
@@ -431,11 +432,19 @@ protected:
     void answer() {
         rig.memory.put(queue.inactive_signal + offsetof(aql_signal, value), std::int64_t{0});
     }
+    std::uint64_t dispatch_other() { return dispatch(rig.memory.upload(other), other_to); }
+    void expect_results(std::uint64_t first, std::uint64_t second) {
+        EXPECT_EQ(rig.signal_value(first), 0);
+        EXPECT_EQ(rig.signal_value(second), 0);
+        EXPECT_EQ(rig.memory.download<std::uint32_t>(to, 128), oracle::scratch(in));
+        EXPECT_EQ(rig.memory.download<std::uint32_t>(other_to, 128), oracle::scratch(other));
+    }
     KernelCode code;
     std::vector<std::uint32_t> in = std::vector<std::uint32_t>(128);
     std::vector<std::uint32_t> other = std::vector<std::uint32_t>(128);
     std::uint64_t from = 0;
     std::uint64_t to = 0;
+    std::uint64_t other_to = 0;
 };
 
 TEST_F(AqlScratch, ThatIsGivenOnceIsAskedBackAndTheQueueWaits) {
@@ -472,15 +481,11 @@ TEST_F(AqlScratch, AnswerWhileTheQueueIsOffTheHardwareIsSeenWhenItIsBack) {
 
 TEST_F(AqlScratch, SlotsAreSharedByTheKernelsOfAQueue) {
     give_scratch();
-    const std::uint64_t other_to = rig.memory.allocate(other.size() * 4);
     const std::uint64_t first = dispatch();
-    const std::uint64_t second = dispatch(rig.memory.upload(other), other_to);
+    const std::uint64_t second = dispatch_other();
     rig.map(queue);
     rig.pump(64);
-    EXPECT_EQ(rig.signal_value(first), 0);
-    EXPECT_EQ(rig.signal_value(second), 0);
-    EXPECT_EQ(rig.memory.download<std::uint32_t>(to, 128), oracle::scratch(in));
-    EXPECT_EQ(rig.memory.download<std::uint32_t>(other_to, 128), oracle::scratch(other));
+    expect_results(first, second);
 }
 
 TEST_F(AqlScratch, ThatIsAskedBackIsNotUsedAfterAnotherMapBeforeTheAnswer) {
@@ -508,27 +513,22 @@ TEST_F(AqlScratch, ThatIsAskedBackIsNotUsedAfterAnotherMapBeforeTheAnswer) {
 TEST_F(AqlScratch, ThatHasMovedIsNotUsedBeforeEarlierKernelsHaveEnded) {
     const std::uint64_t wave_bytes = std::uint64_t{wave_kib()} * 1024;
     const std::uint64_t backing = rig.memory.allocate(3 * wave_bytes);
-    const std::uint64_t other_to = rig.memory.allocate(other.size() * 4);
     place_scratch(backing + wave_bytes, 2);
     const std::uint64_t first = dispatch();
     rig.map(queue);
     rig.pump_turns(6, 32);
     ASSERT_EQ(rig.signal_value(first), 1);
     place_scratch(backing, 3);
-    const std::uint64_t second = dispatch(rig.memory.upload(other), other_to);
+    const std::uint64_t second = dispatch_other();
     rig.ring_doorbell(queue);
     rig.pump(64);
-    EXPECT_EQ(rig.signal_value(first), 0);
-    EXPECT_EQ(rig.signal_value(second), 0);
-    EXPECT_EQ(rig.memory.download<std::uint32_t>(to, 128), oracle::scratch(in));
-    EXPECT_EQ(rig.memory.download<std::uint32_t>(other_to, 128), oracle::scratch(other));
+    expect_results(first, second);
 }
 
 TEST_F(AqlScratch, SlotsOfKernelsThatAreSavedAreTakenAgainWhenTheyAreBack) {
     give_scratch();
-    const std::uint64_t other_to = rig.memory.allocate(other.size() * 4);
     const std::uint64_t first = dispatch();
-    const std::uint64_t second = dispatch(rig.memory.upload(other), other_to);
+    const std::uint64_t second = dispatch_other();
     rig.map(queue);
     for (int i = 0; i < 5; ++i) {
         rig.pump_turns(6, 32);
@@ -538,10 +538,7 @@ TEST_F(AqlScratch, SlotsOfKernelsThatAreSavedAreTakenAgainWhenTheyAreBack) {
         rig.map(queue);
     }
     rig.pump(64);
-    EXPECT_EQ(rig.signal_value(first), 0);
-    EXPECT_EQ(rig.signal_value(second), 0);
-    EXPECT_EQ(rig.memory.download<std::uint32_t>(to, 128), oracle::scratch(in));
-    EXPECT_EQ(rig.memory.download<std::uint32_t>(other_to, 128), oracle::scratch(other));
+    expect_results(first, second);
 }
 
 TEST_F(Aql, IllegalInstructionStopsTheQueueWithItsCode) {
