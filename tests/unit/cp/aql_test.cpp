@@ -208,18 +208,8 @@ TEST_F(Aql, WorkGroupsTakeTurnsThoughEachTurnIsCutShort) {
 TEST_F(Aql, VendorIbInvalidatesCodeAndCompletes) {
     const Words ib =
         pm4(PM4_OP_ACQUIRE_MEM, {HW_PREP(ACQUIRE_MEM_1, SH_ICACHE_ACTION, 1), ~0u, 0xff, 0, 0, 10});
-    const std::uint64_t va = rig.memory.upload(ib);
     const std::uint64_t done = rig.make_signal(1);
-    aql_pm4_ib packet{};
-    packet.header = AQL_TYPE_VENDOR;
-    packet.format = AQL_VENDOR_PM4_IB;
-    packet.ib_packet[0] = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
-    packet.ib_packet[1] = lo(va);
-    packet.ib_packet[2] = hi(va);
-    packet.ib_packet[3] = static_cast<std::uint32_t>(ib.size());
-    packet.dword_count_remain = 0xa;
-    packet.completion_signal = done;
-    rig.put_packet(queue, softgpu::bytes_of(packet));
+    rig.vendor_ib(queue, ib, done);
     run();
     EXPECT_EQ(rig.signal_value(done), 0);
     EXPECT_EQ(read_index(), 1u);

@@ -380,6 +380,20 @@ void CpRig::barrier(Ring& ring, aql_type type, std::initializer_list<std::uint64
     put_packet(ring, softgpu::bytes_of(packet));
 }
 
+void CpRig::vendor_ib(Ring& ring, const Words& ib, std::uint64_t completion) {
+    const std::uint64_t va = memory.upload(ib);
+    aql_pm4_ib packet{};
+    packet.header = AQL_TYPE_VENDOR;
+    packet.format = AQL_VENDOR_PM4_IB;
+    packet.ib_packet[0] = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
+    packet.ib_packet[1] = lo(va);
+    packet.ib_packet[2] = hi(va);
+    packet.ib_packet[3] = static_cast<std::uint32_t>(ib.size());
+    packet.dword_count_remain = 0xa;
+    packet.completion_signal = completion;
+    put_packet(ring, softgpu::bytes_of(packet));
+}
+
 KernelCode CpRig::load_kernel(const std::string& name, int level) {
     const auto object = CodeObject::open(std::string(VGPU_KERNEL_DIR) + "/" + name + ".O" +
                                          std::to_string(level) + ".co");

@@ -186,6 +186,8 @@ public:
     void dispatch(Ring& ring, const AqlKernel& kernel);
     void barrier(Ring& ring, aql_type type, std::initializer_list<std::uint64_t> signals,
                  std::uint64_t completion);
+    /// A vendor packet that runs `ib`.
+    void vendor_ib(Ring& ring, const Words& ib, std::uint64_t completion);
     KernelCode load_kernel(const std::string& name, int level = 3);
     /// A handler of tests/kernels: address of its first instruction.
     std::uint64_t load_trap_handler(const std::string& name);

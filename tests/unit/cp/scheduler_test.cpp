@@ -383,17 +383,8 @@ TEST_F(Preemption, WithoutSaveAreaAVendorIbRunsOutOnceAndItsPacketCompletes) {
         pm4(PM4_OP_WAIT_REG_MEM, {HW_PREP(WAIT_REG_MEM_1, FUNCTION, PM4_COMPARE_EQUAL) |
                                       HW_PREP(WAIT_REG_MEM_1, MEM_SPACE, 1),
                                   lo(flag), hi(flag), 1, ~0u, 10});
-    const std::uint64_t va = rig.memory.upload(words);
-    aql_pm4_ib packet{};
-    packet.header = AQL_TYPE_VENDOR;
-    packet.format = AQL_VENDOR_PM4_IB;
-    packet.ib_packet[0] = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
-    packet.ib_packet[1] = lo(va);
-    packet.ib_packet[2] = hi(va);
-    packet.ib_packet[3] = static_cast<std::uint32_t>(words.size());
-    packet.dword_count_remain = 0xa;
-    packet.completion_signal = rig.make_signal(1);
-    rig.put_packet(queue, softgpu::bytes_of(packet));
+    const std::uint64_t done = rig.make_signal(1);
+    rig.vendor_ib(queue, words, done);
     rig.map(queue);
     rig.pump();
     const std::uint64_t fence = rig.unmap_all();
@@ -404,7 +395,7 @@ TEST_F(Preemption, WithoutSaveAreaAVendorIbRunsOutOnceAndItsPacketCompletes) {
     EXPECT_TRUE(rig.cp.has_work());
     rig.pump();
     ASSERT_TRUE(is_done(fence));
-    EXPECT_EQ(rig.signal_value(packet.completion_signal), 0);
+    EXPECT_EQ(rig.signal_value(done), 0);
     EXPECT_EQ(rig.memory.get<std::uint64_t>(queue.report), 1u);
     rig.map(queue);
     rig.pump();

@@ -378,23 +378,6 @@ INSTANTIATE_TEST_SUITE_P(Modes, GpuWorkTest,
                          ::testing::Values(iov::SwitchMode::Pointer, iov::SwitchMode::TrueCopy),
                          mode_name);
 
-class PolledDoorbellsTest : public GpuRig {
-protected:
-    PolledDoorbellsTest() : GpuRig(iov::SwitchMode::Pointer, iov::DoorbellMode::Poll) {}
-
-    /// The PF has seen a client's reset and lets the VF go on.
-    static void acknowledge(PfClient& driver) {
-        ASSERT_TRUE(eventually([&] {
-            return HW_GET(VGPU_RESET, FLR_PENDING, driver.bank(1, REG_VGPU_VF0_RESET)) == 1;
-        }));
-        driver.set_bank(1, REG_VGPU_VF0_RESET, HW_PREP(VGPU_RESET, FLR_PENDING, 1));
-        driver.set_bank(1, REG_VGPU_VF0_GATES, 7);
-    }
-    static std::uint64_t latched(VfClient& guest, std::uint32_t dword) {
-        return guest.get<std::uint64_t>(VGPU_BAR_DOORBELL, dword * 4ull);
-    }
-};
-
 /// The doorbell BAR as a client has mapped it.
 class MappedDoorbells {
 public:
@@ -414,6 +397,34 @@ public:
 
 private:
     void* bar_ = nullptr;
+};
+
+class PolledDoorbellsTest : public GpuRig {
+protected:
+    PolledDoorbellsTest() : GpuRig(iov::SwitchMode::Pointer, iov::DoorbellMode::Poll) {}
+
+    /// The PF has seen a client's reset and lets the VF go on.
+    static void acknowledge(PfClient& driver) {
+        ASSERT_TRUE(eventually([&] {
+            return HW_GET(VGPU_RESET, FLR_PENDING, driver.bank(1, REG_VGPU_VF0_RESET)) == 1;
+        }));
+        driver.set_bank(1, REG_VGPU_VF0_RESET, HW_PREP(VGPU_RESET, FLR_PENDING, 1));
+        driver.set_bank(1, REG_VGPU_VF0_GATES, 7);
+    }
+    static std::uint64_t latched(VfClient& guest, std::uint32_t dword) {
+        return guest.get<std::uint64_t>(VGPU_BAR_DOORBELL, dword * 4ull);
+    }
+    /// A scan goes from the lowest doorbell up: who saw the ring of now would have seen that by the
+    /// former mapping, which is older and higher.
+    static void expect_that_rings_nothing(MappedDoorbells& former, PfClient& driver,
+                                          VfClient& guest) {
+        MappedDoorbells mapped(guest);
+        driver.set_reg(REG_VGPU_WAKE_ENABLE, 1);
+        former.ring(DOORBELL_SDMA0, 5);
+        mapped.ring(DOORBELL_KIQ, 6);
+        EXPECT_TRUE(eventually([&] { return latched(guest, DOORBELL_KIQ) == 6; }));
+        EXPECT_EQ(latched(guest, DOORBELL_SDMA0), 0u);
+    }
 };
 
 TEST_F(PolledDoorbellsTest, ARingInMappedPagesReachesTheEngineAndWakesAnInactiveVf) {
@@ -444,8 +455,6 @@ TEST_F(PolledDoorbellsTest, ARingOfAClientThatComesLateWakesThePf) {
     EXPECT_TRUE(driver->switch_event.wait());
 }
 
-/// A scan goes from the lowest doorbell up: who saw the next owner's ring would have seen the
-/// former one's, which is older and higher.
 TEST_F(PolledDoorbellsTest, AFormerClientsMappingRingsNothingOfTheNextOwner) {
     const auto driver = pf();
     driver->provision(1, kFirstVram, kMegabytes);
@@ -454,12 +463,7 @@ TEST_F(PolledDoorbellsTest, AFormerClientsMappingRingsNothingOfTheNextOwner) {
     guest->close();
     acknowledge(*driver);
     guest = vf(1);
-    MappedDoorbells mapped(*guest);
-    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
-    former.ring(DOORBELL_SDMA0, 5);
-    mapped.ring(DOORBELL_KIQ, 6);
-    EXPECT_TRUE(eventually([&] { return latched(*guest, DOORBELL_KIQ) == 6; }));
-    EXPECT_EQ(latched(*guest, DOORBELL_SDMA0), 0u);
+    expect_that_rings_nothing(former, *driver, *guest);
 }
 
 TEST_F(PolledDoorbellsTest, AMappingEndsWithAScrub) {
@@ -469,12 +473,7 @@ TEST_F(PolledDoorbellsTest, AMappingEndsWithAScrub) {
     MappedDoorbells former(*guest);
     EXPECT_EQ(driver->operation(VGPU_OP_SCRUB_STATE, 1, 0, 0, 0),
               static_cast<std::uint32_t>(VGPU_OP_DONE));
-    MappedDoorbells mapped(*guest);
-    driver->set_reg(REG_VGPU_WAKE_ENABLE, 1);
-    former.ring(DOORBELL_SDMA0, 5);
-    mapped.ring(DOORBELL_KIQ, 6);
-    EXPECT_TRUE(eventually([&] { return latched(*guest, DOORBELL_KIQ) == 6; }));
-    EXPECT_EQ(latched(*guest, DOORBELL_SDMA0), 0u);
+    expect_that_rings_nothing(former, *driver, *guest);
 }
 
 TEST_F(PolledDoorbellsTest, AMappingOutlivesAResetByItsClient) {
