@@ -482,8 +482,12 @@ bool wakes_up(Core& core, Queue& queue) {
 }  // namespace
 
 bool run_aql_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
-    QueueState& state = queue.state;
     result = run_pm4(core, queue, budget);
+    return end_aql_ib(core, queue);
+}
+
+bool end_aql_ib(Core& core, Queue& queue) {
+    QueueState& state = queue.state;
     if (state.frame_count != 0 || state.halt != Halt::None) return false;
     state.in_aql_ib = 0;
     return finish_next(core, queue, state.aql_signal);

@@ -28,6 +28,9 @@ namespace vgpu::softgpu::cp {
 /// Goes on with the IB of the vendor packet at `next` (in_aql_ib) and, at its end, completes the
 /// packet; true then, unless that has halted the queue.
 [[nodiscard]] bool run_aql_ib(Core& core, Queue& queue, Budget& budget, StepResult& result);
+/// If the IB of the vendor packet at `next` has ended, completes the packet; true then, unless that
+/// has halted the queue.
+[[nodiscard]] bool end_aql_ib(Core& core, Queue& queue);
 /// A kernel of the queue has completed; `dispatch` is gone afterwards.
 /// Called by give_back() when the last work-group of the kernel has ended. Signals, retires packets
 /// in order and, if the queue wants its scratch back, asks the runtime to take it.

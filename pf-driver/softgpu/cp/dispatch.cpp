@@ -293,10 +293,10 @@ Result<> Dispatcher::load(Reader& in) {
     return load_all(in, [](DispatchState&) {});
 }
 
-Result<> Dispatcher::load(Reader& in, QueueId queue, Vmid vmid) {
+Result<> Dispatcher::load(Reader& in, QueueId queue, std::optional<Vmid> vmid) {
     return load_all(in, [&](DispatchState& state) {
         state.queue = queue;
-        state.vmid = vmid;
+        if (vmid) state.vmid = *vmid;
     });
 }
 

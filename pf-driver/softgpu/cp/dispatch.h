@@ -138,8 +138,8 @@ public:
     /// sizes would not allow.
     [[nodiscard]] Result<> load(Reader& in);
     /// From a queue's save area, which belongs to the guest: whatever it says, the kernels are
-    /// those of `queue` and run in `vmid`.
-    [[nodiscard]] Result<> load(Reader& in, QueueId queue, Vmid vmid);
+    /// those of `queue` and run in `vmid`, if one is given.
+    [[nodiscard]] Result<> load(Reader& in, QueueId queue, std::optional<Vmid> vmid);
     /// Forgets the kernels of a queue that were saved; nothing of it is lent.
     void forget(QueueId queue);
 

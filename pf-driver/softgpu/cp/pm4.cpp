@@ -130,6 +130,7 @@ Fetched fetch(Core& core, Queue& queue, std::uint32_t& header) {
 
 void report_rptr(Core& core, Queue& queue) {
     QueueState& state = queue.state;
+    if (state.halt != Halt::None && state.halt != Halt::BadPacket) return;
     if (state.rptr == state.reported || queue.is_aql()) return;
     state.reported = state.rptr;
     const GpuVa address = queue.report_address();
@@ -146,6 +147,8 @@ bool settle(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
             advance_stream(queue, HW_GET(PM4_HEADER, COUNT, header) + 2u);
             return true;
         case Outcome::Redirected:
+            queue.state.progress = 0;
+            return true;
         case Outcome::Partial:
             return true;
         case Outcome::Blocked:
@@ -179,6 +182,7 @@ bool run_one(Core& core, Queue& queue, Budget& budget) {
             return false;
         case Fetched::Filler:
             budget.charge(4);
+            queue.state.progress = 0;
             advance_stream(queue, 1);
             return true;
         case Fetched::Packet:
@@ -229,6 +233,11 @@ bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid) {
     return true;
 }
 
+void run_pm4_packet(Core& core, Queue& queue, Budget& budget) {
+    (void)run_one(core, queue, budget);
+    report_rptr(core, queue);
+}
+
 /// The read pointer is reported once per step, not per packet: guests poll it only to find room.
 StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
@@ -247,7 +256,7 @@ StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
         if (!goes_on || (is_ib_over && (queue.is_aql() || state.phase != QueuePhase::Running)))
             break;
     }
-    if (state.halt == Halt::None || state.halt == Halt::BadPacket) report_rptr(core, queue);
+    report_rptr(core, queue);
     if (moved) return StepResult::Progress;
     return state.wait.kind != WaitKind::None ? StepResult::Blocked : StepResult::Idle;
 }

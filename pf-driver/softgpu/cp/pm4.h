@@ -67,6 +67,9 @@ struct PacketRow {
 /// Executes packets until the budget is spent, the queue blocks, halts or runs dry.
 [[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
 
+/// Goes on with the head packet alone, or with a part of it if it is a long one.
+void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
+
 /// Calls an IB (AQL PM4-IB packets); false if it nests too deep.
 [[nodiscard]] bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid);
 

@@ -11,6 +11,7 @@
 // too small, what is in flight runs out first, as on hardware without CWSR.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/cp/aql.h"
@@ -21,7 +22,7 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr std::uint32_t kStreamMagic = 0x53574356;  // VCWS
-constexpr std::uint32_t kStreamVersion = 2;
+constexpr std::uint32_t kStreamVersion = 3;
 constexpr std::uint32_t kControlRecordBytes = 8;
 constexpr std::size_t kStreamReserve = 64u << 10;
 /// What all compute units hold, twice: bound of a stream that is read back.
@@ -32,8 +33,9 @@ constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
 struct StreamHead {
     std::uint32_t magic = kStreamMagic;
     std::uint32_t version = kStreamVersion;
-    std::uint64_t in_flight = 0;  ///< AQL: packets between rptr and next
+    std::uint64_t in_flight = 0;  ///< AQL: packets between rptr and next; PM4: 0
     std::uint64_t aql_signal = 0;
+    std::uint64_t packet_ticks = 0;
     std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
     std::uint32_t done = 0;
     std::uint8_t frame_count = 0;
@@ -88,6 +90,7 @@ constexpr std::array kWrittenBack = {
     REG_GC_CP_HQD_CNTL_STACK_OFFSET, REG_GC_CP_HQD_WG_STATE_OFFSET, REG_GC_CP_HQD_ERROR,
 };
 
+/// Compute registers are kept there as well: PM4 streams set them, and so do IBs of AQL queues.
 bool write_mqd(Core& core, Queue& queue) {
     const std::uint64_t mqd = raw(queue.mqd());
     if (mqd == 0 || queue.is_gfx()) return true;
@@ -95,8 +98,6 @@ bool write_mqd(Core& core, Queue& queue) {
         const GpuVa va{mqd + std::uint64_t{MQD_DWORD_OF(which)} * 4};
         if (!core.memory.store32(Vmid{0}, va, queue.reg(which))) return false;
     }
-    if (queue.is_aql()) return true;
-    // PM4 queues keep their compute registers there
     const GpuVa va{mqd + MQD_SH_FIRST * 4};
     return core.memory.write(Vmid{0}, va, std::as_bytes(std::span(queue.state.sh)));
 }
@@ -126,8 +127,10 @@ std::vector<std::byte> make_stream(const Core& core, const Queue& queue) {
     Writer out(stream);
     const QueueState& state = queue.state;
     StreamHead head;
-    head.in_flight = state.next - state.rptr;
+    // of PM4 queues only `rptr` moves
+    if (queue.is_aql()) head.in_flight = state.next - state.rptr;
     head.aql_signal = state.aql_signal;
+    head.packet_ticks = state.packet_ticks;
     head.frames = state.frames;
     head.done = state.done;
     head.frame_count = state.frame_count;
@@ -175,6 +178,18 @@ bool drain_ib(Core& core, Queue& queue, Budget& budget) {
     return has_ended || result == StepResult::Progress;
 }
 
+/// A copy of many bytes is done in parts. As on hardware, no packet is left in its middle: begun
+/// again, a copy between overlapping ranges would read what it has written.
+bool is_inside_packet(const QueueState& state) {
+    return state.progress != 0 && state.wait.kind == WaitKind::None && state.halt == Halt::None;
+}
+
+bool finish_packet_part(Core& core, Queue& queue, Budget& budget) {
+    run_pm4_packet(core, queue, budget);
+    if (queue.state.in_aql_ib != 0) (void)end_aql_ib(core, queue);
+    return true;
+}
+
 /// What a draining queue still waits for. A halted queue's IB never ends: it stays open.
 bool has_to_drain(const Core& core, const Queue& queue) {
     const bool runs_ib = queue.state.frame_count != 0 && queue.state.halt == Halt::None;
@@ -184,6 +199,7 @@ bool has_to_drain(const Core& core, const Queue& queue) {
 /// Draining: kernels run to their end, an IB is finished, and no new packet of the ring is fetched.
 bool step_stopping(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
+    if (is_inside_packet(state)) return finish_packet_part(core, queue, budget);
     if (state.is_draining == 0) {
         return !core.dispatcher.has_loans(queue.id) && leave(core, queue);
     }
@@ -231,8 +247,14 @@ bool is_sound(const StreamHead& head) {
            head.in_flight <= kAqlWindow;
 }
 
-/// Positions are cut to their buffers and VMIDs replaced: the area is guest memory, and a process
-/// must not get kernels or IBs of another one by writing it.
+/// The area of a kernel queue is the kernel's own memory: what its IBs launched for a process stays
+/// in the VMID of that process.
+bool keeps_vmids(const Queue& queue) {
+    return queue.is_privileged() && raw(queue.vmid()) == 0;
+}
+
+/// Positions are cut to their buffers. The area of a user queue is that process's memory, so its
+/// VMIDs are replaced: a process must not get kernels or IBs of another one by writing it.
 Result<> load_stream(Core& core, Queue& queue) {
     Reader in(queue.stream);
     StreamHead head;
@@ -240,7 +262,7 @@ Result<> load_stream(Core& core, Queue& queue) {
     if (!is_sound(head)) return fail(EPROTO, "context save area holds no context");
     QueueState& state = queue.state;
     for (IbFrame& frame : head.frames) {
-        frame.vmid = raw(queue.vmid());
+        frame.vmid = keeps_vmids(queue) ? frame.vmid % CP_VMIDS : raw(queue.vmid());
         frame.next = std::min(frame.next, frame.size);
     }
     state.frames = head.frames;
@@ -248,11 +270,13 @@ Result<> load_stream(Core& core, Queue& queue) {
     while (state.frame_count != 0 && stream_left(queue) == 0) --state.frame_count;
     state.in_aql_ib = state.frame_count != 0 && queue.is_aql() ? 1 : 0;
     state.aql_signal = head.aql_signal;
+    state.packet_ticks = head.packet_ticks;
     if (queue.is_aql()) {
         state.next = state.rptr + head.in_flight;
         state.done = head.done;
     }
-    return core.dispatcher.load(in, queue.id, queue.vmid());
+    return core.dispatcher.load(in, queue.id,
+                                keeps_vmids(queue) ? std::nullopt : std::optional(queue.vmid()));
 }
 
 bool step_restoring(Core& core, Queue& queue, Budget& budget) {
@@ -317,8 +341,8 @@ void begin_stop(Core& core, Queue& queue, StopMode mode) {
     state.phase = QueuePhase::Stopping;
     state.stop = mode;
     state.is_draining = 0;
+    if (mode == StopMode::Reset || !is_inside_packet(state)) state.progress = 0;
     state.wait = {};
-    state.progress = 0;
     queue.stream.clear();
     core.dispatcher.hold(queue.id);
     if (mode == StopMode::Reset) core.dispatcher.drop(queue.id);
@@ -351,6 +375,7 @@ bool can_step_transition(Core& core, Queue& queue) {
         case QueuePhase::Running:
             return false;
     }
+    if (is_inside_packet(state)) return true;
     if (state.is_draining == 0) return !core.dispatcher.has_loans(queue.id);
     return !has_to_drain(core, queue) ||
            (state.frame_count != 0 && state.halt == Halt::None && is_wait_over(core, queue));

@@ -124,8 +124,9 @@ Outcome handle_unmap_queues(Packet& packet) {
         state.is_unmapping = 1;
         state.stop_deadline = has_limit ? core.now_ns() + latency : kNever;
         begin_unmap(packet, action == PM4_UNMAP_RESET ? StopMode::Reset : StopMode::Preempt);
+        // not those that end a packet first: it would be read over the one that is being handled
         for (Queue& queue : core.queues)
-            if (queue.state.stopped_by == packet.queue.id)
+            if (queue.state.stopped_by == packet.queue.id && queue.state.progress == 0)
                 (void)step_transition(core, queue, packet.budget);
     }
     if (!is_unmap_over(core, packet.queue)) {
