@@ -488,10 +488,10 @@ bool GpuVf::needs_polling() {
 /// In true-copy mode a waiting VF has to be brought back to be looked at, and is saved again unless
 /// it can go on. The lock is dropped before the device is told, which may take the VF lock.
 void GpuVf::poll_waits() {
-    scan_doorbells(iov::Doorbells::Scan::Hot);
     std::unique_lock lock(lock_);
     const bool was_saved = is_saved_;
     bring_back();
+    doorbells_.scan(iov::Doorbells::Scan::Hot);
     const bool can_go_on = has_work_locked();
     if (was_saved && !can_go_on) save_and_poison_locked();
     lock.unlock();
@@ -502,6 +502,11 @@ void GpuVf::scan_doorbells(iov::Doorbells::Scan how) {
     if (doorbells_.mode() == iov::DoorbellMode::Trap) return;
     const auto lock = enter();
     doorbells_.scan(how);
+}
+
+bool GpuVf::is_saved() const {
+    const std::scoped_lock lock(lock_);
+    return is_saved_;
 }
 
 GpuVf::Details GpuVf::details() {

@@ -162,6 +162,8 @@ public:
     [[nodiscard]] bool is_stuck() const { return is_sdma_stuck_; }
     /// Poll mode: takes the rings the client left in its pages.
     void scan_doorbells(iov::Doorbells::Scan how);
+    /// True copy: the VF is a stream now and its blocks are poison.
+    [[nodiscard]] bool is_saved() const;
     [[nodiscard]] iov::DoorbellMode doorbell_mode() const { return doorbells_.mode(); }
 
     // --- counters for the control socket --------------------------------------------------------

@@ -399,6 +399,24 @@ private:
     void* bar_ = nullptr;
 };
 
+/// True copy, and doorbells that are looked at.
+class PolledCopyTest : public GpuRig {
+protected:
+    PolledCopyTest() : GpuRig(iov::SwitchMode::TrueCopy, iov::DoorbellMode::Poll) {}
+};
+
+TEST_F(PolledCopyTest, AVfThatWaitsOffTheEngineIsSavedAgainAfterEachLook) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 1, 0), GPUIOV_STATUS_DONE);
+    GpuVf& device = gpu->vf(VfId{1});
+    ASSERT_TRUE(device.is_saved());
+    device.poll_waits();
+    EXPECT_TRUE(device.is_saved());
+}
+
 class PolledDoorbellsTest : public GpuRig {
 protected:
     PolledDoorbellsTest() : GpuRig(iov::SwitchMode::Pointer, iov::DoorbellMode::Poll) {}
