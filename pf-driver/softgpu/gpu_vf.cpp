@@ -43,8 +43,7 @@ OwnedFd duplicate(int fd) {
 
 }  // namespace
 
-// --- adapters
-// -------------------------------------------------------------------------------------
+// --- adapters ------------------------------------------------------------------------------------
 
 /// Member functions of the VF as a handler: three BARs need no three classes.
 class GpuVf::Bar final : public pci::BarHandler {
@@ -118,6 +117,22 @@ private:
     video::Engine& engine_;
 };
 
+/// What the VF's engines have rung in their own doorbell BAR, as packets. The last source, so that
+/// a ring is taken in the turn of the packet that wrote it.
+class GpuVf::PostedRings final : public cp::PacketSource {
+public:
+    explicit PostedRings(iov::Doorbells& doorbells) : doorbells_(doorbells) {}
+
+    cp::StepResult step() override {
+        return doorbells_.take_posted() ? cp::StepResult::Progress : cp::StepResult::Idle;
+    }
+    bool has_work() override { return doorbells_.has_posted(); }
+    bool waits_for_memory() const override { return false; }
+
+private:
+    iov::Doorbells& doorbells_;
+};
+
 /// Keeps the peer alive; its calls fail once the client has gone.
 class GpuVf::Messages final : public mem::MessageDma {
 public:
@@ -133,8 +148,7 @@ private:
     std::shared_ptr<vfio_user::Peer> peer_;
 };
 
-// --- build
-// ----------------------------------------------------------------------------------------
+// --- build ---------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<GpuVf>> GpuVf::create(const Spec& spec, mem::DeviceVram& vram,
                                              const Clock& clock, iov::FaultPlan& faults,
@@ -189,6 +203,8 @@ void GpuVf::wire() {
         sources_.push_back(std::make_unique<SdmaSource>(*this, *sdma_[i]));
     }
     sources_.push_back(std::make_unique<VideoSource>(video_));
+    sources_.push_back(std::make_unique<PostedRings>(doorbells_));
+    system_.set_own_bar(*this, {DOORBELL_BAR_BYTES});
     for (const auto& source : sources_) context_.sources.push_back(source.get());
     gpuvm_.set_invalidation_hook([this](std::uint16_t vmids) { cp_.invalidate_code(vmids); });
     const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); },
@@ -217,8 +233,7 @@ std::unique_lock<PiMutex> GpuVf::enter() {
     return lock;
 }
 
-// --- the PF's hand
-// --------------------------------------------------------------------------------
+// --- the PF's hand -------------------------------------------------------------------------------
 
 /// Registers and translations follow the VRAM, also after an error: then the size is 0.
 Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
@@ -323,8 +338,7 @@ void GpuVf::account(const vgpu_hw_run_log_entry& entry) {
     past_.run_ns += entry.run_end_ns - entry.run_start_ns;
 }
 
-// --- world switch
-// ---------------------------------------------------------------------------------
+// --- world switch --------------------------------------------------------------------------------
 
 /// A last thorough scan before the rings are live: a ring that a client stored in a cold page while
 /// the VF was off must not wait for the poller.
@@ -446,6 +460,7 @@ void GpuVf::reset_locked(ResetScope scope) {
 std::vector<std::byte> GpuVf::save_stream() {
     const auto lock = enter();
     cp_.drain();
+    doorbells_.deactivate();  // rings of a queue that left meanwhile are latched
     std::vector<std::byte> stream;
     Writer out(stream);
     save_engine(out);
@@ -469,7 +484,7 @@ Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
 
 bool GpuVf::has_work() {
     const std::scoped_lock lock(lock_);
-    if (is_saved_) return saved_has_work_ || doorbells_.has_latched();
+    if (is_saved_) return saved_has_work_ || doorbells_.has_latched() || doorbells_.has_posted();
     return has_work_locked();
 }
 
@@ -526,8 +541,7 @@ GpuVf::Details GpuVf::details() {
     return now;
 }
 
-// --- client
-// ---------------------------------------------------------------------------------------
+// --- client --------------------------------------------------------------------------------------
 
 /// DMA first: once the PF hears of the attachment it may run the VF.
 Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
@@ -550,6 +564,12 @@ void GpuVf::reset(pci::ResetKind) {
     device_.client_reset(vf());
 }
 
+/// Engines look again: what they knew of a page may have become, or have been, the BAR.
+void GpuVf::bars_moved() {
+    system_.place_own_bar(function_.bar_address(VGPU_BAR_DOORBELL));
+    gpuvm_.invalidate_all();
+}
+
 Result<> GpuVf::map(const vfio_user::DmaRange& range, int fd) {
     using mem::Access;
     std::uint8_t access = 0;
@@ -567,8 +587,7 @@ void GpuVf::unmap_all() {
     system_.unmap_all();
 }
 
-// --- doorbells
-// ------------------------------------------------------------------------------------
+// --- doorbells -----------------------------------------------------------------------------------
 
 bool GpuVf::ring_interrupts(const iov::Ring& ring) {
     return interrupts_.doorbell(ring.index, low32(ring.value));
@@ -594,8 +613,21 @@ void GpuVf::latched_work() {
     work_arrived();
 }
 
-// --- cp::Services
-// ---------------------------------------------------------------------------------
+void GpuVf::posted_work() {
+    work_arrived();
+}
+
+/// As Doorbells::read() answers while the VF is on the engine, where nothing is latched: without
+/// the VF's lock, which whoever reads may hold.
+void GpuVf::engine_read(std::uint64_t, std::span<std::byte> out) {
+    std::ranges::fill(out, std::byte{0});
+}
+
+void GpuVf::engine_write(std::uint64_t offset, std::span<const std::byte> data) {
+    doorbells_.post(offset, data);
+}
+
+// --- cp::Services --------------------------------------------------------------------------------
 
 std::unique_ptr<mem::Port> GpuVf::make_port(Vmid vmid) {
     return gpuvm_.make_port(vmid, mem::Hub::Gfx);
@@ -648,8 +680,7 @@ void GpuVf::work_arrived() {
     device_.work_arrived(vf());
 }
 
-// --- interrupts
-// -----------------------------------------------------------------------------------
+// --- interrupts ----------------------------------------------------------------------------------
 
 /// MSI has one vector; which ring has news is for the guest to find out.
 void GpuVf::raise_msi() {
@@ -664,8 +695,7 @@ void GpuVf::interrupt_mailbox(ih_source source) {
     interrupts_.raise(entry);
 }
 
-// --- BARs
-// -----------------------------------------------------------------------------------------
+// --- BARs ----------------------------------------------------------------------------------------
 
 /// Without the VF lock: VfVram may be read at any time, and a guest that reads VRAM must not wait
 /// for its own kernels' bookkeeping.

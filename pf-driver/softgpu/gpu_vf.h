@@ -48,6 +48,7 @@ namespace vgpu::softgpu {
 class GpuVf final : public pci::FunctionOwner,
                     public pci::DmaSink,
                     public iov::DoorbellListener,
+                    private mem::OwnBar,
                     private cp::Services {
 public:
     /// Constant after build.
@@ -69,15 +70,15 @@ public:
         /// The VF took the PF's message: HVVM_MBOX_ACK and its interrupt.
         std::function<void(VfId)> mailbox_acknowledged;
         /// Kicks the engine if the VF is on it, else may raise WAKE; must not come back into the
-        /// VF.
+        /// VF. Also from a wave, without the lock.
         std::function<void(VfId)> work_arrived;
         /// Every worker that is inside the VF has passed a stop point.
         std::function<void(VfId)> quiesce;
         std::function<void(VfId)> attachment_changed;  ///< io thread, no lock held
         std::function<void(VfId)> client_reset;        ///< io thread, no lock held
     };
-    /// What a reset leaves alone besides VRAM.
-    /// VRAM is never touched by a reset: scrubbing it is an operation of its own (BulkOps).
+    /// What a reset leaves alone besides VRAM, which no reset touches: scrubbing is an operation of
+    /// its own (BulkOps).
     enum class ResetScope : std::uint8_t {
         FunctionLevel,  ///< the mailbox lives on: PF and driver talk across it
         NewOwner,       ///< nothing of the last owner stays
@@ -191,6 +192,7 @@ private:
     /// Adapters from the VF's copy and video engines to cp::PacketSource; see gpu_vf.cpp.
     class SdmaSource;
     class VideoSource;
+    class PostedRings;
     /// Message DMA through the client that is attached.
     class Messages;
 
@@ -203,6 +205,7 @@ private:
     Result<> attached(std::shared_ptr<vfio_user::Peer> peer) override;
     void detached() override;
     void reset(pci::ResetKind kind) override;
+    void bars_moved() override;
     Result<> map(const vfio_user::DmaRange& range, int fd) override;
     void unmap(const vfio_user::DmaRange& range) override;
     void unmap_all() override;
@@ -211,6 +214,11 @@ private:
     bool ring_interrupts(const iov::Ring& ring) override;
     void ring(const iov::Ring& ring) override;
     void latched_work() override;
+    void posted_work() override;  // any thread
+
+    // mem::OwnBar: the doorbell BAR. Any thread.
+    void engine_read(std::uint64_t offset, std::span<std::byte> out) override;
+    void engine_write(std::uint64_t offset, std::span<const std::byte> data) override;
 
     // cp::Services: with the VF lock held; documented there.
     std::unique_ptr<mem::Port> make_port(Vmid vmid) override;

@@ -41,13 +41,13 @@
 
 namespace vgpu::softgpu::cp {
 
-/// A VF as the engine sees it; owned by gpu.cpp, outlives the engine's use of it.
+/// A VF as the engine sees it; owned by GpuVf, outlives the engine's use of it.
 struct Context {
     VfId vf;
     /// Taken by workers for packets and loans, never while a group runs.
     PiMutex& lock;  ///< the VF lock
     CommandProcessor& cp;
-    std::vector<PacketSource*> sources;  ///< SDMA engines
+    std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
 };
 
 /// One stay of a VF on the engine.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PacketSource: something of a VF that executes packets in bounded steps: the command processor
-// and, through an adapter in gpu.cpp, each SDMA engine. The engine's workers alternate between the
-// sources of the running VF. Every call is made with the VF's lock held.
+// PacketSource: something of a VF that does work in bounded steps, through an adapter in
+// gpu_vf.cpp: each SDMA engine, the encoder rings, and the doorbells that the VF's own engines have
+// rung. The engine's workers alternate between the sources of the running VF. Every call is made
+// with the VF's lock held.
 #pragma once
 
 #include <cstdint>

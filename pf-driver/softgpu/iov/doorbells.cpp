@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <utility>
 
 #include "pf-driver/softgpu/base/bits.h"
 
@@ -58,29 +60,52 @@ Result<> Doorbells::renew() {
 }
 
 /// Other sizes and misaligned rings are dropped, as no driver sends them.
-void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
+std::optional<Ring> Doorbells::ring_of(std::uint64_t offset, std::span<const std::byte> data) {
     const bool is_qword = data.size() == sizeof(std::uint64_t);
     const bool is_sized = is_qword || data.size() == sizeof(std::uint32_t);
-    if (!is_sized || offset % data.size() != 0 || offset >= DOORBELL_BAR_BYTES) {
-        ++counters_.dropped;
-        return;
-    }
+    if (!is_sized || offset % data.size() != 0 || offset >= DOORBELL_BAR_BYTES) return std::nullopt;
     const DoorbellIndex index{static_cast<std::uint32_t>(offset / sizeof(std::uint32_t))};
-    if (is_qword)
-        take({index, softgpu::load<std::uint64_t>(data), Ring::Width::Qword});
+    if (is_qword) return Ring{index, softgpu::load<std::uint64_t>(data), Ring::Width::Qword};
+    return Ring{index, softgpu::load<std::uint32_t>(data), Ring::Width::Dword};
+}
+
+void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
+    if (const std::optional<Ring> ring = ring_of(offset, data))
+        take(*ring);
     else
-        take({index, softgpu::load<std::uint32_t>(data), Ring::Width::Dword});
+        ++counters_.dropped;
 }
 
 /// What is latched, so a debugger can see it; drivers never read doorbells.
 void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
-    std::ranges::fill(out, std::byte{0});
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::uint64_t at = offset + i;
-        if (at >= DOORBELL_BAR_BYTES) return;
-        const auto& page = pages_[at / DOORBELL_PAGE_BYTES];
-        if (page) out[i] = std::as_bytes(std::span(page->value))[at % DOORBELL_PAGE_BYTES];
+    latched_.read(offset, out);
+}
+
+/// The listener is told once until take_posted() has found the end, however fast an engine rings.
+void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
+    {
+        const std::scoped_lock lock(posted_mutex_);
+        if (const std::optional<Ring> ring = ring_of(offset, data))
+            posted_.keep(*ring);
+        else
+            ++posted_bad_;
+        if (has_posted_.exchange(true)) return;
     }
+    listener_.posted_work();
+}
+
+/// Rung after the leaf lock is free: a listener may go anywhere.
+bool Doorbells::take_posted() {
+    if (!has_posted()) return false;
+    {
+        const std::scoped_lock lock(posted_mutex_);
+        posted_.take(kMostRings, [this](const Ring& ring) { taken_.push_back(ring); });
+        counters_.dropped += std::exchange(posted_bad_, 0);
+        has_posted_ = !posted_.is_empty();
+    }
+    for (const Ring& ring : taken_) take(ring);
+    taken_.clear();
+    return true;
 }
 
 void Doorbells::set_pages(std::uint32_t first, std::uint32_t count) {
@@ -107,42 +132,23 @@ void Doorbells::take(const Ring& ring) {
 }
 
 void Doorbells::latch(const Ring& ring) {
-    const bool is_first = latched_count_ == 0;
-    keep(ring);
+    const bool is_first = latched_.is_empty();
+    latched_.keep(ring);
     ++counters_.latched;
     if (is_first) listener_.latched_work();
 }
 
-void Doorbells::keep(const Ring& ring) {
-    auto& page = pages_[raw(ring.index) / kPageDwords];
-    if (!page) page = std::make_unique<Page>();
-    const std::size_t dword = raw(ring.index) % kPageDwords;
-    if (!page->is_latched[dword]) ++latched_count_;
-    page->is_latched[dword] = true;
-    page->is_wide[dword] = ring.width == Ring::Width::Qword;
-    page->value[dword] = low32(ring.value);
-    // A 64-bit ring is aligned: its high half lies in the same page.
-    if (page->is_wide[dword]) page->value[dword + 1] = high32(ring.value);
-}
-
-Ring Doorbells::latched(std::size_t page, std::size_t dword) const {
-    const Page& from = *pages_[page];
-    const bool is_wide = from.is_wide[dword];
-    return {DoorbellIndex{static_cast<std::uint32_t>(page * kPageDwords + dword)},
-            join(from.value[dword], is_wide ? from.value[dword + 1] : 0),
-            is_wide ? Ring::Width::Qword : Ring::Width::Dword};
-}
-
 void Doorbells::activate() {
     is_active_ = true;
-    if (latched_count_ == 0) return;
-    for (std::size_t page = 0; page < pages_.size(); ++page) {
-        if (!pages_[page]) continue;
-        for (std::size_t dword = 0; dword < kPageDwords; ++dword)
-            if (pages_[page]->is_latched[dword]) listener_.ring(latched(page, dword));
-        pages_[page].reset();
+    latched_.take(RingLatch::kAll, [this](const Ring& ring) { listener_.ring(ring); });
+}
+
+/// No engine runs any more: what the last packets and waves rang still counts as rung by an active
+/// VF.
+void Doorbells::deactivate() {
+    while (take_posted()) {
     }
-    latched_count_ = 0;
+    is_active_ = false;
 }
 
 /// Where the bound was reached the next scan begins with the page behind, so that no page can keep
@@ -182,8 +188,12 @@ void Doorbells::scan_page(std::size_t page, std::size_t& left) {
 }
 
 void Doorbells::reset() {
-    for (auto& page : pages_) page.reset();
-    latched_count_ = 0;
+    latched_.clear();
+    {
+        const std::scoped_lock lock(posted_mutex_);
+        posted_.clear();
+        has_posted_ = false;
+    }
     is_hot_.reset();
     is_cut_short_ = false;
     next_page_ = 0;
@@ -198,16 +208,12 @@ struct Doorbells::SavedRing {
 };
 
 void Doorbells::save(Writer& out) const {
-    out.value(latched_count_);
-    for (std::size_t page = 0; page < pages_.size(); ++page) {
-        if (!pages_[page]) continue;
-        for (std::size_t dword = 0; dword < kPageDwords; ++dword) {
-            if (!pages_[page]->is_latched[dword]) continue;
-            const Ring ring = latched(page, dword);
-            out.value(
-                SavedRing{raw(ring.index), static_cast<std::uint32_t>(ring.width), ring.value});
-        }
-    }
+    std::uint64_t count = 0;
+    latched_.for_each([&](const Ring&) { ++count; });
+    out.value(count);
+    latched_.for_each([&](const Ring& ring) {
+        out.value(SavedRing{raw(ring.index), static_cast<std::uint32_t>(ring.width), ring.value});
+    });
 }
 
 /// The count is checked against the bytes that are there before anything is allocated for it.
@@ -226,8 +232,8 @@ Result<> Doorbells::load(Reader& in) {
             reset();
             return fail(EPROTO, "state stream holds a doorbell outside the BAR");
         }
-        keep({DoorbellIndex{saved.index}, saved.value,
-              is_wide ? Ring::Width::Qword : Ring::Width::Dword});
+        latched_.keep({DoorbellIndex{saved.index}, saved.value,
+                       is_wide ? Ring::Width::Qword : Ring::Width::Dword});
     }
     return {};
 }

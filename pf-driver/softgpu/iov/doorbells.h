@@ -12,34 +12,33 @@
 // A mapping that a client has cannot be taken back: renew() leaves the former one the old memfd,
 // which nobody looks at any more.
 //
-// All calls with the VF's lock held.
+// The VF's own engines ring by a write to the BAR's address on the bus (mem/system_memory.h), on
+// threads that may hold the VF's lock or not. post() keeps such rings until take_posted(), so a
+// wave that rings never waits for a lock that its own worker is waited for with.
+//
+// All calls with the VF's lock held, but for post() and has_posted().
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "pf-driver/hw/doorbell.h"
 #include "pf-driver/softgpu/base/block.h"
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
+#include "pf-driver/softgpu/iov/ring_latch.h"
 #include "pf-driver/softgpu/regs/register_file.h"
 
 namespace vgpu::softgpu::iov {
 
 /// Fixed while the VF is built.
 enum class DoorbellMode : std::uint8_t { Trap, Poll };
-
-/// One doorbell write. A 64-bit one belongs to the doorbell of its first dword.
-struct Ring {
-    enum class Width : std::uint8_t { Dword = 4, Qword = 8 };
-    DoorbellIndex index{};
-    std::uint64_t value = 0;
-    Width width = Width::Dword;
-};
 
 /// Who listens; implemented over CP, SDMA and IH.
 class DoorbellListener {
@@ -51,6 +50,9 @@ public:
     virtual void ring(const Ring& ring) = 0;
     /// The first ring of an inactive VF since it went off the engine.
     virtual void latched_work() = 0;
+    /// An engine has rung, and take_posted() has taken all before. Any thread, with or without the
+    /// VF's lock.
+    virtual void posted_work() = 0;
 };
 
 class Doorbells {
@@ -87,14 +89,19 @@ public:
     /// Both are cut to the BAR; a count of 0 enables none. All pages are enabled at the start.
     void set_pages(std::uint32_t first, std::uint32_t count);
 
+    /// A BAR2 write by the VF's own engines, with the rules of write(). Any thread, whatever it
+    /// holds.
+    void post(std::uint64_t offset, std::span<const std::byte> data);
+    [[nodiscard]] bool has_posted() const { return has_posted_.load(); }
+    /// Takes what engines have rung as if it had been written to the BAR, at most kMostRings
+    /// doorbells. False: nothing was there.
+    bool take_posted();
+
     /// The VF gets the engine: what was latched is rung, lowest doorbell first.
-    /// Only the latest value of a doorbell is kept while the VF is off: write pointers are
-    /// absolute, so the last one says all (Linux 6.12, amdgpu/gfx_v9_0.c: WDOORBELL64 of the ring's
-    /// wptr).
     void activate();
     /// From here on rings are latched.
-    void deactivate() { is_active_ = false; }
-    [[nodiscard]] bool has_latched() const { return latched_count_ != 0; }
+    void deactivate();
+    [[nodiscard]] bool has_latched() const { return !latched_.is_empty(); }
 
     /// Poll mode: takes rings from the pages; `Thorough` looks at every enabled page, `Hot` at
     /// those that have been rung before and at the kernel's. At most kMostRings: who rings without
@@ -108,7 +115,7 @@ public:
     /// Also of rings that a scan took.
     [[nodiscard]] const Counters& counters() const { return counters_; }
 
-    void reset();  ///< forgets what is latched; gate, pages and counters stay
+    void reset();  ///< forgets what is latched or posted; gate, pages and counters stay
     void drain() {}
     /// Latched rings only: {count, then index, width and value of each}.
     void save(Writer& out) const;
@@ -116,21 +123,15 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    static constexpr std::size_t kPageDwords = DOORBELL_PAGE_BYTES / sizeof(std::uint32_t);
-    /// Latched rings of one 4 KiB page of the BAR.
-    struct Page {
-        std::array<std::uint32_t, kPageDwords> value{};
-        std::bitset<kPageDwords> is_latched;
-        std::bitset<kPageDwords> is_wide;  ///< the next dword is its high half
-    };
+    static constexpr std::size_t kPageDwords = RingLatch::kPageDwords;
 
+    [[nodiscard]] static std::optional<Ring> ring_of(std::uint64_t offset,
+                                                     std::span<const std::byte> data);
     [[nodiscard]] bool is_enabled(std::uint64_t page) const;
     /// The one way in, from BAR writes and scans: gate, pages, IH, then ring or latch.
     void take(const Ring& ring);
     void latch(const Ring& ring);
-    void keep(const Ring& ring);
     struct SavedRing;
-    [[nodiscard]] Ring latched(std::size_t page, std::size_t dword) const;
     /// Takes at most `left` rings and counts it down.
     void scan_page(std::size_t page, std::size_t& left);
     void unmap();
@@ -141,10 +142,14 @@ private:
     std::uint32_t first_page_ = 0;
     std::uint32_t page_count_ = DOORBELL_PAGES;
     bool is_active_ = false;
-    /// Bits set in all is_latched; has_latched() is asked often.
-    std::uint64_t latched_count_ = 0;
-    std::array<std::unique_ptr<Page>, DOORBELL_PAGES> pages_;  // made by the first latched ring
+    RingLatch latched_;
     Counters counters_;
+
+    PiMutex posted_mutex_;          // leaf
+    RingLatch posted_;              // posted_mutex_
+    std::uint64_t posted_bad_ = 0;  // posted_mutex_; malformed, not counted yet
+    std::atomic<bool> has_posted_{false};
+    std::vector<Ring> taken_;  // a member, so that taking allocates nothing after a while
 
     OwnedFd memfd_;
     std::span<std::uint64_t> bar_;  // Poll: the BAR as the client sees it

@@ -255,6 +255,10 @@ template <class M, class T> bool atomic_global(Env& env, u64 va, T a, T b, T& ol
         }
         if (port.has_fault()) return false;
     }
+    if (!port.takes_atomics(GpuVa{va})) {
+        std::memset(&old, 0xff, sizeof old);
+        return true;
+    }
     // Memory without a host address, or misaligned: atomic among the lanes of this engine only.
     if (!read_global(env, va, &old, sizeof old)) return false;
     const T value = M::value(old, a, b);

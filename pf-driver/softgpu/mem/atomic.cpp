@@ -95,8 +95,9 @@ AtomicResult perform(Port& port, const AtomicRequest& request, const Operation<T
     if (exchange_direct(port, request.address, before,
                         [&](T old) { return operation.apply(old, source, compare); }))
         return {AtomicStatus::Done, before};
-    if (port.has_fault() || !port.read(request.address, bytes_of(before)))
-        return {AtomicStatus::Fault, 0};
+    if (port.has_fault()) return {AtomicStatus::Fault, 0};
+    if (!port.takes_atomics(request.address)) return {AtomicStatus::Done, static_cast<T>(~T{0})};
+    if (!port.read(request.address, bytes_of(before))) return {AtomicStatus::Fault, 0};
     const T after = operation.apply(before, source, compare);
     if (!port.write(request.address, bytes_of(after))) return {AtomicStatus::Fault, 0};
     return {AtomicStatus::Done, before};

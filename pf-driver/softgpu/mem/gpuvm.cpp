@@ -93,6 +93,11 @@ public:
         gpuvm_.ports_.erase(this);
     }
 
+    bool takes_atomics(GpuVa va) override {
+        const Location at = locate(va, Access::Write);
+        return !at.is_system || !gpuvm_.system_.is_own_bar(Iova{at.address});
+    }
+
 private:
     /// What one entry of a page directory maps, for as long as the TLB's own entries last: a stream
     /// through memory walks the tables once for each.

@@ -91,6 +91,10 @@ public:
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
 
+    /// For a page without a host address: false where only reads and writes arrive. An atomic there
+    /// has no effect and returns all ones.
+    [[nodiscard]] virtual bool takes_atomics(GpuVa) { return true; }
+
     /// Stays until clear_fault(); a later fault replaces it.
     [[nodiscard]] bool has_fault() const { return fault_.kind != FaultKind::None; }
     [[nodiscard]] const Fault& fault() const { return fault_; }

@@ -79,6 +79,21 @@ SystemMemory::~SystemMemory() {
     unmap_all();
 }
 
+void SystemMemory::set_own_bar(OwnBar& bar, Bytes size) {
+    own_bar_ = &bar;
+    own_bar_size_ = size.count;
+}
+
+void SystemMemory::place_own_bar(std::optional<Iova> address) {
+    own_bar_base_ = address ? raw(*address) : 0;
+}
+
+std::optional<std::uint64_t> SystemMemory::own_bar_offset(Iova address) const {
+    const std::uint64_t base = own_bar_base_;
+    const std::uint64_t offset = raw(address) - base;
+    return base != 0 && offset < own_bar_size_ ? std::optional(offset) : std::nullopt;
+}
+
 void SystemMemory::set_message_dma(std::shared_ptr<MessageDma> messages) {
     const std::unique_lock lock(mutex_);
     messages_ = std::move(messages);
@@ -204,6 +219,7 @@ bool SystemMemory::is_in_share(Bytes size) const {
 }
 
 SystemMemory::Page SystemMemory::find(Iova address) const {
+    if (is_own_bar(address)) return {true, kReadWrite, nullptr};
     const std::shared_lock lock(mutex_);
     std::uint64_t start = 0;
     const std::uint64_t page = raw(address) / kPageBytes * kPageBytes;
@@ -224,11 +240,18 @@ SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t wa
     return {bytes, region->host == nullptr ? nullptr : region->host + offset};
 }
 
-template <typename Byte, typename Direct, typename Message>
+template <typename Byte, typename Direct, typename Message, typename Own>
 bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
-                            Message message) const {
+                            Message message, Own own) const {
     std::uint64_t at = raw(address);
     while (!bytes.empty()) {
+        if (const auto offset = own_bar_offset(Iova{at})) {
+            const auto inside = bytes.first(std::min(bytes.size(), own_bar_size_ - *offset));
+            own(*own_bar_, *offset, inside);
+            bytes = bytes.subspan(inside.size());
+            at += inside.size();
+            continue;
+        }
         std::shared_ptr<MessageDma> messages;
         std::span<Byte> part;
         {
@@ -258,6 +281,9 @@ bool SystemMemory::read(Iova address, std::span<std::byte> out) const {
         },
         [](MessageDma& messages, Iova at, std::span<std::byte> part) {
             return messages.read(at, part);
+        },
+        [](OwnBar& bar, std::uint64_t offset, std::span<std::byte> part) {
+            bar.engine_read(offset, part);
         });
 }
 
@@ -269,6 +295,9 @@ bool SystemMemory::write(Iova address, std::span<const std::byte> data) const {
         },
         [](MessageDma& messages, Iova at, std::span<const std::byte> part) {
             return messages.write(at, part);
+        },
+        [](OwnBar& bar, std::uint64_t offset, std::span<const std::byte> part) {
+            bar.engine_write(offset, part);
         });
 }
 

@@ -6,15 +6,20 @@
 // kill the reader. So are memfds of huge pages, which kill it where the host has none left, and
 // what is beyond the client's share of this process' mappings and address space.
 //
+// One BAR of the function itself is on the bus as well (OwnBar): an engine that is given the BAR's
+// bus address, as KFD gives it for a process's doorbells, reaches it without the client.
+//
 // find(), read() and write() may be called from any thread. unmap() returns only after no engine
 // can hold a pointer into the range (revocation.h): it is called by the io thread, without locks an
 // engine could wait for.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -33,6 +38,15 @@ public:
     virtual ~MessageDma() = default;
     [[nodiscard]] virtual bool read(Iova address, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write(Iova address, std::span<const std::byte> data) = 0;
+};
+
+/// A BAR of the function as its own engines reach it. Any thread, whatever it holds; offset + size
+/// is inside the BAR.
+class OwnBar {
+public:
+    virtual ~OwnBar() = default;
+    virtual void engine_read(std::uint64_t offset, std::span<std::byte> out) = 0;
+    virtual void engine_write(std::uint64_t offset, std::span<const std::byte> data) = 0;
 };
 
 class SystemMemory {
@@ -74,6 +88,15 @@ public:
 
     /// While building; without one, unmap() trusts that no engine has a pointer.
     void set_revocation(Revocation revocation) { revocation_ = std::move(revocation); }
+    /// While building. Until it is placed nothing reaches it.
+    void set_own_bar(OwnBar& bar, Bytes size);
+    /// Where the BAR answers from now on, if anywhere; it comes before what a client has mapped.
+    /// Address 0 is nowhere: it is what a BAR holds that nobody has programmed.
+    void place_own_bar(std::optional<Iova> address);
+    /// Such a page takes reads and writes, but no atomics.
+    [[nodiscard]] bool is_own_bar(Iova address) const {
+        return own_bar_offset(address).has_value();
+    }
     /// Who serves ranges without host mapping; nullptr: such accesses fail.
     void set_message_dma(std::shared_ptr<MessageDma> messages);
 
@@ -120,6 +143,7 @@ private:
         std::byte* host = nullptr;  // nullptr: by message
     };
 
+    [[nodiscard]] std::optional<std::uint64_t> own_bar_offset(Iova address) const;
     [[nodiscard]] static File file_of(const Mapping& mapping);
     [[nodiscard]] static std::byte* map_file(const Mapping& mapping);
     [[nodiscard]] const Region* region_at(std::uint64_t address, std::uint64_t* start) const;
@@ -129,11 +153,14 @@ private:
     /// Revokes, then unmaps: regions are out of regions_ already, so no new translation can find
     /// them.
     void retire(std::span<const Region> regions);
-    template <typename Byte, typename Direct, typename Message>
+    template <typename Byte, typename Direct, typename Message, typename Own>
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
-                  Message message) const;
+                  Message message, Own own) const;
 
     const Share share_;
+    OwnBar* own_bar_ = nullptr;  // constant after build
+    std::uint64_t own_bar_size_ = 0;
+    std::atomic<std::uint64_t> own_bar_base_{0};  // 0: nowhere
     Revocation revocation_;
     mutable std::shared_mutex mutex_;  // guards what follows; never held during message DMA
     Regions regions_;

@@ -53,6 +53,8 @@ std::shared_ptr<vfio_user::Peer> Function::peer() const {
 /// The few registers whose writes mean something to the function; all others are storage.
 void Function::watch_config() {
     config_.on_write(PCI_COMMAND, sizeof(std::uint16_t), [this] { command_changed(); });
+    config_.on_write(PCI_BASE_ADDRESS_0, PCI_CARDBUS_CIS - PCI_BASE_ADDRESS_0,
+                     [this] { owner_.bars_moved(); });
     config_.on_write(VGPU_CAP_PCIE + PCI_EXP_DEVCTL, sizeof(std::uint16_t),
                      [this] { device_control_changed(); });
     const std::uint32_t control =
@@ -73,6 +75,15 @@ void Function::command_changed() {
     is_decoding_ = (command & PCI_COMMAND_MEMORY) != 0;
     is_bus_master_ = (command & PCI_COMMAND_MASTER) != 0;
     interrupts_.set_bus_master(delivery_if(command & PCI_COMMAND_MASTER));
+    owner_.bars_moved();
+}
+
+std::optional<Iova> Function::bar_address(std::uint32_t index) const {
+    if (!is_decoding_) return std::nullopt;
+    const auto bar = std::find_if(spec_.bars.begin(), spec_.bars.end(),
+                                  [&](const BarSpec& each) { return each.index == index; });
+    if (bar == spec_.bars.end()) return std::nullopt;
+    return Iova{pci::bar_address(config_, PCI_BASE_ADDRESS_0, *bar)};
 }
 
 /// FLR (PCIe 6.0, 6.6.2): configuration first, then the blocks, all before the write returns. The

@@ -90,6 +90,9 @@ public:
     virtual void reset(ResetKind kind) = 0;
     /// After a write, or a reset that took the VFs away.
     virtual void sriov_changed(const SriovState&) {}
+    /// BARs may answer elsewhere now, or nowhere: after a write to them or to the memory bit, and
+    /// after a reset.
+    virtual void bars_moved() {}
 };
 
 /// `owner` and `dma` outlive it.
@@ -112,6 +115,9 @@ public:
     [[nodiscard]] const Interrupts& interrupts() const { return interrupts_; }
     [[nodiscard]] const SriovState& sriov() const { return sriov_; }
     [[nodiscard]] std::optional<Reach> reach() const { return reach_; }
+    /// Where a BAR of the spec answers on the client's bus; nothing while the memory bit is off.
+    /// A VF on the PF's bus has no BARs and no memory bit of its own.
+    [[nodiscard]] std::optional<Iova> bar_address(std::uint32_t index) const;
     /// EBUSY: attached already. The configuration stays as it is on the bus; a new client of a
     /// function that resets on detach finds it fresh.
     [[nodiscard]] Result<> attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach);

@@ -94,8 +94,7 @@ bool eventually(const std::function<bool()>& condition) {
     return true;
 }
 
-// --- Client
-// ---------------------------------------------------------------------------------------
+// --- Client --------------------------------------------------------------------------------------
 
 Client::Client(const std::string& path, vfio_user::Irq irq) : socket_(connect_to(path)), irq_(irq) {
     constexpr std::string_view kCapabilities = R"({"capabilities":{"max_msg_fds":8}})";
@@ -202,8 +201,7 @@ void Client::device_reset() {
     set_config(kCommandRegister, kMemoryAndBusMaster);
 }
 
-// --- Event
-// ----------------------------------------------------------------------------------------
+// --- Event ---------------------------------------------------------------------------------------
 
 Event::Event() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -219,8 +217,7 @@ bool Event::is_signalled() {
     return ::read(fd_.get(), &count, sizeof(count)) == sizeof(count);
 }
 
-// --- PF and VF
-// ------------------------------------------------------------------------------------
+// --- PF and VF -----------------------------------------------------------------------------------
 
 PfClient::PfClient(const std::string& directory)
     : Client(directory + "/pf.sock", vfio_user::Irq::Msix) {
@@ -292,8 +289,7 @@ VfClient::VfClient(const std::string& directory, unsigned vf)
     assign_vector(0, msi.fd());
 }
 
-// --- HostClient
-// -----------------------------------------------------------------------------------
+// --- HostClient ----------------------------------------------------------------------------------
 
 HostClient::HostClient(const std::string& directory)
     : Client(directory + "/host.sock", vfio_user::Irq::Msix) {
@@ -325,8 +321,7 @@ void HostClient::enable_messages() {
     set_function_config(0, VGPU_CAP_MSIX + PCI_MSIX_FLAGS, std::uint16_t{PCI_MSIX_FLAGS_ENABLE});
 }
 
-// --- GpuRig
-// ---------------------------------------------------------------------------------------
+// --- GpuRig --------------------------------------------------------------------------------------
 
 GpuRig::GpuRig(iov::SwitchMode mode, iov::DoorbellMode doorbells) {
     std::string name = (std::filesystem::temp_directory_path() / "softgpu-XXXXXX").string();

@@ -5,9 +5,13 @@
 // reordered.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/pci_regs.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
 
 #include "pf-driver/hw/doorbell.h"
 #include "pf-driver/hw/fields.h"
@@ -23,6 +27,8 @@ constexpr std::uint32_t kMegabytes = 16;
 constexpr std::uint64_t kFirstVram = 32u << 20;
 constexpr std::uint64_t kRing = 1u << 20;  // VF VRAM offsets
 constexpr std::uint64_t kRptr = 2u << 20;
+constexpr std::uint64_t kGfxRing = 3u << 20;
+constexpr std::uint64_t kGfxRptr = kRptr + 4096;
 constexpr std::uint64_t kData = 4u << 20;
 constexpr std::uint32_t kRingLog2 = 14;  // dwords
 constexpr std::uint32_t kCopyBytes = 4096;
@@ -49,7 +55,9 @@ public:
     }
 
     /// Copies block i to block i + 1, for i in [0, count).
-    void submit_chain(std::uint32_t count) {
+    void submit_chain(std::uint32_t count) { vf_.ring(DOORBELL_SDMA0, put_chain(count)); }
+    /// Leaves the ring to others; its write pointer.
+    std::uint64_t put_chain(std::uint32_t count) {
         std::vector<std::uint32_t> packets;
         for (std::uint32_t i = 0; i < count; ++i) {
             const std::uint64_t from = kMcBase + kData + std::uint64_t{i} * kCopyBytes;
@@ -60,7 +68,7 @@ public:
         }
         vf_.write(VGPU_BAR_VRAM, kRing, std::as_bytes(std::span(packets)));
         end_ = packets.size() * sizeof(std::uint32_t);
-        vf_.ring(DOORBELL_SDMA0, end_);
+        return end_;
     }
     [[nodiscard]] bool is_done() { return vf_.vram<std::uint64_t>(kRptr) == end_; }
     std::uint32_t word(std::uint32_t block, std::uint32_t offset) {
@@ -107,10 +115,10 @@ public:
         vf_.set_reg(REG_GC_CP_RB0_CNTL, HW_PREP(CP_RB0_CNTL, RB_BUFSZ, kRingLog2 - 1));
         vf_.set_reg(REG_GC_CP_RB0_WPTR, 0);
         vf_.set_reg(REG_GC_CP_RB0_WPTR_HI, 0);
-        vf_.set_reg(REG_GC_CP_RB0_RPTR_ADDR, low32(kMcBase + kRptr));
-        vf_.set_reg(REG_GC_CP_RB0_RPTR_ADDR_HI, high32(kMcBase + kRptr));
-        vf_.set_reg(REG_GC_CP_RB0_BASE, low32((kMcBase + kRing) >> 8));
-        vf_.set_reg(REG_GC_CP_RB0_BASE_HI, high32((kMcBase + kRing) >> 8));
+        vf_.set_reg(REG_GC_CP_RB0_RPTR_ADDR, low32(kMcBase + kGfxRptr));
+        vf_.set_reg(REG_GC_CP_RB0_RPTR_ADDR_HI, high32(kMcBase + kGfxRptr));
+        vf_.set_reg(REG_GC_CP_RB0_BASE, low32((kMcBase + kGfxRing) >> 8));
+        vf_.set_reg(REG_GC_CP_RB0_BASE_HI, high32((kMcBase + kGfxRing) >> 8));
         vf_.set_reg(REG_GC_CP_RB_DOORBELL_CONTROL,
                     HW_PREP(CP_RB_DOORBELL_CONTROL, OFFSET, DOORBELL_GFX_RING0) |
                         HW_PREP(CP_RB_DOORBELL_CONTROL, ENABLE, 1));
@@ -123,20 +131,38 @@ public:
         };
         vf_.write(VGPU_BAR_VRAM, kCode, std::as_bytes(std::span(code)));
     }
+    /// One lane stores 8 bytes.
+    void store_by_wave(std::uint64_t va, std::uint64_t value) {
+        const std::array<std::uint32_t, 8> code{
+            0xbefe0181,                                      // s_mov_b64 exec, 1
+            0x7e000200, 0x7e020201, 0x7e040202, 0x7e060203,  // v_mov_b32 v0..v3, s0..s3
+            0xdc748000, 0x007f0200,                          // global_store_dwordx2 v[0:1], v[2:3]
+            0xbf810000,                                      // s_endpgm
+        };
+        vf_.write(VGPU_BAR_VRAM, kCode, std::as_bytes(std::span(code)));
+        dispatch({low32(va), high32(va), low32(value), high32(value)});
+    }
+    void store_by_packet(std::uint64_t va, std::uint64_t value) {
+        add(PM4_OP_WRITE_DATA, {HW_PREP(WRITE_DATA_1, DST_SEL, PM4_COPY_DST_MEMORY), low32(va),
+                                high32(va), low32(value), high32(value)});
+        submit();
+    }
+    /// A store by packet that does not arrive.
+    void expect_fault(std::uint64_t va, const std::function<bool()>& is_seen) {
+        add(PM4_OP_WRITE_DATA,
+            {HW_PREP(WRITE_DATA_1, DST_SEL, PM4_COPY_DST_MEMORY), low32(va), high32(va), 1});
+        vf_.write(VGPU_BAR_VRAM, kGfxRing, std::as_bytes(std::span(ring_)));
+        vf_.ring(DOORBELL_GFX_RING0, ring_.size());
+        EXPECT_TRUE(eventually(is_seen));
+    }
+    void store_by_fence(std::uint64_t va, std::uint64_t value) {
+        add(PM4_OP_RELEASE_MEM, {0, HW_PREP(RELEASE_MEM_2, DATA_SEL, PM4_RELEASE_DATA_64),
+                                 low32(va), high32(va), low32(value), high32(value)});
+        submit();
+    }
     /// What the kernel has stored when the fence behind it has come.
     std::uint32_t dispatch() {
-        constexpr std::uint64_t entry = (kMcBase + kCode) >> 8;
-        set(REG_GC_COMPUTE_PGM_LO, {low32(entry), high32(entry)});
-        set(REG_GC_COMPUTE_PGM_RSRC1, {0, HW_PREP(COMPUTE_PGM_RSRC2, USER_SGPR, 2)});
-        set(REG_GC_COMPUTE_NUM_THREAD_X, {64, 1, 1});
-        set(REG_GC_COMPUTE_USER_DATA_0, {low32(kMcBase + kData), high32(kMcBase + kData)});
-        add(PM4_OP_DISPATCH_DIRECT,
-            {1, 1, 1, HW_PREP(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, 1)});
-        add(PM4_OP_RELEASE_MEM, {0, HW_PREP(RELEASE_MEM_2, DATA_SEL, PM4_RELEASE_DATA_32),
-                                 low32(kMcBase + kFence), high32(kMcBase + kFence), ++fence_, 0});
-        vf_.write(VGPU_BAR_VRAM, kRing, std::as_bytes(std::span(ring_)));
-        vf_.ring(DOORBELL_GFX_RING0, ring_.size());
-        EXPECT_TRUE(eventually([&] { return vf_.vram<std::uint32_t>(kFence) == fence_; }));
+        dispatch({low32(kMcBase + kData), high32(kMcBase + kData), 0, 0});
         return vf_.vram<std::uint32_t>(kData);
     }
 
@@ -144,6 +170,23 @@ private:
     static constexpr std::uint64_t kCode = 5u << 20;
     static constexpr std::uint64_t kFence = 6u << 20;
 
+    void dispatch(const std::vector<std::uint32_t>& user_data) {
+        constexpr std::uint64_t entry = (kMcBase + kCode) >> 8;
+        set(REG_GC_COMPUTE_PGM_LO, {low32(entry), high32(entry)});
+        set(REG_GC_COMPUTE_PGM_RSRC1, {0, HW_PREP(COMPUTE_PGM_RSRC2, USER_SGPR, 4)});
+        set(REG_GC_COMPUTE_NUM_THREAD_X, {64, 1, 1});
+        set(REG_GC_COMPUTE_USER_DATA_0, user_data);
+        add(PM4_OP_DISPATCH_DIRECT,
+            {1, 1, 1, HW_PREP(COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN, 1)});
+        submit();
+    }
+    void submit() {
+        add(PM4_OP_RELEASE_MEM, {0, HW_PREP(RELEASE_MEM_2, DATA_SEL, PM4_RELEASE_DATA_32),
+                                 low32(kMcBase + kFence), high32(kMcBase + kFence), ++fence_, 0});
+        vf_.write(VGPU_BAR_VRAM, kGfxRing, std::as_bytes(std::span(ring_)));
+        vf_.ring(DOORBELL_GFX_RING0, ring_.size());
+        EXPECT_TRUE(eventually([&] { return vf_.vram<std::uint32_t>(kFence) == fence_; }));
+    }
     void add(pm4_opcode opcode, const std::vector<std::uint32_t>& body) {
         ring_.push_back(PM4_HEADER_OF(opcode, static_cast<std::uint32_t>(body.size())));
         ring_.insert(ring_.end(), body.begin(), body.end());
@@ -250,6 +293,62 @@ TEST_P(GpuWorkTest, CodeThatIsReplacedRunsAfterATlbInvalidation) {
     gfx.put_code(2);
     guest->set_reg(REG_GC_VM_INVALIDATE_ENG0_REQ, HW_PREP(VM_INVALIDATE_REQ, VMIDS, 1));
     EXPECT_EQ(gfx.dispatch(), 2u);
+}
+
+/// The VF's doorbell BAR at a bus address, and a page of GART that leads to its first page.
+constexpr std::uint64_t kDoorbellBar = 0x38'0020'0000;
+constexpr std::uint64_t kDoorbellPageVa = 0x3000;
+
+void map_doorbells(VfClient& guest) {
+    constexpr std::uint64_t kTable = 7u << 20;
+    constexpr std::uint64_t kEntry =
+        GPUVM_PTE_VALID | GPUVM_PTE_SYSTEM | GPUVM_PTE_READABLE | GPUVM_PTE_WRITEABLE;
+    guest.set_config(PCI_BASE_ADDRESS_2, low32(kDoorbellBar));
+    guest.set_config(PCI_BASE_ADDRESS_3, high32(kDoorbellBar));
+    guest.set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER});
+    guest.set_vram(kTable + kDoorbellPageVa / 4096 * 8, kDoorbellBar | kEntry);
+    guest.set_reg(REG_GC_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32, kTable | GPUVM_ROOT_VALID);
+    guest.set_reg(REG_GC_VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32, 16);
+    guest.set_reg(REG_GC_VM_CONTEXT0_CNTL, HW_PREP(VM_CONTEXT_CNTL, ENABLE, 1));
+}
+
+TEST_P(GpuWorkTest, EnginesRingTheDoorbellsOfTheirOwnVf) {
+    using Store = void (GfxGuest::*)(std::uint64_t, std::uint64_t);
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    map_doorbells(*guest);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    GfxGuest gfx(*guest);
+    constexpr std::uint64_t kVa = kDoorbellPageVa + DOORBELL_SDMA0 * 4;
+    for (const Store store :
+         {&GfxGuest::store_by_wave, &GfxGuest::store_by_packet, &GfxGuest::store_by_fence}) {
+        SdmaGuest sdma(*guest);
+        sdma.fill_first_block(7);
+        const std::uint64_t end = sdma.put_chain(8);
+        EXPECT_FALSE(sdma.is_done());
+        (gfx.*store)(kVa, end);
+        EXPECT_TRUE(eventually([&] { return sdma.is_done(); }));
+        sdma.expect_block(8);
+        guest->set_reg(REG_SDMA0_SDMA0_GFX_RB_CNTL, 0);  // the next one begins a ring of its own
+        guest->set_reg(REG_SDMA0_SDMA0_GFX_RB_RPTR, 0);
+        guest->set_reg(REG_SDMA0_SDMA0_GFX_RB_WPTR, 0);
+        guest->set_vram(kRptr, std::uint64_t{0});
+    }
+    EXPECT_EQ(gpu->vf(VfId{1}).statistics().faults, 0u);
+}
+
+TEST_P(GpuWorkTest, ADoorbellPageThatIsNotWhereTheBarIsFaults) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    map_doorbells(*guest);
+    guest->set_config(PCI_BASE_ADDRESS_3, std::uint32_t{0x39});  // moved, the table is not
+    ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    const std::uint64_t rung = gpu->vf(VfId{1}).details().doorbells.rung;
+    GfxGuest gfx(*guest);
+    gfx.expect_fault(kDoorbellPageVa, [&] { return gpu->vf(VfId{1}).statistics().faults == 1; });
+    EXPECT_EQ(gpu->vf(VfId{1}).details().doorbells.rung, rung + 1) << "the client's own";
 }
 
 TEST_P(GpuWorkTest, AnFlrOfTheRunningVfDropsItsWorkAndFreesTheEngine) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -38,10 +40,12 @@ public:
     }
     void ring(const Ring& ring) override { rings.push_back(ring); }
     void latched_work() override { ++wakes; }
+    void posted_work() override { ++posts; }
 
     std::vector<std::uint64_t> read_pointers;
     std::vector<Ring> rings;
     int wakes = 0;
+    int posts = 0;
 };
 
 class DoorbellsTest : public ::testing::Test {
@@ -50,6 +54,10 @@ protected:
 
     template <typename T> void ring(std::uint32_t dword, T value) {
         doorbells.write(dword * 4ull, bytes_of(std::as_const(value)));
+    }
+    /// By an engine of the VF.
+    template <typename T> void post(std::uint64_t offset, T value) {
+        doorbells.post(offset, bytes_of(std::as_const(value)));
     }
     static Ring narrow(std::uint32_t dword, std::uint32_t value) {
         return {DoorbellIndex{dword}, value, Ring::Width::Dword};
@@ -84,6 +92,89 @@ TEST_F(DoorbellsTest, AnInactiveVfsRingsAreLatchedLatestValuePerDoorbell) {
     doorbells.deactivate();
     doorbells.activate();
     EXPECT_EQ(listener.rings.size(), 2u);
+}
+
+TEST_F(DoorbellsTest, ASmallerIndexThatIsRungLastDoesNotHideTheLargerOne) {
+    ring<std::uint64_t>(0x1000, 5);
+    ring<std::uint64_t>(0x1000, 4);
+    ring<std::uint32_t>(0x1002, 2);
+    ring<std::uint32_t>(0x1002, ~0u - 1);  // 4 behind: pointers wrap
+    doorbells.activate();
+    EXPECT_THAT(listener.rings, ElementsAre(wide(0x1000, 5), wide(0x1000, 4), narrow(0x1002, 2),
+                                            narrow(0x1002, ~0u - 1)));
+}
+
+TEST_F(DoorbellsTest, RingsOfTheVfsOwnEnginesAreTakenAsIfWrittenToTheBar) {
+    doorbells.activate();
+    post<std::uint64_t>(0x4000, 7);
+    post<std::uint32_t>(0x4008, 8);
+    post<std::uint32_t>(raw(kIh) * 4ull, 0x40);
+    EXPECT_EQ(listener.posts, 1);
+    EXPECT_TRUE(doorbells.has_posted());
+    EXPECT_THAT(listener.rings, IsEmpty());
+    EXPECT_TRUE(doorbells.take_posted());
+    EXPECT_THAT(listener.rings, ElementsAre(wide(0x1000, 7), narrow(0x1002, 8)));
+    EXPECT_THAT(listener.read_pointers, ElementsAre(0x40u));
+    EXPECT_FALSE(doorbells.take_posted());
+    post<std::uint64_t>(0x4000, 9);
+    EXPECT_EQ(listener.posts, 2);
+}
+
+TEST_F(DoorbellsTest, EnginesPassTheSameGateAndPagesAsTheCpu) {
+    doorbells.activate();
+    doorbells.set_pages(0, 2);
+    post<std::uint64_t>(0x4000, 7);
+    doorbells.take_posted();
+    doorbells.set_pages(0, DOORBELL_PAGES);
+    doorbells.set_gate(regs::Gate::Shut);
+    post<std::uint64_t>(0x4000, 7);
+    doorbells.take_posted();
+    EXPECT_THAT(listener.rings, IsEmpty());
+    EXPECT_EQ(doorbells.counters().dropped, 2u);
+}
+
+TEST_F(DoorbellsTest, OddSizesAndMisalignedRingsOfEnginesAreDropped) {
+    doorbells.activate();
+    post<std::uint8_t>(0x4000, 1);
+    post<std::uint16_t>(0x4000, 1);
+    post<std::uint64_t>(0x4004, 1);
+    post(0x4000, std::array<std::uint64_t, 2>{1, 2});
+    post<std::uint64_t>(DOORBELL_BAR_BYTES, 1);
+    EXPECT_TRUE(doorbells.take_posted());
+    EXPECT_THAT(listener.rings, IsEmpty());
+    EXPECT_EQ(doorbells.counters().dropped, 5u);
+    EXPECT_FALSE(doorbells.has_posted());
+}
+
+TEST_F(DoorbellsTest, AStormOfAnEngineIsToldOnceAndTakenInBoundedPieces) {
+    doorbells.activate();
+    constexpr std::uint32_t kFirst = 0x1000;
+    constexpr std::uint32_t kDoorbells = 5000;
+    for (std::uint64_t round = 1; round <= 3; ++round)
+        for (std::uint32_t i = 0; i < kDoorbells; ++i) post((kFirst + 2ull * i) * 4, round);
+    EXPECT_EQ(listener.posts, 1);
+    std::size_t pieces = 0;
+    for (std::size_t seen = 0; doorbells.take_posted(); seen = listener.rings.size(), ++pieces)
+        EXPECT_LE(listener.rings.size() - seen, Doorbells::kMostRings);
+    EXPECT_EQ(pieces, kDoorbells / Doorbells::kMostRings + 1);
+    ASSERT_EQ(listener.rings.size(), kDoorbells);
+    EXPECT_TRUE(std::ranges::all_of(listener.rings, [](const Ring& r) { return r.value == 3; }));
+}
+
+TEST_F(DoorbellsTest, WhatEnginesRangLastIsTakenBeforeTheVfLeavesTheEngine) {
+    doorbells.activate();
+    post<std::uint64_t>(0x4000, 7);
+    doorbells.deactivate();
+    EXPECT_THAT(listener.rings, ElementsAre(wide(0x1000, 7)));
+    EXPECT_FALSE(doorbells.has_latched());
+}
+
+TEST_F(DoorbellsTest, AResetForgetsWhatEnginesHaveRung) {
+    doorbells.activate();
+    post<std::uint64_t>(0x4000, 7);
+    doorbells.reset();
+    EXPECT_FALSE(doorbells.take_posted());
+    EXPECT_THAT(listener.rings, IsEmpty());
 }
 
 TEST_F(DoorbellsTest, ReadPointerDoorbellsAreLiveWhileTheVfIsInactive) {

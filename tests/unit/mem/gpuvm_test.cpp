@@ -3,12 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "pf-driver/hw/tc_op.h"
+#include "pf-driver/softgpu/mem/atomic.h"
+#include "pf-driver/softgpu/mem/value.h"
 #include "tests/unit/mem/memory_rig.h"
 
 namespace vgpu::softgpu::mem {
@@ -102,6 +108,79 @@ TEST_F(GpuVmTest, SystemPagesGoToTheBus) {
     const std::uint32_t value = 0x600d;
     ASSERT_TRUE(memory->write(GpuVa{kVa + 4}, bytes_of(value)));
     EXPECT_EQ(rig.get_bus<std::uint32_t>(kBusBase + 0x5004), value);
+}
+
+/// The doorbell BAR of the VF itself: what its engines do there.
+struct RecordedBar final : OwnBar {
+    using Write = std::pair<std::uint64_t, std::vector<std::byte>>;
+    void engine_read(std::uint64_t, std::span<std::byte> out) override {
+        std::ranges::fill(out, std::byte{0x77});
+    }
+    void engine_write(std::uint64_t offset, std::span<const std::byte> data) override {
+        writes.emplace_back(offset, std::vector(data.begin(), data.end()));
+    }
+    template <typename T> static Write write_of(std::uint64_t offset, const T& value) {
+        const auto bytes = bytes_of(value);
+        return {offset, {bytes.begin(), bytes.end()}};
+    }
+    std::vector<Write> writes;
+};
+
+struct OwnBarTest : GpuVmTest {
+    static constexpr std::uint64_t kBar = 0xfe200000;
+    OwnBarTest() {
+        rig.system.set_own_bar(bar, 2_MiB);
+        rig.map_page(root, kVa, (kBar + 0x3000) | kRwx | GPUVM_PTE_SYSTEM);
+    }
+    RecordedBar bar;
+};
+
+TEST_F(OwnBarTest, AWriteOfAnEngineArrivesInItsSizeAtTheOffsetInTheBar) {
+    rig.system.place_own_bar(Iova{kBar});
+    for (const Hub hub : {Hub::Gfx, Hub::Mm}) {
+        const auto memory = port(kUser, hub);
+        bar.writes.clear();
+        ASSERT_TRUE(store_value(*memory, GpuVa{kVa + 8}, std::uint64_t{7}));
+        ASSERT_TRUE(store_value(*memory, GpuVa{kVa + 16}, std::uint32_t{8}));
+        EXPECT_EQ(bar.writes, (std::vector{RecordedBar::write_of(0x3008, std::uint64_t{7}),
+                                           RecordedBar::write_of(0x3010, std::uint32_t{8})}));
+        EXPECT_EQ(read32(*memory, kVa + 8), 0x77777777u);
+    }
+}
+
+TEST_F(OwnBarTest, WhatLiesBesideTheBarOrWhereItIsNotPlacedIsNoMemory) {
+    const auto memory = port();
+    EXPECT_EQ(fault_of(*memory, kVa, Access::Write), FaultKind::OutOfRange) << "never placed";
+    rig.system.place_own_bar(Iova{kBar});
+    rig.map_page(root, kVa + 0x1000, (kBar + (2_MiB).count) | kRwx | GPUVM_PTE_SYSTEM);
+    rig.map_page(root, kVa + 0x2000, (kBar - 0x1000) | kRwx | GPUVM_PTE_SYSTEM);
+    EXPECT_EQ(fault_of(*memory, kVa + 0x1000, Access::Write), FaultKind::OutOfRange);
+    EXPECT_EQ(fault_of(*memory, kVa + 0x2000, Access::Write), FaultKind::OutOfRange);
+    rig.system.place_own_bar(Iova{kBar + (2_MiB).count});  // the guest moves it
+    EXPECT_EQ(fault_of(*memory, kVa, Access::Write), FaultKind::OutOfRange);
+    memory->clear_fault();
+    EXPECT_TRUE(store_value(*memory, GpuVa{kVa + 0x1000}, std::uint32_t{1}));
+    rig.system.place_own_bar(std::nullopt);  // memory space off
+    EXPECT_EQ(fault_of(*memory, kVa + 0x1000, Access::Write), FaultKind::OutOfRange);
+    EXPECT_EQ(bar.writes, (std::vector{RecordedBar::write_of(0, std::uint32_t{1})}));
+}
+
+TEST_F(OwnBarTest, APageWithoutWritePermissionRingsNothing) {
+    rig.system.place_own_bar(Iova{kBar});
+    rig.map_page(root, kVa, (kBar + 0x3000) | (kRwx & ~GPUVM_PTE_WRITEABLE) | GPUVM_PTE_SYSTEM);
+    const auto memory = port();
+    EXPECT_FALSE(store_value(*memory, GpuVa{kVa}, std::uint64_t{7}));
+    EXPECT_EQ(memory->fault().kind, FaultKind::Permission);
+    EXPECT_TRUE(bar.writes.empty());
+}
+
+TEST_F(OwnBarTest, AnAtomicHasNoEffectAndReturnsAllOnes) {
+    rig.system.place_own_bar(Iova{kBar});
+    const auto memory = port();
+    const AtomicResult result = perform_atomic(*memory, {TC_OP_ADD_64, GpuVa{kVa}, 1, 0});
+    EXPECT_EQ(result.status, AtomicStatus::Done);
+    EXPECT_EQ(result.before, ~0ull);
+    EXPECT_TRUE(bar.writes.empty());
 }
 
 TEST_F(GpuVmTest, PageTablesMayLieInSystemMemory) {

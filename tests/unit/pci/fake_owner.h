@@ -18,11 +18,13 @@ public:
     void detached() override { story.emplace_back("detached"); }
     void reset(ResetKind kind) override;
     void sriov_changed(const SriovState& state) override;
+    void bars_moved() override { ++bar_moves; }
     Result<> map(const vfio_user::DmaRange& range, int fd) override;
     void unmap(const vfio_user::DmaRange& range) override;
     void unmap_all() override { story.emplace_back("unmap all"); }
 
     std::vector<std::string> story;
+    unsigned bar_moves = 0;
     bool refuses = false;
     bool refuses_maps = false;
 };

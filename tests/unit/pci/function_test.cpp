@@ -74,6 +74,26 @@ TEST(PciFunction, BarsAnswerOnlyWhileMemoryDecodingIsOn) {
     EXPECT_EQ(rig.bar<std::uint32_t>(kRegisters, 0), 5u);
 }
 
+TEST(PciFunction, OwnerLearnsWhereABarAnswers) {
+    Rig rig = Rig::vf();
+    rig.set_config(PCI_BASE_ADDRESS_2, std::uint32_t{0xfe200000});
+    rig.set_config(PCI_BASE_ADDRESS_3, std::uint32_t{0x38});
+    const auto place = [&] { return rig.function.bar_address(VGPU_BAR_DOORBELL); };
+    EXPECT_EQ(place(), Iova{0x38'fe200000});
+    unsigned seen = rig.owner.bar_moves;
+    rig.set_config(PCI_BASE_ADDRESS_3, std::uint32_t{0});
+    EXPECT_EQ(place(), Iova{0xfe200000});
+    EXPECT_EQ(rig.owner.bar_moves, seen + 1);
+    rig.set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MASTER});
+    EXPECT_EQ(place(), std::nullopt);
+    EXPECT_EQ(rig.owner.bar_moves, seen + 2);
+    rig.set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY});
+    seen = rig.owner.bar_moves;
+    rig.function.reset();
+    EXPECT_EQ(place(), std::nullopt);
+    EXPECT_GT(rig.owner.bar_moves, seen);
+}
+
 TEST(PciFunction, AccessAcrossTheMsixTableIsCutAtItsEdges) {
     Rig rig = Rig::pf();
     std::array<std::byte, 0x1000 + 64> data{};
