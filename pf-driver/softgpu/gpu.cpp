@@ -61,8 +61,7 @@ Result<> check(const Gpu::Spec& spec) {
 
 }  // namespace
 
-// --- build
-// ----------------------------------------------------------------------------------------
+// --- build ---------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Gpu>> Gpu::create(const Spec& spec, const Clock& clock) {
     TRY_VOID(check(spec));
@@ -167,8 +166,7 @@ void Gpu::stop() {
     server_->stop();
 }
 
-// --- what the PF does to a VF
-// ---------------------------------------------------------------------
+// --- what the PF does to a VF --------------------------------------------------------------------
 
 Result<> Gpu::commit_vram(VfId id, DeviceOffset root, Bytes size) {
     if (size > spec_.aperture) {
@@ -295,8 +293,7 @@ Result<> Gpu::load_state(VfId id, std::span<const std::byte> stream) {
     return loaded;
 }
 
-// --- world switch
-// ---------------------------------------------------------------------------------
+// --- world switch --------------------------------------------------------------------------------
 
 /// has_work() is asked before the engine stops: "had none and has some now" is the one case in
 /// which the PF's decision to idle the VF was taken on old knowledge.
@@ -382,8 +379,7 @@ void Gpu::record(const vgpu_hw_run_log_entry& entry) {
     pf_->log().append(entry);
 }
 
-// --- engine
-// ---------------------------------------------------------------------------------------
+// --- engine --------------------------------------------------------------------------------------
 
 /// The VF latches from here on although the world switch hears of it later, on the device thread.
 void Gpu::quantum_expired(const cp::RunReport& report) {
@@ -396,8 +392,7 @@ void Gpu::out_of_work(VfId id) {
     if (active_ == id) interrupt(GPUIOV_INTR_GFX_VM_IDLE);
 }
 
-// --- events of VFs
-// --------------------------------------------------------------------------------
+// --- events of VFs -------------------------------------------------------------------------------
 
 void Gpu::work_arrived(VfId id) {
     if (active_ == id)
@@ -473,8 +468,7 @@ bool Gpu::is_resetting() const {
                                [](const ResetFlags& of) { return of.is_running.load(); });
 }
 
-// --- threads
-// --------------------------------------------------------------------------------------
+// --- threads -------------------------------------------------------------------------------------
 
 void Gpu::wake_device() {
     {
@@ -539,7 +533,6 @@ void Gpu::poll_loop() {
     }
 }
 
-/// True if a VF is left whose work only polling can find.
 /// True if a VF is left whose work only polling can find. A VF that is known to be busy waits for
 /// the engine, not for a poll.
 bool Gpu::poll_once() {

@@ -48,10 +48,9 @@ private:
     std::vector<std::byte>& out_;
 };
 
-/// Reads what Writer wrote; every read is checked against what is left.
-/// For load(). The bytes may come from anywhere, a file or a guest's memory: a Reader never reads
-/// beyond them and never allocates for a length they cannot hold. What the values mean is for the
-/// block to check.
+/// Reads what Writer wrote, for load(). The bytes may come from a file or a guest's memory: a
+/// Reader never reads beyond them and never allocates for a length they cannot hold. What the
+/// values mean is for the block to check.
 class Reader {
 public:
     explicit Reader(std::span<const std::byte> in) : in_(in) {}

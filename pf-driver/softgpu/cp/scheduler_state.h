@@ -16,8 +16,7 @@
 
 namespace vgpu::softgpu::cp {
 
-/// Who has a VMID.
-/// By VMID.
+/// Who has a VMID; SchedulerState has one for each.
 struct ProcessState {
     /// Page directory entry, as GpuVm takes it.
     std::uint64_t root = 0;

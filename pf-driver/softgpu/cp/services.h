@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Services: what the command processor of one VF needs from the other blocks of that VF. gpu.cpp
+// Services: what the command processor of one VF needs from the other blocks of that VF. GpuVf
 // implements it over mem::GpuVm, ih::InterruptHandler and the two sdma::Engines; tests implement it
 // over a flat memory. The command processor never sees those blocks themselves.
 //

@@ -15,8 +15,8 @@
 
 namespace vgpu::softgpu::iov {
 
-/// Since the device started; an FLR changes nothing here.
-/// What the PF's registers show of a VF.
+/// What the PF's registers show of a VF. It counts since the device started; an FLR changes nothing
+/// here.
 struct VfStatistics {
     /// Time on the engine of all stays that have ended, from run to the last worker out.
     std::uint64_t run_ns = 0;

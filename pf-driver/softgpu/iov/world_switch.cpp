@@ -128,8 +128,7 @@ WorldSwitch::WorldSwitch(const Spec& spec, SwitchPort& port, FaultPlan& faults, 
                          std::function<void()> notify)
     : spec_(spec), port_(port), faults_(faults), clock_(clock), notify_(std::move(notify)) {}
 
-// --- the machine
-// ----------------------------------------------------------------------------------
+// --- the machine ---------------------------------------------------------------------------------
 
 /// The action runs in the old state, so that a reset finds the function it drops; Empty then
 /// forgets the function, whatever led there.
@@ -189,8 +188,7 @@ void WorldSwitch::drop() {
     if (is_executing_) finish(GPUIOV_STATUS_ABORTED);
 }
 
-// --- records
-// --------------------------------------------------------------------------------------
+// --- records -------------------------------------------------------------------------------------
 
 template <typename Work> void WorldSwitch::timed(Work work) {
     const Nanoseconds before = clock_.now();
@@ -241,8 +239,7 @@ SwitchState WorldSwitch::state() const {
     return seen_state_;
 }
 
-// --- commands
-// -------------------------------------------------------------------------------------
+// --- commands ------------------------------------------------------------------------------------
 
 /// How a command becomes steps: of the function it names, or of both for a switch.
 struct WorldSwitch::CommandRow {
@@ -443,8 +440,7 @@ void WorldSwitch::finish(gpuiov_status status) {
     port_.interrupt(GPUIOV_INTR_GFX_CMD_COMPLETE);
 }
 
-// --- resets
-// ---------------------------------------------------------------------------------------
+// --- resets --------------------------------------------------------------------------------------
 
 /// The blocks are reset under the action lock: no command can load the VF between its leaving the
 /// engine and its reset.

@@ -124,7 +124,6 @@ public:
     WorldSwitch(const WorldSwitch&) = delete;
     WorldSwitch& operator=(const WorldSwitch&) = delete;
 
-    /// The PF wrote the command dword. Ignored while one is executing, as on hardware.
     /// The PF wrote the command dword: command, EXECUTE, function and next function in one byte
     /// each (GPUIOV_SCH_CMD_CONTROL). Without EXECUTE it is only stored; with it, status is PENDING
     /// when this returns. Ignored while one is executing, as on hardware.

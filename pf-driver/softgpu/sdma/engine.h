@@ -31,7 +31,6 @@
 
 namespace vgpu::softgpu::sdma {
 
-/// Most that one step() does.
 /// Most that one step() does. A transfer's unit is never cut, so `bytes` may be exceeded by less
 /// than one unit.
 struct Budget {
