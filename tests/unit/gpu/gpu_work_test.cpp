@@ -142,6 +142,7 @@ public:
         vf_.write(VGPU_BAR_VRAM, kCode, std::as_bytes(std::span(code)));
         dispatch({low32(va), high32(va), low32(value), high32(value)});
     }
+    [[nodiscard]] std::uint64_t ring_dwords() const { return ring_.size(); }
     void store_by_packet(std::uint64_t va, std::uint64_t value) {
         add(PM4_OP_WRITE_DATA, {HW_PREP(WRITE_DATA_1, DST_SEL, PM4_COPY_DST_MEMORY), low32(va),
                                 high32(va), low32(value), high32(value)});
@@ -336,6 +337,22 @@ TEST_P(GpuWorkTest, EnginesRingTheDoorbellsOfTheirOwnVf) {
         guest->set_vram(kRptr, std::uint64_t{0});
     }
     EXPECT_EQ(gpu->vf(VfId{1}).statistics().faults, 0u);
+}
+
+TEST_P(GpuWorkTest, AWaveThatRingsItsOwnQueueDoesNotWaitForItself) {
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    map_doorbells(*guest);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    GfxGuest gfx(*guest);
+    gfx.store_by_wave(kMcBase + kData, 0);
+    const std::uint64_t rung = gpu->vf(VfId{1}).details().doorbells.rung;
+    // where the ring will end when the same packets are in it once more
+    gfx.store_by_wave(kDoorbellPageVa + DOORBELL_GFX_RING0 * 4, 2 * gfx.ring_dwords());
+    EXPECT_TRUE(eventually([&] { return gpu->vf(VfId{1}).details().doorbells.rung == rung + 2; }));
+    gfx.store_by_wave(kMcBase + kData, 0x600d);
+    EXPECT_EQ(guest->vram<std::uint64_t>(kData), 0x600du);
 }
 
 TEST_P(GpuWorkTest, ADoorbellPageThatIsNotWhereTheBarIsFaults) {
