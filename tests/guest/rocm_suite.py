@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 from host import ROOT, Host
-from suite import LOAD, LOAD_SECONDS, LOGS
+from suite import GUEST_ERRORS, LOAD, LOAD_SECONDS, LOGS
 from vm import GUEST, Vm
 
 FETCH_SECONDS = 3600
@@ -71,9 +71,9 @@ def run_all(tree, programs, names, directory):
                 good = good and is_good
                 took = re.search(r'^real\s+(.*)$', answer.text, re.M)
                 print(f'{name}: {words} ({took.group(1) if took else "?"})', flush=True)
-        unknown = sum(vf['illegal_instructions'] for vf in host.gpu_stats()['vfs'])
-        print(f'{unknown} illegal instructions')
-    return good and not unknown
+        errors = {name: sum(vf[name] for vf in host.gpu_stats()['vfs']) for name in GUEST_ERRORS}
+        print(', '.join(f'{count} {name.replace("_", " ")}' for name, count in errors.items()))
+    return good and not any(errors.values())
 
 
 def main():

@@ -47,6 +47,7 @@ class Agent(GuestTest):
             raise AssertionError(f'{error}: {self.agent()}\n{log}') from error
 
     def setUp(self):
+        super().setUp()
         # and has seen the end of what an earlier test ran
         self.wait_for_agent('connected', lambda agent: agent['health'] == 'ok' and agent['processes'] == 0)
 

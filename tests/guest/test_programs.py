@@ -3,13 +3,10 @@
 import re
 import unittest
 
-from suite import GuestTest
+from suite import GuestTest, provokes
 
 
 class Programs(GuestTest):
-    def tearDown(self):
-        self.assert_every_opcode_known()
-
     def test_rocminfo_lists_the_vf_as_a_gfx900_agent(self):
         answer = self.vms['a'].run('in_root rocminfo', timeout=120)
         self.assertEqual(answer.status, 0, answer.text)
@@ -84,6 +81,9 @@ class Programs(GuestTest):
     def test_opencl(self):
         self.program('opencl')
 
+    def test_kernels_start_kernels(self):
+        self.program('enqueue')
+
     def test_printf_from_a_kernel_prints_each_line_once(self):
         lines = self.program('printf').splitlines()
         want = {f'item {item} of group {group} says {40 + item * 0.125:.3f} hello'
@@ -102,6 +102,7 @@ class Programs(GuestTest):
         self.assertLess(pieces, 16)  # of a VF with 512 MiB
         self.assertGreater(pieces, 8)
 
+    @provokes('faults')
     def test_a_wild_pointer_is_reported_and_harms_nobody_else(self):
         vm = self.vms['a']
         answer = vm.run('in_root /tests/long_kernel 20000 2 >/tmp/neighbour & sleep 6; '
@@ -123,6 +124,9 @@ class Programs(GuestTest):
 
     def test_queue_preemption_keeps_waves(self):
         self.program('queue_churn', 100)
+
+    def test_evictions_keep_the_kernel_of_a_pm4_queue(self):
+        self.program('pm4_queue')
 
 
 if __name__ == '__main__':
