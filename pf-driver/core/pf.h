@@ -246,7 +246,8 @@ struct vgpu_pf_pending_provision {
 };
 
 struct vgpu_pf_pending_verify {
-	uint32_t vf; /* 0: none */
+	uint32_t vf;	 /* 0: none */
+	uint32_t serial; /* of this one */
 	uint64_t token;
 	struct vgpu_range range;
 };

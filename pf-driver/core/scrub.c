@@ -19,6 +19,7 @@ static uint64_t unit_offset(uint32_t unit)
 }
 
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
+static void finish_verify(struct vgpu_pf *pf, int error, const char *message);
 
 /* never handed out again before a scrub succeeds: SCRUB_DURABLE is refused in this stage */
 static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -195,6 +196,9 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
 					 "SCRUBBED",
 					 vf->number);
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	/* the rest of it would be free, or somebody else's */
+	if (pf->verify.vf == vf->number)
+		finish_verify(pf, -ECANCELED, "the VRAM was handed back while it was checked");
 	vgpu_pf_vram_release(pf, vf);
 	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_SCRUB_DURABLE, VGPU_PF_REASON_NONE);
 }
@@ -243,6 +247,12 @@ int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 static int submit_verify(struct vgpu_pf *pf);
 
+static void finish_verify(struct vgpu_pf *pf, int error, const char *message)
+{
+	pf->verify.vf = 0;
+	vgpu_pf_request_finish(pf, pf->verify.token, error, message);
+}
+
 static const char *verify_words(int error)
 {
 	return error == -EUCLEAN ? "a byte of the VRAM is not zero, or the check failed"
@@ -251,25 +261,24 @@ static const char *verify_words(int error)
 
 static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
-	struct vgpu_pf_pending_verify *verify = &pf->verify;
-
-	if (verify->vf != owner)
+	/* the step of one that was cut off */
+	if (!pf->verify.vf || pf->verify.serial != owner)
 		return;
 	if (!error)
 		error = submit_verify(pf);
 	if (error == -EINPROGRESS)
 		return;
-	verify->vf = 0;
 	/* cut off by a reset of the device it says nothing about the VRAM */
 	if (error == -EIO && !pf->is_whole_reset)
 		error = -EUCLEAN;
-	vgpu_pf_request_finish(pf, verify->token, error, error ? verify_words(error) : "");
+	finish_verify(pf, error, error ? verify_words(error) : "");
 }
 
 static int submit_verify(struct vgpu_pf *pf)
 {
-	struct vgpu_bulk_op op = {
-		.opcode = VGPU_OP_VERIFY_ZERO, .owner = pf->verify.vf, .done = verify_step_done};
+	struct vgpu_bulk_op op = {.opcode = VGPU_OP_VERIFY_ZERO,
+				  .owner = pf->verify.serial,
+				  .done = verify_step_done};
 	int error;
 
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)pf->verify.vf, &pf->verify.range))
@@ -286,8 +295,8 @@ static int submit_verify(struct vgpu_pf *pf)
  * @vf: SCRUBBING; an ABSENT one owns nothing and passes
  * @token: of the request
  *
- * Return: 0, -EINPROGRESS, or an error; -EUCLEAN comes with the reply, and -EIO if the device was
- * reset meanwhile.
+ * Return: 0, -EINPROGRESS, or an error; with the reply come -EUCLEAN, -EIO if the device was reset
+ * meanwhile, and -ECANCELED if SCRUB_DURABLE handed the VRAM back before all of it was read.
  */
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
 {
@@ -301,6 +310,7 @@ int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u is being verified; try again",
 					 pf->verify.vf);
 	pf->verify.vf = vf->number;
+	pf->verify.serial++;
 	pf->verify.token = token;
 	pf->verify.range = none;
 	error = submit_verify(pf);

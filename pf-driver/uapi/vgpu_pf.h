@@ -41,11 +41,14 @@ enum vgpu_pf_op {
 	VGPU_PF_OP_SET_RUN_TABLE = 7, /* struct vgpu_pf_run_table */
 	VGPU_PF_OP_GET_RUN_TABLE = 8, /* struct vgpu_pf_run_table */
 	VGPU_PF_OP_GET_EVENT_RING =
-		9,		     /* struct vgpu_pf_event_ring_info; fds: ring memory, eventfd */
-	VGPU_PF_OP_SAVE = 10,	     /* struct vgpu_pf_stream; fd: written until its end */
-	VGPU_PF_OP_RESTORE = 11,     /* struct vgpu_pf_stream; fd: read until its end */
-	VGPU_PF_OP_LEASE = 12,	     /* struct vgpu_pf_lease: this client is the policy writer */
-	VGPU_PF_OP_VERIFY_ZERO = 13, /* struct vgpu_pf_vf_ref: -EUCLEAN if released VRAM is not 0 */
+		9,		 /* struct vgpu_pf_event_ring_info; fds: ring memory, eventfd */
+	VGPU_PF_OP_SAVE = 10,	 /* struct vgpu_pf_stream; fd: written until its end */
+	VGPU_PF_OP_RESTORE = 11, /* struct vgpu_pf_stream; fd: read until its end */
+	VGPU_PF_OP_LEASE = 12,	 /* struct vgpu_pf_lease: this client is the policy writer */
+	/* struct vgpu_pf_vf_ref: -EUCLEAN if released VRAM is not 0, -ECANCELED if SCRUB_DURABLE
+	 * came before all of it was read
+	 */
+	VGPU_PF_OP_VERIFY_ZERO = 13,
 	/* struct vgpu_pf_stream, vf and generation 0; fd: text for a bug report */
 	VGPU_PF_OP_DUMP = 14,
 	/* of the kernel home alone */

@@ -493,6 +493,57 @@ TEST(Verification, ThatAResetOfTheDeviceCutsOffFindsNothing) {
     EXPECT_EQ(rig.gpu.done[kToken].second, "the check was cut off");
 }
 
+/// A scrubbed VF in two pieces, the first of which is being verified.
+struct VerifiedInPieces : testing::Test {
+    VerifiedInPieces() {
+        for (std::uint32_t vf = 1; vf <= 3; ++vf) rig.provision(vf, 16);
+        for (const std::uint32_t vf : {1u, 3u}) {
+            rig.release(vf);
+            rig.gpu.run_for(kSecond);
+            rig.durable(vf);
+        }
+        rig.provision(1, 32);
+        rig.provision(4, 16);
+        rig.release(1);
+        rig.release(4);
+        rig.gpu.run_for(kSecond);
+        rig.gpu.bulk_ns = kSecond;
+        EXPECT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_VERIFY_ZERO, &ref, kToken),
+                  -EINPROGRESS);
+        rig.gpu.run_for(kSecond / 2);
+    }
+    static constexpr std::uint64_t kToken = 800;
+    vgpu_pf_vf_ref ref{sizeof(ref), 1, 0, 0};
+    Rig rig;
+};
+
+TEST_F(VerifiedInPieces, IsNotSaidToBeCleanIfItIsHandedBackMeanwhile) {
+    ASSERT_EQ(rig.durable(1), 0);
+    ASSERT_TRUE(rig.gpu.is_done(kToken));
+    EXPECT_EQ(rig.gpu.done[kToken].first, -ECANCELED);
+    EXPECT_THAT(rig.gpu.done[kToken].second, HasSubstr("handed back"));
+}
+
+TEST_F(VerifiedInPieces, TheNextOwnersVramIsNotCheckedInItsPlace) {
+    ASSERT_EQ(rig.durable(1), 0);
+    ASSERT_EQ(rig.provision(1, 32), 0);
+    rig.gpu.poke(rig.get_vf(1).vram_first_offset + (20u << 20), 0xaa);
+    rig.gpu.run_for(3 * kSecond);
+    EXPECT_EQ(rig.gpu.done[kToken].first, -ECANCELED);
+    rig.gpu.bulk_ns = 20 * kUs;
+    ASSERT_EQ(rig.release(1), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.request(VGPU_PF_OP_VERIFY_ZERO, ref), 0) << "the next one is its own";
+}
+
+TEST_F(VerifiedInPieces, AStepOfACheckThatWasCutOffIsNoStepOfTheNext) {
+    ASSERT_EQ(rig.durable(1), 0);
+    vgpu_pf_vf_ref other{sizeof(other), 4, 0, 0};
+    const std::uint64_t before = rig.gpu.now();
+    EXPECT_EQ(rig.request(VGPU_PF_OP_VERIFY_ZERO, other), 0);
+    EXPECT_GT(rig.gpu.now() - before, kSecond) << "its own step has been done";
+}
+
 TEST(Scrub, ReleaseTakesEverythingFromTheVfAtOnce) {
     Rig rig;
     rig.make_busy(1);
