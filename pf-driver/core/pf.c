@@ -16,7 +16,7 @@
 #define WATCHDOG_NS VGPU_NS_PER_S
 
 #define INTR_SWITCH                                                                                \
-	(GPUIOV_INTR_GFX_CMD_COMPLETE | GPUIOV_INTR_GFX_HANG_NEED_FLR | GPUIOV_INTR_GFX_VM_BUSY |  \
+	(GPUIOV_INTR_GFX_CMD_COMPLETE | GPUIOV_INTR_GFX_VM_BUSY |                                  \
 	 GPUIOV_INTR_GFX_QUANTUM_EXPIRED | GPUIOV_INTR_GFX_VM_IDLE)
 #define INTR_MAILBOX (GPUIOV_INTR_VF_FLR | GPUIOV_INTR_HVVM_MBOX_ACK | GPUIOV_INTR_HVVM_MBOX_VALID)
 
@@ -63,18 +63,6 @@ void vgpu_pf_settle(struct vgpu_pf *pf)
 
 /* ---- interrupts and time ---- */
 
-static void hang_reported(struct vgpu_pf *pf)
-{
-	uint32_t vf = pf->executor.run.vf;
-
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: the engine reports a hang", vf);
-	if (vf == 0)
-		return;
-	vgpu_pf_world_switch_abandon(pf);
-	/* not a stale picture: skip the grace for refused commands */
-	vgpu_pf_run_table_failed(pf, vf, VGPU_PF_REASON_RUN_TIMEOUT);
-}
-
 struct interrupt_row {
 	uint32_t bits;
 	void (*handle)(struct vgpu_pf *pf);
@@ -84,7 +72,6 @@ struct interrupt_row {
 static const struct interrupt_row interrupt_table[] = {
 	{GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_world_switch_poll},
 	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_table_expired},
-	{GPUIOV_INTR_GFX_HANG_NEED_FLR, hang_reported},
 	{GPUIOV_INTR_VF_FLR, vgpu_pf_reset_function_event},
 	{GPUIOV_INTR_HVVM_MBOX_VALID | GPUIOV_INTR_HVVM_MBOX_ACK, vgpu_pf_mailbox_service},
 	{GPUIOV_INTR_GFX_VM_IDLE, vgpu_pf_run_table_idle},
