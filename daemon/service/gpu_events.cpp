@@ -24,6 +24,8 @@ constexpr std::array kWords{
     EventWords{VGPU_PF_EVENT_RESET_DONE, "reset-done", "was reset ({0})"},
     EventWords{VGPU_PF_EVENT_GUARD, "guard", "exceeded guard limit {1}, level {2}"},
     EventWords{VGPU_PF_EVENT_GUEST_ERROR, "guest-error", "the guest driver reports {1:#x} {2:#x}"},
+    EventWords{VGPU_PF_EVENT_UNTOLD, "guest-error",
+               "its guest caused {1} more errors, resets or log lines within a minute"},
     EventWords{VGPU_PF_EVENT_WHOLE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
 };
 

@@ -124,6 +124,12 @@ static void enter_resetting(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 
 static void enter_quarantined(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
+static void enter_cleared(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+{
+	vgpu_pf_guard_forgive(pf, vf);
+	enter_resetting(pf, vf, reason);
+}
+
 	enter_stopped(pf, vf, reason);
 	vgpu_pf_mailbox_refuse(pf, vf);
 }
@@ -196,7 +202,7 @@ static const struct vgpu_control_row control_table[] = {
 	ROW(RESETTING, RELEASE, SCRUBBING, enter_scrubbing),
 	ROW(RESETTING, DEVICE_LOST, STOPPED, enter_lost),
 
-	ROW(QUARANTINED, CLEAR_QUARANTINE, RESETTING, enter_resetting),
+	ROW(QUARANTINED, CLEAR_QUARANTINE, RESETTING, enter_cleared),
 	ROW(QUARANTINED, RELEASE, SCRUBBING, enter_scrubbing),
 	ROW(QUARANTINED, DEVICE_LOST, QUARANTINED, enter_lost_stays),
 

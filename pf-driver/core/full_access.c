@@ -117,8 +117,9 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vf->access.granted)
 		return;
 	vf->access.timeouts++;
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING, "VF%u: full access not given back in time",
-			 vf->number);
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING,
+				 "VF%u: full access not given back in time", vf->number);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_TIMED_OUT, 0);
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);

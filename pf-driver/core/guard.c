@@ -3,10 +3,17 @@
  * Guard: sliding windows over what a guest causes, GIM's limits by default. Beyond a limit the
  * reaction grows: event, throttle, pause, FLR, quarantine; each level is one more eighth of the
  * limit. Only guest-caused events are counted here; operators, attach and the guard itself are not.
+ * The level falls when every window holds half of its limit at most, so that a guest that stays
+ * near a limit does not have it reported over and over.
+ *
+ * A guest also causes events and log lines. The first ones of a minute are reported, of the others
+ * the number (vgpu_pf_guard_may_tell). One in quarantine is counted and reported no further.
  */
 #include "pf-driver/core/parts.h"
 
 #define GUARD_CHECK_NS VGPU_NS_PER_S
+#define TELL_NS	       (60 * VGPU_NS_PER_S)
+#define TELL_MAX       24u
 
 enum guard_level {
 	GUARD_LEVEL_NONE = 0,
@@ -111,9 +118,13 @@ static void react(struct vgpu_pf *pf, struct vgpu_vf *vf)
  */
 void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind)
 {
-	uint32_t slot = vf->guard.used[kind]++ % VGPU_GUARD_RECORDS;
+	uint32_t slot = vf->guard.used[kind] % VGPU_GUARD_RECORDS;
 	uint32_t level;
 
+	/* nothing is left that could be done to it */
+	if (vf->state == VGPU_PF_VF_QUARANTINED)
+		return;
+	vf->guard.used[kind]++;
 	vf->guard.times_ns[kind][slot] = vgpu_pf_timer_now(pf);
 	level = level_for(vf, kind, vgpu_pf_guard_in_window(pf, vf, kind));
 	if (level <= vf->guard.level)
@@ -135,12 +146,12 @@ bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf)
 	return vf->guard.level >= GUARD_LEVEL_THROTTLE;
 }
 
-static bool is_over(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+static bool is_calm(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
-		if (level_for(vf, kind, vgpu_pf_guard_in_window(pf, vf, kind)))
-			return true;
-	return false;
+		if (vgpu_pf_guard_in_window(pf, vf, kind) > vf->guard.limits[kind] / 2)
+			return false;
+	return vf->state != VGPU_PF_VF_QUARANTINED;
 }
 
 static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -163,19 +174,75 @@ static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_guard_timer() - serve a throttled VF; see whether its windows have emptied
+ * vgpu_pf_guard_timer() - see whether a VF's windows have emptied
  * @pf: the PF
  * @vf: whose
  */
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	if (vf->mailbox.not_before_ns)
-		vgpu_pf_mailbox_service(pf);
 	/* what the core before this one has paused has no level here */
 	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
-	if (is_over(pf, vf))
-		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
-	else
+	if (is_calm(pf, vf))
 		relax(pf, vf);
+	else
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
+}
+
+/**
+ * vgpu_pf_guard_resume() - a new core takes over what the guard of the one before has done
+ * @pf: the PF
+ * @vf: whose; its windows are not known
+ */
+void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state == VGPU_PF_VF_QUARANTINED)
+		vf->guard.level = GUARD_LEVEL_QUARANTINE;
+	if (vf->guard.paused || vf->guard.level)
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
+}
+
+/**
+ * vgpu_pf_guard_forgive() - an operator has ended the quarantine: windows start empty
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	memset(vf->guard.used, 0, sizeof(vf->guard.used));
+	relax(pf, vf);
+}
+
+/**
+ * vgpu_pf_guard_may_tell() - may an event or a log line that a guest causes be written?
+ * @pf: the PF
+ * @vf: whose guest
+ *
+ * Return: false if this minute has had enough of them: it is counted then, and reported by number.
+ */
+bool vgpu_pf_guard_may_tell(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state == VGPU_PF_VF_QUARANTINED)
+		return false;
+	if (vf->guard.told == 0)
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_TELL, TELL_NS);
+	if (vf->guard.told == TELL_MAX) {
+		vf->guard.untold++;
+		return false;
+	}
+	vf->guard.told++;
+	return true;
+}
+
+/**
+ * vgpu_pf_guard_tell_timer() - a minute is over: report how much was left out
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_guard_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->guard.untold)
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_UNTOLD, vf->number, vf->guard.untold, 0);
+	vf->guard.told = 0;
+	vf->guard.untold = 0;
 }

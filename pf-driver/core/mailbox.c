@@ -157,9 +157,10 @@ static void take_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_
 
 static void take_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUEST_ERROR, vf->number,
-			     message[1] | (uint64_t)message[2] << 32,
-			     message[3] | (uint64_t)message[0] << 32);
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUEST_ERROR, vf->number,
+				     message[1] | (uint64_t)message[2] << 32,
+				     message[3] | (uint64_t)message[0] << 32);
 }
 
 static void take_ready_to_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
@@ -231,14 +232,14 @@ static bool is_too_early(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	if (!vgpu_pf_guard_is_throttled(vf))
 		return false;
-	if (vf->mailbox.not_before_ns == 0) {
+	if (vf->mailbox.not_before_ns == 0)
 		vf->mailbox.not_before_ns = now + THROTTLE_DELAY_NS;
-		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, THROTTLE_DELAY_NS);
+	if (now >= vf->mailbox.not_before_ns) {
+		vf->mailbox.not_before_ns = 0;
+		return false;
 	}
-	if (now < vf->mailbox.not_before_ns)
-		return true;
-	vf->mailbox.not_before_ns = 0;
-	return false;
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_THROTTLE, vf->mailbox.not_before_ns - now);
+	return true;
 }
 
 static void acknowledged(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -272,6 +273,17 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 	}
 	if (acks)
 		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
+}
+
+/**
+ * vgpu_pf_mailbox_throttle_timer() - a throttled guest has waited for long enough
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	(void)vf;
+	vgpu_pf_mailbox_service(pf);
 }
 
 /**

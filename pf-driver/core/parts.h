@@ -184,6 +184,7 @@ void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_forget(struct vgpu_vf *vf);
 void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* full_access.c */
@@ -214,6 +215,10 @@ uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf);
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
+void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_guard_may_tell(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_guard_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 /* bulk.c */
 int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op);
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf);

@@ -192,7 +192,7 @@ void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	end_control_request(pf, vf, vf->control.asked == VGPU_VF_EVENT_RELEASE ? 0 : -ENODEV);
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
-		if (id != VGPU_VF_TIMER_GUARD)
+		if (id != VGPU_VF_TIMER_GUARD && id != VGPU_VF_TIMER_TELL)
 			vgpu_pf_timer_clear_vf(vf, id);
 	if (vf->state == VGPU_PF_VF_ABSENT)
 		return;
@@ -355,8 +355,7 @@ static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_begin(pf, vf, vf->last_error);
 	if (vf->access.granted)
 		vf->access.count++;
-	if (vf->guard.paused)
-		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, VGPU_NS_PER_S);
+	vgpu_pf_guard_resume(pf, vf);
 }
 
 static void adopt_all(struct vgpu_pf *pf)

@@ -40,6 +40,14 @@ static bool is_hang(enum vgpu_pf_reason reason)
 	return reason >= VGPU_PF_REASON_IDLE_TIMEOUT && reason <= VGPU_PF_REASON_BAD_STATUS;
 }
 
+/* by a guest, or by whoever runs it */
+static bool is_guests(enum vgpu_pf_reason reason)
+{
+	return reason == VGPU_PF_REASON_GUEST_REQUEST || reason == VGPU_PF_REASON_GUEST_FLR ||
+	       reason == VGPU_PF_REASON_DETACH || reason == VGPU_PF_REASON_FULL_ACCESS_TIMEOUT ||
+	       is_hang(reason);
+}
+
 static bool is_done_by_device(enum vgpu_pf_reason reason)
 {
 	return reason == VGPU_PF_REASON_GUEST_FLR || reason == VGPU_PF_REASON_DETACH;
@@ -124,7 +132,8 @@ static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.gates = UINT32_MAX;
 	vf->service.quantum_us = UINT32_MAX;
 	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
-	vgpu_pf_event_push(pf, &done);
+	if (!is_guests(vf->reset.reason) || vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_event_push(pf, &done);
 	answer_guest(pf, vf, answer);
 }
 
@@ -167,7 +176,8 @@ static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_rea
 	if (!is_hang(reason))
 		return;
 	vf->reset.hang_count++;
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_HANG, vf->number, reason, 0);
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_HANG, vf->number, reason, 0);
 }
 
 static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -274,8 +284,9 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		tell_again(pf, vf);
 		return;
 	}
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: guest was not ready to reset in time",
-			 vf->number);
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: guest was not ready to reset in time",
+				 vf->number);
 	if (vf->reset.flr_done)
 		complete(pf, vf);
 	else
@@ -316,8 +327,6 @@ static void stop_waiting(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* the function was reset behind our back: catch up */
 static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	bool is_guest = reason == VGPU_PF_REASON_GUEST_FLR && vf->control.driver_loaded;
-
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
 		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, reason);
@@ -332,7 +341,7 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 		}
 		stop_waiting(pf, vf);
 	}
-	if (is_guest)
+	if (reason == VGPU_PF_REASON_GUEST_FLR)
 		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 

@@ -19,7 +19,9 @@ static void (*const vf_handlers[VGPU_VF_TIMERS])(struct vgpu_pf *pf, struct vgpu
 	[VGPU_VF_TIMER_ACCESS] = vgpu_pf_full_access_timer,
 	[VGPU_VF_TIMER_ANSWER] = vgpu_pf_mailbox_answer_timer,
 	[VGPU_VF_TIMER_OUTBOX] = vgpu_pf_mailbox_outbox_timer,
+	[VGPU_VF_TIMER_THROTTLE] = vgpu_pf_mailbox_throttle_timer,
 	[VGPU_VF_TIMER_GUARD] = vgpu_pf_guard_timer,
+	[VGPU_VF_TIMER_TELL] = vgpu_pf_guard_tell_timer,
 };
 
 /**

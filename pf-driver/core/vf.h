@@ -167,14 +167,18 @@ struct vgpu_vf_guard {
 	bool paused; /* PAUSED by the guard: resumes when the window has passed; control.c */
 	uint32_t used[VGPU_GUARD_KINDS];
 	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS];
+	uint32_t told;	 /* events and log lines that its guest caused, in this minute */
+	uint64_t untold; /* and those that were left out */
 };
 
 enum vgpu_vf_timer {
 	VGPU_VF_TIMER_RESET = 0,
-	VGPU_VF_TIMER_ACCESS, /* full access must end */
-	VGPU_VF_TIMER_ANSWER, /* a held request must be answered */
-	VGPU_VF_TIMER_OUTBOX, /* the guest did not take a message */
-	VGPU_VF_TIMER_GUARD,
+	VGPU_VF_TIMER_ACCESS,	/* full access must end */
+	VGPU_VF_TIMER_ANSWER,	/* a held request must be answered */
+	VGPU_VF_TIMER_OUTBOX,	/* the guest did not take a message */
+	VGPU_VF_TIMER_THROTTLE, /* its message may be looked at */
+	VGPU_VF_TIMER_GUARD,	/* have its windows emptied? */
+	VGPU_VF_TIMER_TELL,	/* it may be spoken of again */
 	VGPU_VF_TIMERS,
 };
 

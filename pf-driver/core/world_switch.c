@@ -142,9 +142,10 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 				   sw->steps[sw->step]);
 	/* nobody was in the engine, or nobody was to go there: it can only be the other */
 	culprit = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
-	vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
-			 "VF%u: world switch %u -> %u failed, command %u, status 0x%x", culprit,
-			 sw->from, sw->to, sw->steps[sw->step], sw->status);
+	if (vgpu_pf_guard_may_tell(pf, &pf->vfs[culprit]))
+		vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
+				 "VF%u: world switch %u -> %u failed, command %u, status 0x%x",
+				 culprit, sw->from, sw->to, sw->steps[sw->step], sw->status);
 	sw->is_busy = false;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SWITCH);
 	vgpu_pf_run_table_failed(pf, culprit,

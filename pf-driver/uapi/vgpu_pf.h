@@ -322,6 +322,8 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
 	VGPU_PF_EVENT_DEVICE_BACK = 16,
 	VGPU_PF_EVENT_WHOLE_RESET = 17,
+	/* arg: so many HANG, RESET_DONE, GUEST_ERROR and log lines of its guest were left out */
+	VGPU_PF_EVENT_UNTOLD = 18,
 };
 
 /* what was written; the value has the unit of the sysfs file, docs/pf-driver.md */
