@@ -66,7 +66,7 @@ void ModelGpu::next_step() {
         if (planned.kind == FaultKind::Late) duration += planned.late_ns;
         if (planned.kind != FaultKind::Late) {
             if (step == GPUIOV_CMD_LOAD) loaded_ = vf;
-            is_stalled_ = true;
+            is_stalled_ = loaded_ != 0;
         }
         if (planned.kind == FaultKind::Lost) return;
         if (planned.kind == FaultKind::Aborted) return end_command(GPUIOV_STATUS_ABORTED);

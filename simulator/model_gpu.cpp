@@ -2,6 +2,7 @@
 #include "simulator/model_gpu.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -17,6 +18,18 @@ namespace {
 constexpr std::uint64_t kPage = 65536;
 constexpr std::uint32_t kVsec = VGPU_ECAP_VSEC;
 constexpr std::uint32_t kScheduler = kVsec + GPUIOV_GFX_SCH0;
+
+/// Calls `each` with the pieces of a range that lie in one page, and where they begin in `bytes`.
+template <typename Each>
+void for_each_page(std::uint64_t offset, std::size_t bytes, const Each& each) {
+    for (std::size_t done = 0; done < bytes;) {
+        const std::uint64_t at = offset + done;
+        const auto count =
+            static_cast<std::size_t>(std::min<std::uint64_t>(bytes - done, kPage - at % kPage));
+        each(at / kPage, static_cast<std::size_t>(at % kPage), done, count);
+        done += count;
+    }
+}
 
 }  // namespace
 
@@ -58,8 +71,7 @@ const vgpu_os_ops ModelGpu::kOps = {
         [](vgpu_os* os, std::uint64_t offset, void* data, std::uint32_t bytes) {
             ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
-            for (std::uint32_t i = 0; i < bytes; ++i)
-                static_cast<std::uint8_t*>(data)[i] = gpu.peek(offset + i);
+            gpu.read_vram(offset, {static_cast<std::uint8_t*>(data), bytes});
             return 0;
         },
     .vram_write =
@@ -67,10 +79,7 @@ const vgpu_os_ops ModelGpu::kOps = {
             ModelGpu& gpu = self(os);
             if (const int error = gpu.access()) return error;
             gpu.vram_bytes_written += bytes;
-            for (std::uint32_t i = 0; i < bytes; ++i) {
-                const std::uint8_t value = static_cast<const std::uint8_t*>(data)[i];
-                if (value != 0 || gpu.peek(offset + i) != 0) gpu.poke(offset + i, value);
-            }
+            gpu.write_vram(offset, {static_cast<const std::uint8_t*>(data), bytes});
             return 0;
         },
     .dma_alloc =
@@ -166,6 +175,31 @@ std::uint8_t& ModelGpu::byte(std::uint64_t offset) {
 std::uint8_t ModelGpu::peek(std::uint64_t offset) {
     const auto page = vram_.find(offset / kPage);
     return page == vram_.end() ? std::uint8_t{0} : page->second[offset % kPage];
+}
+
+void ModelGpu::read_vram(std::uint64_t offset, std::span<std::uint8_t> out) const {
+    for_each_page(
+        offset, out.size(),
+        [&](std::uint64_t number, std::size_t in_page, std::size_t at, std::size_t count) {
+            const auto page = vram_.find(number);
+            if (page == vram_.end())
+                std::memset(&out[at], 0, count);
+            else
+                std::memcpy(&out[at], &page->second[in_page], count);
+        });
+}
+
+/// Zeroes into a page that nobody has written to leave it so.
+void ModelGpu::write_vram(std::uint64_t offset, std::span<const std::uint8_t> data) {
+    for_each_page(
+        offset, data.size(),
+        [&](std::uint64_t number, std::size_t in_page, std::size_t at, std::size_t count) {
+            const auto piece = data.subspan(at, count);
+            if (!vram_.contains(number) &&
+                std::ranges::all_of(piece, [](std::uint8_t b) { return b == 0; }))
+                return;
+            std::memcpy(&byte(number * kPage + in_page), piece.data(), count);
+        });
 }
 
 // --- time
@@ -408,9 +442,10 @@ void ModelGpu::commit_table(std::uint32_t number) {
 
 std::uint64_t ModelGpu::vf_to_device(std::uint32_t number, std::uint64_t offset) {
     const auto entry = [&](std::uint64_t table, std::uint64_t index) {
+        std::array<std::uint8_t, 8> bytes;
+        read_vram(table + 8 * index, bytes);
         std::uint64_t value = 0;
-        for (unsigned i = 0; i < 8; ++i)
-            value |= std::uint64_t{peek(table + 8 * index + i)} << (8 * i);
+        for (unsigned i = 0; i < 8; ++i) value |= std::uint64_t{bytes[i]} << (8 * i);
         return value;
     };
     const std::uint64_t root = (bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_LO) |
@@ -494,8 +529,8 @@ bool ModelGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
         case VGPU_OP_DMA_IN: {
             const std::uint8_t* in = memory(src);
             if (in == nullptr) return false;
-            for (std::uint64_t i = 0; i < bytes; ++i)
-                if (in[i] != 0 || peek(device(dst + i)) != 0) poke(device(dst + i), in[i]);
+            for (std::uint64_t i = 0; i < bytes; i += kPage)
+                write_vram(device(dst + i), {in + i, std::min(kPage, bytes - i)});
             return true;
         }
         default:

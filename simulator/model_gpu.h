@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,7 +89,7 @@ public:
     /// From now on, or from its next run, it neither gets on nor leaves, whoever tells it to.
     void hang(std::uint32_t number);
     [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
-    [[nodiscard]] bool is_running() const { return is_running_; }
+    [[nodiscard]] bool is_running() const { return is_running_ && !is_stalled_; }
     [[nodiscard]] std::uint64_t total_switches() const { return switches_; }
     [[nodiscard]] std::uint32_t bank(std::uint32_t vf, std::uint32_t reg) const;
     void set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
@@ -163,6 +164,8 @@ private:
 
     int access();
     std::uint8_t& byte(std::uint64_t offset);
+    void read_vram(std::uint64_t offset, std::span<std::uint8_t> out) const;
+    void write_vram(std::uint64_t offset, std::span<const std::uint8_t> data);
     void at(std::uint64_t time, std::function<void()> act);
     void deliver();
 

@@ -28,11 +28,13 @@
  *   DEVICE_LOST: PROVISIONED READY RUNNING RESETTING MISMATCH ---> STOPPED; others stay
  *   DEVICE_BACK: STOPPED ---> PROVISIONED, if it was stopped by DEVICE_LOST
  *
- * RUNNING means: in the engine. Every event but UNLOADED, HANG and DEVICE_LOST that reaches a VF in
- * the engine is kept until the world switch has taken it out (control_released). Of several the
- * weightiest happens, and then what an operator asked for, if the state still allows it. A cell
- * that is not in the table leads to MISMATCH with a dump; requests of operators are checked against
- * the table first and refused.
+ * RUNNING means: in the engine. Every event but UNLOADED, HANG and DEVICE_LOST that reaches a VF
+ * which the run table holds (in the engine, or on its way into or out of it) is kept. At the end of
+ * every call into the core, vgpu_pf_control_settle() carries out what is kept for each VF that the
+ * run table does not hold any more, however that came about. Of several events the weightiest
+ * happens, and then what an operator asked for, if the state still allows it. A cell that is not in
+ * the table leads to MISMATCH with a dump; requests of operators are checked against the table
+ * first and refused.
  */
 #include "pf-driver/core/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -122,14 +124,14 @@ static void enter_resetting(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 	vgpu_pf_reset_begin(pf, vf, reason);
 }
 
-static void enter_quarantined(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
-{
 static void enter_cleared(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_guard_forgive(pf, vf);
 	enter_resetting(pf, vf, reason);
 }
 
+static void enter_quarantined(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+{
 	enter_stopped(pf, vf, reason);
 	vgpu_pf_mailbox_refuse(pf, vf);
 }
@@ -374,10 +376,11 @@ int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return error;
 }
 
-/* RUNNING cells that are not kept back */
-static bool is_immediate(const struct vgpu_vf *vf, enum vgpu_vf_event event)
+/* the engine holds the VF, or has let go of it only now: vgpu_pf_control_settle() comes later */
+static bool is_in_engine(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return find_row(VGPU_PF_VF_RUNNING, event) && vf->state == VGPU_PF_VF_RUNNING;
+	return vgpu_pf_run_table_holds(pf, vf) || vf->state == VGPU_PF_VF_RUNNING ||
+	       vf->control.pending != VGPU_VF_EVENT_NONE;
 }
 
 /* a pause that an operator wants too is not the guard's to end */
@@ -411,8 +414,8 @@ static void keep_back(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			 enum vgpu_pf_reason reason)
 {
-	bool is_kept =
-		event_weights[event] && vgpu_pf_run_table_holds(pf, vf) && !is_immediate(vf, event);
+	/* what has a weight has no cell in RUNNING */
+	bool is_kept = event_weights[event] && is_in_engine(pf, vf);
 
 	if (is_kept && vgpu_pf_control_allows(vf, event)) {
 		keep_back(pf, vf, event, reason);
@@ -475,12 +478,8 @@ static void finish_request(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_
 	vgpu_pf_request_finish(pf, token, error, error ? pf->message : "");
 }
 
-/**
- * vgpu_pf_control_released() - the VF is out of the engine: what was kept back happens now
- * @pf: the PF
- * @vf: whom
- */
-void vgpu_pf_control_released(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* the VF is not in the engine: what was kept back happens now */
+static void carry_out_kept(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = vf->control.pending;
 	enum vgpu_vf_event asked = vf->control.asked;
@@ -500,4 +499,44 @@ void vgpu_pf_control_released(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		is_done = carry_out(pf, vf, asked, VGPU_PF_REASON_OPERATOR);
 	finish_request(pf, vf, token, asked, is_done);
 	vgpu_pf_mailbox_resume(pf, vf);
+}
+
+/**
+ * vgpu_pf_control_settle() - carry out what waited for VFs to leave the engine
+ * @pf: the PF, attached
+ *
+ * Only what the run table holds now counts, so that no way out of the engine can be forgotten. One
+ * pass is enough: nothing that happens here moves a VF into the engine or out of it.
+ */
+void vgpu_pf_control_settle(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf)
+		if (!vgpu_pf_run_table_holds(pf, vf))
+			carry_out_kept(pf, vf);
+}
+
+/**
+ * vgpu_pf_control_begin() - a VF number gets a new life, with nothing of the one before
+ * @pf: the PF
+ * @vf: ABSENT, about to be provisioned
+ *
+ * What is found pending is a bug of the core. It is reported, counted as a mismatch and dropped:
+ * the next owner must not pay for it.
+ */
+void vgpu_pf_control_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	struct vgpu_vf_control fresh = {.gates = vf->control.gates,
+					.mismatches = vf->control.mismatches};
+
+	if (vf->control.pending != VGPU_VF_EVENT_NONE || vf->control.token) {
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+				 "VF%u: %s was left over from the life before; dropped", vf->number,
+				 event_names[vf->control.pending]);
+		vgpu_pf_request_finish(pf, vf->control.token, -ECANCELED,
+				       "the VF has been provisioned anew");
+		fresh.mismatches++;
+	}
+	vf->control = fresh;
 }

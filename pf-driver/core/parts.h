@@ -121,7 +121,8 @@ int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_ev
 			 enum vgpu_pf_reason reason);
 int vgpu_pf_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			    uint64_t token);
-void vgpu_pf_control_released(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_control_settle(struct vgpu_pf *pf);
+void vgpu_pf_control_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event);
 bool vgpu_pf_control_is_runnable(const struct vgpu_vf *vf);
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -136,7 +137,7 @@ struct vgpu_control_row {
 const struct vgpu_control_row *vgpu_pf_control_table(uint32_t *rows);
 
 /* world_switch.c */
-int vgpu_pf_world_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to);
+void vgpu_pf_world_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to);
 void vgpu_pf_world_switch_poll(struct vgpu_pf *pf);
 bool vgpu_pf_world_switch_is_engine_free(struct vgpu_pf *pf);
 void vgpu_pf_world_switch_abandon(struct vgpu_pf *pf);
@@ -183,8 +184,8 @@ void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_forget(struct vgpu_vf *vf);
-void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* full_access.c */
@@ -214,11 +215,11 @@ uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 enum vgpu_guard_kind kind);
 bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf);
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
-
 void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_guard_may_tell(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+
 /* bulk.c */
 int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op);
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf);

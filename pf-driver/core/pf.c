@@ -177,7 +177,7 @@ static void end_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int erro
 	vf->control.pending = VGPU_VF_EVENT_NONE;
 	vf->control.asked = VGPU_VF_EVENT_NONE;
 	vf->control.token = 0;
-	vgpu_pf_request_finish(pf, token, error, "the device was lost or reset");
+	vgpu_pf_request_finish(pf, token, error, "the device was lost, reset or let go");
 }
 
 /**
@@ -270,6 +270,8 @@ void vgpu_pf_give_up(struct vgpu_pf *pf)
  */
 void vgpu_pf_leave(struct vgpu_pf *pf)
 {
+	struct vgpu_vf *vf;
+
 	if (!pf->device.is_attached)
 		return;
 	vgpu_pf_settle(pf);
@@ -282,6 +284,8 @@ void vgpu_pf_leave(struct vgpu_pf *pf)
 	vgpu_pf_vf_state_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
+	vgpu_for_each_vf(pf, vf)
+		end_control_request(pf, vf, -ENODEV);
 	vgpu_pf_settle(pf);
 }
 

@@ -66,6 +66,7 @@ enum vgpu_pf_timer_id {
 /* one world switch under way, world_switch.c */
 struct vgpu_pf_switch {
 	bool is_busy;
+	bool is_unwritten; /* the device did not take the command */
 	uint32_t from, to; /* VF numbers; 0: none */
 	uint8_t steps[4];  /* enum gpuiov_command */
 	uint32_t step_count, step;

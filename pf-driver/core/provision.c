@@ -180,6 +180,23 @@ static void roll_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->config, 0, sizeof(vf->config));
 }
 
+/* counters, messages and deadlines are of one life */
+static void begin_life(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t limits[VGPU_GUARD_KINDS];
+
+	memcpy(limits, vf->guard.limits, sizeof(limits));
+	vgpu_pf_guard_init(vf, limits);
+	vgpu_pf_control_begin(pf, vf);
+	memset(&vf->access, 0, sizeof(vf->access));
+	memset(&vf->mailbox, 0, sizeof(vf->mailbox));
+	memset(&vf->reset, 0, sizeof(vf->reset));
+	memset(&vf->scrub, 0, sizeof(vf->scrub));
+	memset(vf->timers_ns, 0, sizeof(vf->timers_ns));
+	vgpu_pf_run_table_reset_vf(pf, vf);
+	vf->last_error = VGPU_PF_REASON_NONE;
+}
+
 static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	int error = apply_steps(pf, vf, 0);
@@ -189,8 +206,7 @@ static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return error;
 	}
 	vf->generation = vf->generation + 1 ? vf->generation + 1 : 1;
-	vf->last_error = VGPU_PF_REASON_NONE;
-	vgpu_pf_run_table_reset_vf(pf, vf);
+	begin_life(pf, vf);
 	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_PROVISION, VGPU_PF_REASON_NONE);
 }
 

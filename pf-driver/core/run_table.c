@@ -429,7 +429,6 @@ static void decide_if_due(struct vgpu_pf *pf)
 	struct vgpu_pf_executor *executor = &pf->executor;
 	bool is_due;
 
-	vgpu_pf_run_log_drain(pf);
 	if (executor->state == VGPU_EXECUTOR_SWITCHING || executor->state == VGPU_EXECUTOR_BROKEN)
 		return;
 	is_due = executor->state == VGPU_EXECUTOR_RUNNING
@@ -445,9 +444,16 @@ static void decide_if_due(struct vgpu_pf *pf)
  */
 void vgpu_pf_run_table_settle(struct vgpu_pf *pf)
 {
-	if (pf->executor.state == VGPU_EXECUTOR_OFF || !pf->device.is_attached)
+	if (!pf->device.is_attached)
 		return;
+	if (pf->executor.state == VGPU_EXECUTOR_OFF) {
+		vgpu_pf_control_settle(pf);
+		return;
+	}
 	vgpu_pf_run_share_evict(pf);
+	/* a run that has ended may have taken its VF out of the engine */
+	vgpu_pf_run_log_drain(pf);
+	vgpu_pf_control_settle(pf);
 	decide_if_due(pf);
 	if (pf->device.is_attached)
 		vgpu_pf_run_contract_arm(pf);
@@ -484,8 +490,6 @@ void vgpu_pf_run_table_switched(struct vgpu_pf *pf)
 		executor->announced |= 1u << (to - 1);
 	if (from != to) {
 		vgpu_pf_run_log_count_switch(pf, now - executor->decided_ns);
-		if (from)
-			vgpu_pf_control_released(pf, &pf->vfs[from]);
 		if (to) {
 			pf->vfs[to].service.switches++;
 			pf->vfs[to].service.waiting_since_ns = 0;
@@ -664,13 +668,11 @@ void vgpu_pf_run_table_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 void vgpu_pf_run_table_lost(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
-	struct vgpu_vf *vf = &pf->vfs[executor->run.vf];
 
 	executor->run.vf = 0;
 	executor->state = VGPU_EXECUTOR_EMPTY;
 	executor->wants_decision = true;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
-	vgpu_pf_control_released(pf, vf);
 }
 
 /* ---- failure ---- */
@@ -682,6 +684,14 @@ static uint32_t loaded_vf(struct vgpu_pf *pf)
 	uint32_t vf = (active & 0x1fu) + 1;
 
 	return (active >> 31) && vf <= pf->device.total_vfs ? vf : 0;
+}
+
+/* one there that refuses every command */
+static uint32_t stalled_vf(struct vgpu_pf *pf)
+{
+	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+
+	return function_state(active) == GPUIOV_FUNCTION_STALLED ? loaded_vf(pf) : 0;
 }
 
 static void wait_for_engine(struct vgpu_pf *pf)
@@ -697,10 +707,8 @@ static void wait_for_engine(struct vgpu_pf *pf)
 /* a refused command: a stalled function is to blame; else our own picture may be stale, at first */
 static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
 {
-	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
-
-	if (function_state(active) == GPUIOV_FUNCTION_STALLED && loaded_vf(pf))
-		return loaded_vf(pf);
+	if (stalled_vf(pf))
+		return stalled_vf(pf);
 	return pf->executor.aborts++ < ABORTS_MAX ? 0 : culprit;
 }
 
@@ -712,19 +720,14 @@ static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
  */
 void vgpu_pf_run_table_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t from = executor->run.vf;
-
 	wait_for_engine(pf);
-	executor->run.vf = 0;
+	pf->executor.run.vf = 0;
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
 		culprit = blame_for_abort(pf, culprit);
-	if (culprit)
+	if (culprit && vgpu_pf_control_allows(&pf->vfs[culprit], VGPU_VF_EVENT_HANG)) {
 		vgpu_pf_control_post(pf, &pf->vfs[culprit], VGPU_VF_EVENT_HANG, reason);
-	if (from)
-		vgpu_pf_control_released(pf, &pf->vfs[from]);
-	if (culprit && culprit != from)
-		vgpu_pf_control_released(pf, &pf->vfs[culprit]);
+		vgpu_pf_guard_count(pf, &pf->vfs[culprit], VGPU_GUARD_FLR);
+	}
 }
 
 /* what is in the engine decides how we go on; a VF that may not be there is taken out */
@@ -751,6 +754,16 @@ static void resume(struct vgpu_pf *pf)
 	vgpu_pf_run_table_wake(pf);
 }
 
+/* a stalled VF can be tried again if that leads to its reset; else its reset is waited for */
+static bool is_engine_usable(struct vgpu_pf *pf)
+{
+	uint32_t stalled = stalled_vf(pf);
+
+	if (!vgpu_pf_world_switch_is_engine_free(pf))
+		return false;
+	return !stalled || vgpu_pf_control_allows(&pf->vfs[stalled], VGPU_VF_EVENT_HANG);
+}
+
 /**
  * vgpu_pf_run_table_recover() - is the engine usable again?
  * @pf: the PF
@@ -765,7 +778,7 @@ void vgpu_pf_run_table_recover(struct vgpu_pf *pf)
 	}
 	if (!executor->is_recovering)
 		return;
-	if (!vgpu_pf_world_switch_is_engine_free(pf)) {
+	if (!is_engine_usable(pf)) {
 		if (!pf->device.is_attached)
 			return;
 		if (vgpu_pf_timer_now(pf) < executor->recover_deadline_ns) {

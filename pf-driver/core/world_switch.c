@@ -8,7 +8,8 @@
  *   to only               CONTEXT_SWITCH from the PF   or: LOAD RUN
  *
  *   command written --> EXECUTE clear and status DONE --> next command --> switched
- *                |--> status ABORTED or UNSUPPORTED ----------------------> failed, BAD_STATUS
+ *                |--> status ABORTED or UNSUPPORTED, or it could not be
+ *                |    written -------------------------------------------> failed, BAD_STATUS
  *                |--> IDLING for longer than the VF's preemption time-out -> failed, IDLE_TIMEOUT
  *                +--> any status for longer than the command time-out ----> failed, by status
  *
@@ -67,16 +68,17 @@ static uint32_t command_dword(const struct vgpu_pf_switch *sw)
 			      function_of(sw->to));
 }
 
-static int issue(struct vgpu_pf *pf)
+static void issue(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
-	int error = vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw));
 
+	/* else the status of the command before would be taken for this one's */
+	sw->is_unwritten =
+		vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw)) != 0;
 	sw->status_ns = vgpu_pf_timer_now(pf);
 	sw->status = GPUIOV_STATUS_PENDING;
 	sw->poll_delay_ns = POLL_FIRST_NS;
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
-	return error;
 }
 
 /**
@@ -84,16 +86,14 @@ static int issue(struct vgpu_pf *pf)
  * @pf: the PF; no switch is under way
  * @from: VF in the engine, 0 if none
  * @to: VF that shall run, 0 if none
- *
- * Return: 0 or an error of the device.
  */
-int vgpu_pf_world_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
+void vgpu_pf_world_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 {
 	pf->sw.is_busy = true;
 	pf->sw.from = from;
 	pf->sw.to = to;
 	plan(pf);
-	return issue(pf);
+	issue(pf);
 }
 
 struct culprit_row {
@@ -212,6 +212,11 @@ void vgpu_pf_world_switch_poll(struct vgpu_pf *pf)
 
 	if (!pf->sw.is_busy)
 		return;
+	if (pf->sw.is_unwritten) {
+		pf->sw.status = GPUIOV_STATUS_ABORTED;
+		fail(pf, true);
+		return;
+	}
 	control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);
 	status = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_STATUS) & 0xffu;
 	if (control & GPUIOV_CMD_EXECUTE) {

@@ -115,8 +115,10 @@ TEST(LifeCycle, ImpossibleCellsLeadToMismatchWithADumpAndShutGates) {
             Rig rig;
             rig.provision(1);
             rig.vf(1).state = static_cast<vgpu_pf_vf_state>(s);
-            vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), static_cast<vgpu_vf_event>(e),
-                                 VGPU_PF_REASON_NONE);
+            // a RUNNING one has to leave the engine first
+            if (vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), static_cast<vgpu_vf_event>(e),
+                                     VGPU_PF_REASON_NONE) == -EINPROGRESS)
+                continue;
             EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_MISMATCH)
                 << vgpu_pf_control_state_name(s) << " x " << vgpu_pf_control_event_name(e);
             EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), 0u);
@@ -224,6 +226,72 @@ TEST_F(RunningVf, IsResetAfterAStopThatWasBegunBefore) {
     EXPECT_EQ(rig.control(1, VGPU_PF_RESET), 0);
     rig.gpu.run_for(kSecond);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+/// VF1 hangs on its way out, VF2 is on its way in.
+struct IncomingVf : testing::Test {
+    IncomingVf() {
+        rig.make_busy(1);
+        rig.make_busy(2);
+        rig.gpu.attach_client(2, true);
+        rig.gpu.run_for(kMs);
+        while (rig.gpu.loaded() != 1) rig.gpu.run_for(100 * kUs);
+        rig.gpu.hang(1);
+        while (!is_switching()) rig.gpu.run_for(100 * kUs);
+    }
+    [[nodiscard]] bool is_switching() const {
+        return rig.pf->executor.state == VGPU_EXECUTOR_SWITCHING && rig.pf->executor.next.vf == 2;
+    }
+    void expect_service() {
+        rig.load_driver(2);
+        rig.gpu.give_work(2, kEndless);
+        const std::uint64_t before = rig.get_vf(2).service_ns;
+        rig.gpu.run_for(2 * kSecond);
+        EXPECT_GT(rig.get_vf(2).service_ns - before, kSecond);
+    }
+    Rig rig;
+};
+
+TEST_F(IncomingVf, IsPausedThoughTheSwitchToItFailed) {
+    EXPECT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.control(2, VGPU_PF_RESUME), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_RUNNING);
+}
+
+TEST_F(IncomingVf, ThatItsGuestResetsLoadsItsDriverAgain) {
+    rig.gpu.guest_resets_function(2);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
+    expect_service();
+}
+
+TEST_F(IncomingVf, WhoseDriverHasGoneLoadsItAgain) {
+    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_FINI_ACCESS);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
+    expect_service();
+}
+
+TEST_F(IncomingVf, ThatIsReleasedIsAHealthyVfToItsNextOwner) {
+    EXPECT_EQ(rig.release(2), 0);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.durable(2), 0);
+    ASSERT_EQ(rig.provision(2), 0);
+    expect_service();
+}
+
+TEST(LifeCycle, ANewLifeDropsWhatIsLeftOfTheOneBefore) {
+    Rig rig;
+    rig.vf(1).control.pending = VGPU_VF_EVENT_PAUSE;
+    rig.vf(1).control.token = 77;
+    vgpu_pf_control_begin(rig.pf.get(), &rig.vf(1));
+    EXPECT_THAT(rig.gpu.log_lines, testing::Contains(testing::HasSubstr("PAUSE was left over")));
+    EXPECT_EQ(rig.vf(1).control.mismatches, 1u);
+    ASSERT_EQ(rig.provision(1), 0);
+    EXPECT_EQ(rig.vf(1).control.pending, VGPU_VF_EVENT_NONE);
+    EXPECT_EQ(rig.gpu.done[77].first, -ECANCELED);
 }
 
 TEST(LifeCycle, StopShutsAllGatesAndResetOpensThemAgain) {

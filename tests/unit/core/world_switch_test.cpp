@@ -345,6 +345,17 @@ TEST(Leave, ARequestUnderWayEndsWithAnError) {
     EXPECT_EQ(rig.request(VGPU_PF_OP_PROVISION, more), -ENODEV);
 }
 
+TEST(Leave, APauseThatWaitsForTheEngineEndsWithAnError) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    vgpu_pf_control pause{sizeof(pause), 1, 0, VGPU_PF_PAUSE};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &pause, 77), -EINPROGRESS);
+    vgpu_pf_leave(rig.pf.get());
+    ASSERT_TRUE(rig.gpu.is_done(77));
+    EXPECT_EQ(rig.gpu.done[77].first, -ENODEV);
+}
+
 TEST(DeviceLoss, AnotherDeviceIsRefused) {
     Rig rig;
     rig.gpu.is_gone = true;

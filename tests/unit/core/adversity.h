@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// Adversity: three tenants on a ModelGpu, and everything that can happen to them. VF2 is the one
+// that things happen to, VF1 and VF3 are its neighbours. A test brings the run table into a
+// situation, breaks the device in some way, lets events happen, and calls check(), which demands
+// that nothing is stuck: every request was answered once, nothing is pending, and every VF can be
+// brought back into service, run, be released and be given to a next tenant.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/unit/core/rig.h"
+
+namespace vgpu::test {
+
+class Adversity {
+public:
+    static constexpr std::uint32_t kNeighbour = 1, kSubject = 2, kThird = 3, kVfs = 3;
+
+    /// Names of what may happen to a VF, of where the run table may be with VF2, of what may break.
+    struct Event {
+        const char* name;
+        void (*happen)(Adversity& world, std::uint32_t vf);
+    };
+    struct Situation {
+        const char* name;
+        void (*prepare)(Adversity& world);
+        bool (*is_reached)(Adversity& world);
+    };
+    struct Trouble {
+        const char* name;
+        void (*arise)(Adversity& world);
+    };
+    [[nodiscard]] static const std::vector<Event>& events();
+    [[nodiscard]] static const std::vector<Situation>& situations();
+    [[nodiscard]] static const std::vector<Trouble>& troubles();
+
+    explicit Adversity(bool is_stepwise = false);
+    ~Adversity() { rig.gpu.forward = {}; }
+    Adversity(const Adversity&) = delete;
+    Adversity& operator=(const Adversity&) = delete;
+
+    /// False: the trouble has led elsewhere.
+    bool reach(const Situation& situation, const Trouble& trouble);
+    /// An operator's request, which may end later.
+    template <typename T> void ask(std::uint32_t op, const T& payload) {
+        auto kept = std::make_shared<T>(payload);
+        const std::uint64_t token = ++last_token_;
+        open_[token] = kept;
+        const int error = vgpu_pf_request_run(rig.pf.get(), op, kept.get(), token);
+        if (error != -EINPROGRESS && open_.erase(token) == 0)
+            wrong_ = "a request was answered at once and once more";
+    }
+    void ask_control(std::uint32_t vf, vgpu_pf_control_action action);
+    void ask_about(std::uint32_t op, std::uint32_t vf);
+    void provision(std::uint32_t vf);
+    void cancel_last();
+    /// What the guard tells the life cycle, if the state allows it.
+    void post(std::uint32_t vf, vgpu_vf_event event, vgpu_pf_reason reason);
+    void lose_device();
+    void get_device_back();
+    /// At any time: whoever is said to be off the engine does not run there. Empty: so it is.
+    [[nodiscard]] std::string check_engine();
+    /// In the end, with the trouble over. Empty: nothing is wrong.
+    [[nodiscard]] std::string check();
+
+    Rig rig;
+
+private:
+    static constexpr std::uint64_t kFirstToken = 1'000'000;  ///< the rig's own are smaller
+
+    void run_until_quiet();
+    void end_trouble();
+    [[nodiscard]] bool is_quiet();
+    [[nodiscard]] std::string check_rest();
+    [[nodiscard]] std::string revive(std::uint32_t vf);
+    [[nodiscard]] int step_towards_service(std::uint32_t vf);
+    [[nodiscard]] std::string load(std::uint32_t vf);
+    [[nodiscard]] std::string check_service();
+    [[nodiscard]] std::string give_to_next_tenant(std::uint32_t vf);
+
+    std::uint64_t last_token_ = kFirstToken;
+    std::map<std::uint64_t, std::shared_ptr<void>> open_;
+    std::string wrong_;
+};
+
+}  // namespace vgpu::test
