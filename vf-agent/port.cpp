@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "vf-agent/port.h"
 
+#include "pf-driver/process/socket_path.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 namespace vgpu::agent {
 
@@ -17,12 +17,10 @@ namespace {
 
 int connect_to(const std::string& path) {
     sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) {
+    if (vgpu_socket_address(path.c_str(), &address) != 0) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const void* generic = &address;
     if (fd < 0 || ::connect(fd, static_cast<const sockaddr*>(generic), sizeof address) == 0)

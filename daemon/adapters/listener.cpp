@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/listener.h"
 
-#include <fmt/format.h>
+#include "pf-driver/process/socket_path.h"
+
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
+#include <array>
 #include <cerrno>
-#include <cstring>
 
 namespace vgpu::daemon::adapters {
+
+Result<sockaddr_un> address_of(const std::string& path) {
+    sockaddr_un address{};
+    if (vgpu_socket_address(path.c_str(), &address) == 0) return address;
+    std::array<char, 512> words{};
+    vgpu_socket_path_words(path.c_str(), words.data(), words.size());
+    return fail(ErrorId::ConfigInvalid, words.data());
+}
 
 void remove_stale_socket(const std::string& path) {
     struct stat file {};
@@ -17,11 +25,7 @@ void remove_stale_socket(const std::string& path) {
 }
 
 Result<UniqueFd> listen_at(const std::string& path, mode_t mode, int backlog) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path)
-        return fail(ErrorId::System, fmt::format("{}: the path is too long for a socket", path));
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    TRY(const sockaddr_un address, address_of(path));
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     remove_stale_socket(path);
     const void* generic = &address;

@@ -2,15 +2,18 @@
 #include "daemon/adapters/socket_channel.h"
 
 #include "daemon/adapters/event_ring.h"
+#include "daemon/adapters/listener.h"
+#include "pf-driver/process/passed_fds.h"
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace vgpu::daemon::adapters {
 
@@ -20,32 +23,15 @@ namespace {
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
 
-/// The fds of a received message, each with an owner.
-/// Each gets an owner before anything is checked: a reply that is refused must not leak what came
-/// with it.
-std::vector<UniqueFd> fds_of(msghdr& message) {
+/// Each fd of a received message gets an owner before anything is checked: a reply that is refused
+/// must not leak what came with it. None if too many came.
+std::optional<std::vector<UniqueFd>> fds_of(msghdr& message) {
+    std::array<int, kMaxFds> taken{};
+    const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
+    if (count < 0) return {};
     std::vector<UniqueFd> fds;
-    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-         part = CMSG_NXTHDR(&message, part)) {
-        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-        const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i < count; ++i) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
-            fds.emplace_back(fd);
-        }
-    }
+    for (int i = 0; i < count; ++i) fds.emplace_back(taken[static_cast<std::size_t>(i)]);
     return fds;
-}
-
-Result<sockaddr_un> address_of(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path)
-        return fail(ErrorId::ConfigInvalid, fmt::format("{}: a socket path has at most {} bytes",
-                                                        path, sizeof address.sun_path - 1));
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    return address;
 }
 
 int connect_to(int fd, const sockaddr_un& address) {
@@ -131,7 +117,9 @@ Result<UapiReply> SocketChannel::receive(const UapiRequest& request) {
     const ssize_t got = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
     if (got < 0) return lost("cannot receive from vgpu-pf", errno);
     if (got == 0) return lost("vgpu-pf closed the connection", ECONNRESET);
-    UapiReply reply{.body = {}, .fds = fds_of(header)};
+    auto fds = fds_of(header);
+    if (!fds) return lost("a reply with too many fds", EPROTO);
+    UapiReply reply{.body = {}, .fds = std::move(*fds)};
     vgpu_pf_reply head{};
     if (static_cast<std::size_t>(got) < sizeof head) return lost("short reply", EPROTO);
     std::memcpy(&head, message.data(), sizeof head);

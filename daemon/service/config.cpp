@@ -3,6 +3,7 @@
 
 #include "daemon/service/json_section.h"
 #include "daemon/service/words.h"
+#include "pf-driver/process/socket_path.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <fmt/format.h>
@@ -103,6 +104,34 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
     }
 }
 
+/// `key` says where the sockets are; `longest` is the longest path that would be made from it. The
+/// kernel takes no longer one, and QEMU could not open it.
+void check_socket(JsonSection& root, const std::string& key, const std::string& longest) {
+    if (longest.size() <= VGPU_SOCKET_PATH_MAX) return;
+    root.complain(key, fmt::format("is {} bytes too long: the socket {} would have {} bytes, and "
+                                   "{} are possible",
+                                   longest.size() - VGPU_SOCKET_PATH_MAX, longest, longest.size(),
+                                   VGPU_SOCKET_PATH_MAX));
+}
+
+void check_sockets(JsonSection& root, const Config& config) {
+    constexpr std::string_view kLongestOfVf = "vf16.agent.sock";
+    constexpr std::string_view kLongestOfVm = "00000000-0000-0000-0000-000000000000/15.agent.sock";
+    std::string longest = fmt::format("{}/vm/{}", config.run_dir, kLongestOfVm);
+    for (std::size_t i = 0; i < config.gpus.size(); ++i) {
+        const GpuConfig& gpu = config.gpus[i];
+        std::string of_gpu = fmt::format("{}/{}/{}", config.run_dir, gpu.id, kLongestOfVf);
+        if (gpu.softgpu && of_gpu.size() > longest.size()) longest = std::move(of_gpu);
+        if (!gpu.attach) continue;
+        const std::string key = fmt::format("gpus/{}/attach/", i);
+        check_socket(root, key + "uapi", gpu.attach->uapi_socket);
+        if (!gpu.attach->vf_socket_dir.empty())
+            check_socket(root, key + "vf_socket_dir",
+                         fmt::format("{}/{}", gpu.attach->vf_socket_dir, kLongestOfVf));
+    }
+    check_socket(root, "run_dir", longest);
+}
+
 /// Unknown members are mistakes, so that a misspelt one is not silently the default.
 Config config_of(const Json& json, const std::string& name,
                  const std::vector<std::string>& pf_devices, Error& error) {
@@ -120,6 +149,7 @@ Config config_of(const Json& json, const std::string& name,
         section.text("vgpu_libvirt", config.libvirt_program);
     }
     read_gpus(root, pf_devices, config, error);
+    check_sockets(root, config);
     return config;
 }
 

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+
+#include "pf-driver/softgpu/vfio_user/socket.h"
 
 namespace vgpu::softgpu {
 
@@ -126,11 +127,7 @@ Result<Json> execute(Gpu& gpu, const Json& order) {
 }  // namespace
 
 Result<std::unique_ptr<GpuControl>> GpuControl::create(Gpu& gpu, const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof(address.sun_path))
-        return fail(ENAMETOOLONG, path + ": too long for a socket; use a shorter --socket-dir");
-    path.copy(address.sun_path, path.size());
+    TRY(const sockaddr_un address, vfio_user::address_of(path));
     OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     ::unlink(path.c_str());  // the directory's lock says that nobody else serves it
     const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pf-driver/process/passed_fds.h"
+
 /*
  * From message to reply: read_client() receives one message, check_message() looks at its head,
  * refuse() at rights and state. Operations of this home (event ring, lease) are answered here, all
@@ -379,18 +381,6 @@ static void handle_request(struct uapi_server *server, struct uapi_client *clien
 
 /* ---- messages ---- */
 
-static int take_fd(struct msghdr *message)
-{
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-	    header->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	return fd;
-}
-
 /* the head is copied before it is judged: a refusal repeats the client's op and cookie */
 static const char *check_message(const struct uapi_server *server, struct incoming *in,
 				 size_t bytes, int flags)
@@ -422,6 +412,7 @@ static void read_client(struct uapi_server *server, struct uapi_client *client)
 	struct incoming in = {.fd = -1};
 	ssize_t bytes = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	const char *wrong;
+	int taken;
 
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -429,8 +420,12 @@ static void read_client(struct uapi_server *server, struct uapi_client *client)
 		drop_client(server, client);
 		return;
 	}
-	in.fd = take_fd(&message);
+	taken = vgpu_take_passed_fds(&message, &in.fd, MAX_REQUEST_FDS);
 	wrong = check_message(server, &in, (size_t)bytes, message.msg_flags);
+	if (!wrong && taken < 0) {
+		in.fd = -1;
+		wrong = "a request brings one fd at most";
+	}
 	if (wrong)
 		reply_plain(client, &in, -EBADMSG, wrong);
 	else

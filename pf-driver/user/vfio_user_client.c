@@ -7,8 +7,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <unistd.h>
+
+#include "pf-driver/process/socket_path.h"
 
 /*
  * Layouts and numbers below are those of QEMU's docs/interop/vfio-user.rst; the payloads of DMA_MAP
@@ -320,13 +321,12 @@ static int negotiate(struct vfio_user_client *client)
  */
 int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct sockaddr_un address;
 	struct timeval limit = {.tv_sec = VFIO_USER_REPLY_TIMEOUT_MS / 1000};
 	int error;
 
-	if (strlen(path) >= sizeof(address.sun_path))
+	if (vgpu_socket_address(path, &address))
 		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path) + 1);
 	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (client->fd < 0)
 		return -errno;

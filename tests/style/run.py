@@ -15,22 +15,23 @@ import dbus_page
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = ('.c', '.h', '.cpp', '.hpp')
-GPL_AREAS = ('pf-driver/hw/', 'pf-driver/uapi/', 'pf-driver/core/', 'pf-driver/linux/',
-             'pf-driver/user/', 'tests/host/bridge/')
+GPL_AREAS = ('pf-driver/hw/', 'pf-driver/uapi/', 'pf-driver/process/', 'pf-driver/core/',
+             'pf-driver/linux/', 'pf-driver/user/', 'tests/host/bridge/')
 
 # What each layer may include besides itself (docs/architecture.md, dependency law).
 LAYERS = {
     'pf-driver/hw': [],
     'pf-driver/uapi': [],
+    'pf-driver/process': [],
     'pf-driver/core': ['pf-driver/hw', 'pf-driver/uapi'],
     'pf-driver/linux': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi'],
-    'pf-driver/user': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi'],
-    'pf-driver/softgpu/base': ['pf-driver/hw'],
-    'pf-driver/softgpu': ['pf-driver/hw'],
-    'vf-agent': ['pf-driver/hw', 'pf-driver/uapi'],
+    'pf-driver/user': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process'],
+    'pf-driver/softgpu/base': ['pf-driver/hw', 'pf-driver/process'],
+    'pf-driver/softgpu': ['pf-driver/hw', 'pf-driver/process'],
+    'vf-agent': ['pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process'],
     'daemon/ports': ['pf-driver/uapi'],
-    'daemon/service': ['daemon/ports', 'pf-driver/uapi'],
-    'daemon/adapters': ['daemon/ports', 'pf-driver/uapi'],
+    'daemon/service': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process'],
+    'daemon/adapters': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process'],
     'daemon/dbus': ['daemon/service', 'daemon/ports'],
     'simulator': ['daemon/ports', 'daemon/service', 'daemon/adapters', 'pf-driver/core',
                   'pf-driver/hw', 'pf-driver/uapi'],

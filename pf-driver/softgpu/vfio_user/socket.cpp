@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <optional>
+
+#include "pf-driver/process/passed_fds.h"
+#include "pf-driver/process/socket_path.h"
 
 namespace vgpu::softgpu::vfio_user {
 namespace {
@@ -18,20 +19,8 @@ constexpr int kListenBacklog = 8;
 constexpr mode_t kSocketMode = 0600;
 
 // The socket API takes every address as sockaddr.
-struct UnixAddress {
-    sockaddr_un value{};
-
-    [[nodiscard]] const sockaddr* get() const {
-        return static_cast<const sockaddr*>(static_cast<const void*>(&value));
-    }
-};
-
-std::optional<UnixAddress> address_of(const std::string& path) {
-    UnixAddress address;
-    if (path.empty() || path.size() >= sizeof(address.value.sun_path)) return std::nullopt;
-    address.value.sun_family = AF_UNIX;
-    std::memcpy(address.value.sun_path, path.data(), path.size());
-    return address;
+const sockaddr* generic(const sockaddr_un& address) {
+    return static_cast<const sockaddr*>(static_cast<const void*>(&address));
 }
 
 OwnedFd new_socket() {
@@ -39,15 +28,15 @@ OwnedFd new_socket() {
 }
 
 // True if a server accepts connections there, or might: a full backlog is no stale socket.
-bool is_answered(const UnixAddress& address) {
+bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
     if (!probe) return true;
-    if (::connect(probe.get(), address.get(), sizeof(address.value)) == 0) return true;
+    if (::connect(probe.get(), generic(address), sizeof(address)) == 0) return true;
     return errno != ECONNREFUSED && errno != ENOENT;
 }
 
 /// Only a socket that nobody answers at is removed; a file of another kind is never touched.
-Result<> remove_stale(const std::string& path, const UnixAddress& address) {
+Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return {};
     if (!S_ISSOCK(found.st_mode))
@@ -59,19 +48,11 @@ Result<> remove_stale(const std::string& path, const UnixAddress& address) {
     return {};
 }
 
-/// Every descriptor gets an owner at once, also those that turn out to be too many.
-void take_fds(const msghdr& message, ReceivedFds& fds) {
-    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-         part = CMSG_NXTHDR(const_cast<msghdr*>(&message), part)) {
-        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-        const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i < count; i++) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
-            fds.add(OwnedFd(fd));
-        }
-    }
-    if ((message.msg_flags & MSG_CTRUNC) != 0) fds.mark_truncated();
+void take_fds(msghdr& message, ReceivedFds& fds) {
+    std::array<int, kMaxFds> taken{};
+    const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
+    if (count < 0) fds.mark_truncated();
+    for (int i = 0; i < count; i++) fds.add(OwnedFd(taken[static_cast<std::size_t>(i)]));
 }
 
 Transfer failed(int error) {
@@ -80,6 +61,14 @@ Transfer failed(int error) {
 }
 
 }  // namespace
+
+Result<sockaddr_un> address_of(const std::string& path) {
+    sockaddr_un address{};
+    if (vgpu_socket_address(path.c_str(), &address) == 0) return address;
+    std::array<char, 512> words{};
+    vgpu_socket_path_words(path.c_str(), words.data(), words.size());
+    return fail(ENAMETOOLONG, words.data());
+}
 
 void ReceivedFds::add(OwnedFd fd) {
     if (count_ == fds_.size()) {
@@ -96,16 +85,13 @@ void ReceivedFds::close_all() {
 }
 
 Result<OwnedFd> listen_at(const std::string& path) {
-    const auto address = address_of(path);
-    if (!address)
-        return fail(ENAMETOOLONG, fmt::format("socket path '{}' must have 1 to {} characters", path,
-                                              sizeof(sockaddr_un::sun_path) - 1));
-    TRY_VOID(remove_stale(path, *address));
+    TRY(const sockaddr_un address, address_of(path));
+    TRY_VOID(remove_stale(path, address));
     OwnedFd listener = new_socket();
     if (!listener) return fail_errno(errno, "cannot create a socket");
     // Before bind(): the name appears with this mode, whatever the umask allows.
     if (::fchmod(listener.get(), kSocketMode) != 0 ||
-        ::bind(listener.get(), address->get(), sizeof(address->value)) != 0 ||
+        ::bind(listener.get(), generic(address), sizeof(address)) != 0 ||
         ::listen(listener.get(), kListenBacklog) != 0)
         return fail_errno(errno, fmt::format("cannot listen at {}", path));
     return listener;

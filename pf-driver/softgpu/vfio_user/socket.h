@@ -4,6 +4,8 @@
 // and return errno values; nothing here knows vfio-user messages. Used by Server and Channel.
 #pragma once
 
+#include <sys/un.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +54,9 @@ private:
     std::size_t count_ = 0;
     bool is_truncated_ = false;
 };
+
+/// ENAMETOOLONG, with the length and the limit, if no socket can have this path.
+[[nodiscard]] Result<sockaddr_un> address_of(const std::string& path);
 
 /// What one system call did.
 struct Transfer {

@@ -7,8 +7,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "pf-driver/user/uapi_server.h"
 #include "simulator/model_gpu.h"
@@ -25,6 +28,11 @@ using simulator::ModelGpu;
 
 constexpr const char* kDeviceVariable = "VGPU_PF_DEVICE";
 
+std::size_t descriptors_of(const std::string& process) {
+    const std::filesystem::directory_iterator all("/proc/" + process + "/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
 class InProcessHome final : public PfHome {
 public:
     InProcessHome() { start(); }
@@ -36,6 +44,7 @@ public:
     std::unique_ptr<UapiClient> connect(bool is_owner) override { return dial(is_owner); }
     std::unique_ptr<SocketClient> connect_socket() override { return dial(true); }
     bool can_play_strangers() const override { return true; }
+    std::size_t open_descriptors() const override { return descriptors_of("self"); }
 
     void restart() override {
         gpu_.bind(nullptr);
@@ -118,6 +127,9 @@ public:
         return std::make_unique<SocketClient>(std::move(fd), std::function<void()>());
     }
     bool can_play_strangers() const override { return false; }
+    std::size_t open_descriptors() const override {
+        return descriptors_of(std::to_string(pf_->pid()));
+    }
 
     void restart() override {
         pf_->kill_now();

@@ -7,6 +7,7 @@
 // is lost). tests/host/test_contract.py brings that about.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ public:
     [[nodiscard]] virtual bool can_play_strangers() const = 0;
     /// A client that can be made to send anything; none where there are no messages.
     [[nodiscard]] virtual std::unique_ptr<SocketClient> connect_socket() { return nullptr; }
+    /// Descriptors that the process of the home has open, for homes that are processes.
+    [[nodiscard]] virtual std::size_t open_descriptors() const { return 0; }
     /// Ends the core, unasked where the home can end that way, and starts a new one.
     virtual void restart() = 0;
 

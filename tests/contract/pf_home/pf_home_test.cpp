@@ -8,13 +8,17 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "tests/contract/pf_home/pf_home.h"
+#include "tests/support/unique_fd.h"
 
 namespace vgpu::test {
 namespace {
@@ -370,6 +374,25 @@ TEST_P(PfHomeContract, MalformedMessagesAreAnsweredAndTheClientGoesOn) {
     bad.op = 4711;
     EXPECT_EQ(error_of(bad, sizeof(bad) + 8), -EOPNOTSUPP);
     EXPECT_EQ(error_of(good, sizeof(good) + 8), 0);
+}
+
+TEST_P(PfHomeContract, DescriptorsThatNobodyAskedForAreClosed) {
+    const auto socket = home->connect_socket();
+    if (!socket) GTEST_SKIP() << kNoMessages;
+    const vgpu_pf_request head{VGPU_PF_UAPI_MAGIC, VGPU_PF_UAPI_VERSION, VGPU_PF_OP_GET_INFO, 8, 1};
+    std::vector<std::uint8_t> message(sizeof(head) + 8);
+    std::memcpy(message.data(), &head, sizeof(head));
+    const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+    const std::array fds{null.get(), null.get(), null.get(), null.get()};
+    socket->send_raw(message);
+    EXPECT_EQ(socket->receive().head.error, 0);
+    const std::size_t before = home->open_descriptors();
+    for (std::size_t count = 1; count <= fds.size(); ++count)
+        for (int i = 0; i < 50; ++i) {
+            socket->send_raw(message, std::span(fds).first(count));
+            EXPECT_EQ(socket->receive().head.error, count == 1 ? 0 : -EBADMSG) << count;
+        }
+    EXPECT_EQ(home->open_descriptors(), before);
 }
 
 TEST_P(PfHomeContract, AClientThatCannotBeAnsweredIsDroppedAndNobodyElseNotices) {

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -18,6 +19,7 @@ constexpr int kTurns = 2000;    // of the pump, until a reply is given up
 constexpr int kWaitMs = 20000;  // for a home that runs by itself
 constexpr std::size_t kMaxReply = 65536;
 constexpr std::size_t kMaxFds = 2;
+constexpr std::size_t kMaxSentFds = 4;
 
 bool is_stream(std::uint32_t op) {
     return op == VGPU_PF_OP_SAVE || op == VGPU_PF_OP_RESTORE || op == VGPU_PF_OP_DUMP;
@@ -25,21 +27,21 @@ bool is_stream(std::uint32_t op) {
 
 }  // namespace
 
-void SocketClient::send_raw(std::span<const std::uint8_t> message, int fd) {
+void SocketClient::send_raw(std::span<const std::uint8_t> message, std::span<const int> fds) {
     std::vector<std::uint8_t> copy(message.begin(), message.end());
     iovec part{copy.data(), copy.size()};
     msghdr out{};
     out.msg_iov = &part;
     out.msg_iovlen = 1;
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    if (fd >= 0) {
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxSentFds * sizeof(int))] = {};
+    if (!fds.empty()) {
         out.msg_control = control;
-        out.msg_controllen = sizeof(control);
+        out.msg_controllen = CMSG_SPACE(fds.size_bytes());
         cmsghdr* header = CMSG_FIRSTHDR(&out);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+        header->cmsg_len = CMSG_LEN(fds.size_bytes());
+        std::memcpy(CMSG_DATA(header), fds.data(), fds.size_bytes());
     }
     (void)sendmsg(socket_.get(), &out, MSG_NOSIGNAL);
     if (pump_) pump_();
@@ -86,7 +88,8 @@ void SocketClient::start(std::uint32_t op, std::span<const std::uint8_t> body, i
     std::vector<std::uint8_t> message(sizeof(head) + body.size());
     std::memcpy(message.data(), &head, sizeof(head));
     std::copy(body.begin(), body.end(), message.begin() + sizeof(head));
-    send_raw(message, fd);
+    const std::array one{fd};
+    send_raw(message, std::span(one).first(fd < 0 ? 0 : 1));
 }
 
 UapiReply SocketClient::await() {

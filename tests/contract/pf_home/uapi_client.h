@@ -67,7 +67,8 @@ public:
     void start(std::uint32_t op, std::span<const std::uint8_t> body, int fd = -1) override;
     [[nodiscard]] UapiReply await() override;
 
-    void send_raw(std::span<const std::uint8_t> message, int fd = -1);
+    /// At most four descriptors.
+    void send_raw(std::span<const std::uint8_t> message, std::span<const int> fds = {});
     /// From now on replies cannot be delivered; requests still can.
     void hear_nothing() { (void)shutdown(socket_.get(), SHUT_RD); }
     /// The next reply, whatever it answers.

@@ -45,6 +45,30 @@ TEST(Config, AutoIsEveryPfDeviceOrElseOneSoftwareGpu) {
     EXPECT_FALSE(two->gpus[1].softgpu);
 }
 
+/// The 107 bytes of a socket's path, and what of them is for names below run_dir.
+TEST(Config, ARunDirIsRefusedWhoseSocketsNobodyCouldOpen) {
+    const auto config_in = [](const std::string& gpu, std::size_t bytes) {
+        return parse_config(R"({"run_dir": "/)" + std::string(bytes - 1, 'r') +
+                                R"(", "gpus": [{"id": ")" + gpu + R"(", "softgpu": {}}]})",
+                            "c.json");
+    };
+    EXPECT_TRUE(config_in("gpu0", 53));
+    const auto too_long = config_in("gpu0", 54);
+    ASSERT_FALSE(too_long);
+    EXPECT_THAT(too_long.error().cause, HasSubstr("/run_dir is 1 bytes too long: the socket /rrr"));
+    EXPECT_THAT(too_long.error().cause,
+                HasSubstr("/15.agent.sock would have 108 bytes, and 107 are possible"));
+    EXPECT_TRUE(config_in("a" + std::string(62, 'x'), 27));
+    EXPECT_FALSE(config_in("a" + std::string(62, 'x'), 28));
+    const auto attached =
+        parse_config(R"({"gpus": [{"id": "a", "attach": {"uapi": "/u", "vf_socket_dir": "/)" +
+                         std::string(91, 'd') + R"("}}]})",
+                     "c.json");
+    ASSERT_FALSE(attached);
+    EXPECT_THAT(attached.error().cause,
+                HasSubstr("/gpus/0/attach/vf_socket_dir is 1 bytes too long"));
+}
+
 struct BadConfig {
     const char* text;
     const char* cause;

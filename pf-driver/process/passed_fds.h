@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The descriptors that come with a message of a unix socket (SCM_RIGHTS). Every process that takes
+ * them takes them here: vgpu-pf, softgpu and vgpud. The kernel installs them before the message can
+ * be judged, so each has to be walked, and kept or closed.
+ */
+#ifndef VGPU_PROCESS_PASSED_FDS_H
+#define VGPU_PROCESS_PASSED_FDS_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/**
+ * vgpu_take_passed_fds() - take what recvmsg() has installed
+ * @message: as recvmsg() left it
+ * @fds: filled in, owned by the caller from here
+ * @room: of @fds
+ *
+ * Return: how many. -EMSGSIZE: more came than @room, or than the control buffer could hold; all of
+ * them are closed.
+ */
+static inline int vgpu_take_passed_fds(struct msghdr *message, int *fds, size_t room)
+{
+	bool is_cut = (message->msg_flags & MSG_CTRUNC) != 0;
+	size_t count = 0;
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part;
+	     part = CMSG_NXTHDR(message, part)) {
+		size_t bytes = part->cmsg_len - CMSG_LEN(0);
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+			int fd = -1;
+
+			memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
+			if (count < room) {
+				fds[count++] = fd;
+				continue;
+			}
+			is_cut = true;
+			close(fd);
+		}
+	}
+	if (!is_cut)
+		return (int)count;
+	while (count > 0)
+		close(fds[--count]);
+	return -EMSGSIZE;
+}
+
+#endif
