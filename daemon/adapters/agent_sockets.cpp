@@ -2,6 +2,7 @@
 #include "daemon/adapters/agent_sockets.h"
 
 #include "daemon/adapters/listener.h"
+#include "pf-driver/process/socket_watch.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -35,7 +36,10 @@ void follow_owner_of_vf(const std::string& path) {
 
 }  // namespace
 
-AgentSockets::AgentSockets() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+AgentSockets::AgentSockets()
+    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), names_(vgpu_socket_watch_open()) {
+    if (names_.is_open()) static_cast<void>(register_fd(names_.get(), tag_of(0, End::Names)));
+}
 
 AgentSockets::~AgentSockets() {
     while (!places_.empty()) close(std::string(places_.begin()->first));
@@ -53,18 +57,36 @@ Result<> AgentSockets::register_fd(int fd, std::uint64_t tag) {
 }
 
 Result<> AgentSockets::listen(const std::string& path) {
+    Place place{.id = last_id_ + 1, .listener = {}, .client = {}};
+    TRY_VOID(open(path, place));
+    last_id_ = place.id;
+    if (const auto at = places_.find(path); at != places_.end()) paths_.erase(at->second.id);
+    paths_[place.id] = path;
+    places_[path] = std::move(place);
+    return {};
+}
+
+/// The place has its id already.
+Result<> AgentSockets::open(const std::string& path, Place& place) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
-    const std::uint32_t id = last_id_ + 1;
-    if (auto watched = register_fd(listener.get(), tag_of(id, End::Listener)); !watched) {
+    if (auto watched = register_fd(listener.get(), tag_of(place.id, End::Listener)); !watched) {
         remove_stale_socket(path);
         return watched;
     }
+    place.listener = std::move(listener);
+    place.number = vgpu_socket_number(path.c_str());
+    static_cast<void>(vgpu_socket_watch_add(names_.get(), path.c_str()));
     follow_owner_of_vf(path);
-    if (const auto at = places_.find(path); at != places_.end()) paths_.erase(at->second.id);
-    paths_[id] = path;
-    places_[path] = {.id = id, .listener = std::move(listener), .client = {}};
-    last_id_ = id;
     return {};
+}
+
+/// A client that is there stays; a new one could not find the socket.
+void AgentSockets::open_removed() {
+    vgpu_socket_watch_clear(names_.get());
+    for (auto& [path, place] : places_) {
+        if (vgpu_socket_number(path.c_str()) == place.number) continue;
+        if (open(path, place)) accept_clients(path, place.is_accepting);
+    }
 }
 
 void AgentSockets::close(const std::string& path) {
@@ -79,6 +101,7 @@ void AgentSockets::close(const std::string& path) {
 void AgentSockets::accept_clients(const std::string& path, bool is_wanted) {
     const auto at = places_.find(path);
     if (at == places_.end()) return;
+    at->second.is_accepting = is_wanted;
     epoll_event event{.events = is_wanted ? std::uint32_t{EPOLLIN} : 0u,
                       .data = {.u64 = tag_of(at->second.id, End::Listener)}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, at->second.listener.get(), &event);
@@ -108,6 +131,10 @@ void AgentSockets::look(const Wanted& wanted) {
     const int count = ::epoll_wait(epoll_.get(), ready.data(), kMaxReady, 0);
     for (int i = 0; i < count; ++i) {
         const std::uint64_t tag = ready.at(static_cast<std::size_t>(i)).data.u64;
+        if (tag == tag_of(0, End::Names)) {
+            open_removed();
+            continue;
+        }
         // one that an event before it in this turn has ended is known no more
         const auto path = paths_.find(static_cast<std::uint32_t>(tag >> 32));
         if (path == paths_.end()) continue;

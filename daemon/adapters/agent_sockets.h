@@ -4,7 +4,7 @@
 // turn reads at most kMaxPerTurn of each client, so that a client that floods costs a bounded part
 // of a turn. A client beside the first is closed at once. There may be hundreds, and most turns of
 // the main loop have nothing to do with them: they are registered with an epoll, and main.cpp
-// watches that alone; one thread.
+// watches that alone; one thread. A socket whose file somebody removes is made again.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -46,16 +46,21 @@ private:
         std::uint32_t id = 0;  ///< never another place's: an fd's number may be
         UniqueFd listener;
         UniqueFd client;
+        std::uint64_t number = 0;  ///< of the listener's file
+        bool is_accepting = true;
     };
-    enum class End : std::uint32_t { Listener, Client };
+    enum class End : std::uint32_t { Listener, Client, Names };
     /// What epoll keeps with a socket, and hands back.
     static std::uint64_t tag_of(std::uint32_t id, End end);
 
     Result<> register_fd(int fd, std::uint64_t tag);
+    Result<> open(const std::string& path, Place& place);
+    void open_removed();
     void accept(const std::string& path, Place& place);
     void read(const std::string& path, Place& place);
 
     UniqueFd epoll_;
+    UniqueFd names_;              ///< readable when a socket's file may have been removed
     std::size_t watched_at_ = 0;  ///< in Wanted::fds
     std::uint32_t last_id_ = 0;
     std::map<std::string, Place> places_;

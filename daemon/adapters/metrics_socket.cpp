@@ -3,6 +3,7 @@
 
 #include "daemon/adapters/http_request.h"
 #include "daemon/adapters/listener.h"
+#include "pf-driver/process/socket_watch.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -31,13 +32,23 @@ Result<> MetricsSocket::listen(const std::string& path) {
     TRY(UniqueFd fd, listen_at(path, kSocketMode, kBacklog));
     listener_ = std::move(fd);
     path_ = path;
+    number_ = vgpu_socket_number(path.c_str());
+    if (!names_.is_open()) names_ = UniqueFd(vgpu_socket_watch_open());
+    static_cast<void>(vgpu_socket_watch_add(names_.get(), path.c_str()));
     return {};
+}
+
+/// After its file was removed: nobody could connect any more.
+void MetricsSocket::listen_again() {
+    vgpu_socket_watch_clear(names_.get());
+    if (vgpu_socket_number(path_.c_str()) != number_) static_cast<void>(listen(std::string(path_)));
 }
 
 void MetricsSocket::watch(Wanted& wanted) {
     is_watched_ = true;
     listener_index_ = wanted.fds.size();
     wanted.watch(listener_.get(), POLLIN);
+    wanted.watch(names_.get(), POLLIN);
     for (Client& client : clients_) {
         client.index = wanted.fds.size();
         wanted.watch(client.fd.get(), client.response.empty() ? POLLIN : POLLOUT);
@@ -54,6 +65,7 @@ void MetricsSocket::look(const Wanted& wanted) {
     }
     std::erase_if(clients_, [](const Client& client) { return client.is_over; });
     if (listener_.is_open() && wanted.fds.at(listener_index_).revents != 0) accept();
+    if (names_.is_open() && wanted.has_come(names_.get())) listen_again();
 }
 
 void MetricsSocket::accept() {

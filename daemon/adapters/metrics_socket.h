@@ -59,6 +59,7 @@ private:
         bool is_over = false;
     };
 
+    void listen_again();
     void accept();
     void serve(Client& client);
     void read(Client& client);
@@ -68,6 +69,8 @@ private:
     const Clock& clock_;
     std::string path_;
     UniqueFd listener_;
+    UniqueFd names_;            ///< readable when the socket's file may have been removed
+    std::uint64_t number_ = 0;  ///< of that file
     std::size_t listener_index_ = 0;
     bool is_watched_ = false;
     std::vector<Client> clients_;  ///< the oldest first

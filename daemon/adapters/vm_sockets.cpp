@@ -33,6 +33,16 @@ Result<> link_one(const std::string& target, const fs::path& at) {
     return {};
 }
 
+/// A path that leads to nothing would look like success, and QEMU would fail at it.
+Result<> check_there(const std::string& socket) {
+    std::error_code error;
+    if (socket.empty() || fs::exists(socket, error)) return {};
+    return fail(ErrorId::System,
+                fmt::format("the socket {} is not there: softgpu makes it again when it was "
+                            "removed, at the latest when it is sent SIGHUP",
+                            socket));
+}
+
 Result<> give(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {
     if (socket.empty()) return {};
     // Never through a link that somebody may have put in the socket's place.
@@ -82,6 +92,7 @@ Result<> VmSockets::link(const std::string& uuid, const std::vector<VfSockets>& 
     if (error)
         return fail_errno(ErrorId::System, error.value(), "cannot create " + directory.string());
     for (std::size_t n = 0; n < sockets.size(); ++n) {
+        TRY_VOID(check_there(sockets[n].vfio_user));
         TRY_VOID(link_one(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
         TRY_VOID(link_one(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
     }

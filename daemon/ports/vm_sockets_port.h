@@ -30,7 +30,8 @@ public:
     /// The path under which `uuid` finds its N-th VF.
     [[nodiscard]] virtual std::string path_of(const std::string& uuid, std::size_t n) const = 0;
     /// In place of what `uuid` had.
-    /// System if a link cannot be made; the ones before it stay, until the next link() or unlink().
+    /// System if a VF's socket is not there, or a link cannot be made; the ones before it stay,
+    /// until the next link() or unlink().
     virtual Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) = 0;
     virtual void unlink(const std::string& uuid) = 0;
     /// No path of `uuid` leads to these any more; its others stay.

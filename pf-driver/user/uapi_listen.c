@@ -4,13 +4,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "pf-driver/process/socket_path.h"
+#include "pf-driver/process/socket_watch.h"
 #include "pf-driver/user/uapi_server.h"
 
 /**
@@ -48,21 +48,14 @@ static bool answers(const struct sockaddr_un *address)
 	return is_there;
 }
 
-/**
- * vgpu_user_server_listen() - bind the socket; a stale one is replaced
- * @server: the server
- * @path: where
- *
- * Return: 0, -EADDRINUSE if somebody answers there, -EEXIST if it is not a socket, or an errno.
- */
-int vgpu_user_server_listen(struct uapi_server *server, const char *path)
+static int bind_socket(struct uapi_server *server)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = server->path;
+	struct sockaddr_un address;
 	struct stat there;
 
-	if (strlen(path) >= sizeof(address.sun_path))
+	if (vgpu_socket_address(path, &address))
 		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path) + 1);
 	if (lstat(path, &there) == 0) {
 		if (!S_ISSOCK(there.st_mode))
 			return -EEXIST;
@@ -78,5 +71,50 @@ int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 	    bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(server->listen_fd, (int)UAPI_CLIENTS))
 		return -errno;
+	server->socket_number = vgpu_socket_number(path);
 	return 0;
+}
+
+/**
+ * vgpu_user_server_listen() - bind the socket; a stale one is replaced
+ * @server: the server
+ * @path: where; kept
+ *
+ * Return: 0, -EADDRINUSE if somebody answers there, -EEXIST if it is not a socket, or an errno.
+ */
+int vgpu_user_server_listen(struct uapi_server *server, const char *path)
+{
+	int error;
+
+	server->path = path;
+	error = bind_socket(server);
+	if (error)
+		return error;
+	server->watch_fd = vgpu_socket_watch_open();
+	if (server->watch_fd < 0)
+		return server->watch_fd;
+	return vgpu_socket_watch_add(server->watch_fd, path);
+}
+
+/**
+ * vgpu_user_server_listen_again() - bind a socket again whose file was removed
+ * @server: listening; its watch_fd is readable
+ *
+ * Return: 0: the file is there, 1: it is there again, or as vgpu_user_server_listen().
+ */
+int vgpu_user_server_listen_again(struct uapi_server *server)
+{
+	int error;
+
+	vgpu_socket_watch_clear(server->watch_fd);
+	if (vgpu_socket_number(server->path) == server->socket_number)
+		return 0;
+	if (server->listen_fd >= 0)
+		close(server->listen_fd);
+	server->listen_fd = -1;
+	server->socket_number = 0;
+	error = bind_socket(server);
+	if (!error)
+		error = vgpu_socket_watch_add(server->watch_fd, server->path);
+	return error ? error : 1;
 }

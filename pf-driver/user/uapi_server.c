@@ -547,6 +547,7 @@ int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 	server->pf = pf;
 	server->hooks = hooks;
 	server->listen_fd = -1;
+	server->watch_fd = -1;
 	server->stream_fd = -1;
 	server->owner = geteuid();
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++) {
@@ -572,6 +573,8 @@ void vgpu_user_server_fini(struct uapi_server *server)
 	close_stream(server);
 	if (server->listen_fd >= 0)
 		close(server->listen_fd);
+	if (server->watch_fd >= 0)
+		close(server->watch_fd);
 	munmap(server->ring, server->ring_bytes);
 	close(server->ring_fd);
 }

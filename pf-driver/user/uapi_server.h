@@ -65,6 +65,9 @@ struct uapi_client {
  * @pf: the core; not owned
  * @hooks: where the core's home calls back; set by init, must outlive the server's use
  * @listen_fd: listening socket
+ * @watch_fd: readable when the socket's file may have been removed
+ * @path: of the socket; the caller's
+ * @socket_number: of the socket's file
  * @ring_fd: sealed memfd of the event ring, handed to clients
  * @ring: the same memory, writable here; @ring_bytes of it; the core is its only writer
  * @owner: effective user of the process, who may do what root may
@@ -79,6 +82,9 @@ struct uapi_server {
 	struct vgpu_pf *pf;
 	struct os_user_hooks *hooks; /* of the home's os */
 	int listen_fd;		     /* -1: none (tests hand clients in) */
+	int watch_fd;		     /* -1: likewise */
+	const char *path;
+	uint64_t socket_number;
 	int ring_fd;
 	void *ring;
 	uint32_t ring_bytes;
@@ -96,6 +102,7 @@ int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 			  struct os_user_hooks *hooks);
 int vgpu_user_server_make_ring(struct uapi_server *server);
 int vgpu_user_server_listen(struct uapi_server *server, const char *path);
+int vgpu_user_server_listen_again(struct uapi_server *server);
 void vgpu_user_server_fini(struct uapi_server *server);
 int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user);
 uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,

@@ -6,7 +6,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "pf-driver/process/socket_watch.h"
 #include "pf-driver/softgpu/base/hasty_thread.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/vfio_user/session.h"
@@ -32,30 +32,31 @@ constexpr std::size_t kMaxNegotiating = 8;
 // The socket's name in the file system, removed with it unless somebody else took the name.
 class SocketName {
 public:
-    explicit SocketName(std::string path) : path_(std::move(path)) {
-        struct stat made {};
-        if (::lstat(path_.c_str(), &made) == 0) inode_ = made.st_ino;
-    }
+    explicit SocketName(std::string path) : path_(std::move(path)) { note_bound(); }
     SocketName(SocketName&& other) noexcept
-        : path_(std::move(other.path_)), inode_(std::exchange(other.inode_, 0)) {}
+        : path_(std::move(other.path_)), number_(std::exchange(other.number_, 0)) {}
     SocketName& operator=(SocketName&&) = delete;
     ~SocketName() {
-        struct stat now {};
-        if (inode_ != 0 && ::lstat(path_.c_str(), &now) == 0 && now.st_ino == inode_)
-            ::unlink(path_.c_str());
+        if (number_ != 0 && is_there()) ::unlink(path_.c_str());
     }
+
+    [[nodiscard]] const std::string& path() const { return path_; }
+    [[nodiscard]] bool is_there() const { return vgpu_socket_number(path_.c_str()) == number_; }
+    void note_bound() { number_ = vgpu_socket_number(path_.c_str()); }
 
 private:
     std::string path_;
-    ino_t inode_ = 0;
+    std::uint64_t number_ = 0;
 };
 
 /// All state is the io thread's, but for is_stopping_ and posted_.
 class EpollServer final : public Server {
 public:
-    EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd reserve, ServerOptions options)
+    EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd names, OwnedFd reserve,
+                ServerOptions options)
         : epoll_(std::move(epoll)),
           wake_up_(std::move(wake_up)),
+          names_(std::move(names)),
           reserve_(std::move(reserve)),
           options_(options) {
         context_.dma_limits = options.dma_limits;
@@ -64,6 +65,7 @@ public:
 
     Result<> start();
     Result<> listen(const std::string& path, Device& device) override;
+    void hang_up(const Device& device) override;
     Result<> watch(int fd, std::function<void()> readable) override;
     void unwatch(int fd) override;
     void run() override;
@@ -99,6 +101,9 @@ private:
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const HastyThread& haste) const;
     void drop(SourceId id);
     [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
+    Result<> serve_name(Listener& listener);
+    void look_for_removed_names();
+    void hang_up_now(const Device& device);
     void accept_from(Listener& listener);
     void make_room_for_fds(int listener);
     void add_client(Listener& listener, OwnedFd socket);
@@ -107,7 +112,8 @@ private:
 
     const OwnedFd epoll_;
     const OwnedFd wake_up_;
-    OwnedFd reserve_;  // given up for a moment when descriptors run out
+    const OwnedFd names_;  // readable when a socket's file may have been removed
+    OwnedFd reserve_;      // given up for a moment when descriptors run out
     const ServerOptions options_;
     SessionContext context_;
     SourceId next_id_ = 1;
@@ -139,7 +145,7 @@ Result<> EpollServer::start() {
         eventfd_t count = 0;
         ::eventfd_read(wake_up_.get(), &count);
     }));
-    return {};
+    return watch(names_.get(), [this] { look_for_removed_names(); });
 }
 
 /// The id travels in the epoll event, so a stale event names nobody.
@@ -168,11 +174,59 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
     TRY(OwnedFd socket, listen_at(path));
     const ResetBrake brake(options_.resets);
     auto listener = std::make_unique<Listener>(
-        Listener{std::move(socket), SocketName(path), Port{device, nullptr, brake}});
-    Listener& target = *listener;
-    TRY_VOID(watch(target.socket.get(), [this, &target] { accept_from(target); }));
+        Listener{std::move(socket), SocketName(path), Port{device, nullptr, brake, path}});
+    TRY_VOID(serve_name(*listener));
     listeners_.push_back(std::move(listener));
     return {};
+}
+
+/// Of a socket that was just bound.
+Result<> EpollServer::serve_name(Listener& listener) {
+    const std::string& path = listener.name.path();
+    if (const int error = vgpu_socket_watch_add(names_.get(), path.c_str()); error != 0)
+        return fail_errno(-error, fmt::format("cannot watch the directory of {}", path));
+    return watch(listener.socket.get(), [this, &listener] { accept_from(listener); });
+}
+
+/// The clients there are stay; a new one could not find the socket.
+void EpollServer::look_for_removed_names() {
+    vgpu_socket_watch_clear(names_.get());
+    for (const auto& listener : listeners_) {
+        if (listener->name.is_there()) continue;
+        const std::string name = listener->port.device.name();
+        const std::string& path = listener->name.path();
+        auto again = listen_at(path);
+        Result<> served = again ? Result<>{} : tl::make_unexpected(again.error());
+        if (again) {
+            unwatch(listener->socket.get());
+            listener->socket = std::move(*again);
+            listener->name.note_bound();
+            served = serve_name(*listener);
+        }
+        if (served)
+            spdlog::warn("{}: the socket {} was removed; it is there again", name, path);
+        else
+            spdlog::error(
+                "{}: the socket {} was removed and cannot be made again: {}; restart "
+                "softgpu",
+                name, path, served.error().message);
+    }
+}
+
+void EpollServer::hang_up(const Device& device) {
+    post([this, &device] { hang_up_now(device); });
+}
+
+void EpollServer::hang_up_now(const Device& device) {
+    for (const auto& listener : listeners_) {
+        if (&listener->port.device != &device) continue;
+        while (accept_client(listener->socket.get())) continue;
+        std::vector<SourceId> open;
+        for (const auto& [id, client] : clients_)
+            if (client.listener == listener.get()) open.push_back(id);
+        if (!open.empty()) spdlog::warn("{}: {} clients are hung up", device.name(), open.size());
+        for (const SourceId id : open) drop(id);
+    }
 }
 
 /// Posted work runs after the events of a round, so that what a session posts is not starved by its
@@ -353,8 +407,10 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
     if (!epoll) return fail_errno(errno, "cannot create an epoll instance");
     OwnedFd wake_up(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_up) return fail_errno(errno, "cannot create an eventfd");
+    OwnedFd names(vgpu_socket_watch_open());
+    if (!names) return fail_errno(errno, "cannot watch the directories of sockets");
     auto server = std::make_unique<EpollServer>(std::move(epoll), std::move(wake_up),
-                                                open_reserve(), options);
+                                                std::move(names), open_reserve(), options);
     TRY_VOID(server->start());
     return server;
 }

@@ -6,6 +6,8 @@
 // is not read from until it does, and stops nobody else; one that sends much is served in turns
 // (Session), between which the others are and posted work runs.
 //
+// A socket whose file somebody removes is bound again, or nobody could connect any more.
+//
 // run() turns the calling thread into the io thread until stop(). stop() and post() may be called
 // from any thread; everything else before run() or on the io thread.
 #pragma once
@@ -37,6 +39,10 @@ public:
     /// Serves `device` at `path`; the device must outlive the server. EADDRINUSE: another server
     /// answers there; EEXIST: the path is no socket.
     [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
+
+    /// Hangs up every client of `device`, also one that does not read, and those that wait to be
+    /// accepted: posted. Who connects afterwards is served. Any thread.
+    virtual void hang_up(const Device& device) = 0;
 
     /// Calls `readable` on the io thread whenever `fd` (borrowed) has something to read or hung up.
     [[nodiscard]] virtual Result<> watch(int fd, std::function<void()> readable) = 0;

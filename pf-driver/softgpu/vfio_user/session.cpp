@@ -70,6 +70,7 @@ void Session::close() {
     port_.attached = nullptr;
     port_.device.dma_unmap_all();
     port_.device.detach();
+    note_.reset();
     port_.brake.count(1, Clock::now());  // it is one
     spdlog::info("{}: client detached", port_.device.name());
 }
@@ -209,7 +210,9 @@ std::errc Session::attach_device() {
         spdlog::warn("{}: a second client was refused", port_.device.name());
         return std::errc::device_or_resource_busy;
     }
+    if (!port_.path.empty()) note_.emplace(port_.path, channel_->fd());
     if (auto attached = port_.device.attach(memory_); !attached) {
+        note_.reset();
         context_.counters->refused_clients++;
         spdlog::warn("{}: client refused: {}", port_.device.name(), attached.error().message);
         return refused(attached.error()).error;

@@ -30,6 +30,7 @@
 
 #include "pf-driver/softgpu/vfio_user/channel.h"
 #include "pf-driver/softgpu/vfio_user/client_memory.h"
+#include "pf-driver/softgpu/vfio_user/client_note.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
 #include "pf-driver/softgpu/vfio_user/reset_brake.h"
@@ -44,6 +45,7 @@ struct Port {
     Device& device;
     Session* attached = nullptr;
     ResetBrake brake{};  ///< of the device: a client that comes back finds it as it was
+    std::string path{};  ///< of the socket
 };
 
 /// What all sessions of a server share.
@@ -156,6 +158,7 @@ private:
     std::optional<Time> held_until_;
     std::optional<Writes> writes_;
     std::map<std::uint64_t, DmaRange> maps_;  // by address; never overlapping
+    std::optional<ClientNote> note_;          // while attached
 };
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -152,5 +152,24 @@ TEST_F(Sockets, NoClientIsTakenWhileNoneIsWantedAndNobodyIsWokenForIt) {
     EXPECT_EQ(input[0].kind, AgentInput::Kind::Connected);
 }
 
+TEST_F(Sockets, OneThatIsRemovedIsThereAgainAndItsClientStays) {
+    const std::string path = listen("vf1.agent.sock"), other = listen("vf2.agent.sock");
+    const UniqueFd client = connect(path);
+    look();
+    std::filesystem::remove(path);
+    look();
+    const UniqueFd second = connect(path);
+    look();
+    EXPECT_TRUE(has_ended(second)) << "there is one already";
+    say(client, "hello");
+    const auto input = look();
+    ASSERT_EQ(input.size(), 1u);
+    EXPECT_EQ(input[0].bytes, "hello");
+    sockets.close(path);
+    look(0ms);
+    EXPECT_FALSE(std::filesystem::exists(path)) << "it was closed, not removed by others";
+    EXPECT_TRUE(std::filesystem::exists(other));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon::adapters

@@ -458,6 +458,12 @@ TEST_F(VmSocketFiles, PathsLeadToTheSocketsOfTheLastAssignment) {
     EXPECT_TRUE(std::filesystem::exists(vf(2).vfio_user)) << "only the link is gone";
 }
 
+TEST_F(VmSocketFiles, AVfWhoseSocketIsGoneIsNotSuccess) {
+    const auto linked = sockets.link(kUuidA, {vf(1), vf(3)});
+    ASSERT_FALSE(linked);
+    EXPECT_THAT(linked.error().cause, ::testing::HasSubstr(vf(3).vfio_user + " is not there"));
+}
+
 TEST_F(VmSocketFiles, ThePathsToOneVfGoAndTheOthersStay) {
     VfSockets one = vf(1);
     one.agent = directory.file("vf1.agent.sock");

@@ -240,5 +240,12 @@ TEST_F(Scrapers, OneThatHangsUpInTheMiddleIsForgotten) {
     EXPECT_EQ(server.clients(), 0u);
 }
 
+TEST_F(Scrapers, ASocketThatIsRemovedIsThereAgain) {
+    EXPECT_THAT(scrape(), EndsWith(document));
+    std::filesystem::remove(directory + "/metrics.sock");
+    turn();
+    EXPECT_THAT(scrape(), EndsWith(document));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon::adapters

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -73,8 +74,9 @@ TEST(VfioUserServer, PathsThatCannotBeSocketsAreRefused) {
     const SocketFolder folder;
     FakeDevice device;
     const auto server = new_server();
-    EXPECT_EQ(server->listen(folder.path(std::string(120, 'x')), device).error().code,
-              ENAMETOOLONG);
+    const Error too_long = server->listen(folder.path(std::string(120, 'x')), device).error();
+    EXPECT_EQ(too_long.code, ENAMETOOLONG);
+    EXPECT_NE(too_long.message.find("1 to 107 are possible"), std::string::npos);
     EXPECT_EQ(server->listen("", device).error().code, ENAMETOOLONG);
     EXPECT_EQ(server->listen(folder.path("missing/a"), device).error().code, ENOENT);
 }
@@ -96,6 +98,46 @@ TEST(VfioUserServer, DoesNotRemoveItsSuccessorsSocket) {
     ASSERT_TRUE(second->listen(folder.path("a"), device).has_value());
     first.reset();
     EXPECT_TRUE(std::filesystem::exists(folder.path("a")));
+}
+
+TEST(VfioUserServer, ARemovedSocketIsThereAgainAndItsClientStays) {
+    Served served;
+    TestClient first = served.connect();
+    std::filesystem::remove(served.path());
+    first.close();
+    ASSERT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
+    // the loop has had a turn since the removal
+    served.connect().sync();
+}
+
+TEST(VfioUserServer, AClientThatReadsNothingIsHungUpAndTheNextIsServed) {
+    Served served;
+    TestClient frozen = served.connect(), other(served.other_path());
+    other.negotiate();
+    const TestClient waiting(served.path());
+    // replies that nobody reads, until they wait in the server
+    const std::uint32_t most = kMaxTransfer;
+    for (int i = 0; i < 4; ++i)
+        frozen.send(Command::RegionRead, as_bytes(RegionAccess{0, FakeDevice::kMemory, most}));
+    served.server->hang_up(served.device);
+    EXPECT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
+    served.connect().sync();
+    other.sync();
+}
+
+TEST(VfioUserServer, TheClientsProcessIsNotedWhileItIsAttached) {
+    Served served;
+    const auto note = std::filesystem::path(served.path()).replace_extension(".client");
+    TestClient client = served.connect();
+    std::ifstream file(note);
+    int pid = 0;
+    std::string name;
+    file >> pid >> name;
+    EXPECT_EQ(pid, ::getpid());
+    EXPECT_FALSE(name.empty());
+    client.close();
+    ASSERT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
+    served.connect().close();
 }
 
 TEST(VfioUserServer, DetachesItsClientsAtTheEnd) {

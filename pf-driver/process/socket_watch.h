@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A listening socket whose file somebody has removed (a cleaner of /run, an operator) is still open
+ * and serves who is connected, but nobody can connect any more. Programs that listen watch the
+ * directories of their sockets and bind a removed one again. One descriptor watches all of them.
+ */
+#ifndef VGPU_PROCESS_SOCKET_WATCH_H
+#define VGPU_PROCESS_SOCKET_WATCH_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/**
+ * vgpu_socket_watch_open() - a descriptor that becomes readable when a socket may have gone
+ *
+ * Return: non-blocking descriptor, or a negative errno.
+ */
+static inline int vgpu_socket_watch_open(void)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/**
+ * vgpu_socket_watch_add() - watch the directory of a socket
+ * @watch_fd: of vgpu_socket_watch_open()
+ * @path: of the socket; again for one that has been made again: its directory may be a new one
+ *
+ * Return: 0, or a negative errno.
+ */
+static inline int vgpu_socket_watch_add(int watch_fd, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	char directory[4096];
+
+	if (!name)
+		snprintf(directory, sizeof(directory), ".");
+	else if ((size_t)snprintf(directory, sizeof(directory), "%.*s", (int)(name - path) + 1,
+				  path) >= sizeof(directory))
+		return -ENAMETOOLONG;
+	return inotify_add_watch(watch_fd, directory, IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO) < 0
+		       ? -errno
+		       : 0;
+}
+
+/**
+ * vgpu_socket_watch_clear() - take what has happened
+ * @watch_fd: of vgpu_socket_watch_open(); not readable any more
+ */
+static inline void vgpu_socket_watch_clear(int watch_fd)
+{
+	char events[4096];
+
+	while (read(watch_fd, events, sizeof(events)) > 0)
+		;
+}
+
+/**
+ * vgpu_socket_number() - what tells a socket's file from another of the same name
+ * @path: of the socket
+ *
+ * Return: its inode number; 0 if there is no socket.
+ */
+static inline uint64_t vgpu_socket_number(const char *path)
+{
+	struct stat file;
+
+	return lstat(path, &file) == 0 && S_ISSOCK(file.st_mode) ? (uint64_t)file.st_ino : 0;
+}
+
+#endif
