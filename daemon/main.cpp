@@ -31,6 +31,7 @@
 #include "daemon/service/jobs.h"
 #include "daemon/service/manager.h"
 #include "daemon/service/metrics.h"
+#include "pf-driver/process/log_limit.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -111,19 +112,60 @@ Result<> make_directories(const Config& config) {
 
 /// Kinds of notices that need somebody to act, or at least to know soon.
 /// Everything else is info.
-void log(const Notice& notice) {
-    static const std::set<std::string_view> kWarnings{
-        "pf-lost",       "device-lost",      "version-mismatch", "hang",
-        "guard",         "whole-reset",      "events-lost",      "scrub-not-recorded",
-        "table-refused", "not-restored",     "record-left",      "replaced",
-        "guest-error",   "agent-misbehaved", "no-agent-socket",  "orphan",
-        "state-mended",  "taken-back",       "not-scrubbed",     "not-handed-over",
-        "apply-resumed", "apply-unfinished", "not-released"};
-    const auto level = kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
-    const std::string target =
-        notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
-    spdlog::log(level, "{}: {}: {}", target, notice.kind, notice.text);
+spdlog::level::level_enum level_of(const Notice& notice) {
+    static const std::set<std::string_view> kWarnings{"pf-lost",
+                                                      "device-lost",
+                                                      "version-mismatch",
+                                                      "hang",
+                                                      "failed",
+                                                      "guard",
+                                                      "whole-reset",
+                                                      "events-lost",
+                                                      "scrub-not-recorded",
+                                                      "table-refused",
+                                                      "not-restored",
+                                                      "record-left",
+                                                      "replaced",
+                                                      "guest-error",
+                                                      "agent-misbehaved",
+                                                      "no-agent-socket",
+                                                      "orphan",
+                                                      "state-mended",
+                                                      "taken-back",
+                                                      "not-scrubbed",
+                                                      "not-handed-over",
+                                                      "apply-resumed",
+                                                      "apply-unfinished",
+                                                      "not-released"};
+    return kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
 }
+
+/// vgpud's log, with a bound for what guests, VMMs and callers can cause (process/log_limit.h).
+/// Main loop only.
+class LineLog {
+public:
+    explicit LineLog(const Clock& clock) : clock_(clock) {}
+
+    void write(const Notice& notice) {
+        const std::string target =
+            notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
+        write(level_of(notice), fmt::format("{}: {}: {}", target, notice.kind, notice.text));
+    }
+
+    void write(spdlog::level::level_enum level, const std::string& line) {
+        const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now());
+        std::uint32_t left_out = 0;
+        if (!vgpu_log_admit(&limit_, static_cast<std::uint64_t>(now.count()),
+                            static_cast<std::uint32_t>(level), line.data(), line.size(), &left_out))
+            return;
+        if (left_out == 0) return spdlog::log(level, "{}", line);
+        spdlog::log(level, "{} ({} more lines about this were left out)", line, left_out);
+    }
+
+private:
+    const Clock& clock_;
+    vgpu_log_limit limit_{};
+};
 
 /// What tells about libvirt's domains, if that is wanted.
 std::vector<std::string> libvirt_command(const Config& config) {
@@ -146,12 +188,13 @@ std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
     return sdbus::createSessionBusConnectionWithAddress(line.bus_address);
 }
 
-/// SIGTERM and SIGINT as a file descriptor.
+/// SIGTERM, SIGINT and SIGHUP as a file descriptor.
 Result<adapters::UniqueFd> catch_signals() {
     sigset_t signals;
     ::sigemptyset(&signals);
     ::sigaddset(&signals, SIGTERM);
     ::sigaddset(&signals, SIGINT);
+    ::sigaddset(&signals, SIGHUP);
     // Before any thread is made: threads inherit the mask, so signals reach the descriptor alone.
     // Writing to a client that has gone is an error return, not a death.
     ::signal(SIGPIPE, SIG_IGN);
@@ -160,6 +203,17 @@ Result<adapters::UniqueFd> catch_signals() {
     adapters::UniqueFd fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!fd.is_open()) return fail_errno(ErrorId::System, errno, "cannot make a signalfd");
     return fd;
+}
+
+/// True if vgpud is to end.
+bool is_end(int signals, LineLog& lines) {
+    signalfd_siginfo signal{};
+    if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
+    if (signal.ssi_signo != SIGHUP) return true;
+    lines.write(spdlog::level::info,
+                "SIGHUP: the configuration is read at the start only; vgpud goes on, restart it to "
+                "have a changed one");
+    return false;
 }
 
 /// The composition root: makes adapters and services, in the order in which they need each other
@@ -286,7 +340,7 @@ private:
     /// objects.step().
     void tell(const std::vector<Notice>& notices) {
         for (const Notice& notice : notices) {
-            log(notice);
+            lines_.write(notice);
             events_.add(notice, time_us());
         }
     }
@@ -299,6 +353,8 @@ private:
     /// depend on neither.
     void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
         domain_feed_.look(wanted);
+        if (const std::string problem = domain_feed_.take_problem(); !problem.empty())
+            lines_.write(spdlog::level::warn, "libvirt: owners have no names: " + problem);
         const auto lines = domain_feed_.take_lines();
         for (const std::string& line : lines) domains_.take(line);
         const bool is_lost = domain_feed_.take_loss();
@@ -339,7 +395,7 @@ private:
             adapters::Wanted wanted = wanted_by(bus, objects);
             wanted.watch(signals, POLLIN);
             adapters::wait_for(wanted, clock_);
-            if (wanted.has_come(signals)) return;
+            if (wanted.has_come(signals) && is_end(signals, lines_)) return;
             agent_sockets_.look(wanted);
             metrics_socket_.look(wanted);
             hear_libvirt(wanted, objects);
@@ -372,6 +428,7 @@ private:
     LogPort& log_port_;
     std::string metrics_path_;
     adapters::SystemClock clock_;
+    LineLog lines_{clock_};
     adapters::ServiceManager service_manager_{clock_};
     adapters::ProcessLauncher processes_;
     adapters::OwnerWatch owners_;

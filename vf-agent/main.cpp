@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpu-agent: options, and the loop that joins the port, the session and the guest. Ends on SIGTERM
-// or SIGINT and lets go what it had stopped.
+// or SIGINT and lets go what it had stopped; SIGHUP changes nothing.
+#include "pf-driver/process/log_limit.h"
+#include "pf-driver/process/socket_path.h"
 #include "vf-agent/hsa_check.h"
 #include "vf-agent/linux_guest.h"
 #include "vf-agent/modprobe.h"
@@ -14,7 +16,9 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -48,6 +52,24 @@ int catch_signals() {
     return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/// The agent's log, with a bound for what the host can cause (process/log_limit.h).
+class Log {
+public:
+    void say(const std::string& line) {
+        const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now());
+        std::uint32_t left_out = 0;
+        if (!vgpu_log_admit(&limit_, static_cast<std::uint64_t>(now_ms.count()), 0, line.data(),
+                            line.size(), &left_out))
+            return;
+        const std::string more =
+            left_out == 0 ? "" : fmt::format(" ({} more lines about this were left out)", left_out);
+        fmt::print(stderr, "vgpu-agent: {}{}\n", line, more);
+    }
+
+private:
+    vgpu_log_limit limit_{};
+};
+
 /// Opens the port when it is there, tells the session when the host comes and goes.
 class Agent {
 public:
@@ -59,7 +81,7 @@ public:
 
     /// Until a signal comes.
     void serve(int signals) {
-        while (!wait(signals)) {
+        while (!wait(signals) || !is_end(signals)) {
             if (!port_.is_open()) open();
             if (port_.is_open()) take_input();
             session_.step(now());
@@ -67,14 +89,30 @@ public:
     }
 
 private:
+    /// There is no configuration that SIGHUP could have read again.
+    bool is_end(int signals) {
+        signalfd_siginfo signal{};
+        if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
+        if (signal.ssi_signo != SIGHUP) return true;
+        log_.say("SIGHUP: there is nothing to read again; vgpu-agent goes on");
+        return false;
+    }
+
     void open() {
         const std::string path = line_.port.empty() ? find_port() : line_.port;
         if (!path.empty() && port_.open(path)) return;
-        const std::string words = path.empty() ? fmt::format("there is no port {}", kPortName)
-                                               : fmt::format("{}: {}", path, std::strerror(errno));
+        const std::string words =
+            path.empty() ? fmt::format("there is no port {}", kPortName) : why_not(path, errno);
         // once for each reason: the loop comes here twice a second
-        if (words != complaint_) fmt::print(stderr, "vgpu-agent: {}; waiting for it\n", words);
+        if (words != complaint_) log_.say(words + "; waiting for it");
         complaint_ = words;
+    }
+
+    static std::string why_not(const std::string& path, int code) {
+        if (code != ENAMETOOLONG) return fmt::format("{}: {}", path, std::strerror(code));
+        std::array<char, 512> words{};
+        vgpu_socket_path_words(path.c_str(), words.data(), words.size());
+        return words.data();
     }
 
     void take_input() {
@@ -83,12 +121,12 @@ private:
         while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerTurn) seen = port_.read(bytes);
         const bool is_there = seen == Port::Seen::Bytes || seen == Port::Seen::Nothing;
         if (is_there && !has_host_) {
-            fmt::print(stderr, "vgpu-agent: the host is there\n");
+            log_.say("the host is there");
             session_.on_host(now());
         }
         if (has_host_ || is_there) session_.on_bytes(bytes, now());
         if (!is_there && has_host_) {
-            fmt::print(stderr, "vgpu-agent: the host is gone\n");
+            log_.say("the host is gone");
             session_.on_host_gone();
         }
         has_host_ = is_there;
@@ -112,6 +150,7 @@ private:
     }
 
     const CommandLine& line_;
+    Log log_;
     Port port_;
     LinuxGuest guest_;
     Session session_;

@@ -210,11 +210,11 @@ static void log_line(struct vgpu_os *os, enum vgpu_os_log_level level, const cha
 	struct device *dev = &home_of(os)->pdev->dev;
 
 	if (level == VGPU_OS_LOG_ERROR)
-		dev_err(dev, "%s\n", text);
+		dev_err_ratelimited(dev, "%s\n", text);
 	else if (level == VGPU_OS_LOG_WARNING)
-		dev_warn(dev, "%s\n", text);
+		dev_warn_ratelimited(dev, "%s\n", text);
 	else if (level == VGPU_OS_LOG_INFO)
-		dev_info(dev, "%s\n", text);
+		dev_info_ratelimited(dev, "%s\n", text);
 	else
 		dev_dbg(dev, "%s\n", text);
 }

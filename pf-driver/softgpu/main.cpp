@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // softgpu: the software GPU as a process. Parses options, takes the socket directory's lock, builds
-// the GPU and serves until SIGTERM or SIGINT. Says "softgpu: ready DIR" when all sockets are bound.
+// the GPU and serves until SIGTERM or SIGINT; SIGHUP changes nothing. Says "softgpu: ready DIR"
+// when all sockets are bound.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -12,13 +13,17 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/limited_sink.h"
 #include "pf-driver/softgpu/base/priority.h"
 #include "pf-driver/softgpu/gpu.h"
 #include "pf-driver/softgpu/gpu_control.h"
@@ -144,11 +149,21 @@ Result<OwnedFd> take_signals() {
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
     OwnedFd fd(::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
     if (!fd) return fail_errno(errno, "cannot receive signals");
     return fd;
+}
+
+/// True if softgpu is to end. There is no configuration that SIGHUP could have read again.
+bool take_signal(int signals) {
+    signalfd_siginfo signal{};
+    if (::read(signals, &signal, sizeof(signal)) != sizeof(signal)) return false;
+    if (signal.ssi_signo != SIGHUP) return true;
+    spdlog::info("SIGHUP: there is nothing to read again; softgpu goes on");
+    return false;
 }
 
 /// Order: signals are blocked before the first thread, the directory is locked before a socket is
@@ -162,7 +177,9 @@ Result<> serve(const Options& options) {
     const SteadyClock clock;
     TRY(const auto gpu, Gpu::create(spec_of(options), clock));
     TRY_VOID(gpu->listen());
-    TRY_VOID(gpu->server().watch(signals.get(), [&gpu] { gpu->stop(); }));
+    TRY_VOID(gpu->server().watch(signals.get(), [&gpu, fd = signals.get()] {
+        if (take_signal(fd)) gpu->stop();
+    }));
     std::unique_ptr<GpuControl> control;
     if (options.has_control) {
         TRY(control, GpuControl::create(*gpu, options.gpu.socket_dir + "/control.sock"));
@@ -182,7 +199,10 @@ int main(int argc, char** argv) {
     Options options;
     add_options(app, options);
     CLI11_PARSE(app, argc, argv);
-    spdlog::set_default_logger(spdlog::stderr_logger_mt("softgpu"));
+    static const SteadyClock clock;  // the log is written to until the very end
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "softgpu",
+        std::make_shared<LimitedSink>(std::make_shared<spdlog::sinks::stderr_sink_mt>(), clock)));
     spdlog::set_pattern("%H:%M:%S.%e %l " + options.gpu.name + ": %v");
     spdlog::set_level(spdlog::level::from_str(options.log_level));
     (void)lock_memory();

@@ -24,10 +24,13 @@
 #include <unistd.h>
 
 #include "pf-driver/core/pf.h"
+#include "pf-driver/process/socket_path.h"
 #include "pf-driver/user/os_user.h"
 #include "pf-driver/user/uapi_server.h"
 
 /*
+ * SIGHUP changes nothing: there is no configuration to read again.
+ *
  * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi cannot be had, 2 for wrong
  * options. RECONNECT_MS: between two attempts to reach a device that has gone.
  */
@@ -54,11 +57,13 @@ struct home {
 	struct vgpu_pf pf;
 	int signal_fd;
 	int lock_fd;
+	char refusal[VGPU_PF_MESSAGE_BYTES]; /* of the device, told already; "": none */
 };
 
 enum poll_slot {
 	SLOT_SIGNAL = 0,
 	SLOT_TIMER,
+	SLOT_SOCKET,
 	SLOT_VECTOR,
 	SLOT_DEVICE = SLOT_VECTOR + GPUIOV_VECTOR_COUNT,
 	SLOT_SERVER,
@@ -194,9 +199,14 @@ static int parse_options(struct options *options, int argc, char **argv)
 
 static void log_error(struct home *home, const char *what, const char *where, int error)
 {
-	char line[512];
+	char line[1024], long_path[512];
 
-	snprintf(line, sizeof(line), "%s %s: %s", what, where, strerror(-error));
+	if (error == -ENAMETOOLONG) {
+		vgpu_socket_path_words(where, long_path, sizeof(long_path));
+		snprintf(line, sizeof(line), "%s %s", what, long_path);
+	} else {
+		snprintf(line, sizeof(line), "%s %s: %s", what, where, strerror(-error));
+	}
 	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, line);
 }
 
@@ -225,6 +235,7 @@ static int open_signals(struct home *home)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	home->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -281,6 +292,15 @@ static int start(struct home *home)
 	return error;
 }
 
+/* says why the device is refused once, and again when that changes, not at each try */
+static void tell_refusal(struct home *home)
+{
+	if (!strcmp(home->refusal, home->pf.message))
+		return;
+	snprintf(home->refusal, sizeof(home->refusal), "%s", home->pf.message);
+	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, home->refusal);
+}
+
 /* a refused device is fatal at the start; later it is waited for */
 static int try_attach(struct home *home)
 {
@@ -289,10 +309,12 @@ static int try_attach(struct home *home)
 	if (error)
 		return error;
 	error = vgpu_pf_attach(&home->pf);
-	if (!error)
+	if (!error) {
+		home->refusal[0] = 0;
 		return 0;
+	}
 	vgpu_user_client_close(&home->os.device);
-	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, home->pf.message);
+	tell_refusal(home);
 	return error;
 }
 
@@ -300,6 +322,7 @@ static uint32_t list_fds(struct home *home, struct pollfd *fds)
 {
 	fds[SLOT_SIGNAL] = (struct pollfd){.fd = home->signal_fd, .events = POLLIN};
 	fds[SLOT_TIMER] = (struct pollfd){.fd = home->os.timer_fd, .events = POLLIN};
+	fds[SLOT_SOCKET] = (struct pollfd){.fd = home->server.watch_fd, .events = POLLIN};
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		fds[SLOT_VECTOR + i] =
 			(struct pollfd){.fd = home->os.vector_fds[i], .events = POLLIN};
@@ -328,6 +351,36 @@ static void take_timer(struct home *home, const struct pollfd *fds)
 	if (fds[SLOT_TIMER].revents &&
 	    read(home->os.timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
 		vgpu_pf_timer(&home->pf);
+}
+
+/* true if the process is to end */
+static bool take_signal(struct home *home, const struct pollfd *fds)
+{
+	struct signalfd_siginfo signal;
+
+	if (!fds[SLOT_SIGNAL].revents ||
+	    read(home->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
+		return false;
+	if (signal.ssi_signo != SIGHUP)
+		return true;
+	vgpu_user_os_log(&home->os, VGPU_OS_LOG_INFO,
+			 "SIGHUP: there is nothing to read again; vgpu-pf goes on");
+	return false;
+}
+
+static void look_at_socket(struct home *home, const struct pollfd *fds)
+{
+	int result;
+
+	if (!fds[SLOT_SOCKET].revents)
+		return;
+	result = vgpu_user_server_listen_again(&home->server);
+	if (result > 0)
+		vgpu_user_os_log(&home->os, VGPU_OS_LOG_WARNING,
+				 "the socket of the uapi was removed; it is there again");
+	else if (result < 0)
+		log_error(home, "the socket was removed, restart vgpu-pf: cannot serve",
+			  home->options.socket, result);
 }
 
 /* between requests the device says nothing: input is its end */
@@ -367,8 +420,9 @@ static void loop(struct home *home)
 
 		if (poll(fds, count, is_connected ? -1 : RECONNECT_MS) < 0 && errno != EINTR)
 			return;
-		if (fds[SLOT_SIGNAL].revents)
+		if (take_signal(home, fds))
 			return;
+		look_at_socket(home, fds);
 		take_device(home, fds);
 		take_interrupts(home, fds);
 		take_timer(home, fds);

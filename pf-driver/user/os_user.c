@@ -172,11 +172,23 @@ static const char *const level_names[] = {"error", "warning", "info", "debug"};
  * @os: the home
  * @level: lines beyond the level of @os are dropped
  * @text: the line
+ *
+ * Lines that a guest or a client can cause have a bound; those for debugging are all written.
  */
 void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const char *text)
 {
-	if (level <= os->log_level)
-		fprintf(stderr, "vgpu-pf: %s: %s\n", level_names[level], text);
+	uint64_t now_ms = now_ns(&os->os) / 1000000u;
+	uint32_t left_out = 0;
+
+	if (level > os->log_level)
+		return;
+	if (level != VGPU_OS_LOG_DEBUG &&
+	    !vgpu_log_admit(&os->log_limit, now_ms, level, text, strlen(text), &left_out))
+		return;
+	fprintf(stderr, "vgpu-pf: %s: %s", level_names[level], text);
+	if (left_out)
+		fprintf(stderr, " (%u more lines about this were left out)", left_out);
+	fputc('\n', stderr);
 }
 
 static void log_line(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text)

@@ -10,6 +10,7 @@
 
 #include "pf-driver/core/os.h"
 #include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/process/log_limit.h"
 #include "pf-driver/user/vfio_user_client.h"
 
 #ifdef __cplusplus
@@ -47,6 +48,7 @@ struct os_user_hooks {
  * @dma_memory: the same memory here
  * @blocks: pieces of it that the core has, in no order
  * @log_level: lines above it are dropped
+ * @log_limit: what keeps guests and clients from filling the log
  */
 struct os_user {
 	struct vgpu_os os; /* first member: the core's handle */
@@ -58,6 +60,7 @@ struct os_user {
 	void *dma_memory;
 	struct os_user_block blocks[OS_USER_DMA_BLOCKS];
 	enum vgpu_os_log_level log_level;
+	struct vgpu_log_limit log_limit;
 };
 
 int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A bound for the log lines that a guest, a VMM or a caller can cause. Each line has a subject: the
+ * words before its first colon ("VF3", "gpu0/vf1") together with its level. A subject may say
+ * VGPU_LOG_BURST lines at once and one line per VGPU_LOG_PERIOD_MS after that; lines beyond are
+ * counted, and the count comes with the next line that is said. Used by softgpu, vgpu-pf, vgpud and
+ * vgpu-agent. Not thread-safe.
+ */
+#ifndef VGPU_PROCESS_LOG_LIMIT_H
+#define VGPU_PROCESS_LOG_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VGPU_LOG_BURST	    20u
+#define VGPU_LOG_PERIOD_MS  10000u
+#define VGPU_LOG_SUBJECTS   512u
+#define VGPU_LOG_PROBES	    8u
+#define VGPU_LOG_NAME_BYTES 64u
+
+/**
+ * struct vgpu_log_subject - one subject
+ * @key: hash of its words and its level; 0: the place is free
+ * @paid_until_ms: when all lines it has said are paid for, at one per period
+ * @left_out: lines not said since the last one that was
+ */
+struct vgpu_log_subject {
+	uint32_t key;
+	uint32_t left_out;
+	uint64_t paid_until_ms;
+};
+
+/* All zeroes is a limit that has seen nothing. */
+struct vgpu_log_limit {
+	struct vgpu_log_subject subjects[VGPU_LOG_SUBJECTS];
+};
+
+/* FNV-1a; subjects that collide share one allowance, which is still a bound */
+static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t bytes)
+{
+	uint32_t key = 2166136261u ^ level;
+
+	for (size_t i = 0; i < bytes && i < VGPU_LOG_NAME_BYTES && text[i] != ':'; i++)
+		key = (key ^ (uint8_t)text[i]) * 16777619u;
+	return key ? key : 1;
+}
+
+/* a place that owes nothing any more is anybody's; with none free, subjects share the first */
+static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limit, uint32_t key,
+						     uint64_t now_ms)
+{
+	struct vgpu_log_subject *place = NULL;
+
+	for (uint32_t i = 0; i < VGPU_LOG_PROBES; i++) {
+		struct vgpu_log_subject *one = &limit->subjects[(key + i) % VGPU_LOG_SUBJECTS];
+
+		if (one->key == key)
+			return one;
+		if (!place && (one->key == 0 || one->paid_until_ms <= now_ms))
+			place = one;
+	}
+	if (!place)
+		return &limit->subjects[key % VGPU_LOG_SUBJECTS];
+	place->key = key;
+	place->left_out = 0;
+	return place;
+}
+
+/**
+ * vgpu_log_admit() - may this line be said?
+ * @limit: of the program
+ * @now_ms: of any clock that does not go back
+ * @level: severity, in the program's own numbers
+ * @text: the line
+ * @bytes: of @text
+ * @left_out: lines about the same subject that were not said before this one, if it is said
+ *
+ * Return: false if the line is to be left out.
+ */
+static inline bool vgpu_log_admit(struct vgpu_log_limit *limit, uint64_t now_ms, uint32_t level,
+				  const char *text, size_t bytes, uint32_t *left_out)
+{
+	struct vgpu_log_subject *subject =
+		vgpu_log_find(limit, vgpu_log_key(level, text, bytes), now_ms);
+	uint64_t from = subject->paid_until_ms > now_ms ? subject->paid_until_ms : now_ms;
+
+	if (from - now_ms > (VGPU_LOG_BURST - 1u) * VGPU_LOG_PERIOD_MS) {
+		subject->left_out += subject->left_out < UINT32_MAX;
+		return false;
+	}
+	subject->paid_until_ms = from + VGPU_LOG_PERIOD_MS;
+	*left_out = subject->left_out;
+	subject->left_out = 0;
+	return true;
+}
+
+#endif
