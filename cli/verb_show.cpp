@@ -82,6 +82,7 @@ constexpr std::array kVfLines{
     Line{"Socket", "Socket", plain},
     Line{"Handover", "Handover", plain},
     Line{"Attached", "Attached", plain},
+    Line{"Client", "Client", plain},
     Line{"Owner", "Owner", plain},
     Line{"Owner's name", "OwnerName", plain},
     Line{"Claim", "OwnerGeneration", plain},

@@ -81,4 +81,12 @@ std::set<std::string> OwnerWatch::running_domains() const {
     return uuids;
 }
 
+std::string OwnerWatch::client_of(const std::string& path) const {
+    std::ifstream note(fs::path(path).replace_extension(".client"));
+    int pid = 0;
+    std::string name;
+    if (!(note >> pid) || !std::getline(note >> std::ws, name)) return "";
+    return fmt::format("{} (pid {})", name, pid);
+}
+
 }  // namespace vgpu::daemon::adapters

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnerWatch: OwnerPort over /proc. A virtual machine is known by the `-uuid` argument that libvirt
-// gives to every QEMU, so nobody has to ask libvirt, which may be waiting for a hook that waits for
-// vgpud. Stateless; any thread.
+// OwnerWatch: OwnerPort over /proc, and over the notes that softgpu leaves of its clients
+// (pf-driver/softgpu/vfio_user/client_note.h). A virtual machine is known by the `-uuid` argument
+// that libvirt gives to every QEMU, so nobody has to ask libvirt, which may be waiting for a hook
+// that waits for vgpud. Stateless; any thread.
 #pragma once
 
 #include "daemon/ports/owner_port.h"
@@ -17,6 +18,7 @@ public:
     [[nodiscard]] bool process_exists(const ProcessId& id) const override;
     [[nodiscard]] std::optional<std::uint64_t> start_time_of(int pid) const override;
     [[nodiscard]] std::set<std::string> running_domains() const override;
+    [[nodiscard]] std::string client_of(const std::string& path) const override;
 
 private:
     std::string proc_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the host knows of those who own VFs: is that process, that virtual machine still there?
-// Asked by GpuModel when it looks for claims that were forgotten; nothing is done to anybody
-// because of the answer. Callable from any thread. Implemented by adapters/owner_watch; tests fake
-// it.
+// What the host knows of those who own VFs or have them open: is that process, that virtual machine
+// still there, and who is it? Asked by GpuModel when it looks for claims that were forgotten, and
+// to name a VF's client; nothing is done to anybody because of the answer. Callable from any
+// thread. Implemented by adapters/owner_watch; tests fake it.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -26,6 +26,9 @@ public:
     [[nodiscard]] virtual std::optional<std::uint64_t> start_time_of(int pid) const = 0;
     /// UUIDs (lower case) of the virtual machines that run on this host. Looks at every process.
     [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
+    /// Which process has the VF open whose socket is at `path`, as "qemu-system-x86 (pid 71)";
+    /// empty if that is not known.
+    [[nodiscard]] virtual std::string client_of(const std::string& path) const = 0;
 };
 
 }  // namespace vgpu::daemon

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/gpu.h"
 
+#include "daemon/service/words.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -72,10 +74,23 @@ std::vector<std::uint32_t> GpuModel::vfs() const {
     return numbers;
 }
 
+std::string GpuModel::socket_of(std::uint32_t vf) const {
+    return paths_.vf_socket_dir.empty() ? ""
+                                        : fmt::format("{}/vf{}.sock", paths_.vf_socket_dir, vf);
+}
+
+std::string GpuModel::client_of(std::uint32_t vf) const {
+    const std::string socket = socket_of(vf);
+    if (live_.at(vf).attached == 0 || socket.empty() || ports_.owners == nullptr) return "";
+    return printable(ports_.owners->client_of(socket));
+}
+
 VfView GpuModel::view(std::uint32_t vf) {
     VfView view{.gpu = id_, .record = shown_.at(vf), .live = live_.at(vf), .socket = ""};
-    if (!paths_.vf_socket_dir.empty())
-        view.socket = paths_.vf_socket_dir + "/vf" + std::to_string(vf) + ".sock";
+    view.socket = socket_of(vf);
+    const auto [client, is_new] = clients_.try_emplace(vf);
+    if (is_new) client->second = client_of(vf);
+    view.client = client->second;
     const auto counted = counted_service_ns_.find(vf);
     view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
     view.share_window = schedule_->account().share_window(vf);

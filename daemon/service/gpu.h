@@ -336,12 +336,16 @@ private:
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
+    /// Empty if sockets are not shown.
+    [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
+    /// Who has an attached VF open, as far as that is known.
+    [[nodiscard]] std::string client_of(std::uint32_t vf) const;
     [[nodiscard]] bool comes_back(std::uint32_t vf) const;
     Result<> keep_away(std::uint32_t vf);
     /// The PF core refused what is on record already.
     void undo_create(const VfRecord& wanted, const GpuRecord& before);
-    [[nodiscard]] Result<std::uint32_t> free_vf() const;
-    [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request) const;
+    [[nodiscard]] Result<std::uint32_t> free_vf();
+    [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
     [[nodiscard]] Result<> check_engine(const CreateRequest& request) const;
     /// NoSchedule with the GPU's id in front. Paused VFs count: they may resume at any time without
@@ -424,6 +428,8 @@ private:
     std::map<std::uint32_t, std::string> handover_troubles_;  ///< VF: why that is not as defined
     std::map<std::uint32_t, std::string> orphans_;            ///< VF: why its claim looks forgotten
     std::map<std::uint32_t, Nanoseconds> unattached_since_;
+    std::map<std::uint32_t, std::string>
+        clients_;  ///< as shown last; asked for again after each look
     Nanoseconds owners_at_{0};
     std::map<std::uint32_t, Nanoseconds> to_scrub_;  ///< VF: released then; its scrub has not begun
     Nanoseconds scrub_begin_at_{0};                  ///< not before, after a refusal

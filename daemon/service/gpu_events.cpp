@@ -280,6 +280,7 @@ Result<> GpuModel::look_at(std::uint32_t vf) {
         return {};
     }
     live_[vf] = *live;
+    clients_.erase(vf);  // it may be another's now
     const bool may_be_idle = maybe_idle_.erase(vf) != 0;
     if (live->has_work != 0)
         schedule_.on_wake(vf, ports_.clock.now());

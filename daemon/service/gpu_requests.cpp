@@ -64,16 +64,25 @@ Result<> GpuModel::known(std::uint32_t vf) const {
     return fail(ErrorId::NoSuchVf, fmt::format("{} has no VF {} in service", id_, vf));
 }
 
-Result<std::uint32_t> GpuModel::free_vf() const {
+/// A number whose socket a client still has open is the last choice: it would find the new VF.
+Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = ports_.store.gpu(id_);
-    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
-        if (!live_.contains(vf) && !record.vfs.contains(vf)) return vf;
+    std::optional<std::uint32_t> open;
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
+        if (live_.contains(vf) || record.vfs.contains(vf)) continue;
+        const auto absent = ports_.pf->get_vf(vf);
+        watch_loss(absent);
+        if (!absent) return tl::make_unexpected(absent.error());
+        if (absent->attached == 0) return vf;
+        if (!open) open = vf;
+    }
+    if (open) return *open;
     return fail(ErrorId::NoFreeVf,
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
 }
 
 /// A VF that has a record but no resources may be made anew.
-Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) const {
+Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (!request.vf) return free_vf();
     const bool exists = *request.vf >= 1 && *request.vf <= info_.total_vfs;
     if (exists && !live_.contains(*request.vf)) return *request.vf;
@@ -212,14 +221,13 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
 /// A client that has the VF open would lose it under its driver.
 Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
     if (live_.at(vf).attached == 0 || force == Force::Yes) return {};
-    const std::string socket = paths_.vf_socket_dir.empty()
-                                   ? ""
-                                   : fmt::format(" ({}/vf{}.sock)", paths_.vf_socket_dir, vf);
+    const std::string socket = socket_of(vf), client = client_of(vf);
     return fail(ErrorId::WrongState,
-                fmt::format("{}/vf{} ('{}') is attached: a client has it open{}, and its driver "
-                            "would lose it; shut down or suspend that VM first, or {} it with "
-                            "option 'force'",
-                            id_, vf, shown_.at(vf).name, socket, verb));
+                fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would "
+                            "lose it; shut down or suspend that VM first, or {} it with option "
+                            "'force'",
+                            id_, vf, shown_.at(vf).name, client.empty() ? "a client" : client,
+                            socket.empty() ? "" : " (" + socket + ")", verb));
 }
 
 Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
@@ -337,6 +345,7 @@ void GpuModel::forget(std::uint32_t vf) {
     unrecorded_.erase(vf);
     orphans_.erase(vf);
     unattached_since_.erase(vf);
+    clients_.erase(vf);
     maybe_idle_.erase(vf);
     counted_service_ns_.erase(vf);
     counted_reserved_ns_.erase(vf);

@@ -108,6 +108,7 @@ struct VfView {
     Handover handover = Handover::Default;  ///< who gets its function; Default: not known
     std::string trouble{};                  ///< why it is not as it is defined; empty: it is
     std::string orphan{};                   ///< why its claim looks forgotten; empty: it does not
+    std::string client{};                   ///< who has its socket open; empty: not known
     std::uint64_t wait_ns = 0;              ///< had work and tokens, but not the engine
     std::uint64_t wait_p50_ns = 0, wait_p99_ns = 0;  ///< of single waits, of late
     bool is_capped = false;                          ///< has work and no tokens now

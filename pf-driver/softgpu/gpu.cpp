@@ -177,8 +177,12 @@ Result<> Gpu::commit_vram(VfId id, DeviceOffset root, Bytes size) {
     return vf(id).commit_vram(root, size);
 }
 
+/// Whoever has the VF open maps memory that is no VF's any more, and must not be there when the
+/// next owner comes: a VM that is frozen would be. One that opened a VF without VRAM may wait.
 void Gpu::release_vram(VfId id) {
+    const bool had_vram = vf(id).vram().size().count > 0;
     vf(id).release_vram();
+    if (had_vram) server_->hang_up(vf(id).function());
 }
 
 void Gpu::set_doorbell_pages(VfId id, std::uint32_t first, std::uint32_t count) {

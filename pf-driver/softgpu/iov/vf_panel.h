@@ -47,6 +47,7 @@ public:
     // VRAM; io thread
     /// An error leaves the VF without VRAM. Waits until no engine holds an old translation.
     [[nodiscard]] virtual Result<> commit_vram(VfId vf, DeviceOffset root, Bytes size) = 0;
+    /// Hangs up the client that has the VF open.
     virtual void release_vram(VfId vf) = 0;
 
     // registers of the VF's bank; io thread

@@ -144,6 +144,32 @@ TEST_F(Hooked, TheLastVfGoesToOneOfThoseWhoAskAtOnce) {
     EXPECT_THAT(loser.out, HasSubstr("no VF can be assigned: VGPU-310: gpu0/vf2 ('small-2')"));
 }
 
+TEST_F(Hooked, AFrozenClientLosesAVfThatIsDestroyedByForce) {
+    const std::string socket = vf("small-1").at("socket").get<std::string>();
+    test::Connection frozen(socket);  // and it neither reads nor hangs up
+    test::wait_for("small-1 to be attached", test::milliseconds(10'000), [&] {
+        return vf("small-1").at("attached") == true && vf("small-1").at("client") != "";
+    });
+    EXPECT_THAT(ctl({"show", "small-1"}).out, HasSubstr(fmt::format("(pid {})", ::getpid())));
+    EXPECT_NE(ctl({"destroy", "small-1"}).status, 0);
+    ASSERT_EQ(ctl({"destroy", "small-1", "--force"}).status, 0);
+    EXPECT_TRUE(frozen.closed_by_server(test::milliseconds(10'000)));
+    ASSERT_EQ(ctl({"create", "gpu0", "--vram", "32M", "--name", "next"}).status, 0);
+    EXPECT_EQ(vf("next").at("attached"), false);
+}
+
+TEST_F(Hooked, ASocketThatSomebodyRemovedIsNeverHandedOutDead) {
+    const std::string socket = vf("small-1").at("socket").get<std::string>();
+    for (int i = 0; i < 5; ++i) {
+        fs::remove(socket);
+        const auto prepared = hook("prepare", kUuidA, "name='small-1'");
+        if (prepared.status == 0) EXPECT_NO_THROW(test::Connection{socket_of(kUuidA)});
+        EXPECT_EQ(hook("release", kUuidA, "name='small-1'").status, 0);
+        wait_until_free("small-1");
+    }
+    EXPECT_EQ(hook("prepare", kUuidA, "name='small-1'").status, 0);
+}
+
 TEST_F(Hooked, ALateReleaseLeavesTheNextOwnerAlone) {
     ASSERT_EQ(hook("prepare", kUuidA, "name='small-1'").status, 0);
     ASSERT_EQ(hook("release", kUuidA, "name='small-1'").status, 0);

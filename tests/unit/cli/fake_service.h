@@ -55,6 +55,7 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"Handover", std::string(index == 3 ? "none" : "vfio-user")},
             {"Scrub", std::string(index == 1 ? "release" : "request")},
             {"Attached", index != 3},
+            {"Client", std::string(index == 3 ? "" : "qemu-system-x86 (pid 71)")},
             {"Owner", index == 3 ? std::string() : "slurm:" + number},
             {"OwnerGeneration", index == 3 ? std::uint64_t{0} : index + 4},
             {"LeaseExpires", index == 2 ? std::uint64_t{1'700'000'000} : std::uint64_t{0}},

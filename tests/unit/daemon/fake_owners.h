@@ -24,7 +24,13 @@ public:
     }
     [[nodiscard]] std::set<std::string> running_domains() const override { return domains; }
 
-    std::map<int, std::uint64_t> processes;  ///< pid, start time
+    [[nodiscard]] std::string client_of(const std::string& path) const override {
+        const auto client = clients.find(path);
+        return client == clients.end() ? "" : client->second;
+    }
+
+    std::map<std::string, std::string> clients;  ///< of a VF's socket
+    std::map<int, std::uint64_t> processes;      ///< pid, start time
     std::set<std::string> domains;
 };
 

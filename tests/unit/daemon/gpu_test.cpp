@@ -119,6 +119,38 @@ TEST(Gpu, DestroyingAnAttachedVfWantsForceAndSaysWhoHasIt) {
     EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
 }
 
+TEST(Gpu, WhoHasAVfOpenIsNamedWhereItIsKnown) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("train")}}));
+    world.owners.clients["/run/v/vf1.sock"] = "qemu-system-x86 (pid 71)";
+    EXPECT_EQ(world.gpu().view(1).client, "");
+    world.pf().vfs.at(1).attached = 1;
+    world.pass(2s);
+    EXPECT_EQ(world.gpu().view(1).client, "qemu-system-x86 (pid 71)");
+    EXPECT_THAT(world.destroy({"gpu0", 1}).error().cause,
+                HasSubstr("is attached: qemu-system-x86 (pid 71) has it open (/run/v/vf1.sock)"));
+    world.owners.clients["/run/v/vf1.sock"] = "qemu-system-x86 (pid 72)";
+    world.pass(2s);
+    EXPECT_EQ(world.gpu().view(1).client, "qemu-system-x86 (pid 72)") << "another has it now";
+}
+
+TEST(Gpu, ANumberWhoseSocketIsOpenIsTheLastChoice) {
+    World world;
+    for (std::uint32_t vf = 1; vf <= world.pf().info.total_vfs; ++vf) {
+        if (vf == 2) continue;
+        vgpu_pf_vf open{};
+        open.vf = vf;
+        open.attached = 1;
+        world.pf().vfs[vf] = open;
+    }
+    const auto first = world.create({});
+    ASSERT_TRUE(first) << first.error().cause;
+    EXPECT_EQ(first->vf, 2u);
+    const auto second = world.create({});
+    ASSERT_TRUE(second) << second.error().cause;
+    EXPECT_EQ(second->vf, 1u) << "rather than none";
+}
+
 TEST(Gpu, AVfMadeByAPfThatDidNotAnswerIsReleasedWhenItIsBack) {
     World world;
     world.pf().is_provision_answer_lost = true;

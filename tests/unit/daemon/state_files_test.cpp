@@ -227,6 +227,17 @@ TEST(OwnerWatch, KnowsVirtualMachinesByTheUuidInItsArguments) {
     EXPECT_TRUE(adapters::OwnerWatch("/nonexistent").running_domains().empty());
 }
 
+TEST(OwnerWatch, NamesTheProcessThatHasASocketOpen) {
+    const Directory directory;
+    const std::string socket = directory.file("vf1.sock").string();
+    const adapters::OwnerWatch watch;
+    EXPECT_EQ(watch.client_of(socket), "");
+    std::ofstream(directory.file("vf1.client")) << "71 qemu system\n";
+    EXPECT_EQ(watch.client_of(socket), "qemu system (pid 71)");
+    std::ofstream(directory.file("vf1.client")) << "x\n";
+    EXPECT_EQ(watch.client_of(socket), "");
+}
+
 /// A directory can be opened and not be read, as the files of a process that has just ended.
 TEST(OwnerWatch, AProcessThatEndsWhileItIsLookedAtIsNone) {
     const Directory proc;

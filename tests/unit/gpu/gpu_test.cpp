@@ -245,7 +245,24 @@ TEST_F(GpuTest, ReleasedVramIsZeroAndScrubbedStateIsGone) {
               static_cast<std::uint32_t>(VGPU_OP_DONE));
     EXPECT_EQ(driver->operation(VGPU_OP_SCRUB_STATE, 1, 0, 0, 0),
               static_cast<std::uint32_t>(VGPU_OP_DONE));
-    EXPECT_EQ(guest->reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0), 0u);
+    EXPECT_EQ(vf(1)->reg(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0), 0u);
+}
+
+TEST_F(GpuTest, TheClientOfAReleasedVfIsHungUpAndOthersStay) {
+    const auto driver = pf();
+    const auto neighbour = vf(2);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    driver->provision(2, kVf2Vram, kMegabytes);
+    const auto frozen = vf(1);
+    EXPECT_NE(driver->bank(1, REG_VGPU_VF0_STATUS) & HW_FIELD_MASK(VGPU_STATUS, ATTACHED), 0u);
+    driver->release(1);
+    driver->provision(1, kVf1Vram, kMegabytes);
+    EXPECT_EQ(driver->bank(1, REG_VGPU_VF0_STATUS) & HW_FIELD_MASK(VGPU_STATUS, ATTACHED), 0u);
+    const auto next = vf(1);
+    next->set_vram<std::uint32_t>(0, 7);
+    EXPECT_EQ(next->vram<std::uint32_t>(0), 7u);
+    neighbour->set_vram<std::uint32_t>(0, 9);
+    EXPECT_EQ(neighbour->vram<std::uint32_t>(0), 9u);
 }
 
 TEST_F(GpuTest, DoorbellsOfAnInactiveVfAreLatchedAndWakeThePf) {
