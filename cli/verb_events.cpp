@@ -40,12 +40,16 @@ Colour colour_of(const std::string& kind) {
         std::string_view kind;
         Colour colour;
     };
-    constexpr std::array kRows{
-        Row{"hang", Colour::Red},           Row{"pf-lost", Colour::Red},
-        Row{"device-lost", Colour::Red},    Row{"version-mismatch", Colour::Red},
-        Row{"whole-reset", Colour::Red},    Row{"guard", Colour::Yellow},
-        Row{"events-lost", Colour::Yellow}, Row{"agent-misbehaved", Colour::Yellow},
-        Row{"guest-error", Colour::Yellow}};
+    constexpr std::array kRows{Row{"hang", Colour::Red},
+                               Row{"pf-lost", Colour::Red},
+                               Row{"device-lost", Colour::Red},
+                               Row{"version-mismatch", Colour::Red},
+                               Row{"failed", Colour::Red},
+                               Row{"whole-reset", Colour::Red},
+                               Row{"guard", Colour::Yellow},
+                               Row{"events-lost", Colour::Yellow},
+                               Row{"agent-misbehaved", Colour::Yellow},
+                               Row{"guest-error", Colour::Yellow}};
     for (const Row& row : kRows)
         if (row.kind == kind) return row.colour;
     return Colour::Plain;

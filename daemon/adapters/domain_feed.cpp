@@ -2,6 +2,7 @@
 #include "daemon/adapters/domain_feed.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <utility>
 
 namespace vgpu::daemon::adapters {
@@ -36,7 +38,7 @@ public:
     SpawnPlan& operator=(const SpawnPlan&) = delete;
 
     void use(int fd, int as) { ::posix_spawn_file_actions_adddup2(&actions_, fd, as); }
-    /// The child's pid; -1 if it cannot be started.
+    /// The child's pid, or the errno of why it cannot be started, negative.
     pid_t run(const std::vector<std::string>& command) {
         std::vector<char*> arguments;
         for (const std::string& one : command) arguments.push_back(const_cast<char*>(one.c_str()));
@@ -44,7 +46,7 @@ public:
         pid_t pid = -1;
         const int error = ::posix_spawnp(&pid, arguments.front(), &actions_, &attributes_,
                                          arguments.data(), environ);
-        return error == 0 ? pid : -1;
+        return error == 0 ? pid : -error;
     }
 
 private:
@@ -94,11 +96,22 @@ void DomainFeed::start() {
     next_start_ = clock_.now() + delay_;
     delay_ = std::min(delay_ * 2, kLongestDelay);
     if (!child_output.is_open() || !child_input.is_open()) return;
-    pid_ = plan.run(command_);
-    if (pid_ < 0) return;
+    const pid_t pid = plan.run(command_);
+    if (pid < 0) return complain(-pid);
+    pid_ = pid;
+    told_ = 0;
     ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
     input_ = std::move(input);
     output_ = std::move(output);
+}
+
+/// Once for each reason, not at each try.
+void DomainFeed::complain(int code) {
+    if (std::exchange(told_, code) == code) return;
+    problem_ = fmt::format(
+        "cannot run '{}': {}; it is tried again. Install it, or name it in "
+        "'programs' of vgpud's configuration",
+        command_.front(), std::strerror(code));
 }
 
 void DomainFeed::read() {
@@ -134,6 +147,10 @@ void DomainFeed::end() {
 
 std::vector<std::string> DomainFeed::take_lines() {
     return std::exchange(lines_, {});
+}
+
+std::string DomainFeed::take_problem() {
+    return std::exchange(problem_, {});
 }
 
 bool DomainFeed::take_loss() {

@@ -36,12 +36,15 @@ public:
 
     /// Whole lines since the last call.
     std::vector<std::string> take_lines();
+    /// Why the child cannot be started, told once; else empty.
+    std::string take_problem();
     /// True once after the child has ended: what it said may be out of date.
     bool take_loss();
     [[nodiscard]] bool is_running() const { return pid_ > 0; }
 
 private:
     void start();
+    void complain(int code);
     void read();
     void end();
 
@@ -53,6 +56,8 @@ private:
     std::optional<std::size_t> watched_at_;  ///< in Wanted::fds
     std::string text_;                       ///< the beginning of a line
     std::vector<std::string> lines_;
+    std::string problem_;
+    int told_ = 0;  ///< errno
     bool is_lost_ = false;
     Nanoseconds next_start_{0};
     Nanoseconds delay_ = kFirstDelay;

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -67,12 +68,14 @@ std::vector<char*> environment_of_children() {
     return environment;
 }
 
-/// What a child gets.
+/// What a child gets. `failure` takes the errno of an exec that failed, and is closed by one that
+/// did not.
 struct Inheritance {
     char* const* command;
     char* const* environment;
     int input;
     int output;
+    int failure;
 };
 
 /// Runs in the child: only async-signal-safe calls between fork and exec.
@@ -89,10 +92,48 @@ struct Inheritance {
     ::dup2(given.input, STDIN_FILENO);
     ::dup2(given.output, STDOUT_FILENO);
     ::dup2(given.output, STDERR_FILENO);
-    // Also what a library has opened without O_CLOEXEC.
-    ::close_range(STDERR_FILENO + 1, ~0u, 0);
+    // Also what a library has opened without O_CLOEXEC. The lowest free number, so that one range
+    // is left to close.
+    constexpr int kFailure = STDERR_FILENO + 1;
+    if (given.failure != kFailure) ::dup3(given.failure, kFailure, O_CLOEXEC);
+    ::close_range(kFailure + 1, ~0u, 0);
     ::execvpe(given.command[0], given.command, given.environment);
+    const int code = errno;
+    static_cast<void>(::write(kFailure, &code, sizeof code) == 0);
     ::_exit(kExecFailed);
+}
+
+/// Both ends are closed on exec.
+struct Pipe {
+    UniqueFd reader, writer;
+};
+
+Result<Pipe> make_pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+        return fail_errno(ErrorId::System, errno, "cannot make a pipe");
+    return Pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
+}
+
+/// 0 once the program runs.
+int exec_error(Pipe& failure) {
+    failure.writer.reset();
+    int code = 0;
+    ssize_t got = 0;
+    do {
+        got = ::read(failure.reader.get(), &code, sizeof code);
+    } while (got < 0 && errno == EINTR);
+    return got == sizeof code ? code : 0;
+}
+
+std::string log_of(const ProcessSpec& spec) {
+    return fmt::format("{}/{}.log", spec.directory, spec.label);
+}
+
+std::string words_for(int status) {
+    if (WIFSIGNALED(status))
+        return fmt::format("by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return fmt::format("with exit status {}", WEXITSTATUS(status));
 }
 
 Result<> write_note(const ProcessSpec& spec, const ProcessId& id) {
@@ -108,16 +149,14 @@ Result<> write_note(const ProcessSpec& spec, const ProcessId& id) {
 
 Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     constexpr mode_t kLogMode = 0640;
-    const std::string log = fmt::format("{}/{}.log", spec.directory, spec.label);
+    trim_log(spec);
+    const std::string log = log_of(spec);
     const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const UniqueFd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kLogMode));
     if (!input.is_open() || !output.is_open())
         return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", log));
-    std::array<int, 2> pipe_ends{};
-    if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
-        return fail_errno(ErrorId::System, errno, "cannot make a pipe");
-    const UniqueFd gate(pipe_ends[0]);
-    UniqueFd opener(pipe_ends[1]);
+    TRY(Pipe gate, make_pipe());
+    TRY(Pipe failure, make_pipe());
     std::vector<std::string> words = spec.command;
     std::vector<char*> command;
     for (std::string& word : words) command.push_back(word.data());
@@ -128,35 +167,56 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
         // The child's copy of the writing end: with it open, the gate would never see vgpud's end.
-        opener.reset();
+        gate.writer.reset();
         become({.command = command.data(),
                 .environment = environment.data(),
                 .input = input.get(),
-                .output = output.get()},
-               gate.get());
+                .output = output.get(),
+                .failure = failure.writer.get()},
+               gate.reader.get());
     }
     const auto facts = facts_of(pid);
     const ProcessId id{.pid = pid, .start_time = facts ? facts->start_time : 0};
     TRY_VOID(write_note(spec, id));
     const char go = 1;
-    if (::write(opener.get(), &go, 1) != 1)
+    if (::write(gate.writer.get(), &go, 1) != 1)
         return fail_errno(ErrorId::System, errno, fmt::format("cannot start {}", spec.label));
+    if (const int code = exec_error(failure); code != 0) {
+        ::waitpid(pid, nullptr, 0);
+        return fail_errno(ErrorId::System, code, fmt::format("cannot run '{}'", spec.command[0]));
+    }
     return id;
+}
+
+/// The program goes on writing to its log, which it appends to: the file stays and is emptied.
+void ProcessLauncher::trim_log(const ProcessSpec& spec) {
+    namespace fs = std::filesystem;
+    const std::string log = log_of(spec);
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(log, error);
+    if (error || bytes <= kMaxLogBytes) return;
+    std::ifstream from(log, std::ios::binary);
+    from.seekg(static_cast<std::streamoff>(bytes - kMaxLogBytes));
+    std::string last(kMaxLogBytes, '\0');
+    from.read(last.data(), static_cast<std::streamsize>(last.size()));
+    std::ofstream(log + ".1", std::ios::binary | std::ios::trunc).write(last.data(), from.gcount());
+    fs::resize_file(log, 0, error);
 }
 
 std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
     std::ifstream file(note_of(spec));
     ProcessId id;
     if (!(file >> id.pid >> id.start_time) || id.pid <= 1) return {};
-    return is_alive(id) ? std::optional(id) : std::nullopt;
+    return end_of(id) ? std::nullopt : std::optional(id);
 }
 
-bool ProcessLauncher::is_alive(const ProcessId& id) {
+std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
     // Our own child stays a zombie until it is waited for, and a zombie keeps its pid.
-    if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return false;
+    if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return words_for(status);
     const auto facts = facts_of(id.pid);
-    return facts && facts->state != 'Z' && facts->start_time == id.start_time;
+    const bool runs = facts && facts->state != 'Z' && facts->start_time == id.start_time;
+    return runs ? std::nullopt : std::optional(std::string());
 }
 
 bool ProcessLauncher::socket_exists(const std::string& path) {

@@ -33,15 +33,19 @@ public:
     virtual ~ProcessPort() = default;
 
     /// Starts it in a session of its own and leaves the note.
-    /// System if the log, the note or the process cannot be made. The note is on disk before the
-    /// program runs, so a vgpud that dies meanwhile is followed by one that finds the process. A
-    /// program that cannot be executed is seen by is_alive() only.
+    /// System if the log, the note or the process cannot be made, or the program not be executed.
+    /// The note is on disk before the program runs, so a vgpud that dies meanwhile is followed by
+    /// one that finds the process.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
     /// The running process that the note of `spec` names, if it is still the same one.
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;
-    /// Also reaps it if it was this vgpud's child. False for a zombie, and for another process that
-    /// has got the pid since.
-    [[nodiscard]] virtual bool is_alive(const ProcessId& id) = 0;
+    /// Nothing: it runs. Else how it ended: "with exit status 1", "by signal 9 (Killed)"; empty for
+    /// one that was not this vgpud's child. Also reaps it. A zombie has ended, and so has one whose
+    /// pid is another process's now.
+    [[nodiscard]] virtual std::optional<std::string> end_of(const ProcessId& id) = 0;
+    /// Keeps the log of `spec` below a bound: what is old moves to LABEL.log.1 and is dropped
+    /// later.
+    virtual void trim_log(const ProcessSpec& spec) = 0;
     /// True if `path` is a socket file.
     [[nodiscard]] virtual bool socket_exists(const std::string& path) = 0;
     /// Removes a socket file that a dead process left behind.

@@ -85,35 +85,45 @@ std::string Companions::step(Nanoseconds now) {
 }
 
 std::string Companions::step(Child& child, Nanoseconds now) {
-    if (child.id && processes_.is_alive(*child.id)) {
-        if (now - child.started_at > kLongestDelay) child.delay = kFirstDelay;
-        return "";
+    std::string gone;
+    if (child.id) {
+        const auto how = processes_.end_of(*child.id);
+        if (!how) {
+            if (now - child.started_at > kLongestDelay) child.delay = kFirstDelay;
+            if (now - child.started_at > kSettled) child.failure.clear();
+            processes_.trim_log(child.spec);
+            return child.failure;
+        }
+        gone = note_end(child, *how, now);
     }
-    const std::string gone =
-        child.id ? fmt::format("{} (pid {}) ended; see {}/{}.log", child.spec.label, child.id->pid,
-                               child.spec.directory, child.spec.label)
-                 : "";
-    // A program that keeps dying is not started again before its delay has passed since the last
-    // start.
-    if (child.id) child.next_try = std::max(child.next_try, child.started_at + child.delay);
     child.id = processes_.find(child.spec);
     if (child.id) {
         child.was_seen = true;
         child.started_at = now;
-        return "";
+        return child.failure;
     }
     // A GPU that died by itself stays down where nobody wants it back: the operator looks first.
-    if (child.was_seen && supervision_ == Supervision::Off)
-        return gone.empty() ? fmt::format(
-                                  "{} does not run, and vgpud was started without "
-                                  "--supervise",
-                                  child.spec.label)
-                            : gone;
-    if (now < child.next_try) return gone;
+    if (child.was_seen && supervision_ == Supervision::Off) {
+        if (!gone.empty()) return gone;
+        return fmt::format("{}{} does not run, and vgpud was started without --supervise",
+                           child.failure.empty() ? "" : child.failure + "; ", child.spec.label);
+    }
+    if (now < child.next_try) return gone.empty() ? child.failure : gone;
     // In order: vgpu-pf has no device before softgpu's socket is there.
     if (!child.needs.empty() && !processes_.socket_exists(child.needs))
         return fmt::format("{} waits for {}", child.spec.label, child.needs);
     return start(child, now);
+}
+
+/// A program that keeps dying is not started again before its delay has passed since the last
+/// start.
+std::string Companions::note_end(Child& child, const std::string& how, Nanoseconds now) {
+    const std::string words =
+        fmt::format("{} (pid {}) ended{}{}; see {}/{}.log", child.spec.label, child.id->pid,
+                    how.empty() ? "" : " ", how, child.spec.directory, child.spec.label);
+    child.next_try = std::max(child.next_try, child.started_at + child.delay);
+    if (now - child.started_at <= kSettled) child.failure = words;
+    return words;
 }
 
 std::string Companions::start(Child& child, Nanoseconds now) {
@@ -124,10 +134,21 @@ std::string Companions::start(Child& child, Nanoseconds now) {
     child.next_try = now + child.delay;
     child.delay = std::min(child.delay * 2, kLongestDelay);
     child.started_at = now;
-    if (!id) return id.error().cause;
+    if (!id) {
+        child.failure = fmt::format(
+            "{}: {}; it is tried again. Install it, or name the program in "
+            "'programs' of vgpud's configuration",
+            child.spec.label, id.error().cause);
+        return child.failure;
+    }
     child.id = *id;
     child.was_seen = true;
-    return "";
+    return child.failure;
+}
+
+bool Companions::has_failed() const {
+    return std::any_of(children_.begin(), children_.end(),
+                       [](const Child& child) { return !child.failure.empty(); });
 }
 
 Nanoseconds Companions::next_step(Nanoseconds now) const {

@@ -2,8 +2,9 @@
 //
 // Companions: the softgpu and the vgpu-pf of one GPU that vgpud starts itself. Running ones are
 // adopted (they outlive vgpud); missing ones are started in order, vgpu-pf once softgpu's PF socket
-// is there; those that die later are started again only when supervising, with a growing delay.
-// step() never blocks. One thread; owned by GpuModel.
+// is there; those that die later are started again only when supervising, with a growing delay. One
+// that cannot be run, or that ends at once, has failed, until one has run for a while. step() never
+// blocks. One thread; owned by GpuModel.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -36,6 +37,8 @@ public:
     /// longer than kLongestDelay begins with the first again.
     static constexpr Nanoseconds kFirstDelay = std::chrono::milliseconds(100);
     static constexpr Nanoseconds kLongestDelay = std::chrono::seconds(5);
+    /// A program that ends sooner has failed to start.
+    static constexpr Nanoseconds kSettled = std::chrono::seconds(1);
     /// Between two looks while one of them is missing, and while both run.
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
     static constexpr Nanoseconds kWatchInterval = std::chrono::milliseconds(500);
@@ -47,6 +50,9 @@ public:
     std::string step(Nanoseconds now);
     /// When step() has something to do again.
     [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const;
+
+    /// One of them cannot be started, and the words of step() say why.
+    [[nodiscard]] bool has_failed() const;
 
     /// 0 if it does not run.
     [[nodiscard]] int softgpu_pid() const { return pid_of(children_[0]); }
@@ -63,10 +69,12 @@ private:
         Nanoseconds delay = kFirstDelay;
         Nanoseconds next_try{0};
         Nanoseconds started_at{0};
+        std::string failure{};  ///< why it could not be started; empty: it could
     };
 
     static int pid_of(const Child& child) { return child.id ? child.id->pid : 0; }
     std::string step(Child& child, Nanoseconds now);
+    std::string note_end(Child& child, const std::string& how, Nanoseconds now);
     std::string start(Child& child, Nanoseconds now);
 
     ProcessPort& processes_;

@@ -119,7 +119,8 @@ std::string GpuModel::state_text() const {
     if (state_ == GpuState::Ok && !troubles_.empty())
         return fmt::format("{} of its VFs are not as they are defined; 'vgpuctl show' says why",
                            troubles_.size());
-    if (state_ == GpuState::Ok || companions_message_.empty()) return message_;
+    const bool is_all = state_ == GpuState::Ok || state_ == GpuState::Failed;
+    if (is_all || companions_message_.empty()) return message_;
     return message_ + "; " + companions_message_;
 }
 

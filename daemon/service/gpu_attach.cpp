@@ -244,11 +244,14 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     // VFs go on by the table in force, so being late costs nobody's share.
     retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
     const bool is_mismatch = error.id == ErrorId::VersionMismatch;
-    const bool is_starting = state_ == GpuState::Starting && ports_.companions != nullptr;
+    const bool has_failed = ports_.companions != nullptr && ports_.companions->has_failed();
+    const bool is_starting = ports_.companions != nullptr &&
+                             (state_ == GpuState::Starting || state_ == GpuState::Failed);
     const GpuState next = is_mismatch   ? GpuState::VersionMismatch
+                          : has_failed  ? GpuState::Failed
                           : is_starting ? GpuState::Starting
                                         : GpuState::PfLost;
-    become(next, error.cause);
+    become(next, has_failed ? companions_message_ : error.cause);
 }
 
 /// RUN events carry the device's time, the other events CLOCK_MONOTONIC.

@@ -7,8 +7,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kGpuStates{"starting", "ok", "pf-lost", "device-lost",
-                                                     "version-mismatch"};
+constexpr std::array<std::string_view, 6> kGpuStates{
+    "starting", "ok", "pf-lost", "device-lost", "version-mismatch", "failed"};
 constexpr std::array<std::string_view, VGPU_PF_VF_STATES> kVfStates{
     "absent",  "provisioned", "ready",       "running",   "paused",
     "stopped", "resetting",   "quarantined", "scrubbing", "mismatch"};

@@ -28,7 +28,8 @@ inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
 namespace vgpu::daemon {
 
 /// Only in Ok are run tables planned; views and records are there in all of them.
-enum class GpuState { Starting, Ok, PfLost, DeviceLost, VersionMismatch };
+/// Failed: softgpu or vgpu-pf cannot be started.
+enum class GpuState { Starting, Ok, PfLost, DeviceLost, VersionMismatch, Failed };
 
 std::string_view name_of(GpuState state);
 /// "ready", "paused" …; "unknown" for a number that is no state.

@@ -28,7 +28,10 @@ public:
         if (at == notes.end() || !alive.contains(at->second.pid)) return {};
         return at->second;
     }
-    bool is_alive(const ProcessId& id) override { return alive.contains(id.pid); }
+    std::optional<std::string> end_of(const ProcessId& id) override {
+        return alive.contains(id.pid) ? std::nullopt : std::optional(end);
+    }
+    void trim_log(const ProcessSpec&) override {}
     bool socket_exists(const std::string& path) override { return sockets.contains(path); }
     void remove_stale(const std::string& path) override { sockets.erase(path); }
 
@@ -38,6 +41,7 @@ public:
     std::set<std::string> sockets;
     int next_pid = 100;
     bool fails = false;
+    std::string end;  ///< how those that are not alive have ended
 };
 
 class CompanionsTest : public ::testing::Test {
@@ -79,9 +83,10 @@ TEST_F(CompanionsTest, DeadOneStaysDeadWithoutSupervision) {
     Companions companions = make(Supervision::Off);
     companions.step(0ms);
     processes.alive.clear();
-    EXPECT_THAT(companions.step(1s),
+    EXPECT_THAT(companions.step(10s),
                 HasSubstr("softgpu (pid 100) ended; see /run/gpu0/softgpu.log"));
-    companions.step(10s);
+    EXPECT_FALSE(companions.has_failed()) << "it had started";
+    companions.step(20s);
     EXPECT_THAT(processes.started, ElementsAre("softgpu"));
     EXPECT_EQ(companions.softgpu_pid(), 0);
 }
@@ -101,10 +106,28 @@ TEST_F(CompanionsTest, SupervisionRestartsWithGrowingDelay) {
 TEST_F(CompanionsTest, FailureToStartIsReportedAndTriedAgain) {
     Companions companions = make(Supervision::Off);
     processes.fails = true;
-    EXPECT_EQ(companions.step(0ms), "cannot fork");
+    EXPECT_THAT(companions.step(0ms), HasSubstr("softgpu: cannot fork; it is tried again"));
+    EXPECT_TRUE(companions.has_failed());
     processes.fails = false;
-    companions.step(5s);
+    EXPECT_THAT(companions.step(5s), HasSubstr("cannot fork")) << "until it has run for a while";
     EXPECT_THAT(processes.started, ElementsAre("softgpu"));
+    processes.sockets = {"/run/gpu0/pf.sock"};
+    companions.step(7s);
+    EXPECT_FALSE(companions.has_failed());
+}
+
+TEST_F(CompanionsTest, AProgramThatEndsAtOnceHasFailedAndIsTriedAgainLaterAndLater) {
+    Companions companions = make(Supervision::On);
+    processes.end = "with exit status 3";
+    for (Nanoseconds now{0}; now < 30s; now += 20ms) {
+        const std::string words = companions.step(now);
+        processes.alive.clear();
+        if (now == 0ms) continue;
+        EXPECT_TRUE(companions.has_failed()) << "at every step, also between two tries";
+        EXPECT_THAT(words, HasSubstr("ended with exit status 3; see /run/gpu0/softgpu.log"));
+    }
+    EXPECT_GE(processes.started.size(), 8u);
+    EXPECT_LE(processes.started.size(), 14u);
 }
 
 TEST_F(CompanionsTest, StaleSocketDoesNotLetThePfStartEarly) {

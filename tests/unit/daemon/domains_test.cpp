@@ -144,6 +144,9 @@ TEST_F(Feed, AProgramThatIsNotThereChangesNothing) {
     EXPECT_THAT(wanted.fds, IsEmpty());
     ASSERT_TRUE(wanted.wake_at);
     EXPECT_GT(*wanted.wake_at, clock.now()) << "it is tried again, later";
+    EXPECT_THAT(feed.take_problem(),
+                ::testing::HasSubstr("cannot run '/no/such/program': No such"));
+    EXPECT_EQ(feed.take_problem(), "") << "told once";
 }
 
 TEST_F(Feed, NothingIsStartedThatIsNotWanted) {

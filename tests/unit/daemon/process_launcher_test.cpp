@@ -64,6 +64,44 @@ TEST_F(ProcessLauncherTest, AChildHasASessionOfItsOwnAndNoOtherDescriptors) {
     EXPECT_THAT(seen, ::testing::EndsWith("\n0\n1\n2\n"));
 }
 
+TEST_F(ProcessLauncherTest, AProgramThatCannotBeRunIsNamedWithTheReason) {
+    const auto started = launcher.start(
+        {.label = "child", .directory = directory, .command = {"/nonexistent/softgpu"}});
+    ASSERT_FALSE(started);
+    EXPECT_THAT(started.error().cause, HasSubstr("cannot run '/nonexistent/softgpu'"));
+    EXPECT_THAT(started.error().cause, HasSubstr("No such file or directory"));
+    EXPECT_FALSE(launcher.find(spec("")));
+}
+
+TEST_F(ProcessLauncherTest, TheEndOfAChildTellsHowItEnded) {
+    const auto end_of = [this](const std::string& script) {
+        const auto id = launcher.start(spec(script));
+        siginfo_t ended{};
+        ::waitid(P_PID, static_cast<id_t>(id->pid), &ended, WEXITED | WNOWAIT);
+        return launcher.end_of(*id).value_or("it runs");
+    };
+    EXPECT_EQ(end_of("exit 3"), "with exit status 3");
+    EXPECT_EQ(end_of("kill -9 $$"), "by signal 9 (Killed)");
+}
+
+TEST_F(ProcessLauncherTest, ALogHasABoundWhileItIsWrittenTo) {
+    const std::string log = directory + "/child.log";
+    const auto id = launcher.start(spec("exec sleep 1000"));
+    ASSERT_TRUE(id);
+    std::ofstream(log, std::ios::app) << std::string(ProcessLauncher::kMaxLogBytes, 'a') << "tail";
+    launcher.trim_log(spec(""));
+    EXPECT_EQ(fs::file_size(log), 0u);
+    std::ifstream old(log + ".1");
+    const std::string kept{std::istreambuf_iterator<char>(old), {}};
+    EXPECT_EQ(kept.size(), ProcessLauncher::kMaxLogBytes);
+    EXPECT_THAT(kept, ::testing::EndsWith("tail"));
+    ::kill(id->pid, SIGKILL);
+    ::waitpid(id->pid, nullptr, 0);
+    EXPECT_EQ(output_of("echo last"), "last\n") << "appended to";
+    launcher.trim_log(spec(""));
+    EXPECT_EQ(fs::file_size(log), 5u) << "short enough";
+}
+
 TEST_F(ProcessLauncherTest, AChildIsFoundByItsNoteUntilItEnds) {
     const auto id = launcher.start(spec("exec sleep 1000"));
     ASSERT_TRUE(id);

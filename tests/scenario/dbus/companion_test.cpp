@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpud and the programs it starts: those that cannot be started, and signals that end nobody.
+#include "tests/scenario/dbus/bus_fixture.h"
+
+#include <gmock/gmock.h>
+#include <csignal>
+
+namespace vgpu::daemon::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class WithProgram : public BusFixture {
+protected:
+    explicit WithProgram(const std::string& program)
+        : BusFixture(Setup{.gpus = R"([{"id": "gpu0", "softgpu": {}}], "programs": {"softgpu": ")" +
+                                   program + "\"}"}) {
+        wait_for_gpu_state("failed");
+    }
+    /// In every place where an operator would look.
+    void expect_told(const std::string& words) {
+        EXPECT_THAT(ctl({"show", "gpu0"}).out, HasSubstr(words));
+        EXPECT_THAT(ctl({"list", "--gpus", "--json"}).out, HasSubstr(words));
+        EXPECT_THAT(ctl({"events"}).out, HasSubstr("gpu0: failed: softgpu"));
+        EXPECT_THAT(ctl({"events"}).out, HasSubstr(words));
+        EXPECT_THAT(vgpud->output(), HasSubstr(words));
+    }
+};
+
+class WithMissingProgram : public WithProgram {
+protected:
+    WithMissingProgram() : WithProgram("/nonexistent/softgpu") {}
+};
+
+class WithFailingProgram : public WithProgram {
+protected:
+    WithFailingProgram() : WithProgram("/bin/false") {}
+};
+
+TEST_F(WithMissingProgram, TheGpuHasFailedAndSaysWhatIsMissing) {
+    expect_told("cannot run '/nonexistent/softgpu': No such file or directory");
+}
+
+TEST_F(WithFailingProgram, TheGpuHasFailedAndSaysHowItEnded) {
+    expect_told("ended with exit status 1; see ");
+}
+
+TEST_F(BusFixture, SighupDoesNotEndVgpud) {
+    wait_for_gpu_state("ok");
+    vgpud->signal(SIGHUP);
+    vgpud->wait_for_output("SIGHUP: the configuration is read at the start only");
+    EXPECT_EQ(ctl({"list"}).status, 0);
+}
+
+}  // namespace
+}  // namespace vgpu::daemon::testing
