@@ -34,6 +34,7 @@ int main_of(int argc, char** argv) {
     app.set_version_flag("--version", fmt::format("vgpu-libvirt {}", VGPU_VERSION));
     CLI11_PARSE(app, argc, argv);
     ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGHUP, SIG_IGN);  // there is nothing to read again
     bool is_heard = true;
     DomainWatch watch(uri, [&is_heard](const std::string& line) {
         is_heard = is_heard && std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <thread>
 
 namespace vgpu::agent {
 
@@ -50,14 +51,19 @@ ChildTask::~ChildTask() {
     if (output_ >= 0) ::close(output_);
 }
 
-/// A GPU that hangs can keep a killed process in the kernel: it is not waited for longer than that.
+/// A GPU that hangs can keep a killed process in the kernel: the agent waits for it no longer than
+/// that, and a thread reaps it when it ends.
 void ChildTask::end() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);
     constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2'000'000};
-    for (int i = 0; i < 50 && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i)
-        ::nanosleep(&kPause, nullptr);
+    bool is_there = true;
+    for (int i = 0; i < 50 && is_there; ++i) {
+        is_there = ::waitpid(pid_, nullptr, WNOHANG) == 0;
+        if (is_there) ::nanosleep(&kPause, nullptr);
+    }
+    if (is_there) std::thread([pid = pid_] { ::waitpid(pid, nullptr, 0); }).detach();
     pid_ = -1;
 }
 
