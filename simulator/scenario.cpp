@@ -6,6 +6,7 @@
 #include "simulator/library.h"
 #include "simulator/peers.h"
 #include "simulator/planned.h"
+#include "text/json_document.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -340,9 +341,10 @@ Scenario scenario_of(const Json& json) {
 }  // namespace
 
 tl::expected<Scenario, std::string> parse_scenario(std::string_view text) {
-    constexpr bool kThrows = true, kHasComments = true;
+    const auto json = text::read_json(text, text::Comments::Allowed);
+    if (!json) return tl::make_unexpected(daemon::printable(json.error()));
     try {
-        return scenario_of(Json::parse(text, nullptr, kThrows, kHasComments));
+        return scenario_of(*json);
     } catch (const std::exception& error) {
         return tl::make_unexpected(daemon::printable(error.what()));
     }

@@ -2,6 +2,7 @@
 #include "daemon/dbus/properties.h"
 
 #include "daemon/service/configuration.h"
+#include "daemon/service/words.h"
 
 #include <fmt/format.h>
 #include <cctype>
@@ -70,7 +71,7 @@ sdbus::Error no_such_type(const std::string& name, const std::string& signature)
     return dbus_error(ErrorId::WrongType,
                       fmt::format("option '{}' is of type '{}', but options are booleans (b), "
                                   "numbers (y n q i u x t d) or strings (s)",
-                                  printable(name.substr(0, kShown)), signature));
+                                  printable(start_of(name, kShown)), signature));
 }
 
 void check_total(std::size_t bytes) {
@@ -87,13 +88,6 @@ std::string gpu_path(const std::string& gpu) {
 
 std::string vf_path(const std::string& gpu, std::uint32_t vf) {
     return fmt::format("{}/vf/{}", gpu_path(gpu), vf);
-}
-
-std::string printable(std::string_view text) {
-    std::string clean;
-    for (const char letter : text.substr(0, text.find('\0')))
-        clean += letter >= ' ' && letter <= '~' ? letter : '?';
-    return clean;
 }
 
 Dict dict_of(const AgentView& agent) {
@@ -160,7 +154,7 @@ Result<PropertyFilter> PropertyFilter::among(std::span<const std::string_view> k
         const std::string_view name = names.substr(0, comma);
         if (std::ranges::find(known, name) == known.end())
             return fail(ErrorId::OutOfRange, fmt::format("properties: there is no property '{}'",
-                                                         printable(name.substr(0, 64))));
+                                                         printable(start_of(name, 64))));
         filter.names_.emplace(name);
         names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
     }

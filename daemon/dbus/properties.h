@@ -26,9 +26,6 @@ using Dict = std::map<std::string, sdbus::Variant>;
 std::string gpu_path(const std::string& gpu);
 std::string vf_path(const std::string& gpu, std::uint32_t vf);
 
-/// `text` with everything that is not printable ASCII replaced: guests choose it.
-std::string printable(std::string_view text);
-
 Dict dict_of(const AgentView& agent);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);

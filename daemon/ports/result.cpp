@@ -2,9 +2,7 @@
 #include "daemon/ports/result.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 namespace vgpu::daemon {
@@ -30,14 +28,6 @@ std::string text_of(const Error& error) {
 
 std::string dbus_name_of(ErrorId id) {
     return fmt::format("org.vgpu1.Error.{}", row_of(id).name);
-}
-
-std::string as_utf8(std::string text) {
-    using Json = nlohmann::json;
-    const auto is_ascii = [](char letter) { return static_cast<unsigned char>(letter) < 0x80; };
-    if (std::ranges::all_of(text, is_ascii)) return text;
-    return Json::parse(Json(std::move(text)).dump(-1, ' ', false, Json::error_handler_t::replace))
-        .get<std::string>();
 }
 
 tl::unexpected<Error> fail(ErrorId id, std::string cause) {

@@ -5,6 +5,8 @@
 // mending words come from the table. Used by every layer of vgpud; nothing here throws.
 #pragma once
 
+#include "text/utf8.h"
+
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -45,10 +47,9 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// `text` with U+FFFD for what is no UTF-8 in it. A bus disconnects whoever sends anything else
-/// (D-Bus specification, "Invalid Protocol Usage"), and causes quote what they were given: files,
+/// A bus disconnects whoever sends what is no UTF-8, and causes quote what they were given: files,
 /// and words that are cut.
-[[nodiscard]] std::string as_utf8(std::string text);
+using text::as_utf8;
 
 /// The cause becomes as_utf8().
 tl::unexpected<Error> fail(ErrorId id, std::string cause);

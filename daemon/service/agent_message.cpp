@@ -2,7 +2,9 @@
 #include "daemon/service/agent_message.h"
 
 #include "daemon/service/words.h"
+#include "text/json_document.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 4;
+constexpr std::size_t kMaxDepth = 4;
 constexpr std::size_t kMaxValues = 1024;
 constexpr std::size_t kMaxProcesses = 32;
 constexpr std::size_t kMaxWord = 64;
@@ -23,31 +25,16 @@ constexpr std::uint64_t kMaxBytes = 1ull << 50;
 /// Guests choose these texts, and they come to terminals and logs: no control characters, no escape
 /// sequences.
 std::string clean(std::string_view text, std::size_t most) {
-    return printable(text.substr(0, most));
+    return printable(start_of(text, most));
 }
 
 /// Bounds of a document, seen before the parser makes anything of it.
-/// A parser that recurses must not be given what a guest may nest as deep as a line is long;
-/// counting needs no more than one pass and no memory. Brackets within texts do not count.
+/// One with few values has few members, lists and texts; separators within texts count as well.
 bool is_bounded(std::string_view line) {
-    int depth = 0;
-    std::size_t values = 0;
-    bool is_text = false, is_escaped = false;
-    for (const char letter : line) {
-        if (is_escaped) {
-            is_escaped = false;
-        } else if (is_text) {
-            is_escaped = letter == '\\';
-            is_text = letter != '"';
-        } else {
-            is_text = letter == '"';
-            depth += static_cast<int>(letter == '{' || letter == '[');
-            depth -= static_cast<int>(letter == '}' || letter == ']');
-            values += static_cast<std::size_t>(letter == ',' || letter == ':');
-        }
-        if (depth > kMaxDepth || values > kMaxValues) return false;
-    }
-    return true;
+    const auto values =
+        std::ranges::count_if(line, [](char letter) { return letter == ',' || letter == ':'; });
+    return static_cast<std::size_t>(values) <= kMaxValues &&
+           text::too_deep(line, text::Comments::Refused, kMaxDepth).empty();
 }
 
 /// Members of one object; remembers the first that is missing or wrong.

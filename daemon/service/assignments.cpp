@@ -29,7 +29,7 @@ std::optional<std::string> uuid_of(const std::string& owner) {
 
 /// A domain's name may hold anything; what is shown is printable and short.
 std::string printable_title(const std::string& title) {
-    return printable(title.substr(0, kMostTitleBytes));
+    return printable(start_of(title, kMostTitleBytes));
 }
 
 }  // namespace

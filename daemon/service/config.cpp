@@ -5,6 +5,7 @@
 #include "daemon/service/words.h"
 #include "pf-driver/process/socket_path.h"
 #include "pf-driver/uapi/vgpu_pf.h"
+#include "text/json_document.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -157,16 +158,12 @@ Config config_of(const Json& json, const std::string& name,
 
 Result<Config> parse_config(const std::string& text, const std::string& name,
                             const std::vector<std::string>& pf_devices) {
-    try {
-        constexpr bool kThrows = true, kHasComments = true;
-        const Json json = Json::parse(text, nullptr, kThrows, kHasComments);
-        Error error{.id = ErrorId::ConfigInvalid, .cause = ""};
-        Config config = config_of(json, name, pf_devices, error);
-        if (!error.cause.empty()) return tl::make_unexpected(error);
-        return config;
-    } catch (const Json::exception& error) {
-        return fail(ErrorId::ConfigInvalid, fmt::format("{}: {}", name, error.what()));
-    }
+    const auto json = text::read_json(text, text::Comments::Allowed);
+    if (!json) return fail(ErrorId::ConfigInvalid, fmt::format("{}: {}", name, json.error()));
+    Error error{.id = ErrorId::ConfigInvalid, .cause = ""};
+    Config config = config_of(*json, name, pf_devices, error);
+    if (!error.cause.empty()) return tl::make_unexpected(error);
+    return config;
 }
 
 }  // namespace vgpu::daemon

@@ -4,6 +4,7 @@
 #include "daemon/service/config.h"
 #include "daemon/service/json_section.h"
 #include "daemon/service/words.h"
+#include "text/json_document.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -26,12 +27,6 @@ constexpr std::uint32_t kMaxCus = 64;
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
-struct SizeUnit {
-    std::string_view text;
-    unsigned shift;
-};
-constexpr std::array kSizeUnits{SizeUnit{"GiB", 30}, SizeUnit{"MiB", 20}, SizeUnit{"KiB", 10}};
-
 /// A number in `text` from its first letter to its last.
 std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
     std::uint64_t number = 0;
@@ -40,28 +35,16 @@ std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
     return number;
 }
 
-/// Bytes of "256MiB" or "1 GiB".
-std::optional<std::uint64_t> bytes_of(std::string_view text) {
-    for (const SizeUnit& unit : kSizeUnits) {
-        if (!text.ends_with(unit.text)) continue;
-        text.remove_suffix(unit.text.size());
-        if (text.ends_with(' ')) text.remove_suffix(1);
-        const auto number = whole_number(text, 10);
-        if (!number || *number > (UINT64_MAX >> unit.shift)) return {};
-        return *number << unit.shift;
-    }
-    return {};
-}
-
 /// A plain number is bytes: JSON has no units, and MiB would be a trap for scripts.
 void read_vram(JsonSection& section, std::uint64_t& to) {
     const Json* value = section.find("vram");
     if (value == nullptr) return section.complain("vram", "is missing");
     std::optional<std::uint64_t> bytes;
     if (value->is_number_unsigned()) bytes = value->get<std::uint64_t>();
-    if (value->is_string()) bytes = bytes_of(value->get<std::string>());
+    if (value->is_string()) bytes = text::parse_size(value->get<std::string>());
     if (!bytes || *bytes == 0 || *bytes > kMaxVramBytes)
-        return section.complain("vram", "wants a number of bytes, or a size such as \"256MiB\"");
+        return section.complain("vram",
+                                fmt::format("wants {}, not {}", text::kSizeWords, shown(*value)));
     to = *bytes;
 }
 
@@ -311,14 +294,17 @@ private:
     std::string key_;
 };
 
-/// Throws as nlohmann::json does.
 Result<> parse_into(Json& json, std::string_view text) {
-    constexpr bool kThrows = true, kHasComments = true;
     TwiceSeen twice;
     const auto note = [&twice](int, Json::parse_event_t event, const Json& value) {
         return twice.note(event, value);
     };
-    json = Json::parse(text, note, kThrows, kHasComments);
+    auto read = text::read_json(text, text::Comments::Allowed, note);
+    if (!read) {
+        constexpr std::size_t kShown = 300;
+        return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kShown)));
+    }
+    json = *std::move(read);
     if (!twice.key().empty())
         return fail(ErrorId::BadConfiguration,
                     fmt::format("'{}' is there twice in one object", twice.key().substr(0, 64)));
@@ -327,14 +313,6 @@ Result<> parse_into(Json& json, std::string_view text) {
 }
 
 // --- writing
-
-/// In the largest unit that holds it exactly, so that it reads back the same.
-Json vram_json(std::uint64_t bytes) {
-    for (const SizeUnit& unit : kSizeUnits)
-        if (unit.shift >= 20 && bytes % (1ull << unit.shift) == 0)
-            return fmt::format("{}{}", bytes >> unit.shift, unit.text);
-    return bytes;
-}
 
 /// As a number where the mask is what that number stands for.
 Json compute_units_json(std::uint64_t mask) {
@@ -365,7 +343,7 @@ nlohmann::ordered_json security_json(const Profile& profile) {
 
 nlohmann::ordered_json profile_json(const Profile& profile) {
     nlohmann::ordered_json json;
-    json["resources"]["vram"] = vram_json(profile.shape.vram_bytes);
+    json["resources"]["vram"] = text::exact_size_text(profile.shape.vram_bytes);
     if (profile.shape.doorbell_pages > 0)
         json["resources"]["doorbell_pages"] = profile.shape.doorbell_pages;
     if (profile.shape.cu_mask != 0)
@@ -485,21 +463,16 @@ Result<Configuration> parse_configuration(std::string_view text) {
         return fail(ErrorId::BadConfiguration,
                     fmt::format("the document has {} bytes, at most {} are taken", text.size(),
                                 kMaxConfigurationBytes));
-    try {
-        Json json;
-        TRY_VOID(parse_into(json, text));
-        Error error{.id = ErrorId::BadConfiguration, .cause = ""};
-        Configuration configuration;
-        JsonSection root(json, "", error);
-        root.only({"$schema", "profiles", "configs"});
-        read_profiles(root, configuration);
-        read_configs(root, configuration);
-        if (!error.cause.empty()) return tl::make_unexpected(error);
-        return configuration;
-    } catch (const Json::exception& error) {
-        constexpr std::size_t kShown = 300;
-        return fail(ErrorId::BadConfiguration, std::string(error.what()).substr(0, kShown));
-    }
+    Json json;
+    TRY_VOID(parse_into(json, text));
+    Error error{.id = ErrorId::BadConfiguration, .cause = ""};
+    Configuration configuration;
+    JsonSection root(json, "", error);
+    root.only({"$schema", "profiles", "configs"});
+    read_profiles(root, configuration);
+    read_configs(root, configuration);
+    if (!error.cause.empty()) return tl::make_unexpected(error);
+    return configuration;
 }
 
 std::string encode_configuration(const Configuration& configuration) {

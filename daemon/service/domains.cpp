@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/domains.h"
 
+#include "text/json_document.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +27,7 @@ bool flag_in(const Json& json, const char* key) {
 }  // namespace
 
 void Domains::take(std::string_view line) {
-    const Json json = Json::parse(line, nullptr, false);
+    const Json json = text::read_json(line).value_or(Json());
     if (!json.is_object()) return;
     if (const auto all = json.find("domains"); all != json.end() && all->is_array()) {
         domains_.clear();

@@ -4,6 +4,7 @@
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 
 namespace vgpu::daemon {
@@ -16,13 +17,12 @@ std::string clipped(std::string text) {
     return text.size() <= kShown ? text : std::string(start_of(text, kShown)) + "...";
 }
 
-/// Lists and objects are only named: dump() recurses as deep as they are nested.
+}  // namespace
+
 std::string shown(const nlohmann::json& value) {
     return value.is_structured() ? std::string("a ") + (value.is_array() ? "list" : "group")
                                  : clipped(value.dump());
 }
-
-}  // namespace
 
 JsonSection::JsonSection(const nlohmann::json& json, std::string path, Error& error)
     : json_(json), path_(std::move(path)), error_(error) {
@@ -39,7 +39,8 @@ void JsonSection::only(const std::vector<std::string_view>& known) {
         if (has_complained()) return;
         if (std::find(known.begin(), known.end(), key) == known.end())
             complain(clipped(key),
-                     fmt::format("is not known{}", did_you_mean(clipped(key), known)));
+                     fmt::format("is not known{}; there are: {}", did_you_mean(clipped(key), known),
+                                 fmt::join(known, ", ")));
     }
 }
 

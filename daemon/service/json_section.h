@@ -22,6 +22,9 @@ struct Bounds {
     std::uint32_t most;
 };
 
+/// `value` as messages show it: clipped, and lists and objects are only named.
+[[nodiscard]] std::string shown(const nlohmann::json& value);
+
 /// Refers to the document and to the error, which both outlive it.
 class JsonSection {
 public:
@@ -29,7 +32,7 @@ public:
     JsonSection(const nlohmann::json& json, std::string path, Error& error);
 
     /// Every key must be one of `known`.
-    /// The nearest known key is named.
+    /// The nearest known key is named, and all of them.
     void only(std::initializer_list<std::string_view> known);
     void only(const std::vector<std::string_view>& known);
     /// `to` stays if the key is not there or wrong; so with all that follow.

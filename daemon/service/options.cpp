@@ -4,13 +4,14 @@
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 
 namespace vgpu::daemon {
 
 namespace {
 
-/// "b (bool)": the D-Bus type of a value, for messages.
+/// "b": the D-Bus type of a value, for messages.
 std::string type_text(const Value& value) {
     struct Namer {
         std::string operator()(bool) const { return "b"; }
@@ -29,8 +30,10 @@ tl::unexpected<Error> wrong_type(const std::string& name, std::string_view wante
 }
 
 tl::unexpected<Error> out_of_range(const std::string& name, Range range, const std::string& value) {
-    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {}, not within {}..{}", name,
-                                                 value, range.least, range.most));
+    const std::string wanted = range.most == UINT64_MAX
+                                   ? fmt::format("{} or more", range.least)
+                                   : fmt::format("within {}..{}", range.least, range.most);
+    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {}, not {}", name, value, wanted));
 }
 
 }  // namespace
@@ -40,9 +43,11 @@ Result<> OptionReader::only(std::span<const std::string_view> known) const {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
         // The name is the caller's and may be long; it goes into a message.
         constexpr std::size_t kShown = 40;
-        const std::string shown = name.substr(0, kShown);
-        return fail(ErrorId::UnknownOption, fmt::format("there is no option '{}' here{}", shown,
-                                                        did_you_mean(shown, known)));
+        const std::string shown(start_of(name, kShown));
+        const std::string all =
+            known.empty() ? "there is none" : fmt::format("there are: {}", fmt::join(known, ", "));
+        return fail(ErrorId::UnknownOption, fmt::format("there is no option '{}' here{}; {}", shown,
+                                                        did_you_mean(shown, known), all));
     }
     return {};
 }

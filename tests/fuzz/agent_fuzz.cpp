@@ -4,6 +4,7 @@
 // lengths are drawn from it, through AgentSession with a request pending. Whatever comes: texts are
 // printable and bounded, the request is answered at most once, what was refused is disconnected.
 #include "daemon/service/agent_session.h"
+#include "daemon/service/words.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -36,7 +37,7 @@ public:
 
 void check_text(const std::string& text) {
     require(text.size() <= 512);
-    require(std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }));
+    require(printable(text) == text);
 }
 
 void check(const AgentView& view, const Sink& sink) {

@@ -28,14 +28,15 @@ LAYERS = {
     'pf-driver/user': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process'],
     'pf-driver/softgpu/base': ['pf-driver/hw', 'pf-driver/process'],
     'pf-driver/softgpu': ['pf-driver/hw', 'pf-driver/process'],
-    'vf-agent': ['pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process'],
-    'daemon/ports': ['pf-driver/uapi'],
-    'daemon/service': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process'],
-    'daemon/adapters': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process'],
-    'daemon/dbus': ['daemon/service', 'daemon/ports'],
+    'text': [],
+    'vf-agent': ['pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process', 'text'],
+    'daemon/ports': ['pf-driver/uapi', 'text'],
+    'daemon/service': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process', 'text'],
+    'daemon/adapters': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process', 'text'],
+    'daemon/dbus': ['daemon/service', 'daemon/ports', 'text'],
     'simulator': ['daemon/ports', 'daemon/service', 'daemon/adapters', 'pf-driver/core',
-                  'pf-driver/hw', 'pf-driver/uapi'],
-    'cli': ['simulator'],
+                  'pf-driver/hw', 'pf-driver/uapi', 'text'],
+    'cli': ['simulator', 'text'],
 }
 # Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.
 BLOCKS = {
@@ -279,6 +280,15 @@ def check_hardware_contract(files):
                 yield f'{page}:{number}: 0x{value} is not in pf-driver/hw'
 
 
+def check_core_page(files):
+    """pf-driver/core/README.md names every file of the core."""
+    page = text_of('pf-driver/core/README.md')
+    for name in files:
+        base = os.path.basename(name)
+        if os.path.dirname(name) == 'pf-driver/core' and name.endswith('.c') and f'`{base}`' not in page:
+            yield f'pf-driver/core/README.md: does not name {base}'
+
+
 def check_dbus_page(files):
     """docs/dbus-api.md tells every method, signal, property and option that there is, and no other."""
     yield from dbus_page.complaints()
@@ -357,7 +367,7 @@ def check_pages_are_packaged(files):
 def check_folders(files):
     """Only the folders of docs/architecture.md exist at the top."""
     known = {'pf-driver', 'vf-agent', 'daemon', 'cli', 'schemas', 'tests', 'docs', 'cmake',
-             'debian', 'libvirt', 'simulator', '.ci'}
+             'debian', 'libvirt', 'simulator', 'text', '.ci'}
     for top in sorted({f.split('/')[0] for f in files if '/' in f}):
         if top not in known:
             yield f'{top}/: no such folder in the layout'

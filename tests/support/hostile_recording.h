@@ -21,7 +21,7 @@ namespace vgpu::test {
 inline constexpr const char* kHostileWords =
     "\x1b]0;owned\x07\x7f\xc2\x9b"
     "2J\xff";
-inline constexpr const char* kHostileWordsShown = "?]0;owned????2J?";
+inline constexpr const char* kHostileWordsShown = "?]0;owned???2J?";
 
 /// Printable ASCII and ends of lines: no terminal takes it for a command, and it is UTF-8.
 inline bool is_harmless(std::string_view text) {

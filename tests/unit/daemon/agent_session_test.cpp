@@ -85,7 +85,7 @@ TEST_F(AgentOfVf, ItsWordsAreClippedAndPrintable) {
     ASSERT_EQ(session.view().process_list.size(), 1u);
     const std::string process = session.view().process_list[0];
     EXPECT_LT(process.size(), 100u);
-    EXPECT_TRUE(process.starts_with("412 256 2 a?[31m??xxx"));
+    EXPECT_TRUE(process.starts_with("412 256 2 a?[31m\u00e9xxx"));
 }
 
 TEST_F(AgentOfVf, BytesMayComeOneByOne) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/config.h"
-
+#include "daemon/service/configuration.h"
 #include "daemon/service/words.h"
 
 #include <gmock/gmock.h>
@@ -101,27 +101,23 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{R"({"gpus": [{"id": "a", "softgpu": {}}, {"id": "a", "softgpu": {}}]})",
                   "'a' is used twice"}));
 
-TEST(Words, SizesReadWell) {
-    EXPECT_EQ(size_text(128u << 20), "128 MiB");
-    EXPECT_EQ(size_text(1ull << 30), "1 GiB");
-    EXPECT_EQ(size_text(5ull << 29), "2.5 GiB");
-    EXPECT_EQ(size_text(100), "100 bytes");
+TEST(Documents, OfConfigurationsAreRefusedBeforeTheyAreDeep) {
+    const std::string deep = R"({"gpus": )" + std::string(60'000, '[') + "}";
+    const auto config = parse_config(deep, "vgpud.json");
+    ASSERT_FALSE(config);
+    EXPECT_EQ(config.error().cause,
+              "vgpud.json: line 1, column 74: lists and objects are nested more than 64 deep");
+    const auto configuration = parse_configuration(deep);
+    ASSERT_FALSE(configuration);
+    EXPECT_EQ(configuration.error().id, ErrorId::BadConfiguration);
 }
 
-TEST(Words, NoCharacterIsCut) {
-    const std::string text = "a\u00e9\u20ac";  // of 1, 2 and 3 bytes
-    const std::array<std::string_view, 8> starts{"",        "a",       "a",  "a\u00e9",
-                                                 "a\u00e9", "a\u00e9", text, text};
-    for (std::size_t bytes = 0; bytes < starts.size(); ++bytes)
-        EXPECT_EQ(start_of(text, bytes), starts.at(bytes)) << bytes;
-}
-
-TEST(Words, WhatIsNoPrintableAsciiIsShownAsAQuestionMark) {
-    EXPECT_EQ(printable(" gpu0~"), " gpu0~");
-    EXPECT_EQ(printable("\x1b]0;x\x07\n\x7f"), "?]0;x???");
-    EXPECT_EQ(printable("\xc2\x9b\x20\u00e9"), "?? ??");
-    EXPECT_EQ(printable("\xff"), "?");
-    EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a?b");
+TEST(Documents, AnUnknownKeyIsAnsweredWithThoseThereAre) {
+    const auto config =
+        parse_config(R"({"gpus": [{"id": "a", "attach": {"UapiSocket": "x"}}]})", "f");
+    ASSERT_FALSE(config);
+    EXPECT_EQ(config.error().cause,
+              "f:/gpus/0/attach/UapiSocket is not known; there are: uapi, vf_socket_dir");
 }
 
 TEST(Words, UuidsGoThereAndBack) {

@@ -94,9 +94,12 @@ TEST(Configuration, HostileDocumentsEndInAnError) {
     EXPECT_THAT(mistake_in("[]"), HasSubstr("no object"));
     EXPECT_THAT(mistake_in("\"\xff\""), HasSubstr("UTF-8"));
     const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+    EXPECT_THAT(mistake_in(R"({"configs": {"a": []}, "profiles": {"p": {"resources": {"vram": 1,)"
+                           R"("doorbell_pages": )" +
+                           deep + "}}}}"),
+                HasSubstr("lists and objects are nested more than 64 deep"));
     EXPECT_EQ(mistake_in(R"({"configs": {"a": []}, "profiles": {"p": {"resources": {"vram": 1,)"
-                         R"("doorbell_pages": )" +
-                         deep + "}}}}"),
+                         R"("doorbell_pages": [[1]]}}}})"),
               "/profiles/p/resources/doorbell_pages wants a whole number within 1..4294967295, "
               "not a list");
     const std::string mistake = mistake_in(R"({")" + std::string(200'000, 'x') + R"(": 1})");

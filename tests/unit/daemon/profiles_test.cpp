@@ -3,11 +3,14 @@
 // The configurations that vgpud writes: exports and fair splits.
 #include "daemon/service/profiles.h"
 
+#include "daemon/service/change_plan.h"
 #include "daemon/service/plan_fit.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <random>
 
 namespace vgpu::daemon {
 namespace {
@@ -79,6 +82,49 @@ TEST(Profiles, ExportCutsALongNameThatNeedsANumber) {
     const Configuration written = current_configuration(std::vector{gpu}, "now");
     EXPECT_EQ(written.profiles.size(), 3u);
     EXPECT_EQ(*parse_configuration(encode_configuration(written)), written);
+}
+
+/// A VF as an operator could have made it by hand.
+VfDefinition random_vf(std::mt19937& random, const std::string& name) {
+    const auto below = [&random](std::uint32_t most) { return random() % most; };
+    const auto one_in_three = [&below](auto value, auto otherwise) {
+        return below(3) == 0 ? value : otherwise;
+    };
+    VfDefinition vf{.name = name,
+                    .shape = {.vram_bytes = (1 + below(16)) * 16 * kMiB,
+                              .cu_mask = one_in_three(1 + below(255), 0u),
+                              .doorbell_pages = one_in_three(1 + below(511), 0u)},
+                    .weight = 1 + below(10'000),
+                    .quantum_us = one_in_three(1000 + below(9000), 0u),
+                    .profile = one_in_three("p" + std::to_string(below(3)), std::string())};
+    vf.shape.security.guard_limits[below(4)] = one_in_three(1 + below(kMaxGuardLimit - 1), 0u);
+    vf.qos.max_pct = one_in_three(10.0 + 0.5 * below(180), 100.0);
+    vf.qos.band = one_in_three(scheduler::Band::Low, scheduler::Band::Normal);
+    vf.custody.scrub = one_in_three(ScrubPolicy::Release, vf.custody.scrub);
+    return vf;
+}
+
+TEST(Profiles, WhatIsExportedIsTakenAndHolds) {
+    std::mt19937 random(1);
+    for (int i = 0; i < 200; ++i) {
+        std::vector<GpuInventory> gpus{gpu_of("gpu0", 4080), gpu_of("gpu-1", 4080)};
+        for (GpuInventory& gpu : gpus)
+            for (std::uint32_t vf = 1; vf <= random() % 9; ++vf)
+                gpu.vfs.push_back(
+                    {.vf = vf,
+                     .definition =
+                         random_vf(random, fmt::format("{}-{}", random() % 2 == 0 ? "web" : gpu.id,
+                                                       vf + (gpu.id == "gpu0" ? 0 : 20)))});
+        const std::string text = encode_configuration(current_configuration(gpus, "now"));
+        const auto configuration = parse_configuration(text);
+        ASSERT_TRUE(configuration) << configuration.error().cause << "\n" << text;
+        const std::vector<std::string> ids{"gpu0", "gpu-1"};
+        const auto wanted = want(*configuration, "now", ids);
+        ASSERT_TRUE(wanted) << wanted.error().cause << "\n" << text;
+        const auto plan = make_change_plan(*wanted, gpus, {.gpus = ids, .names = {}});
+        ASSERT_TRUE(plan) << plan.error().cause << "\n" << text;
+        EXPECT_TRUE(plan->is_empty()) << encode_change_plan(*plan) << "\n" << text;
+    }
 }
 
 TEST(Profiles, SplitsAreFairAndDependOnTheDeviceAlone) {

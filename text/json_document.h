@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// JSON documents from outside: configurations, profiles, scenarios, messages. Their depth is looked
+// at before a tree is made of them: trees of nlohmann_json are printed and freed by recursion, and
+// each level costs memory. Every program of this project reads documents of others through this.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+namespace vgpu::text {
+
+enum class Comments { Refused, Allowed };
+
+/// Far more than any document of ours nests: profiles have 6 levels.
+inline constexpr std::size_t kMostNested = 64;
+
+/// "line 3, column 17: lists and objects are nested more than 64 deep", or "".
+/// One pass and no memory; what it says of a text that is no JSON at all does not matter, since a
+/// parser stops at the first mistake.
+std::string too_deep(std::string_view text, Comments comments,
+                     std::size_t most_nested = kMostNested);
+
+/// The document, or what is wrong with it and where.
+/// `see` is a callback of the parser (nlohmann::basic_json::parser_callback_t); may be null.
+template <typename Json = nlohmann::json>
+tl::expected<Json, std::string> read_json(std::string_view text,
+                                          Comments comments = Comments::Refused,
+                                          const typename Json::parser_callback_t& see = nullptr) {
+    if (std::string wrong = too_deep(text, comments); !wrong.empty())
+        return tl::make_unexpected(std::move(wrong));
+    try {
+        constexpr bool kThrows = true;
+        return Json::parse(text, see, kThrows, comments == Comments::Allowed);
+    } catch (const typename Json::exception& error) {
+        return tl::make_unexpected(std::string(error.what()));
+    }
+}
+
+}  // namespace vgpu::text
