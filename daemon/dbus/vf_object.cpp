@@ -44,8 +44,10 @@ void await_reset(Context& context, const Target& target, const Done<>& reply) {
                         fmt::format("{}/vf{} is still resetting", target.gpu, target.vf), reply);
 }
 
-void reset(Context& context, const Target& target, const Options& options, const Done<>& reply) {
-    context.manager.control(target, VGPU_PF_RESET, options,
+/// Answers when the VF has come out of the reset that `action` may begin.
+void control_vf(Context& context, const Target& target, vgpu_pf_control_action action,
+                const Options& options, const Done<>& reply) {
+    context.manager.control(target, action, options,
                             [&context, target, reply](const Result<>& started) {
                                 if (!started) return reply(started);
                                 await_reset(context, target, reply);
@@ -173,7 +175,7 @@ void start_destroy(Context& context, const Target& target, const Options& option
 
 void start_reset(Context& context, const Target& target, const Options& options,
                  const Cancelled& /*is_cancelled*/, const JobDone& done) {
-    reset(context, target, options, without_report(done));
+    control_vf(context, target, VGPU_PF_RESET, options, without_report(done));
 }
 
 template <AgentAct Act>
@@ -306,17 +308,14 @@ void VfObject::Destroy(sdbus::Result<>&& result, SentOptions options) {
 }
 
 void VfObject::Reset(sdbus::Result<>&& result, SentOptions options) {
-    authorized(context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
-               [&context = context_, target = target_, values = options_of(options)](
-                   const Done<>& done) { reset(context, target, values, done); });
+    control(VGPU_PF_RESET, std::move(result), options);
 }
 
 void VfObject::control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                        const SentOptions& options) {
-    authorized(
-        context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
-        [&manager = context_.manager, target = target_, action, values = options_of(options)](
-            const Done<>& done) { manager.control(target, action, values, done); });
+    authorized(context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
+               [&context = context_, target = target_, action, values = options_of(options)](
+                   const Done<>& done) { control_vf(context, target, action, values, done); });
 }
 
 void VfObject::Pause(sdbus::Result<>&& result, SentOptions options) {

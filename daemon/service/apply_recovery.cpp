@@ -285,7 +285,7 @@ std::string ApplyRecovery::aftermath() const {
     if (!intent_.goes_forward()) text = "everything is as it was before";
     if (!troubles_.empty())
         text =
-            fmt::format("not everything could be {} ({}); 'vgpuctl plan' shows what is left",
+            fmt::format("not everything could be {} ({}); 'vgpuctl plan FILE' shows what is left",
                         intent_.goes_forward() ? "done" : "taken back", fmt::join(troubles_, "; "));
     if (!emptied_.empty())
         text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));

@@ -315,7 +315,7 @@ std::string ApplyRun::aftermath() const {
             fmt::join(troubles_, "; "));
     else if (!troubles_.empty())
         text = fmt::format(
-            "not everything could be taken back ({}); 'vgpuctl plan' shows what is "
+            "not everything could be taken back ({}); 'vgpuctl plan FILE' shows what is "
             "left",
             fmt::join(troubles_, "; "));
     if (!emptied_.empty())

@@ -117,8 +117,10 @@ VfView GpuModel::view(std::uint32_t vf) {
 /// Why it is not in service, or what of it is not.
 std::string GpuModel::state_text() const {
     if (state_ == GpuState::Ok && !troubles_.empty())
-        return fmt::format("{} of its VFs are not as they are defined; 'vgpuctl show' says why",
-                           troubles_.size());
+        return fmt::format(
+            "{} of its VFs are not as they are defined; 'vgpuctl doctor' says which and "
+            "why",
+            troubles_.size());
     const bool is_all = state_ == GpuState::Ok || state_ == GpuState::Failed;
     if (is_all || companions_message_.empty()) return message_;
     return message_ + "; " + companions_message_;

@@ -33,6 +33,22 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
                          [action](const ActionRow& row) { return row.action == action; });
 }
 
+/// A stopped VF has no engine state left to go on with: a reset puts it back (core/control.c).
+vgpu_pf_control_action way_to(vgpu_pf_control_action wanted, std::uint32_t state) {
+    return wanted == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : wanted;
+}
+
+/// The guard's verdict stands until an operator takes it back by name.
+Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
+                          const std::string& target) {
+    const bool is_way_back = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
+    if (state != VGPU_PF_VF_QUARANTINED || !is_way_back) return {};
+    return fail(ErrorId::WrongState,
+                fmt::format("{} is in quarantine: its guest went beyond a guard limit; 'vgpuctl "
+                            "resume {} --clear-quarantine' forgives it",
+                            target, target));
+}
+
 /// The PF core's refusal with the VF and the act in front.
 Error in_words(Error error, std::string_view target, std::string_view verb) {
     if (error.id == ErrorId::PfRefused)
@@ -324,7 +340,9 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
     TRY_VOID(in_service(vf));
     if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
     if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
-    if (const auto done = ports_.pf->control(vf, live.generation, action); !done) {
+    TRY_VOID(check_quarantine(action, live.state, target));
+    const auto done = ports_.pf->control(vf, live.generation, way_to(action, live.state));
+    if (!done) {
         watch_loss(done);
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
     }

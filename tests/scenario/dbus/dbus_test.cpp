@@ -59,7 +59,7 @@ TEST_F(DBus, DestroyingAnAttachedVfWantsForce) {
                   directory.file("vf1.sock") +
                   "), and its driver would lose it; shut down or suspend that VM first, "
                   "or destroy it with option 'force'. Bring the VF into a state that "
-                  "allows this first; 'vgpuctl show' names its state.\n");
+                  "allows this first; 'vgpuctl show VF' names its state.\n");
     EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
     EXPECT_EQ(ctl({"destroy", "train", "--force"}).out, "train: destroyed\n");
 }

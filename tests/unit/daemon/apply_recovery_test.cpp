@@ -320,7 +320,7 @@ TEST_F(InterruptedApply, WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldA
     EXPECT_EQ(view(1).state, "failed");
     EXPECT_THAT(view(1).error->cause,
                 HasSubstr("not everything could be taken back (destroy gpu0/vf4 'd': a client has "
-                          "it open); 'vgpuctl plan' shows what is left"));
+                          "it open); 'vgpuctl plan FILE' shows what is left"));
     EXPECT_THAT(world.pf().log, Not(Contains("release 3")));
     EXPECT_THAT(world.pf().log, Not(Contains("release 4")));
     EXPECT_EQ(planned(kBefore), "destroy d;");

@@ -203,11 +203,27 @@ public:
         return fail(ErrorId::PfRefused, "not zero");
     }
     Result<> control(std::uint32_t vf, std::uint32_t, vgpu_pf_control_action action) override {
-        constexpr std::array kStates{VGPU_PF_VF_ABSENT,      VGPU_PF_VF_PAUSED,
-                                     VGPU_PF_VF_READY,       VGPU_PF_VF_STOPPED,
-                                     VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_PROVISIONED};
+        struct Row {
+            std::uint32_t from;  ///< a bit for each state in which it is done (core/control.c)
+            vgpu_pf_vf_state to;
+        };
+        constexpr std::uint32_t kInTurns =
+            1u << VGPU_PF_VF_PROVISIONED | 1u << VGPU_PF_VF_READY | 1u << VGPU_PF_VF_RUNNING;
+        constexpr std::uint32_t kInUse = kInTurns | 1u << VGPU_PF_VF_PAUSED;
+        constexpr std::uint32_t kResettable = kInUse | 1u << VGPU_PF_VF_STOPPED |
+                                              1u << VGPU_PF_VF_RESETTING |
+                                              1u << VGPU_PF_VF_MISMATCH;
+        constexpr std::array kRows{Row{0, VGPU_PF_VF_ABSENT},
+                                   Row{kInTurns, VGPU_PF_VF_PAUSED},
+                                   Row{1u << VGPU_PF_VF_PAUSED, VGPU_PF_VF_READY},
+                                   Row{kInUse | 1u << VGPU_PF_VF_RESETTING, VGPU_PF_VF_STOPPED},
+                                   Row{kResettable, VGPU_PF_VF_PROVISIONED},
+                                   Row{1u << VGPU_PF_VF_QUARANTINED, VGPU_PF_VF_PROVISIONED}};
         TRY_VOID(change("control", vf));
-        pf_.set_state(vf, kStates.at(action));
+        const Row& row = kRows.at(action);
+        if ((row.from & 1u << pf_.vfs.at(vf).state) == 0)
+            return fail(ErrorId::PfRefused, "not in this state");
+        pf_.set_state(vf, row.to);
         return {};
     }
     Result<> set_run_table(const vgpu_pf_run_table& table) override {

@@ -93,6 +93,31 @@ TEST(Gpu, PausedVfLeavesTheTableAndComesBack) {
     EXPECT_TRUE(totals_of(world.pf().table).contains(1));
 }
 
+TEST(Gpu, ResumeOfAStoppedVfPutsItBackByAReset) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    ASSERT_TRUE(world.control({"gpu0", 1}, VGPU_PF_STOP, {}));
+    world.pass(20ms);
+    EXPECT_TRUE(world.control({"gpu0", 1}, VGPU_PF_RESUME, {}));
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST(Gpu, AVfInQuarantineComesBackOnlyByTheCommandThatTheRefusalNames) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    world.pf().set_state(1, VGPU_PF_VF_QUARANTINED);
+    world.pass(20ms);
+    for (const auto action : {VGPU_PF_RESET, VGPU_PF_RESUME}) {
+        const auto refused = world.control({"gpu0", 1}, action, {});
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().id, ErrorId::WrongState);
+        EXPECT_THAT(refused.error().cause,
+                    ::testing::HasSubstr("'vgpuctl resume gpu0/vf1 --clear-quarantine'"));
+    }
+    EXPECT_TRUE(world.control({"gpu0", 1}, VGPU_PF_CLEAR_QUARANTINE, {}));
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
 TEST(Gpu, PausingAnAttachedVfWantsForce) {
     World world;
     ASSERT_TRUE(world.create({}));

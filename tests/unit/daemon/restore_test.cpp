@@ -146,7 +146,7 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     EXPECT_EQ(held.live.state, static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT));
     EXPECT_EQ(held.trouble, "'a' could not be given its resources again: as the test wants");
     EXPECT_EQ(world.gpu().view().message,
-              "1 of its VFs are not as they are defined; 'vgpuctl show' says why");
+              "1 of its VFs are not as they are defined; 'vgpuctl doctor' says which and why");
     for (int i = 0; i < 20; ++i) world.pass(1s);
     EXPECT_THAT(texts_of(world, "not-restored"), ::testing::ElementsAre(held.trouble))
         << "said once, tried often";
