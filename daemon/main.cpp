@@ -369,9 +369,9 @@ private:
     }
 
     /// One turn: requests in, answers of GPU threads out, services that are due, then signals of
-    /// what changed, then the wait. Nothing in here waits for a PF core or for a client. Most turns
-    /// are a property that somebody reads: GpuHost::is_newer() says for each GPU that there is
-    /// nothing to look at.
+    /// what changed, then the wait. Nothing in here waits for a client, and only a list waits for
+    /// PF cores, for 20 ms at most (dbus/objects.cpp). Most turns are a property that somebody
+    /// reads: GpuHost::is_newer() says for each GPU that there is nothing to look at.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds rest = Nanoseconds::zero();
         for (;;) {
@@ -444,7 +444,7 @@ private:
     Assignments assignments_{manager_, vm_sockets_, clock_};
     Domains domains_{assignments_};
     EventLog events_;
-    Metrics metrics_{manager_, agents_, events_, clock_, VGPU_VERSION};
+    Metrics metrics_{manager_, agents_, assignments_, events_, clock_, VGPU_VERSION};
     adapters::MetricsSocket metrics_socket_{[this](std::string_view accept) {
                                                 const MetricsFormat format = format_for(accept);
                                                 return adapters::MetricsSocket::Document{

@@ -157,11 +157,17 @@ void add_gpus(Document& to, const MetricsInput& input) {
 #undef GPU_METRIC
 }
 
+/// Labels of vgpu_vf_info: what is joined to the other series rather than a label of each.
+std::string info_labels_of(const VfView& v) {
+    std::string labels = labels_of(v);
+#define VF_INFO(label, value) labels += fmt::format(",{}=\"{}\"", #label, escaped(value));
+#include "daemon/service/vf_metrics.def"
+    return labels;
+}
+
 void add_vfs(Document& to, const std::vector<VfView>& vfs) {
-    add_family(to, {"vgpu_vf", MetricType::Info, "none", "Who the VF is."});
-    for (const VfView& v : vfs)
-        add_sample(to, "vgpu_vf", MetricType::Info,
-                   fmt::format("{},uuid=\"{}\"", labels_of(v), uuid_text(v.record.uuid)), "1");
+    add_family(to, {"vgpu_vf", MetricType::Info, "none", "Who the VF is, and whose."});
+    for (const VfView& v : vfs) add_sample(to, "vgpu_vf", MetricType::Info, info_labels_of(v), "1");
     add_family(to, {"vgpu_vf_state", MetricType::StateSet, "none", "State of the VF."});
     for (const VfView& v : vfs)
         add_states(to, "vgpu_vf_state", labels_of(v), vf_state_names(),
@@ -176,13 +182,10 @@ void add_vfs(Document& to, const std::vector<VfView>& vfs) {
     for (const VfView& v : vfs)                                        \
         add_each(to, "vgpu_vf_" #name, MetricType::type, labels_of(v), #label, names, values);
 #include "daemon/service/vf_metrics.def"
-#undef VF_METRIC_BY
-#undef VF_METRIC
 }
 
 }  // namespace
 
-/// By families and not by VFs, as the format wants: all samples of one name follow each other.
 std::string_view media_type_of(MetricsFormat format) {
     return format == MetricsFormat::OpenMetrics
                ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -195,6 +198,7 @@ MetricsFormat format_for(std::string_view accept) {
     return wants_plain && !knows_open ? MetricsFormat::Prometheus : MetricsFormat::OpenMetrics;
 }
 
+/// By families and not by VFs, as the format wants: all samples of one name follow each other.
 std::string metrics_text(const MetricsInput& input, MetricsFormat format) {
     std::vector<VfView> vfs;
     for (const GpuSnapshot& gpu : input.gpus)
@@ -207,10 +211,11 @@ std::string metrics_text(const MetricsInput& input, MetricsFormat format) {
     return document.text;
 }
 
-Metrics::Metrics(Manager& manager, const Agents& agents, const EventLog& events, const Clock& clock,
-                 std::string version)
+Metrics::Metrics(Manager& manager, const Agents& agents, const Assignments& assignments,
+                 const EventLog& events, const Clock& clock, std::string version)
     : manager_(manager),
       agents_(agents),
+      assignments_(assignments),
       events_(events),
       clock_(clock),
       version_(std::move(version)) {}
@@ -235,6 +240,7 @@ MetricsInput Metrics::collect() const {
         for (const auto& [vf, view] : seen->vfs) {
             VfView one = view;
             one.agent = agents_.view({.gpu = gpu->id(), .vf = vf});
+            one.owner_title = assignments_.title_of(one.record.owner.name);
             with_agents.vfs.set(vf, std::move(one));
         }
     }

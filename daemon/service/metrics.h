@@ -2,13 +2,14 @@
 //
 // Metrics of vgpud as OpenMetrics 1.0 text, or in the older format of Prometheus, which has neither
 // units nor info and states. metrics_text() is pure; the families are the rows of
-// gpu_metrics.def and vf_metrics.def. Metrics collects from Manager and Agents and keeps the text
-// for kFresh, so that whoever asks often costs little. It never waits for a PF core: counters are
-// as last heard, at most a second old. Main loop only; called by the metrics socket and by
-// Manager.GetMetrics.
+// gpu_metrics.def and vf_metrics.def. Metrics collects from Manager, Agents and Assignments and
+// keeps the text for kFresh, so that whoever asks often costs little. It never waits for a PF core:
+// counters are as last heard, at most a second old. Main loop only; called by the metrics socket
+// and by Manager.GetMetrics.
 #pragma once
 
 #include "daemon/service/agents.h"
+#include "daemon/service/assignments.h"
 #include "daemon/service/event_log.h"
 
 #include <map>
@@ -31,7 +32,7 @@ struct MetricsInput {
     bool is_read_only = false;
     std::uint64_t state_generation = 0;
     std::uint64_t events = 0;       ///< notices since the start
-    std::vector<GpuSnapshot> gpus;  ///< with what the agents say
+    std::vector<GpuSnapshot> gpus;  ///< with what the agents say and how owners are called
 };
 
 /// One document; of OpenMetrics with "# EOF" at its end.
@@ -43,8 +44,8 @@ class Metrics {
 public:
     static constexpr Nanoseconds kFresh = std::chrono::milliseconds(100);
 
-    Metrics(Manager& manager, const Agents& agents, const EventLog& events, const Clock& clock,
-            std::string version);
+    Metrics(Manager& manager, const Agents& agents, const Assignments& assignments,
+            const EventLog& events, const Clock& clock, std::string version);
 
     /// Not older than kFresh.
     /// Good until the next call.
@@ -60,6 +61,7 @@ private:
 
     Manager& manager_;
     const Agents& agents_;
+    const Assignments& assignments_;
     const EventLog& events_;
     const Clock& clock_;
     std::string version_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/metrics.h"
 #include "tests/unit/daemon/fake_agents.h"
+#include "tests/unit/daemon/fake_vm_sockets.h"
 #include "tests/unit/daemon/open_metrics.h"
 #include "tests/unit/daemon/world.h"
 
@@ -85,7 +86,9 @@ protected:
     testing::FakeAgentPort sockets;
     Agents agents{*world.manager, sockets, world.clock};
     EventLog events;
-    Metrics metrics{*world.manager, agents, events, world.clock, "1.2.3"};
+    testing::FakeVmSockets vm_sockets;
+    Assignments assignments{*world.manager, vm_sockets, world.clock};
+    Metrics metrics{*world.manager, agents, assignments, events, world.clock, "1.2.3"};
 };
 
 TEST_F(MetricsOf, AreStrictOpenMetricsWithEveryFamilyOnce) {
@@ -111,6 +114,29 @@ TEST_F(MetricsOf, CountersOfThePfCoreAreShownAsTheyAre) {
     EXPECT_EQ(text.value("vgpu_vf_guard_level", train), 2);
     EXPECT_EQ(text.value("vgpu_gpu_whole_resets", {{"gpu", "gpu0"}}), 4);
     EXPECT_THAT(metrics.text(), HasSubstr("name=\"train\"} 18446744073709551615\n"));
+}
+
+TEST_F(MetricsOf, TellWhoseAVfIs) {
+    constexpr const char* kOwner = "libvirt:4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
+    assignments.set_title(kOwner, "B\u00fcro \"1\"");
+    ASSERT_TRUE(world.claim({"gpu0", 1}, kOwner, {}));
+    world.pass(std::chrono::seconds(1));
+    const auto info = read().families().at("vgpu_vf");
+    ASSERT_EQ(info.samples.size(), 2u);
+    const Labels& labels = info.samples.front().labels;
+    EXPECT_EQ(labels.at("owner"), kOwner);
+    EXPECT_EQ(labels.at("owner_name"), "B\u00fcro \"1\"");
+    EXPECT_EQ(labels.at("profile"), "");
+    EXPECT_EQ(labels.at("uuid").size(), 36u);
+    EXPECT_EQ(info.samples.back().labels.at("owner"), "");
+}
+
+TEST_F(MetricsOf, OrphansAndVfsThatAreNotAsDefinedAreSeries) {
+    EXPECT_EQ(read().value("vgpu_vf_orphan", train), 0);
+    EXPECT_EQ(read().value("vgpu_vf_trouble", train), 0);
+    ASSERT_TRUE(world.claim({"gpu0", 1}, "a", {{"lease_s", std::uint64_t{1}}}));
+    world.pass(std::chrono::seconds(30));
+    EXPECT_EQ(read().value("vgpu_vf_orphan", train), 1);
 }
 
 TEST_F(MetricsOf, GuardEventsAreShownByKind) {
