@@ -10,7 +10,8 @@
 namespace vgpu::test {
 namespace {
 
-constexpr double kWidth = 1200, kLeft = 170, kTop = 60, kLane = 46, kBox = 30;
+/// kRight holds half of the axis' last label.
+constexpr double kWidth = 1200, kLeft = 170, kRight = 50, kTop = 60, kLane = 46, kBox = 30;
 // a palette that keeps its order for colour-blind readers (Okabe and Ito)
 constexpr std::array<const char*, 6> kColours{"#0072b2", "#e69f00", "#009e73",
                                               "#cc79a7", "#56b4e9", "#d55e00"};
@@ -48,7 +49,7 @@ private:
     }
 
     [[nodiscard]] double x(std::int64_t time_ns) const {
-        return kLeft + (kWidth - kLeft - 20) * static_cast<double>(time_ns - first_) /
+        return kLeft + (kWidth - kLeft - kRight) * static_cast<double>(time_ns - first_) /
                            static_cast<double>(last_ - first_);
     }
 
@@ -84,8 +85,10 @@ private:
             add(R"(<line x1="{0:.1f}" y1="{1}" x2="{0:.1f}" y2="{2:.1f}" stroke="black" )"
                 R"(stroke-dasharray="4 3"/>)",
                 x(mark.time_ns), kTop - 12, bottom);
-            add(R"(<text x="{:.1f}" y="{}" font-size="11">{}</text>)", x(mark.time_ns) + 3,
-                kTop - 14, mark.text);
+            const bool is_late = x(mark.time_ns) > kWidth / 2;
+            add(R"(<text x="{:.1f}" y="{}" text-anchor="{}" font-size="11">{}</text>)",
+                x(mark.time_ns) + (is_late ? -3 : 3), kTop - 14, is_late ? "end" : "start",
+                mark.text);
         }
     }
 

@@ -111,5 +111,14 @@ TEST(Timeline, DrawsOneBoxPerRunAndTheMarks) {
     EXPECT_NE(svg.find("mark"), std::string::npos);
 }
 
+TEST(Timeline, TheLastLabelOfTheAxisFitsThePicture) {
+    constexpr double kWidth = 1200, kHalfLabel = 40;
+    const Timeline timeline{"t", {{1, "VF1"}}, {{1, 0, 100'000 * kMs}}, {}};
+    const auto svg = to_svg(timeline);
+    const auto at = svg.rfind("<text x=\"", svg.find("100000.0 ms"));
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_LE(std::stod(svg.substr(at + sizeof("<text x=\"") - 1)) + kHalfLabel, kWidth);
+}
+
 }  // namespace
 }  // namespace vgpu::test
