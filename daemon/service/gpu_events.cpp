@@ -11,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Events an administrator is told of, and in which words; {} are arg and arg2.
+/// Events that an administrator is told of, and in which words.
 /// {0} is the reason's name, {1} and {2} are arg and arg2.
 struct EventWords {
     vgpu_pf_event_type type;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the files of the core offer to each other, grouped by file; each is documented where it is
- * defined. A file calls down its own concern and asks the others through these; nobody reaches into
- * another file's part of struct vgpu_vf. Homes include pf.h only; unit tests may include this.
+ * defined. A file calls down its own concern and asks the others through these. Parts of struct
+ * vgpu_vf are set by their own files, and by those that begin, restore, reset or end a VF as a
+ * whole (pf.c, journal.c, control.c, reset.c). Homes include pf.h only; unit tests may include
+ * this.
  */
 #ifndef VGPU_CORE_PARTS_H
 #define VGPU_CORE_PARTS_H

@@ -2,7 +2,7 @@
 /*
  * What the PF keeps in its own VRAM, the first 16 MiB of the device. This layout outlives the core:
  * a new core finds journal and VF page tables of the one before here. A change of it needs a new
- * VGPU_JOURNAL_VERSION.
+ * JOURNAL_VERSION (journal.c).
  *
  *   0        journal of the VFs, two copies
  *   16 KiB   journal of the run table, two copies

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Shared by the files of the run table executor: run_table.c (engine, failure), run_pick.c (who is
- * next), run_share.c (lags), run_contract.c (reservations, caps, bands), run_gang.c (gang slots)
- * and run_slots.c (the tables themselves). Nobody else includes it.
+ * next), run_share.c (lags), run_contract.c (reservations, caps, bands), run_gang.c (gang slots),
+ * run_log.c (what was used) and run_slots.c (the tables themselves). Nobody else includes it.
  */
 #ifndef VGPU_CORE_RUN_TABLE_H
 #define VGPU_CORE_RUN_TABLE_H
