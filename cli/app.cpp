@@ -6,14 +6,17 @@
 #include "cli/format.h"
 #include "cli/interruption.h"
 #include "cli/man_page.h"
+#include "cli/number_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <sstream>
 
 namespace vgpu::cli {
 
@@ -36,10 +39,15 @@ std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verb
     return names;
 }
 
+/// "; did you mean 'list'?" or "".
+std::string guess(const std::string& word, const std::vector<std::string>& known) {
+    return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
+}
+
 /// The first word that is neither an option nor the argument of one.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i] == "--bus") {
+        if (words[i] == "--bus" || words[i] == "--timeout") {
             ++i;
             continue;
         }
@@ -59,9 +67,7 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
 
 /// "caf\ufffd" in quotes, for "caf\xe9".
 std::string quoted(const std::string& word) {
-    constexpr int kOneLine = -1;
-    return nlohmann::json(word).dump(kOneLine, ' ', false,
-                                     nlohmann::json::error_handler_t::replace);
+    return nlohmann::json(text::as_utf8(word)).dump();
 }
 
 /// What is wrong with one of `words`, whatever the verb makes of it; "" if nothing is.
@@ -86,12 +92,15 @@ std::string complaint_about(const std::vector<std::string>& words) {
 struct CommonOptions {
     std::string bus = default_bus();
     bool is_json = false;
+    std::optional<unsigned> timeout_s;
 };
 
 void describe(CLI::App& app, CommonOptions& common,
               const std::vector<std::unique_ptr<Verb>>& verbs) {
     app.add_option("--bus", common.bus, "system, session or an address (env VGPUCTL_BUS)");
     app.add_flag("--json", common.is_json, "print one JSON document with a schema id");
+    app.add_option("--timeout", common.timeout_s, "seconds to wait for each answer of vgpud")
+        ->transform(whole_within(1, 600));
     app.set_version_flag("--version", "vgpuctl " VGPU_VERSION);
     app.require_subcommand(1);
     // an option that a verb does not know is looked for here, so --json may stand behind the verb
@@ -105,7 +114,12 @@ void describe(CLI::App& app, CommonOptions& common,
 ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
                   const std::vector<std::unique_ptr<Verb>>& verbs, const Connect& connect,
                   const Streams& streams) {
-    const Setting setting{.connect = [&connect, &common] { return connect(common.bus); },
+    const auto connected = [&connect, &common] {
+        auto service = connect(common.bus);
+        if (common.timeout_s) service->limit_calls(std::chrono::seconds(*common.timeout_s));
+        return service;
+    };
+    const Setting setting{.connect = connected,
                           .out = streams.out,
                           .err = streams.err,
                           .output = common.is_json ? Output::Json : Output::Text,
@@ -138,7 +152,7 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
         const std::string name = word.substr(0, word.find('='));
         if (!name.starts_with("--") || name.size() == 2) continue;
         if (std::find(known.begin(), known.end(), name) == known.end())
-            return fmt::format("there is no option '{}'{}", name, did_you_mean(name, known));
+            return fmt::format("there is no option '{}'{}", name, guess(name, known));
     }
     return "";
 }
@@ -167,36 +181,44 @@ std::optional<Document> wanted_document(const std::vector<std::string>& words) {
 
 constexpr const char* kDescription = "vgpuctl shares SR-IOV GPUs between virtual machines.";
 
-int run_words(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
-    if (const auto document = wanted_document(words)) {
-        streams.out << make_document(*document);
-        return number_of(ExitCode::Ok);
-    }
+/// Reads `words` into `app`; the exit status if that is all, because they ask for help or are
+/// wrong, which is then said.
+std::optional<int> parse_words(CLI::App& app, const std::vector<std::unique_ptr<Verb>>& verbs,
+                               std::vector<std::string> words, const Streams& streams) {
     if (const std::string complaint = complaint_about(words); !complaint.empty()) {
         streams.err << "vgpuctl: " << complaint << "\n";
         return number_of(ExitCode::Usage);
     }
-    const auto verbs = all_verbs();
     const auto names = names_of(verbs);
     const std::string* word = verb_word(words);
     if (word != nullptr && std::find(names.begin(), names.end(), *word) == names.end()) {
-        streams.err << "vgpuctl: there is no verb '" << *word << "'" << did_you_mean(*word, names)
+        streams.err << "vgpuctl: there is no verb '" << *word << "'" << guess(*word, names)
                     << "\nSee 'vgpuctl help'.\n";
         return number_of(ExitCode::Usage);
     }
-    CLI::App app(kDescription, "vgpuctl");
-    CommonOptions common;
-    describe(app, common, verbs);
     const std::vector<std::string> given = without_help_verb(std::move(words));
     // CLI11 takes words from the back
     std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {
         app.parse(reversed);
+        return {};
     } catch (const CLI::ParseError& error) {
         // asking for help is a ParseError, too, with 0
         if (error.get_exit_code() != 0) return refuse(app, error, given, streams);
         return app.exit(error, streams.out, streams.err);
     }
+}
+
+int run_words(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
+    if (const auto document = wanted_document(words)) {
+        streams.out << make_document(*document);
+        return number_of(ExitCode::Ok);
+    }
+    const auto verbs = all_verbs();
+    CLI::App app(kDescription, "vgpuctl");
+    CommonOptions common;
+    describe(app, common, verbs);
+    if (const auto ended = parse_words(app, verbs, std::move(words), streams)) return *ended;
     return number_of(run_verb(app, common, verbs, connect, streams));
 }
 
@@ -209,6 +231,17 @@ std::string make_document(Document document) {
     describe(app, common, verbs);
     if (document == Document::ManualPage) return man_page(app);
     return completion_script(app, document == Document::BashCompletion ? Shell::Bash : Shell::Zsh);
+}
+
+std::string wrong_usage(std::vector<std::string> words) {
+    if (wanted_document(words)) return "";
+    const auto verbs = all_verbs();
+    CLI::App app(kDescription, "vgpuctl");
+    CommonOptions common;
+    describe(app, common, verbs);
+    std::ostringstream out, err;
+    const auto ended = parse_words(app, verbs, std::move(words), {.out = out, .err = err});
+    return ended.value_or(0) == 0 ? "" : err.str();
 }
 
 /// Whoever reads only the beginning has what they wanted; a full disk lost what was asked for.

@@ -37,6 +37,9 @@ struct Streams {
 /// cannot be out of date: the scripts for completion, the manual page.
 std::string make_document(Document document);
 
+/// What vgpuctl says of `words` if they are wrong usage; "" if it would run them or show help.
+std::string wrong_usage(std::vector<std::string> words);
+
 /// `words` are the arguments without the program's name.
 /// Returns the exit status, one of ExitCode. Usage, before anybody is connected, for an unknown
 /// verb or option, an empty word before "--", one that is no UTF-8, and for what CLI11 refuses;

@@ -26,7 +26,7 @@ doctor.json          what 'vgpuctl doctor' finds
 list.json            properties of every GPU and VF, with names and UUIDs of VFs
 events.json          the events that vgpud keeps
 run-table/GPU.json   the run table in force
-trace/GPU.trace      what was scheduled in the last while, for 'vgpuctl trace'
+trace/GPU.trace      what was scheduled in the last while, for 'vgpuctl trace show FILE'
 dump/GPU.txt         the PF core's own report; wants the right to control VFs
 metrics.txt          the metrics
 configuration.json   vgpud's configuration; what may be a secret is removed

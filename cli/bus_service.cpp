@@ -4,6 +4,8 @@
 // ServiceError.
 #include "cli/service.h"
 
+#include "cli/bus_call.h"
+
 #include <poll.h>
 #include <sdbus-c++/sdbus-c++.h>
 #include <unistd.h>
@@ -25,11 +27,6 @@ namespace vgpu::cli {
 namespace {
 
 constexpr const char* kService = "org.vgpu1";
-/// Destroying waits for a scrub, polkit may ask a person.
-constexpr std::chrono::seconds kTimeout{150};
-/// A self-test may be given 300 s, and polkit may ask a person.
-constexpr std::chrono::seconds kAgentTimeout{450};
-
 using Dict = std::map<std::string, sdbus::Variant>;
 
 /// A generated proxy for one call or a few; making one asks nothing of vgpud.
@@ -170,15 +167,6 @@ Dict dict_of(const Options& options) {
     return dict;
 }
 
-/// Runs `work`; what sdbus-c++ throws becomes a ServiceError.
-template <typename Work> auto guarded(Work work) {
-    try {
-        return work();
-    } catch (const sdbus::Error& error) {
-        throw ServiceError(error.getName(), error.getMessage());
-    }
-}
-
 /// Runs `work`, all of whose failures but ServiceError are the bus's own end. `then` is what
 /// becomes of what was waited for; may be empty.
 template <typename Work> auto until_the_bus_goes(Work work, const std::string& then) {
@@ -207,12 +195,10 @@ Dict only(const std::string& names, std::uint32_t max_age_ms) {
 class BusService final : public Service {
 public:
     explicit BusService(std::unique_ptr<sdbus::IConnection> bus)
-        : bus_(std::move(bus)), manager_(*bus_) {
-        bus_->setMethodCallTimeout(kTimeout);
-    }
+        : bus_(std::move(bus)), manager_(*bus_), call_(*bus_) {}
 
     Properties manager() override {
-        return guarded([this] {
+        return call_(Limit::Read, [this] {
             return Properties{{"Version", manager_.Version()},
                               {"ApiVersion", std::uint64_t{manager_.ApiVersion()}},
                               {"ReadOnly", manager_.ReadOnly()},
@@ -222,65 +208,90 @@ public:
     }
     std::vector<Properties> list_gpus_with(const std::string& names,
                                            std::uint32_t max_age_ms) override {
-        return guarded([&] { return properties_of(manager_.ListGpus(only(names, max_age_ms))); });
+        return call_(Limit::Read, [&] {
+            std::vector<Properties> gpus =
+                properties_of(manager_.ListGpus(only(names, max_age_ms)));
+            for (Properties& gpu : gpus) gpu = known_of(std::move(gpu));
+            return gpus;
+        });
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {
-        return guarded([&] {
+        return call_(Limit::Read, [&] {
             return rows_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double, std::string,
                            sdbus::ObjectPath, Dict>(
                 manager_.ListVfColumns(only(names, max_age_ms)));
         });
     }
+    Properties object(const std::string& path) override {
+        return call_(Limit::Read, [&] {
+            Dict all;
+            const std::string interface = path.find("/vf/") == std::string::npos
+                                              ? org::vgpu1::Gpu_proxy::INTERFACE_NAME
+                                              : org::vgpu1::Vf_proxy::INTERFACE_NAME;
+            sdbus::createProxy(*bus_, kService, path)
+                ->callMethod("GetAll")
+                .onInterface("org.freedesktop.DBus.Properties")
+                .withArguments(interface)
+                .storeResultsTo(all);
+            Properties properties = properties_of(all);
+            properties["Path"] = path;
+            properties["Target"] = target_of_path(path);
+            return known_of(std::move(properties));
+        });
+    }
     std::string resolve(const std::string& target) override {
-        return guarded([&] { return std::string(manager_.Resolve(target, {})); });
+        return call_(Limit::Read, [&] { return std::string(manager_.Resolve(target, {})); });
     }
     std::string create_vf(const std::string& gpu, const Options& options) override {
-        return guarded([&] { return std::string(manager_.CreateVf(gpu, dict_of(options))); });
+        return call_(Limit::Change,
+                     [&] { return std::string(manager_.CreateVf(gpu, dict_of(options))); });
     }
     void set_gpu(const std::string& path, const Options& options) override {
-        guarded([&] { Proxy<org::vgpu1::Gpu_proxy>(*bus_, path).Set(dict_of(options)); });
+        call_(Limit::Change,
+              [&] { Proxy<org::vgpu1::Gpu_proxy>(*bus_, path).Set(dict_of(options)); });
     }
     void set_vf(const std::string& path, const Options& options) override {
-        guarded([&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Set(dict_of(options)); });
+        call_(Limit::Change,
+              [&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Set(dict_of(options)); });
     }
     void destroy_vf(const std::string& path, const Options& options) override {
-        guarded([&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Destroy(dict_of(options)); });
+        call_(Limit::Change,
+              [&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Destroy(dict_of(options)); });
     }
     std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                            const Options& options) override {
-        return guarded([&] {
+        return call_(Limit::Change, [&] {
             return std::uint64_t{
                 Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Claim(owner, dict_of(options))};
         });
     }
     void release_vf(const std::string& path, const std::string& owner, std::uint64_t generation,
                     const Options& options) override {
-        guarded([&] {
+        call_(Limit::Change, [&] {
             Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Release(owner, generation, dict_of(options));
         });
     }
     std::vector<Properties> assign_vfs(
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
         const Options& options) override {
-        return guarded([&] {
+        return call_(Limit::Change, [&] {
             std::vector<sdbus::Struct<std::string, std::string>> wants;
             for (const auto& [by, value] : wanted) wants.emplace_back(by, value);
             return properties_of(manager_.Assign(owner, wants, dict_of(options)));
         });
     }
     void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
-        guarded([&] { manager_.Grant(owner, uid, gid, {}); });
+        call_(Limit::Change, [&] { manager_.Grant(owner, uid, gid, {}); });
     }
     std::uint64_t take_back_vfs(const std::string& owner) override {
-        return guarded([&] { return std::uint64_t{manager_.TakeBack(owner, {})}; });
+        return call_(Limit::Change, [&] { return std::uint64_t{manager_.TakeBack(owner, {})}; });
     }
     std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
-        return guarded([&] { return std::uint64_t{manager_.Adopt(owner, dict_of(options))}; });
+        return call_(Limit::Change,
+                     [&] { return std::uint64_t{manager_.Adopt(owner, dict_of(options))}; });
     }
-    void limit_calls(std::chrono::milliseconds limit) override {
-        bus_->setMethodCallTimeout(std::chrono::duration_cast<std::chrono::microseconds>(limit));
-    }
+    void limit_calls(std::chrono::milliseconds limit) override { call_.cap(limit); }
     void act(const std::string& path, VfAction action, const Options& options) override {
         using Method = void (org::vgpu1::Vf_proxy::*)(const Dict&);
         static const std::map<VfAction, Method> kMethods{
@@ -289,7 +300,7 @@ public:
             {VfAction::Resume, &org::vgpu1::Vf_proxy::Resume},
             {VfAction::Stop, &org::vgpu1::Vf_proxy::Stop},
             {VfAction::ClearQuarantine, &org::vgpu1::Vf_proxy::ClearQuarantine}};
-        guarded([&] {
+        call_(Limit::Change, [&] {
             Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
             (vf.*kMethods.at(action))(dict_of(options));
         });
@@ -300,16 +311,14 @@ public:
             {AgentAct::SelfTest, &org::vgpu1::Vf_proxy::SelfTest},
             {AgentAct::Quiesce, &org::vgpu1::Vf_proxy::Quiesce},
             {AgentAct::Thaw, &org::vgpu1::Vf_proxy::Thaw}};
-        // stays: nothing is called after an agent has answered
-        bus_->setMethodCallTimeout(kAgentTimeout);
-        return guarded([&] {
+        return call_(Limit::Agent, [&] {
             Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
             return properties_of((vf.*kMethods.at(act))(dict_of(options)));
         });
     }
 
     std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
-        return guarded([&] {
+        return call_(Limit::Read, [&] {
             std::vector<Properties> events;
             const Dict options{{"after", sdbus::Variant{after}}, {"limit", sdbus::Variant{limit}}};
             for (const Dict& event : manager_.RecentEvents(options)) {
@@ -329,19 +338,19 @@ public:
             "");
     }
     std::string plan(const std::string& config, const Options& options) override {
-        return guarded([&] { return manager_.Plan(config, dict_of(options)); });
+        return call_(Limit::Survey, [&] { return manager_.Plan(config, dict_of(options)); });
     }
     std::string apply(const std::string& config, const Options& options) override {
-        return guarded([&] {
+        return call_(Limit::Change, [&] {
             watch_owner();  // before there is a job, so that its vgpud's end is heard of
             return std::string(manager_.Apply(config, dict_of(options)));
         });
     }
     std::string export_config(const Options& options) override {
-        return guarded([&] { return manager_.Export(dict_of(options)); });
+        return call_(Limit::Survey, [&] { return manager_.Export(dict_of(options)); });
     }
     std::string auto_config(const Options& options) override {
-        return guarded([&] { return manager_.AutoConfig(dict_of(options)); });
+        return call_(Limit::Survey, [&] { return manager_.AutoConfig(dict_of(options)); });
     }
     Properties await_job(const std::string& path,
                          const std::function<void(const Properties&)>& on_change) override {
@@ -359,7 +368,7 @@ public:
     }
     /// By ObjectManager: there may be jobs that were begun before vgpuctl was.
     std::vector<Properties> list_jobs() override {
-        return guarded([&] {
+        return call_(Limit::Read, [&] {
             std::map<sdbus::ObjectPath, std::map<std::string, Dict>> objects;
             sdbus::createProxy(*bus_, kService, "/org/vgpu1")
                 ->callMethod("GetManagedObjects")
@@ -380,13 +389,13 @@ public:
         });
     }
     void cancel_job(const std::string& path) override {
-        guarded([&] { Proxy<org::vgpu1::Job_proxy>(*bus_, path).Cancel({}); });
+        call_(Limit::Change, [&] { Proxy<org::vgpu1::Job_proxy>(*bus_, path).Cancel({}); });
     }
     std::string metrics() override {
-        return guarded([this] { return manager_.GetMetrics({}); });
+        return call_(Limit::Read, [this] { return manager_.GetMetrics({}); });
     }
     RunTable run_table(const std::string& gpu_path) override {
-        return guarded([&] {
+        return call_(Limit::Read, [&] {
             const auto [entries, generation] =
                 Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).GetRunTable({});
             RunTable table{.slices = {}, .generation = generation};
@@ -397,7 +406,7 @@ public:
         });
     }
     TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
-        return guarded([&] {
+        return call_(Limit::Survey, [&] {
             watch_owner();
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
@@ -414,8 +423,9 @@ public:
         });
     }
     std::string dump(const std::string& gpu_path) override {
-        return guarded(
-            [&] { return text_in(Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).Dump({})); });
+        return call_(Limit::Change, [&] {
+            return text_in(Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).Dump({}));
+        });
     }
 
 private:
@@ -436,7 +446,7 @@ private:
         std::optional<Properties> found;
         std::optional<ServiceError> trouble;
         try {
-            found = guarded(facts);
+            found = call_(Limit::Read, facts);
         } catch (const ServiceError& error) {
             trouble = error;
         }
@@ -498,6 +508,7 @@ private:
 
     std::unique_ptr<sdbus::IConnection> bus_;
     ManagerProxy manager_;
+    BusCall call_;
     std::unique_ptr<sdbus::IProxy> owner_;
     std::optional<News> owner_news_;
 };

@@ -3,6 +3,7 @@
 
 #include "cli/colour.h"
 #include "cli/format.h"
+#include "cli/remedies.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -117,25 +118,21 @@ void check_gpus(const HostFacts& facts, Findings& found) {
 void check_vfs(const HostFacts& facts, Findings& found) {
     for (const Properties& vf : facts.service.vfs) {
         const std::string target = text_of(vf, "Target"), state = text_of(vf, "State");
-        if (state == "quarantined" || state == "mismatch")
-            found.push_back({"vf-state", Level::Warning, fmt::format("{} is {}", target, state),
-                             "it gets no engine time",
-                             fmt::format("'vgpuctl show {0}' tells why; then 'vgpuctl resume {0} "
-                                         "--clear-quarantine' or 'vgpuctl reset {0}'",
-                                         target)});
+        if (const std::string command = way_back(vf); !command.empty())
+            found.push_back(
+                {"vf-state", Level::Warning, fmt::format("{} is {}", target, state),
+                 "it gets no engine time",
+                 fmt::format("'vgpuctl show {}' tells why; then '{}'", target, command)});
         if (const std::string trouble = text_of(vf, "Trouble"); trouble != kNothing)
             found.push_back({"vf-trouble", Level::Warning, fmt::format("{}: {}", target, trouble),
                              "the VF is not as it is defined",
-                             fmt::format("vgpud tries again by itself; 'vgpuctl destroy {}' gives "
-                                         "the definition up",
-                                         target)});
+                             fmt::format("vgpud tries again by itself; '{}' gives the definition "
+                                         "up",
+                                         giving_up(vf))});
         if (const std::string orphan = text_of(vf, "Orphan"); orphan != kNothing)
-            found.push_back(
-                {"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
-                 "nobody else gets the VF while its claim stays",
-                 fmt::format("if its consumer is gone: 'vgpuctl release {} --owner {} "
-                             "--generation {} --scrub'",
-                             target, text_of(vf, "Owner"), number_of(vf, "OwnerGeneration"))});
+            found.push_back({"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
+                             "nobody else gets the VF while its claim stays",
+                             fmt::format("if its consumer is gone: '{}'", ending_claim(vf))});
         if (number_of(vf, "GuardLevel") > 0)
             found.push_back({"vf-guard", Level::Warning,
                              fmt::format("{} is beyond a guard limit (level {})", target,
@@ -146,6 +143,12 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 }
 
 // --- the kernel
+
+/// What is missing for VFs of silicon is a fault only on a machine that has such a GPU.
+[[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
+    return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
+                       [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
+}
 
 /// Built in or a module is the same here. Names are those of Linux' Kconfig.
 void check_kernel_config(const HostFacts& facts, Findings& found) {
@@ -169,18 +172,12 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         const auto at = facts.kernel_config->find(std::string(one.name));
         if (at != facts.kernel_config->end() && (at->second == "y" || at->second == "m")) continue;
         is_complete = false;
-        found.push_back({"kernel-config", Level::Warning,
+        found.push_back({"kernel-config", has_sriov_gpu(facts) ? Level::Warning : Level::Note,
                          fmt::format("kernel {} has no {}", facts.kernel_release, one.name),
                          std::string(one.why), "use a kernel of the distribution that has it"});
     }
     if (is_complete)
         found.push_back({"kernel-config", Level::Ok, "the kernel has SR-IOV, VFIO and an IOMMU"});
-}
-
-/// What is missing for VFs of silicon is a fault only on a machine that has such a GPU.
-[[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
-    return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
-                       [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
 }
 
 /// softgpu's PF core is a process: without a GPU that has SR-IOV the module is not missed.

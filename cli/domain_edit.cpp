@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/domain_edit.h"
 
+#include "text/json_document.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
@@ -115,7 +117,7 @@ bool is_our_path(const std::string& path) {
 
 /// VFs are known by their paths, everything else by ids.
 bool is_our_device(const std::string& value) {
-    const Json json = Json::parse(value, nullptr, false);
+    const Json json = text::read_json<Json>(value).value_or(Json());
     if (!json.is_object()) return false;
     if (json.value("node-name", "") == kNeverSaved) return true;
     const std::string driver = json.value("driver", "");

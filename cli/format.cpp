@@ -44,7 +44,8 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
     std::vector<std::size_t> widths;
     for (const Column& column : columns) widths.push_back(column.title.size());
     for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+        for (std::size_t i = 0; i < row.size(); ++i)
+            widths[i] = std::max(widths[i], text::width_of(row[i]));
     std::size_t total = total_of(widths);
     while (total > kColumns) {
         std::size_t widest = columns.size();
@@ -72,39 +73,24 @@ bool give_way(std::vector<Column>& columns, std::vector<std::vector<std::string>
     return true;
 }
 
-/// Where the line that begins at `begin` ends, if it has `room` letters.
-/// Not within a letter of several bytes: people's words may have such.
+/// Where the line that begins at `begin` ends, if it has `room` columns.
 std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room) {
-    if (text.size() - begin <= room) return text.size();
-    const std::size_t blank = text.rfind(' ', begin + room);
+    const std::size_t fits = text::fitting(text.substr(begin), room).size();
+    if (begin + fits == text.size()) return text.size();
+    const std::size_t blank = text.rfind(' ', begin + fits);
     if (blank != std::string_view::npos && blank > begin) return blank;
-    const auto is_inside = [text](std::size_t at) {
-        return (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u;
-    };
-    std::size_t end = begin + room;
-    while (end > begin + 1 && is_inside(end)) --end;
-    return end;
+    // one letter at least, however wide it is
+    std::size_t letter = begin + 1;
+    while (letter < text.size() && (static_cast<unsigned char>(text[letter]) & 0xc0u) == 0x80u)
+        ++letter;
+    return std::max(begin + fits, letter);
 }
 
 std::string cell_text(const std::string& text, std::size_t width, Align align) {
-    const std::string cut = text.size() > width ? text.substr(0, width - 1) + "~" : text;
-    return align == Align::Left ? fmt::format("{:<{}}", cut, width)
-                                : fmt::format("{:>{}}", cut, width);
-}
-
-/// Levenshtein, with one row of the matrix kept.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-        }
-    }
-    return row.back();
+    std::string cell = text;
+    if (text::width_of(text) > width) cell = std::string(text::fitting(text, width - 1)) + "~";
+    const std::string blanks(width - text::width_of(cell), ' ');
+    return align == Align::Left ? cell + blanks : blanks + cell;
 }
 
 }  // namespace
@@ -114,9 +100,11 @@ std::string text_of(const Properties& properties, const std::string& name) {
     if (value == nullptr) return "-";
     struct InWords {
         std::string operator()(bool flag) const { return flag ? "yes" : "no"; }
-        std::string operator()(const std::string& text) const { return text.empty() ? "-" : text; }
+        std::string operator()(const std::string& text) const {
+            return text.empty() ? "-" : printable(text);
+        }
         std::string operator()(const Words& words) const {
-            return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
+            return words.empty() ? "-" : printable(fmt::format("{}", fmt::join(words, ", ")));
         }
         std::string operator()(double real) const { return fmt::format("{:.3f}", real); }
         std::string operator()(std::int64_t number) const { return std::to_string(number); }
@@ -143,17 +131,8 @@ bool flag_of(const Properties& properties, const std::string& name) {
     return flag != nullptr && *flag;
 }
 
-std::string size_text(std::uint64_t bytes) {
-    constexpr std::array<std::string_view, 3> kUnits{"GiB", "MiB", "KiB"};
-    std::uint64_t unit = 1ull << 30;
-    for (const std::string_view name : kUnits) {
-        if (bytes >= unit && bytes % unit == 0) return fmt::format("{} {}", bytes / unit, name);
-        if (bytes >= 2 * unit)
-            return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(unit),
-                               name);
-        unit >>= 10;
-    }
-    return fmt::format("{} B", bytes);
+std::string size_of(const Properties& properties, const std::string& name) {
+    return properties.contains(name) ? size_text(number_of(properties, name)) : "-";
 }
 
 std::string percent_text(double share) {
@@ -171,31 +150,8 @@ std::string duration_text(std::uint64_t ns) {
     return fmt::format("{:.1f} us", static_cast<double>(ns) / kUs);
 }
 
-std::string wrong_in_utf8(const std::string& text) {
-    try {
-        static_cast<void>(nlohmann::json(text).dump());
-        return "";
-    } catch (const nlohmann::json::exception& error) {
-        return error.what();
-    }
-}
-
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-    struct Suffix {
-        std::string_view text;
-        int shift;
-    };
-    constexpr std::array kSuffixes{Suffix{"GiB", 30}, Suffix{"MiB", 20}, Suffix{"KiB", 10},
-                                   Suffix{"G", 30},   Suffix{"M", 20},   Suffix{"K", 10},
-                                   Suffix{"B", 0},    Suffix{"", 0}};
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{}) return {};
-    const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-    for (const Suffix& suffix : kSuffixes)
-        if (rest == suffix.text && number <= (UINT64_MAX >> suffix.shift))
-            return number << suffix.shift;
-    return {};
+std::string duration_of(const Properties& properties, const std::string& name) {
+    return properties.contains(name) ? duration_text(number_of(properties, name)) : "-";
 }
 
 std::string table_text(std::vector<Column> columns, std::vector<std::vector<std::string>> rows) {
@@ -255,18 +211,6 @@ std::string document_text(std::string_view schema, nlohmann::ordered_json member
     nlohmann::ordered_json document = {{"schema", schema}};
     document.update(members);
     return document.dump(2) + "\n";
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-    std::string best;
-    std::size_t best_distance = 3;
-    for (const std::string& candidate : known) {
-        const std::size_t away = distance(word, candidate);
-        if (away >= best_distance) continue;
-        best = candidate;
-        best_distance = away;
-    }
-    return best.empty() ? "" : fmt::format("; did you mean '{}'?", best);
 }
 
 }  // namespace vgpu::cli

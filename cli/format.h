@@ -5,6 +5,9 @@
 #pragma once
 
 #include "cli/service.h"
+#include "text/nearest.h"
+#include "text/size.h"
+#include "text/utf8.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,13 +17,19 @@
 
 namespace vgpu::cli {
 
+using text::did_you_mean;
+using text::parse_size;
+using text::printable;
+using text::size_text;
+using text::wrong_in_utf8;
+
 /// Width of a terminal that nobody has made wider; output does not depend on the real one, so that
 /// it can be compared.
 inline constexpr std::size_t kColumns = 80;
 
 /// Text of one property; "-" if it is missing.
 /// Booleans are yes and no, lists are joined by ", ", reals have three places, and what is empty
-/// is "-" as well.
+/// is "-" as well. Texts are printable().
 std::string text_of(const Properties& properties, const std::string& name);
 /// These give 0, 0.0 and false for a property that is missing or has another type: a vgpud of
 /// another release may lack it, and a table must not fail for that.
@@ -28,10 +37,8 @@ std::uint64_t number_of(const Properties& properties, const std::string& name);
 double real_of(const Properties& properties, const std::string& name);
 bool flag_of(const Properties& properties, const std::string& name);
 
-/// "128 MiB"
-/// In whole units where that is exact, else with one place, from two units on: for people, not for
-/// parse_size().
-std::string size_text(std::uint64_t bytes);
+/// size_text() of a property; "-" if it is missing.
+std::string size_of(const Properties& properties, const std::string& name);
 /// "12.5 %"
 /// `share` is a part of 1, not a percentage.
 std::string percent_text(double share);
@@ -40,14 +47,8 @@ std::string percent_text(double share);
 std::string lag_text(double quanta);
 /// "812 us", "1.25 ms"
 std::string duration_text(std::uint64_t ns);
-
-/// What is wrong with `text` as UTF-8, with the place; "" if nothing is.
-/// A bus ends the connection of whoever sends anything else, and JSON cannot hold it.
-std::string wrong_in_utf8(const std::string& text);
-
-/// Bytes of "256M", "1G", "16777216", "64MiB"; nothing if it is no size.
-/// Units are powers of 1024; lower case, fractions, signs, spaces and overflow are refused.
-std::optional<std::uint64_t> parse_size(std::string_view text);
+/// duration_text() of a property; "-" if it is missing.
+std::string duration_of(const Properties& properties, const std::string& name);
 
 enum class Align { Left, Right };
 
@@ -61,7 +62,7 @@ struct Column {
 };
 
 /// Rows under their titles, at most kColumns wide if columns may shrink or give way.
-/// Every row has as many cells as there are columns. Widths count bytes: cells are ASCII. Trailing
+/// Every row has as many cells as there are columns. Widths are those of a terminal. Trailing
 /// blanks are cut; a column shrinks to 8 at least, so a table can still be wider. What a command
 /// can be given (targets) must not shrink: gpu0/vf10 and gpu0/vf11 would look alike.
 std::string table_text(std::vector<Column> columns, std::vector<std::vector<std::string>> rows);
@@ -77,9 +78,5 @@ nlohmann::ordered_json json_of(const std::vector<Properties>& list);
 /// The document with "schema" in front, indented by two, with its newline. Every --json output of
 /// one document is written by this; docs/vgpuctl.md lists the ids.
 std::string document_text(std::string_view schema, nlohmann::ordered_json members);
-
-/// "; did you mean 'list'?" or "".
-/// The nearest of `known`, if two letters at most are wrong (Levenshtein).
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace vgpu::cli

@@ -2,10 +2,10 @@
 #include "cli/qos_options.h"
 
 #include "cli/format.h"
+#include "cli/number_options.h"
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <cmath>
 
 namespace vgpu::cli {
 
@@ -14,17 +14,6 @@ namespace {
 std::string flag_of_name(std::string name) {
     std::replace(name.begin(), name.end(), '_', '-');
     return "--" + name;
-}
-
-/// Whole numbers go as t, which vgpud takes also where it wants a d; others as d, which it refuses
-/// where it wants a whole one.
-void put_number(Options& options, const std::string& name, const std::optional<double>& value) {
-    constexpr double kMostWhole = 1e15;
-    if (!value) return;
-    if (*value >= 0 && *value < kMostWhole && std::floor(*value) >= *value)
-        options[name] = static_cast<std::uint64_t>(*value);
-    else
-        options[name] = *value;
 }
 
 constexpr double kAll = 100;
@@ -37,7 +26,7 @@ bool has_cap(const Properties& vf) {
 
 void QosOptions::describe(CLI::App& command) {
 #define QOS_NUMBER(name, least, most, standard, property, help) \
-    command.add_option(flag_of_name(#name), name##_, help);
+    add_real(command, flag_of_name(#name), name##_, help);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     command.add_option("--mode", mode_, "work-conserving, strict (keeps slots idle), gang");
@@ -45,7 +34,8 @@ void QosOptions::describe(CLI::App& command) {
 }
 
 void QosOptions::put(Options& options) const {
-#define QOS_NUMBER(name, least, most, standard, property, help) put_number(options, #name, name##_);
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    if (name##_) options[#name] = *name##_;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     if (mode_) options["mode"] = *mode_;

@@ -18,11 +18,11 @@ class QosOptions {
 public:
     /// Adds --min-pct and so on.
     void describe(CLI::App& command);
-    /// What was given, under the names the service takes; whole numbers without a fraction.
+    /// What was given, under the names the service takes.
     void put(Options& options) const;
 
 private:
-#define QOS_NUMBER(name, least, most, standard, property, help) std::optional<double> name##_;
+#define QOS_NUMBER(name, least, most, standard, property, help) std::optional<Value> name##_;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     std::optional<std::string> mode_, band_;

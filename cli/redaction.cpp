@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/redaction.h"
 
+#include "text/json_document.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -182,11 +184,10 @@ std::string without_names(const std::string& text, const Identity& identity) {
 }
 
 std::optional<std::string> redacted_configuration(const std::string& text) {
-    constexpr bool kThrows = false, kHasComments = true;
-    Json json = Json::parse(text, nullptr, kThrows, kHasComments);
-    if (json.is_discarded()) return {};
-    redact(json);
-    return json.dump(2) + "\n";
+    auto json = text::read_json<Json>(text, text::Comments::Allowed);
+    if (!json) return {};
+    redact(*json);
+    return json->dump(2) + "\n";
 }
 
 }  // namespace vgpu::cli

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <initializer_list>
 #include <string_view>
+#include <system_error>
 
 namespace vgpu::cli {
 
@@ -78,6 +81,51 @@ std::string with_meaning(std::string_view name, const std::string& message) {
 }
 
 }  // namespace
+
+Properties known_of(Properties gpu) {
+    const auto is_zero = [&gpu](const char* name) {
+        const auto at = gpu.find(name);
+        return at != gpu.end() && at->second == Value{std::uint64_t{0}};
+    };
+    const auto forget = [&gpu](std::initializer_list<const char*> names) {
+        for (const char* name : names) gpu.erase(name);
+    };
+    for (const char* pid : {"SoftgpuPid", "PfPid"})
+        if (is_zero(pid)) forget({pid});
+    const bool is_unknown = is_zero("TotalVfs");
+    if (is_unknown || is_zero("TableEntries"))
+        forget({"TableCycleUs", "TableExact", "TableWorstGapUs"});
+    if (is_unknown)
+        forget({"Home", "TotalVfs", "VramBytes", "VramFreeBytes", "VramUnitBytes",
+                "VramApertureBytes", "CuCount", "DoorbellPages", "TableGeneration", "TableEntries",
+                "Switches", "SwitchP50Ns", "SwitchP99Ns", "SwitchMaxNs", "EventsLost",
+                "WholeResets"});
+    return gpu;
+}
+
+/// A path cannot hold every letter that a GPU's id may have: "_2d" stands for "-".
+std::string target_of_path(const std::string& path) {
+    constexpr std::string_view kBefore = "/gpu/", kVf = "/vf/";
+    constexpr int kHexadecimal = 16;
+    const std::size_t begin = path.find(kBefore);
+    if (begin == std::string::npos) return path;
+    std::string target;
+    for (std::size_t i = begin + kBefore.size(); i < path.size(); ++i) {
+        unsigned code = 0;
+        const char* const digits = path.data() + i + 1;
+        if (path[i] == '_' && i + 2 < path.size() &&
+            std::from_chars(digits, digits + 2, code, kHexadecimal).ec == std::errc{}) {
+            target += static_cast<char>(code);
+            i += 2;
+        } else if (path.compare(i, kVf.size(), kVf) == 0) {
+            target += "/vf";
+            i += kVf.size() - 1;
+        } else {
+            target += path[i];
+        }
+    }
+    return target;
+}
 
 ServiceError::ServiceError(std::string name, const std::string& message)
     : std::runtime_error(with_meaning(name, message)), name_(std::move(name)) {}

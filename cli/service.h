@@ -93,6 +93,14 @@ enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
 /// What the agent in a VF's guest can be asked for.
 enum class AgentAct { SelfTest, Quiesce, Thaw };
 
+/// `gpu` without the properties that nobody knows yet, for which vgpud has zeroes: those of the
+/// device before the PF core was reached, those of the run table before there is one, and process
+/// numbers of programs that vgpud does not run. They are then absent, in JSON as in text.
+Properties known_of(Properties gpu);
+
+/// "gpu0/vf3" of "/org/vgpu1/gpu/gpu0/vf/3", "gpu0" of the path of a GPU.
+std::string target_of_path(const std::string& path);
+
 /// All calls block until vgpud answers or the limit has passed, and throw ServiceError. Paths are
 /// D-Bus object paths as resolve() and the lists' "Path" have them; they end with their object.
 class Service {
@@ -104,12 +112,16 @@ public:
     /// One Properties for each object, with "Path" and "Target" among them.
     /// `names` by commas: only these properties, and Path and Target; "": all.
     /// `max_age_ms`: what vgpud saw of a GPU no longer ago will do; 0: it looks now.
+    /// What is not known of a GPU is not there (known_of()).
     virtual std::vector<Properties> list_gpus_with(const std::string& names,
                                                    std::uint32_t max_age_ms) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names,
                                                   std::uint32_t max_age_ms) = 0;
     std::vector<Properties> list_gpus() { return list_gpus_with({}, 0); }
     std::vector<Properties> list_vfs() { return list_vfs_with({}, 0); }
+    /// All properties of one GPU or VF as vgpud saw it last, with Path and Target among them.
+    /// NotFound if it has gone.
+    virtual Properties object(const std::string& path) = 0;
     /// Object path of a target.
     /// "gpu0", "gpu0/vf3", a VF's name or its UUID. NotFound if nobody has that.
     virtual std::string resolve(const std::string& target) = 0;
@@ -143,7 +155,7 @@ public:
     /// How many VFs `owner` has.
     /// Makes a claim that was lost again; for owners whose VM has gone on running.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
-    /// No call waits for longer from now on.
+    /// No call waits for longer from now on, nor for longer than was said before.
     /// A call that is over it throws with ExitCode::Unreachable; vgpud may still carry it out.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
     /// A VF that a client has open, or that is claimed, wants the option "force" for some of these.

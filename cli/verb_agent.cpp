@@ -4,6 +4,7 @@
 //   vgpuctl self-test TARGET   test the VF from inside
 //   vgpuctl quiesce TARGET     stop the processes that use it
 //   vgpuctl thaw TARGET        let them go on
+#include "cli/number_options.h"
 #include "cli/verbs.h"
 
 namespace vgpu::cli {
@@ -35,7 +36,7 @@ public:
         command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
         if (!row_.takes_time) return;
         command.add_option("--timeout-ms", timeout_ms_, "how long it may take")
-            ->check(CLI::Range(100u, 300'000u))
+            ->transform(whole_within(100, 300'000))
             ->capture_default_str();
     }
 

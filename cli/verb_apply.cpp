@@ -40,6 +40,7 @@ public:
                 "vgpuctl: nothing was done: VFs would lose what is in their VRAM ({}); apply with "
                 "--yes if that is meant\n",
                 disruption_of(plan));
+            if (!is_text) print_json(invocation, plan, {{"State", std::string("refused")}});
             return ExitCode::Failed;
         }
         Options options = document_.options();
@@ -81,18 +82,23 @@ private:
         return job.contains("Path") ? std::get<std::string>(job.at("Path")) : "";
     }
 
+    static void print_json(Invocation& invocation, const PlanJson& plan, const Properties& job) {
+        const bool has_error = job.contains("Error") && text_of(job, "Error") != "-";
+        invocation.out << document_text("vgpuctl-apply-1",
+                                        {{"result", text_of(job, "State")},
+                                         {"job", path_of(job)},
+                                         {"job_id", number_in(path_of(job))},
+                                         {"error", has_error ? text_of(job, "Error") : ""},
+                                         {"plan", plan_members(plan)}});
+    }
+
     /// Tells how it ended; a failure has the exit code of its error.
     /// `job` has State, and after a failure Error and ErrorName.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";
         if (invocation.output == Output::Json)
-            invocation.out << document_text("vgpuctl-apply-1",
-                                            {{"result", state},
-                                             {"job", path_of(job)},
-                                             {"job_id", number_in(path_of(job))},
-                                             {"error", is_well ? "" : text_of(job, "Error")},
-                                             {"plan", plan_members(plan)}});
+            print_json(invocation, plan, job);
         else if (state == "running")
             invocation.out << fmt::format(
                 "job {}: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel {}' ends it\n{}\n",

@@ -78,12 +78,15 @@ public:
             const std::string before =
                 libvirt ? libvirt->definition(domain_) : content_of_file(domain_);
             const std::string after = with_vfs(before, attached(before, setting), run_dir_);
-            if (!is_writing_) {
+            if (is_writing_) libvirt->define(after);
+            if (setting.output == Output::Json)
+                setting.out << document_text(
+                    "vgpuctl-attach-xml-1",
+                    {{"domain", domain_}, {"is_written", is_writing_}, {"xml", after}});
+            else if (is_writing_)
+                setting.out << domain_ << ": defined; in force with its next start\n";
+            else
                 setting.out << after;
-                return ExitCode::Ok;
-            }
-            libvirt->define(after);
-            setting.out << domain_ << ": defined; in force with its next start\n";
             return ExitCode::Ok;
         } catch (const XmlError& error) {
             setting.err << "vgpuctl: " << domain_ << ": " << error.what() << "\n";
@@ -190,7 +193,7 @@ private:
     /// Where virtfnN of the PF leads.
     [[nodiscard]] std::optional<PciAddress> function_of(const Properties& gpu,
                                                         std::uint64_t index) const {
-        const fs::path node = fs::path(text_of(gpu, "UapiSocket")).filename();
+        const fs::path node = fs::path(text_of(gpu, "Uapi")).filename();
         const fs::path link =
             fs::path(sysfs_) / node / "device" / fmt::format("virtfn{}", index - 1);
         std::error_code error;

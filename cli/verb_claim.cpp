@@ -2,6 +2,7 @@
 //
 // vgpuctl claim TARGET --owner NAME: says whom a VF belongs to. The generation that it prints is
 // what 'release' wants.
+#include "cli/number_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -21,12 +22,9 @@ public:
         command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
         command.add_option("--owner", owner_, "libvirt:UUID, pid:N, slurm:JOB, or any other word")
             ->required();
-        command.add_option("--lease", lease_s_, "seconds until the claim ends (default: no end)")
-            ->check(CLI::NonNegativeNumber.description(""));
-        command
-            .add_option("--generation", generation_,
-                        "only if this claim is in force (0: if none is)")
-            ->check(CLI::NonNegativeNumber.description(""));
+        add_whole(command, "--lease", lease_s_, "seconds until the claim ends (default: no end)");
+        add_whole(command, "--generation", generation_,
+                  "only if this claim is in force (0: if none is)");
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -48,7 +46,7 @@ public:
 private:
     /// Without a value they are not sent: a generation of 0 and none at all are different wishes.
     std::string target_, owner_;
-    std::optional<std::uint64_t> lease_s_, generation_;
+    std::optional<Value> lease_s_, generation_;
 };
 
 }  // namespace

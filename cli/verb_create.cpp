@@ -2,11 +2,13 @@
 //
 // vgpuctl create: gives a VF resources and a place in the run table.
 #include "cli/custody_options.h"
+#include "cli/number_options.h"
 #include "cli/qos_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
 #include <optional>
+#include <utility>
 
 namespace vgpu::cli {
 
@@ -22,12 +24,12 @@ public:
         command.add_option("--gpu", gpu_, "GPU (default: the one with the most free VRAM)");
         command.add_option("--name", name_, "name (default: GPU-vfN)");
         command.add_option("--vram", vram_, "VRAM, such as 256M (default: a fair part)");
-        command.add_option("--weight", weight_, "1 to 10000 (default 100)");
-        command.add_option("--quantum-us", quantum_us_, "longest slice (default: the GPU's)");
+        add_whole(command, "--weight", weight_, "1 to 10000 (default 100)");
+        add_whole(command, "--quantum-us", quantum_us_, "longest slice (default: the GPU's)");
         qos_.describe(command);
         custody_.describe(command);
-        command.add_option("--cu-mask", cu_mask_, "compute units, such as 0xff (default: all)");
-        command.add_option("--doorbell-pages", doorbell_pages_, "default: all a VF can have");
+        add_whole(command, "--cu-mask", cu_mask_, "compute units, such as 0xff (default: all)");
+        add_whole(command, "--doorbell-pages", doorbell_pages_, "default: all a VF can have");
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -41,35 +43,48 @@ public:
         put(options, "cu_mask", cu_mask_);
         put(options, "doorbell_pages", doorbell_pages_);
         const std::string path = invocation.service.create_vf(gpu_, options);
-        const auto vfs = invocation.service.list_vfs();
-        const Properties& vf = with_path(vfs, path);
+        const Properties vf = made(invocation.service, path, options);
         if (invocation.output == Output::Json)
             invocation.out << document_text("vgpuctl-create-1", {{"vf", json_of(vf)}});
         else
-            invocation.out << fmt::format(
-                "{} '{}' {} weight {}\n", text_of(vf, "Target"), text_of(vf, "Name"),
-                size_text(number_of(vf, "VramBytes")), text_of(vf, "Weight"));
+            invocation.out << fmt::format("{} '{}' {} weight {}\n", text_of(vf, "Target"),
+                                          text_of(vf, "Name"), size_of(vf, "VramBytes"),
+                                          text_of(vf, "Weight"));
         return ExitCode::Ok;
     }
 
 private:
-    static void put(Options& options, const std::string& name,
-                    const std::optional<std::uint64_t>& value) {
+    static void put(Options& options, const std::string& name, const std::optional<Value>& value) {
         if (value) options[name] = *value;
+    }
+
+    /// The VF is made, whatever becomes of it or of vgpud before it can be asked for: then what was
+    /// wished for is all that is known.
+    static Properties made(Service& service, const std::string& path, const Options& options) {
+        try {
+            return service.object(path);
+        } catch (const ServiceError&) {
+            Properties vf{{"Path", path}, {"Target", target_of_path(path)}};
+            for (const auto& [option, property] :
+                 {std::pair("name", "Name"), std::pair("vram_bytes", "VramBytes"),
+                  std::pair("weight", "Weight")})
+                if (const auto at = options.find(option); at != options.end())
+                    vf[property] = at->second;
+            return vf;
+        }
     }
 
     [[nodiscard]] std::uint64_t vram_bytes() const {
         const auto bytes = parse_size(vram_);
         if (!bytes)
-            throw ServiceError("org.vgpu1.Error.WrongType",
-                               fmt::format("--vram {}: a size is a number with K, M, G or nothing "
-                                           "behind it, such as 256M",
-                                           vram_));
+            throw ServiceError(
+                "org.vgpu1.Error.WrongType",
+                fmt::format("--vram '{}' is no size; a size is {}", vram_, text::kSizeWords));
         return *bytes;
     }
 
     std::string gpu_, name_, vram_;
-    std::optional<std::uint64_t> weight_, quantum_us_, cu_mask_, doorbell_pages_;
+    std::optional<Value> weight_, quantum_us_, cu_mask_, doorbell_pages_;
     QosOptions qos_;
     CustodyOptions custody_;
 };

@@ -5,12 +5,15 @@
 // log, so nothing is told twice and what was missed is noticed.
 #include "cli/colour.h"
 #include "cli/interruption.h"
+#include "cli/number_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <system_error>
 
 namespace vgpu::cli {
 
@@ -79,7 +82,7 @@ public:
         command.add_option("TARGET", target_, "only of this GPU or VF (default: of all)");
         command.add_flag("--follow", is_following_, "go on with those to come, until interrupted");
         command.add_option("--limit", limit_, "the newest so many of those that vgpud keeps")
-            ->check(CLI::Range(std::uint64_t{0}, kAll))
+            ->transform(whole_within(0, kAll))
             ->capture_default_str();
     }
 
@@ -101,14 +104,25 @@ private:
     /// Events name GPU and index, whatever the user calls the VF, hence the way through its path.
     [[nodiscard]] std::string wanted_target(Service& service) const {
         try {
-            const std::string path = service.resolve(target_);
-            const auto list = is_vf_path(path) ? service.list_vfs() : service.list_gpus();
-            return text_of(with_path(list, path), "Target");
+            return target_of_path(service.resolve(target_));
         } catch (const ServiceError& error) {
-            const bool may_be_gone = target_.find("/vf") != std::string::npos;
-            if (error.exit_code() == ExitCode::NotFound && may_be_gone) return target_;
+            if (error.exit_code() == ExitCode::NotFound && may_be_gone(service)) return target_;
             throw;
         }
+    }
+
+    /// True for a number that a VF of a GPU there is can have.
+    [[nodiscard]] bool may_be_gone(Service& service) const {
+        constexpr std::string_view kVf = "/vf";
+        const std::size_t at = target_.find(kVf);
+        if (at == std::string::npos) return false;
+        std::uint64_t index = 0;
+        const char* const end = target_.data() + target_.size();
+        const auto read = std::from_chars(target_.data() + at + kVf.size(), end, index);
+        if (read.ec != std::errc{} || read.ptr != end || index == 0) return false;
+        const Properties gpu = service.object(service.resolve(target_.substr(0, at)));
+        // of a GPU that was never reached the number of VFs is not known
+        return number_of(gpu, "TotalVfs") == 0 || index <= number_of(gpu, "TotalVfs");
     }
 
     [[nodiscard]] bool is_wanted(const Properties& event) const {

@@ -2,6 +2,7 @@
 //
 // vgpuctl export: the configuration that wants exactly the VFs there are, or vgpud's fair splits.
 #include "cli/verbs.h"
+#include "text/json_document.h"
 
 namespace vgpu::cli {
 
@@ -29,14 +30,21 @@ public:
         const std::string text = is_automatic_ ? invocation.service.auto_config(options)
                                                : invocation.service.export_config(options);
         if (invocation.output == Output::Json)
-            invocation.out << document_text("vgpuctl-export-1",
-                                            {{"config", nlohmann::ordered_json::parse(text)}});
+            invocation.out << document_text("vgpuctl-export-1", {{"config", json_in(text)}});
         else
             invocation.out << text;
         return ExitCode::Ok;
     }
 
 private:
+    static nlohmann::ordered_json json_in(const std::string& text) {
+        auto json = text::read_json<nlohmann::ordered_json>(text);
+        if (!json)
+            throw ServiceError("org.vgpu1.Error.System",
+                               "vgpud's configuration is no JSON: " + json.error());
+        return *std::move(json);
+    }
+
     std::string gpu_, label_;
     bool is_automatic_ = false;
 };

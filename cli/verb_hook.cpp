@@ -112,13 +112,21 @@ public:
 
     ExitCode start(const Setting& setting) override {
         const std::string xml(std::istreambuf_iterator<char>(std::cin), {});
+        const ExitCode ended = heed(xml, setting);
+        if (setting.output == Output::Json)
+            setting.out << document_text("vgpuctl-done-1",
+                                         {{"target", guest_}, {"done", operation_}});
+        return ended;
+    }
+
+private:
+    ExitCode heed(const std::string& xml, const Setting& setting) const {
         if (!mentions_vfs(xml)) return ExitCode::Ok;
         for (const HookRow& row : kRows)
             if (row.operation == operation_) return carry_out(row, xml, setting);
         return ExitCode::Ok;
     }
 
-private:
     ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) const {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;

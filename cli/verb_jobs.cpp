@@ -2,6 +2,7 @@
 //
 // vgpuctl jobs: what vgpud does that takes longer than a call, and what came of it. Jobs belong to
 // vgpud and go on when whoever asked for them has left; --cancel ends one.
+#include "cli/number_options.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -68,7 +69,7 @@ public:
     void describe(CLI::App& command) override {
         command.add_option("--cancel", cancelled_, "end this job and take back what it did")
             ->type_name("JOB")
-            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
+            ->transform(whole_within(1, UINT32_MAX));
     }
 
     ExitCode run(Invocation& invocation) override {

@@ -13,9 +13,8 @@ namespace {
 std::string gpu_table(const std::vector<Properties>& gpus) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& gpu : gpus)
-        rows.push_back({text_of(gpu, "Id"), text_of(gpu, "State"),
-                        size_text(number_of(gpu, "VramFreeBytes")),
-                        size_text(number_of(gpu, "VramBytes")), text_of(gpu, "TotalVfs"),
+        rows.push_back({text_of(gpu, "Id"), text_of(gpu, "State"), size_of(gpu, "VramFreeBytes"),
+                        size_of(gpu, "VramBytes"), text_of(gpu, "TotalVfs"),
                         text_of(gpu, "CuCount"), text_of(gpu, "Switches")});
     return table_text({{"GPU"},
                        {"STATE"},
@@ -40,7 +39,7 @@ std::string vf_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs)
         rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
-                        size_text(number_of(vf, "VramBytes")), text_of(vf, "Weight"),
+                        size_of(vf, "VramBytes"), text_of(vf, "Weight"),
                         percent_text(real_of(vf, "ShareWindow")),
                         flag_of(vf, "Attached") ? "yes" : "no", owner_text(vf)});
     return table_text({{"VF"},
@@ -63,9 +62,9 @@ constexpr std::uint32_t kTableAgeMs = 1500;
 constexpr const char* kVfColumns =
     "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";
 
-/// Manager.ListGpus and ListVfColumns. --targets is for completion: names alone, no titles, no
-/// JSON.
-/// --json: vgpuctl-list-1, with all properties and not the columns alone.
+/// Manager.ListGpus and ListVfColumns. --targets is for completion: names alone, no titles.
+/// --json: vgpuctl-list-1, with all properties and not the columns alone; of --targets
+/// vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "list"; }
@@ -88,7 +87,7 @@ public:
             vfs = invocation.service.list_vfs_with(wants_all ? "" : kVfColumns,
                                                    wants_all && with_gpus ? kOneLookMs : 0);
         if (only_targets_) {
-            print_targets(invocation.out, gpus, vfs);
+            print_targets(invocation, gpus, vfs);
             return ExitCode::Ok;
         }
         if (invocation.output == Output::Json) {
@@ -106,11 +105,17 @@ public:
     }
 
 private:
-    static void print_targets(std::ostream& out, const std::vector<Properties>& gpus,
+    static void print_targets(Invocation& invocation, const std::vector<Properties>& gpus,
                               const std::vector<Properties>& vfs) {
-        for (const Properties& gpu : gpus) out << text_of(gpu, "Target") << "\n";
+        Words targets;
+        for (const Properties& gpu : gpus) targets.push_back(text_of(gpu, "Target"));
         for (const Properties& vf : vfs)
-            out << text_of(vf, "Target") << "\n" << text_of(vf, "Name") << "\n";
+            targets.insert(targets.end(), {text_of(vf, "Target"), text_of(vf, "Name")});
+        if (invocation.output == Output::Json) {
+            invocation.out << document_text("vgpuctl-targets-1", {{"targets", targets}});
+            return;
+        }
+        for (const std::string& target : targets) invocation.out << target << "\n";
     }
 
     bool only_gpus_ = false;

@@ -2,6 +2,7 @@
 //
 // vgpuctl release TARGET --owner NAME --generation N: ends a claim; the VF keeps its resources. A
 // release that comes late, when the VF is somebody else's already, does nothing and says so.
+#include "cli/number_options.h"
 #include "cli/verbs.h"
 
 namespace vgpu::cli {
@@ -18,7 +19,7 @@ public:
         command.add_option("--owner", owner_, "whose claim it is")->required();
         command.add_option("--generation", generation_, "what 'claim' printed; see 'show'")
             ->required()
-            ->check(CLI::NonNegativeNumber.description(""));
+            ->transform(whole_within(0, UINT64_MAX).description(""));
         command.add_flag("--scrub", is_scrubbing_, "empty the VF before anybody can claim it");
     }
 

@@ -7,21 +7,24 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Resume, after Vf.ClearQuarantine if asked. These are two calls: if the second one fails, the
-/// quarantine stays cleared.
+/// Vf.Resume; of a VF in quarantine Vf.ClearQuarantine if asked, which resets the VF and puts it
+/// back. Both answer when the VF is in service.
 class ResumeVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "resume"; }
     [[nodiscard]] std::string summary() const override { return "put a paused or stopped VF back"; }
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
-        command.add_flag("--clear-quarantine", clear_, "forgive what its guest did first");
+        command.add_flag("--clear-quarantine", clear_,
+                         "also of a VF in quarantine: forgive its guest");
     }
 
     ExitCode run(Invocation& invocation) override {
         const std::string path = resolve_vf(invocation.service, target_, name());
-        if (clear_) invocation.service.act(path, VfAction::ClearQuarantine, {});
-        invocation.service.act(path, VfAction::Resume, {});
+        const bool is_forgiven =
+            clear_ && text_of(invocation.service.object(path), "State") == "quarantined";
+        invocation.service.act(path, is_forgiven ? VfAction::ClearQuarantine : VfAction::Resume,
+                               {});
         print_done(invocation, target_, "resumed");
         return ExitCode::Ok;
     }

@@ -2,6 +2,7 @@
 //
 // vgpuctl set TARGET: changes a VF's name or contract, or a GPU's quantum or longest gap.
 #include "cli/custody_options.h"
+#include "cli/number_options.h"
 #include "cli/qos_options.h"
 #include "cli/verbs.h"
 
@@ -20,9 +21,9 @@ public:
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "gpu0, gpu0/vf3, a VF's name or UUID")->required();
         command.add_option("--name", name_, "VF: its new name");
-        command.add_option("--weight", weight_, "VF: 1 to 10000");
-        command.add_option("--quantum-us", quantum_us_,
-                           "VF or GPU: longest slice; VF 0: the GPU's");
+        add_whole(command, "--weight", weight_, "VF: 1 to 10000");
+        add_whole(command, "--quantum-us", quantum_us_,
+                  "VF or GPU: longest slice; VF 0: the GPU's");
         qos_.describe(command);
         custody_.describe(command);
         command.add_option("--owner", owner_, "handover: in that owner's name");
@@ -55,7 +56,7 @@ private:
     std::string target_;
     std::optional<std::string> name_, owner_;
     bool is_forced_ = false;
-    std::optional<std::uint64_t> weight_, quantum_us_;
+    std::optional<Value> weight_, quantum_us_;
     QosOptions qos_;
     CustodyOptions custody_;
 };

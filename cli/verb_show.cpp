@@ -21,7 +21,7 @@ std::string plain(const Properties& from, const std::string& name) {
     return text_of(from, name);
 }
 std::string size(const Properties& from, const std::string& name) {
-    return size_text(number_of(from, name));
+    return size_of(from, name);
 }
 std::string share(const Properties& from, const std::string& name) {
     return percent_text(real_of(from, name));
@@ -30,12 +30,15 @@ std::string lag(const Properties& from, const std::string& name) {
     return lag_text(real_of(from, name)) + " quanta";
 }
 std::string duration(const Properties& from, const std::string& name) {
-    return duration_text(number_of(from, name));
+    return duration_of(from, name);
 }
 /// 0 is vgpud's way to say that the GPU's value holds.
-std::string microseconds(const Properties& from, const std::string& name) {
+std::string quantum(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
+}
+std::string microseconds(const Properties& from, const std::string& name) {
+    return fmt::format("{} us", number_of(from, name));
 }
 std::string reservation(const Properties& from, const std::string&) {
     return reservation_text(from);
@@ -97,7 +100,7 @@ constexpr std::array kVfLines{
     Line{"Doorbell pages", "DoorbellPages", plain},
     Line{"Profile", "Profile", plain},
     Line{"Weight", "Weight", plain},
-    Line{"Quantum", "QuantumUs", microseconds},
+    Line{"Quantum", "QuantumUs", quantum},
     Line{"Reserved", "MinPct", reservation},
     Line{"Cap", "MaxPct", cap},
     Line{"Longest gap", "MaxGapMs", gap},
@@ -156,7 +159,7 @@ constexpr std::array kGpuLines{
     Line{"State", "State", plain},
     Line{"Message", "StateMessage", plain},
     Line{"PF core", "Home", plain},
-    Line{"uapi socket", "UapiSocket", plain},
+    Line{"uapi", "Uapi", plain},
     Line{"softgpu pid", "SoftgpuPid", plain},
     Line{"vgpu-pf pid", "PfPid", plain},
     Line{"VFs", "TotalVfs", plain},
@@ -178,13 +181,18 @@ constexpr std::array kGpuLines{
     Line{"Whole resets", "WholeResets", plain},
 };
 
+/// What is not known is "-", whatever the formatter makes of a 0.
+std::string value_of(const Line& line, const Properties& properties) {
+    return properties.contains(line.property) ? line.format(properties, line.property) : "-";
+}
+
 /// What is long is wrapped under itself.
 template <std::size_t N>
 void print(std::ostream& out, const std::array<Line, N>& lines, const Properties& properties) {
     constexpr std::size_t kTitle = 19;
     for (const Line& line : lines)
         out << fmt::format("{:<{}}{}", std::string(line.title) + ":", kTitle,
-                           wrapped_text(line.format(properties, line.property), kTitle, kTitle));
+                           wrapped_text(value_of(line, properties), kTitle, kTitle));
 }
 
 /// "PID VRAM-BYTES QUEUES COMM" as a line.

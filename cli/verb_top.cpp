@@ -3,6 +3,7 @@
 // vgpuctl top: who gets the engine, refreshed until interrupted: shares of the last 10 s as bars
 // with the ideal marked, lags in quanta, how long VFs waited for the engine, overruns.
 #include "cli/interruption.h"
+#include "cli/number_options.h"
 #include "cli/qos_options.h"
 #include "cli/verbs.h"
 
@@ -24,9 +25,8 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
         text += wrapped_text(
             fmt::format("{}: {}, {} switches, p50 {}, p99 {}, {} free", text_of(gpu, "Id"),
                         text_of(gpu, "State"), text_of(gpu, "Switches"),
-                        duration_text(number_of(gpu, "SwitchP50Ns")),
-                        duration_text(number_of(gpu, "SwitchP99Ns")),
-                        size_text(number_of(gpu, "VramFreeBytes"))),
+                        duration_of(gpu, "SwitchP50Ns"), duration_of(gpu, "SwitchP99Ns"),
+                        size_of(gpu, "VramFreeBytes")),
             kIndent);
     return text;
 }
@@ -86,7 +86,7 @@ public:
     void describe(CLI::App& command) override {
         command.add_flag("--once", once_, "print once and end");
         command.add_option("--interval-ms", interval_ms_, "time between refreshes")
-            ->check(CLI::Range(100u, 60'000u))
+            ->transform(whole_within(100, 60'000))
             ->capture_default_str();
     }
 

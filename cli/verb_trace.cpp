@@ -7,6 +7,7 @@
 //   export   for Perfetto (chrome), as a picture (svg), or for vgpuctl simulate (scenario)
 // Only record asks vgpud.
 #include "cli/interruption.h"
+#include "cli/number_options.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
 #include "simulator/recording_export.h"
@@ -133,7 +134,7 @@ public:
         command.add_option("FILE", file_, "the recording; -: standard output or input")->required();
         command.add_option("--gpu", gpu_, "record: of which GPU (default: the only one)");
         command.add_option("--seconds", seconds_, "record: go on for so long")
-            ->check(CLI::Range(0u, 86'400u));
+            ->transform(whole_within(0, 86'400));
         command.add_flag("--follow", is_following_, "record: go on until interrupted");
         command.add_option("--format", format_, "export: chrome, svg or scenario")
             ->check(CLI::IsMember({"chrome", "svg", "scenario"}))
@@ -153,6 +154,9 @@ public:
     }
 
     ExitCode run(Invocation& invocation) override {
+        if (file_ == "-" && invocation.output == Output::Json)
+            throw ServiceError(kBadRecording,
+                               "a recording is no JSON; with --json name a FILE for it, not '-'");
         const std::string path = gpu_path(invocation.service);
         Sink sink(file_, invocation.out);
         const Interruption interruption;
@@ -245,12 +249,23 @@ private:
         return is_same ? ExitCode::Ok : ExitCode::Failed;
     }
 
-    /// The formats are those of other tools, so --json makes no difference.
+    [[nodiscard]] std::string exported(const Recording& recording) const {
+        if (format_ == "svg") return svg_picture(recording);
+        if (format_ == "scenario") return scenario_text(recording);
+        return chrome_trace(recording) + "\n";
+    }
+
+    /// The formats are those of other tools: with --json the text is a member of the document, or
+    /// in the file that it names.
     [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
-        Sink sink(output_, setting.out);
-        if (format_ == "chrome") sink.write(chrome_trace(recording) + "\n");
-        if (format_ == "svg") sink.write(svg_picture(recording));
-        if (format_ == "scenario") sink.write(scenario_text(recording));
+        const bool is_json = setting.output == Output::Json, has_file = output_ != "-";
+        const std::string text = exported(recording);
+        if (has_file || !is_json) Sink(output_, setting.out).write(text);
+        if (is_json)
+            setting.out << document_text("vgpuctl-trace-export-1",
+                                         {{"format", format_},
+                                          {"file", has_file ? output_ : ""},
+                                          {"text", has_file ? "" : text}});
         return ExitCode::Ok;
     }
 

@@ -107,7 +107,7 @@ bool is_vf_path(const std::string& path);
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
 
 /// Asks the agent of the VF `target`, for verb `verb`, and prints its report:
-/// "gpu0/vf3: self-test: TEXT (1.2 s)" or {"schema": …, "target": …, "act": …, "ok": …, …}
+/// "gpu0/vf3: self-test passed: TEXT (1200 ms)" or {"schema": …, "target": …, "act": …, "ok": …, …}
 /// Ok if the agent says so; Failed if it says that it went wrong, which is output, not an error.
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
                    AgentAct act, const Options& options);

@@ -3,6 +3,7 @@
 
 #include "cli/format.h"
 #include "cli/whole_file.h"
+#include "text/json_document.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -110,22 +111,22 @@ std::string room_text(const PlanJson& plan) {
 }
 
 /// A bus ends the connection of whoever sends text that is no UTF-8.
-void check_utf8(const std::string& text, const std::string& file) {
-    const std::string wrong = wrong_in_utf8(text);
-    if (!wrong.empty())
-        throw ServiceError(kUsageError,
-                           fmt::format("{} is no UTF-8 text: {}",
-                                       file == kStandardInput ? "standard input" : file, wrong));
+void check_text(const std::string& text, const std::string& file) {
+    const std::string name = file == kStandardInput ? "standard input" : file;
+    if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
+        throw ServiceError(kUsageError, fmt::format("{} is no UTF-8 text: {}", name, wrong));
+    if (const std::string wrong = text::too_deep(text, text::Comments::Allowed); !wrong.empty())
+        throw ServiceError(kUsageError, fmt::format("{}: {}", name, wrong));
 }
 
 /// What export --json prints is the configuration with its schema id around it: that is taken off.
 /// Anything else stays as it was read, so that vgpud's complaints name its lines.
 std::string without_envelope(const std::string& text) {
-    constexpr bool kThrows = false, kHasComments = true;
-    const auto document = nlohmann::ordered_json::parse(text, nullptr, kThrows, kHasComments);
-    const bool is_export = document.is_object() && document.contains("config") &&
-                           document.contains("schema") && document["schema"] == "vgpuctl-export-1";
-    return is_export ? document["config"].dump(2) + "\n" : text;
+    const auto read = text::read_json<nlohmann::ordered_json>(text, text::Comments::Allowed);
+    if (!read || !read->is_object()) return text;
+    const bool is_export = read->contains("config") && read->contains("schema") &&
+                           read->at("schema") == "vgpuctl-export-1";
+    return is_export ? read->at("config").dump(2) + "\n" : text;
 }
 
 }  // namespace
@@ -164,7 +165,7 @@ std::string WantedDocument::read(Service& service) const {
     }
     if (!file_.empty()) {
         const std::string text = content_of(file_);
-        check_utf8(text, file_);
+        check_text(text, file_);
         return without_envelope(text);
     }
     throw ServiceError(kUsageError,
@@ -180,9 +181,9 @@ Options WantedDocument::options() const {
 }
 
 PlanJson parse_plan(const std::string& text) {
-    constexpr bool kThrows = false;
-    PlanJson plan = PlanJson::parse(text, nullptr, kThrows);
-    if (plan.is_object() && plan.value("schema", "") == "vgpu-plan-1") return plan;
+    auto plan = text::read_json<PlanJson>(text);
+    if (plan && plan->is_object() && plan->value("schema", "") == "vgpu-plan-1")
+        return *std::move(plan);
     throw ServiceError("org.vgpu1.Error.VersionMismatch",
                        "vgpud's plan is not understood; install vgpuctl and vgpud of the same "
                        "release");

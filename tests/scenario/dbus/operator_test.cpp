@@ -115,6 +115,27 @@ TEST_F(Operator, FollowEndsWhenItsReaderOrTheBusGoes) {
     EXPECT_THAT(followed.output(), HasSubstr("the bus is gone"));
 }
 
+TEST_F(Operator, AVgpudThatIsStoppedIsNamedByWhateverAsksIt) {
+    vgpud->signal(SIGSTOP);
+    std::vector<test::ChildProcess> asking;
+    for (const std::string verb :
+         {"list", "show gpu0", "version", "metrics", "events", "top --once", "jobs", "export",
+          "plan --auto 2", "pause gpu0/vf1", "create"}) {
+        const std::string log = directory.file(fmt::format("asking{}.log", asking.size()));
+        asking.emplace_back(
+            test::ChildProcess::Spec{"vgpuctl",
+                                     {"/bin/sh", "-c",
+                                      fmt::format("exec {} --timeout 1 --bus {} {}",
+                                                  test::program("vgpuctl"), address, verb)},
+                                     log});
+    }
+    for (test::ChildProcess& one : asking) {
+        EXPECT_EQ(one.wait_exit(), 5);
+        EXPECT_THAT(one.output(), HasSubstr("(vgpud) has not answered within 1 s; it is stopped"));
+    }
+    vgpud->signal(SIGCONT);
+}
+
 TEST_F(Operator, AFullDiskIsAFailureAndAReaderWhoHasEnoughIsNone) {
     const std::string vgpuctl =
         fmt::format("set -o pipefail; {} --bus {} ", test::program("vgpuctl"), address);

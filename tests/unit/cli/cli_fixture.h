@@ -29,6 +29,7 @@ public:
                                           std::uint32_t max_age_ms) override {
         return service_.list_vfs_with(names, max_age_ms);
     }
+    Properties object(const std::string& path) override { return service_.object(path); }
     std::string resolve(const std::string& target) override { return service_.resolve(target); }
     std::string create_vf(const std::string& gpu, const Options& options) override {
         return service_.create_vf(gpu, options);

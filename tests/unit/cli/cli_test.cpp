@@ -148,14 +148,14 @@ TEST_F(Cli, NamesOfAScenarioTellATerminalNothing) {
                           "vfs": [{"name": "a\u009b2J\u007f", "quantum_ms": 2}]})");
     EXPECT_EQ(run({"simulate", file}), 0) << err.str();
     EXPECT_THAT(out.str(), HasSubstr("?]0;x?: 1 VFs"));
-    EXPECT_THAT(out.str(), HasSubstr("a??2J?"));
+    EXPECT_THAT(out.str(), HasSubstr("a?2J?"));
     EXPECT_TRUE(test::is_harmless(out.str())) << out.str();
     EXPECT_EQ(run({"simulate", file, "--json"}), 0) << err.str();
     EXPECT_TRUE(test::is_harmless(out.str())) << out.str();
     EXPECT_EQ(run({"simulate", "--compare", file}), 0) << err.str();
     EXPECT_TRUE(test::is_harmless(out.str())) << out.str();
     EXPECT_EQ(run({"simulate", tree.write("wrong.json", R"({"vfs": [{"\u009bx": 3}]})")}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("an unknown member '??x'"));
+    EXPECT_THAT(err.str(), HasSubstr("an unknown member '?x'"));
     EXPECT_TRUE(test::is_harmless(err.str())) << err.str();
 }
 
@@ -173,6 +173,45 @@ TEST_F(Cli, CreatePassesOnlyWhatWasGiven) {
                 ElementsAre("create gpu0 cu_mask=15 name=a vram_bytes=1073741824 weight=7"));
 }
 
+TEST_F(Cli, CreateOfAVfThatIsGoneByThenWasASuccess) {
+    service.vfs.clear();
+    EXPECT_EQ(run({"create", "--name", "a", "--vram", "64M"}), 0) << err.str();
+    EXPECT_EQ(out.str(), "gpu0/vf1 'a' 64 MiB weight -\n");
+    service.list_error_name = "org.vgpu1.Error.PfLost";
+    EXPECT_EQ(run({"create", "--json"}), 0) << err.str();
+    EXPECT_EQ(nlohmann::json::parse(out.str()).at("vf"),
+              nlohmann::json({{"path", "/org/vgpu1/gpu/gpu0/vf/1"}, {"target", "gpu0/vf1"}}));
+}
+
+TEST_F(Cli, WhatNobodyKnowsOfAGpuIsADashAndAbsentInJson) {
+    for (auto& [name, value] : service.gpus[1])
+        if (std::holds_alternative<std::uint64_t>(value)) value = std::uint64_t{0};
+    service.gpus[1]["QuantumUs"] = std::uint64_t{6000};
+    service.gpus[1]["MaxGapMs"] = std::uint64_t{60};
+    EXPECT_EQ(run({"show", "gpu1"}), 0);
+    expect_golden("show-gpu-unreached.txt");
+    EXPECT_EQ(run({"show", "gpu1", "--json"}), 0);
+    expect_golden("show-gpu-unreached.json");
+    EXPECT_EQ(run({"list", "--gpus"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("gpu1  pf-lost         -      -    -    -         -\n"));
+    EXPECT_EQ(run({"top", "--once"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("gpu1: pf-lost, - switches, p50 -, p99 -, - free\n"));
+}
+
+TEST_F(Cli, AGpuWithoutARunTableHasNoCycle) {
+    service.gpus[0]["TableEntries"] = service.gpus[0]["TableCycleUs"] = std::uint64_t{0};
+    EXPECT_EQ(run({"show", "gpu0"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("Table entries:     0\nTable cycle:       -\n"
+                                     "Table exact:       -\n"));
+}
+
+TEST_F(Cli, PathsSayWhatTargetTheyAreOf) {
+    EXPECT_EQ(target_of_path("/org/vgpu1/gpu/gpu0"), "gpu0");
+    EXPECT_EQ(target_of_path("/org/vgpu1/gpu/gpu0/vf/12"), "gpu0/vf12");
+    EXPECT_EQ(target_of_path("/org/vgpu1/gpu/big_2dcard_5f1/vf/3"), "big-card_1/vf3");
+    EXPECT_EQ(target_of_path("/org/vgpu1/job/3"), "/org/vgpu1/job/3");
+}
+
 TEST_F(Cli, SetGoesToGpuOrVf) {
     EXPECT_EQ(run({"set", "gpu0", "--max-gap-ms", "100"}), 0);
     EXPECT_EQ(run({"set", "gpu0/vf1", "--weight", "5", "--name", "b"}), 0);
@@ -186,12 +225,14 @@ TEST_F(Cli, ActionsReachTheRightMethodWithTheirFlags) {
     run({"reset", "gpu0/vf1"});
     run({"pause", "gpu0/vf1", "--force"});
     run({"resume", "gpu0/vf1", "--clear-quarantine"});
+    service.vfs.front()["State"] = std::string("quarantined");
+    run({"resume", "gpu0/vf1", "--clear-quarantine"});
     run({"stop", "gpu0/vf1"});
     run({"destroy", "gpu0/vf1", "--no-wait"});
     const std::string path = "/org/vgpu1/gpu/gpu0/vf/1";
     EXPECT_THAT(service.asked,
-                ElementsAre("act 0 " + path, "act 1 " + path + " force", "act 4 " + path,
-                            "act 2 " + path, "act 3 " + path, "destroy " + path + " no_wait"));
+                ElementsAre("act 0 " + path, "act 1 " + path + " force", "act 2 " + path,
+                            "act 4 " + path, "act 3 " + path, "destroy " + path + " no_wait"));
 }
 
 TEST_F(Cli, ClaimsAndReleasesNameOwnerAndGeneration) {
@@ -208,9 +249,32 @@ TEST_F(Cli, ClaimsAndReleasesNameOwnerAndGeneration) {
                             "act 0 " + path + " force owner=slurm:7"));
     EXPECT_EQ(run({"claim", "gpu0/vf1"}), 2);
     EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "slurm:7"}), 2);
-    for (const char* lease : {"soon", "-1"})
-        EXPECT_EQ(run({"claim", "gpu0/vf1", "--owner", "a", "--lease", lease}), 2) << lease;
     EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "a", "--generation", "-1"}), 2);
+}
+
+TEST_F(Cli, WhatIsNoNumberIsRefusedInTheWordsThatWereTyped) {
+    EXPECT_EQ(run({"claim", "gpu0/vf1", "--owner", "a", "--lease", "60s"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("--lease: wants a whole number, not '60s'"));
+    EXPECT_EQ(run({"create", "--weight", "heavy"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("--weight: wants a whole number, not 'heavy'"));
+    EXPECT_EQ(run({"create", "--min-pct", "nan"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("--min-pct: wants a number, not 'nan'"));
+    EXPECT_EQ(run({"create", "--weight", "99999999999999999999"}), 2);
+    EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "a", "--generation", "-1"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("not '-1'"));
+    EXPECT_EQ(run({"top", "--interval-ms", "1e3"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("--interval-ms: wants a whole number from 100 to 60000, not "
+                                     "'1e3'"));
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(Cli, NumbersOfVgpudGoToItAsTheyAreSinceItKnowsTheirRange) {
+    EXPECT_EQ(run({"set", "gpu0/vf1", "--weight", "-1", "--min-pct", "12.5", "--max-pct", "50"}),
+              0);
+    EXPECT_EQ(run({"create", "--weight", "010", "--cu-mask", "0xF0"}), 0);
+    EXPECT_THAT(service.asked,
+                ElementsAre("set_vf /org/vgpu1/gpu/gpu0/vf/1 max_pct=50 min_pct=12.5 weight=-1",
+                            "create  cu_mask=240 weight=10"));
 }
 
 TEST_F(Cli, AgentVerbsPassTheirLimitAndTellHowItEnded) {
@@ -361,6 +425,21 @@ TEST(CliFormat, TablesLeaveOutNothingThatFits) {
         << "what must not give way stays, whatever that takes";
 }
 
+TEST_F(Cli, NamesBeyondAsciiStayAndTakeTheColumnsThatTheyHave) {
+    service.vfs.resize(1);
+    service.vfs.front()["OwnerName"] = std::string("\u6570\u636e\u5e93\x1b[2J");
+    service.vfs.front()["Owner"] = std::string("libvirt:4dea22b3");
+    EXPECT_EQ(run({"list", "--vfs"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("libvirt:\u6570\u636e\u5e93?[2J\n"));
+    EXPECT_EQ(run({"list", "--json"}), 0);
+    EXPECT_EQ(nlohmann::json::parse(out.str()).at("vfs").at(0).at("owner_name"),
+              "\u6570\u636e\u5e93\x1b[2J")
+        << "as vgpud has it";
+    const std::vector<Column> columns{{"NAME"}, {"X"}};
+    EXPECT_EQ(table_text(columns, {{"\u6570\u636e", "1"}, {"B\u00fcro", "2"}}),
+              "NAME  X\n\u6570\u636e  1\nB\u00fcro  2\n");
+}
+
 TEST(CliFormat, TextIsWrappedAtBlanksWhereThereAreAny) {
     const std::string word(30, 'w');
     EXPECT_EQ(wrapped_text("", 4), "\n");
@@ -370,21 +449,11 @@ TEST(CliFormat, TextIsWrappedAtBlanksWhereThereAreAny) {
     EXPECT_EQ(wrapped_text(word + " " + word, 4, 20), word + "\n    " + word + "\n");
     EXPECT_EQ(wrapped_text(std::string(100, 'w'), 4),
               std::string(80, 'w') + "\n    " + std::string(20, 'w') + "\n");
-    EXPECT_EQ(wrapped_text(std::string(79, 'w') + "\u00e4", 2),
-              std::string(79, 'w') + "\n  \u00e4\n")
-        << "a letter of two bytes stays whole";
-}
-
-TEST(CliFormat, SizesAreParsedExactly) {
-    EXPECT_EQ(parse_size("256M"), 256u << 20);
-    EXPECT_EQ(parse_size("1GiB"), 1u << 30);
-    EXPECT_EQ(parse_size("4096"), 4096u);
-    EXPECT_EQ(parse_size("12345678901G"), 12345678901ull << 30);
-    EXPECT_FALSE(parse_size("99999999999999999999"));
-    EXPECT_FALSE(parse_size("18446744073709551615K"));
-    EXPECT_FALSE(parse_size("1T"));
-    EXPECT_FALSE(parse_size("-1M"));
-    EXPECT_FALSE(parse_size(""));
+    EXPECT_EQ(wrapped_text(std::string(79, 'w') + "\u00e4", 2), std::string(79, 'w') + "\u00e4\n")
+        << "a letter of two bytes is one column";
+    EXPECT_EQ(wrapped_text(std::string(79, 'w') + "\u6570", 2),
+              std::string(79, 'w') + "\n  \u6570\n")
+        << "a wide one takes two";
 }
 
 }  // namespace

@@ -222,6 +222,15 @@ TEST_F(ConfigurationVerbs, ApplyThatWouldLoseDataWantsYes) {
     EXPECT_THAT(out.str(), HasSubstr("configuration 'day' is applied\n"));
 }
 
+TEST_F(ConfigurationVerbs, ApplyThatStopsForWantOfYesPrintsItsDocument) {
+    EXPECT_EQ(run({"apply", file, "--json"}), 1);
+    const auto document = nlohmann::json::parse(out.str());
+    EXPECT_EQ(document.at("result"), "refused");
+    EXPECT_EQ(document.at("job_id"), 0);
+    EXPECT_FALSE(document.at("plan").at("steps").empty());
+    EXPECT_THAT(err.str(), HasSubstr("--yes"));
+}
+
 TEST_F(ConfigurationVerbs, ApplyThatLosesNothingNeedsNoWord) {
     service.plan_text = kHarmlessPlan;
     EXPECT_EQ(run({"apply", file}), 0);
@@ -283,6 +292,22 @@ TEST_F(ConfigurationVerbs, WhatIsNoUtf8IsRefusedBeforeABusSeesIt) {
     EXPECT_EQ(run({"plan", "-"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("standard input is no UTF-8 text"));
     EXPECT_THAT(service.asked, Not(Contains(StartsWith("plan"))));
+}
+
+TEST_F(ConfigurationVerbs, ADocumentThatIsNestedTooDeepIsRefusedWithThePlace) {
+    const std::string deep(60'000, '[');
+    for (const std::string& text : {deep, R"({"schema":"vgpuctl-export-1","config":)" + deep +
+                                              std::string(60'000, ']') + "}"})
+        for (const char* verb : {"plan", "apply", "assert"}) {
+            const TypedIn input(text);
+            EXPECT_EQ(run({verb, "-"}), 2) << verb;
+            EXPECT_THAT(err.str(), HasSubstr("standard input: line 1, column "));
+            EXPECT_THAT(err.str(), HasSubstr("nested more than 64 deep"));
+        }
+    EXPECT_THAT(service.asked, IsEmpty());
+    const TypedIn input(deep);
+    EXPECT_EQ(run({"simulate", "-"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("line 1, column 65: lists and objects are nested"));
 }
 
 TEST_F(ConfigurationVerbs, ExportPrintsADocumentThatCanBeReadAgain) {

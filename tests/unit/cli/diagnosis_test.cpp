@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/diagnosis.h"
 #include "cli/format.h"
+#include "cli/remedies.h"
 #include "tests/unit/cli/fake_service.h"
 
 #include <gmock/gmock.h>
@@ -146,13 +147,22 @@ TEST(Doctor, AVfThatIsNotAsItIsDefinedOrWhoseClaimLooksForgottenIsAWarning) {
 
 TEST(Doctor, AVfThatGetsNoEngineTimeIsToldWithCommandsThatNameIt) {
     HostFacts facts = well();
-    facts.service.vfs.at(1)["State"] = std::string("quarantined");
-    EXPECT_THAT(
-        diagnose(facts),
-        Contains(AllOf(
-            Field(&Finding::id, "vf-state"),
-            Field(&Finding::fix, AllOf(HasSubstr("'vgpuctl resume gpu0/vf2 --clear-quarantine'"),
-                                       HasSubstr("'vgpuctl reset gpu0/vf2'"))))));
+    const auto is_fixed_by = [&facts](const std::string& state, const std::string& command) {
+        facts.service.vfs.at(1)["State"] = state;
+        EXPECT_THAT(diagnose(facts), Contains(AllOf(Field(&Finding::id, "vf-state"),
+                                                    Field(&Finding::fix, HasSubstr(command)))));
+    };
+    is_fixed_by("quarantined", "'vgpuctl resume gpu0/vf2 --clear-quarantine'");
+    is_fixed_by("mismatch", "'vgpuctl reset gpu0/vf2 --owner slurm:2'");
+    facts.service.vfs.at(1)["OwnerGeneration"] = std::uint64_t{0};
+    is_fixed_by("mismatch", "'vgpuctl reset gpu0/vf2'");
+}
+
+TEST(Doctor, AnOwnersNameIsOneWordOfAShellAndNothingElse) {
+    EXPECT_EQ(shell_word("libvirt:4dea22b3-1d52"), "libvirt:4dea22b3-1d52");
+    EXPECT_EQ(shell_word("a;reboot"), "'a;reboot'");
+    EXPECT_EQ(shell_word("$(reboot)"), "'$(reboot)'");
+    EXPECT_EQ(shell_word(""), "''");
 }
 
 TEST(Doctor, VersionsThatDifferAreAWarningAndOfAnAgentANote) {
@@ -205,6 +215,9 @@ TEST(Doctor, AKernelConfigurationThatIsNotReadableIsANote) {
     EXPECT_EQ(levels_of(facts, "kernel-config"), Levels{Level::Note});
     facts.kernel_config = {{"CONFIG_PCI_IOV", "y"}, {"CONFIG_IOMMU_SUPPORT", "n"}};
     EXPECT_EQ(levels_of(facts, "kernel-config"), (Levels{Level::Warning, Level::Warning}));
+    facts.pci = pci("no_sriov.txt");
+    EXPECT_EQ(levels_of(facts, "kernel-config"), (Levels{Level::Note, Level::Note}))
+        << "only silicon needs it";
 }
 
 TEST(Doctor, PciFindingsNameTheFunctionAndWhatThePortAboveLacks) {

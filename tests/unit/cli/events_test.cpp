@@ -75,6 +75,15 @@ TEST_F(Events, OfAVfThatIsGoneAreFoundByItsTarget) {
     EXPECT_EQ(run({"events", "nobody"}), 3);
 }
 
+TEST_F(Events, OfWhatCannotBeAreAnError) {
+    for (const char* target :
+         {"gpu9", "gpu9/vf1", "gpu0/vf17", "gpu0/vf0", "gpu0/vfx", "gpu0/vf"}) {
+        EXPECT_EQ(run({"events", target}), 3) << target;
+        EXPECT_THAT(err.str(), HasSubstr("there is no GPU or VF")) << target;
+    }
+    EXPECT_EQ(run({"events", "gpu0/vf16"}), 0);
+}
+
 TEST_F(Events, FollowGoesOnWithWhatComesNothingTwice) {
     service.script = {{News::Event, [this] { service.tell(1, "guard", "exceeded"); }},
                       {News::Event, {}},

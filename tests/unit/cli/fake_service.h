@@ -6,6 +6,7 @@
 
 #include "cli/service.h"
 
+#include <fmt/format.h>
 #include <functional>
 #include <string>
 #include <utility>
@@ -20,7 +21,7 @@ inline Properties gpu_properties(const std::string& id, const std::string& state
             {"State", state},
             {"StateMessage", state == "ok" ? std::string() : "gpu1: vgpu-pf does not answer"},
             {"Home", std::string("process")},
-            {"UapiSocket", "/run/vgpu/" + id + "/uapi.sock"},
+            {"Uapi", "/run/vgpu/" + id + "/uapi.sock"},
             {"SoftgpuPid", std::uint64_t{101}},
             {"PfPid", std::uint64_t{102}},
             {"TotalVfs", std::uint64_t{16}},
@@ -143,7 +144,9 @@ public:
     std::vector<Properties> list_gpus_with(const std::string& names,
                                            std::uint32_t /*max_age_ms*/) override {
         fail_list();
-        return only(names, gpus);
+        std::vector<Properties> known;
+        for (const Properties& gpu : gpus) known.push_back(known_of(gpu));
+        return only(names, known);
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t /*max_age_ms*/) override {
@@ -161,6 +164,12 @@ public:
                 if (among.find("," + name + ",") != std::string::npos) one.emplace(name, value);
         }
         return listed;
+    }
+    Properties object(const std::string& path) override {
+        for (const auto* list : {&gpus, &vfs})
+            for (const Properties& one : *list)
+                if (std::get<std::string>(one.at("Path")) == path) return one;
+        throw ServiceError("org.freedesktop.DBus.Error.UnknownObject", "no such object");
     }
     std::string resolve(const std::string& target) override {
         for (const auto* list : {&gpus, &vfs})
@@ -347,6 +356,9 @@ private:
             what += " " + name;
             if (const auto* number = std::get_if<std::uint64_t>(&value))
                 what += "=" + std::to_string(*number);
+            if (const auto* number = std::get_if<std::int64_t>(&value))
+                what += "=" + std::to_string(*number);
+            if (const auto* real = std::get_if<double>(&value)) what += fmt::format("={:g}", *real);
             if (const auto* text = std::get_if<std::string>(&value)) what += "=" + *text;
         }
         asked.push_back(std::move(what));

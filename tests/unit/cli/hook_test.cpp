@@ -258,7 +258,7 @@ TEST_F(AttachXml, AVfOfTheKernelModuleBecomesAHostDevice) {
     sysfs.make_directory("vgpu-pf0/device");
     std::filesystem::create_symlink("../0000:03:02.1", sysfs.file("vgpu-pf0/device/virtfn0"));
     service.gpus.front()["Home"] = std::string("kernel");
-    service.gpus.front()["UapiSocket"] = std::string("/dev/vgpu-pf0");
+    service.gpus.front()["Uapi"] = std::string("/dev/vgpu-pf0");
     const std::string root = sysfs.path();
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train", "--sysfs", root}), 0)
         << err.str();

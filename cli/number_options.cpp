@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "cli/number_options.h"
+
+#include "cli/format.h"
+
+#include <fmt/format.h>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+namespace vgpu::cli {
+
+namespace {
+
+/// Of the whole of `text`; nothing if it is no such number. `base` is for whole ones.
+template <typename Number, typename... Base>
+std::optional<Number> number_in(std::string_view text, Base... base) {
+    Number number{};
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, number, base...);
+    if (error != std::errc{} || end != last) return {};
+    return number;
+}
+
+std::optional<Value> whole_in(std::string_view text) {
+    constexpr int kDecimal = 10, kHexadecimal = 16;
+    if (text.starts_with("0x")) {
+        const auto bits = number_in<std::uint64_t>(text.substr(2), kHexadecimal);
+        return bits ? std::optional<Value>(*bits) : std::nullopt;
+    }
+    if (const auto number = number_in<std::uint64_t>(text, kDecimal)) return Value{*number};
+    if (const auto number = number_in<std::int64_t>(text, kDecimal)) return Value{*number};
+    return {};
+}
+
+std::optional<Value> real_in(std::string_view text) {
+    if (auto whole = whole_in(text)) return whole;
+    const auto number = number_in<double>(text);
+    return number && std::isfinite(*number) ? std::optional<Value>(*number) : std::nullopt;
+}
+
+CLI::Option* add_number(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                        const std::string& help, std::optional<Value> (*read)(std::string_view),
+                        const char* type, const char* kind) {
+    return command
+        .add_option_function<std::string>(
+            name,
+            [&to, read, name, kind](const std::string& text) {
+                to = read(text);
+                if (!to)
+                    throw CLI::ValidationError(
+                        name, fmt::format("wants {}, not '{}'", kind, printable(text)));
+            },
+            help)
+        ->type_name(type);
+}
+
+}  // namespace
+
+CLI::Option* add_whole(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                       const std::string& help) {
+    return add_number(command, name, to, help, whole_in, "UINT", "a whole number");
+}
+
+CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                      const std::string& help) {
+    return add_number(command, name, to, help, real_in, "FLOAT", "a number");
+}
+
+CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {
+    constexpr int kDecimal = 10;
+    return {[least, most](std::string& text) {
+                const auto number = number_in<std::uint64_t>(text, kDecimal);
+                if (!number || *number < least || *number > most)
+                    return fmt::format("wants a whole number from {} to {}, not '{}'", least, most,
+                                       printable(text));
+                text = std::to_string(*number);
+                return std::string();
+            },
+            fmt::format("{}..{}", least, most)};
+}
+
+}  // namespace vgpu::cli

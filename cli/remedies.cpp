@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "cli/remedies.h"
+
+#include "cli/format.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+namespace vgpu::cli {
+
+namespace {
+
+/// A claimed VF is changed in its owner's name, or not at all.
+std::string in_owners_name(const Properties& vf) {
+    if (number_of(vf, "OwnerGeneration") == 0) return "";
+    return " --owner " + shell_word(text_of(vf, "Owner"));
+}
+
+}  // namespace
+
+std::string way_back(const Properties& vf) {
+    const std::string state = text_of(vf, "State"), target = text_of(vf, "Target");
+    if (state == "quarantined") return fmt::format("vgpuctl resume {} --clear-quarantine", target);
+    if (state == "mismatch") return fmt::format("vgpuctl reset {}{}", target, in_owners_name(vf));
+    return "";
+}
+
+std::string giving_up(const Properties& vf) {
+    return fmt::format("vgpuctl destroy {}{}", text_of(vf, "Target"), in_owners_name(vf));
+}
+
+std::string ending_claim(const Properties& vf) {
+    return fmt::format("vgpuctl release {}{} --generation {} --scrub", text_of(vf, "Target"),
+                       in_owners_name(vf), number_of(vf, "OwnerGeneration"));
+}
+
+std::string shell_word(const std::string& word) {
+    const bool is_plain = std::ranges::all_of(word, [](char letter) {
+        constexpr std::string_view kPlain = "-_.:/,@%+=";
+        return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+               kPlain.find(letter) != std::string_view::npos;
+    });
+    return is_plain && !word.empty() ? word : "'" + word + "'";
+}
+
+}  // namespace vgpu::cli

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// What vgpuctl doctor recommends, in the state in which it recommends it: every state is brought
+// about, every command of the finding is typed into a shell as it is printed, and afterwards the
+// finding is gone.
+#include "tests/scenario/dbus/bus_fixture.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <regex>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::BusFixture;
+using testing::FakePf;
+
+class Remedies : public BusFixture {
+public:
+    void quarantine() { put_into(VGPU_PF_VF_QUARANTINED); }
+    void quarantine_in_use() {
+        claim("slurm:7");
+        server.with([](FakePf& pf) { pf.vfs.at(1).attached = 1; });
+        quarantine();
+    }
+    void mismatch() { put_into(VGPU_PF_VF_MISMATCH); }
+    void mismatch_claimed() {
+        claim("a;exit(9)");
+        mismatch();
+    }
+    /// The device began anew and refuses what the VF is defined as.
+    void not_made() {
+        vgpud->kill_now();
+        server.stop();
+        server.with([](FakePf& pf) {
+            pf.restart();
+            pf.refuses_shape = [](const vgpu_pf_provision&) { return true; };
+        });
+        server.start();
+        start_daemon();
+    }
+    void not_made_claimed() {
+        claim("slurm:7");
+        not_made();
+    }
+    /// A claim of a process that has ended.
+    void forgotten() {
+        test::ChildProcess consumer(
+            {"consumer", {"/bin/sleep", "60"}, directory.file("consumer.log")});
+        claim(fmt::format("pid:{}", consumer.pid()));
+        consumer.kill_now();
+    }
+
+protected:
+    Remedies() { static_cast<void>(ctl_json({"create", "--name", "train", "--vram", "64M"})); }
+
+    void claim(const std::string& owner) const {
+        EXPECT_EQ(ctl({"claim", "train", "--owner", owner}).status, 0);
+    }
+    void put_into(vgpu_pf_vf_state state) {
+        server.with([state](FakePf& pf) { pf.set_state(1, state); });
+    }
+    /// The finding `id`; null if doctor has none.
+    [[nodiscard]] nlohmann::json finding(const std::string& id) const {
+        const auto doctor = ctl({"doctor", "--json", "--qemu", "/bin/false"});
+        const auto report = nlohmann::json::parse(doctor.out, nullptr, false);
+        if (!report.is_object()) ADD_FAILURE() << doctor.out;
+        for (const auto& one : report.value("findings", nlohmann::json::array()))
+            if (one.at("id") == id) return one;
+        return nullptr;
+    }
+    /// Types what stands between quotes and begins with "vgpuctl"; returns how much that was.
+    [[nodiscard]] int do_as_told(const std::string& fix) const {
+        const std::regex command("'vgpuctl ([^']*('[^' ]*'[^']*)*)'($|[ ;])");
+        int typed = 0;
+        for (std::sregex_iterator at(fix.begin(), fix.end(), command), end; at != end; ++at) {
+            const std::string words = (*at)[1].str();
+            const auto done = test::run({"/bin/sh", "-c", test::program("vgpuctl") + " " + words},
+                                        {"VGPUCTL_BUS=" + address});
+            EXPECT_EQ(done.status, 0) << words << "\n" << done.out;
+            ++typed;
+        }
+        return typed;
+    }
+};
+
+struct Ill {
+    const char* finding;
+    void (Remedies::*bring_about)();
+};
+
+class RemedyOf : public Remedies, public ::testing::WithParamInterface<Ill> {};
+
+TEST_P(RemedyOf, WorksInTheStateThatItIsRecommendedFor) {
+    const auto [id, bring_about] = GetParam();
+    (this->*bring_about)();
+    test::wait_for("the finding", test::milliseconds(10'000),
+                   [&, id = id] { return !finding(id).is_null(); });
+    EXPECT_GE(do_as_told(finding(id).at("fix")), 1) << finding(id);
+    EXPECT_TRUE(finding(id).is_null()) << finding(id);
+}
+
+INSTANTIATE_TEST_SUITE_P(States, RemedyOf,
+                         ::testing::Values(Ill{"vf-state", &Remedies::quarantine},
+                                           Ill{"vf-state", &Remedies::quarantine_in_use},
+                                           Ill{"vf-state", &Remedies::mismatch},
+                                           Ill{"vf-state", &Remedies::mismatch_claimed},
+                                           Ill{"vf-trouble", &Remedies::not_made},
+                                           Ill{"vf-trouble", &Remedies::not_made_claimed},
+                                           Ill{"vf-orphan", &Remedies::forgotten}));
+
+}  // namespace
+}  // namespace vgpu::daemon
