@@ -108,19 +108,21 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.wait_p50_ns = wait(0.5);
     view.wait_p99_ns = wait(0.99);
     if (const auto at = handovers_.find(vf); at != handovers_.end()) view.handover = at->second;
-    for (const auto* troubles : {&handover_troubles_, &troubles_})
-        if (const auto at = troubles->find(vf); at != troubles->end()) view.trouble = at->second;
+    view.trouble = trouble(vf);
+    if (const auto at = handover_troubles_.find(vf);
+        view.trouble.empty() && at != handover_troubles_.end())
+        view.trouble = at->second;
     if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
     return view;
 }
 
 /// Why it is not in service, or what of it is not.
 std::string GpuModel::state_text() const {
-    if (state_ == GpuState::Ok && !troubles_.empty())
+    if (const std::size_t troubled = count_troubled(); state_ == GpuState::Ok && troubled > 0)
         return fmt::format(
             "{} of its VFs are not as they are defined; 'vgpuctl doctor' says which and "
             "why",
-            troubles_.size());
+            troubled);
     const bool is_all = state_ == GpuState::Ok || state_ == GpuState::Failed;
     if (is_all || companions_message_.empty()) return message_;
     return message_ + "; " + companions_message_;

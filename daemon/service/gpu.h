@@ -254,8 +254,20 @@ private:
     void become(GpuState state, std::string message);
 
     // defined and not in service (gpu_restore.cpp)
+    /// Why the PF core would not make or scrub a VF. It counts while the VF is in the life in which
+    /// this was said, so no path has to withdraw it.
+    struct Refusal {
+        std::uint32_t generation = 0;  ///< 0: the VF has no resources
+        std::string text{};
+    };
+    /// Why the VF is not as it is defined, from what is known now; empty if it is.
+    [[nodiscard]] std::string trouble(std::uint32_t vf) const;
+    [[nodiscard]] std::size_t count_troubled() const;
+    /// Another VF than the one on record is in service under this number.
+    [[nodiscard]] bool is_replaced(std::uint32_t vf) const;
+    void note_refusal(std::uint32_t vf, std::string text);
     /// Keeps a VF in view that cannot be had: its number stays its own.
-    void hold(const VfRecord& wanted, std::string trouble);
+    void hold(const VfRecord& wanted, std::string why);
     void show_absent(const VfRecord& wanted);
     void begin_anew(const VfRecord& wanted);
     void note_absent(const vgpu_pf_vf& absent);
@@ -353,7 +365,8 @@ private:
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
     static void add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
                            const GpuPolicy& policy);
-    /// Everything that is kept by number, since the number will be another VF's.
+    /// Everything that is kept of the VF, since its number will be another VF's. What is kept of
+    /// the number stays: who gets its function, and a record that the disk has not let go.
     void forget(std::uint32_t vf);
 
     // plans (gpu_configure.cpp)
@@ -422,7 +435,7 @@ private:
     std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet looked at
     trace::Recorder schedule_;
     WaitAccount waits_;
-    std::map<std::uint32_t, std::string> troubles_;  ///< VF: why it is not as it is defined
+    std::map<std::uint32_t, Refusal> refusals_;  ///< VF: the last one, of any of its lives
     Nanoseconds restore_at_{0};
     std::map<std::uint32_t, Handover> handovers_;  ///< VF: who gets its function, as last seen
     std::map<std::uint32_t, std::string> handover_troubles_;  ///< VF: why that is not as defined

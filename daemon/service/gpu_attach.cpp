@@ -8,26 +8,11 @@
 
 namespace vgpu::daemon {
 
-namespace {
-
-Uuid uuid_of(const vgpu_pf_vf& live) {
-    Uuid uuid{};
-    std::copy(std::begin(live.uuid), std::end(live.uuid), uuid.begin());
-    return uuid;
-}
-
-/// A PF core that does not keep UUIDs reports zeroes.
-bool is_same_vf(const VfRecord& record, const vgpu_pf_vf& live) {
-    return uuid_of(live) == record.uuid || uuid_of(live) == Uuid{};
-}
-
-}  // namespace
-
 /// The operator's record of a VF, or one made up for a VF that this vgpud did not make.
 VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(live.vf);
-    if (known != record.vfs.end() && is_same_vf(known->second, live)) return known->second;
+    if (known != record.vfs.end() && is_vf(live, known->second.uuid)) return known->second;
     Uuid uuid = uuid_of(live);
     if (uuid == Uuid{}) uuid = make_uuid();
     return {.vf = live.vf,
@@ -44,7 +29,6 @@ void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
     const auto live = live_;
     const auto shown = shown_;
-    const auto troubles = troubles_;
     auto attached = attach(now);
     if (attached) {
         retry_delay_ = kFirstRetry;
@@ -52,7 +36,6 @@ void GpuModel::try_attach(Nanoseconds now) {
     }
     live_ = live;
     shown_ = shown;
-    troubles_ = troubles;
     lose(attached.error(), now);
 }
 
@@ -122,7 +105,6 @@ Result<> GpuModel::adopt_vfs() {
     shown_.clear();
     scrubbed_.clear();
     to_scrub_.clear();
-    troubles_.clear();
     if (!ports_.store.records().gpus.contains(id_)) {
         record.quantum_us = config_.quantum_us;
         record.max_gap_ms = config_.max_gap_ms;
@@ -158,7 +140,7 @@ Result<> GpuModel::adopt_vfs() {
 Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     const vgpu_pf_vf& live = live_.at(vf);
     const auto known = record.vfs.find(vf);
-    const bool is_known = known != record.vfs.end() && is_same_vf(known->second, live);
+    const bool is_known = known != record.vfs.end() && is_vf(live, known->second.uuid);
     shown_[vf] = is_known ? known->second : record_for(live);
     if (live.state == VGPU_PF_VF_SCRUBBING) {
         // The event SCRUBBED may have come while no vgpud listened; asking the device is the only
@@ -177,11 +159,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     if (known != record.vfs.end()) {
         // Same number, other UUID: somebody else made that VF. Neither is touched: the one in
         // service computes, the record is the operator's.
-        troubles_[vf] = fmt::format(
-            "'{}' is defined here, but somebody else's VF {} (UUID {}) is in service; destroy that "
-            "one, and '{}' gets its place",
-            known->second.name, vf, uuid_text(shown_[vf].uuid), known->second.name);
-        say(vf, "replaced", troubles_[vf]);
+        say(vf, "replaced", trouble(vf));
         return {};
     }
     record.vfs[vf] = shown_[vf];
@@ -208,7 +186,6 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
 Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     const auto made = provision(wanted);
     if (made) {
-        troubles_.erase(wanted.vf);
         say(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
         return {};
     }

@@ -78,9 +78,8 @@ Result<GpuInventory> GpuModel::inventory() {
         if (known == record.vfs.end() || known->second.is_releasing) continue;
         VfRecord defined = known->second;
         if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
-        const auto trouble = troubles_.find(vf);
-        all.vfs.push_back(inventory_of(defined, live, info_, ports_.clock.unix_time(),
-                                       trouble == troubles_.end() ? "" : trouble->second));
+        all.vfs.push_back(
+            inventory_of(defined, live, info_, ports_.clock.unix_time(), trouble(vf)));
     }
     return all;
 }

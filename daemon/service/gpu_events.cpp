@@ -251,7 +251,6 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     TRY_VOID(ports_.pf->scrub_durable(vf, generation));
     ask_again();
     restore_at_ = Nanoseconds{0};
-    troubles_.erase(vf);
     if (!comes_back) take_function_back(released);
     if (wanted.next) return finish_reshape(vf);
     if (comes_back) {

@@ -189,12 +189,13 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
     for (const auto& [vf, one] : live) {
         if (one.state != VGPU_PF_VF_SCRUBBING || one.last_error == VGPU_PF_REASON_NONE) continue;
         rescrub_at_ = now + kRestoreRetry;
-        troubles_[vf] = fmt::format("its VRAM could not be scrubbed ({}); this is tried again",
-                                    reason_name(one.last_error));
+        std::string why = fmt::format("its VRAM could not be scrubbed ({}); this is tried again",
+                                      reason_name(one.last_error));
         const auto begun = ports_.pf->release(vf, one.generation);
         watch_loss(begun);
-        if (!begun) troubles_[vf] += ", and is refused: " + begun.error().cause;
-        say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), troubles_[vf]));
+        if (!begun) why += ", and is refused: " + begun.error().cause;
+        say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), why));
+        note_refusal(vf, std::move(why));
         if (!ports_.pf->is_connected()) return;
         refresh(vf);
     }

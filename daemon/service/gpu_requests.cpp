@@ -360,10 +360,14 @@ Result<> GpuModel::dump(int fd) {
 void GpuModel::forget(std::uint32_t vf) {
     live_.erase(vf);
     shown_.erase(vf);
+    scrubbed_.erase(vf);
     unrecorded_.erase(vf);
+    refusals_.erase(vf);
+    handover_troubles_.erase(vf);
     orphans_.erase(vf);
     unattached_since_.erase(vf);
     clients_.erase(vf);
+    to_scrub_.erase(vf);
     maybe_idle_.erase(vf);
     counted_service_ns_.erase(vf);
     counted_reserved_ns_.erase(vf);

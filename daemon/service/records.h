@@ -14,8 +14,11 @@
 #include "daemon/service/vf_qos.h"
 #include "daemon/service/vf_shape.h"
 #include "daemon/service/words.h"
+#include "pf-driver/uapi/vgpu_pf.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,6 +46,17 @@ struct VfRecord {
 
     bool operator==(const VfRecord&) const = default;
 };
+
+/// Zeroes from a PF core that does not keep UUIDs.
+[[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& live) {
+    Uuid uuid{};
+    std::copy(std::begin(live.uuid), std::end(live.uuid), uuid.begin());
+    return uuid;
+}
+/// What is in service is the VF with this UUID, as far as the PF core tells.
+[[nodiscard]] inline bool is_vf(const vgpu_pf_vf& live, const Uuid& uuid) {
+    return uuid_of(live) == uuid || uuid_of(live) == Uuid{};
+}
 
 /// A journal record has of it what changed (record_json.h).
 struct GpuRecord {

@@ -64,6 +64,14 @@ GpuPolicy StateStore::policy(const std::string& id) const {
     return at == records_.gpus.end() ? GpuPolicy{} : policy_of(at->second);
 }
 
+std::optional<Uuid> StateStore::uuid(const std::string& id, std::uint32_t vf) const {
+    const std::scoped_lock lock(records_mutex_);
+    const auto gpu = records_.gpus.find(id);
+    if (gpu == records_.gpus.end()) return {};
+    const auto at = gpu->second.vfs.find(vf);
+    return at == gpu->second.vfs.end() ? std::nullopt : std::optional(at->second.uuid);
+}
+
 std::optional<ApplyIntent> StateStore::apply() const {
     const std::scoped_lock lock(records_mutex_);
     return records_.apply;

@@ -45,6 +45,8 @@ public:
     [[nodiscard]] std::uint64_t generation() const;
     /// As much of a GPU's record as is asked for often: no copy of its VFs.
     [[nodiscard]] GpuPolicy policy(const std::string& id) const;
+    /// The UUID of the VF that is defined under this number; nothing if none is.
+    [[nodiscard]] std::optional<Uuid> uuid(const std::string& id, std::uint32_t vf) const;
     [[nodiscard]] bool is_read_only() const { return problem_.has_value(); }
     /// Why it is read-only; empty if it is not.
     [[nodiscard]] const std::string& message() const { return message_; }

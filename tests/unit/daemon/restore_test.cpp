@@ -164,6 +164,57 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     EXPECT_TRUE(world.pf().vfs.contains(1));
 }
 
+/// Its record has the old shape or the new one, also where the disk does not take what follows.
+TEST(Restore, AVfThatHasItsResourcesAfterARefusalIsAsDefinedWhateverTheDiskDid) {
+    for (const bool is_disk_full : {false, true}) {
+        World world;
+        ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+        ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 128 * FakePf::kMiB}, Force::No));
+        world.state.is_full = is_disk_full;
+        world.pf().refuse = "provision";
+        reboot(world);
+        ASSERT_THAT(world.gpu().view(1).trouble, HasSubstr("could not be given its resources"));
+        world.pf().refuse = "";
+        world.pass(6s);
+        world.state.is_full = false;
+        world.pass(30s);
+        EXPECT_EQ(world.gpu().view(1).live.state, world.pf().vfs.at(1).state);
+        EXPECT_EQ(world.gpu().view(1).trouble, "");
+        EXPECT_EQ(world.gpu().view().message, "");
+        EXPECT_TRUE(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{7}}}));
+        EXPECT_TRUE(world.claim({"gpu0", 1}, "x"));
+    }
+}
+
+/// Found by its UUID at the next look, not only when vgpud attaches.
+TEST(Restore, AVfThatSomebodyElsePutsInThePlaceOfADefinitionIsToldAsSuch) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    vgpu_pf_vf other = world.pf().vfs.at(1);
+    world.pf().refuse = "provision";
+    reboot(world);
+    std::uint8_t& first = other.uuid[0];
+    first = static_cast<std::uint8_t>(first + 1);
+    world.pf().vfs[1] = other;
+    world.pass(2s);
+    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but somebody else's"));
+    EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
+}
+
+/// Neither its refusals nor what is due for it are those of the next VF with its number.
+TEST(Restore, OfAVfThatIsGoneNothingIsKept) {
+    World world;
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}));
+    world.pf().refuse = "provision";
+    reboot(world);
+    ASSERT_NE(world.gpu().view(1).trouble, "");
+    ASSERT_TRUE(world.destroy({"gpu0", 1}));
+    world.pf().refuse = "";
+    ASSERT_TRUE(world.create({{"name", std::string("b")}}));
+    EXPECT_EQ(world.gpu().view(1).trouble, "");
+    EXPECT_EQ(world.gpu().view().message, "");
+}
+
 TEST(Restore, ADefinitionWithoutResourcesKeepsItsNumberAndCanBeChangedAndDestroyed) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
