@@ -13,6 +13,7 @@ GpuModel::GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports)
       config_(config),
       paths_(std::move(paths)),
       ports_(std::move(ports)),
+      pf_(std::move(ports_.pf), [this](const Error& error) { lose(error, ports_.clock.now()); }),
       schedule_(trace_source()) {}
 
 trace::Recorder::Source GpuModel::trace_source() const {
@@ -32,8 +33,8 @@ void GpuModel::step() {
         companions_message_ = ports_.companions->step(now);
         companions_at_ = ports_.companions->next_step(now);
     }
-    if (!ports_.pf->is_connected()) try_attach(now);
-    if (!ports_.pf->is_connected()) return;
+    if (!pf_.is_connected()) try_attach(now);
+    if (!pf_.is_connected()) return;
     read_events(now);
     obey_policies();
     // finish_scrub() goes by what is on record.
@@ -54,7 +55,7 @@ void GpuModel::step() {
 
 Nanoseconds GpuModel::wake_at() const {
     const Nanoseconds now = ports_.clock.now();
-    Nanoseconds at = ports_.pf->is_connected() ? refreshed_at_ + kRefresh : retry_at_;
+    Nanoseconds at = pf_.is_connected() ? refreshed_at_ + kRefresh : retry_at_;
     if (may_plan()) at = std::min(at, schedule_->next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
     // A client that leaves is seen by an event or a refresh; this is for one that does not leave.
@@ -64,8 +65,8 @@ Nanoseconds GpuModel::wake_at() const {
 }
 
 std::vector<int> GpuModel::wait_fds() const {
-    if (!ports_.pf->is_connected()) return {};
-    return {ports_.pf->connection_fd(), events_ ? events_->wait_fd() : -1};
+    if (!pf_.is_connected()) return {};
+    return {pf_.connection_fd(), events_ ? events_->wait_fd() : -1};
 }
 
 std::vector<std::uint32_t> GpuModel::vfs() const {

@@ -18,6 +18,7 @@
 #include "daemon/service/companions.h"
 #include "daemon/service/gpu_inventory.h"
 #include "daemon/service/gpu_schedule.h"
+#include "daemon/service/pf_link.h"
 #include "daemon/service/state_store.h"
 #include "daemon/service/trace/recorder.h"
 #include "daemon/service/views.h"
@@ -201,7 +202,7 @@ public:
 
     /// The newest table the PF core is known to have; null if none was read yet.
     [[nodiscard]] std::shared_ptr<const vgpu_pf_run_table> table() const { return table_; }
-    [[nodiscard]] bool is_connected() const { return ports_.pf->is_connected(); }
+    [[nodiscard]] bool is_connected() const { return pf_.is_connected(); }
     /// When GPU and VFs were last asked for everything.
     [[nodiscard]] std::optional<Nanoseconds> looked_at() const { return looked_at_; }
     /// The ring in use, null without one, and what of it has been read.
@@ -224,7 +225,7 @@ public:
     std::vector<Notice> take_notices();
 
     /// Any thread: ends the wait for the PF core that is under way.
-    void interrupt() { ports_.pf->interrupt(); }
+    void interrupt() { pf_.interrupt(); }
 
 private:
     // attaching and losing (gpu_attach.cpp)
@@ -329,7 +330,7 @@ private:
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
     Result<> look_at(std::uint32_t vf);
-    bool look_at_gpu();
+    Result<> look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
     void look_at_loosened(const std::vector<GpuSchedule::Member>& members);
@@ -346,6 +347,8 @@ private:
     [[nodiscard]] Result<> in_reach() const;
     /// NoSuchVf unless the VF is in view.
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
+    /// The VF as the PF core has it now; a PF core that is lost by that has nothing on record.
+    Result<> look_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
     /// Empty if sockets are not shown.
@@ -389,11 +392,6 @@ private:
     /// Which of its two shapes a VF has that is in service, and whether it is still to be emptied.
     void settle_next(VfRecord& record, const vgpu_pf_vf& live) const;
 
-    /// After every request to the PF core: a loss is noticed where it happens and not at the next
-    /// event.
-    template <typename T> void watch_loss(const Result<T>& result) {
-        if (!result && !ports_.pf->is_connected()) lose(result.error(), ports_.clock.now());
-    }
     /// `kind` is a word that lasts as long as vgpud (a literal, a name_of()): notices keep the
     /// view. VF 0: the GPU.
     void say(std::uint32_t vf, std::string_view kind, std::string text);
@@ -403,6 +401,7 @@ private:
     GpuConfig config_;
     GpuPaths paths_;
     Ports ports_;
+    PfLink pf_;
     GpuState state_ = GpuState::Starting;
     std::string message_ = "not attached yet";
     std::string companions_message_;

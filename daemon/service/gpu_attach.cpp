@@ -31,6 +31,7 @@ void GpuModel::try_attach(Nanoseconds now) {
     const auto shown = shown_;
     auto attached = attach(now);
     if (attached) {
+        pf_.attached();
         retry_delay_ = kFirstRetry;
         return;
     }
@@ -44,10 +45,10 @@ void GpuModel::try_attach(Nanoseconds now) {
 /// listening is missed. The table in force is adopted last, when the members it is held against are
 /// known; one that is fair for them stays, and no VF notices that vgpud was away.
 Result<> GpuModel::attach(Nanoseconds now) {
-    TRY_VOID(ports_.pf->connect());
-    if (!ports_.store.is_read_only()) TRY_VOID(ports_.pf->acquire_lease());
-    TRY(events_, ports_.pf->open_events());
-    TRY(info_, ports_.pf->get_info());
+    TRY_VOID(pf_.connect());
+    if (!ports_.store.is_read_only()) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
+    TRY(events_, pf_.ask(&PfPort::open_events));
+    TRY(info_, pf_.ask(&PfPort::get_info));
     note_device_clock();
     TRY_VOID(read_all_vfs());
     TRY_VOID(adopt_vfs());
@@ -62,7 +63,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
         else
             note_parked_idle(vf, now);
     }
-    TRY(const vgpu_pf_run_table table, ports_.pf->get_run_table());
+    TRY(const vgpu_pf_run_table table, pf_.ask(&PfPort::get_run_table));
     schedule_.adopt(table, now);
     table_ = std::make_shared<const vgpu_pf_run_table>(table);
     refreshed_at_ = now;
@@ -85,7 +86,7 @@ Result<> GpuModel::read_all_vfs() {
         const std::uint64_t before = events_->next_seq();
         live_.clear();
         for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
-            TRY(const vgpu_pf_vf live, ports_.pf->get_vf(vf));
+            TRY(const vgpu_pf_vf live, pf_.ask(&PfPort::get_vf, vf));
             if (live.state != VGPU_PF_VF_ABSENT) live_[vf] = live;
         }
         if (events_->next_seq() == before) break;
@@ -131,7 +132,7 @@ Result<> GpuModel::adopt_vfs() {
     for (const VfRecord& wanted : missing) {
         const auto done = wanted.next ? finish_reshape(wanted.vf) : restore_vf(wanted);
         if (done) continue;
-        if (!ports_.pf->is_connected()) return done;
+        if (!pf_.is_connected()) return done;
         say(wanted.vf, "record-left", done.error().cause);
     }
     return {};
@@ -145,7 +146,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     if (live.state == VGPU_PF_VF_SCRUBBING) {
         // The event SCRUBBED may have come while no vgpud listened; asking the device is the only
         // way to know. One that is not over yet will tell.
-        if (ports_.pf->verify_zero(vf, live.generation)) scrubbed_[vf] = live.generation;
+        if (pf_.ask(&PfPort::verify_zero, vf, live.generation)) scrubbed_[vf] = live.generation;
         return {};
     }
     if (is_known) {
@@ -172,8 +173,8 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
 /// A destroy that a vgpud did not come to the end of. One that the PF core refuses is as if it had
 /// never been asked for, as it is for destroy().
 Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
-    const auto released = ports_.pf->release(record.vf, live.generation);
-    if (released || !ports_.pf->is_connected()) return released;
+    const auto released = pf_.ask(&PfPort::release, record.vf, live.generation);
+    if (released || !pf_.is_connected()) return released;
     record.is_releasing = false;
     shown_[record.vf] = record;
     say(record.vf, "not-released",
@@ -189,7 +190,7 @@ Result<> GpuModel::restore_vf(const VfRecord& wanted) {
         say(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
         return {};
     }
-    if (!ports_.pf->is_connected()) return made;
+    if (!pf_.is_connected()) return made;
     hold(wanted, fmt::format("'{}' could not be given its resources again: {}", wanted.name,
                              made.error().cause));
     return {};
@@ -204,8 +205,8 @@ Result<> GpuModel::provision(const VfRecord& wanted) {
     std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
     if (wanted.custody.handover != Handover::Default)
         TRY_VOID(set_handover(wanted.vf, wanted.custody.handover));
-    TRY_VOID(ports_.pf->provision(request));
-    TRY(const vgpu_pf_vf live, ports_.pf->get_vf(wanted.vf));
+    TRY_VOID(pf_.ask(&PfPort::provision, request));
+    TRY(const vgpu_pf_vf live, pf_.ask(&PfPort::get_vf, wanted.vf));
     live_[wanted.vf] = live;
     shown_[wanted.vf] = wanted;
     counted_service_ns_[wanted.vf] = live.service_ns;
@@ -214,7 +215,7 @@ Result<> GpuModel::provision(const VfRecord& wanted) {
 }
 
 void GpuModel::lose(const Error& error, Nanoseconds now) {
-    ports_.pf->disconnect();
+    pf_.disconnect();
     events_.reset();
     events_read_to_ = 0;
     retry_at_ = now + retry_delay_;

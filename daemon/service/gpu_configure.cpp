@@ -55,7 +55,7 @@ InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const v
 
 Result<GpuInventory> GpuModel::inventory() {
     TRY_VOID(usable());
-    TRY(info_, ports_.pf->get_info());
+    TRY_VOID(look_at_gpu());
     for (const std::uint32_t vf : vfs()) refresh(vf);
     TRY_VOID(usable());
     const GpuRecord record = record_to_be();
@@ -129,10 +129,7 @@ Result<> GpuModel::check_shape(const VfShape& shape) const {
 
 /// A VF on its way already is only told where to.
 Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) {
-    TRY_VOID(usable());
-    TRY_VOID(known(vf));
-    refresh(vf);
-    TRY_VOID(known(vf));
+    TRY_VOID(look_before_change(vf));
     TRY_VOID(check_shape(shape));
     TRY_VOID(defined_here(vf));
     TRY_VOID(record_again(vf));
@@ -155,8 +152,7 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     shown_[vf] = record;
     // Its scrub goes on; finish_scrub() reads the shape that is on record then.
     if (is_under_way) return {};
-    if (const auto released = ports_.pf->release(vf, live.generation); !released) {
-        watch_loss(released);
+    if (const auto released = pf_.ask(&PfPort::release, vf, live.generation); !released) {
         undo_reshape(vf, before);
         return tl::make_unexpected(
             Error{released.error().id,
@@ -170,7 +166,7 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
 
 /// A PF core that was lost may still have released it: then `next` says what is to be done.
 void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
-    if (!ports_.pf->is_connected()) return;
+    if (!pf_.is_connected()) return;
     if (const auto known = before.vfs.find(vf); known != before.vfs.end())
         shown_[vf] = known->second;
     else
@@ -245,7 +241,7 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     set_shape(new_one, record.vfs.at(vf).next->shape);
     begin_anew(record.vfs.at(vf));
     auto made = provision(new_one);
-    if (!made && !ports_.pf->is_connected()) return made;
+    if (!made && !pf_.is_connected()) return made;
     if (made) {
         refresh_members(ports_.clock.now());
         unrecorded_.insert(vf);

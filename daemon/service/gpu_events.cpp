@@ -202,8 +202,7 @@ void GpuModel::on_lost_events(std::uint64_t count) {
 /// Service that lost events told of: the PF core's counters against what was counted here.
 void GpuModel::count_missed_service() {
     for (auto& [vf, live] : live_) {
-        auto now_live = ports_.pf->get_vf(vf);
-        watch_loss(now_live);
+        auto now_live = pf_.ask(&PfPort::get_vf, vf);
         if (!now_live) return;
         live = *now_live;
         std::uint64_t& counted = counted_service_ns_[vf];
@@ -213,7 +212,8 @@ void GpuModel::count_missed_service() {
                                 static_cast<std::int64_t>(live.reserved_service_ns - reserved));
         counted = live.service_ns;
         reserved = live.reserved_service_ns;
-        if (live.state == VGPU_PF_VF_SCRUBBING && ports_.pf->verify_zero(vf, live.generation))
+        if (live.state == VGPU_PF_VF_SCRUBBING &&
+            pf_.ask(&PfPort::verify_zero, vf, live.generation))
             scrubbed_[vf] = live.generation;
     }
     if (events_) events_->skip_to_end();
@@ -224,10 +224,9 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
     const auto scrubbed = scrubbed_;
     for (const auto& [vf, generation] : scrubbed) {
         const auto done = finish_scrub(vf, generation);
-        watch_loss(done);
         if (done) continue;
         // That is told already, and the scrub may be on record.
-        if (!ports_.pf->is_connected()) return;
+        if (!pf_.is_connected()) return;
         // The VRAM stays out of use until the disk takes the record: slow, never unsafe.
         scrub_retry_at_ = now + kRefresh;
         say(vf, "scrub-not-recorded", done.error().cause);
@@ -248,7 +247,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     // (adopt_vf) and comes here again.
     TRY_VOID(ports_.store.commit(id_, record));
     scrubbed_.erase(vf);
-    TRY_VOID(ports_.pf->scrub_durable(vf, generation));
+    TRY_VOID(pf_.ask(&PfPort::scrub_durable, vf, generation));
     ask_again();
     restore_at_ = Nanoseconds{0};
     if (!comes_back) take_function_back(released);
@@ -266,13 +265,12 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
 }
 
 void GpuModel::refresh(std::uint32_t vf) {
-    if (!ports_.pf->is_connected() || vf == 0 || vf > info_.total_vfs) return;
+    if (!pf_.is_connected() || vf == 0 || vf > info_.total_vfs) return;
     static_cast<void>(look_at(vf));
 }
 
 Result<> GpuModel::look_at(std::uint32_t vf) {
-    auto live = ports_.pf->get_vf(vf);
-    watch_loss(live);
+    auto live = pf_.ask(&PfPort::get_vf, vf);
     if (!live) return tl::make_unexpected(live.error());
     if (live->state == VGPU_PF_VF_ABSENT) {
         note_absent(*live);
@@ -289,19 +287,17 @@ Result<> GpuModel::look_at(std::uint32_t vf) {
     return {};
 }
 
-/// False: the PF core did not answer.
-bool GpuModel::look_at_gpu() {
-    auto info = ports_.pf->get_info();
-    watch_loss(info);
-    if (!info) return false;
+Result<> GpuModel::look_at_gpu() {
+    const auto info = pf_.ask(&PfPort::get_info);
+    if (!info) return fail(info.error().id, fmt::format("{}: {}", id_, info.error().cause));
     info_ = *info;
     note_device_clock();
     notice_device_state();
-    return true;
+    return {};
 }
 
 void GpuModel::refresh_all(Nanoseconds now) {
-    if (!ports_.pf->is_connected() || now - refreshed_at_ < kRefresh) return;
+    if (!pf_.is_connected() || now - refreshed_at_ < kRefresh) return;
     refreshed_at_ = now;
     if (!look_at_gpu()) return;
     looked_at_ = now;
@@ -312,8 +308,8 @@ void GpuModel::refresh_all(Nanoseconds now) {
 
 void GpuModel::freshen(Freshness wanted) {
     const Nanoseconds now = ports_.clock.now();
-    if (!ports_.pf->is_connected() || now - refreshed_at_ < kFreshEnough) return;
-    if (wanted == Freshness::Gpu) look_at_gpu();
+    if (!pf_.is_connected() || now - refreshed_at_ < kFreshEnough) return;
+    if (wanted == Freshness::Gpu) static_cast<void>(look_at_gpu());
     if (wanted != Freshness::Counters) return;
     refreshed_at_ = now - kRefresh;
     refresh_all(now);
@@ -325,7 +321,7 @@ Result<> GpuModel::look_now(std::uint32_t vf) {
     TRY_VOID(in_reach());
     TRY_VOID(known(vf));
     TRY_VOID(look_at(vf));
-    if (!look_at_gpu()) return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
+    TRY_VOID(look_at_gpu());
     TRY_VOID(in_reach());
     return known(vf);
 }
@@ -358,7 +354,7 @@ void GpuModel::look_at_loosened(const std::vector<GpuSchedule::Member>& members)
 }
 
 bool GpuModel::may_plan() const {
-    return ports_.pf->is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
+    return pf_.is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
 }
 
 /// What each VF received from its entries.
@@ -372,13 +368,11 @@ std::map<std::uint32_t, std::uint64_t> GpuModel::table_service() const {
 /// was free. A refusal is not repeated at once but with a growing delay (GpuSchedule::refused()).
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan() || !schedule_->wants_table(now)) return;
-    auto in_force = ports_.pf->get_run_table();
-    watch_loss(in_force);
+    auto in_force = pf_.ask(&PfPort::get_run_table);
     if (!in_force) return;
     auto table = schedule_.make_table(in_force->generation + 1, table_service(), now);
-    const auto set =
-        table ? ports_.pf->set_run_table(*table) : Result<>(tl::make_unexpected(table.error()));
-    watch_loss(set);
+    const auto set = table ? pf_.ask(&PfPort::set_run_table, *table)
+                           : Result<>(tl::make_unexpected(table.error()));
     if (set) {
         schedule_.installed(now);
         table_ = std::make_shared<const vgpu_pf_run_table>(*table);

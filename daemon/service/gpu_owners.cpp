@@ -163,14 +163,13 @@ void GpuModel::scrub_released(Nanoseconds now) {
             scrub_begin_at_ = now + kRefresh;
             say(vf, "not-scrubbed", begun.error().cause);
         }
-        if (!ports_.pf->is_connected()) return;
+        if (!pf_.is_connected()) return;
     }
 }
 
 /// A failed release is tried again by scrub_released(now), a while later.
 Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
-    const auto released = ports_.pf->release(vf, live.generation);
-    watch_loss(released);
+    const auto released = pf_.ask(&PfPort::release, vf, live.generation);
     if (!released)
         return fail(released.error().id, fmt::format("{} could not be scrubbed: {}", name_text(vf),
                                                      released.error().cause));
@@ -191,12 +190,11 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
         rescrub_at_ = now + kRestoreRetry;
         std::string why = fmt::format("its VRAM could not be scrubbed ({}); this is tried again",
                                       reason_name(one.last_error));
-        const auto begun = ports_.pf->release(vf, one.generation);
-        watch_loss(begun);
+        const auto begun = pf_.ask(&PfPort::release, vf, one.generation);
         if (!begun) why += ", and is refused: " + begun.error().cause;
         say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), why));
         note_refusal(vf, std::move(why));
-        if (!ports_.pf->is_connected()) return;
+        if (!pf_.is_connected()) return;
         refresh(vf);
     }
 }

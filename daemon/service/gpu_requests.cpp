@@ -70,7 +70,7 @@ Result<> GpuModel::usable() const {
 Result<> GpuModel::in_reach() const {
     const std::string why = fmt::format("{}: {}", id_, message_);
     if (state_ == GpuState::VersionMismatch) return fail(ErrorId::VersionMismatch, why);
-    if (!ports_.pf->is_connected()) return fail(ErrorId::PfLost, why);
+    if (!pf_.is_connected()) return fail(ErrorId::PfLost, why);
     if (state_ == GpuState::DeviceLost) return fail(ErrorId::DeviceLost, why);
     return {};
 }
@@ -80,14 +80,21 @@ Result<> GpuModel::known(std::uint32_t vf) const {
     return fail(ErrorId::NoSuchVf, fmt::format("{} has no VF {} in service", id_, vf));
 }
 
+Result<> GpuModel::look_before_change(std::uint32_t vf) {
+    TRY_VOID(usable());
+    TRY_VOID(known(vf));
+    refresh(vf);
+    TRY_VOID(usable());
+    return known(vf);
+}
+
 /// A number whose socket a client still has open is the last choice: it would find the new VF.
 Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = ports_.store.gpu(id_);
     std::optional<std::uint32_t> open;
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
         if (live_.contains(vf) || record.vfs.contains(vf)) continue;
-        const auto absent = ports_.pf->get_vf(vf);
-        watch_loss(absent);
+        const auto absent = pf_.ask(&PfPort::get_vf, vf);
         if (!absent) return tl::make_unexpected(absent.error());
         if (absent->attached == 0) return vf;
         if (!open) open = vf;
@@ -180,7 +187,8 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(usable());
     TRY_VOID(erase_unmade());
-    TRY(info_, ports_.pf->get_info());
+    TRY_VOID(look_at_gpu());
+    TRY_VOID(in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
     TRY(const std::uint64_t vram_bytes, vram_for(request));
     TRY_VOID(check_engine(request));
@@ -204,7 +212,6 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(admit(after));
     TRY_VOID(ports_.store.commit(id_, after));
     if (auto made = provision(wanted); !made) {
-        watch_loss(made);
         undo_create(wanted, before);
         return tl::make_unexpected(
             in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
@@ -221,7 +228,7 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     const auto function = handovers_.find(wanted.vf);
     const bool was_handed_over =
         function != handovers_.end() && function->second == wanted.custody.handover;
-    if (ports_.pf->is_connected()) {
+    if (pf_.is_connected()) {
         // What the home refused is as it was.
         if (was_handed_over) take_function_back(wanted);
     } else {
@@ -247,10 +254,7 @@ Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force
 }
 
 Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
-    TRY_VOID(usable());
-    TRY_VOID(known(vf));
-    refresh(vf);
-    TRY_VOID(known(vf));
+    TRY_VOID(look_before_change(vf));
     TRY_VOID(record_again(vf));
     const vgpu_pf_vf live = live_.at(vf);
     const bool is_scrubbing = live.state == VGPU_PF_VF_SCRUBBING;
@@ -265,9 +269,8 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     if (is_defined) after.vfs[vf].is_releasing = true;
     TRY_VOID(ports_.store.commit(id_, after));
     if (is_defined) shown_[vf].is_releasing = true;
-    if (const auto released = ports_.pf->release(vf, live.generation); !released) {
-        watch_loss(released);
-        if (ports_.pf->is_connected()) {
+    if (const auto released = pf_.ask(&PfPort::release, vf, live.generation); !released) {
+        if (pf_.is_connected()) {
             shown_[vf].is_releasing = false;
             undo_record(vf, before);
         }
@@ -330,10 +333,7 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
 
 Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                            const std::string& by) {
-    TRY_VOID(usable());
-    TRY_VOID(known(vf));
-    refresh(vf);
-    TRY_VOID(known(vf));
+    TRY_VOID(look_before_change(vf));
     const vgpu_pf_vf live = live_.at(vf);
     const ActionRow& row = row_of_action(action);
     const std::string target = fmt::format("{}/vf{}", id_, vf);
@@ -341,9 +341,9 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
     if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
     if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
     TRY_VOID(check_quarantine(action, live.state, target));
-    const auto done = ports_.pf->control(vf, live.generation, way_to(action, live.state));
-    if (!done) {
-        watch_loss(done);
+    if (const auto done =
+            pf_.ask(&PfPort::control, vf, live.generation, way_to(action, live.state));
+        !done) {
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
     }
     dirty_.insert(vf);
@@ -352,9 +352,8 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
 }
 
 Result<> GpuModel::dump(int fd) {
-    if (!ports_.pf->is_connected())
-        return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
-    return ports_.pf->dump(fd);
+    if (!pf_.is_connected()) return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
+    return pf_.ask(&PfPort::dump, fd);
 }
 
 void GpuModel::forget(std::uint32_t vf) {

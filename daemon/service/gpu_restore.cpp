@@ -99,8 +99,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
         const auto live = live_.find(vf);
         if (live == live_.end() || !is_absent(*live) || wanted.is_releasing) continue;
         const auto done = wanted.next ? finish_reshape(vf) : restore_vf(wanted);
-        watch_loss(done);
-        if (!ports_.pf->is_connected()) return;
+        if (!pf_.is_connected()) return;
         if (done) ask_again();
     }
     refresh_members(now);
