@@ -136,7 +136,8 @@ spdlog::level::level_enum level_of(const Notice& notice) {
                                                       "not-handed-over",
                                                       "apply-resumed",
                                                       "apply-unfinished",
-                                                      "not-released"};
+                                                      "not-released",
+                                                      "impossible-events"};
     return kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
 }
 

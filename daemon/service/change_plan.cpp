@@ -7,7 +7,7 @@
 // the work always comes to its end.
 #include "daemon/service/change_plan.h"
 
-#include "daemon/service/plan_fit.h"
+#include "daemon/service/capacity.h"
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>
@@ -63,7 +63,7 @@ std::vector<VfDefinition> definitions_of(const GpuInventory& gpu) {
 }
 
 bool can_be_scheduled(const GpuInventory& gpu) {
-    return check_schedule(gpu.settings, definitions_of(gpu)).has_value();
+    return admit(gpu.id, gpu.settings, definitions_of(gpu)).has_value();
 }
 
 /// Differences that only a restart of the VF can make, in words.
@@ -239,7 +239,7 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
         matched.insert(existing->vf);
         want_existing(work, *existing, definition);
     }
-    TRY_VOID(check_fit(gpu, settings, all));
+    TRY_VOID(check_capacity(gpu, settings, all));
     for (const InventoryVf& vf : gpu.vfs) {
         names_.insert(vf.definition.name);
         if (matched.contains(vf.vf) && work.kept_numbers.contains(vf.vf))

@@ -110,6 +110,8 @@ public:
     static constexpr Nanoseconds kFreshEnough = std::chrono::milliseconds(100);
     /// Between two attempts to give a VF what it is defined to have.
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
+    /// Between two lines about events of a PF core that cannot be.
+    static constexpr Nanoseconds kImpossiblePause = std::chrono::minutes(1);
     /// Between two looks at who of the owners is still alive, which reads all of /proc.
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
     /// A client that died is seen by the device a moment later; one that stays open for longer than
@@ -312,6 +314,9 @@ private:
     /// once, however many events they had.
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
+    void on_run(const vgpu_pf_event& event, Nanoseconds now);
+    /// Said at once, and what follows within kImpossiblePause as a number.
+    void note_impossible(const vgpu_pf_event& event, Nanoseconds now);
     void on_lost_events(std::uint64_t count);
     /// Writes to the PF's sysfs files reach vgpud as events while it holds the lease: they are
     /// requests like those of the bus, checked and made durable.
@@ -330,6 +335,8 @@ private:
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
     Result<> look_at(std::uint32_t vf);
+    /// GET_VF, with numbers that can be: the PF core is another process.
+    Result<vgpu_pf_vf> ask_vf(std::uint32_t vf);
     Result<> look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
@@ -362,9 +369,11 @@ private:
     [[nodiscard]] Result<std::uint32_t> free_vf();
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
-    [[nodiscard]] Result<> check_engine(const CreateRequest& request) const;
-    /// NoSchedule with the GPU's id in front. Paused VFs count: they may resume at any time without
-    /// asking.
+    [[nodiscard]] Result<> check_room(const VfRecord& wanted) const;
+    /// What the device has, without its VFs.
+    [[nodiscard]] GpuInventory capacity() const;
+    /// NoSchedule or OutOfRange as for a plan. Paused VFs count: they may resume at any time
+    /// without asking.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
     static void add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
                            const GpuPolicy& policy);
@@ -374,7 +383,6 @@ private:
 
     // plans (gpu_configure.cpp)
     static void apply_change(VfRecord& record, const VfChange& change);
-    [[nodiscard]] Result<> check_shape(const VfShape& shape) const;
     void undo_reshape(std::uint32_t vf, const GpuRecord& before);
     /// The PF core refused what is on record already.
     void undo_record(std::uint32_t vf, const GpuRecord& before);
@@ -417,6 +425,8 @@ private:
     bool are_members_stale_ = false;    ///< records have changed since refresh_members()
     std::uint64_t events_read_to_ = 0;  ///< all with a smaller sequence number are read
     std::uint64_t events_lost_ = 0;
+    std::uint64_t impossible_ = 0;  ///< events, since that was said
+    Nanoseconds impossible_at_{0};  ///< not to be said before
     std::string table_trouble_;
     std::map<std::uint32_t, vgpu_pf_vf> live_;  ///< VFs that are not ABSENT
     std::map<std::uint32_t, VfRecord> shown_;   ///< record of each live VF, made up if read-only

@@ -86,7 +86,7 @@ Result<> GpuModel::read_all_vfs() {
         const std::uint64_t before = events_->next_seq();
         live_.clear();
         for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
-            TRY(const vgpu_pf_vf live, pf_.ask(&PfPort::get_vf, vf));
+            TRY(const vgpu_pf_vf live, ask_vf(vf));
             if (live.state != VGPU_PF_VF_ABSENT) live_[vf] = live;
         }
         if (events_->next_seq() == before) break;
@@ -206,7 +206,7 @@ Result<> GpuModel::provision(const VfRecord& wanted) {
     if (wanted.custody.handover != Handover::Default)
         TRY_VOID(set_handover(wanted.vf, wanted.custody.handover));
     TRY_VOID(pf_.ask(&PfPort::provision, request));
-    TRY(const vgpu_pf_vf live, pf_.ask(&PfPort::get_vf, wanted.vf));
+    TRY(const vgpu_pf_vf live, ask_vf(wanted.vf));
     live_[wanted.vf] = live;
     shown_[wanted.vf] = wanted;
     counted_service_ns_[wanted.vf] = live.service_ns;
@@ -234,7 +234,8 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
 
 /// RUN events carry the device's time, the other events CLOCK_MONOTONIC.
 void GpuModel::note_device_clock() {
-    device_clock_ahead_ = Nanoseconds{info_.device_time_ns} - ports_.clock.now();
+    const auto device = std::min<std::uint64_t>(info_.device_time_ns, INT64_MAX / 2);
+    device_clock_ahead_ = Nanoseconds{device} - ports_.clock.now();
 }
 
 void GpuModel::notice_device_state() {

@@ -5,6 +5,7 @@
 // RELEASE, scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. A VF that was never
 // released keeps its old shape; one that was gets the new one, or the old one if the PF core
 // refuses; so a vgpud that dies anywhere in between leaves the one or the other.
+#include "daemon/service/capacity.h"
 #include "daemon/service/gpu.h"
 
 #include <fmt/format.h>
@@ -14,44 +15,40 @@ namespace vgpu::daemon {
 
 namespace {
 
-std::uint64_t all_cus(const vgpu_pf_info& info) {
-    return info.cu_count >= 64 ? ~0ull : (1ull << info.cu_count) - 1;
-}
-
-VfShape normalised(VfShape shape, const vgpu_pf_info& info) {
-    if (shape.cu_mask == all_cus(info)) shape.cu_mask = 0;
-    if (shape.doorbell_pages == info.doorbell_pages) shape.doorbell_pages = 0;
-    return shape;
-}
-
 /// True as far as the PF core tells: it says nothing of security.
-bool looks_like(const vgpu_pf_vf& live, VfShape shape, const vgpu_pf_info& info) {
-    shape = normalised(shape, info);
+bool looks_like(const vgpu_pf_vf& live, VfShape shape, const GpuInventory& gpu) {
+    shape = normalised(shape, gpu);
     shape.security = {};
     return shape == normalised({.vram_bytes = live.vram_bytes,
                                 .cu_mask = live.cu_mask,
                                 .doorbell_pages = live.doorbell_pages},
-                               info);
+                               gpu);
 }
 
-InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const vgpu_pf_info& info,
+InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const GpuInventory& gpu,
                          UnixTime now, const std::string& trouble) {
-    return {.vf = record.vf,
-            .definition = {.name = record.name,
-                           .uuid = record.uuid,
-                           .shape = normalised(shape_of(record), info),
-                           .weight = record.weight,
-                           .quantum_us = record.quantum_us,
-                           .qos = record.qos,
-                           .custody = record.custody,
-                           .profile = record.profile},
-            .is_attached = live.attached != 0,
-            .owner = record.owner,
-            .is_lease_over = is_expired(record.owner, now),
-            .trouble = trouble};
+    InventoryVf vf{.vf = record.vf,
+                   .definition = definition_of(record),
+                   .is_attached = live.attached != 0,
+                   .owner = record.owner,
+                   .is_lease_over = is_expired(record.owner, now),
+                   .trouble = trouble};
+    vf.definition.shape = normalised(vf.definition.shape, gpu);
+    return vf;
 }
 
 }  // namespace
+
+GpuInventory GpuModel::capacity() const {
+    return {.id = id_,
+            .vram_bytes = info_.vram_free_bytes,
+            .pf_vram_bytes = info_.vram_pf_bytes,
+            .vram_unit_bytes = std::max<std::uint64_t>(1, info_.vram_unit_bytes),
+            .vram_most_bytes = info_.vram_aperture_bytes,
+            .total_vfs = info_.total_vfs,
+            .doorbell_pages = info_.doorbell_pages,
+            .cu_count = info_.cu_count};
+}
 
 Result<GpuInventory> GpuModel::inventory() {
     TRY_VOID(usable());
@@ -59,16 +56,8 @@ Result<GpuInventory> GpuModel::inventory() {
     for (const std::uint32_t vf : vfs()) refresh(vf);
     TRY_VOID(usable());
     const GpuRecord record = record_to_be();
-    GpuInventory all{
-        .id = id_,
-        .vram_bytes = info_.vram_free_bytes,
-        .pf_vram_bytes = info_.vram_pf_bytes,
-        .vram_unit_bytes = std::max<std::uint64_t>(1, info_.vram_unit_bytes),
-        .vram_most_bytes = info_.vram_aperture_bytes,
-        .total_vfs = info_.total_vfs,
-        .doorbell_pages = info_.doorbell_pages,
-        .cu_count = info_.cu_count,
-        .settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms}};
+    GpuInventory all = capacity();
+    all.settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
     for (const auto& [vf, live] : live_) {
         // Free plus used, since get_info() tells what is free now; VFs that are being scrubbed
         // still count.
@@ -78,8 +67,7 @@ Result<GpuInventory> GpuModel::inventory() {
         if (known == record.vfs.end() || known->second.is_releasing) continue;
         VfRecord defined = known->second;
         if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
-        all.vfs.push_back(
-            inventory_of(defined, live, info_, ports_.clock.unix_time(), trouble(vf)));
+        all.vfs.push_back(inventory_of(defined, live, all, ports_.clock.unix_time(), trouble(vf)));
     }
     return all;
 }
@@ -112,26 +100,13 @@ void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
     if (change.profile) record.profile = *change.profile;
 }
 
-Result<> GpuModel::check_shape(const VfShape& shape) const {
-    CreateRequest request;
-    request.vram_bytes = shape.vram_bytes;
-    request.cu_mask = shape.cu_mask;
-    request.doorbell_pages = shape.doorbell_pages;
-    TRY_VOID(check_engine(request));
-    if (shape.vram_bytes > 0 && shape.vram_bytes % info_.vram_unit_bytes == 0 &&
-        shape.vram_bytes <= info_.vram_aperture_bytes)
-        return {};
-    return fail(
-        ErrorId::OutOfRange,
-        fmt::format("VRAM of {} is no multiple of {} up to {}", size_text(shape.vram_bytes),
-                    size_text(info_.vram_unit_bytes), size_text(info_.vram_aperture_bytes)));
-}
-
 /// A VF on its way already is only told where to.
 Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) {
     TRY_VOID(look_before_change(vf));
-    TRY_VOID(check_shape(shape));
     TRY_VOID(defined_here(vf));
+    VfDefinition definition = definition_of(shown_.at(vf));
+    definition.shape = shape;
+    TRY_VOID(check_vf_capacity(capacity(), definition));
     TRY_VOID(record_again(vf));
     TRY_VOID(check_owner(vf, "resize", force, ""));
     const vgpu_pf_vf live = live_.at(vf);
@@ -273,7 +248,7 @@ void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) const {
     const bool owes_scrub =
         next.owes_scrub || (record.owner.name.empty() && next.shape == shape_of(record));
     record.next.reset();
-    if (came_back && looks_like(live, next.shape, info_)) set_shape(record, next.shape);
+    if (came_back && looks_like(live, next.shape, capacity())) set_shape(record, next.shape);
     if (!came_back && owes_scrub)
         record.next =
             VfNext{.shape = shape_of(record), .replaces = live.generation, .owes_scrub = true};

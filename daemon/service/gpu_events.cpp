@@ -44,6 +44,33 @@ bool is_mere_switch(const vgpu_pf_event& event) {
     return is_one(event.arg) && is_one(event.arg2);
 }
 
+constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
+                                     VGPU_PF_EVENT_DEVICE_LOST, VGPU_PF_EVENT_DEVICE_BACK,
+                                     VGPU_PF_EVENT_WHOLE_RESET};
+/// 19 hours: far beyond any run, and sums of many are no overflow.
+constexpr std::uint64_t kLongestRunNs = 1ull << 46;
+/// A year: beyond what a VF can have received.
+constexpr std::uint64_t kMostServiceNs = 1ull << 55;
+/// A clock of the device that is ahead by more is none.
+constexpr Nanoseconds kAhead = std::chrono::seconds(1);
+
+/// An event of a VF has a VF, and a run has a length. The ring is another process's: numbers are
+/// checked before they are indexes, or are written down.
+bool is_possible(const vgpu_pf_event& event, std::uint32_t total_vfs) {
+    const bool is_run_possible =
+        event.duration_ns <= kLongestRunNs && event.reserved_ns <= event.duration_ns;
+    if (event.type == VGPU_PF_EVENT_RUN && !is_run_possible) return false;
+    if (event.vf != 0) return event.vf <= total_vfs;
+    return std::any_of(kEventsOfTheGpu.begin(), kEventsOfTheGpu.end(),
+                       [&](const vgpu_pf_event_type type) { return type == event.type; });
+}
+
+/// Of CLOCK_MONOTONIC, between its start and a moment after `now`.
+Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
+    const auto latest = static_cast<std::uint64_t>((now + kAhead).count());
+    return Nanoseconds{std::min(event.time_ns, latest)};
+}
+
 }  // namespace
 
 void GpuModel::read_events(Nanoseconds now) {
@@ -65,28 +92,21 @@ void GpuModel::read_events(Nanoseconds now) {
 }
 
 void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
-    // The ring is another process's: a number is checked before it is an index.
-    if (event.vf > info_.total_vfs) return;
+    if (!is_possible(event, info_.total_vfs)) return note_impossible(event, now);
     switch (event.type) {
         case VGPU_PF_EVENT_RUN:
-            counted_service_ns_[event.vf] += event.duration_ns;
-            counted_reserved_ns_[event.vf] += event.reserved_ns;
-            schedule_.on_run(event.vf, static_cast<std::int64_t>(event.duration_ns),
-                             Nanoseconds{event.time_ns} - device_clock_ahead_,
-                             static_cast<std::int64_t>(event.reserved_ns));
-            waits_.on_run(event.vf, Nanoseconds{event.duration_ns},
-                          Nanoseconds{event.time_ns} - device_clock_ahead_);
+            on_run(event, now);
             return;
         case VGPU_PF_EVENT_WAKE:
             wake(event, now);
             return;
         case VGPU_PF_EVENT_IDLE:
             if (event.arg == VGPU_PF_IDLE_CAPPED)
-                note_capped(event.vf, Nanoseconds{event.time_ns});
+                note_capped(event.vf, time_of(event, now));
             else if (event.arg == VGPU_PF_IDLE_PARKED)
-                note_parked_idle(event.vf, Nanoseconds{event.time_ns});
+                note_parked_idle(event.vf, time_of(event, now));
             else
-                note_idle(event.vf, Nanoseconds{event.time_ns});
+                note_idle(event.vf, time_of(event, now));
             return;
         case VGPU_PF_EVENT_STATE:
             if (is_mere_switch(event) && live_.contains(event.vf)) {
@@ -111,9 +131,32 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
     note_event(event);
 }
 
+void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
+    const Nanoseconds length{event.duration_ns}, reserved{event.reserved_ns};
+    // The device's clock; without a refresh it may have drifted from ours.
+    const Nanoseconds end = std::clamp(
+        Nanoseconds{std::min<std::uint64_t>(event.time_ns, INT64_MAX / 2)} - device_clock_ahead_,
+        Nanoseconds::zero(), now + kAhead);
+    counted_service_ns_[event.vf] += event.duration_ns;
+    counted_reserved_ns_[event.vf] += event.reserved_ns;
+    schedule_.on_run(event.vf, length.count(), end, reserved.count());
+    waits_.on_run(event.vf, length, end);
+}
+
+void GpuModel::note_impossible(const vgpu_pf_event& event, Nanoseconds now) {
+    ++impossible_;
+    if (now < impossible_at_) return;
+    impossible_at_ = now + kImpossiblePause;
+    say(0, "impossible-events",
+        fmt::format(
+            "{} events of vgpu-pf cannot be and were ignored, the last one: type {}, VF {}, "
+            "{} ns",
+            std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
+}
+
 /// arg is a mask of all VFs that wait with work; a PF core that knows one only leaves it 0.
 void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
-    const Nanoseconds at = std::min(Nanoseconds{event.time_ns}, now);
+    const Nanoseconds at = std::min(time_of(event, now), now);
     note_wake(event.vf, at);
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
         if ((event.arg >> (vf - 1) & 1) != 0) note_wake(vf, at);
@@ -202,14 +245,18 @@ void GpuModel::on_lost_events(std::uint64_t count) {
 /// Service that lost events told of: the PF core's counters against what was counted here.
 void GpuModel::count_missed_service() {
     for (auto& [vf, live] : live_) {
-        auto now_live = pf_.ask(&PfPort::get_vf, vf);
+        auto now_live = ask_vf(vf);
         if (!now_live) return;
         live = *now_live;
         std::uint64_t& counted = counted_service_ns_[vf];
         std::uint64_t& reserved = counted_reserved_ns_[vf];
-        if (live.service_ns > counted)
-            schedule_.on_missed(vf, static_cast<std::int64_t>(live.service_ns - counted),
-                                static_cast<std::int64_t>(live.reserved_service_ns - reserved));
+        // What is reserved is part of it, whatever the two counters say.
+        const std::uint64_t missed = live.service_ns - std::min(counted, live.service_ns);
+        const std::uint64_t missed_reserved =
+            live.reserved_service_ns - std::min(reserved, live.reserved_service_ns);
+        if (missed > 0)
+            schedule_.on_missed(vf, static_cast<std::int64_t>(missed),
+                                static_cast<std::int64_t>(std::min(missed, missed_reserved)));
         counted = live.service_ns;
         reserved = live.reserved_service_ns;
         if (live.state == VGPU_PF_VF_SCRUBBING &&
@@ -223,6 +270,13 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
     if (scrubbed_.empty() || now < scrub_retry_at_ || ports_.store.is_read_only()) return;
     const auto scrubbed = scrubbed_;
     for (const auto& [vf, generation] : scrubbed) {
+        const auto live = live_.find(vf);
+        if (live == live_.end() || live->second.state != VGPU_PF_VF_SCRUBBING ||
+            live->second.generation != generation) {
+            scrubbed_.erase(vf);
+            note_impossible({.type = VGPU_PF_EVENT_SCRUBBED, .vf = vf}, now);
+            continue;
+        }
         const auto done = finish_scrub(vf, generation);
         if (done) continue;
         // That is told already, and the scrub may be on record.
@@ -269,8 +323,16 @@ void GpuModel::refresh(std::uint32_t vf) {
     static_cast<void>(look_at(vf));
 }
 
+Result<vgpu_pf_vf> GpuModel::ask_vf(std::uint32_t vf) {
+    TRY(vgpu_pf_vf live, pf_.ask(&PfPort::get_vf, vf));
+    live.vf = vf;
+    live.service_ns = std::min<std::uint64_t>(live.service_ns, kMostServiceNs);
+    live.reserved_service_ns = std::min(live.reserved_service_ns, live.service_ns);
+    return live;
+}
+
 Result<> GpuModel::look_at(std::uint32_t vf) {
-    auto live = pf_.ask(&PfPort::get_vf, vf);
+    auto live = ask_vf(vf);
     if (!live) return tl::make_unexpected(live.error());
     if (live->state == VGPU_PF_VF_ABSENT) {
         note_absent(*live);

@@ -2,12 +2,12 @@
 //
 // GpuModel: what operators ask for. Every request is checked, made durable, then done; a failure
 // leaves everything as it was and says what would have worked.
+#include "daemon/service/capacity.h"
 #include "daemon/service/gpu.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <bit>
 
 namespace vgpu::daemon {
 
@@ -119,50 +119,29 @@ std::uint64_t GpuModel::vram_available() const {
     return round_down(std::min(most, info_.vram_aperture_bytes), info_.vram_unit_bytes);
 }
 
-/// The VRAM asked for if it fits, else why not; without a wish, a fair part of what is free.
+/// Without a wish a fair part of what is free: VFs that are not in service yet share it, so sixteen
+/// creates without a wish get a part each.
 Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
-    const std::uint64_t unit = std::max<std::uint64_t>(1, info_.vram_unit_bytes);
-    const std::uint64_t available = vram_available();
-    if (!request.vram_bytes) {
-        // VFs that are not in service yet share what is free, so sixteen creates without a wish get
-        // a part each.
-        const std::uint64_t vfs_left =
-            info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, live_.size());
-        const std::uint64_t part =
-            std::min(available, round_down(info_.vram_free_bytes / vfs_left, unit));
-        if (part > 0) return part;
-        return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
-    }
-    const std::uint64_t wanted = *request.vram_bytes;
-    if (wanted == 0 || wanted % unit != 0)
-        return fail(ErrorId::OutOfRange,
-                    fmt::format("option 'vram_bytes' is {}; {} hands out VRAM in units of {}",
-                                wanted, id_, size_text(unit)));
-    if (wanted > info_.vram_aperture_bytes)
-        return fail(ErrorId::NoVram,
-                    fmt::format("VRAM: {} wanted, but a VF of {} can have at most {} (its BAR0)",
-                                size_text(wanted), id_, size_text(info_.vram_aperture_bytes)));
-    if (wanted > available)
-        return fail(ErrorId::NoVram,
-                    fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
-                                "would fit",
-                                size_text(wanted), size_text(info_.vram_free_bytes), id_,
-                                size_text(wanted - available), size_text(available)));
-    return wanted;
+    if (request.vram_bytes) return *request.vram_bytes;
+    const std::uint64_t vfs_left =
+        info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, live_.size());
+    const std::uint64_t part =
+        std::min(vram_available(), round_down(info_.vram_free_bytes / vfs_left,
+                                              std::max<std::uint64_t>(1, info_.vram_unit_bytes)));
+    if (part > 0) return part;
+    return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
 }
 
-Result<> GpuModel::check_engine(const CreateRequest& request) const {
-    const std::uint64_t all = info_.cu_count >= 64 ? ~0ull : (1ull << info_.cu_count) - 1;
-    if ((request.cu_mask & ~all) != 0)
-        return fail(ErrorId::NoComputeUnits,
-                    fmt::format("option 'cu_mask' is {:#x}, but {} has {} compute units (mask "
-                                "{:#x})",
-                                request.cu_mask, id_, info_.cu_count, all));
-    if (request.doorbell_pages > info_.doorbell_pages)
-        return fail(ErrorId::NoDoorbells,
-                    fmt::format("option 'doorbell_pages' is {}, but a VF of {} has at most {}",
-                                request.doorbell_pages, id_, info_.doorbell_pages));
-    return {};
+/// As in a plan, and that it is free now.
+Result<> GpuModel::check_room(const VfRecord& wanted) const {
+    TRY_VOID(check_vf_capacity(capacity(), definition_of(wanted)));
+    const std::uint64_t available = vram_available();
+    if (wanted.vram_bytes <= available) return {};
+    return fail(ErrorId::NoVram,
+                fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
+                            "would fit",
+                            size_text(wanted.vram_bytes), size_text(info_.vram_free_bytes), id_,
+                            size_text(wanted.vram_bytes - available), size_text(available)));
 }
 
 /// A VF that is being destroyed competes no more.
@@ -177,11 +156,11 @@ void GpuModel::add_member(std::vector<GpuSchedule::Member>& members, const VfRec
 
 /// All VFs of `record` must be schedulable together, also those that are paused now.
 Result<> GpuModel::admit(const GpuRecord& record) const {
-    std::vector<GpuSchedule::Member> members;
-    for (const auto& [vf, one] : record.vfs) add_member(members, one, policy_of(record));
-    auto admitted = GpuSchedule::admit(members, record.max_gap_ms);
-    if (!admitted) admitted.error().cause = fmt::format("{}: {}", id_, admitted.error().cause);
-    return admitted;
+    std::vector<VfDefinition> vfs;
+    for (const auto& [vf, one] : record.vfs)
+        if (!one.is_releasing) vfs.push_back(definition_of(one));
+    return daemon::admit(id_, {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms},
+                         vfs);
 }
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
@@ -191,7 +170,6 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
     TRY(const std::uint64_t vram_bytes, vram_for(request));
-    TRY_VOID(check_engine(request));
     const VfRecord wanted{
         .vf = vf,
         .name = request.name.empty() ? fmt::format("{}-vf{}", id_, vf) : request.name,
@@ -206,6 +184,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
         .profile = request.profile,
         .security = request.security,
         .owner = request.owner};
+    TRY_VOID(check_room(wanted));
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
     after.vfs[vf] = wanted;

@@ -40,12 +40,14 @@ std::uint32_t gap_us_of(std::int64_t gap_ns) {
 /// The engine's numbers are the library's defaults: what a device really needs for a switch is
 /// measured and charged, not admitted.
 Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
-                                    std::uint32_t max_gap_ms) {
+                                    std::uint32_t max_gap_ms,
+                                    std::span<const std::string> names = {}) {
     std::vector<scheduler::Party> parties;
     for (const GpuSchedule::Member& member : members)
         parties.push_back(
             {.vf = member.vf,
              .contract = contract_of(member.qos, member.weight, member.quantum_us, max_gap_ms)});
+    for (std::size_t i = 0; i < names.size(); ++i) parties[i].name = names[i];
     return scheduler::admit_for_table(parties, scheduler::Engine{});
 }
 
@@ -95,8 +97,9 @@ bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
 
 /// Everything that a later table could fail of is tried here, once, before anything is changed:
 /// contracts first, then a plan of each band without lags.
-Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms) {
-    TRY(const TableAdmission admission, admission_of(members, max_gap_ms));
+Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
+                            std::span<const std::string> names) {
+    TRY(const TableAdmission admission, admission_of(members, max_gap_ms, names));
     const scheduler::Limits limits = limits_of(max_gap_ms, admission, members);
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
         std::vector<scheduler::Claim> wanted;
@@ -104,6 +107,7 @@ Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t ma
             if (band_of(members[i]) != band) continue;
             wanted.push_back(claim_of(members[i]));
             wanted.back().max_gap_us = gap_us_of(admission.terms[i].table_gap_ns);
+            if (!names.empty()) wanted.back().name = names[i];
         }
         TRY_VOID(scheduler::check(wanted, limits));
     }

@@ -24,6 +24,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -91,7 +93,9 @@ public:
 
     /// OutOfRange or NoSchedule, with a number that fits, if the contracts of `members` make no
     /// sense or cannot be kept together; gaps are `max_gap_ms` where a member asks for none.
-    static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms);
+    /// `names`: of the members, for the message; without them it has their numbers.
+    static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
+                          std::span<const std::string> names = {});
 
     /// A newcomer begins without work and without lag; one that moves to another band takes neither
     /// lag nor debt along. Members that do not fit together make no table (make_table() says why):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/profiles.h"
 
-#include "daemon/service/plan_fit.h"
+#include "daemon/service/capacity.h"
 
 #include <fmt/format.h>
 #include <algorithm>

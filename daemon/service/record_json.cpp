@@ -217,13 +217,7 @@ Json wanted_json(const WantedVf& wanted) {
 
 WantedVf wanted_of(const Json& json) {
     const VfRecord record = definition_of(json);
-    WantedVf wanted{.definition = {.name = record.name,
-                                   .shape = shape_of(record),
-                                   .weight = record.weight,
-                                   .quantum_us = record.quantum_us,
-                                   .qos = record.qos,
-                                   .custody = record.custody,
-                                   .profile = record.profile},
+    WantedVf wanted{.definition = daemon::definition_of(record),
                     .owner = record.owner,
                     .is_open = json.value("open", false)};
     if (json.contains("uuid")) wanted.definition.uuid = uuid_of(json.at("uuid"));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "daemon/service/apply_intent.h"
+#include "daemon/service/gpu_inventory.h"
 #include "daemon/service/ownership.h"
 #include "daemon/service/scheduler/planner.h"
 #include "daemon/service/vf_custody.h"
@@ -46,6 +47,18 @@ struct VfRecord {
 
     bool operator==(const VfRecord&) const = default;
 };
+
+/// What plans compare of it: all but its number, its owner and what is under way.
+[[nodiscard]] inline VfDefinition definition_of(const VfRecord& record) {
+    return {.name = record.name,
+            .uuid = record.uuid,
+            .shape = shape_of(record),
+            .weight = record.weight,
+            .quantum_us = record.quantum_us,
+            .qos = record.qos,
+            .custody = record.custody,
+            .profile = record.profile};
+}
 
 /// Zeroes from a PF core that does not keep UUIDs.
 [[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& live) {

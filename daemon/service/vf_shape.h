@@ -38,7 +38,7 @@ struct VfSecurity {
     bool operator==(const VfSecurity&) const = default;
 };
 
-/// Normalised (plan_fit.h) where it is compared: a mask of all units equals 0.
+/// Normalised (capacity.h) where it is compared: a mask of all units equals 0.
 struct VfShape {
     std::uint64_t vram_bytes = 0;
     std::uint64_t cu_mask = 0;         ///< 0: all

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/scheduler/contract.h"
 
+#include "daemon/service/scheduler/vf_name.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -25,6 +27,10 @@ constexpr std::int64_t kSoleQuantumNs = 1'000'000'000;
 /// Budgets that a VF with latency_ms may take ahead of time: its bursts are not cut by periods.
 constexpr std::int64_t kAhead = 4;
 
+std::string party_name(const Party& party) {
+    return called(party.vf, party.name);
+}
+
 std::int64_t ns_of_ms(double ms) {
     return std::llround(ms * kNsPerMs);
 }
@@ -33,11 +39,11 @@ double ms_of(double ns) {
     return ns / kNsPerMs;
 }
 
-Result<> in_range(std::uint32_t vf, std::string_view name, double value, double least,
+Result<> in_range(const Party& party, std::string_view name, double value, double least,
                   double most) {
     if (std::isfinite(value) && value >= least && value <= most) return {};
-    return fail(ErrorId::OutOfRange, fmt::format("VF {}: {} is {:g}; it takes {:g} to {:g}", vf,
-                                                 name, value, least, most));
+    return fail(ErrorId::OutOfRange, fmt::format("{}: {} is {:g}; it takes {:g} to {:g}",
+                                                 party_name(party), name, value, least, most));
 }
 
 /// A percentage as messages name it, rounded so that it still fits: down where less is better, up
@@ -125,9 +131,9 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
         const double period_ms = ms_of(static_cast<double>(policy.reservation.period_ns));
         if (policy.reservation.budget_ns < engine.min_run_ns)
             return fail(ErrorId::NoSchedule,
-                        fmt::format("VF {}: min_pct {:g} of {:g} ms is {:.3f} ms, the shortest run "
+                        fmt::format("{}: min_pct {:g} of {:g} ms is {:.3f} ms, the shortest run "
                                     "is {:g} ms; min_pct {:.3f} would do",
-                                    parties[i].vf, parties[i].contract.min_pct, period_ms,
+                                    party_name(parties[i]), parties[i].contract.min_pct, period_ms,
                                     ms_of(static_cast<double>(policy.reservation.budget_ns)),
                                     ms_of(static_cast<double>(engine.min_run_ns)),
                                     100.0 * static_cast<double>(engine.min_run_ns) /
@@ -138,10 +144,10 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
         const double fits = parties[i].contract.min_pct - (demand - most) * 100;
         return fail(
             ErrorId::NoSchedule,
-            fmt::format("VF {}: min_pct {:g} every {:g} ms: with the reservations of periods up to "
+            fmt::format("{}: min_pct {:g} every {:g} ms: with the reservations of periods up to "
                         "that, two switches of {:g} ms each and {:g} ms of waiting, {:.1f} % of "
                         "the engine are needed and {:g} % can be reserved; {}",
-                        parties[i].vf, parties[i].contract.min_pct, period_ms,
+                        party_name(parties[i]), parties[i].contract.min_pct, period_ms,
                         ms_of(static_cast<double>(engine.switch_ns)),
                         ms_of(static_cast<double>(blocking_ns(engine))), demand * 100, most * 100,
                         fits > 0 ? fmt::format("min_pct {:.2f} would fit", rounded_down(fits))
@@ -191,15 +197,14 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
         const auto met = met_by(policies.first(i), i, policies[i], engine);
         if (!met) continue;
         const auto fits = phase_that_fits(policies, i, engine);
-        return fail(
-            ErrorId::NoSchedule,
-            fmt::format("VF {}: its slots (phase_ms {:g} of {:g} ms) meet those of VF {}; {}",
-                        parties[i].vf, parties[i].contract.phase_ms, parties[i].contract.latency_ms,
-                        parties[*met].vf,
-                        fits ? fmt::format("phase_ms {:g} would fit", *fits)
-                             : fmt::format("there is no room beside the other gangs; "
-                                           "a smaller min_pct or one latency_ms for all "
-                                           "makes some")));
+        return fail(ErrorId::NoSchedule,
+                    fmt::format("{}: its slots (phase_ms {:g} of {:g} ms) meet those of {}; {}",
+                                party_name(parties[i]), parties[i].contract.phase_ms,
+                                parties[i].contract.latency_ms, party_name(parties[*met]),
+                                fits ? fmt::format("phase_ms {:g} would fit", *fits)
+                                     : fmt::format("there is no room beside the other gangs; "
+                                                   "a smaller min_pct or one latency_ms for all "
+                                                   "makes some")));
     }
     return {};
 }
@@ -291,15 +296,15 @@ std::string refusal_of_gap(std::span<const Party> parties, std::span<const VfPol
     const double gap = gaps.by_weight(policies[index]);
     if (std::isinf(gap))
         return fmt::format(
-            "VF {}: the bands before its own may take all of the engine, so "
+            "{}: the bands before its own may take all of the engine, so "
             "max_gap_ms {:g} wants a reservation; min_pct {:.2f} would do",
-            party.vf, gap_ms,
+            party_name(party), gap_ms,
             rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ms / 2 * kNsPerMs)));
     const std::uint32_t weight = weight_that_fits(policies, index, gap_ms * kNsPerMs, engine);
     return fmt::format(
-        "VF {} with weight {} of {:g}: even with slices of {:g} ms it may be off "
+        "{} with weight {} of {:g}: even with slices of {:g} ms it may be off "
         "the engine for {:.1f} ms, max_gap_ms is {:g}; {}max_gap_ms {:.0f} would fit",
-        party.vf, policies[index].weight, gaps.weights(),
+        party_name(party), policies[index].weight, gaps.weights(),
         ms_of(static_cast<double>(policies[index].request_ns)), ms_of(gap), gap_ms,
         weight > 0 ? fmt::format("weight {} or ", weight) : "", std::ceil(ms_of(gap)));
 }
@@ -358,10 +363,11 @@ Result<> check_unlimited(std::span<const Party> parties) {
     if (parties.size() < 2) return {};
     for (const Party& party : parties)
         if (party.contract.quantum_ms == 0)
-            return fail(ErrorId::NoSchedule,
-                        fmt::format("VF {}: quantum_ms 0 (unlimited) beside {} other VFs would "
-                                    "keep them off the engine for ever; quantum_ms {:g} would fit",
-                                    party.vf, parties.size() - 1, party.contract.max_gap_ms / 4));
+            return fail(
+                ErrorId::NoSchedule,
+                fmt::format("{}: quantum_ms 0 (unlimited) beside {} other VFs would "
+                            "keep them off the engine for ever; quantum_ms {:g} would fit",
+                            party_name(party), parties.size() - 1, party.contract.max_gap_ms / 4));
     return {};
 }
 
@@ -383,10 +389,10 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
     if (left_ns >= kLeastTableGapNs) return static_cast<std::int64_t>(left_ns);
     const double fits_ns = (kLeastTableGapNs + gaps.budgets_ns()) / (1 - gaps.reserved());
     return fail(ErrorId::NoSchedule,
-                fmt::format("VF {}: reservations take {:.1f} % of the engine and up to {:.1f} ms "
+                fmt::format("{}: reservations take {:.1f} % of the engine and up to {:.1f} ms "
                             "at once, which leaves nothing of max_gap_ms {:g}; max_gap_ms {:.0f} "
                             "would fit",
-                            party.vf, gaps.reserved() * 100, ms_of(gaps.budgets_ns()),
+                            party_name(party), gaps.reserved() * 100, ms_of(gaps.budgets_ns()),
                             party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
 }
 
@@ -394,18 +400,19 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
 Result<> validate_gang(const Party& party) {
     const Contract& contract = party.contract;
     if (contract.min_pct == 0 || contract.latency_ms == 0)
-        return fail(ErrorId::OutOfRange,
-                    fmt::format("VF {}: mode gang without {}; its slot is min_pct of latency_ms",
-                                party.vf, contract.min_pct == 0 ? "min_pct" : "latency_ms"));
+        return fail(
+            ErrorId::OutOfRange,
+            fmt::format("{}: mode gang without {}; its slot is min_pct of latency_ms",
+                        party_name(party), contract.min_pct == 0 ? "min_pct" : "latency_ms"));
     if (contract.max_pct < 100)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("VF {}: mode gang with max_pct {:g}; it gets its slots and no "
+                    fmt::format("{}: mode gang with max_pct {:g}; it gets its slots and no "
                                 "more, min_pct says how much that is",
-                                party.vf, contract.max_pct));
+                                party_name(party), contract.max_pct));
     if (contract.phase_ms >= contract.latency_ms)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("VF {}: phase_ms {:g} is not within latency_ms {:g}", party.vf,
-                                contract.phase_ms, contract.latency_ms));
+                    fmt::format("{}: phase_ms {:g} is not within latency_ms {:g}",
+                                party_name(party), contract.phase_ms, contract.latency_ms));
     return {};
 }
 
@@ -414,41 +421,39 @@ Result<> validate_gang(const Party& party) {
 /// Member by member first, so that a later message never speaks of numbers that make no sense.
 Result<> validate(const Party& party) {
     const Contract& contract = party.contract;
-    const std::uint32_t vf = party.vf;
-    TRY_VOID(in_range(vf, "weight", contract.weight, 1, kMostWeight));
-    TRY_VOID(in_range(vf, "min_pct", contract.min_pct, 0, 100));
-    TRY_VOID(in_range(vf, "max_pct", contract.max_pct, 0.01, 100));
-    TRY_VOID(in_range(vf, "burst_ms", contract.burst_ms, 0, 10'000));
-    TRY_VOID(in_range(vf, "latency_ms", contract.latency_ms, 0, 10'000));
-    TRY_VOID(in_range(vf, "phase_ms", contract.phase_ms, 0, 10'000));
-    TRY_VOID(in_range(vf, "max_gap_ms", contract.max_gap_ms, 1, 60'000));
+    TRY_VOID(in_range(party, "weight", contract.weight, 1, kMostWeight));
+    TRY_VOID(in_range(party, "min_pct", contract.min_pct, 0, 100));
+    TRY_VOID(in_range(party, "max_pct", contract.max_pct, 0.01, 100));
+    TRY_VOID(in_range(party, "burst_ms", contract.burst_ms, 0, 10'000));
+    TRY_VOID(in_range(party, "latency_ms", contract.latency_ms, 0, 10'000));
+    TRY_VOID(in_range(party, "phase_ms", contract.phase_ms, 0, 10'000));
+    TRY_VOID(in_range(party, "max_gap_ms", contract.max_gap_ms, 1, 60'000));
     if (contract.quantum_ms != 0)
-        TRY_VOID(in_range(vf, "quantum_ms", contract.quantum_ms, 0.1, 1000));
-    TRY_VOID(in_range(vf, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 100'000));
+        TRY_VOID(in_range(party, "quantum_ms", contract.quantum_ms, 0.1, 1000));
+    TRY_VOID(in_range(party, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 100'000));
     if (contract.latency_ms > 0 && contract.min_pct == 0)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("VF {}: latency_ms {:g} without min_pct; a latency is bounded for "
+                    fmt::format("{}: latency_ms {:g} without min_pct; a latency is bounded for "
                                 "a reserved part of the engine",
-                                vf, contract.latency_ms));
+                                party_name(party), contract.latency_ms));
     if (contract.phase_ms > 0 && contract.mode != SlotMode::Gang)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("VF {}: phase_ms {:g} without mode gang; only slots of gangs have "
+                    fmt::format("{}: phase_ms {:g} without mode gang; only slots of gangs have "
                                 "a phase",
-                                vf, contract.phase_ms));
+                                party_name(party), contract.phase_ms));
     if (contract.min_pct > contract.max_pct)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("VF {}: min_pct {:g} is more than max_pct {:g}", vf,
+                    fmt::format("{}: min_pct {:g} is more than max_pct {:g}", party_name(party),
                                 contract.min_pct, contract.max_pct));
     if (contract.mode == SlotMode::Gang) TRY_VOID(validate_gang(party));
     const VfPolicy policy = policy_of(contract);
     if (policy.cap.is_on() && policy.reservation.budget_ns > policy.cap.burst_ns)
-        return fail(
-            ErrorId::OutOfRange,
-            fmt::format("VF {}: min_pct {:g} reserves {:g} ms at a time, more than burst_ms "
-                        "lets through; burst_ms {:g} would do",
-                        vf, contract.min_pct,
-                        ms_of(static_cast<double>(policy.reservation.budget_ns)),
-                        ms_of(static_cast<double>(policy.reservation.budget_ns))));
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("{}: min_pct {:g} reserves {:g} ms at a time, more than burst_ms "
+                                "lets through; burst_ms {:g} would do",
+                                party_name(party), contract.min_pct,
+                                ms_of(static_cast<double>(policy.reservation.budget_ns)),
+                                ms_of(static_cast<double>(policy.reservation.budget_ns))));
     return {};
 }
 

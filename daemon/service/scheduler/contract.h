@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::daemon::scheduler {
@@ -51,6 +52,7 @@ struct Engine {
 struct Party {
     std::uint32_t vf = 0;
     Contract contract{};
+    std::string_view name{};  ///< for messages; empty: its number
 };
 
 /// Both vectors are in the order of the parties.

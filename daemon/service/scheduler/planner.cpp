@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/scheduler/planner.h"
 
+#include "daemon/service/scheduler/vf_name.h"
+
 #include "daemon/service/scheduler/cycle.h"
 
 #include <fmt/format.h>
@@ -416,10 +418,11 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
         const std::uint64_t fits = ceil_div(kMinQuantumUs * (sum - weight), limit_us);
         return fail(
             ErrorId::NoSchedule,
-            fmt::format("VF {} with weight {} of {} would be off the engine for {} ms even "
+            fmt::format("{} with weight {} of {} would be off the engine for {} ms even "
                         "with slices of {} us; max_gap_ms is {}: weight {} or max_gap_ms {} "
                         "would fit",
-                        part.claim.vf, weight, sum, real_ms(gap_us, limits), kMinQuantumUs,
+                        called(part.claim.vf, part.claim.name), weight, sum,
+                        real_ms(gap_us, limits), kMinQuantumUs,
                         std::llround(real_us(limit_us, limits) / kUsPerMs), fits,
                         real_ms(gap_us + gap_us / kUnevenness, limits)));
     }

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::daemon::scheduler {
@@ -43,6 +44,7 @@ struct Claim {
     bool may_wake = false;         ///< no work now: gets a place in the reserve
     std::int64_t debt_ns = 0;      ///< with may_wake: what it still owes, off its place there
     std::uint32_t max_gap_us = 0;  ///< of its own; 0: that of Limits
+    std::string_view name{};       ///< for messages; empty: its number
 };
 
 /// max_gap_us of a VF that may be left out for as long as it takes.

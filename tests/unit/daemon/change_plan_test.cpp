@@ -3,7 +3,7 @@
 // Plans over a model: which steps, in which order, and what is said when it cannot be.
 #include "daemon/service/change_plan.h"
 
-#include "daemon/service/plan_fit.h"
+#include "daemon/service/capacity.h"
 #include "daemon/service/profiles.h"
 
 #include <fmt/format.h>

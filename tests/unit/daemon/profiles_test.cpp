@@ -3,8 +3,8 @@
 // The configurations that vgpud writes: exports and fair splits.
 #include "daemon/service/profiles.h"
 
+#include "daemon/service/capacity.h"
 #include "daemon/service/change_plan.h"
-#include "daemon/service/plan_fit.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

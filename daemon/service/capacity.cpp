@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/plan_fit.h"
+#include "daemon/service/capacity.h"
 
 #include "daemon/service/gpu_schedule.h"
 #include "daemon/service/words.h"
@@ -83,13 +83,6 @@ Result<> check_cus(const GpuInventory& gpu, const VfDefinition& vf) {
                     std::popcount(missing), part, gpu.cu_count));
 }
 
-/// What one VF can have, whatever the others get.
-Result<> check_shape(const GpuInventory& gpu, const VfDefinition& vf) {
-    TRY_VOID(check_vram(gpu, vf));
-    TRY_VOID(check_doorbells(gpu, vf));
-    return check_cus(gpu, vf);
-}
-
 /// " (the PF keeps 16 MiB)"
 std::string reserve_text(const GpuInventory& gpu) {
     return gpu.pf_vram_bytes == 0 ? ""
@@ -163,33 +156,34 @@ VfShape normalised(VfShape shape, const GpuInventory& gpu) {
     return shape;
 }
 
-Result<> check_schedule(const GpuSettings& settings, std::span<const VfDefinition> vfs) {
+Result<> check_vf_capacity(const GpuInventory& gpu, const VfDefinition& vf) {
+    TRY_VOID(check_vram(gpu, vf));
+    TRY_VOID(check_doorbells(gpu, vf));
+    return check_cus(gpu, vf);
+}
+
+Result<> admit(const std::string& gpu, const GpuSettings& settings,
+               std::span<const VfDefinition> vfs) {
     std::vector<GpuSchedule::Member> members;
-    for (const VfDefinition& vf : vfs)
+    std::vector<std::string> names;
+    for (const VfDefinition& vf : vfs) {
         members.push_back({.vf = static_cast<std::uint32_t>(members.size() + 1),
                            .weight = vf.weight,
                            .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : settings.quantum_us,
                            .qos = vf.qos});
-    return GpuSchedule::admit(members, settings.max_gap_ms);
+        names.push_back(vf.name);
+    }
+    auto admitted = GpuSchedule::admit(members, settings.max_gap_ms, names);
+    if (!admitted)
+        admitted.error().cause = fmt::format("{}: schedule: {}", gpu, admitted.error().cause);
+    return admitted;
 }
 
-Result<> check_fit(const GpuInventory& gpu, const GpuSettings& settings,
-                   std::span<const VfDefinition> vfs) {
-    for (const VfDefinition& vf : vfs) TRY_VOID(check_shape(gpu, vf));
+Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
+                        std::span<const VfDefinition> vfs) {
+    for (const VfDefinition& vf : vfs) TRY_VOID(check_vf_capacity(gpu, vf));
     TRY_VOID(check_sums(gpu, vfs));
-    auto admitted = check_schedule(settings, vfs);
-    if (admitted) return {};
-    std::string cause = admitted.error().cause;
-    for (std::size_t i = 0; i < vfs.size(); ++i) {
-        // Admission knows numbers, an operator names: the number at the beginning of its words is
-        // replaced.
-        for (const std::string_view end : {" with", ":"}) {
-            const std::string number = fmt::format("VF {}{}", i + 1, end);
-            if (cause.starts_with(number))
-                cause.replace(0, number.size(), fmt::format("'{}'{}", vfs[i].name, end));
-        }
-    }
-    return fail(ErrorId::NoSchedule, fmt::format("{}: schedule: {}", gpu.id, cause));
+    return admit(gpu.id, settings, vfs);
 }
 
 }  // namespace vgpu::daemon

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+//
+// Whatever vgpud writes, it reads back: state, journal, configurations and recordings, over random
+// values, and over what a PF core that misbehaves makes it write.
+#include "daemon/service/configuration.h"
+#include "daemon/service/record_json.h"
+#include "daemon/service/trace/event.h"
+#include "tests/unit/daemon/world.h"
+
+#include <gmock/gmock.h>
+#include <limits>
+#include <random>
+
+namespace vgpu::daemon {
+namespace {
+
+using testing::FakePf;
+using testing::World;
+using trace::Json;
+
+/// Values as they may be in records: numbers over their whole ranges, words as others chose them.
+class Random {
+public:
+    explicit Random(unsigned seed) : random_(seed) {}
+
+    std::uint64_t number(std::uint64_t least, std::uint64_t most) {
+        return std::uniform_int_distribution<std::uint64_t>(least, most)(random_);
+    }
+    std::uint32_t number32(std::uint64_t least = 0, std::uint64_t most = UINT32_MAX) {
+        return static_cast<std::uint32_t>(number(least, most));
+    }
+    std::int64_t signed_number(std::int64_t most) {
+        return std::uniform_int_distribution<std::int64_t>(0, most)(random_);
+    }
+    double real(double least, double most) {
+        return std::uniform_real_distribution<double>(least, most)(random_);
+    }
+    bool flag() { return number(0, 1) == 1; }
+    std::string word(std::size_t most) {
+        constexpr std::string_view kLetters = "abcXYZ019._-";
+        std::string word(1, 'v');
+        for (std::size_t i = number(0, most - 1); i > 0; --i)
+            word += kLetters[number(0, kLetters.size() - 1)];
+        return word;
+    }
+    Uuid uuid() {
+        Uuid uuid{};
+        for (auto& byte : uuid) byte = static_cast<std::uint8_t>(number(0, 255));
+        return uuid;
+    }
+
+private:
+    std::mt19937_64 random_;
+};
+
+VfQos qos_of(Random& random) {
+    VfQos qos;
+#define QOS_NUMBER(name, least, most, standard, property, help) \
+    if (random.flag()) qos.name = random.real(least, most);
+#include "schemas/vf_qos.def"
+#undef QOS_NUMBER
+    qos.mode = static_cast<scheduler::SlotMode>(random.number(0, 2));
+    qos.band = static_cast<scheduler::Band>(random.number(0, 2));
+    return qos;
+}
+
+VfCustody custody_of(Random& random) {
+    return {.handover = static_cast<Handover>(random.number(0, 4)),
+            .scrub = random.flag() ? ScrubPolicy::Release : ScrubPolicy::Request};
+}
+
+VfShape shape_of(Random& random) {
+    VfShape shape{.vram_bytes = random.number(1, 1ull << 50),
+                  .cu_mask = random.flag() ? 0 : random.number(1, UINT64_MAX),
+                  .doorbell_pages = random.number32()};
+    shape.security = {.preempt_timeout_us = random.number32(0, kMaxPreemptTimeoutUs),
+                      .full_access_timeout_ms = random.number32(0, kMaxFullAccessTimeoutMs),
+                      .is_exclusive_full_access = random.flag()};
+    for (std::uint32_t& limit : shape.security.guard_limits)
+        limit = random.flag() ? kGuardOff : random.number32(0, kMaxGuardLimit);
+    return shape;
+}
+
+OwnerRecord owner_of(Random& random) {
+    if (random.flag()) return {};
+    OwnerRecord owner;
+    owner.name = random.word(128);
+    owner.generation = random.number(1, UINT64_MAX);
+    owner.lease_s = random.number32(0, kMaxLeaseS);
+    owner.since = UnixTime{random.signed_number(1ll << 40)};
+    owner.expires = UnixTime{random.signed_number(1ll << 40)};
+    return owner;
+}
+
+VfRecord record_of(Random& random, std::uint32_t vf) {
+    VfRecord record{.vf = vf,
+                    .name = random.word(63),
+                    .uuid = random.uuid(),
+                    .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
+                    .quantum_us = random.number32(0, scheduler::kMaxQuantumUs),
+                    .qos = qos_of(random),
+                    .custody = custody_of(random),
+                    .is_releasing = random.flag(),
+                    .profile = random.flag() ? random.word(62) : "",
+                    .owner = owner_of(random)};
+    set_shape(record, shape_of(random));
+    if (random.flag())
+        record.next = VfNext{
+            .shape = shape_of(random), .replaces = random.number32(), .owes_scrub = random.flag()};
+    return record;
+}
+
+GpuRecord gpu_of(Random& random) {
+    GpuRecord gpu{.quantum_us = random.number32(scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs),
+                  .max_gap_ms = random.number32(1, 60'000),
+                  .claims = random.number(0, UINT64_MAX)};
+    for (std::uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; ++vf) {
+        if (random.flag()) gpu.vfs[vf] = record_of(random, vf);
+        if (random.flag()) gpu.scrubs[vf] = random.number32();
+    }
+    return gpu;
+}
+
+std::vector<WantedGpu> sections_of(Random& random) {
+    std::vector<WantedGpu> gpus;
+    for (std::uint64_t i = random.number(0, 2); i > 0; --i) {
+        WantedGpu& gpu = gpus.emplace_back();
+        gpu.gpu = random.word(20);
+        if (random.flag()) gpu.quantum_us = random.number32();
+        if (random.flag()) gpu.max_gap_ms = random.number32();
+        for (std::uint64_t n = random.number(0, 3); n > 0; --n) {
+            const VfRecord record = record_of(random, 1);
+            gpu.vfs.push_back({.definition = {.name = record.name,
+                                              .uuid = random.flag() ? record.uuid : Uuid{},
+                                              .shape = shape_of(record),
+                                              .weight = record.weight,
+                                              .quantum_us = record.quantum_us,
+                                              .qos = record.qos,
+                                              .custody = record.custody,
+                                              .profile = record.profile},
+                               .vf = random.number32(0, VGPU_PF_MAX_VFS),
+                               .owner = record.owner,
+                               .is_open = random.flag()});
+        }
+    }
+    return gpus;
+}
+
+Records records_of(Random& random) {
+    Records records{.generation = random.number(0, UINT64_MAX)};
+    for (std::uint64_t i = random.number(0, 3); i > 0; --i)
+        records.gpus["gpu" + std::to_string(i)] = gpu_of(random);
+    if (random.flag())
+        records.apply = ApplyIntent{.label = random.word(62),
+                                    .is_forced = random.flag(),
+                                    .back_cause = random.flag() ? "no \"space\" left\n" : "",
+                                    .wanted = sections_of(random),
+                                    .before = sections_of(random)};
+    return records;
+}
+
+TEST(RoundTrip, OfACheckpoint) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        Random random(seed);
+        const Records records = records_of(random);
+        const auto read = decode_records(encode_records(records));
+        ASSERT_TRUE(read) << seed << ": " << read.error().cause;
+        EXPECT_EQ(*read, records) << seed;
+    }
+}
+
+TEST(RoundTrip, OfAJournalRecord) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        Random random(seed);
+        const Records before = records_of(random), after = records_of(random);
+        Changes changes = after.gpus;
+        Records read = before;
+        const auto applied = apply_changes(encode_changes(before.gpus, changes, &after.apply),
+                                           kJournalVersion, read);
+        ASSERT_TRUE(applied) << seed << ": " << applied.error().cause;
+        EXPECT_EQ(read.apply, after.apply) << seed;
+        for (const auto& [id, gpu] : changes) EXPECT_EQ(read.gpus.at(id), gpu) << seed;
+    }
+}
+
+Configuration configuration_of(Random& random) {
+    Configuration configuration;
+    for (std::uint64_t i = random.number(1, 4); i > 0; --i) {
+        Profile profile{.shape = shape_of(random),
+                        .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
+                        .quantum_us = random.flag() ? 0
+                                                    : random.number32(scheduler::kMinQuantumUs,
+                                                                      scheduler::kMaxQuantumUs),
+                        .qos = qos_of(random),
+                        .custody = custody_of(random)};
+        configuration.profiles["p" + std::to_string(i)] = profile;
+    }
+    for (std::uint64_t i = random.number(1, 3); i > 0; --i) {
+        auto& sections = configuration.configs["label" + std::to_string(i)];
+        for (std::uint64_t n = random.number(0, 2); n > 0; --n) {
+            GpuSection& section = sections.emplace_back();
+            section.gpu = "gpu" + std::to_string(n);
+            if (random.flag()) section.quantum_us = scheduler::kMinQuantumUs;
+            if (random.flag()) section.max_gap_ms = random.number32(kMinGapMs, kMaxGapMs);
+            section.vfs.push_back({.profile = "p1",
+                                   .count = random.number32(1, VGPU_PF_MAX_VFS),
+                                   .name = random.word(20) + "{n}",
+                                   .was = random.flag() ? "was{n}" : ""});
+        }
+    }
+    return configuration;
+}
+
+TEST(RoundTrip, OfAConfiguration) {
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        Random random(seed);
+        const Configuration configuration = configuration_of(random);
+        const auto read = parse_configuration(encode_configuration(configuration));
+        ASSERT_TRUE(read) << seed << ": " << read.error().cause;
+        EXPECT_EQ(*read, configuration) << seed;
+    }
+}
+
+/// Every chunk of it, with every event that is in it; the times of a chunk count from its own.
+void expect_readable(const std::vector<std::uint8_t>& bytes, unsigned seed) {
+    std::size_t at = 0, events = 0;
+    Nanoseconds last{0};
+    while (at < bytes.size()) {
+        // Reads one item and leaves the rest, which it is told by its own length.
+        const std::vector<std::uint8_t> rest(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                                             bytes.end());
+        const Json item = Json::from_cbor(rest, /*strict=*/false);
+        at += Json::to_cbor(item).size();
+        try {
+            if (item.is_object()) {
+                last = Nanoseconds{item.at("at").get<std::int64_t>()};
+                const Nanoseconds begin = last;
+                std::ignore = trace::image_of(item.at("schedule"), last);
+                last = begin;
+            } else {
+                std::ignore = trace::event_of(item, last);
+                ++events;
+            }
+        } catch (const std::exception& error) {
+            FAIL() << seed << ": " << error.what() << ": " << item.dump().substr(0, 300);
+        }
+    }
+    EXPECT_GT(events, 0u) << seed;
+}
+
+/// Of any kind and any VF, with any numbers.
+vgpu_pf_event event_of(Random& random, std::uint64_t seq) {
+    const auto any = [&random] {
+        return random.flag() ? random.number(0, 20) : random.number(0, UINT64_MAX);
+    };
+    vgpu_pf_event event{};
+    event.seq = seq;
+    event.type = random.number32(0, VGPU_PF_EVENT_WHOLE_RESET + 2);
+    event.vf = random.flag() ? random.number32(0, 4) : random.number32();
+    event.time_ns = any();
+    event.duration_ns = any();
+    event.reserved_ns = any();
+    event.arg = any();
+    event.arg2 = any();
+    return event;
+}
+
+TEST(RoundTrip, OfWhatAPfCoreThatMisbehavesMakesVgpudWrite) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        Random random(seed);
+        World world;
+        for (int i = 0; i < 3; ++i) ASSERT_TRUE(world.create({}));
+        for (int i = 0; i < 60; ++i) {
+            world.pf().ring.push_back(event_of(random, world.pf().next_seq));
+            ++world.pf().next_seq;
+            for (auto& [vf, live] : world.pf().vfs) {
+                live.service_ns = random.number(0, UINT64_MAX);
+                live.reserved_service_ns = random.number(0, UINT64_MAX);
+            }
+            world.pass(std::chrono::milliseconds(random.signed_number(1500)));
+        }
+        const auto recorded = world.gpu().trace({});
+        ASSERT_TRUE(recorded);
+        expect_readable(recorded->bytes, seed);
+        world.start();
+        ASSERT_FALSE(world.manager->store().is_read_only())
+            << seed << ": " << world.manager->store().message();
+    }
+}
+
+TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndToldInOneLine) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    std::ignore = world.manager->take_notices();
+    const GpuRecord before = world.manager->store().gpu("gpu0");
+    for (int i = 0; i < 100; ++i) {
+        world.pf().push(VGPU_PF_EVENT_SCRUBBED, 0, 7);
+        world.pf().push(VGPU_PF_EVENT_SCRUBBED, 1, 7);
+        world.pf().push(VGPU_PF_EVENT_HANG, 17);
+        world.pf().push(VGPU_PF_EVENT_RUN, 1, 0, 0, UINT64_MAX);
+        world.pass(std::chrono::milliseconds(100));
+    }
+    EXPECT_EQ(world.manager->store().gpu("gpu0"), before);
+    std::vector<std::string> told;
+    for (const Notice& notice : world.manager->take_notices()) told.push_back(notice.text);
+    EXPECT_EQ(told.size(), 1u) << ::testing::PrintToString(told);
+    world.pass(std::chrono::minutes(1));
+    world.pf().push(VGPU_PF_EVENT_HANG, 0);
+    world.pass(std::chrono::seconds(1));
+    const auto later = world.manager->take_notices();
+    ASSERT_EQ(later.size(), 1u);
+    EXPECT_EQ(later.front().kind, "impossible-events");
+    EXPECT_THAT(later.front().text, ::testing::HasSubstr("400 events")) << "the rest of the first";
+    world.start();
+    EXPECT_FALSE(world.manager->store().is_read_only());
+}
+
+}  // namespace
+}  // namespace vgpu::daemon
