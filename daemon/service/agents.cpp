@@ -23,11 +23,12 @@ void Agents::step() {
     for (std::size_t i = 0; i < gpus.size(); ++i)
         if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
     for (const AgentInput& input : port_.take()) route(input);
+    for (Notice& due : fold_.take_due(clock_.now())) notices_.push_back(std::move(due));
     if (!is_stirred_ && (!next_step_ || clock_.now() < *next_step_)) return;
     for (auto& [target, place] : places_) {
         place.session->step();
         for (auto& [kind, text] : place.session->take_news())
-            notices_.push_back({target.gpu, target.vf, kind, std::move(text)});
+            tell({target.gpu, target.vf, kind, std::move(text)});
     }
     is_stirred_ = false;
     next_step_ = earliest();
@@ -80,7 +81,7 @@ void Agents::open(const Target& target, const VfView& view, const Tenure& tenure
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),
                                                   stem + ".agent.sock", port_, clock_);
     if (const auto opened = session->listen(); !opened)
-        notices_.push_back({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
+        tell({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
     places_[target] = {.tenure = tenure, .session = std::move(session)};
     is_stirred_ = true;
 }
@@ -92,7 +93,14 @@ void Agents::route(const AgentInput& input) {
 }
 
 std::optional<Nanoseconds> Agents::next_step() const {
-    return is_stirred_ ? clock_.now() : next_step_;
+    if (is_stirred_) return clock_.now();
+    const auto due = fold_.next_due();
+    if (!due || !next_step_) return due ? due : next_step_;
+    return std::min(*due, *next_step_);
+}
+
+void Agents::tell(Notice notice) {
+    if (fold_.admits(notice, clock_.now())) notices_.push_back(std::move(notice));
 }
 
 std::optional<Nanoseconds> Agents::earliest() const {

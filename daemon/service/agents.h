@@ -7,6 +7,7 @@
 
 #include "daemon/service/agent_session.h"
 #include "daemon/service/manager.h"
+#include "daemon/service/notice_fold.h"
 
 #include <map>
 #include <memory>
@@ -60,6 +61,9 @@ private:
     const Clock& clock_;
     std::vector<std::uint64_t> followed_;  ///< by GPU, as GpuHost::is_newer() keeps it
     std::map<Target, Place> places_;
+    void tell(Notice notice);
+
+    NoticeFold fold_;
     std::vector<Notice> notices_;
     bool is_stirred_ = false;               ///< a session may have news, or another next step
     std::optional<Nanoseconds> next_step_;  ///< of all sessions, unless is_stirred_

@@ -4,6 +4,9 @@
 #include "daemon/service/words.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 namespace vgpu::daemon {
 
@@ -14,7 +17,20 @@ void EventLog::add(const Notice& notice, std::uint64_t time_us) {
                      .vf = notice.vf,
                      .kind = std::string(notice.kind),
                      .text = std::string(start_of(notice.text, kMaxText))});
-    if (kept_.size() > kKept) kept_.pop_front();
+    if (kept_.size() > kKept) drop_one();
+}
+
+void EventLog::drop_one() {
+    using Key = std::tuple<std::string_view, std::uint32_t, std::string_view>;
+    const auto key_of = [](const LoggedEvent& event) {
+        return Key{event.gpu, event.vf, event.kind};
+    };
+    std::map<Key, std::size_t> counts;
+    std::size_t most = 0;
+    for (const LoggedEvent& event : kept_) most = std::max(most, ++counts[key_of(event)]);
+    kept_.erase(std::find_if(kept_.begin(), kept_.end(), [&](const LoggedEvent& event) {
+        return counts.at(key_of(event)) == most;
+    }));
 }
 
 std::vector<LoggedEvent> EventLog::since(std::uint64_t after, std::size_t most) const {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLog: the last kKept notices with a number and the time at which they were said, for those
-// who were not listening: `vgpuctl events`, the bug report. Numbers begin at 1 with each vgpud and
-// have no gaps, so a reader knows what it missed. Bounded in events and in bytes of each. Main loop
-// only: main.cpp adds, the D-Bus layer reads.
+// EventLog: the last notices with a number and the time at which they were said, for those who were
+// not listening: `vgpuctl events`, the bug report. It keeps kKept of them; the one that goes is the
+// oldest of the VF and kind that have most, so that who says much pushes out its own. Numbers begin
+// at 1 with each vgpud and are given without gaps, so a reader knows what it missed. Bounded in
+// events and in bytes of each. Main loop only: main.cpp adds, the D-Bus layer reads.
 #pragma once
 
 #include "daemon/service/views.h"
@@ -38,6 +39,8 @@ public:
     [[nodiscard]] std::uint64_t count() const { return count_; }
 
 private:
+    void drop_one();
+
     std::deque<LoggedEvent> kept_;
     std::uint64_t count_ = 0;
 };

@@ -29,6 +29,7 @@ trace::Recorder::Source GpuModel::trace_source() const {
 
 void GpuModel::step() {
     const Nanoseconds now = ports_.clock.now();
+    for (Notice& due : fold_.take_due(now)) tell(std::move(due), now);
     if (ports_.companions && now >= companions_at_) {
         companions_message_ = ports_.companions->step(now);
         companions_at_ = ports_.companions->next_step(now);
@@ -58,6 +59,7 @@ Nanoseconds GpuModel::wake_at() const {
     Nanoseconds at = pf_.is_connected() ? refreshed_at_ + kRefresh : retry_at_;
     if (may_plan()) at = std::min(at, schedule_->next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
+    if (const auto due = fold_.next_due()) at = std::min(at, *due);
     // A client that leaves is seen by an event or a refresh; this is for one that does not leave.
     for (const auto& [vf, since] : to_scrub_)
         at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
@@ -156,11 +158,16 @@ std::vector<Notice> GpuModel::take_notices() {
 }
 
 void GpuModel::say(std::uint32_t vf, std::string_view kind, std::string text) {
+    const Nanoseconds now = ports_.clock.now();
+    Notice notice{.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)};
+    if (fold_.admits(notice, now)) tell(std::move(notice), now);
+}
+
+void GpuModel::tell(Notice notice, Nanoseconds now) {
     // A main loop that hangs must not make the GPU's thread hoard memory.
     constexpr std::size_t kMaxNotices = 1024;
-    schedule_.note(vf, kind, text, ports_.clock.now());
-    if (notices_.size() < kMaxNotices)
-        notices_.push_back({.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)});
+    schedule_.note(notice.vf, notice.kind, notice.text, now);
+    if (notices_.size() < kMaxNotices) notices_.push_back(std::move(notice));
 }
 
 }  // namespace vgpu::daemon

@@ -18,6 +18,7 @@
 #include "daemon/service/companions.h"
 #include "daemon/service/gpu_inventory.h"
 #include "daemon/service/gpu_schedule.h"
+#include "daemon/service/notice_fold.h"
 #include "daemon/service/pf_link.h"
 #include "daemon/service/state_store.h"
 #include "daemon/service/trace/recorder.h"
@@ -403,6 +404,7 @@ private:
     /// `kind` is a word that lasts as long as vgpud (a literal, a name_of()): notices keep the
     /// view. VF 0: the GPU.
     void say(std::uint32_t vf, std::string_view kind, std::string text);
+    void tell(Notice notice, Nanoseconds now);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
 
     std::string id_;
@@ -456,6 +458,7 @@ private:
     std::map<std::uint32_t, Nanoseconds> to_scrub_;  ///< VF: released then; its scrub has not begun
     Nanoseconds scrub_begin_at_{0};                  ///< not before, after a refusal
     std::shared_ptr<const vgpu_pf_run_table> table_;
+    NoticeFold fold_;
     std::vector<Notice> notices_;
 };
 

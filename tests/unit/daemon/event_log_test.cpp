@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/event_log.h"
 
+#include "daemon/service/notice_fold.h"
+
 #include <gtest/gtest.h>
 
 namespace vgpu::daemon {
@@ -45,6 +47,49 @@ TEST(EventLog, IsBoundedInEventsAndInTheBytesOfEach) {
     EXPECT_EQ(all.front().text.size(), EventLog::kMaxText);
     log.add(notice(std::string(EventLog::kMaxText - 1, 'x') + "\u00e9"), 0);
     EXPECT_EQ(log.since(0, 1).front().text, std::string(EventLog::kMaxText - 1, 'x'));
+}
+
+TEST(EventLog, KeepsWhatOthersSaidWhateverOneRepeats) {
+    EventLog log;
+    log.add({.gpu = "gpu0", .vf = 2, .kind = "hang", .text = "of another VF"}, 0);
+    log.add({.gpu = "gpu0", .vf = 3, .kind = "guard", .text = "of its own guard"}, 0);
+    for (std::size_t i = 0; i < 4 * EventLog::kKept; ++i) log.add(notice(std::to_string(i)), 0);
+    const auto all = log.since(0, SIZE_MAX);
+    ASSERT_EQ(all.size(), EventLog::kKept);
+    EXPECT_EQ(all[0].text, "of another VF");
+    EXPECT_EQ(all[1].text, "of its own guard");
+    EXPECT_EQ(all.back().seq, log.count()) << "and the newest of what is repeated";
+}
+
+TEST(NoticeFold, TellsTheFirstFewAndThenANumber) {
+    NoticeFold fold;
+    Nanoseconds now{0};
+    std::vector<std::string> told;
+    for (int i = 0; i < 6000; ++i) {
+        now += std::chrono::milliseconds(20);
+        for (const Notice& due : fold.take_due(now)) told.push_back(due.text);
+        if (fold.admits(notice("a " + std::to_string(i)), now)) told.push_back("told");
+    }
+    EXPECT_EQ(fold.next_due(), std::optional(Nanoseconds(std::chrono::milliseconds(120'020))));
+    ASSERT_EQ(told.size(), 2 * NoticeFold::kTold + 1) << ::testing::PrintToString(told);
+    EXPECT_EQ(told[NoticeFold::kTold], "a 2999 (the last of 2992 more within 60 s)");
+    ASSERT_EQ(fold.take_due(std::chrono::hours(1)).size(), 1u);
+    EXPECT_FALSE(fold.next_due()) << "nothing is kept of a window that is over";
+}
+
+TEST(NoticeFold, FoldsPerVfAndKindAndOnlyWhatGuestsCause) {
+    NoticeFold fold;
+    const auto count_told = [&fold](const Notice& one) {
+        int told = 0;
+        for (int i = 0; i < 100; ++i) told += fold.admits(one, Nanoseconds{0}) ? 1 : 0;
+        return told;
+    };
+    for (const std::string_view kind :
+         {"hang", "reset-done", "guard", "guest-error", "taken-back", "agent-misbehaved"})
+        for (const std::uint32_t vf : {1u, 2u})
+            EXPECT_EQ(count_told({.gpu = "gpu0", .vf = vf, .kind = kind, .text = "x"}), 8) << kind;
+    EXPECT_EQ(count_told({.gpu = "gpu0", .vf = 1, .kind = "released", .text = "x"}), 100);
+    EXPECT_EQ(count_told({.gpu = "gpu0", .vf = 0, .kind = "pf-lost", .text = "x"}), 100);
 }
 
 }  // namespace
