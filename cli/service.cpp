@@ -37,6 +37,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.InvalidOwner", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.BadConfiguration", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.NoSuchLabel", ExitCode::NotFound},
+    ExitRow{"org.vgpu1.Error.AmbiguousName", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoFreeVf", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoMatchingVf", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoVram", ExitCode::NoCapacity},

@@ -137,7 +137,8 @@ spdlog::level::level_enum level_of(const Notice& notice) {
                                                       "apply-resumed",
                                                       "apply-unfinished",
                                                       "not-released",
-                                                      "impossible-events"};
+                                                      "impossible-events",
+                                                      "name-clash"};
     return kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <memory>
+#include <set>
 
 namespace vgpu::daemon {
 
@@ -44,20 +45,17 @@ void survey(Manager& manager, const std::vector<std::string>& gpus,
             });
 }
 
-/// Names of VFs on other GPUs are taken from the records, also of those that are not in service
-/// now.
+/// Names of VFs on other GPUs are taken from the records, also of those that are not here now.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<WantedGpu>& wanted,
                             const std::vector<GpuInventory>& gpus) {
     Surroundings around;
-    for (const auto& gpu : manager.gpus()) {
-        around.gpus.push_back(gpu->id());
-        const bool is_meant = std::any_of(wanted.begin(), wanted.end(), [&](const WantedGpu& one) {
-            return one.gpu == gpu->id();
-        });
-        if (is_meant) continue;
-        for (const auto& [vf, record] : manager.store().gpu(gpu->id()).vfs)
-            around.names[record.name] = fmt::format("{}/vf{}", gpu->id(), vf);
+    const std::set<std::string> gpus_known = manager.known_gpus();
+    around.gpus = {gpus_known.begin(), gpus_known.end()};
+    for (const auto& [name, place] : manager.store().names()) {
+        const auto is_meant = [&gpu = place.first](const WantedGpu& one) { return one.gpu == gpu; };
+        if (std::none_of(wanted.begin(), wanted.end(), is_meant))
+            around.names[name] = path_of({place.first, place.second});
     }
     TRY(ChangePlan plan, make_change_plan(wanted, gpus, around));
     plan.label = label;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 namespace vgpu::daemon {
 
@@ -62,10 +63,6 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
     return {Availability::Free, ""};
 }
 
-std::string text_of(const Target& target) {
-    return fmt::format("{}/vf{}", target.gpu, target.vf);
-}
-
 Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
     return {.error = {id, std::move(cause)}, .may_pass = may_pass};
 }
@@ -82,9 +79,14 @@ public:
     }
 
     tl::expected<Target, Refusal> by_name(const std::string& name) {
-        const auto at = std::find_if(candidates_.begin(), candidates_.end(),
-                                     [&name](const Candidate& one) { return one.name == name; });
+        const auto is_called = [&name](const Candidate& one) { return one.name == name; };
+        const auto at = std::find_if(candidates_.begin(), candidates_.end(), is_called);
         if (at == candidates_.end()) return tl::make_unexpected(no_such_name(name));
+        std::vector<Target> all;
+        for (const Candidate& one : candidates_)
+            if (is_called(one)) all.push_back(one.target);
+        if (all.size() > 1)
+            return tl::make_unexpected(Refusal{.error = ambiguous(name, all).value()});
         if (taken_.contains(at->target))
             return tl::make_unexpected(refusal(
                 ErrorId::NoMatchingVf, fmt::format("VF '{}' is asked for more than once", name)));
@@ -92,7 +94,7 @@ public:
         const bool may_pass = is_soon_takeable(at->availability);
         return tl::make_unexpected(refusal(
             at->availability == Availability::Claimed ? ErrorId::Claimed : ErrorId::WrongState,
-            fmt::format("{} ('{}') {}", text_of(at->target), name, at->why), may_pass));
+            fmt::format("{} ('{}') {}", path_of(at->target), name, at->why), may_pass));
     }
 
     tl::expected<Target, Refusal> by_profile(const std::string& profile) {

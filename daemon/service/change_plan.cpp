@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <set>
 
 namespace vgpu::daemon {
@@ -103,6 +104,7 @@ private:
     [[nodiscard]] Result<std::uint32_t> kept_number(const std::string& name,
                                                     const GpuInventory& gpu) const;
     Result<> check_name(const std::string& name) const;
+    Result<> note_name(const std::string& name, const std::string& gpu, bool is_its_own);
     void want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
     Result<> want_new(Work& work, const WantedVf& wanted);
     bool advance();
@@ -115,7 +117,13 @@ private:
 
     const Surroundings& around_;
     std::vector<Work> works_;
-    std::set<std::string> names_;  ///< of all VFs of the models
+    /// A name that is wanted: of which GPU, and whether the VF has it already.
+    struct WantedName {
+        std::string gpu;
+        bool is_its_own = false;
+    };
+    std::map<std::string, WantedName> wanted_names_;
+    std::multiset<std::string> names_;  ///< of all VFs of the models
     std::vector<Step> kept_, steps_;
 };
 
@@ -145,6 +153,16 @@ Result<> Planner::check_name(const std::string& name) const {
                                                     "configuration says nothing about",
                                                     name, other->second));
     return {};
+}
+
+/// A state may have a name twice (a GPU came back with one that was given meanwhile): VFs that have
+/// it keep it, nobody gets it anew.
+Result<> Planner::note_name(const std::string& name, const std::string& gpu, bool is_its_own) {
+    const auto [at, is_new] = wanted_names_.try_emplace(name, WantedName{gpu, is_its_own});
+    if (is_new || (is_its_own && at->second.is_its_own)) return {};
+    return fail(
+        ErrorId::BadConfiguration,
+        fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
 /// One VF may need up to three steps; each has `from` as it is now and changes its own part only,
@@ -224,8 +242,15 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
         VfDefinition definition = vf.definition;
         definition.shape = normalised(definition.shape, gpu);
         all.push_back(definition);
-        TRY_VOID(check_name(definition.name));
         const InventoryVf* existing = find_existing(gpu, vf);
+        const bool is_its_own = existing != nullptr && existing->definition.name == definition.name;
+        TRY_VOID(note_name(definition.name, gpu.id, is_its_own));
+        if (is_its_own) {
+            matched.insert(existing->vf);
+            want_existing(work, *existing, definition);
+            continue;
+        }
+        TRY_VOID(check_name(definition.name));
         if (existing == nullptr) {
             WantedVf fresh = vf;
             fresh.definition = definition;
@@ -260,7 +285,7 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
 }
 
 void Planner::emit(Work& work, const Step& step) {
-    if (step.from) names_.erase(step.from->name);
+    if (step.from) names_.extract(step.from->name);
     if (step.to) names_.insert(step.to->name);
     perform(step, work.model);
     steps_.push_back(step);
@@ -272,12 +297,15 @@ void Planner::emit(Work& work, const Step& step) {
 bool Planner::make_changes(Work& work) {
     if (work.changes.empty()) return false;
     GpuInventory after = work.model;
-    std::set<std::string> names = names_;
+    std::multiset<std::string> names = names_;
     for (const Step& step : work.changes) perform(step, after);
     for (const Step& step : work.changes)
-        if (step.action == Action::Rename) names.erase(step.from->name);
-    for (const Step& step : work.changes)
-        if (step.action == Action::Rename && !names.insert(step.to->name).second) return false;
+        if (step.action == Action::Rename) names.extract(step.from->name);
+    for (const Step& step : work.changes) {
+        if (step.action != Action::Rename) continue;
+        if (names.contains(step.to->name)) return false;
+        names.insert(step.to->name);
+    }
     if (!can_be_scheduled(after)) return false;
     for (const Step& step : work.changes) {
         perform(step, work.model);

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 namespace vgpu::daemon {
 
@@ -429,25 +430,27 @@ std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSe
 }
 
 /// Two passes: every name there will be must be known before a former name can be told from one
-/// that somebody else has.
+/// that somebody else has. Whether a name may be there on two GPUs the plan says, which knows what
+/// there is.
 Result<> check_names(const std::vector<WantedGpu>& wanted) {
-    std::map<std::string, std::string> owners;
+    std::set<std::string> names;
+    std::set<std::pair<std::string, std::string>> given;
     for (const WantedGpu& gpu : wanted)
         for (const WantedVf& vf : gpu.vfs) {
             const std::string& name = vf.definition.name;
             if (!is_valid_name(name))
                 return fail(ErrorId::InvalidName, fmt::format("'{}' is no name for a VF of {}",
                                                               name.substr(0, 80), gpu.gpu));
-            if (const auto [at, is_new] = owners.try_emplace(name, gpu.gpu); !is_new)
+            names.insert(name);
+            if (!given.emplace(gpu.gpu, name).second)
                 return fail(ErrorId::BadConfiguration,
-                            fmt::format("'{}' is the name of two VFs, of {} and of {}", name,
-                                        at->second, gpu.gpu));
+                            fmt::format("'{}' is the name of two VFs of {}", name, gpu.gpu));
         }
     std::set<std::string> former;
     for (const WantedGpu& gpu : wanted)
         for (const WantedVf& vf : gpu.vfs) {
             if (vf.was.empty() || vf.was == vf.definition.name) continue;
-            if (owners.contains(vf.was) || !former.insert(vf.was).second)
+            if (names.contains(vf.was) || !former.insert(vf.was).second)
                 return fail(ErrorId::BadConfiguration,
                             fmt::format("'{}' is to be renamed from '{}', which another VF is or "
                                         "was to be too; rename one after the other",

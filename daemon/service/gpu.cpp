@@ -112,9 +112,9 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.wait_p99_ns = wait(0.99);
     if (const auto at = handovers_.find(vf); at != handovers_.end()) view.handover = at->second;
     view.trouble = trouble(vf);
-    if (const auto at = handover_troubles_.find(vf);
-        view.trouble.empty() && at != handover_troubles_.end())
-        view.trouble = at->second;
+    for (const auto* troubles : {&handover_troubles_, &name_clashes_})
+        if (const auto at = troubles->find(vf); view.trouble.empty() && at != troubles->end())
+            view.trouble = at->second;
     if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
     return view;
 }

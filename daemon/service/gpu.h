@@ -215,6 +215,11 @@ public:
         return are_members_stale_ ? 0 : events_read_to_;
     }
 
+    /// Why names of its VFs do not lead to them: VF, words. Shown as their trouble.
+    void set_name_clashes(std::map<std::uint32_t, std::string> clashes) {
+        name_clashes_ = std::move(clashes);
+    }
+
     /// The VF whose record and handover are all that has changed since the last call; nothing if
     /// more may have.
     [[nodiscard]] std::optional<std::uint32_t> take_only_change() {
@@ -450,6 +455,7 @@ private:
     Nanoseconds restore_at_{0};
     std::map<std::uint32_t, Handover> handovers_;  ///< VF: who gets its function, as last seen
     std::map<std::uint32_t, std::string> handover_troubles_;  ///< VF: why that is not as defined
+    std::map<std::uint32_t, std::string> name_clashes_;       ///< VF: who else has its name
     std::map<std::uint32_t, std::string> orphans_;            ///< VF: why its claim looks forgotten
     std::map<std::uint32_t, Nanoseconds> unattached_since_;
     std::map<std::uint32_t, std::string>

@@ -89,6 +89,17 @@ Result<CreateRequest> create_request(const Options& options) {
 
 }  // namespace
 
+std::string path_of(const Target& target) {
+    return fmt::format("{}/vf{}", target.gpu, target.vf);
+}
+
+tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found) {
+    std::vector<std::string> paths;
+    for (const Target& target : found) paths.push_back(path_of(target));
+    return fail(ErrorId::AmbiguousName, fmt::format("'{}' is the name of {} VFs: {}", name,
+                                                    found.size(), fmt::join(paths, ", ")));
+}
+
 GpuHost* Manager::find_gpu(const std::string& id) const {
     const auto at = std::find_if(gpus_.begin(), gpus_.end(),
                                  [&id](const auto& gpu) { return gpu->id() == id; });
@@ -97,9 +108,57 @@ GpuHost* Manager::find_gpu(const std::string& id) const {
 
 void Manager::finish() {
     for (const auto& gpu : gpus_) gpu->finish();
+    look_for_clashes();
+}
+
+std::string Manager::clash_of(const std::string& name, const Target& own,
+                              const StateStore::Names& names) const {
+    const std::string way_out = fmt::format(
+        "; it is reached as {}/vf{} until one of them has another name", own.gpu, own.vf);
+    if (find_gpu(name) != nullptr)
+        return fmt::format("its name '{}' is a GPU's, too{}", name, way_out);
+    std::vector<std::string> others;
+    const auto [begin, end] = names.equal_range(name);
+    for (auto at = begin; at != end; ++at)
+        if (const Target other{at->second.first, at->second.second}; other != own)
+            others.push_back(path_of(other));
+    if (others.empty()) return "";
+    return fmt::format("its name '{}' is that of {}, too{}", name, fmt::join(others, ", "),
+                       way_out);
+}
+
+/// Names cannot be given twice; but a GPU that comes back may bring one that was given meanwhile by
+/// a vgpud that did not know it, and states may be put together by hand.
+void Manager::look_for_clashes() {
+    if (clashes_version_ == store_.names_version()) return;
+    clashes_version_ = store_.names_version();
+    const StateStore::Names names = store_.names();
+    std::map<Target, std::string> found;
+    for (const auto& [name, place] : names) {
+        const Target own{place.first, place.second};
+        const std::string clash = clash_of(name, own, names);
+        if (clash.empty() || find_gpu(own.gpu) == nullptr) continue;
+        if (!clashes_.contains(own))
+            notices_.push_back({.gpu = own.gpu, .vf = own.vf, .kind = "name-clash", .text = clash});
+        found[own] = clash;
+    }
+    if (found == clashes_) return;
+    clashes_ = std::move(found);
+    for (const auto& gpu : gpus_) {
+        std::map<std::uint32_t, std::string> own;
+        for (const auto& [target, clash] : clashes_)
+            if (target.gpu == gpu->id()) own[target.vf] = clash;
+        gpu->ask<void>(
+            [own](GpuModel& model) -> Result<> {
+                model.set_name_clashes(own);
+                return {};
+            },
+            [](const Result<>&) {});
+    }
 }
 
 /// Numbers before names: a name cannot look like GPU/vfN (is_valid_name), so nothing is hidden.
+/// Only VFs in view are found: a name that a GPU has which is away is nobody's until then.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -111,20 +170,31 @@ Result<Target> Manager::resolve(const std::string& text) const {
     }
     const auto uuid = parse_uuid(text);
     std::vector<std::string> names;
+    std::vector<Target> found;
     for (const auto& gpu : gpus_) {
         names.push_back(gpu->id());
         const auto seen = gpu->look();
         for (const auto& [vf, view] : seen->vfs) {
+            const Target target{.gpu = gpu->id(), .vf = vf};
             if (view.record.name == text || (uuid && view.record.uuid == *uuid))
-                return Target{.gpu = gpu->id(), .vf = vf};
+                found.push_back(target);
             names.push_back(view.record.name);
-            names.push_back(fmt::format("{}/vf{}", gpu->id(), vf));
+            names.push_back(path_of(target));
         }
     }
-    const std::vector<std::string_view> known(names.begin(), names.end());
+    if (found.size() == 1) return found.front();
     const std::string shown = text.substr(0, 64);
+    if (!found.empty()) return ambiguous(shown, found);
+    const std::vector<std::string_view> known(names.begin(), names.end());
     return fail(ErrorId::NoSuchVf,
                 fmt::format("there is no GPU or VF '{}'{}", shown, did_you_mean(shown, known)));
+}
+
+std::set<std::string> Manager::known_gpus() const {
+    const std::vector<std::string> recorded = store_.gpus();
+    std::set<std::string> ids(recorded.begin(), recorded.end());
+    for (const auto& gpu : gpus_) ids.insert(gpu->id());
+    return ids;
 }
 
 Result<GpuHost*> Manager::gpu_of(const Target& target) const {
@@ -136,17 +206,23 @@ Result<GpuHost*> Manager::gpu_of(const Target& target) const {
 }
 
 Result<> Manager::name_is_free(const std::string& name, const Target& but) const {
-    for (const auto& gpu : gpus_) {
-        if (gpu->id() == name) return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
+    for (const std::string& gpu : known_gpus()) {
+        if (gpu == name) return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
         // A name of that form is what a nameless VF will have: it may only be given to the VF it
         // would belong to.
-        if (name.starts_with(gpu->id() + "-vf") && name != fmt::format("{}-vf{}", but.gpu, but.vf))
+        if (name.starts_with(gpu + "-vf") && name != fmt::format("{}-vf{}", but.gpu, but.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is kept for VFs without a name of their own", name));
-        for (const auto& [vf, record] : store_.gpu(gpu->id()).vfs)
-            if (record.name == name && Target{gpu->id(), vf} != but)
-                return fail(ErrorId::NameTaken,
-                            fmt::format("'{}' is the name of {}/vf{}", name, gpu->id(), vf));
+    }
+    const StateStore::Names names = store_.names();
+    const auto [begin, end] = names.equal_range(name);
+    for (auto at = begin; at != end; ++at) {
+        const Target other{at->second.first, at->second.second};
+        if (other == but) continue;
+        const std::string_view away =
+            find_gpu(other.gpu) == nullptr ? ", which is not here now" : "";
+        return fail(ErrorId::NameTaken,
+                    fmt::format("'{}' is the name of {}{}", name, path_of(other), away));
     }
     if (held_names_.contains(name))
         return fail(ErrorId::NameTaken, fmt::format("'{}' is being given by {}", name, holder_));

@@ -10,9 +10,11 @@
 #include "daemon/service/options.h"
 #include "daemon/service/state_store.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +31,15 @@ struct Target {
     auto operator<=>(const Target&) const = default;
 };
 
-/// Names are unique over all GPUs, in service or only defined, also while requests that give them
-/// are under way. Errors that are found before a GPU is asked reach `done` at once, within the
-/// call.
+/// "gpu0/vf3"
+[[nodiscard]] std::string path_of(const Target& target);
+/// AmbiguousName: `name` is that of several VFs.
+[[nodiscard]] tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found);
+
+/// Names are unique over all GPUs and VFs that are on record, there or not, also while requests
+/// that give them are under way. Where a state has one twice all the same, it names nobody: each of
+/// these VFs is told and is reached by its path. Errors that are found before a GPU is asked reach
+/// `done` at once, within the call.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port), clock_(clock) {
@@ -44,6 +52,8 @@ public:
         gpus_.push_back(std::make_unique<GpuHost>(std::move(gpu), clock_));
     }
     [[nodiscard]] const std::vector<std::unique_ptr<GpuHost>>& gpus() const { return gpus_; }
+    /// Ids of these and of those that are on record only.
+    [[nodiscard]] std::set<std::string> known_gpus() const;
     /// Null if there is none.
     [[nodiscard]] GpuHost* find_gpu(const std::string& id) const;
 
@@ -52,7 +62,8 @@ public:
     /// Ends the GPUs' threads; what was asked for and is not done gets no answer.
     void end() { gpus_.clear(); }
 
-    /// In this order: a GPU's id, GPU/vfN, name or UUID of a VF. NoSuchVf, with the nearest name.
+    /// In this order: a GPU's id, GPU/vfN, name or UUID of a VF. NoSuchVf, with the nearest name;
+    /// AmbiguousName, with the paths of those that have it.
     Result<Target> resolve(const std::string& text) const;
     /// `gpu` empty: the one with the most VRAM for one VF. Options are those of docs/dbus-api.md.
     void create(const std::string& gpu, const Options& options, Done<Target> done);
@@ -113,6 +124,10 @@ private:
                          const Done<std::uint64_t>& done);
     Result<> start_release(const Target& target, const std::string& owner, std::uint64_t generation,
                            const Options& options, const Done<>& done);
+    /// What is wrong with the name of the VF `own`; empty: nothing.
+    [[nodiscard]] std::string clash_of(const std::string& name, const Target& own,
+                                       const StateStore::Names& names) const;
+    void look_for_clashes();
     template <typename T> Done<T> while_reserved(const std::string& name, Done<T> done);
     [[nodiscard]] Result<> name_is_free(const std::string& name, const Target& but) const;
     [[nodiscard]] Result<GpuHost*> gpu_for(const std::string& gpu) const;
@@ -121,6 +136,8 @@ private:
     const Clock& clock_;
     std::vector<Notice> notices_;            ///< of vgpud itself, not taken yet
     std::set<std::string> names_asked_for_;  ///< in requests that are not done yet
+    std::map<Target, std::string> clashes_;  ///< of names, as they were told
+    std::optional<std::uint64_t> clashes_version_;
     std::string holder_;
     std::set<std::string> held_gpus_, held_names_;
     std::set<EndedClaim> ended_claims_;  ///< of held GPUs, since the run or its recovery began

@@ -4,6 +4,7 @@
 #include "daemon/service/journal.h"
 #include "daemon/service/recovery.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vgpu::daemon {
@@ -13,6 +14,13 @@ namespace {
 constexpr std::string_view kMayBeFound =
     "; what was written of it could not be taken back, so a vgpud started before the next change "
     "may find it made";
+
+bool have_same_names(const GpuRecord& a, const GpuRecord& b) {
+    return std::equal(a.vfs.begin(), a.vfs.end(), b.vfs.begin(), b.vfs.end(),
+                      [](const auto& one, const auto& other) {
+                          return one.first == other.first && one.second.name == other.second.name;
+                      });
+}
 
 Result<StateImage> read_files(StatePort& port) {
     StateImage image{.checkpoint = {},
@@ -62,6 +70,26 @@ GpuPolicy StateStore::policy(const std::string& id) const {
     const std::scoped_lock lock(records_mutex_);
     const auto at = records_.gpus.find(id);
     return at == records_.gpus.end() ? GpuPolicy{} : policy_of(at->second);
+}
+
+StateStore::Names StateStore::names() const {
+    const std::scoped_lock lock(records_mutex_);
+    Names names;
+    for (const auto& [id, gpu] : records_.gpus)
+        for (const auto& [vf, record] : gpu.vfs) names.emplace(record.name, std::pair(id, vf));
+    return names;
+}
+
+std::uint64_t StateStore::names_version() const {
+    const std::scoped_lock lock(records_mutex_);
+    return names_version_;
+}
+
+std::vector<std::string> StateStore::gpus() const {
+    const std::scoped_lock lock(records_mutex_);
+    std::vector<std::string> ids;
+    for (const auto& [id, gpu] : records_.gpus) ids.push_back(id);
+    return ids;
 }
 
 std::optional<Uuid> StateStore::uuid(const std::string& id, std::uint32_t vf) const {
@@ -162,7 +190,10 @@ Result<> StateStore::write(Change change) {
                                        : checkpoint(change);
     const std::scoped_lock lock(records_mutex_);
     refusal_ = done ? "" : done.error().cause;
-    if (done) std::move(change).apply_to(records_);
+    if (!done) return done;
+    for (const auto& [id, gpu] : change.gpus)
+        if (!have_same_names(records_.gpus[id], gpu)) ++names_version_;
+    std::move(change).apply_to(records_);
     return done;
 }
 

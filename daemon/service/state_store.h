@@ -16,9 +16,12 @@
 #include "daemon/service/records.h"
 
 #include <condition_variable>
+#include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -45,6 +48,14 @@ public:
     [[nodiscard]] std::uint64_t generation() const;
     /// As much of a GPU's record as is asked for often: no copy of its VFs.
     [[nodiscard]] GpuPolicy policy(const std::string& id) const;
+    /// Every name that is given to a VF, with its GPU and number, of all GPUs on record, seen or
+    /// not; a name may be there twice.
+    using Names = std::multimap<std::string, std::pair<std::string, std::uint32_t>>;
+    [[nodiscard]] Names names() const;
+    /// Another one when names() has changed.
+    [[nodiscard]] std::uint64_t names_version() const;
+    /// Ids of all GPUs on record.
+    [[nodiscard]] std::vector<std::string> gpus() const;
     /// The UUID of the VF that is defined under this number; nothing if none is.
     [[nodiscard]] std::optional<Uuid> uuid(const std::string& id, std::uint32_t vf) const;
     [[nodiscard]] bool is_read_only() const { return problem_.has_value(); }
@@ -114,8 +125,9 @@ private:
     bool is_appendable_ = false;  ///< the journal's end is known and sound
     std::uint64_t journal_end_ = 0;
 
-    mutable std::mutex records_mutex_;  ///< of the next two
+    mutable std::mutex records_mutex_;  ///< of the next three
     Records records_;
+    std::uint64_t names_version_ = 0;
     std::string refusal_;  ///< of the last change; empty: it was written
 };
 

@@ -4,7 +4,9 @@
 // and what vgpuctl makes of it, which docs/dbus-api.md has to say. A row without a way to raise it
 // does not compile.
 #include "cli/service.h"
+#include "daemon/adapters/state_files.h"
 #include "daemon/ports/result.h"
+#include "daemon/service/state_store.h"
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/fake_authority.h"
 #include "tests/scenario/dbus/guest_port.h"
@@ -210,6 +212,26 @@ Told ErrorPath::raise_NoSuchVf() {
 
 Told ErrorPath::raise_NoSuchLabel() {
     return plan(document("64MiB", 1), {{"label", sdbus::Variant{"y"}}}, {"--label", "y"});
+}
+
+/// A state that two vgpuds wrote, or somebody by hand.
+Told ErrorPath::raise_AmbiguousName() {
+    vgpud->kill_now();
+    {
+        adapters::StateFiles files(directory.file("state"));
+        StateStore store(files);
+        store.load();
+        GpuRecord record = store.gpu("gpu0");
+        for (const std::uint32_t vf : {1u, 2u})
+            record.vfs[vf] = {
+                .vf = vf, .name = "train", .uuid = make_uuid(), .vram_bytes = 64 * FakePf::kMiB};
+        EXPECT_TRUE(store.commit("gpu0", record));
+    }
+    start_daemon();
+    Told told = with_ctl(manager("Resolve", std::string("train"), Dict{}), {"show", "train"});
+    EXPECT_EQ(ctl({"set", "gpu0/vf2", "--name", "train2"}).status, 0) << "as the error says";
+    EXPECT_EQ(ctl({"show", "train"}).status, 0);
+    return told;
 }
 
 // --- what there is not

@@ -43,6 +43,15 @@ TEST(Assignment, WantsAreNamesOrProfiles) {
     EXPECT_EQ(want_of("profile", "").error().cause, "'' is no profile of a VF");
 }
 
+TEST(Assignment, ANameOfTwoVfsChoosesNeither) {
+    std::vector<Candidate> two{free_vf("gpu0", 1, "small"), free_vf("gpu1", 2, "small")};
+    two[0].name = two[1].name = "train";
+    const auto chosen = choose(std::vector{named("train")}, two);
+    ASSERT_FALSE(chosen);
+    EXPECT_EQ(chosen.error().error.id, ErrorId::AmbiguousName);
+    EXPECT_EQ(chosen.error().error.cause, "'train' is the name of 2 VFs: gpu0/vf1, gpu1/vf2");
+}
+
 TEST(Assignment, AProfileComesFromTheGpuWithTheLeastWeightInUse) {
     const std::vector<Candidate> candidates{
         vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "large", 300)),

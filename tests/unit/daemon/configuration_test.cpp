@@ -211,9 +211,11 @@ TEST(Configuration, ALabelMustBeThereAndIsGuessed) {
 }
 
 TEST(Configuration, WhatIsWantedTwiceOrOfNoGpuIsRefused) {
-    const std::vector<std::string> three{"gpu0", "gpu1", "gpu2"};
-    EXPECT_EQ(want(two_sizes(), "day", three).error().cause,
-              "'train' is the name of two VFs, of gpu0 and of gpu2");
+    Configuration twice = two_sizes();
+    auto& vfs = twice.configs.at("day").front().vfs;
+    vfs.push_back(vfs.front());
+    EXPECT_THAT(want(twice, "day", std::vector<std::string>{"gpu0", "gpu1"}).error().cause,
+                HasSubstr("is the name of two VFs of gpu"));
     EXPECT_EQ(want(two_sizes(), "day", std::vector<std::string>{"a", "gpu11"}).error().cause,
               "there is no GPU 'gpu1'; did you mean 'gpu11'?");
 }
