@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // SystemClock: the product's Clock, CLOCK_MONOTONIC, so that time stamps of the PF core's events
-// can be compared with it, and CLOCK_REALTIME for what is written down. Made once in main.cpp;
-// callable from any thread.
+// can be compared with it, CLOCK_BOOTTIME for leases, and CLOCK_REALTIME for people. Made once in
+// main.cpp; callable from any thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <string>
 
 namespace vgpu::daemon::adapters {
 
@@ -14,6 +19,16 @@ public:
     [[nodiscard]] Nanoseconds now() const override {
         return std::chrono::duration_cast<Nanoseconds>(
             std::chrono::steady_clock::now().time_since_epoch());
+    }
+    [[nodiscard]] Nanoseconds boot_time() const override {
+        timespec time{};
+        ::clock_gettime(CLOCK_BOOTTIME, &time);
+        return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
+    }
+    [[nodiscard]] std::string boot_id() const override {
+        std::string id;
+        std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+        return id;
     }
     [[nodiscard]] std::chrono::seconds unix_time() const override {
         return std::chrono::duration_cast<std::chrono::seconds>(

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Time as vgpud sees it: CLOCK_MONOTONIC in the product (adapters/system_clock.h), a virtual clock
-// in tests. Device time stamps travel in events and never come from here. Callable from any thread.
+// Time as vgpud sees it: CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product
+// (adapters/system_clock.h), a virtual clock in tests. Device time stamps travel in events and
+// never come from here. Callable from any thread.
 #pragma once
 
 #include <chrono>
+#include <string>
 
 namespace vgpu::daemon {
 
@@ -16,8 +18,12 @@ public:
     virtual ~Clock() = default;
     /// Time since an arbitrary start; never goes back.
     [[nodiscard]] virtual Nanoseconds now() const = 0;
-    /// Wall clock, seconds since 1970; for what outlives a reboot. It may jump. Without one of its
-    /// own a clock counts from its start.
+    /// Since boot, with the time for which the host was suspended. Never goes back within a boot.
+    [[nodiscard]] virtual Nanoseconds boot_time() const { return now(); }
+    /// Another one with each boot.
+    [[nodiscard]] virtual std::string boot_id() const { return ""; }
+    /// Wall clock, seconds since 1970, for people. It may jump: nothing is to depend on it. Without
+    /// one of its own a clock counts from its start.
     [[nodiscard]] virtual std::chrono::seconds unix_time() const {
         return std::chrono::duration_cast<std::chrono::seconds>(now());
     }

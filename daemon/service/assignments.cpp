@@ -97,7 +97,8 @@ void Assignments::assign(const std::string& owner, const std::vector<Want>& want
 /// What is chosen is reserved until its claims are answered, so that two requests of one turn
 /// cannot choose the same VF.
 void Assignments::try_choose(const std::shared_ptr<Request>& request) {
-    const auto candidates = candidates_of(manager_, request->owner, reserved_, clock_.unix_time());
+    const auto candidates =
+        candidates_of(manager_, request->owner, reserved_, manager_.store().leases().now());
     const auto chosen = choose(request->wants, candidates);
     if (!chosen) {
         const bool may_wait = chosen.error().may_pass && clock_.now() < request->deadline;

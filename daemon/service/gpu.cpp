@@ -111,6 +111,7 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.wait_p50_ns = wait(0.5);
     view.wait_p99_ns = wait(0.99);
     if (const auto at = handovers_.find(vf); at != handovers_.end()) view.handover = at->second;
+    view.lease_expires = ports_.store.leases().wall_time(view.record.owner.expires);
     view.trouble = trouble(vf);
     for (const auto* troubles : {&handover_troubles_, &name_clashes_})
         if (const auto at = troubles->find(vf); view.trouble.empty() && at != troubles->end())

@@ -67,7 +67,8 @@ Result<GpuInventory> GpuModel::inventory() {
         if (known == record.vfs.end() || known->second.is_releasing) continue;
         VfRecord defined = known->second;
         if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
-        all.vfs.push_back(inventory_of(defined, live, all, ports_.clock.unix_time(), trouble(vf)));
+        all.vfs.push_back(
+            inventory_of(defined, live, all, ports_.store.leases().now(), trouble(vf)));
     }
     return all;
 }

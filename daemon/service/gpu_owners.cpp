@@ -69,7 +69,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     full.owner = full_name(request.owner, ports_.owners);
     TRY(one.owner, daemon::claim(one.owner, full,
                                  {.target = name_text(vf),
-                                  .now = ports_.clock.unix_time(),
+                                  .now = ports_.store.leases().now(),
                                   .is_attached = live_.at(vf).attached != 0,
                                   .next_generation = record.claims + 1}));
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
@@ -204,7 +204,7 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
                                const std::string& by) const {
     const OwnerRecord& owner = shown_.at(vf).owner;
     if (owner.name.empty() || is_same_owner(owner.name, by) || force == Force::Yes) return {};
-    if (is_expired(owner, ports_.clock.unix_time())) return {};
+    if (is_expired(owner, ports_.store.leases().now())) return {};
     return fail(ErrorId::Claimed,
                 fmt::format("{} belongs to {}; {} it in its name (option 'owner') or with option "
                             "'force'",
@@ -214,6 +214,10 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
 void GpuModel::look_for_orphans(Nanoseconds now) {
     if (now < owners_at_) return;
     owners_at_ = now + kOwnerCheck;
+    const bool has_lease = std::any_of(shown_.begin(), shown_.end(), [](const auto& entry) {
+        return entry.second.owner.lease_s > 0;
+    });
+    if (has_lease && !ports_.store.is_read_only()) ports_.store.note_time();
     Present present(ports_.owners);
     for (const auto& [vf, record] : shown_)
         look_at_owner(vf, record.owner, present.has(record.owner.name), now);
@@ -228,9 +232,7 @@ void GpuModel::look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::op
                                   ? now
                                   : unattached_since_.try_emplace(vf, now).first->second;
     const std::string cause = orphan_cause(
-        // Wall clock for leases, which outlive a reboot; monotonic for how long nobody has had it
-        // open.
-        owner, {.now = ports_.clock.unix_time(),
+        owner, {.now = ports_.store.leases().now(),
                 .is_attached = is_attached,
                 .unattached_for = std::chrono::duration_cast<std::chrono::seconds>(now - since),
                 .exists = exists});

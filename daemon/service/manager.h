@@ -42,7 +42,7 @@ struct Target {
 /// `done` at once, within the call.
 class Manager {
 public:
-    Manager(StatePort& port, const Clock& clock) : store_(port), clock_(clock) {
+    Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
         store_.load();
         if (!store_.note().empty()) say("state-mended", store_.note());
     }

@@ -18,7 +18,7 @@
 
 namespace vgpu::daemon {
 
-/// Since 1970: leases outlive a reboot, CLOCK_MONOTONIC does not.
+/// Seconds of the LeaseClock, which are about those since 1970.
 using UnixTime = std::chrono::seconds;
 
 /// A claim that is in force, or nobody's.

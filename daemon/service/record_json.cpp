@@ -268,6 +268,17 @@ ApplyIntent apply_of(const Json& json) {
             .before = sections_of(json.at("before"))};
 }
 
+Json time_json(const LeaseTime& time) {
+    return {
+        {"boot", time.boot}, {"base_s", time.base.count()}, {"reading_s", time.reading.count()}};
+}
+
+LeaseTime time_of(const Json& json) {
+    return {.boot = json.at("boot").get<std::string>(),
+            .base = UnixTime{json.at("base_s").get<UnixTime::rep>()},
+            .reading = UnixTime{json.at("reading_s").get<UnixTime::rep>()}};
+}
+
 const Json& object_of(const Json& gpus) {
     if (!gpus.is_object()) throw std::runtime_error("'gpus' is no object");
     return gpus;
@@ -301,6 +312,8 @@ Result<Checkpoint> checked_checkpoint(const Json& json) {
     content.at("generation").get_to(checkpoint.records.generation);
     checkpoint.records.gpus = gpus_of(content.at("gpus"));
     if (content.contains("apply")) checkpoint.records.apply = apply_of(content.at("apply"));
+    if (content.contains("lease_time"))
+        checkpoint.records.lease_time = time_of(content.at("lease_time"));
     return checkpoint;
 }
 
@@ -309,6 +322,7 @@ Result<Checkpoint> checked_checkpoint(const Json& json) {
 std::string encode_records(const Records& records) {
     Json content = {{"generation", records.generation}, {"gpus", gpus_json(records.gpus)}};
     if (records.apply) content["apply"] = apply_json(*records.apply);
+    if (records.lease_time) content["lease_time"] = time_json(*records.lease_time);
     const Json document = {{"schema", kSchema},
                            {"version", kCheckpointVersion},
                            {"checksum", checksum_of(text_of(content), kCheckpointVersion)},
@@ -330,13 +344,15 @@ Result<Records> decode_records(std::string_view document) {
 }
 
 std::string encode_changes(const Changes& before, const Changes& after,
-                           const std::optional<ApplyIntent>* apply) {
+                           const std::optional<ApplyIntent>* apply,
+                           const std::optional<LeaseTime>& time) {
     Json gpus = Json::object();
     for (const auto& [id, gpu] : after)
         gpus[id] = difference_json(record_or_default(before, id), gpu);
     Json json = {{"gpus", std::move(gpus)}};
     // null: there is none any more
     if (apply != nullptr) json["apply"] = *apply ? apply_json(**apply) : Json();
+    if (time) json["lease_time"] = time_json(*time);
     return text_of(json);
 }
 
@@ -356,6 +372,7 @@ Result<> apply_changes(std::string_view payload, std::uint32_t version, Records&
             const Json& one = json.at("apply");
             apply = one.is_null() ? std::nullopt : std::optional(apply_of(one));
         }
+        if (json.contains("lease_time")) records.lease_time = time_of(json.at("lease_time"));
         for (auto& [id, record] : changed) records.gpus[id] = std::move(record);
         records.apply = std::move(apply);
         return {};

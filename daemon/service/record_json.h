@@ -42,8 +42,10 @@ inline constexpr std::uint32_t kFirstWithJournal = 2;
 
 /// What makes the records of `after` of those in `before`; one that is not there counts as one
 /// with defaults. `apply`: what apply is under way from now on, or that none is; null: as before.
+/// `time`: when that is; nothing: as before.
 [[nodiscard]] std::string encode_changes(const Changes& before, const Changes& after,
-                                         const std::optional<ApplyIntent>* apply = nullptr);
+                                         const std::optional<ApplyIntent>* apply = nullptr,
+                                         const std::optional<LeaseTime>& time = {});
 /// Makes of `records` what they are after the change, but for their generation; they stay as they
 /// are if it fails.
 /// StateCorrupt with the reason. `version` of the journal: in version 1 records of GPUs are whole.

@@ -9,6 +9,7 @@
 
 #include "daemon/service/apply_intent.h"
 #include "daemon/service/gpu_inventory.h"
+#include "daemon/service/lease_clock.h"
 #include "daemon/service/ownership.h"
 #include "daemon/service/scheduler/planner.h"
 #include "daemon/service/vf_custody.h"
@@ -95,7 +96,8 @@ struct GpuPolicy {
 struct Records {
     std::uint64_t generation = 0;  ///< counts durable changes
     std::map<std::string, GpuRecord> gpus;
-    std::optional<ApplyIntent> apply{};  ///< under way; nothing: none
+    std::optional<ApplyIntent> apply{};     ///< under way; nothing: none
+    std::optional<LeaseTime> lease_time{};  ///< nothing: there was none yet
 
     bool operator==(const Records&) const = default;
 };

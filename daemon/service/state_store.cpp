@@ -41,6 +41,7 @@ void StateStore::load() {
     if (!recovered) {
         problem_ = recovered.error();
         message_ = recovered.error().cause;
+        if (clock_ != nullptr) leases_.emplace(*clock_, std::nullopt);
         return;
     }
     has_journal_ = image->journal.has_value();
@@ -48,6 +49,7 @@ void StateStore::load() {
     journal_end_ = recovered->journal_end;
     note_ = recovered->note;
     records_ = std::move(recovered->records);
+    if (clock_ != nullptr) leases_.emplace(*clock_, records_.lease_time);
 }
 
 Records StateStore::records() const {
@@ -119,6 +121,18 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     return commit(own);
 }
 
+/// A refusal is told by the changes that are refused, too, and tried again the next time.
+void StateStore::note_time() {
+    {
+        const std::scoped_lock lock(records_mutex_);
+        const bool is_noted =
+            records_.lease_time && leases_->now() - records_.lease_time->reading < kNoteTime;
+        if (is_noted) return;
+    }
+    Waiting own{.is_for_time = true};
+    static_cast<void>(commit(own));
+}
+
 Result<> StateStore::commit(Waiting& own) {
     if (is_read_only()) return fail(ErrorId::StateReadOnly, message_);
     std::unique_lock lock(commit_mutex_);
@@ -143,12 +157,14 @@ void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     Changes together;
     const std::optional<ApplyIntent>* apply = nullptr;
+    bool is_for_time = false;
     for (const Waiting* one : served) {
+        is_for_time = is_for_time || one->is_for_time;
         if (one->apply != nullptr) apply = one->apply;
         if (one->changes == nullptr) continue;
         for (const auto& [id, record] : *one->changes) together[id] = record;
     }
-    const Result<> done = write(change_by(std::move(together), apply));
+    const Result<> done = write(change_by(std::move(together), apply, is_for_time));
     lock.lock();
     // One write, one answer: what shares a record shares its fate.
     for (Waiting* one : served) one->answer = done;
@@ -166,24 +182,28 @@ void StateStore::Change::apply_to(Records& records) && {
     records.generation = generation;
     for (auto& [id, record] : gpus) records.gpus[id] = std::move(record);
     if (apply != nullptr) records.apply = *apply;
+    if (time) records.lease_time = time;
 }
 
 /// What is as it was already is left out.
-StateStore::Change StateStore::change_by(Changes changes,
-                                         const std::optional<ApplyIntent>* apply) const {
+StateStore::Change StateStore::change_by(Changes changes, const std::optional<ApplyIntent>* apply,
+                                         bool is_for_time) const {
     const std::scoped_lock lock(records_mutex_);
     std::erase_if(changes, [this](const auto& entry) {
         const auto known = records_.gpus.find(entry.first);
         return known != records_.gpus.end() && known->second == entry.second;
     });
-    Change change{.generation = records_.generation + 1, .gpus = std::move(changes)};
+    Change change{.generation = records_.generation + 1,
+                  .gpus = std::move(changes),
+                  .is_for_time = is_for_time};
+    if (leases_) change.time = leases_->record();
     if (apply != nullptr && *apply != records_.apply) change.apply = apply;
-    change.payload = encode_changes(records_.gpus, change.gpus, change.apply);
+    change.payload = encode_changes(records_.gpus, change.gpus, change.apply, change.time);
     return change;
 }
 
 Result<> StateStore::write(Change change) {
-    if (change.gpus.empty() && change.apply == nullptr) return {};
+    if (change.gpus.empty() && change.apply == nullptr && !change.is_for_time) return {};
     static_assert(kJournalBytes <= kMaxPayload);
     const bool fits = journal_end_ + change.payload.size() <= kJournalBytes;
     auto done = is_appendable_ && fits ? append(encode_record(change.generation, change.payload))

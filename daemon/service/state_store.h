@@ -11,7 +11,9 @@
 //              not known) checkpoint + new journal --> records() --> all are answered
 #pragma once
 
+#include "daemon/ports/clock.h"
 #include "daemon/ports/state_port.h"
+#include "daemon/service/lease_clock.h"
 #include "daemon/service/record_json.h"
 #include "daemon/service/records.h"
 
@@ -32,7 +34,9 @@ public:
     /// record has a few hundred bytes, a checkpoint costs as much as a few changes.
     static constexpr std::uint64_t kJournalBytes = StatePort::kJournalBytes;
 
-    explicit StateStore(StatePort& port) : port_(port) {}
+    /// Without a clock there is no lease time: for tools and tests that have no claims.
+    explicit StateStore(StatePort& port, const Clock* clock = nullptr)
+        : port_(port), clock_(clock) {}
 
     /// Reads the files; afterwards either records() are their content or is_read_only(). Writes
     /// nothing.
@@ -80,6 +84,12 @@ public:
     [[nodiscard]] std::optional<ApplyIntent> apply() const;
     /// The same as commit(), of the apply that is under way (nothing: of its end).
     Result<> commit_apply(const std::optional<ApplyIntent>& apply);
+    /// The time of leases. After load(), of a store that has a clock.
+    [[nodiscard]] const LeaseClock& leases() const { return *leases_; }
+    /// Puts the lease time on record if that was done longer ago than kNoteTime, or never.
+    /// What a reboot may add to a lease.
+    void note_time();
+    static constexpr UnixTime kNoteTime{60};
     /// Commits that wait until the one being written is done.
     [[nodiscard]] std::size_t waiting();
 
@@ -88,6 +98,7 @@ private:
     struct Waiting {
         const Changes* changes = nullptr;
         const std::optional<ApplyIntent>* apply = nullptr;  ///< null: as it is
+        bool is_for_time = false;
         std::optional<Result<>> answer{};
     };
 
@@ -96,11 +107,14 @@ private:
         std::uint64_t generation = 0;
         Changes gpus{};
         const std::optional<ApplyIntent>* apply = nullptr;  ///< null: as it is
-        std::string payload{};                              ///< as a record of the journal has it
+        std::optional<LeaseTime> time{};
+        bool is_for_time = false;  ///< also if nothing else is to be written
+        std::string payload{};     ///< as a record of the journal has it
 
         void apply_to(Records& records) &&;
     };
-    [[nodiscard]] Change change_by(Changes changes, const std::optional<ApplyIntent>* apply) const;
+    [[nodiscard]] Change change_by(Changes changes, const std::optional<ApplyIntent>* apply,
+                                   bool is_for_time) const;
 
     Result<> commit(Waiting& own);
     /// Called with the lock; writes without it, so that others can come to wait.
@@ -111,6 +125,8 @@ private:
     Result<> checkpoint(const Change& change);
 
     StatePort& port_;
+    const Clock* clock_;
+    std::optional<LeaseClock> leases_;
     std::optional<Error> problem_;
     std::string message_;
     std::string note_;

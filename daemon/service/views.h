@@ -108,6 +108,7 @@ struct VfView {
     double lag_quanta = 0, worst_lag_quanta = 0;
     Handover handover = Handover::Default;  ///< who gets its function; Default: not known
     std::string trouble{};                  ///< why it is not as it is defined; empty: it is
+    UnixTime lease_expires{0};              ///< by the wall clock; 0: never
     std::string orphan{};                   ///< why its claim looks forgotten; empty: it does not
     std::string client{};                   ///< who has its socket open; empty: not known
     std::uint64_t wait_ns = 0;              ///< had work and tokens, but not the engine

@@ -24,9 +24,23 @@ class VirtualClock final : public Clock {
 public:
     [[nodiscard]] Nanoseconds now() const override { return now_; }
     void advance(Nanoseconds by) { now_ += by; }
+    [[nodiscard]] Nanoseconds boot_time() const override { return now_ - booted_at_; }
+    [[nodiscard]] std::string boot_id() const override { return "boot-" + std::to_string(boots_); }
+    [[nodiscard]] std::chrono::seconds unix_time() const override {
+        return std::chrono::duration_cast<std::chrono::seconds>(now_) + wall_ahead_;
+    }
+    /// Somebody puts the wall clock right, or wrong.
+    void step_wall(std::chrono::seconds by) { wall_ahead_ += by; }
+    void reboot() {
+        booted_at_ = now_;
+        ++boots_;
+    }
 
 private:
     Nanoseconds now_ = std::chrono::seconds(100);
+    Nanoseconds booted_at_{0};
+    int boots_ = 0;
+    std::chrono::seconds wall_ahead_{0};
 };
 
 class FakePf {

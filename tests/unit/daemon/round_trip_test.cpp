@@ -151,6 +151,10 @@ Records records_of(Random& random) {
     for (std::uint64_t i = random.number(0, 3); i > 0; --i)
         records.gpus["gpu" + std::to_string(i)] = gpu_of(random);
     if (random.flag())
+        records.lease_time = LeaseTime{.boot = random.word(36),
+                                       .base = UnixTime{random.signed_number(1ll << 40)},
+                                       .reading = UnixTime{random.signed_number(1ll << 40)}};
+    if (random.flag())
         records.apply = ApplyIntent{.label = random.word(62),
                                     .is_forced = random.flag(),
                                     .back_cause = random.flag() ? "no \"space\" left\n" : "",
@@ -175,10 +179,12 @@ TEST(RoundTrip, OfAJournalRecord) {
         const Records before = records_of(random), after = records_of(random);
         Changes changes = after.gpus;
         Records read = before;
-        const auto applied = apply_changes(encode_changes(before.gpus, changes, &after.apply),
-                                           kJournalVersion, read);
+        const auto applied =
+            apply_changes(encode_changes(before.gpus, changes, &after.apply, after.lease_time),
+                          kJournalVersion, read);
         ASSERT_TRUE(applied) << seed << ": " << applied.error().cause;
         EXPECT_EQ(read.apply, after.apply) << seed;
+        EXPECT_EQ(read.lease_time, after.lease_time ? after.lease_time : before.lease_time) << seed;
         for (const auto& [id, gpu] : changes) EXPECT_EQ(read.gpus.at(id), gpu) << seed;
     }
 }
