@@ -87,7 +87,7 @@ void check_state(const HostFacts& facts, Findings& found) {
     }
     found.push_back({"state", Level::Problem, "vgpud is read-only: " + message,
                      "VFs keep running, but nothing can be changed",
-                     "mend or move away what is named here, then systemctl restart vgpud"});
+                     "systemctl stop vgpud; vgpud --recover-state; systemctl start vgpud"});
 }
 
 void check_gpus(const HostFacts& facts, Findings& found) {
@@ -126,9 +126,11 @@ void check_vfs(const HostFacts& facts, Findings& found) {
         if (const std::string trouble = text_of(vf, "Trouble"); trouble != kNothing)
             found.push_back({"vf-trouble", Level::Warning, fmt::format("{}: {}", target, trouble),
                              "the VF is not as it is defined",
-                             fmt::format("vgpud tries again by itself; '{}' gives the definition "
-                                         "up",
-                                         giving_up(vf))});
+                             trouble.starts_with("its name")
+                                 ? fmt::format("'vgpuctl set {} --name NEW'", target)
+                                 : fmt::format("vgpud tries again by itself; '{}' gives the "
+                                               "definition up",
+                                               giving_up(vf))});
         if (const std::string orphan = text_of(vf, "Orphan"); orphan != kNothing)
             found.push_back({"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
                              "nobody else gets the VF while its claim stays",

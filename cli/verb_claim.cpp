@@ -25,6 +25,7 @@ public:
         add_whole(command, "--lease", lease_s_, "seconds until the claim ends (default: no end)");
         add_whole(command, "--generation", generation_,
                   "only if this claim is in force (0: if none is)");
+        command.add_flag("--keep", is_kept_, "a reservation: it outlives its domain's stops");
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -32,14 +33,15 @@ public:
         Options options;
         if (lease_s_) options["lease_s"] = *lease_s_;
         if (generation_) options["generation"] = *generation_;
+        if (is_kept_) options["keep"] = true;
         const std::uint64_t generation = invocation.service.claim_vf(path, owner_, options);
         if (invocation.output == Output::Json)
             invocation.out << document_text(
                 "vgpuctl-claim-1",
                 {{"target", target_}, {"owner", owner_}, {"generation", generation}});
         else
-            invocation.out << fmt::format("{}: belongs to {}, generation {}\n", target_, owner_,
-                                          generation);
+            invocation.out << fmt::format("{}: belongs to {}, generation {}{}\n", target_, owner_,
+                                          generation, is_kept_ ? ", kept" : "");
         return ExitCode::Ok;
     }
 
@@ -47,6 +49,7 @@ private:
     /// Without a value they are not sent: a generation of 0 and none at all are different wishes.
     std::string target_, owner_;
     std::optional<Value> lease_s_, generation_;
+    bool is_kept_ = false;
 };
 
 }  // namespace

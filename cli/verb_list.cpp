@@ -29,9 +29,10 @@ std::string gpu_table(const std::vector<Properties>& gpus) {
 /// "libvirt:vm1", where the owner's name is known.
 std::string owner_text(const Properties& vf) {
     const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
-    if (name == "-") return owner;
+    const std::string kept = flag_of(vf, "OwnerKept") ? " (kept)" : "";
+    if (name == "-") return owner + kept;
     const std::size_t kind = owner.find(':');
-    return kind == std::string::npos ? name : owner.substr(0, kind + 1) + name;
+    return (kind == std::string::npos ? name : owner.substr(0, kind + 1) + name) + kept;
 }
 
 /// SHARE is of the last 10 s; ATTACHED: a VM has the VF open.
@@ -60,7 +61,7 @@ constexpr std::uint32_t kOneLookMs = 100;
 /// once a second by itself, and somebody who looks at a table disturbs no GPU for them.
 constexpr std::uint32_t kTableAgeMs = 1500;
 constexpr const char* kVfColumns =
-    "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";
+    "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName,OwnerKept";
 
 /// Manager.ListGpus and ListVfColumns. --targets is for completion: names alone, no titles.
 /// --json: vgpuctl-list-1, with all properties and not the columns alone; of --targets

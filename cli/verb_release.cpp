@@ -2,8 +2,11 @@
 //
 // vgpuctl release TARGET --owner NAME --generation N: ends a claim; the VF keeps its resources. A
 // release that comes late, when the VF is somebody else's already, does nothing and says so.
+// --orphans ends all claims that look forgotten, each as vgpud shows it now, with a scrub.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
+
+#include <optional>
 
 namespace vgpu::cli {
 
@@ -15,27 +18,60 @@ public:
     [[nodiscard]] std::string name() const override { return "release"; }
     [[nodiscard]] std::string summary() const override { return "end an owner's claim to a VF"; }
     void describe(CLI::App& command) override {
-        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
-        command.add_option("--owner", owner_, "whose claim it is")->required();
+        auto* target = command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID");
+        command.add_option("--owner", owner_, "whose claim it is");
         command.add_option("--generation", generation_, "what 'claim' printed; see 'show'")
-            ->required()
             ->transform(whole_within(0, UINT64_MAX).description(""));
         command.add_flag("--scrub", is_scrubbing_, "empty the VF before anybody can claim it");
+        command
+            .add_flag("--orphans", are_orphans_,
+                      "end all claims that look forgotten ('list', 'show'), with a scrub")
+            ->excludes(target)
+            ->excludes("--owner")
+            ->excludes("--generation");
     }
 
     ExitCode run(Invocation& invocation) override {
+        if (are_orphans_) return release_orphans(invocation);
+        if (target_.empty() || owner_.empty() || !generation_)
+            throw ServiceError("org.vgpu1.Error.UnknownOption",
+                               "a release wants TARGET, --owner and --generation ('vgpuctl show "
+                               "TARGET' has them), or --orphans");
         const std::string path = resolve_vf(invocation.service, target_, name());
         Options options;
         if (is_scrubbing_) options["scrub"] = true;
-        invocation.service.release_vf(path, owner_, generation_, options);
+        invocation.service.release_vf(path, owner_, *generation_, options);
         print_done(invocation, target_, "released");
         return ExitCode::Ok;
     }
 
 private:
+    /// One that was claimed anew meanwhile is not touched: vgpud refuses, and that is told.
+    static ExitCode release_orphans(Invocation& invocation) {
+        ExitCode exit = ExitCode::Ok;
+        bool was_any = false;
+        for (const Properties& vf : invocation.service.list_vfs()) {
+            if (text_of(vf, "Orphan") == "-") continue;
+            was_any = true;
+            const std::string target = text_of(vf, "Target");
+            try {
+                invocation.service.release_vf(text_of(vf, "Path"), text_of(vf, "Owner"),
+                                              number_of(vf, "OwnerGeneration"), {{"scrub", true}});
+                print_done(invocation, target, "released");
+            } catch (const ServiceError& error) {
+                invocation.err << "vgpuctl: " << target << ": " << error.what() << "\n";
+                exit = error.exit_code();
+            }
+        }
+        if (!was_any && invocation.output == Output::Text)
+            invocation.out << "no claim looks forgotten\n";
+        return exit;
+    }
+
     std::string target_, owner_;
-    std::uint64_t generation_ = 0;
+    std::optional<std::uint64_t> generation_;
     bool is_scrubbing_ = false;
+    bool are_orphans_ = false;
 };
 
 }  // namespace

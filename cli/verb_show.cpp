@@ -62,6 +62,11 @@ std::string mask(const Properties& from, const std::string& name) {
     return bits == 0 ? "all" : fmt::format("{:#x}", bits);
 }
 
+/// "5", "5 (kept)"
+std::string claim(const Properties& from, const std::string& name) {
+    return plain(from, name) + (flag_of(from, "OwnerKept") ? " (kept)" : "");
+}
+
 /// When the lease of a claim ends, if there is a claim.
 std::string lease_end(const Properties& from, const std::string& name) {
     if (number_of(from, "OwnerGeneration") == 0) return "-";
@@ -88,7 +93,7 @@ constexpr std::array kVfLines{
     Line{"Client", "Client", plain},
     Line{"Owner", "Owner", plain},
     Line{"Owner's name", "OwnerName", plain},
-    Line{"Claim", "OwnerGeneration", plain},
+    Line{"Claim", "OwnerGeneration", claim},
     Line{"Lease ends", "LeaseExpires", lease_end},
     Line{"Emptied at", "Scrub", plain},
     Line{"Orphan", "Orphan", plain},

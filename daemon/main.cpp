@@ -61,6 +61,7 @@ struct CommandLine {
     bool is_system = false;
     bool is_supervising = false;
     bool is_without_polkit = false;
+    bool is_recovering_state = false;
     std::string log_level = "info";
 };
 
@@ -75,6 +76,8 @@ void describe(CLI::App& app, CommandLine& line) {
     app.add_flag("--supervise", line.is_supervising, "restart softgpu and vgpu-pf when they die");
     app.add_flag("--no-polkit", line.is_without_polkit,
                  "no polkit on this bus: only root and the user of vgpud may change anything");
+    app.add_flag("--recover-state", line.is_recovering_state,
+                 "write what is sound of a damaged state, keep the damaged files, and end");
     app.add_option("--log-level", line.log_level, "error, warning, info or debug")
         ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
         ->capture_default_str();
@@ -456,6 +459,30 @@ private:
                                             clock_};
 };
 
+/// With the lock of the state directory. A state that is well is not touched.
+Result<> recover_state(const std::string& state_dir) {
+    const adapters::SystemClock clock;
+    adapters::StateFiles files(state_dir);
+    StateStore store(files, &clock);
+    store.load();
+    if (!store.is_read_only()) {
+        fmt::print("the state in {} is sound; nothing was changed\n", state_dir);
+        return {};
+    }
+    if (store.problem()->id != ErrorId::StateCorrupt) return tl::make_unexpected(*store.problem());
+    if (!store.is_salvaged())
+        return fail(ErrorId::System,
+                    fmt::format("{}; restore the files of one backup, or move them away to start "
+                                "from what the GPUs report",
+                                store.message()));
+    const std::string damage = store.message();
+    TRY_VOID(files.keep_damaged());
+    TRY_VOID(store.write_salvaged());
+    fmt::print("{}, and is the state from now on; the damaged files are kept as *.damaged\n",
+               damage);
+    return {};
+}
+
 Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
@@ -464,6 +491,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     // first.
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
+    if (line.is_recovering_state) return recover_state(config.state_dir);
     Daemon daemon(config, line, log_port);
     try {
         return daemon.run();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -54,7 +55,18 @@ Result<std::uint64_t> write_temporary(const std::string& path, std::string_view 
 }  // namespace
 
 std::string StateFiles::where(StateFile file) const {
-    return directory_ + "/" + (file == StateFile::Journal ? kJournalName : kCheckpointName);
+    constexpr std::array kNames{kCheckpointName, kJournalName, kCopyName};
+    return directory_ + "/" + kNames.at(static_cast<std::size_t>(file));
+}
+
+Result<> StateFiles::keep_damaged() {
+    for (const StateFile file : {StateFile::Checkpoint, StateFile::Journal, StateFile::Copy}) {
+        const std::string path = where(file), kept = path + ".damaged";
+        ::unlink(kept.c_str());
+        if (::link(path.c_str(), kept.c_str()) != 0 && errno != ENOENT)
+            return not_written("keep", path);
+    }
+    return {};
 }
 
 Result<std::optional<std::string>> StateFiles::read(StateFile file) {

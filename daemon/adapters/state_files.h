@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// StateFiles: StatePort over two files in the state directory. Replacing is write-to-temporary,
+// StateFiles: StatePort over the files in the state directory. Replacing is write-to-temporary,
 // fsync, rename, fsync of the directory: at every instant, also after a power cut, a file is the
 // old or the new one. Appending is one write and one fdatasync, into zeroes that were written when
 // the journal was begun: a file that does not grow has no metadata to sync, which is what the half
@@ -20,6 +20,7 @@ public:
     static constexpr std::size_t kMaxBytes = 16u << 20;
     static constexpr const char* kCheckpointName = "vgpud.state.json";
     static constexpr const char* kJournalName = "vgpud.journal";
+    static constexpr const char* kCopyName = "vgpud.state.json.bak";
 
     explicit StateFiles(std::string directory) : directory_(std::move(directory)) {}
 
@@ -27,6 +28,8 @@ public:
     Result<> replace(StateFile file, std::string_view content) override;
     Result<> append(std::uint64_t end, std::string_view bytes) override;
     Result<> cut(std::uint64_t end) override;
+    /// Gives each file that is there a second name, NAME.damaged, before it is replaced.
+    Result<> keep_damaged();
     [[nodiscard]] std::string where(StateFile file) const override;
 
 private:

@@ -16,7 +16,8 @@
 namespace vgpu::daemon {
 
 /// Who may change them: one vgpud, which holds the lock of the state directory (adapters/run_lock).
-enum class StateFile { Checkpoint, Journal };
+/// The copy is a second checkpoint, for the case that the first is damaged.
+enum class StateFile { Checkpoint, Journal, Copy };
 
 class StatePort {
 public:

@@ -79,12 +79,13 @@ std::vector<std::string> names_of(const ApplyIntent& intent) {
 }
 
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
-                                      std::string_view owner) {
+                                      std::string_view owner, Claims which) {
     std::set<std::uint64_t> generations;
     for (const WantedGpu& one : intent.before) {
         if (one.gpu != gpu) continue;
         for (const WantedVf& vf : one.vfs)
-            if (is_same_owner(vf.owner.name, owner)) generations.insert(vf.owner.generation);
+            if (is_same_owner(vf.owner.name, owner) && (which == Claims::All || !vf.owner.is_kept))
+                generations.insert(vf.owner.generation);
     }
     return generations;
 }

@@ -46,9 +46,10 @@ std::vector<std::string> gpus_of(const ApplyIntent& intent);
 /// All names that its VFs have or are to have.
 std::vector<std::string> names_of(const ApplyIntent& intent);
 
+enum class Claims { All, NotKept };
 /// Generations of the claims that `owner` had of VFs of `gpu` before.
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
-                                      std::string_view owner);
+                                      std::string_view owner, Claims which = Claims::All);
 
 /// True if nobody uses the VF of `step` now, or whoever does used it when the apply began, and the
 /// operator said then that this does not matter. Later users never agreed to anything.

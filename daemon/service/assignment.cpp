@@ -63,6 +63,15 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
     return {Availability::Free, ""};
 }
 
+/// Whose claims could be ended, and how; empty: nobody's.
+std::string orphans_text(std::span<const Target> orphans) {
+    std::vector<std::string> paths;
+    for (const Target& target : orphans) paths.push_back(path_of(target));
+    if (paths.empty()) return "";
+    return fmt::format("; claims that look forgotten: {} ('vgpuctl release --orphans' ends them)",
+                       fmt::join(paths, ", "));
+}
+
 Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
     return {.error = {id, std::move(cause)}, .may_pass = may_pass};
 }
@@ -94,7 +103,9 @@ public:
         const bool may_pass = is_soon_takeable(at->availability);
         return tl::make_unexpected(refusal(
             at->availability == Availability::Claimed ? ErrorId::Claimed : ErrorId::WrongState,
-            fmt::format("{} ('{}') {}", path_of(at->target), name, at->why), may_pass));
+            fmt::format("{} ('{}') {}{}", path_of(at->target), name, at->why,
+                        orphans_text(std::vector<Target>(at->is_orphan ? 1 : 0, at->target))),
+            may_pass));
     }
 
     tl::expected<Target, Refusal> by_profile(const std::string& profile) {
@@ -137,12 +148,14 @@ private:
     [[nodiscard]] Refusal none_of(const std::string& profile) const {
         std::map<std::string, int> reasons;
         std::set<std::string> profiles;
+        std::vector<Target> orphans;
         int there_are = 0;
         bool may_pass = false;
         for (const Candidate& one : candidates_) {
             if (!one.profile.empty()) profiles.insert(one.profile);
             if (one.profile != profile) continue;
             ++there_are;
+            if (one.is_orphan) orphans.push_back(one.target);
             may_pass = may_pass || is_soon_takeable(one.availability);
             ++reasons[taken_.contains(one.target) ? "already given to this domain"
                                                   : words_for(one.availability)];
@@ -159,8 +172,8 @@ private:
         for (const auto& [reason, count] : reasons)
             counted.push_back(fmt::format("{} {}", count, reason));
         return refusal(ErrorId::NoMatchingVf,
-                       fmt::format("none of the {} VFs of profile '{}' is free: {}", there_are,
-                                   shown, fmt::join(counted, ", ")),
+                       fmt::format("none of the {} VFs of profile '{}' is free: {}{}", there_are,
+                                   shown, fmt::join(counted, ", "), orphans_text(orphans)),
                        may_pass);
     }
 
@@ -220,13 +233,15 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
                 availability = Availability::NotInService;
                 why = fmt::format("is of {}, which is {}", gpu->id(), name_of(seen->gpu.state));
             }
-            all.push_back({.target = target,
-                           .name = view.record.name,
-                           .profile = view.record.profile,
-                           .weight = view.record.weight,
-                           .availability = availability,
-                           .why = std::move(why),
-                           .owned_since = view.record.owner.since});
+            all.push_back(
+                {.target = target,
+                 .name = view.record.name,
+                 .profile = view.record.profile,
+                 .weight = view.record.weight,
+                 .availability = availability,
+                 .why = std::move(why),
+                 .is_orphan = availability == Availability::Claimed && !view.orphan.empty(),
+                 .owned_since = view.record.owner.since});
         }
     }
     return all;

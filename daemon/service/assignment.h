@@ -45,7 +45,8 @@ struct Candidate {
     /// Of its GPU's load, by which profiles are spread.
     std::uint32_t weight = 0;
     Availability availability = Availability::Free;
-    std::string why;  ///< it cannot be had: "belongs to 'libvirt:…' (claim 4)"
+    std::string why;         ///< it cannot be had: "belongs to 'libvirt:…' (claim 4)"
+    bool is_orphan = false;  ///< claimed, and the claim looks forgotten
     UnixTime owned_since{0};
 };
 

@@ -211,7 +211,7 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 /// between release and scrub.
 void Assignments::take_back_one(const Target& target, const Held& held, Done<> done) {
     sockets_.revoke(held.sockets);
-    manager_.release(target, held.owner, held.generation, {{"scrub", true}}, done);
+    manager_.pause(target, held.owner, held.generation, done);
 }
 
 void Assignments::take_back(const std::string& owner, const Options& options,
@@ -292,8 +292,29 @@ void Assignments::follow(const GpuHost& gpu) {
     while (at != opened_.end() && at->first.gpu == gpu.id())
         at = may_go_on(at->first, at->second) ? std::next(at) : opened_.erase(at);
     const auto seen = gpu.look();
-    for (const auto& [vf, view] : seen->vfs)
-        if (uuid_of(view.record.owner.name)) note_opened({.gpu = gpu.id(), .vf = vf});
+    for (const auto& [vf, view] : seen->vfs) {
+        const Target target{.gpu = gpu.id(), .vf = vf};
+        if (uuid_of(view.record.owner.name)) note_opened(target);
+        if (seen->gpu.state == GpuState::Ok) release_left_behind(target, view);
+    }
+}
+
+/// A domain that is just being started has its VFs reserved, and then a claim of this boot.
+void Assignments::release_left_behind(const Target& target, const VfView& view) {
+    constexpr std::string_view kDomain = "libvirt:";
+    const OwnerRecord& owner = view.record.owner;
+    const bool is_left = owner.name.starts_with(kDomain) && view.live.attached == 0 &&
+                         owner.since <= manager_.store().leases().boot();
+    if (!is_left || is_reservation(owner) || reserved_.contains(target) || !is_off_ ||
+        !is_off_(owner.name))
+        return;
+    take_back_one(target, held(view), [this, target, owner](const Result<>& released) {
+        if (released)
+            manager_.say(target, "claim-ended",
+                         fmt::format("{} is from before the boot, and its domain is off; the VF is "
+                                     "emptied and free",
+                                     claim_text(owner)));
+    });
 }
 
 void Assignments::note_opened(const Target& target) {

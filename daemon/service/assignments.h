@@ -15,7 +15,9 @@
 #include "daemon/ports/vm_sockets_port.h"
 #include "daemon/service/assignment.h"
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,6 +59,12 @@ public:
     /// Claims again what the paths of `owner` lead to, as far as that is nobody's: for a consumer
     /// that runs, when the state was lost. Option title. How many VFs `owner` has then.
     void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
+
+    /// Who knows whether the domain of an owner is off; claims from before a boot end by it.
+    using IsOff = std::function<bool(const std::string& owner)>;
+    void ask_of_domains(IsOff is_off) { is_off_ = std::move(is_off); }
+    /// What IsOff answers may have changed.
+    void note_domains() { std::fill(followed_.begin(), followed_.end(), 0); }
 
     void step();
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
@@ -118,6 +126,9 @@ private:
     void follow_claims();
     void follow(const GpuHost& gpu);
     void note_opened(const Target& target);
+    /// After a boot nobody hears of the end of a domain that ran before it. Its claim ends here,
+    /// with a scrub, if it is off and the claim is no reservation.
+    void release_left_behind(const Target& target, const VfView& view);
     /// False if the VF is another's or another one now: the consumer has lost its paths as well. If
     /// it is nobody's they stay, for adopt().
     bool may_go_on(const Target& target, Held& held);
@@ -135,6 +146,7 @@ private:
     std::vector<std::uint64_t> followed_;            ///< by GPU, as GpuHost::is_newer() keeps it
     std::map<std::string, std::string> titles_;
     bool has_new_titles_ = false;
+    IsOff is_off_;
 };
 
 }  // namespace vgpu::daemon

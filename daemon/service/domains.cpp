@@ -42,6 +42,7 @@ void Domains::take(std::string_view line) {
              {.name = text_in(*one, "name"), .is_active = flag_in(*one, "active")});
     domains_.erase(text_in(json, "removed"));
     if (json.contains("lost")) forget();
+    assignments_.note_domains();
 }
 
 void Domains::note(const std::string& uuid, Domain domain) {

@@ -17,7 +17,10 @@ class Domains {
 public:
     static constexpr std::size_t kMost = 4096;
 
-    explicit Domains(Assignments& assignments) : assignments_(assignments) {}
+    explicit Domains(Assignments& assignments) : assignments_(assignments) {
+        assignments.ask_of_domains(
+            [this](const std::string& owner) { return !words_for(owner).empty(); });
+    }
 
     /// A line that is none is ignored: a newer vgpu-libvirt may say more.
     /// A JSON object: "domains" (all there are), "domain" (one that changed), "removed" (a UUID),

@@ -93,8 +93,8 @@ struct Settings {
 };
 
 /// What becomes of a VF's VRAM when its claim ends. Scrub: the VF is provisioned anew, empty,
-/// before anybody can claim it.
-enum class AfterRelease { Keep, Scrub };
+/// before anybody can claim it. Pause: emptied as well, and a reservation stays its owner's.
+enum class AfterRelease { Keep, Scrub, Pause };
 
 /// Errors of the requests: StateReadOnly, VersionMismatch, PfLost, DeviceLost while the GPU cannot
 /// take any; NoSuchVf for a VF that has neither resources nor a record; StateNotWritten if the disk

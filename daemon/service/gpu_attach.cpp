@@ -115,7 +115,7 @@ Result<> GpuModel::adopt_vfs() {
         const bool is_live = live_.contains(at->first);
         if (!is_live && !at->second.is_releasing) missing.push_back(at->second);
         const bool is_over = !is_live && at->second.is_releasing;
-        if (is_over) take_function_back(at->second);
+        if (is_over && !ports_.store.is_read_only()) take_function_back(at->second);
         at = is_over ? record.vfs.erase(at) : std::next(at);
     }
     // A copy: adopting may provision and change it.

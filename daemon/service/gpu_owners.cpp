@@ -45,6 +45,11 @@ std::string full_name(const std::string& owner, const OwnerPort* owners) {
     return start_time ? fmt::format("pid:{}:{}", process->pid, *start_time) : owner;
 }
 
+/// Nobody's, or its owner's who has stopped: who claims a VF while it owes a scrub is refused.
+bool may_scrub(const OwnerRecord& owner) {
+    return owner.name.empty() || is_reservation(owner);
+}
+
 }  // namespace
 
 std::string GpuModel::name_text(std::uint32_t vf) const {
@@ -71,7 +76,8 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
                                  {.target = name_text(vf),
                                   .now = ports_.store.leases().now(),
                                   .is_attached = live_.at(vf).attached != 0,
-                                  .next_generation = record.claims + 1}));
+                                  .next_generation = record.claims + 1,
+                                  .boot = ports_.store.leases().boot()}));
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
     if (is_taken_over && one.custody.scrub == ScrubPolicy::Release)
         return scrub_before_claim(vf, record, before);
@@ -114,14 +120,14 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     if (one == record.vfs.end()) return {};
     TRY_VOID(check_release(one->second.owner, owner, generation, name_text(vf)));
     const bool scrubs =
-        after == AfterRelease::Scrub || one->second.custody.scrub == ScrubPolicy::Release;
+        after != AfterRelease::Keep || one->second.custody.scrub == ScrubPolicy::Release;
     const bool was_owned = !one->second.owner.name.empty();
     const bool is_same = shown_.at(vf).uuid == one->second.uuid;
-    one->second.owner = {};
+    if (after != AfterRelease::Pause || !is_reservation(one->second.owner)) one->second.owner = {};
     if (scrubs && was_owned && is_same) owe_scrub(one->second);
     TRY_VOID(ports_.store.commit(id_, record));
     if (is_same) shown_[vf] = one->second;
-    look_at_owner(vf, {}, {}, ports_.clock.now());
+    look_at_owner(vf, one->second.owner, {}, ports_.clock.now());
     if (shown_.at(vf).next) to_scrub_.try_emplace(vf, ports_.clock.now());
     step();
     return {};
@@ -146,7 +152,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
     for (const auto& [vf, since] : owed) {
         const auto live = live_.find(vf);
         const bool is_owed = live != live_.end() && shown_.contains(vf) && shown_.at(vf).next &&
-                             shown_.at(vf).owner.name.empty() &&
+                             may_scrub(shown_.at(vf).owner) &&
                              live->second.generation == shown_.at(vf).next->replaces &&
                              live->second.state != VGPU_PF_VF_SCRUBBING;
         if (!is_owed) {

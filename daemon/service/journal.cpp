@@ -116,6 +116,21 @@ std::string encode_journal_head(std::uint64_t base, std::uint32_t version) {
     return encode_record(base, Json{{"schema", kSchema}, {"version", version}}.dump());
 }
 
+std::optional<JournalText> read_sound_part(std::string_view bytes) {
+    const auto head = read_head(bytes, "");
+    if (!head) return {};
+    JournalText text{.version = head->version,
+                     .base = head->record.sequence,
+                     .end = kRecordHead + head->record.payload.size()};
+    for (auto record = record_at(bytes, text.end);
+         record && record->sequence == text.last_sequence() + 1;
+         record = record_at(bytes, text.end)) {
+        text.records.push_back(*record);
+        text.end += kRecordHead + record->payload.size();
+    }
+    return text;
+}
+
 Result<JournalText> read_journal(std::string_view bytes, std::string_view path) {
     TRY(const Head head, read_head(bytes, path));
     JournalText text{.version = head.version,

@@ -17,6 +17,7 @@
 #include "daemon/ports/result.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,5 +59,7 @@ struct JournalText {
 /// StateCorrupt with the offset, or StateNewer, if there is more amiss than a torn last record.
 /// Reads all versions up to kJournalVersion. `path`: of the journal, for the message.
 [[nodiscard]] Result<JournalText> read_journal(std::string_view bytes, std::string_view path);
+/// What comes before the first damage; nothing if not even the head is sound.
+[[nodiscard]] std::optional<JournalText> read_sound_part(std::string_view bytes);
 
 }  // namespace vgpu::daemon

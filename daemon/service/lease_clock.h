@@ -31,6 +31,8 @@ public:
     LeaseClock(const Clock& clock, const std::optional<LeaseTime>& recorded);
 
     [[nodiscard]] UnixTime now() const;
+    /// Its reading at this boot: what was claimed no later was claimed before it.
+    [[nodiscard]] UnixTime boot() const { return base_; }
     [[nodiscard]] LeaseTime record() const {
         return {.boot = boot_, .base = base_, .reading = now()};
     }

@@ -138,8 +138,7 @@ void Manager::look_for_clashes() {
         const Target own{place.first, place.second};
         const std::string clash = clash_of(name, own, names);
         if (clash.empty() || find_gpu(own.gpu) == nullptr) continue;
-        if (!clashes_.contains(own))
-            notices_.push_back({.gpu = own.gpu, .vf = own.vf, .kind = "name-clash", .text = clash});
+        if (!clashes_.contains(own)) say(own, "name-clash", clash);
         found[own] = clash;
     }
     if (found == clashes_) return;
@@ -277,17 +276,20 @@ Result<> Manager::not_held(const std::string& gpu) const {
 /// Claims that began later are in no plan, so nothing is made again for them.
 void Manager::note_end(const EndedClaim& claim) {
     if (!held_gpus_.contains(claim.gpu)) return;
+    for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
+        if (record.owner.generation == claim.generation) return;  // it was kept
     const auto apply = store_.apply();
     if (apply && !claims_before(*apply, claim.gpu, claim.owner).contains(claim.generation)) return;
     ended_claims_.insert(claim);
 }
 
-/// Before there is an intent nothing was destroyed: each end is a release.
+/// Before there is an intent nothing was destroyed: each end is a release. A claim that is kept has
+/// not ended.
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
     for (const std::string& gpu : held_gpus_)
-        for (const std::uint64_t generation : claims_before(*apply, gpu, owner))
+        for (const std::uint64_t generation : claims_before(*apply, gpu, owner, Claims::NotKept))
             note_end({.gpu = gpu, .owner = owner, .generation = generation});
 }
 
@@ -409,32 +411,28 @@ Result<> Manager::start_control(const Target& target, vgpu_pf_control_action act
 
 Result<> Manager::start_claim(const Target& target, const std::string& owner,
                               const Options& options, const Done<std::uint64_t>& done) {
-    constexpr std::array<std::string_view, 2> kKnown{"generation", "lease_s"};
+    constexpr std::array<std::string_view, 3> kKnown{"generation", "keep", "lease_s"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY_VOID(check_owner_name(owner));
     TRY(const auto generation, reader.number("generation", {}));
     TRY(const auto lease_s, number32(reader, "lease_s", {0, kMaxLeaseS}));
     TRY(GpuHost * gpu, gpu_of(target));
-    const ClaimRequest request{
-        .owner = owner, .generation = generation, .lease_s = lease_s.value_or(0)};
+    ClaimRequest request{.owner = owner, .generation = generation, .lease_s = lease_s.value_or(0)};
+    if (options.contains("keep")) {
+        TRY(request.is_kept, reader.flag("keep"));
+    }
     gpu->ask<std::uint64_t>(
         [vf = target.vf, request](GpuModel& model) { return model.claim(vf, request); }, done);
     return {};
 }
 
 Result<> Manager::start_release(const Target& target, const std::string& owner,
-                                std::uint64_t generation, const Options& options,
-                                const Done<>& done) {
-    constexpr std::array<std::string_view, 1> kKnown{"scrub"};
-    const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
-    TRY(const bool scrub, reader.flag("scrub"));
+                                std::uint64_t generation, AfterRelease after, const Done<>& done) {
     TRY_VOID(check_owner_name(owner));
     TRY(GpuHost * gpu, gpu_of(target));
     gpu->ask<void>([vf = target.vf, owner, generation,
-                    after = scrub ? AfterRelease::Scrub : AfterRelease::Keep](
-                       GpuModel& model) { return model.release(vf, owner, generation, after); },
+                    after](GpuModel& model) { return model.release(vf, owner, generation, after); },
                    [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {
                        // one that is gone may come back
                        if (released || released.error().id == ErrorId::NoSuchVf)
@@ -475,12 +473,29 @@ void Manager::claim(const Target& target, const std::string& owner, const Option
 
 void Manager::release(const Target& target, const std::string& owner, std::uint64_t generation,
                       const Options& options, const Done<>& done) {
-    if (const auto started = start_release(target, owner, generation, options, done); !started)
-        done(started);
+    constexpr std::array<std::string_view, 1> kKnown{"scrub"};
+    const OptionReader reader(options);
+    Result<> started = reader.only(kKnown);
+    const auto scrub = reader.flag("scrub");
+    if (started && !scrub) started = tl::make_unexpected(scrub.error());
+    if (started)
+        started = start_release(target, owner, generation,
+                                *scrub ? AfterRelease::Scrub : AfterRelease::Keep, done);
+    if (!started) done(started);
+}
+
+void Manager::pause(const Target& target, const std::string& owner, std::uint64_t generation,
+                    const Done<>& done) {
+    const auto started = start_release(target, owner, generation, AfterRelease::Pause, done);
+    if (!started) done(started);
 }
 
 void Manager::say(std::string_view kind, std::string text) {
     notices_.push_back({.gpu = "vgpud", .vf = 0, .kind = kind, .text = std::move(text)});
+}
+
+void Manager::say(const Target& target, std::string_view kind, std::string text) {
+    notices_.push_back({.gpu = target.gpu, .vf = target.vf, .kind = kind, .text = std::move(text)});
 }
 
 std::vector<Notice> Manager::take_notices() {

@@ -92,14 +92,19 @@ public:
     /// Known to this vgpud only; a recovery that the next one begins goes by the intent alone.
     [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
 
-    /// The generation of the claim; options: generation, lease_s.
+    /// The generation of the claim; options: generation, keep, lease_s.
     void claim(const Target& target, const std::string& owner, const Options& options,
                const Done<std::uint64_t>& done);
     void release(const Target& target, const std::string& owner, std::uint64_t generation,
                  const Options& options, const Done<>& done);
+    /// The owner has stopped: the VF is emptied, and its claim ends unless it is kept.
+    void pause(const Target& target, const std::string& owner, std::uint64_t generation,
+               const Done<>& done);
 
     /// A notice of vgpud itself; `kind` is a literal.
     void say(std::string_view kind, std::string text);
+    /// The same of a VF.
+    void say(const Target& target, std::string_view kind, std::string text);
     std::vector<Notice> take_notices();
 
 private:
@@ -123,7 +128,7 @@ private:
     Result<> start_claim(const Target& target, const std::string& owner, const Options& options,
                          const Done<std::uint64_t>& done);
     Result<> start_release(const Target& target, const std::string& owner, std::uint64_t generation,
-                           const Options& options, const Done<>& done);
+                           AfterRelease after, const Done<>& done);
     /// What is wrong with the name of the VF `own`; empty: nothing.
     [[nodiscard]] std::string clash_of(const std::string& name, const Target& own,
                                        const StateStore::Names& names) const;

@@ -34,9 +34,10 @@ std::optional<ProcessId> parse_process(std::string_view text) {
     return id;
 }
 
-OwnerRecord renewed(OwnerRecord owner, std::uint32_t lease_s, UnixTime now) {
-    owner.lease_s = lease_s;
-    owner.expires = lease_s == 0 ? UnixTime{0} : now + std::chrono::seconds(lease_s);
+OwnerRecord renewed(OwnerRecord owner, const ClaimRequest& request, UnixTime now) {
+    owner.lease_s = request.lease_s;
+    owner.expires = request.lease_s == 0 ? UnixTime{0} : now + UnixTime{request.lease_s};
+    owner.is_kept = request.is_kept.value_or(owner.is_kept);
     return owner;
 }
 
@@ -56,6 +57,10 @@ Result<> check_owner_name(std::string_view owner) {
     for (const char letter : owner.substr(0, 40)) shown += is_owner_letter(letter) ? letter : '?';
     return fail(ErrorId::InvalidOwner,
                 fmt::format("'{}' ({} bytes) is no name for an owner", shown, owner.size()));
+}
+
+bool is_reservation(const OwnerRecord& owner) {
+    return owner.is_kept && !std::holds_alternative<ProcessId>(form_of(owner.name));
 }
 
 bool is_expired(const OwnerRecord& owner, UnixTime now) {
@@ -81,13 +86,17 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
         return fail(ErrorId::StaleClaim,
                     fmt::format("{}: claim {} was named, but {}", facts.target, *request.generation,
                                 is_free ? "there is none" : claim_text(before) + " is in force"));
-    if (is_own) return renewed(before, request.lease_s, facts.now);
+    if (is_own) {
+        OwnerRecord owner = renewed(before, request, facts.now);
+        if (owner.since <= facts.boot) owner.since = facts.now;
+        return owner;
+    }
     return renewed({.name = request.owner,
                     .generation = facts.next_generation,
                     .lease_s = 0,
                     .since = facts.now,
                     .expires = UnixTime{0}},
-                   request.lease_s, facts.now);
+                   request, facts.now);
 }
 
 Result<> check_release(const OwnerRecord& before, std::string_view owner, std::uint64_t generation,
@@ -132,9 +141,9 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
         return fmt::format("the lease of {} is over", claim_text(owner));
     // A VM is claimed for before its process exists.
     const bool is_new = facts.now - owner.since < kOwnerGrace;
-    if (facts.exists && !*facts.exists && !is_new)
+    if (facts.exists && !*facts.exists && !is_new && !is_reservation(owner))
         return fmt::format("{} does not exist any more", claim_text(owner));
-    const bool is_known_to_live = facts.exists && *facts.exists;
+    const bool is_known_to_live = (facts.exists && *facts.exists) || is_reservation(owner);
     if (!facts.is_attached && !is_known_to_live && owner.lease_s == 0 &&
         facts.unattached_for >= kLongUnattached)
         return fmt::format("{} has not had the VF open for more than {} h", claim_text(owner),

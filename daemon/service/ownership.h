@@ -26,8 +26,9 @@ struct OwnerRecord {
     std::string name{};            ///< empty: nobody
     std::uint64_t generation = 0;  ///< 0: nobody
     std::uint32_t lease_s = 0;     ///< 0: until it is released
-    UnixTime since{0};
-    UnixTime expires{0};  ///< 0: never
+    UnixTime since{0};             ///< or when its owner first came back after a boot
+    UnixTime expires{0};           ///< 0: never
+    bool is_kept = false;  ///< a reservation: ends by a release by hand alone, not with a domain
 
     bool operator==(const OwnerRecord&) const = default;
 };
@@ -38,6 +39,7 @@ struct ClaimRequest {
     /// Only if this is the claim in force; 0: only if there is none.
     std::optional<std::uint64_t> generation{};
     std::uint32_t lease_s = 0;
+    std::optional<bool> is_kept{};  ///< nothing: as it is, and a new claim is not
 };
 
 /// What a claim is decided by besides the one in force.
@@ -47,6 +49,7 @@ struct ClaimFacts {
     UnixTime now{0};
     bool is_attached = false;
     std::uint64_t next_generation = 0;  ///< for a claim that begins
+    UnixTime boot{0};                   ///< LeaseClock::boot()
 };
 
 /// A year; a claim without an end has lease 0.
@@ -59,6 +62,9 @@ inline constexpr std::chrono::hours kLongUnattached{1};
 /// 1 to 128 printable ASCII characters without blanks, quotes and backslashes.
 /// InvalidOwner otherwise, with what is not printable replaced in the message.
 [[nodiscard]] Result<> check_owner_name(std::string_view owner);
+
+/// A claim that outlives the stops of its owner.
+[[nodiscard]] bool is_reservation(const OwnerRecord& owner);
 
 /// An expired claim stays in force until somebody else claims the VF, so that a consumer that is
 /// late loses nothing by it.
@@ -99,7 +105,9 @@ struct OrphanFacts {
     std::optional<bool> exists{};            ///< nothing: that cannot be told
 };
 
-/// Why the claim looks forgotten; empty if it does not. Nothing is done about it here.
+/// Why the claim looks forgotten; empty if it does not. Nothing is done about it here. One that is
+/// kept is not, while its owner is away or does not use it; a process that has ended does not come
+/// back.
 /// Leases that are over, owners that are gone, VFs nobody opens: a person decides what that means.
 [[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
 

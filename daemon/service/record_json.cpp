@@ -40,11 +40,13 @@ std::string checksum_of(std::string_view text, std::uint32_t version) {
 }
 
 Json owner_json(const OwnerRecord& owner) {
-    return {{"name", owner.name},
-            {"generation", owner.generation},
-            {"lease_s", owner.lease_s},
-            {"since_s", owner.since.count()},
-            {"expires_s", owner.expires.count()}};
+    Json json = {{"name", owner.name},
+                 {"generation", owner.generation},
+                 {"lease_s", owner.lease_s},
+                 {"since_s", owner.since.count()},
+                 {"expires_s", owner.expires.count()}};
+    if (owner.is_kept) json["kept"] = true;
+    return json;
 }
 
 OwnerRecord owner_of(const Json& json) {
@@ -54,6 +56,7 @@ OwnerRecord owner_of(const Json& json) {
     json.at("lease_s").get_to(owner.lease_s);
     owner.since = UnixTime{json.at("since_s").get<UnixTime::rep>()};
     owner.expires = UnixTime{json.at("expires_s").get<UnixTime::rep>()};
+    owner.is_kept = json.value("kept", false);
     return owner;
 }
 

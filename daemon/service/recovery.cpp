@@ -56,7 +56,31 @@ Result<Recovered> begin_again(const Checkpoint& checkpoint, const JournalText& j
                                                    journal.base, journal.last_sequence()));
 }
 
+/// Changes of the journal that go on from `records`, as far as they make sense.
+void replay_sound(const JournalText& journal, Records& records) {
+    for (const JournalRecord& record : journal.records) {
+        if (record.sequence <= records.generation) continue;
+        const bool follows = record.sequence == records.generation + 1;
+        if (!follows || !apply_changes(record.payload, journal.version, records)) return;
+        records.generation = record.sequence;
+    }
+}
+
 }  // namespace
+
+std::optional<Records> salvage(const StateImage& image) {
+    std::optional<Records> best;
+    const auto journal = image.journal ? read_sound_part(*image.journal) : std::nullopt;
+    for (const auto& text : {image.checkpoint, image.copy}) {
+        if (!text) continue;
+        auto checkpoint = decode_checkpoint(*text);
+        if (!checkpoint) continue;
+        if (journal) replay_sound(*journal, checkpoint->records);
+        if (!best || checkpoint->records.generation > best->generation)
+            best = std::move(checkpoint->records);
+    }
+    return best;
+}
 
 Result<Recovered> recover(const StateImage& image) {
     TRY(Checkpoint checkpoint, read_checkpoint(image));

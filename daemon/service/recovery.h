@@ -17,7 +17,7 @@ namespace vgpu::daemon {
 
 /// The state files as they are on disk, with their paths for messages.
 struct StateImage {
-    std::optional<std::string> checkpoint, journal;
+    std::optional<std::string> checkpoint, journal, copy;
     std::string checkpoint_path, journal_path;
 };
 
@@ -31,5 +31,9 @@ struct Recovered {
 /// StateCorrupt or StateNewer with file, offset and what is missing. Whatever StateStore can leave
 /// behind when it is killed, at any point, is accepted.
 [[nodiscard]] Result<Recovered> recover(const StateImage& image);
+
+/// The newest sound state in files that recover() refuses as damaged: the checkpoint or its copy,
+/// and the journal up to its first damage. Nothing if both are damaged.
+[[nodiscard]] std::optional<Records> salvage(const StateImage& image);
 
 }  // namespace vgpu::daemon

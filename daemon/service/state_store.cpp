@@ -4,6 +4,7 @@
 #include "daemon/service/journal.h"
 #include "daemon/service/recovery.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <utility>
 
@@ -25,10 +26,13 @@ bool have_same_names(const GpuRecord& a, const GpuRecord& b) {
 Result<StateImage> read_files(StatePort& port) {
     StateImage image{.checkpoint = {},
                      .journal = {},
+                     .copy = {},
                      .checkpoint_path = port.where(StateFile::Checkpoint),
                      .journal_path = port.where(StateFile::Journal)};
     TRY(image.checkpoint, port.read(StateFile::Checkpoint));
     TRY(image.journal, port.read(StateFile::Journal));
+    // One that cannot be read is none: it is asked for only if the others are damaged.
+    if (auto copy = port.read(StateFile::Copy)) image.copy = *std::move(copy);
     return image;
 }
 
@@ -41,6 +45,7 @@ void StateStore::load() {
     if (!recovered) {
         problem_ = recovered.error();
         message_ = recovered.error().cause;
+        if (image && problem_->id == ErrorId::StateCorrupt) show_salvaged(*image);
         if (clock_ != nullptr) leases_.emplace(*clock_, std::nullopt);
         return;
     }
@@ -50,6 +55,30 @@ void StateStore::load() {
     note_ = recovered->note;
     records_ = std::move(recovered->records);
     if (clock_ != nullptr) leases_.emplace(*clock_, records_.lease_time);
+}
+
+/// To look at: what is sound keeps its name. An apply that was under way is not gone on with.
+void StateStore::show_salvaged(const StateImage& image) {
+    auto salvaged = salvage(image);
+    if (!salvaged) {
+        message_ += "; nothing of it is sound";
+        return;
+    }
+    is_salvaged_ = true;
+    message_ += fmt::format("; generation {} is sound and shown", salvaged->generation);
+    records_ = *std::move(salvaged);
+    records_.apply.reset();
+}
+
+/// The copy first: from then on there is one whole sound checkpoint at every moment.
+Result<> StateStore::write_salvaged() {
+    if (!is_salvaged_) return fail(ErrorId::StateCorrupt, message_);
+    TRY_VOID(port_.replace(StateFile::Copy, encode_records(records())));
+    problem_.reset();
+    message_.clear();
+    has_journal_ = is_appendable_ = is_salvaged_ = false;
+    Waiting own{.is_for_time = true};
+    return commit(own);
 }
 
 Records StateStore::records() const {
@@ -245,6 +274,8 @@ Result<> StateStore::checkpoint(const Change& change) {
             done.error().cause += std::string(kMayBeFound);
         return done;
     }
+    // Nothing depends on it while the checkpoint is sound.
+    static_cast<void>(port_.replace(StateFile::Copy, encode_records(next)));
     const std::string head = encode_journal_head(next.generation);
     if (!port_.replace(StateFile::Journal, head)) return {};  // the old one is older, not wrong
     is_appendable_ = true;

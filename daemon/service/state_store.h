@@ -16,6 +16,7 @@
 #include "daemon/service/lease_clock.h"
 #include "daemon/service/record_json.h"
 #include "daemon/service/records.h"
+#include "daemon/service/recovery.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -63,6 +64,11 @@ public:
     /// The UUID of the VF that is defined under this number; nothing if none is.
     [[nodiscard]] std::optional<Uuid> uuid(const std::string& id, std::uint32_t vf) const;
     [[nodiscard]] bool is_read_only() const { return problem_.has_value(); }
+    /// It is read-only, and records() are what is sound of damaged files.
+    [[nodiscard]] bool is_salvaged() const { return is_salvaged_; }
+    /// Writes that as a new state, so that the store can be changed again. The files must have been
+    /// kept elsewhere. A store that is killed meanwhile finds as much the next time.
+    Result<> write_salvaged();
     /// Why it is read-only; empty if it is not.
     [[nodiscard]] const std::string& message() const { return message_; }
     [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
@@ -116,6 +122,7 @@ private:
     [[nodiscard]] Change change_by(Changes changes, const std::optional<ApplyIntent>* apply,
                                    bool is_for_time) const;
 
+    void show_salvaged(const StateImage& image);
     Result<> commit(Waiting& own);
     /// Called with the lock; writes without it, so that others can come to wait.
     void write_for(std::unique_lock<std::mutex>& lock);
@@ -128,6 +135,7 @@ private:
     const Clock* clock_;
     std::optional<LeaseClock> leases_;
     std::optional<Error> problem_;
+    bool is_salvaged_ = false;
     std::string message_;
     std::string note_;
 

@@ -42,7 +42,7 @@ OPTION_LISTS = {
     'Vf.Set': ('daemon/service/manager.cpp', 'Manager::start_set_vf', (CONTRACT, CUSTODY)),
     'Vf.Destroy': ('daemon/dbus/vf_object.cpp', 'destroy', ()),
     'Vf.Claim': ('daemon/service/manager.cpp', 'Manager::start_claim', ()),
-    'Vf.Release': ('daemon/service/manager.cpp', 'Manager::start_release', ()),
+    'Vf.Release': ('daemon/service/manager.cpp', 'Manager::release', ()),
 }
 OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', 'Manager::start_control', ())
                      for name in ('Pause', 'Stop', 'Reset', 'Resume', 'ClearQuarantine')})

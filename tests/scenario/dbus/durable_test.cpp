@@ -239,11 +239,44 @@ TEST_F(StateFiles, DamageInTheMiddleOfTheJournalStartsReadOnlyAndNamesFileOffset
     start_daemon();
     EXPECT_THAT(vgpud->output(), HasSubstr("VGPU-503: the journal " + journal().string() +
                                            " is damaged at offset "));
-    EXPECT_THAT(vgpud->output(), HasSubstr("Restore all state files from one backup"));
+    EXPECT_THAT(vgpud->output(), HasSubstr("run 'vgpud --recover-state'"));
     EXPECT_EQ(ctl({"create"}).status, 8);
     EXPECT_EQ(ctl({"claim", "gpu0/vf1", "--owner", "x"}).status, 8);
     EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 3u) << "they run, and can be looked at";
     EXPECT_EQ(fs::file_size(journal()), size);
+}
+
+/// Each file in turn; the advice of error and log is carried out.
+TEST_F(StateFiles, DamagedOnesAreSoundAgainByWhatTheErrorSays) {
+    start_daemon();
+    for (const std::string name : {"a", "b", "c"})
+        ASSERT_EQ(ctl({"create", "--name", name, "--vram", "64M"}).status, 0);
+    const auto whole = definitions_of(ctl_json({"list"}));
+    for (const fs::path file : {fs::path(directory.file("state/vgpud.state.json")), journal()}) {
+        vgpud->kill_now();
+        {
+            std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+            stream.seekp(file == journal() ? 30 : 200);
+            stream.put('\x7f');
+        }
+        start_daemon();
+        const auto refused = ctl({"create"});
+        EXPECT_EQ(refused.status, 8);
+        EXPECT_THAT(refused.out, HasSubstr("'vgpud --recover-state'"));
+        EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 3u);
+        EXPECT_EQ(ctl_json({"list"}).at("vfs").at(0).at("name"), "a") << "what is sound is shown";
+        vgpud->kill_now();
+        auto command = daemon_command();
+        command.emplace_back("--recover-state");
+        const auto recovered = test::run(command);
+        EXPECT_EQ(recovered.status, 0) << recovered.out;
+        EXPECT_TRUE(fs::exists(file.string() + ".damaged"));
+        start_daemon();
+        wait_for_gpu_state("ok");
+        EXPECT_EQ(ctl({"set", "a", "--weight", "200"}).status, 0);
+        EXPECT_EQ(ctl({"set", "a", "--weight", "100"}).status, 0);
+        if (file != journal()) EXPECT_EQ(definitions_of(ctl_json({"list"})), whole);
+    }
 }
 
 TEST_F(StateFiles, AByteThatIsNoTextStartsReadOnlyAndIsAnswered) {

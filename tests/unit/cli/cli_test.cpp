@@ -249,6 +249,8 @@ TEST_F(Cli, ClaimsAndReleasesNameOwnerAndGeneration) {
                             "act 0 " + path + " force owner=slurm:7"));
     EXPECT_EQ(run({"claim", "gpu0/vf1"}), 2);
     EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "slurm:7"}), 2);
+    EXPECT_EQ(run({"release", "gpu0/vf1", "--orphans"}), 2);
+    EXPECT_EQ(run({"release"}), 2);
     EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "a", "--generation", "-1"}), 2);
 }
 

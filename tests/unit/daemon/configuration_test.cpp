@@ -212,8 +212,8 @@ TEST(Configuration, ALabelMustBeThereAndIsGuessed) {
 
 TEST(Configuration, WhatIsWantedTwiceOrOfNoGpuIsRefused) {
     Configuration twice = two_sizes();
-    auto& vfs = twice.configs.at("day").front().vfs;
-    vfs.push_back(vfs.front());
+    for (GpuSection& section : twice.configs.at("day"))
+        if (!section.vfs.empty()) section.vfs.push_back(section.vfs.back());
     EXPECT_THAT(want(twice, "day", std::vector<std::string>{"gpu0", "gpu1"}).error().cause,
                 HasSubstr("is the name of two VFs of gpu"));
     EXPECT_EQ(want(two_sizes(), "day", std::vector<std::string>{"a", "gpu11"}).error().cause,

@@ -352,7 +352,8 @@ TEST(Contracts, ARefusedSetChangesNothing) {
     const auto refused = world.set_vf({"gpu0", 2}, {{"min_pct", 80.0}, {"latency_ms", 20.0}});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::NoSchedule);
-    EXPECT_THAT(refused.error().cause, HasSubstr("gpu0: VF 1: min_pct 20 every 20 ms"));
+    EXPECT_THAT(refused.error().cause,
+                HasSubstr("gpu0: schedule: 'gpu0-vf1': min_pct 20 every 20 ms"));
     EXPECT_EQ(world.gpu().view(2).record.qos, VfQos{});
     EXPECT_EQ(world.pf().table.contracts[1].budget_ns, 0u);
 }

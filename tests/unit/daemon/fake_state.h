@@ -52,16 +52,18 @@ public:
         return is_sync_failing ? refusal() : Result<>{};
     }
     [[nodiscard]] std::string where(StateFile file) const override {
+        if (file == StateFile::Copy) return "memory.bak";
         return file == StateFile::Journal ? "memory.journal" : "memory";
     }
     [[nodiscard]] StateImage image() const {
         return {.checkpoint = checkpoint,
                 .journal = journal,
+                .copy = copy,
                 .checkpoint_path = where(StateFile::Checkpoint),
                 .journal_path = where(StateFile::Journal)};
     }
 
-    std::optional<std::string> checkpoint, journal;
+    std::optional<std::string> checkpoint, journal, copy;
     std::optional<std::string> document;
     bool notes_document = true;  ///< reads all of the files after each write
     bool is_full = false;
@@ -74,6 +76,7 @@ public:
 
 private:
     std::optional<std::string>& of(StateFile file) {
+        if (file == StateFile::Copy) return copy;
         return file == StateFile::Journal ? journal : checkpoint;
     }
     void point() const {
@@ -100,6 +103,7 @@ private:
         if (document == noted_) return;
         noted_ = checkpoint = document;
         journal.reset();
+        copy.reset();
         if (!document) return;
         const auto records = decode_records(*document);
         journal = encode_journal_head(records ? records->generation : 0);

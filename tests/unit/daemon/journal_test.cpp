@@ -180,8 +180,8 @@ TEST(Journal, DamageInTheMiddleNamesFileAndOffsetAndWhatFollows) {
               "VGPU-503: the journal J is damaged at offset " + std::to_string(history.starts[1]) +
                   ": no sound record there, but one follows at offset " +
                   std::to_string(history.starts[2]) +
-                  ". Restore all state files from one backup, or move them all away to start from "
-                  "what the GPUs report; then restart vgpud.");
+                  ". Stop vgpud, run 'vgpud --recover-state' and start it again; "
+                  "docs/durable-state.md says what that keeps.");
 }
 
 TEST(Journal, MoreRubbishThanOneRecordHasIsRefused) {

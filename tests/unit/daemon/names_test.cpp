@@ -95,10 +95,11 @@ Result<ChangePlan> assert_export(World& world, const std::vector<std::string>& g
 }
 
 TEST_F(TwoOfOneName, AnExportIsWhatThereIs) {
+    using Gpus = std::vector<std::string>;
+    const std::vector<Gpus> choices{Gpus{"gpu0", "gpu1"}, Gpus{"gpu0"}, Gpus{"gpu1"}};
     for (const std::string name : {"x", "gpu0", "gpu0-vf9"}) {
         rename_behind_its_back("gpu1", name);
-        for (const std::vector<std::string>& gpus :
-             {std::vector<std::string>{"gpu0", "gpu1"}, {"gpu0"}, {"gpu1"}}) {
+        for (const auto& gpus : choices) {
             const auto plan = assert_export(world, gpus);
             ASSERT_TRUE(plan) << name << ": " << plan.error().cause;
             EXPECT_TRUE(plan->is_empty()) << name;

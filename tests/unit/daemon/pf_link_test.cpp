@@ -56,7 +56,7 @@ TEST(PfLink, ALossIsNoticedByWhateverRequestMeetsIt) {
         ASSERT_FALSE(next) << request.name;
         EXPECT_THAT(next.error().cause, ::testing::MatchesRegex("gpu0: [a-z_]+: gone"))
             << request.name;
-        const auto notices = world.manager->take_notices();
+        const auto notices = world.gpu().take_notices();
         EXPECT_EQ(std::count_if(notices.begin(), notices.end(),
                                 [](const Notice& notice) { return notice.kind == "pf-lost"; }),
                   1)
