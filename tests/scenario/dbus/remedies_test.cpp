@@ -5,8 +5,8 @@
 // finding is gone.
 #include "tests/scenario/dbus/bus_fixture.h"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <chrono>
 #include <regex>
 
 namespace vgpu::daemon {
@@ -43,12 +43,14 @@ public:
         claim("slurm:7");
         not_made();
     }
-    /// A claim of a process that has ended.
+    /// A claim whose lease is over; a vgpud looks at owners when it starts.
     void forgotten() {
-        test::ChildProcess consumer(
-            {"consumer", {"/bin/sleep", "60"}, directory.file("consumer.log")});
-        claim(fmt::format("pid:{}", consumer.pid()));
-        consumer.kill_now();
+        EXPECT_EQ(ctl({"claim", "train", "--owner", "slurm:7", "--lease", "1"}).status, 0);
+        const auto ends = std::chrono::system_clock::now() + std::chrono::seconds(1);
+        vgpud->kill_now();
+        test::wait_for("the end of the lease", test::milliseconds(5'000),
+                       [ends] { return std::chrono::system_clock::now() > ends; });
+        start_daemon();
     }
 
 protected:

@@ -106,7 +106,7 @@ TEST(Documents, OfConfigurationsAreRefusedBeforeTheyAreDeep) {
     const auto config = parse_config(deep, "vgpud.json");
     ASSERT_FALSE(config);
     EXPECT_EQ(config.error().cause,
-              "vgpud.json: line 1, column 74: lists and objects are nested more than 64 deep");
+              "vgpud.json: line 1, column 73: lists and objects are nested more than 64 deep");
     const auto configuration = parse_configuration(deep);
     ASSERT_FALSE(configuration);
     EXPECT_EQ(configuration.error().id, ErrorId::BadConfiguration);

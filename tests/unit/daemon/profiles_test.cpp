@@ -86,7 +86,9 @@ TEST(Profiles, ExportCutsALongNameThatNeedsANumber) {
 
 /// A VF as an operator could have made it by hand.
 VfDefinition random_vf(std::mt19937& random, const std::string& name) {
-    const auto below = [&random](std::uint32_t most) { return random() % most; };
+    const auto below = [&random](std::uint32_t most) {
+        return static_cast<std::uint32_t>(random() % most);
+    };
     const auto one_in_three = [&below](auto value, auto otherwise) {
         return below(3) == 0 ? value : otherwise;
     };
