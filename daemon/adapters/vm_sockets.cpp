@@ -38,8 +38,9 @@ Result<> check_there(const std::string& socket) {
     std::error_code error;
     if (socket.empty() || fs::exists(socket, error)) return {};
     return fail(ErrorId::System,
-                fmt::format("the socket {} is not there: softgpu makes it again when it was "
-                            "removed, at the latest when it is sent SIGHUP",
+                fmt::format("the socket {} is not there. softgpu binds a socket that was removed "
+                            "again by itself: try again; if its directory was removed as well, "
+                            "restart softgpu",
                             socket));
 }
 

@@ -101,7 +101,6 @@ VfDefinition random_vf(std::mt19937& random, const std::string& name) {
                     .profile = one_in_three("p" + std::to_string(below(3)), std::string())};
     vf.shape.security.guard_limits[below(4)] = one_in_three(1 + below(kMaxGuardLimit - 1), 0u);
     vf.qos.max_pct = one_in_three(10.0 + 0.5 * below(180), 100.0);
-    vf.qos.band = one_in_three(scheduler::Band::Low, scheduler::Band::Normal);
     vf.custody.scrub = one_in_three(ScrubPolicy::Release, vf.custody.scrub);
     return vf;
 }
