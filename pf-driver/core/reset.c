@@ -183,8 +183,6 @@ static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_rea
 static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->reset.flr_done) {
-		vf->reset.answer = 0;
-		vgpu_pf_mailbox_forget(vf);
 		/* completed by the timer: RESETTING must be entered before it is left */
 		vf->reset.stage = VGPU_VF_RESET_WAIT_FLR;
 		vf->reset.deadline_ns =
@@ -214,6 +212,7 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	vf->reset.guest_told = pf->is_whole_reset && vf->reset.told_unanswered;
 	vf->reset.guest_ready = false;
 	vf->reset.told_unanswered = false;
+	vf->reset.is_flr_known = false;
 	count_reset(pf, vf, reason);
 	if (!pf->is_whole_reset)
 		begin_stages(pf, vf);
@@ -302,6 +301,7 @@ void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
 	vf->reset.stage = VGPU_VF_RESET_NONE;
 	vf->reset.answer = 0;
 	vf->reset.told_unanswered = false;
+	vf->reset.is_flr_known = false;
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
 }
 
@@ -329,7 +329,13 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
-		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, reason);
+		/* it waits for the engine; what has come since is of the next driver */
+		if (vf->reset.is_flr_known)
+			return;
+		vf->reset.answer = 0;
+		vgpu_pf_mailbox_forget(vf);
+		vf->reset.is_flr_known =
+			vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, reason) == -EINPROGRESS;
 	} else {
 		acknowledge_flr(pf, vf);
 		vgpu_pf_mailbox_forget(vf);

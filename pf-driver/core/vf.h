@@ -80,7 +80,8 @@ enum vgpu_vf_reset_stage {
 struct vgpu_vf_reset {
 	enum vgpu_vf_reset_stage stage;
 	enum vgpu_pf_reason reason;
-	bool flr_done; /* the device state is already reset */
+	bool flr_done;	   /* the device state is already reset */
+	bool is_flr_known; /* and the reset that follows it waits for the engine */
 	bool guest_told, guest_ready;
 	bool told_again;      /* in this wait */
 	bool told_unanswered; /* a late READY_TO_RESET is not the guest's own idea */

@@ -67,7 +67,22 @@ void park_at_its_cap(Adversity& world) {
 }
 
 template <std::uint32_t Message> void send(Adversity& world, std::uint32_t vf) {
+    world.guest_forgets(vf);
     world.rig.gpu.guest_sends(vf, Message);
+}
+
+template <std::uint32_t Message> void await_answer(Adversity& world, std::uint32_t vf) {
+    world.guest_asks(vf, Message);
+}
+
+void reset_function(Adversity& world, std::uint32_t vf) {
+    world.guest_forgets(vf);
+    world.rig.gpu.guest_resets_function(vf);
+}
+
+void detach(Adversity& world, std::uint32_t vf) {
+    world.guest_forgets(vf);
+    world.rig.gpu.attach_client(vf, false);
 }
 
 template <vgpu_pf_control_action Action> void control(Adversity& world, std::uint32_t vf) {
@@ -88,14 +103,14 @@ template <std::uint32_t Op> void stream(Adversity& world, std::uint32_t vf) {
 
 const std::vector<Adversity::Event>& Adversity::events() {
     static const std::vector<Event> kEvents{
-        {"GuestFlr", [](Adversity& w, std::uint32_t vf) { w.rig.gpu.guest_resets_function(vf); }},
-        {"InitAccess", &send<MAILBOX_REQ_GPU_INIT_ACCESS>},
+        {"GuestFlr", reset_function},
+        {"InitAccess", &await_answer<MAILBOX_REQ_GPU_INIT_ACCESS>},
         {"InitRelease", &send<MAILBOX_REL_GPU_INIT_ACCESS>},
-        {"FiniAccess", &send<MAILBOX_REQ_GPU_FINI_ACCESS>},
+        {"FiniAccess", &await_answer<MAILBOX_REQ_GPU_FINI_ACCESS>},
         {"DriverGone", &send<MAILBOX_REL_GPU_FINI_ACCESS>},
         {"GuestReset", &send<MAILBOX_REQ_GPU_RESET_ACCESS>},
         {"ReadyToReset", &send<MAILBOX_READY_TO_RESET>},
-        {"Detach", [](Adversity& w, std::uint32_t vf) { w.rig.gpu.attach_client(vf, false); }},
+        {"Detach", detach},
         {"Attach", [](Adversity& w, std::uint32_t vf) { w.rig.gpu.attach_client(vf, true); }},
         {"Pause", &control<VGPU_PF_PAUSE>},
         {"Resume", &control<VGPU_PF_RESUME>},
@@ -250,6 +265,12 @@ void Adversity::cancel_last() {
     if (!is_stream) open_.erase(token);
 }
 
+void Adversity::guest_asks(std::uint32_t vf, std::uint32_t message) {
+    rig.gpu.guest_acknowledges(vf);
+    asked_[vf] = rig.gpu.vf(vf).received.size();
+    rig.gpu.guest_sends(vf, message);
+}
+
 void Adversity::post(std::uint32_t number, vgpu_vf_event event, vgpu_pf_reason reason) {
     vgpu_vf& vf = rig.vf(number);
     if (vgpu_pf_control_allows(&vf, event)) vgpu_pf_control_post(rig.pf.get(), &vf, event, reason);
@@ -300,6 +321,17 @@ std::string Adversity::check_rest() {
             return who + "is RUNNING outside the engine";
     }
     return is_quiet() ? "" : "it does not come to rest";
+}
+
+/// Within half of what a driver waits.
+std::string Adversity::check_answers() {
+    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+        const auto is_answered = [&] { return rig.gpu.vf(vf).received.size() > *asked_[vf]; };
+        if (!asked_[vf]) continue;
+        for (int i = 0; i < 31 && !is_answered(); ++i) rig.gpu.run_for(100 * kMs);
+        if (!is_answered()) return "the guest of VF" + std::to_string(vf) + " gets no answer";
+    }
+    return "";
 }
 
 int Adversity::step_towards_service(std::uint32_t vf) {
@@ -424,6 +456,7 @@ std::string Adversity::check() {
     get_device_back();
     run_until_quiet();
     std::string wrong = check_rest();
+    if (wrong.empty()) wrong = check_answers();
     if (wrong.empty() && rig.set_table({{1, kQuantumUs}, {2, kQuantumUs}, {3, kQuantumUs}}) != 0)
         wrong = "no table is taken: " + rig.message();
     for (std::uint32_t vf = 1; vf <= kVfs && wrong.empty(); ++vf) wrong = revive(vf);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ public:
     void ask_about(std::uint32_t op, std::uint32_t vf);
     void provision(std::uint32_t vf);
     void cancel_last();
+    /// A guest's request that must be answered, until it sends another message or is reset.
+    void guest_asks(std::uint32_t vf, std::uint32_t message);
+    void guest_forgets(std::uint32_t vf) { asked_[vf].reset(); }
     /// What the guard tells the life cycle, if the state allows it.
     void post(std::uint32_t vf, vgpu_vf_event event, vgpu_pf_reason reason);
     void lose_device();
@@ -78,6 +82,7 @@ private:
     void end_trouble();
     [[nodiscard]] bool is_quiet();
     [[nodiscard]] std::string check_rest();
+    [[nodiscard]] std::string check_answers();
     [[nodiscard]] std::string revive(std::uint32_t vf);
     [[nodiscard]] int step_towards_service(std::uint32_t vf);
     [[nodiscard]] std::string load(std::uint32_t vf);
@@ -86,6 +91,7 @@ private:
 
     std::uint64_t last_token_ = kFirstToken;
     std::map<std::uint64_t, std::shared_ptr<void>> open_;
+    std::optional<std::size_t> asked_[kVfs + 1];  ///< messages the guest had got then
     std::string wrong_;
 };
 

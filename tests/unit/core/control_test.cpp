@@ -267,6 +267,19 @@ TEST_F(IncomingVf, ThatItsGuestResetsLoadsItsDriverAgain) {
     expect_service();
 }
 
+/// A VMM that resets the VF, and whose guest loads its driver before the hang is over.
+TEST_F(IncomingVf, ThatIsResetAndAskedForAtOnceIsGrantedAfterIt) {
+    rig.gpu.guest_resets_function(2);
+    rig.gpu.vf(2).received.clear();
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_TRUE(is_switching());
+    rig.gpu.guest_sends(2, MAILBOX_LOG_VF_ERROR);  // the PF looks at the VF once more
+    rig.gpu.run_for(kSecond);
+    EXPECT_THAT(rig.gpu.vf(2).received, testing::ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.get_vf(2).in_full_access, 1u);
+    EXPECT_EQ(rig.get_vf(2).guard_events[VGPU_GUARD_FLR], 1u) << "it is one FLR";
+}
+
 TEST_F(IncomingVf, WhoseDriverHasGoneLoadsItAgain) {
     rig.gpu.guest_sends(2, MAILBOX_REL_GPU_FINI_ACCESS);
     rig.gpu.run_for(kSecond);
