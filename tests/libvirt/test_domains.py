@@ -264,7 +264,9 @@ class Deaths(DomainTest):
         vf = self.machine.vf_of(vm)
         self.machine.ctl('release', vf['target'], '--owner', vm.owner, '--generation', str(vf['owner_generation']))
         self.machine.restart_libvirtd()
-        self.assertEqual(self.machine.vf_of(vm)['name'], vf['name'])
+        # libvirtd answers before its threads have called the hook for the domains that run
+        wait_for('the claim', 30, lambda: self.machine.owned() == {vf['name']: vm.owner}, 0.1)
+        self.assertTrue(self.machine.vf_of(vm)['attached'])
 
     def test_without_vgpud_domains_with_vfs_do_not_start_and_others_do(self):
         vm = self.domain('vm1', '--profile', 'small')
