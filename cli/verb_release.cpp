@@ -7,6 +7,8 @@
 #include "cli/verbs.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace vgpu::cli {
 
@@ -35,7 +37,7 @@ public:
         if (are_orphans_) return release_orphans(invocation);
         if (target_.empty() || owner_.empty() || !generation_)
             throw ServiceError("org.vgpu1.Error.UnknownOption",
-                               "a release wants TARGET, --owner and --generation ('vgpuctl show "
+                               "a release needs TARGET, --owner and --generation ('vgpuctl show "
                                "TARGET' has them), or --orphans");
         const std::string path = resolve_vf(invocation.service, target_, name());
         Options options;
@@ -49,23 +51,31 @@ private:
     /// One that was claimed anew meanwhile is not touched: vgpud refuses, and that is told.
     static ExitCode release_orphans(Invocation& invocation) {
         ExitCode exit = ExitCode::Ok;
-        bool was_any = false;
+        std::vector<std::string> released;
         for (const Properties& vf : invocation.service.list_vfs()) {
             if (text_of(vf, "Orphan") == "-") continue;
-            was_any = true;
             const std::string target = text_of(vf, "Target");
             try {
                 invocation.service.release_vf(text_of(vf, "Path"), text_of(vf, "Owner"),
                                               number_of(vf, "OwnerGeneration"), {{"scrub", true}});
-                print_done(invocation, target, "released");
+                released.push_back(target);
             } catch (const ServiceError& error) {
                 invocation.err << "vgpuctl: " << target << ": " << error.what() << "\n";
                 exit = error.exit_code();
             }
         }
-        if (!was_any && invocation.output == Output::Text)
-            invocation.out << "no claim looks forgotten\n";
+        print_released(invocation, released, exit);
         return exit;
+    }
+    static void print_released(Invocation& invocation, const std::vector<std::string>& released,
+                               ExitCode exit) {
+        if (invocation.output == Output::Json) {
+            invocation.out << document_text("vgpuctl-released-1", {{"targets", released}});
+            return;
+        }
+        for (const std::string& target : released) invocation.out << target << ": released\n";
+        if (released.empty() && exit == ExitCode::Ok)
+            invocation.out << "no claim looks forgotten\n";
     }
 
     std::string target_, owner_;

@@ -174,7 +174,7 @@ ProductRun::ProductRun(const Simulation& setup, Witness* witness, const VgpudMod
       dice_(setup.seed),
       pf_(device_options(setup)),
       clock_(pf_.gpu),
-      store_(memory_),
+      store_(memory_, &clock_),
       vgpud_(gpu_config(), {},
              {.pf = pf_.port(), .companions = nullptr, .store = store_, .clock = clock_}),
       vfs_(setup.vfs.size() + 1) {

@@ -20,7 +20,7 @@ protected:
     }
     /// In every place where an operator would look.
     void expect_told(const std::string& words) {
-        EXPECT_THAT(ctl({"show", "gpu0"}).out, HasSubstr(words));
+        EXPECT_THAT(ctl({"show", "gpu0", "--json"}).out, HasSubstr(words));
         EXPECT_THAT(ctl({"list", "--gpus", "--json"}).out, HasSubstr(words));
         EXPECT_THAT(ctl({"events"}).out, HasSubstr("gpu0: failed: softgpu"));
         EXPECT_THAT(ctl({"events"}).out, HasSubstr(words));

@@ -252,7 +252,7 @@ TEST_F(StateFiles, DamagedOnesAreSoundAgainByWhatTheErrorSays) {
     for (const std::string name : {"a", "b", "c"})
         ASSERT_EQ(ctl({"create", "--name", name, "--vram", "64M"}).status, 0);
     const auto whole = definitions_of(ctl_json({"list"}));
-    for (const fs::path file : {fs::path(directory.file("state/vgpud.state.json")), journal()}) {
+    for (const fs::path& file : {fs::path(directory.file("state/vgpud.state.json")), journal()}) {
         vgpud->kill_now();
         {
             std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);

@@ -154,7 +154,7 @@ TEST_F(Hooked, AFrozenClientLosesAVfThatIsDestroyedByForce) {
     EXPECT_NE(ctl({"destroy", "small-1"}).status, 0);
     ASSERT_EQ(ctl({"destroy", "small-1", "--force"}).status, 0);
     EXPECT_TRUE(frozen.closed_by_server(test::milliseconds(10'000)));
-    ASSERT_EQ(ctl({"create", "gpu0", "--vram", "32M", "--name", "next"}).status, 0);
+    ASSERT_EQ(ctl({"create", "--vram", "32M", "--name", "next"}).status, 0);
     EXPECT_EQ(vf("next").at("attached"), false);
 }
 

@@ -43,6 +43,7 @@ protected:
                 {"destroy", "gpu0/vf1"},
                 {"claim", "gpu0/vf1", "--owner", "a"},
                 {"release", "gpu0/vf1", "--owner", "a", "--generation", "1"},
+                {"release", "--orphans"},
                 {"attach-xml", domain, "--vf", "train"},
                 {"hook", "vm1", "release"},
                 {"reset", "gpu0/vf1"},

@@ -44,8 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
                    {{"wieght", std::uint64_t{1}}},
                    ErrorId::UnknownOption,
                    "there is no option 'wieght' here; did you mean 'weight'?"},
-        BadOptions{
-            "unit", {{"vram_bytes", std::uint64_t{1}}}, ErrorId::OutOfRange, "units of 16 MiB"},
+        BadOptions{"unit",
+                   {{"vram_bytes", std::uint64_t{1}}},
+                   ErrorId::OutOfRange,
+                   "no multiple of 16 MiB"},
         BadOptions{"aperture",
                    {{"vram_bytes", std::uint64_t{512u << 20}}},
                    ErrorId::NoVram,
@@ -53,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{
             "quantum", {{"quantum_us", std::uint64_t{99}}}, ErrorId::OutOfRange, "100..1000000"},
         BadOptions{
-            "cus", {{"cu_mask", std::uint64_t{0x100}}}, ErrorId::NoComputeUnits, "8 compute units"},
+            "cus", {{"cu_mask", std::uint64_t{0x100}}}, ErrorId::NoComputeUnits, "but there are 8"},
         BadOptions{"doorbells",
                    {{"doorbell_pages", std::uint64_t{100'000}}},
                    ErrorId::NoDoorbells,

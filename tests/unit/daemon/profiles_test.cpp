@@ -94,9 +94,9 @@ VfDefinition random_vf(std::mt19937& random, const std::string& name) {
     };
     VfDefinition vf{.name = name,
                     .shape = {.vram_bytes = (1 + below(16)) * 16 * kMiB,
-                              .cu_mask = one_in_three(1 + below(255), 0u),
+                              .cu_mask = one_in_three(1 + below(254), 0u),
                               .doorbell_pages = one_in_three(1 + below(511), 0u)},
-                    .weight = 1 + below(10'000),
+                    .weight = 500 + below(500),
                     .quantum_us = one_in_three(1000 + below(9000), 0u),
                     .profile = one_in_three("p" + std::to_string(below(3)), std::string())};
     vf.shape.security.guard_limits[below(4)] = one_in_three(1 + below(kMaxGuardLimit - 1), 0u);

@@ -100,15 +100,15 @@ TEST(Scenario, NamesComeOutPrintableAndChangesFindTheirVfs) {
             "changes": [{"at_ms": 5, "vf": "\u00fc", "what": "leave"}]})");
     ASSERT_TRUE(scenario) << scenario.error();
     EXPECT_EQ(scenario->setup.name, "?]0;x?");
-    EXPECT_EQ(scenario->setup.vfs[0].name, "??");
-    EXPECT_EQ(scenario->setup.vfs[1].name, "??");
+    EXPECT_EQ(scenario->setup.vfs[0].name, "\xC3\xA9");
+    EXPECT_EQ(scenario->setup.vfs[1].name, "\xC3\xBC");
     EXPECT_EQ(scenario->setup.changes[0].vf, 2u);
 }
 
 TEST(Scenario, ErrorsQuotePrintably) {
-    EXPECT_THAT(error_of(R"({"vfs": [{"\u001b[2J\u009bx": 1}]})"), HasSubstr("'?[2J??x'"));
-    EXPECT_THAT(error_of(R"({"vfs": [{"weight": "\u009b\u007f"}]})"), HasSubstr("is \"???\";"));
-    EXPECT_THAT(error_of(R"({"vfs": [{"mode": "\u009bx"}]})"), HasSubstr("is '??x';"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"\u001b[2J\u009bx": 1}]})"), HasSubstr("'?[2J?x'"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"weight": "\u009b\u007f"}]})"), HasSubstr("is \"??\";"));
+    EXPECT_THAT(error_of(R"({"vfs": [{"mode": "\u009bx"}]})"), HasSubstr("is '?x';"));
 }
 
 TEST(Comparison, SameSeedGivesTheSameFiguresAndEveryPolicyHasARow) {
