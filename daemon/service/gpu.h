@@ -39,7 +39,7 @@ namespace vgpu::daemon {
 struct CreateRequest {
     std::string name;  ///< empty: "<gpu>-vf<n>"
     /// Multiple of the device's VRAM unit. None: what is free, divided by the VFs that are left.
-    std::optional<std::uint64_t> vram_bytes;
+    std::optional<std::uint64_t> vram_bytes{};
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;
     VfQos qos{};
@@ -55,9 +55,9 @@ struct CreateRequest {
 
 /// What is not given stays. Nothing in here makes the VF anew or empties its VRAM.
 struct VfChange {
-    std::optional<std::string> name;
-    std::optional<std::uint32_t> weight;
-    std::optional<std::uint32_t> quantum_us;
+    std::optional<std::string> name{};
+    std::optional<std::uint32_t> weight{};
+    std::optional<std::uint32_t> quantum_us{};
     QosChange qos{};
     CustodyChange custody{};
     std::optional<std::string> profile{};

@@ -274,7 +274,10 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         if (live == live_.end() || live->second.state != VGPU_PF_VF_SCRUBBING ||
             live->second.generation != generation) {
             scrubbed_.erase(vf);
-            note_impossible({.type = VGPU_PF_EVENT_SCRUBBED, .vf = vf}, now);
+            vgpu_pf_event scrubbed_event{};
+            scrubbed_event.type = VGPU_PF_EVENT_SCRUBBED;
+            scrubbed_event.vf = vf;
+            note_impossible(scrubbed_event, now);
             continue;
         }
         const auto done = finish_scrub(vf, generation);

@@ -42,10 +42,10 @@ inline constexpr std::uint32_t kJournalVersion = 3;
 /// What a sound journal says; views into its bytes.
 struct JournalText {
     std::uint32_t version = 0;
-    std::uint64_t base = 0;              ///< the generation it begins after
-    std::vector<JournalRecord> records;  ///< base + 1, base + 2 …
-    std::uint64_t end = 0;               ///< of the last whole record
-    std::uint64_t torn_bytes = 0;        ///< after it, of a record that was never finished
+    std::uint64_t base = 0;                ///< the generation it begins after
+    std::vector<JournalRecord> records{};  ///< base + 1, base + 2 …
+    std::uint64_t end = 0;                 ///< of the last whole record
+    std::uint64_t torn_bytes = 0;          ///< after it, of a record that was never finished
 
     [[nodiscard]] std::uint64_t last_sequence() const { return base + records.size(); }
 };

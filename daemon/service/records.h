@@ -76,9 +76,9 @@ struct VfRecord {
 struct GpuRecord {
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
-    std::map<std::uint32_t, VfRecord> vfs;          ///< by VF number
-    std::map<std::uint32_t, std::uint32_t> scrubs;  ///< VF number: last generation scrubbed
-    std::uint64_t claims = 0;                       ///< generation of the last claim of any VF
+    std::map<std::uint32_t, VfRecord> vfs{};          ///< by VF number
+    std::map<std::uint32_t, std::uint32_t> scrubs{};  ///< VF number: last generation scrubbed
+    std::uint64_t claims = 0;                         ///< generation of the last claim of any VF
 
     bool operator==(const GpuRecord&) const = default;
 };
@@ -95,7 +95,7 @@ struct GpuPolicy {
 /// generation is that of the journal record or checkpoint that made it so; it never goes back.
 struct Records {
     std::uint64_t generation = 0;  ///< counts durable changes
-    std::map<std::string, GpuRecord> gpus;
+    std::map<std::string, GpuRecord> gpus{};
     std::optional<ApplyIntent> apply{};     ///< under way; nothing: none
     std::optional<LeaseTime> lease_time{};  ///< nothing: there was none yet
 

@@ -17,7 +17,7 @@ namespace vgpu::daemon {
 
 /// The state files as they are on disk, with their paths for messages.
 struct StateImage {
-    std::optional<std::string> checkpoint, journal, copy;
+    std::optional<std::string> checkpoint{}, journal{}, copy{};
     std::string checkpoint_path, journal_path;
 };
 

@@ -275,7 +275,9 @@ TEST_F(StateFiles, DamagedOnesAreSoundAgainByWhatTheErrorSays) {
         wait_for_gpu_state("ok");
         EXPECT_EQ(ctl({"set", "a", "--weight", "200"}).status, 0);
         EXPECT_EQ(ctl({"set", "a", "--weight", "100"}).status, 0);
-        if (file != journal()) EXPECT_EQ(definitions_of(ctl_json({"list"})), whole);
+        if (file != journal()) {
+            EXPECT_EQ(definitions_of(ctl_json({"list"})), whole);
+        }
     }
 }
 

@@ -163,7 +163,9 @@ TEST_F(Hooked, ASocketThatSomebodyRemovedIsNeverHandedOutDead) {
     for (int i = 0; i < 5; ++i) {
         fs::remove(socket);
         const auto prepared = hook("prepare", kUuidA, "name='small-1'");
-        if (prepared.status == 0) EXPECT_NO_THROW(test::Connection{socket_of(kUuidA)});
+        if (prepared.status == 0) {
+            EXPECT_NO_THROW(test::Connection{socket_of(kUuidA)});
+        }
         EXPECT_EQ(hook("release", kUuidA, "name='small-1'").status, 0);
         wait_until_free("small-1");
     }

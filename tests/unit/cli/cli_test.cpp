@@ -437,8 +437,8 @@ TEST_F(Cli, NamesBeyondAsciiStayAndTakeTheColumnsThatTheyHave) {
     EXPECT_EQ(nlohmann::json::parse(out.str()).at("vfs").at(0).at("owner_name"),
               "\u6570\u636e\u5e93\x1b[2J")
         << "as vgpud has it";
-    const std::vector<Column> columns{{"NAME"}, {"X"}};
-    EXPECT_EQ(table_text(columns, {{"\u6570\u636e", "1"}, {"B\u00fcro", "2"}}),
+    const std::vector<Column> two{{"NAME"}, {"X"}};
+    EXPECT_EQ(table_text(two, {{"\u6570\u636e", "1"}, {"B\u00fcro", "2"}}),
               "NAME  X\n\u6570\u636e  1\nB\u00fcro  2\n");
 }
 

@@ -108,7 +108,9 @@ public:
         EXPECT_EQ(error->id, mistake_.error) << where << ": " << error->cause;
         EXPECT_THAT(error->cause, ::testing::StartsWith("gpu0: ")) << where;
         EXPECT_THAT(error->cause, HasSubstr(mistake_.words)) << where;
-        if (!cause_.empty()) EXPECT_EQ(error->cause, cause_) << where << ": one mistake, one text";
+        if (!cause_.empty()) {
+            EXPECT_EQ(error->cause, cause_) << where << ": one mistake, one text";
+        }
         cause_ = error->cause;
     }
     template <typename T> static std::optional<Error> error_of(const Result<T>& result) {
