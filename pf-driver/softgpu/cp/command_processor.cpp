@@ -12,6 +12,7 @@
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/cp/aql.h"
 #include "pf-driver/softgpu/cp/core.h"
+#include "pf-driver/softgpu/cp/debug_registers.h"
 #include "pf-driver/softgpu/cp/hqd_registers.h"
 #include "pf-driver/softgpu/cp/pm4.h"
 #include "pf-driver/softgpu/cp/scheduler.h"
@@ -138,6 +139,7 @@ CommandProcessor::CommandProcessor(const Spec& spec, regs::RegisterFile& registe
                                    Services& services, const Clock& clock)
     : core_(std::make_unique<Core>(spec, registers, services, clock)) {
     claim_registers(*core_);
+    claim_watch_registers(*core_);
 }
 
 CommandProcessor::~CommandProcessor() = default;
@@ -220,7 +222,7 @@ std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
                                                       std::atomic<bool>& stop) {
     Core& core = *core_;
     assert(worker < core.lanes.size());
-    ResidentGroup* resident = core.dispatcher.lend(stop);
+    ResidentGroup* resident = core.dispatcher.lend(stop, launch_exceptions(core));
     if (resident == nullptr) return std::nullopt;
     const Vmid vmid = resident->owner->state.vmid;
     Lane& lane = core.lanes[worker];
@@ -235,7 +237,9 @@ std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
                      cache.get(),
                      core.apertures(vmid),
                      core.trap_handler(core.queue(resident->owner->state.queue), vmid),
-                     core.wave_sync(vmid)};
+                     core.wave_sync(vmid),
+                     &core.watches,
+                     vmid};
 }
 
 bool CommandProcessor::has_groups() const {
@@ -297,6 +301,7 @@ void CommandProcessor::reset() {
     core.turn = 0;
     core.needs_look = true;
     core.has_waits = false;
+    core.watches.clear();
     core.invalidate_code(static_cast<std::uint16_t>(~0u));
 }
 
@@ -367,6 +372,7 @@ Result<> CommandProcessor::load(Reader& in) {
         return loaded;
     }
     core.turn %= kQueues;
+    follow_watch_registers(core);
     for (const Queue& queue : core.queues) {
         const bool is_held =
             queue.state.phase == QueuePhase::Saving ||
@@ -386,6 +392,7 @@ void CommandProcessor::poison() {
         queue.stream_position = 0;
     }
     std::ranges::fill(bytes_of(core.scheduler), std::byte{kPoison});
+    core.watches.clear();  // to waves as wrong as garbage, if one was set
 }
 
 }  // namespace vgpu::softgpu::cp

@@ -58,7 +58,9 @@ struct GroupLoan {
     isa::DecodeCache* cache = nullptr;
     isa::Apertures apertures;
     isa::TrapHandler trap;
-    isa::GlobalWaveSync* wave_sync = nullptr;  ///< of the process; threads share it
+    isa::GlobalWaveSync* wave_sync = nullptr;      ///< of the process; threads share it
+    const isa::AddressWatches* watches = nullptr;  ///< of the VF; threads share it
+    Vmid vmid{};
 };
 
 /// s_sendmsg(MSG_INTERRUPT) of a wave; a number alone is a message of nowhere in particular.

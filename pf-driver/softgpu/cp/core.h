@@ -39,8 +39,8 @@ struct Lane {
     std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
 };
 
-/// Guarded by the VF lock, but for what workers use while they run: code_epoch, and the ports and
-/// caches of their own lane.
+/// Guarded by the VF lock, but for what workers use while they run: code_epoch, watches, and the
+/// ports and caches of their own lane.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -64,6 +64,8 @@ struct Core {
     std::vector<Lane> lanes;
     /// Decoded code of a VMID is valid while its number stays.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
+    /// What TCP_WATCHn_* say, for waves that run.
+    isa::AddressWatches watches;
     /// A member, so that fetching a packet allocates nothing after the largest one.
     std::vector<std::uint32_t> packet;  ///< body of the packet being executed
 

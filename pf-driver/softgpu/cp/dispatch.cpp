@@ -169,7 +169,8 @@ std::uint32_t Dispatcher::hw_id(const DispatchState& state, std::uint32_t cu) co
            HW_PREP(SQ_WAVE_HW_ID, QUEUE_ID, queue.queue);
 }
 
-std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch) {
+std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
+                                                       const isa::LaunchExceptions& debug) {
     if (!may_start(dispatch)) return nullptr;
     const CuMask mask = cu_mask(dispatch);
     std::optional<std::uint32_t> cu = occupancy_.take(dispatch.footprint, mask);
@@ -190,6 +191,7 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch) {
     placement.group_id = dispatch.state.next;
     placement.first_scratch_slot = group->scratch_slot;
     placement.hw_id = hw_id(dispatch.state, *cu);
+    placement.debug = debug;
     isa::start_workgroup(group->group, dispatch.state.spec, placement);
     advance(dispatch.state);
     return group;
@@ -197,11 +199,11 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch) {
 
 /// New groups before waiting ones: a kernel whose groups wait for each other needs them all
 /// resident.
-ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop) {
+ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
         Dispatch& dispatch = *dispatches_[(turn_ + i) % dispatches_.size()];
         if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) continue;
-        std::unique_ptr<ResidentGroup> group = start_group(dispatch);
+        std::unique_ptr<ResidentGroup> group = start_group(dispatch, debug);
         if (!group && !dispatch.ready.empty()) {
             group = std::move(dispatch.ready.front());
             dispatch.ready.pop_front();

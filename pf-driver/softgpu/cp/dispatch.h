@@ -117,8 +117,9 @@ public:
     void drop(Dispatch& dispatch);
 
     /// A group to run, started for it if there is room, else one that waits; nullptr: none. `stop`
-    /// is the flag the worker watches, and lives until the group is back.
-    [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop);
+    /// is the flag the worker watches, and lives until the group is back; `debug` is for one that
+    /// is started.
+    [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop, const isa::LaunchExceptions& debug);
     /// Takes a group back; `Ended` groups leave. Returns the dispatch if this completed it; the
     /// caller finishes it with retire(). A group of a dropped kernel is discarded.
     enum class Return : std::uint8_t { Again, Halted, Ended };
@@ -148,7 +149,8 @@ private:
 
     [[nodiscard]] bool may_start(const Dispatch& dispatch) const;
     [[nodiscard]] bool is_runnable(const Dispatch& dispatch) const;
-    [[nodiscard]] std::unique_ptr<ResidentGroup> start_group(Dispatch& dispatch);
+    [[nodiscard]] std::unique_ptr<ResidentGroup> start_group(Dispatch& dispatch,
+                                                             const isa::LaunchExceptions& debug);
     [[nodiscard]] bool may_take_scratch(const Dispatch& dispatch) const;
     [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch) const;
     void mark_scratch(const Dispatch& dispatch, std::uint32_t first, bool is_used);

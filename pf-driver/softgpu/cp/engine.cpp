@@ -287,6 +287,8 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
         .core_hz = spec_.core_hz,
         .trap = loan.trap,
         .wave_sync = loan.wave_sync,
+        .watches = loan.watches,
+        .vmid = loan.vmid,
     };
     worker.run_sequence.fetch_add(1);
     isa::RunResult result = isa::run(*loan.group, context);

@@ -34,8 +34,13 @@ bool has_queues(const Core& core, Vmid vmid) {
 }
 
 /// VMIDs that SET_RESOURCES gave to the scheduler; 0 is the kernel's.
-bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
+bool is_given(const SchedulerState& scheduler, unsigned vmid) {
     return vmid != 0 && bit(scheduler.vmid_mask, vmid);
+}
+
+/// Also the one of a process under a debugger.
+bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
+    return is_given(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
 }
 
 /// The VMID of a process: the one it has, an unused one, or one whose process has no queues.
@@ -44,7 +49,7 @@ std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     std::optional<Vmid> unused;
     std::optional<Vmid> idle;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
-        if (!is_ours(scheduler, i)) continue;
+        if (!is_given(scheduler, i)) continue;
         const ProcessState& process = scheduler.processes[i];
         const Vmid vmid{static_cast<std::uint8_t>(i)};
         if (process.is_valid != 0 && process.pasid == pasid) return vmid;
@@ -55,6 +60,15 @@ std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
         }
     }
     return unused ? unused : idle;
+}
+
+/// Watches of addresses are for one VMID: KFD takes it from the scheduler and gives it to the one
+/// process that it debugs (Linux, kfd_device_queue_manager.c, reserve_debug_trap_vmid).
+std::optional<Vmid> find_debug_vmid(const Core& core, std::uint32_t number, std::uint16_t pasid) {
+    const Vmid vmid{static_cast<std::uint8_t>(number)};
+    const ProcessState& process = core.scheduler.processes[number];
+    const bool is_taken = process.is_valid != 0 && process.pasid != pasid && has_queues(core, vmid);
+    return is_taken ? std::nullopt : std::optional(vmid);
 }
 
 /// SQ_SHADER_TBA and TMA: 40 bits of an address in units of 256 bytes each, then flags.
@@ -113,17 +127,22 @@ void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
 /// page table root.
 Fit map_process(Packet& packet) {
     Core& core = packet.core;
-    const auto pasid = static_cast<std::uint16_t>(HW_GET(MAP_PROCESS_1, PASID, packet.dword(1)));
-    const std::optional<Vmid> vmid = find_vmid(core, pasid);
+    const std::uint32_t control = packet.dword(1);
+    const auto pasid = static_cast<std::uint16_t>(HW_GET(MAP_PROCESS_1, PASID, control));
+    const std::uint32_t debug = HW_GET(MAP_PROCESS_1, DEBUG_VMID, control);
+    const bool is_debugged = HW_GET(MAP_PROCESS_1, NEW_DEBUG, control) != 0 && debug != 0;
+    const std::optional<Vmid> vmid =
+        is_debugged ? find_debug_vmid(core, debug, pasid) : find_vmid(core, pasid);
     if (!vmid) return Fit::NoRoom;
     SchedulerState& scheduler = core.scheduler;
     ProcessState& process = scheduler.processes[raw(*vmid)];
     if (process.is_leaving != 0) return Fit::NoRoom;
-    const std::uint64_t quantum = HW_GET(MAP_PROCESS_1, PROCESS_QUANTUM, packet.dword(1));
+    const std::uint64_t quantum = HW_GET(MAP_PROCESS_1, PROCESS_QUANTUM, control);
     process.root = packet.pair(2);
     process.quantum_ns = quantum * kNsPerMs;
     process.pasid = pasid;
     process.is_valid = 1;
+    process.is_debugged = is_debugged ? 1 : 0;
     if (!has_queues(core, *vmid)) process.mapped_at = core.now_ns();
     scheduler.sh_mem_bases[raw(*vmid)] = packet.dword(4);
     scheduler.sh_mem_config[raw(*vmid)] = packet.dword(5);

@@ -24,8 +24,8 @@ struct ProcessState {
     std::uint64_t quantum_ns = 0;  ///< 0: none
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;
-    std::uint8_t is_leaving = 0;  ///< its quantum is over, its queues are being stopped
-    std::uint32_t reserved = 0;
+    std::uint8_t is_leaving = 0;    ///< its quantum is over, its queues are being stopped
+    std::uint32_t is_debugged = 0;  ///< 0 or 1: MAP_PROCESS named the VMID
 };
 
 /// An SDMA queue that a run list has mapped.

@@ -18,7 +18,8 @@ constexpr unsigned kVgprBlocksFirst = 0, kVgprBlocksBits = 6, kSgprBlocksFirst =
                    kIeee = 23, kFp16Overflow = 26;
 // COMPUTE_PGM_RSRC2
 constexpr unsigned kScratchEnable = 0, kUserSgprsFirst = 1, kUserSgprsBits = 5, kTrapPresent = 6,
-                   kExceptionsFirst = 24, kExceptionsBits = 7, kGroupIdFirst = 7, kGroupInfo = 10;
+                   kExceptionsFirst = 24, kExceptionsBits = 7, kExceptionsHighFirst = 13,
+                   kExceptionsHighBits = 2, kGroupIdFirst = 7, kGroupInfo = 10;
 // MODE register
 constexpr unsigned kModeExceptionsFirst = 12;
 constexpr uint32_t kModeDx10Clamp = 1u << 8, kModeIeee = 1u << 9, kModeFp16Overflow = 1u << 23;
@@ -107,8 +108,14 @@ void write_system_sgprs(SgprWriter& out, const DispatchSpec& spec, const Placeme
         out.word((placement.first_scratch_slot + wave) * spec.scratch_wave_bytes);
 }
 
-uint32_t mode_of(uint32_t rsrc1, uint32_t rsrc2) {
-    const auto exceptions = static_cast<uint32_t>(bits(rsrc2, kExceptionsFirst, kExceptionsBits));
+/// EXCP_EN of MODE; PGM_RSRC2 has it in two parts.
+uint32_t exceptions_of(uint32_t rsrc2, const LaunchExceptions& debug) {
+    const uint64_t high = bits(rsrc2, kExceptionsHighFirst, kExceptionsHighBits);
+    const uint64_t own = bits(rsrc2, kExceptionsFirst, kExceptionsBits) | high << kExceptionsBits;
+    return (debug.replace ? 0 : static_cast<uint32_t>(own)) | debug.enabled;
+}
+
+uint32_t mode_of(uint32_t rsrc1, uint32_t exceptions) {
     const auto float_mode = static_cast<uint32_t>(bits(rsrc1, kFloatModeFirst, kFloatModeBits));
     return float_mode | (exceptions << kModeExceptionsFirst) |
            (bit(rsrc1, kDx10Clamp) ? kModeDx10Clamp : 0) | (bit(rsrc1, kIeee) ? kModeIeee : 0) |
@@ -195,6 +202,7 @@ uint32_t vgprs_per_wave(const DispatchSpec& spec) {
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement) {
     const std::array<uint32_t, 3> size = actual_size(spec, placement);
     const uint32_t waves = waves_for(items(size));
+    const uint32_t exceptions = exceptions_of(spec.pgm_rsrc2, placement.debug);
     group.waves.resize(waves);
     group.group_id = placement.group_id;
     group.next_wave = 0;
@@ -204,7 +212,7 @@ void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement
         wave.state = {};
         wave.resize_vgprs(vgprs_per_wave(spec));
         wave.state.pc = spec.entry;
-        wave.state.mode = mode_of(spec.pgm_rsrc1, spec.pgm_rsrc2);
+        wave.state.mode = mode_of(spec.pgm_rsrc1, exceptions);
         wave.state.hw_id = placement.hw_id + i;
         wave.state.wave_in_group = static_cast<std::uint8_t>(i);
         wave.state.scalar[static_cast<std::size_t>(ScalarReg::M0)] = ~0u;

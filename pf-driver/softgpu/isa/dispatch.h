@@ -69,12 +69,19 @@ enum class DispatchError : std::uint8_t {
 /// In the granule of gfx9, four registers (LLVM AMDGPUUsage, GRANULATED_WORKITEM_VGPR_COUNT).
 [[nodiscard]] std::uint32_t vgprs_per_wave(const DispatchSpec& spec);
 
+/// What a debugger wants of MODE.EXCP_EN.
+struct LaunchExceptions {
+    std::uint32_t enabled = 0;
+    bool replace = false;  ///< instead of what the kernel enables; else besides
+};
+
 /// Where one group goes.
 struct Placement {
     std::array<std::uint32_t, 3> group_id{};
     /// Wave i of the group owns scratch bytes [(first_scratch_slot + i) * scratch_wave_bytes, ...).
     std::uint32_t first_scratch_slot = 0;
     std::uint32_t hw_id = 0;  ///< HW_ID register of wave 0; the wave number is added
+    LaunchExceptions debug{};
 };
 
 /// Fills `group` for a spec that check() accepted and a group id inside the grid. Memory of an

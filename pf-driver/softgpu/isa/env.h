@@ -37,7 +37,8 @@ inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingle
                      kDenormDoubleShift = 6, kFloatBits = 0xff, kFloatDefault = 0xf0,
                      kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27,
                      kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
-                     kExceptionShift = 12, kException = 0x7fu << kExceptionShift;
+                     kExceptionShift = 12, kException = 0x7fu << kExceptionShift,
+                     kAddressWatch = 1u << 19;  // of EXCP_EN, for all four
 }  // namespace mode
 
 /// TRAPSTS register fields.
@@ -67,6 +68,8 @@ struct Env {
     /// The wave gave up its turn only to wait: run() may then give the thread back.
     bool slept = false;
     bool changed_phase = false;  ///< the group has to look at its barrier
+    /// Address watches of the wave's VMID; looked at anew for each block. nullptr: none is valid.
+    const AddressWatches* watches = nullptr;
 
     VGPU_INLINE u64 exec() const { return pair(static_cast<u32>(ScalarReg::Exec)); }
     VGPU_INLINE void set_exec(u64 value) { set_pair(static_cast<u32>(ScalarReg::Exec), value); }

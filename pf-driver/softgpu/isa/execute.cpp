@@ -64,6 +64,10 @@ private:
     [[nodiscard]] bool stop_requested() const {
         return context_.stop.load(std::memory_order_relaxed);
     }
+    [[nodiscard]] const AddressWatches* watches() const {
+        const AddressWatches* const all = context_.watches;
+        return all != nullptr && all->concern(context_.vmid) ? all : nullptr;
+    }
     RunResult finish(StopReason reason) {
         result_.reason = reason;
         return result_;
@@ -154,7 +158,8 @@ Turn Runner::fetch_fault(WaveState& wave) {
     return Turn::Event;
 }
 
-/// The stop flag is looked at once per block, so within kBlockInstructions.
+/// The stop flag and the address watches are looked at once per block, so within
+/// kBlockInstructions.
 Turn Runner::turn(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),
@@ -170,6 +175,7 @@ Turn Runner::turn(Wave& wave, u64 limit) {
         if (stop_requested()) return Turn::Stopped;
         const Block* block = context_.cache.find(wave.state.pc, context_.port);
         if (block == nullptr) return fetch_fault(wave.state);
+        env.watches = watches();
         const Outcome outcome = run_block(env, *block, last - result_.retired);
         if (outcome == Outcome::Next) continue;
         if (outcome == Outcome::Exception) {

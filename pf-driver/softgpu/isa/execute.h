@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/isa/address_watch.h"
 #include "pf-driver/softgpu/isa/decode.h"
 #include "pf-driver/softgpu/isa/global_wave_sync.h"
 #include "pf-driver/softgpu/isa/wave.h"
@@ -67,7 +68,9 @@ struct RunContext {
     std::uint64_t reference_hz = 27'000'000;  ///< s_memrealtime
     std::uint64_t core_hz = 1'000'000'000;    ///< s_memtime
     TrapHandler trap{};
-    GlobalWaveSync* wave_sync = nullptr;  ///< of the process; nullptr: ds_gws_* are illegal
+    GlobalWaveSync* wave_sync = nullptr;      ///< of the process; nullptr: ds_gws_* are illegal
+    const AddressWatches* watches = nullptr;  ///< of the VF; nullptr: there are none
+    Vmid vmid{};                              ///< whose waves these are, to the watches
 };
 
 /// Budget, Stopped: run the group again. The others are for the packet processor to answer.

@@ -159,12 +159,72 @@ struct Addresses {
     return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
 }
 
-[[maybe_unused]] Outcome row_to_lds(Env& env, const Instruction& i, const Row& row) {
+[[maybe_unused]] void row_to_lds(Env& env, const Instruction& i, const Row& row) {
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
         write_lds(env, lds_of_lane(env, i, lane), &row.lane[lane], 4);
     }
-    return Outcome::Next;
+}
+
+// ---- scratch
+
+/// Address of a byte of a lane's scratch: dwords of all lanes are interleaved.
+[[maybe_unused]] u64 scratch_address(const Env& env, u64 offset, u32 lane) {
+    const u64 base = env.pair(static_cast<u32>(ScalarReg::FlatScratch));
+    return base + offset / kScratchCell * kScratchCell * kLanes + lane * kScratchCell +
+           offset % kScratchCell;
+}
+
+/// Calls move(address, bytes before, size) for every piece that lies in one interleaved dword.
+template <class Move>
+bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move) {
+    for (u32 done = 0; done < size;) {
+        const u64 at = offset + done;
+        const u32 piece =
+            std::min<u32>(size - done, static_cast<u32>(kScratchCell - at % kScratchCell));
+        if (!move(scratch_address(env, at, lane), done, piece)) return false;
+        done += piece;
+    }
+    return true;
+}
+
+// ---- address watches
+
+/// Never inlined: nobody is debugged as a rule.
+[[maybe_unused, gnu::noinline]] u32 find_watch_hits(const Env& env, const Addresses& a, u64 lanes,
+                                                    u32 size, WatchedAccess access) {
+    u32 hits = 0;
+    const auto look = [&](u64 va, u32 bytes) {
+        hits |= env.watches->hits(env.context.vmid, access, va, bytes);
+    };
+    for (u64 left = lanes & ~(a.in_lds | a.dropped); left != 0; left &= left - 1) {
+        const u32 lane = static_cast<u32>(std::countr_zero(left));
+        if (((a.in_scratch >> lane) & 1) == 0) {
+            look(a.at[lane], size);
+            continue;
+        }
+        (void)for_scratch_cells(env, a.at[lane], lane, size, [&](u64 va, u32, u32 piece) {
+            look(va, piece);
+            return true;
+        });
+    }
+    return hits;
+}
+
+/// What TRAPSTS gets for accesses of `size` bytes of each of `lanes`; LDS is not watched.
+[[maybe_unused]] VGPU_INLINE u32 watch_hits(const Env& env, const Addresses& a, u64 lanes, u32 size,
+                                            WatchedAccess access) {
+    if (env.watches == nullptr) [[likely]]
+        return 0;
+    return find_watch_hits(env, a, lanes, size, access);
+}
+
+/// The end of an instruction that has done all its accesses.
+[[maybe_unused]] VGPU_INLINE Outcome done_with_memory(Env& env, u32 watch_hits) {
+    if (watch_hits == 0) [[likely]]
+        return Outcome::Next;
+    env.wave.trapsts |= watch_hits;
+    return (env.wave.mode & mode::kAddressWatch) != 0 ? Outcome::Exception : Outcome::Next;
 }
 
 // ---- rows

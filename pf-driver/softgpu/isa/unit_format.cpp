@@ -299,6 +299,15 @@ bool is_dropped(const Places& places, u32 lane) {
     return places.words == 0 || ((dropped >> lane) & 1) != 0;
 }
 
+u32 watch_hits(const Env& env, const Places& places, WatchedAccess access) {
+    u64 lanes = env.exec();
+    for (u32 k = 0; k < places.words; ++k) lanes &= ~places.of_word[k].dropped;
+    u32 hits = 0;
+    for (u32 k = 0; k < places.words; ++k)
+        hits |= watch_hits(env, places.of_word[k], lanes, places.word_bytes, access);
+    return hits;
+}
+
 /// All words of all lanes are read before a register is written, as in every load.
 template <From F, u32 Count, Layout L> Outcome format_load(Env& env, const Instruction& i) {
     constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
@@ -326,9 +335,11 @@ template <From F, u32 Count, Layout L> Outcome format_load(Env& env, const Instr
         put_values<L>(values, Count, shape.format.number, words);
         for (u32 k = 0; k < registers; ++k) rows[k].lane[lane] = words[k];
     }
-    if (i.to_lds) return row_to_lds(env, i, rows[0]);
-    write_back<part>(env, i.dst, rows, registers, env.exec());
-    return Outcome::Next;
+    if (i.to_lds)
+        row_to_lds(env, i, rows[0]);
+    else
+        write_back<part>(env, i.dst, rows, registers, env.exec());
+    return done_with_memory(env, watch_hits(env, places, WatchedAccess::Load));
 }
 
 template <From F, u32 Count, Layout L> Outcome format_store(Env& env, const Instruction& i) {
@@ -349,7 +360,7 @@ template <From F, u32 Count, Layout L> Outcome format_store(Env& env, const Inst
                 return fault(env, lane, va, Access::Write);
         }
     }
-    return Outcome::Next;
+    return done_with_memory(env, watch_hits(env, places, WatchedAccess::Store));
 }
 
 }  // namespace

@@ -13,26 +13,6 @@ namespace {
 /// How an instruction addresses; the rows of ops/*.def name it.
 enum class Segment { Flat, Global, Scratch, Buffer };
 
-/// Address of a byte of a lane's scratch: dwords of all lanes are interleaved.
-u64 scratch_address(const Env& env, u64 offset, u32 lane) {
-    const u64 base = env.pair(static_cast<u32>(ScalarReg::FlatScratch));
-    return base + offset / kScratchCell * kScratchCell * kLanes + lane * kScratchCell +
-           offset % kScratchCell;
-}
-
-/// Calls move(address, bytes before, size) for every piece that lies in one interleaved dword.
-template <class Move>
-bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move) {
-    for (u32 done = 0; done < size;) {
-        const u64 at = offset + done;
-        const u32 piece =
-            std::min<u32>(size - done, static_cast<u32>(kScratchCell - at % kScratchCell));
-        if (!move(scratch_address(env, at, lane), done, piece)) return false;
-        done += piece;
-    }
-    return true;
-}
-
 /// `extra` bytes behind the lane's address. False on a fault, which the port holds.
 bool read_lane(Env& env, const Addresses& a, u32 lane, u64 extra, void* to, u32 size) {
     const u64 at = a.at[lane] + extra;
@@ -198,7 +178,8 @@ Outcome load_op(Env& env, const Instruction& i) {
     }
     if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
     write_back<P>(env, i.dst, rows, Count, env.exec());
-    return Outcome::Next;
+    return done_with_memory(env,
+                            watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Load));
 }
 
 /// By how much a register is shifted to have the part of it that is stored at its lower end.
@@ -255,12 +236,15 @@ Outcome store_op(Env& env, const Instruction& i) {
     } else {
         failed = store_rows<T, Count, P>(env, a, env.exec(), source);
     }
-    return failed == kNoLane ? Outcome::Next : fault(env, failed, a.at[failed], Access::Write);
+    if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Write);
+    return done_with_memory(
+        env, watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Store));
 }
 
 /// Buffers: every dword has an address of its own, because dwords are interleaved when swizzled.
 template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const Instruction& i) {
     Row rows[Count];
+    u32 hits = 0;
     for (unsigned k = 0; k < Count; ++k) {
         Addresses a;
         buffer_addresses(env, i, k, sizeof(T), a);
@@ -268,10 +252,13 @@ template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const I
         if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
         for (u64 left = a.dropped; left != 0; left &= left - 1)
             rows[k].lane[std::countr_zero(left)] = 0;
+        hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Load);
     }
-    if (Count == 1 && i.to_lds) return row_to_lds(env, i, rows[0]);
-    write_back<P>(env, i.dst, rows, Count, env.exec());
-    return Outcome::Next;
+    if (Count == 1 && i.to_lds)
+        row_to_lds(env, i, rows[0]);
+    else
+        write_back<P>(env, i.dst, rows, Count, env.exec());
+    return done_with_memory(env, hits);
 }
 
 /// Each lane's dword of LDS goes to its place in the buffer.
@@ -285,17 +272,19 @@ Outcome do_store_lds(Env& env, const Instruction& i) {
         if (!write_global(env, a.at[lane], &word, sizeof word))
             return fault(env, lane, a.at[lane], Access::Write);
     }
-    return Outcome::Next;
+    return done_with_memory(env, watch_hits(env, a, env.exec(), 4, WatchedAccess::Store));
 }
 
 template <class T, unsigned Count, Part P> Outcome buffer_store(Env& env, const Instruction& i) {
+    u32 hits = 0;
     for (unsigned k = 0; k < Count; ++k) {
         Addresses a;
         buffer_addresses(env, i, k, sizeof(T), a);
         const u32 failed = store_rows<T, 1, P>(env, a, env.exec() & ~a.dropped, i.src[1].value + k);
         if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Write);
+        hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Store);
     }
-    return Outcome::Next;
+    return done_with_memory(env, hits);
 }
 
 template <Segment S, class T, unsigned Count, Part P>
@@ -346,7 +335,7 @@ template <Segment S, class M> Outcome atomic_op(Env& env, const Instruction& i) 
         keep_old<T>(rows, lane, old);
     }
     if (i.returns) write_back<Part::Whole>(env, i.dst, rows, words, env.exec());
-    return Outcome::Next;
+    return done_with_memory(env, watch_hits(env, at, env.exec(), sizeof(T), WatchedAccess::Atomic));
 }
 
 /// Memory is coherent here; what is left of a cache flush is the order of accesses.

@@ -280,7 +280,9 @@ void CpRig::run_list(const std::vector<Process>& processes, Chain chain) {
     for (const Process& process : processes) {
         Words map = pm4(PM4_OP_MAP_PROCESS, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
         map[1] = HW_PREP(MAP_PROCESS_1, PASID, process.pasid) |
-                 HW_PREP(MAP_PROCESS_1, PROCESS_QUANTUM, process.quantum_ms);
+                 HW_PREP(MAP_PROCESS_1, PROCESS_QUANTUM, process.quantum_ms) |
+                 HW_PREP(MAP_PROCESS_1, DEBUG_VMID, process.debug_vmid) |
+                 HW_PREP(MAP_PROCESS_1, NEW_DEBUG, process.debug_vmid != 0 ? 1 : 0);
         map[2] = 0x1001;
         map[4] = 0x00010002;
         if (process.trap_base != 0) {
@@ -452,6 +454,8 @@ bool CpRig::pump_once(std::uint64_t budget) {
                                      stop_,       budget,       loan->apertures};
     context.trap = loan->trap;
     context.wave_sync = loan->wave_sync;
+    context.watches = loan->watches;
+    context.vmid = loan->vmid;
     const softgpu::isa::RunResult result = softgpu::isa::run(*loan->group, context);
     cp.give_back(*loan, result, sink.payloads);
     return true;

@@ -169,6 +169,7 @@ public:
         std::uint64_t trap_base = 0;  ///< 0: no trap handler
         std::uint64_t trap_memory = 0;
         std::uint32_t wave_syncs = 0;  ///< NUM_GWS
+        std::uint32_t debug_vmid = 0;  ///< 0: not under a debugger
     };
     /// RUN_LIST on the HIQ; `is_over_subscribed` ends it with the chain packet.
     enum class Chain : std::uint8_t { No, Yes };

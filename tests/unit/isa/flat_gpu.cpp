@@ -135,6 +135,8 @@ softgpu::isa::RunContext FlatGpu::context(std::uint64_t budget) {
     softgpu::isa::RunContext out{port, cache, clock, messages, stop, budget};
     out.trap = trap;
     out.wave_sync = wave_sync;
+    out.watches = &watches;
+    out.vmid = vmid;
     return out;
 }
 

@@ -113,6 +113,8 @@ public:
     softgpu::isa::DispatchSpec spec;
     softgpu::isa::TrapHandler trap;
     softgpu::isa::GlobalWaveSync* wave_sync = nullptr;
+    softgpu::isa::AddressWatches watches;
+    softgpu::Vmid vmid{8};
 
 private:
     struct Loaded;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// AddressWatches: the four address watches of a VF (TCP_WATCHn_*). Each compares the vector memory
+// accesses of the waves of one VMID with an address, in units of 64 bytes. A hit sets a bit of the
+// wave's TRAPSTS, and is an exception if MODE.EXCP_EN says so.
+//
+// One thread sets them, under the VF's lock; waves look at them meanwhile, without it: a change
+// counts from a wave's next block of instructions on. A driver that clears VALID before it changes
+// the address of a watch, as Linux does, has no hits of a mixture of both.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "pf-driver/softgpu/base/ids.h"
+
+namespace vgpu::softgpu::isa {
+
+/// What a vector memory instruction does at an address.
+enum class WatchedAccess : std::uint8_t { Load, Store, Atomic };
+
+/// Which accesses a watch is for; values are those of TCP_WATCHn_CNTL.MODE (Linux, kfd_ioctl.h,
+/// enum kfd_dbg_trap_address_watch_mode).
+enum class WatchMode : std::uint8_t { Loads = 0, NonLoads = 1, Atomics = 2, All = 3 };
+
+struct AddressWatch {
+    /// Units in which addresses are compared.
+    static constexpr unsigned kUnitShift = 6;
+
+    bool is_valid = false;
+    Vmid vmid{};
+    WatchMode mode = WatchMode::All;
+    std::uint64_t unit = 0;  ///< address >> kUnitShift
+    std::uint64_t mask = 0;  ///< bits of `unit` that have to be the same
+};
+
+class AddressWatches {
+public:
+    static constexpr unsigned kCount = 4;
+
+    void set(unsigned which, const AddressWatch& watch);
+    void clear();
+
+    /// Whether a wave of the VMID has to ask hits() at all.
+    [[nodiscard]] bool concern(Vmid vmid) const {
+        return ((vmids_.load(std::memory_order_relaxed) >> raw(vmid)) & 1) != 0;
+    }
+    /// For `size` bytes, at least one, at `va`: the bits that TRAPSTS gets.
+    [[nodiscard]] std::uint32_t hits(Vmid vmid, WatchedAccess access, std::uint64_t va,
+                                     std::uint32_t size) const;
+
+private:
+    struct Slot {
+        std::atomic<bool> is_valid{false};
+        std::atomic<Vmid> vmid{};
+        std::atomic<WatchMode> mode{};
+        std::atomic<std::uint64_t> unit{0};
+        std::atomic<std::uint64_t> mask{0};
+
+        [[nodiscard]] bool is_for(Vmid wave, WatchedAccess access) const;
+    };
+    std::array<Slot, kCount> slots_;
+    /// Bit per VMID that a valid watch is for.
+    std::atomic<std::uint32_t> vmids_{0};
+};
+
+}  // namespace vgpu::softgpu::isa
