@@ -259,7 +259,7 @@ bool Gpu::write_vram(VfId id, VfOffset offset, std::span<const std::byte> data) 
 /// Through the world switch, so that no command can load the VF half way.
 Result<> Gpu::scrub_state(VfId id) {
     world_switch_.reset(id, [&] {
-        reset_blocks(id, GpuVf::ResetScope::NewOwner);
+        reset_blocks(id, ResetScope::NewOwner);
         vf(id).renew_doorbells();
     });
     return {};
@@ -358,10 +358,10 @@ void Gpu::load(VfId id) {
 }
 
 void Gpu::clear(VfId id) {
-    reset_blocks(id, GpuVf::ResetScope::FunctionLevel);
+    reset_blocks(id, ResetScope::FunctionLevel);
 }
 
-void Gpu::reset_blocks(VfId id, GpuVf::ResetScope scope) {
+void Gpu::reset_blocks(VfId id, ResetScope scope) {
     vf(id).reset_blocks(scope);
     look_for_work(id);
 }
@@ -440,7 +440,7 @@ std::uint32_t Gpu::busy_vfs() {
 /// gone.
 void Gpu::client_reset(VfId id) {
     vf(id).shut_gates_after_client();
-    world_switch_.reset(id, [&] { reset_blocks(id, GpuVf::ResetScope::NewOwner); });
+    world_switch_.reset(id, [&] { reset_blocks(id, ResetScope::NewOwner); });
     flags(id).is_pending = true;
     interrupt(GPUIOV_INTR_VF_FLR);
 }
@@ -501,7 +501,7 @@ void Gpu::device_loop() {
         }
         for (const VfId id : resets) {
             if (!is_whole && faults_.take(id, iov::FaultPoint::Flr)) continue;
-            world_switch_.reset(id, [&] { reset_blocks(id, GpuVf::ResetScope::FunctionLevel); });
+            world_switch_.reset(id, [&] { reset_blocks(id, ResetScope::FunctionLevel); });
             flags(id).is_running = false;
         }
         world_switch_.process();

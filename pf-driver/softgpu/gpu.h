@@ -174,7 +174,7 @@ private:
     /// work is found anew. With the action lock of the world switch held.
     void look_for_work(VfId vf);
     /// As GpuVf::reset_blocks(); likewise.
-    void reset_blocks(VfId vf, GpuVf::ResetScope scope);
+    void reset_blocks(VfId vf, ResetScope scope);
     /// Gives the engine's report the number run() returned for the stay.
     [[nodiscard]] iov::RunSummary summary_of(const cp::RunReport& report);
     [[nodiscard]] ResetFlags& flags(VfId vf) { return reset_flags_[raw(vf)]; }

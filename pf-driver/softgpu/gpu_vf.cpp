@@ -17,25 +17,6 @@ namespace {
 
 /// RCC_CONFIG_MEMSIZE counts MiB (Linux 6.12, amdgpu/gmc_v9_0.c).
 constexpr unsigned kMegabyteShift = 20;
-/// Stands out in a dump.
-constexpr std::uint32_t kPoison = 0x5bad5badu;
-
-/// What an FLR leaves in the register bank; everything else goes to its reset value. The mailbox,
-/// because PF and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for
-/// FLR_NOTIFICATION_CMPL), and the frame buffer's place, which the host programs, not the guest.
-struct Survivor {
-    std::uint32_t first;
-    std::uint32_t count;
-};
-constexpr std::array kSurvivors{
-    Survivor{REG_NBIO_MAILBOX_MSGBUF_TRN_DW0,
-             REG_NBIO_MAILBOX_INT_CNTL - REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + 1u},
-    Survivor{REG_GC_MC_VM_FB_OFFSET, 1},
-    Survivor{REG_GC_MC_VM_FB_LOCATION_BASE, 2},
-    Survivor{REG_MMHUB_MC_VM_FB_OFFSET, 1},
-    Survivor{REG_MMHUB_MC_VM_FB_LOCATION_BASE, 2},
-};
-
 /// The client closes what it gets; the original stays with its block.
 OwnedFd duplicate(int fd) {
     return OwnedFd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -165,51 +146,32 @@ GpuVf::GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::F
       faults_(faults),
       device_(std::move(device)),
       vram_(vram, spec.vf),
-      gpuvm_(registers_, vram_, system_),
-      kernel_gfx_(gpuvm_.make_port(Vmid{0}, mem::Hub::Gfx)),
-      kernel_mm_(gpuvm_.make_port(Vmid{0}, mem::Hub::Mm)),
-      mm_ports_(gpuvm_, mem::Hub::Mm),
-      rlcg_(registers_, [this] { return register_gate(); }),
-      interrupts_(registers_, system_, *kernel_gfx_, clock, [this] { raise_msi(); }),
-      psp_(registers_, *kernel_mm_,
-           {[this] { return register_gate() == regs::Gate::Open; },
-            [this](unsigned ring, std::uint32_t value) {
-                interrupts_.program_control(ring, value);
-            }}),
-      video_(registers_, {[this](const ih_iv_entry& entry) { interrupts_.raise(entry); },
-                          [this](const mem::VmFault& fault) { on_video_fault(fault); },
-                          [this](Vmid vmid) -> mem::Port& { return mm_ports_(vmid); },
-                          [this] { return register_gate() == regs::Gate::Open; }}),
-      cp_({.vf = spec.vf, .compute_units = spec.compute_units, .workers = spec.workers}, registers_,
-          *this, clock),
-      mailbox_(registers_, {[this] { device_.mailbox_valid(vf()); },
-                            [this] { device_.mailbox_withdrawn(vf()); },
-                            [this] { device_.mailbox_acknowledged(vf()); },
-                            [this](ih_source source) { interrupt_mailbox(source); }}),
+      blocks_({.vf = spec.vf, .compute_units = spec.compute_units, .workers = spec.workers}, vram_,
+              system_, clock, *this, {[this] { return register_gate(); }, [this] { raise_msi(); }}),
+      mailbox_(blocks_.registers, {[this] { device_.mailbox_valid(vf()); },
+                                   [this] { device_.mailbox_withdrawn(vf()); },
+                                   [this] { device_.mailbox_acknowledged(vf()); },
+                                   [this](ih_source source) { interrupt_mailbox(source); }}),
       function_(pci::vf_function(spec.vf, spec.aperture), *this, *this),
-      context_{spec.vf, lock_, cp_, {}} {
+      context_{spec.vf, lock_, blocks_.cp, {}} {
     wire();
 }
 
 GpuVf::~GpuVf() = default;
 
 void GpuVf::wire() {
-    regs::claim_gpu_clock(registers_, clock_);
-    for (unsigned i = 0; i < SDMA_ENGINES; ++i) {
-        sdma::Engine::Hooks hooks{[this](const ih_iv_entry& entry) { interrupts_.raise(entry); },
-                                  [this](const mem::VmFault& fault) { on_sdma_fault(fault); },
-                                  [this](Vmid vmid) -> mem::Port& { return mm_ports_(vmid); }};
-        sdma_[i] = std::make_unique<sdma::Engine>(i, registers_, clock_, std::move(hooks));
-        sources_.push_back(std::make_unique<SdmaSource>(*this, *sdma_[i]));
-    }
-    sources_.push_back(std::make_unique<VideoSource>(video_));
+    regs::claim_gpu_clock(blocks_.registers, clock_);
+    for (sdma::Engine& engine : blocks_.sdma)
+        sources_.push_back(std::make_unique<SdmaSource>(*this, engine));
+    sources_.push_back(std::make_unique<VideoSource>(blocks_.video));
     sources_.push_back(std::make_unique<PostedRings>(doorbells_));
     system_.set_own_bar(*this, {DOORBELL_BAR_BYTES});
     for (const auto& source : sources_) context_.sources.push_back(source.get());
-    gpuvm_.set_invalidation_hook([this](std::uint16_t vmids) { cp_.invalidate_code(vmids); });
-    const mem::Revocation revocation{[this] { gpuvm_.invalidate_all(); },
+    blocks_.gpuvm.set_invalidation_hook(
+        [this](std::uint16_t vmids) { blocks_.cp.invalidate_code(vmids); });
+    const mem::Revocation revocation{[this] { blocks_.gpuvm.invalidate_all(); },
                                      [this] {
-                                         gpuvm_.await_holds();
+                                         blocks_.gpuvm.await_holds();
                                          device_.quiesce(vf());
                                      }};
     system_.set_revocation(revocation);
@@ -254,9 +216,9 @@ void GpuVf::vram_replaced() {
 
 /// Registers whose value the device decides, after the bank or the VRAM changed.
 void GpuVf::finish_bank_reset() {
-    registers_.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
-                   low32(vram_.size().count >> kMegabyteShift));
-    gpuvm_.vram_changed();
+    blocks_.registers.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
+                          low32(vram_.size().count >> kMegabyteShift));
+    blocks_.gpuvm.vram_changed();
 }
 
 void GpuVf::set_doorbell_pages(std::uint32_t first, std::uint32_t count) {
@@ -266,8 +228,8 @@ void GpuVf::set_doorbell_pages(std::uint32_t first, std::uint32_t count) {
 
 void GpuVf::set_cu_mask(std::uint64_t mask) {
     const auto lock = enter();
-    shader_arrays_.set_cu_mask(mask);
-    cp_.set_compute_units(mask);
+    blocks_.shader_arrays.set_cu_mask(mask);
+    blocks_.cp.set_compute_units(mask);
 }
 
 void GpuVf::set_gates(std::uint32_t gates) {
@@ -309,28 +271,11 @@ iov::VfStatistics GpuVf::statistics() {
 
 iov::VfStatistics GpuVf::statistics_locked() const {
     iov::VfStatistics now = past_;
-    const cp::Counters& counters = cp_.counters();
-    now.wave_instructions += counters.wave_instructions;
-    now.illegal_instructions += counters.illegal_instructions;
-    now.bad_packets += counters.bad_packets;
-    for (const auto& engine : sdma_) now.bad_packets += engine->state().bad_packets;
-    now.bad_packets += video_.state().bad_packets;
-    now.faults += gpuvm_.state().faults;
+    blocks_.add_to(now);
     now.doorbells_latched = doorbells_.counters().latched;
-    now.bad_accesses =
-        bad_accesses_ + registers_.refused() + rlcg_.refused() + doorbells_.counters().dropped;
+    now.bad_accesses = bad_accesses_ + blocks_.registers.refused() + blocks_.rlcg.refused() +
+                       doorbells_.counters().dropped;
     return now;
-}
-
-/// Before blocks forget what they counted.
-void GpuVf::keep_counters() {
-    const cp::Counters& counters = cp_.counters();
-    past_.wave_instructions += counters.wave_instructions;
-    past_.illegal_instructions += counters.illegal_instructions;
-    past_.bad_packets += counters.bad_packets;
-    for (const auto& engine : sdma_) past_.bad_packets += engine->state().bad_packets;
-    past_.bad_packets += video_.state().bad_packets;
-    past_.faults += gpuvm_.state().faults;
 }
 
 void GpuVf::account(const vgpu_hw_run_log_entry& entry) {
@@ -366,24 +311,12 @@ void GpuVf::save_and_poison() {
 void GpuVf::save_and_poison_locked() {
     saved_has_work_ = has_work_locked();
     saved_statistics_ = statistics_locked();
-    cp_.drain();
+    blocks_.drain();
     saved_.clear();
     Writer out(saved_);
-    save_engine(out);
+    blocks_.save(out);
     is_saved_ = true;
-    poison_locked();
-}
-
-/// Nothing that runs, translates or is read may be taken from the live blocks after this.
-void GpuVf::poison_locked() {
-    cp_.poison();
-    for (const auto& engine : sdma_) engine->reset();
-    video_.reset();
-    psp_.reset();
-    bus_.reset();
-    interrupts_.reset();
-    for (std::uint32_t i = 0; i < HW_REG_COUNT; ++i) registers_.set(RegisterIndex{i}, kPoison);
-    gpuvm_.reset();
+    blocks_.poison();
 }
 
 /// True copy: what was saved becomes the live state again.
@@ -391,7 +324,7 @@ void GpuVf::bring_back() {
     if (!is_saved_) return;
     is_saved_ = false;
     Reader in(saved_);
-    const Result<> loaded = load_engine(in);
+    const Result<> loaded = blocks_.load(in);
     if (!loaded) {
         spdlog::error("VF{}: its saved state cannot be loaded: {}; the VF is reset", raw(vf()),
                       loaded.error().message);
@@ -399,71 +332,28 @@ void GpuVf::bring_back() {
     }
 }
 
-/// Registers first: other blocks take contexts from them.
-void GpuVf::save_engine(Writer& out) const {
-    registers_.save(out);
-    gpuvm_.save(out);
-    bus_.save(out);
-    interrupts_.save(out);
-    psp_.save(out);
-    for (const auto& engine : sdma_) engine->save(out);
-    video_.save(out);
-    cp_.save(out);
-}
-
-Result<> GpuVf::load_engine(Reader& in) {
-    TRY_VOID(registers_.load(in));
-    TRY_VOID(gpuvm_.load(in));
-    TRY_VOID(bus_.load(in));
-    TRY_VOID(interrupts_.load(in));
-    TRY_VOID(psp_.load(in));
-    for (const auto& engine : sdma_) TRY_VOID(engine->load(in));
-    TRY_VOID(video_.load(in));
-    return cp_.load(in);
-}
-
 void GpuVf::reset_blocks(ResetScope scope) {
     const auto lock = enter();
     reset_locked(scope);
 }
 
-/// Survivors are read before the bank is reset and put back after every block has reset, because
-/// blocks write registers of their own. An FLR keeps the IH's counters, which are statistics; its
-/// rings are registers and go with the bank.
+/// Counters are taken along before blocks forget them.
 void GpuVf::reset_locked(ResetScope scope) {
-    std::vector<std::uint32_t> kept;
-    for (const Survivor& row : kSurvivors)
-        for (std::uint32_t i = 0; i < row.count; ++i)
-            kept.push_back(registers_.get(RegisterIndex{row.first + i}));
-    keep_counters();
-    registers_.reset();
-    cp_.reset();
-    for (const auto& engine : sdma_) engine->reset();
-    video_.reset();
-    gpuvm_.reset();
-    bus_.reset();
-    psp_.reset();
+    blocks_.add_to(past_);
+    blocks_.reset(scope);
     doorbells_.reset();
     is_sdma_stuck_ = false;
-    if (scope == ResetScope::FunctionLevel) {
-        auto value = kept.begin();
-        for (const Survivor& row : kSurvivors)
-            for (std::uint32_t i = 0; i < row.count; ++i)
-                registers_.set(RegisterIndex{row.first + i}, *value++);
-    } else {
-        interrupts_.reset();
-        mailbox_.reset();
-    }
+    if (scope == ResetScope::NewOwner) mailbox_.reset();
     finish_bank_reset();
 }
 
 std::vector<std::byte> GpuVf::save_stream() {
     const auto lock = enter();
-    cp_.drain();
+    blocks_.drain();
     doorbells_.deactivate();  // rings of a queue that left meanwhile are latched
     std::vector<std::byte> stream;
     Writer out(stream);
-    save_engine(out);
+    blocks_.save(out);
     mailbox_.save(out);
     doorbells_.save(out);
     return stream;
@@ -473,7 +363,7 @@ std::vector<std::byte> GpuVf::save_stream() {
 Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
     const auto lock = enter();
     Reader in(stream);
-    Result<> loaded = load_engine(in);
+    Result<> loaded = blocks_.load(in);
     if (loaded) loaded = mailbox_.load(in);
     if (loaded) loaded = doorbells_.load(in);
     if (loaded && in.remaining() != 0) loaded = fail(EPROTO, "the state stream is too long");
@@ -489,14 +379,14 @@ bool GpuVf::has_work() {
 }
 
 bool GpuVf::has_work_locked() {
-    if (doorbells_.has_latched() || cp_.has_work()) return true;
+    if (doorbells_.has_latched() || blocks_.cp.has_work()) return true;
     return std::ranges::any_of(sources_, [](const auto& source) { return source->has_work(); });
 }
 
 bool GpuVf::needs_polling() {
     const std::scoped_lock lock(lock_);
     if (is_saved_ || doorbells_.mode() == iov::DoorbellMode::Poll) return true;
-    return cp_.waits_for_memory() ||
+    return blocks_.cp.waits_for_memory() ||
            std::ranges::any_of(sources_, [](const auto& s) { return s->waits_for_memory(); });
 }
 
@@ -528,15 +418,15 @@ GpuVf::Details GpuVf::details() {
     const auto lock = enter();
     Details now;
     now.doorbells = doorbells_.counters();
-    now.interrupts = interrupts_.state();
+    now.interrupts = blocks_.interrupts.state();
     now.msi_delivered = function_.interrupts().delivered();
     now.msi_lost = function_.interrupts().lost();
     now.mmio_reads = mmio_reads_;
     now.mmio_writes = mmio_writes_;
-    now.invalidations = gpuvm_.state().invalidations;
-    now.packets = cp_.counters().packets;
-    now.dispatches = cp_.counters().dispatches;
-    for (const auto& engine : sdma_) now.sdma_bytes += engine->state().bytes;
+    now.invalidations = blocks_.gpuvm.state().invalidations;
+    now.packets = blocks_.cp.counters().packets;
+    now.dispatches = blocks_.cp.counters().dispatches;
+    for (const sdma::Engine& engine : blocks_.sdma) now.sdma_bytes += engine.state().bytes;
     now.dma_mappings = system_.mapping_count();
     return now;
 }
@@ -567,7 +457,7 @@ void GpuVf::reset(pci::ResetKind) {
 /// Engines look again: what they knew of a page may have become, or have been, the BAR.
 void GpuVf::bars_moved() {
     system_.place_own_bar(function_.bar_address(VGPU_BAR_DOORBELL));
-    gpuvm_.invalidate_all();
+    blocks_.gpuvm.invalidate_all();
 }
 
 Result<> GpuVf::map(const vfio_user::DmaRange& range, int fd) {
@@ -590,23 +480,23 @@ void GpuVf::unmap_all() {
 // --- doorbells -----------------------------------------------------------------------------------
 
 bool GpuVf::ring_interrupts(const iov::Ring& ring) {
-    return interrupts_.doorbell(ring.index, low32(ring.value));
+    return blocks_.interrupts.doorbell(ring.index, low32(ring.value));
 }
 
 /// Copy and video engines know their doorbells exactly; whatever is left is the CP's or nobody's.
 void GpuVf::ring(const iov::Ring& ring) {
-    for (const auto& engine : sdma_) {
-        if (!engine->doorbell(ring.index, ring.value)) continue;
+    for (sdma::Engine& engine : blocks_.sdma) {
+        if (!engine.doorbell(ring.index, ring.value)) continue;
         work_arrived();
         return;
     }
-    if (video_.doorbell(ring.index, ring.value)) {
+    if (blocks_.video.doorbell(ring.index, ring.value)) {
         work_arrived();
         return;
     }
     const bool is_wide = ring.width == iov::Ring::Width::Qword;
-    cp_.doorbell(ring.index, ring.value,
-                 is_wide ? cp::DoorbellWidth::Qword : cp::DoorbellWidth::Dword);
+    blocks_.cp.doorbell(ring.index, ring.value,
+                        is_wide ? cp::DoorbellWidth::Qword : cp::DoorbellWidth::Dword);
 }
 
 void GpuVf::latched_work() {
@@ -630,42 +520,32 @@ void GpuVf::engine_write(std::uint64_t offset, std::span<const std::byte> data) 
 // --- cp::Services --------------------------------------------------------------------------------
 
 std::unique_ptr<mem::Port> GpuVf::make_port(Vmid vmid) {
-    return gpuvm_.make_port(vmid, mem::Hub::Gfx);
+    return blocks_.gpuvm.make_port(vmid, mem::Hub::Gfx);
 }
 
 void GpuVf::set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) {
-    gpuvm_.set_root(vmid, root);
-    gpuvm_.set_pasid(vmid, pasid);
+    blocks_.gpuvm.set_root(vmid, root);
+    blocks_.gpuvm.set_pasid(vmid, pasid);
 }
 
 std::uint16_t GpuVf::pasid_of(Vmid vmid) const {
-    return gpuvm_.pasid_of(vmid);
+    return blocks_.gpuvm.pasid_of(vmid);
 }
 
 void GpuVf::invalidate_pasid(std::uint16_t pasid) {
-    gpuvm_.invalidate_pasid(pasid);
+    blocks_.gpuvm.invalidate_pasid(pasid);
 }
 
 void GpuVf::report_fault(Vmid vmid, const mem::Fault& fault) {
-    interrupts_.raise(gpuvm_.record_fault({mem::Hub::Gfx, vmid, gpuvm_.pasid_of(vmid), fault}));
-}
-
-void GpuVf::on_sdma_fault(const mem::VmFault& fault) {
-    interrupts_.raise(gpuvm_.record_fault(fault));
-}
-
-/// The encoders do not know processes, so the PASID comes from the VMID.
-void GpuVf::on_video_fault(mem::VmFault fault) {
-    fault.pasid = gpuvm_.pasid_of(fault.vmid);
-    interrupts_.raise(gpuvm_.record_fault(fault));
+    blocks_.report_fault({mem::Hub::Gfx, vmid, blocks_.gpuvm.pasid_of(vmid), fault});
 }
 
 void GpuVf::raise(const ih_iv_entry& entry) {
-    interrupts_.raise(entry);
+    blocks_.interrupts.raise(entry);
 }
 
 bool GpuVf::map_sdma(const cp::SdmaQueue& queue) {
-    return sdma_[static_cast<std::size_t>(queue.engine)]->map(
+    return blocks_.sdma[static_cast<std::size_t>(queue.engine)].map(
         {queue.mqd, queue.doorbell, queue.wptr_poll, queue.vmid, queue.pasid});
 }
 
@@ -673,7 +553,7 @@ void GpuVf::unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) {
     sdma::UnmapRequest request;
     request.select = sdma::UnmapSelect::ByDoorbell;
     request.doorbell = doorbell;
-    sdma_[static_cast<std::size_t>(engine)]->unmap(request);
+    blocks_.sdma[static_cast<std::size_t>(engine)].unmap(request);
 }
 
 void GpuVf::work_arrived() {
@@ -692,7 +572,7 @@ void GpuVf::interrupt_mailbox(ih_source source) {
     ih_iv_entry entry{};
     entry.client_id = IH_CLIENT_BIF;
     entry.source_id = static_cast<std::uint8_t>(source);
-    interrupts_.raise(entry);
+    blocks_.interrupts.raise(entry);
 }
 
 // --- BARs ----------------------------------------------------------------------------------------
@@ -741,14 +621,14 @@ void GpuVf::register_read(std::uint64_t offset, std::span<std::byte> out) {
     // A driver checks here whether its read pointer doorbell arrived.
     if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
         doorbells_.scan(iov::Doorbells::Scan::Hot);
-    regs::mmio_read(registers_, offset, out);
+    regs::mmio_read(blocks_.registers, offset, out);
 }
 
 /// The gate is read under the lock, so a write is either before a set_gates() or after it.
 void GpuVf::register_write(std::uint64_t offset, std::span<const std::byte> data) {
     const auto lock = enter();
     ++mmio_writes_;
-    regs::mmio_write(registers_, offset, data, register_gate());
+    regs::mmio_write(blocks_.registers, offset, data, register_gate());
 }
 
 }  // namespace vgpu::softgpu

@@ -23,25 +23,15 @@
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/base/units.h"
-#include "pf-driver/softgpu/cp/command_processor.h"
 #include "pf-driver/softgpu/cp/engine.h"
 #include "pf-driver/softgpu/cp/services.h"
-#include "pf-driver/softgpu/ih/interrupt_handler.h"
+#include "pf-driver/softgpu/gpu_vf_blocks.h"
 #include "pf-driver/softgpu/iov/doorbells.h"
 #include "pf-driver/softgpu/iov/fault_plan.h"
 #include "pf-driver/softgpu/iov/mailbox.h"
-#include "pf-driver/softgpu/iov/vf_panel.h"
-#include "pf-driver/softgpu/mem/gpuvm.h"
 #include "pf-driver/softgpu/mem/system_memory.h"
 #include "pf-driver/softgpu/mem/vf_vram.h"
 #include "pf-driver/softgpu/pci/function.h"
-#include "pf-driver/softgpu/psp/psp.h"
-#include "pf-driver/softgpu/regs/bus_registers.h"
-#include "pf-driver/softgpu/regs/register_file.h"
-#include "pf-driver/softgpu/regs/rlcg.h"
-#include "pf-driver/softgpu/regs/shader_arrays.h"
-#include "pf-driver/softgpu/sdma/engine.h"
-#include "pf-driver/softgpu/video/engine.h"
 
 namespace vgpu::softgpu {
 
@@ -77,13 +67,6 @@ public:
         std::function<void(VfId)> attachment_changed;  ///< io thread, no lock held
         std::function<void(VfId)> client_reset;        ///< io thread, no lock held
     };
-    /// What a reset leaves alone besides VRAM, which no reset touches: scrubbing is an operation of
-    /// its own (BulkOps).
-    enum class ResetScope : std::uint8_t {
-        FunctionLevel,  ///< the mailbox lives on: PF and driver talk across it
-        NewOwner,       ///< nothing of the last owner stays
-    };
-
     /// `vram`, `clock`, `faults` outlive the VF.
     [[nodiscard]] static Result<std::unique_ptr<GpuVf>> create(const Spec& spec,
                                                                mem::DeviceVram& vram,
@@ -246,18 +229,12 @@ private:
     void vram_replaced();
     void raise_msi();
     void interrupt_mailbox(ih_source source);
-    void on_sdma_fault(const mem::VmFault& fault);
-    void on_video_fault(mem::VmFault fault);
     /// After the register bank or the VRAM changed.
     void finish_bank_reset();
-    void keep_counters();
     [[nodiscard]] iov::VfStatistics statistics_locked() const;
     [[nodiscard]] bool has_work_locked();
     void save_and_poison_locked();
-    void poison_locked();
     void reset_locked(ResetScope scope);
-    void save_engine(Writer& out) const;
-    [[nodiscard]] Result<> load_engine(Reader& in);
     /// VF lock held. Does nothing unless the VF's state is a stream.
     void bring_back();
 
@@ -268,25 +245,10 @@ private:
     /// The VF lock. Priority inheriting: a worker in real time may wait for the io thread.
     mutable PiMutex lock_;
 
-    /// Members are built in this order, each block over the ones before it: registers, memory, then
-    /// who uses both. Blocks keep references, so the order is part of the design.
-    regs::RegisterFile registers_{regs::Role::Vf};
+    /// Members are built in this order. Blocks keep references, so it is part of the design.
     mem::SystemMemory system_;
     mem::VfVram vram_;
-    mem::GpuVm gpuvm_;
-    /// Ports of VMID 0 for blocks with the VF lock held: interrupt rings (GFX hub) and PSP (MM
-    /// hub).
-    std::unique_ptr<mem::Port> kernel_gfx_;
-    std::unique_ptr<mem::Port> kernel_mm_;
-    mem::PortSet mm_ports_;
-    regs::BusRegisters bus_{registers_};
-    regs::Rlcg rlcg_;
-    regs::ShaderArrays shader_arrays_{registers_};
-    ih::InterruptHandler interrupts_;
-    psp::Psp psp_;
-    std::array<std::unique_ptr<sdma::Engine>, SDMA_ENGINES> sdma_;
-    video::Engine video_;
-    cp::CommandProcessor cp_;
+    VfBlocks blocks_;
     iov::Mailbox mailbox_;
     iov::Doorbells doorbells_{*this};
     /// Owned here, lent to the engine through context_.

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/gpu_vf_blocks.h"
+
+#include <algorithm>
+
+namespace vgpu::softgpu {
+
+namespace {
+
+/// Stands out in a dump.
+constexpr std::uint32_t kPoison = 0x5bad5badu;
+
+/// What an FLR leaves in the register bank; everything else goes to its reset value. The mailbox,
+/// because PF and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for
+/// FLR_NOTIFICATION_CMPL), and the frame buffer's place, which the host programs, not the guest.
+struct Survivor {
+    std::uint32_t first;
+    std::uint32_t count;
+};
+constexpr std::array kSurvivors{
+    Survivor{REG_NBIO_MAILBOX_MSGBUF_TRN_DW0,
+             REG_NBIO_MAILBOX_INT_CNTL - REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + 1u},
+    Survivor{REG_GC_MC_VM_FB_OFFSET, 1},
+    Survivor{REG_GC_MC_VM_FB_LOCATION_BASE, 2},
+    Survivor{REG_MMHUB_MC_VM_FB_OFFSET, 1},
+    Survivor{REG_MMHUB_MC_VM_FB_LOCATION_BASE, 2},
+};
+
+template <typename Visit> void for_each_survivor(Visit visit) {
+    for (const Survivor& row : kSurvivors)
+        for (std::uint32_t i = 0; i < row.count; ++i) visit(RegisterIndex{row.first + i});
+}
+
+// --- the list ------------------------------------------------------------------------------------
+
+/// Members that need no act. A port holds translations, which end with their epoch; of the others,
+/// what the PF set and what the VF has counted since the device started stay.
+template <typename T> constexpr bool kHasNoState = false;
+template <> constexpr bool kHasNoState<std::unique_ptr<mem::Port>> = true;
+template <> constexpr bool kHasNoState<mem::PortSet> = true;
+template <> constexpr bool kHasNoState<regs::Rlcg> = true;
+template <> constexpr bool kHasNoState<regs::ShaderArrays> = true;
+
+template <typename T> constexpr bool kIsArray = false;
+template <typename T, std::size_t N> constexpr bool kIsArray<std::array<T, N>> = true;
+
+template <typename Member, typename Visit> void visit_member(Member& member, Visit& visit) {
+    using T = std::remove_const_t<Member>;
+    if constexpr (kIsArray<T>) {
+        for (auto& each : member) visit_member(each, visit);
+    } else if constexpr (Block<T>) {
+        visit(member);
+    } else {
+        static_assert(kHasNoState<T>, "a block, or a member without state (kHasNoState)");
+    }
+}
+
+/// Every member, in the order in which it was built.
+template <typename Self, typename Visit> void every(Self& self, Visit visit) {
+    auto& [registers, gpuvm, kernel_gfx, kernel_mm, mm_ports, bus, rlcg, shader_arrays, interrupts,
+           psp, sdma, video, cp] = self;
+    const auto visit_all = [&](auto&... members) { (visit_member(members, visit), ...); };
+    visit_all(registers, gpuvm, kernel_gfx, kernel_mm, mm_ports, bus, rlcg, shader_arrays,
+              interrupts, psp, sdma, video, cp);
+}
+
+// --- hooks ---------------------------------------------------------------------------------------
+
+using Gate = std::function<regs::Gate()>;
+
+psp::Psp::Hooks psp_hooks(VfBlocks& of, const Gate& gate) {
+    return {
+        [gate] { return gate() == regs::Gate::Open; },
+        [&of](unsigned ring, std::uint32_t value) { of.interrupts.program_control(ring, value); }};
+}
+
+sdma::Engine::Hooks sdma_hooks(VfBlocks& of) {
+    return {[&of](const ih_iv_entry& entry) { of.interrupts.raise(entry); },
+            [&of](const mem::VmFault& fault) { of.report_fault(fault); },
+            [&of](Vmid vmid) -> mem::Port& { return of.mm_ports(vmid); }};
+}
+
+/// The encoders do not know processes, so the PASID comes from the VMID.
+video::Engine::Hooks video_hooks(VfBlocks& of, const Gate& gate) {
+    const auto fault = [&of](mem::VmFault what) {
+        what.pasid = of.gpuvm.pasid_of(what.vmid);
+        of.report_fault(what);
+    };
+    return {[&of](const ih_iv_entry& entry) { of.interrupts.raise(entry); }, fault,
+            [&of](Vmid vmid) -> mem::Port& { return of.mm_ports(vmid); },
+            [gate] { return gate() == regs::Gate::Open; }};
+}
+
+// --- acts that differ from block to block --------------------------------------------------------
+
+template <typename T> void poison_block(T& block) {
+    block.reset();
+}
+void poison_block(cp::CommandProcessor& cp) {
+    cp.poison();
+}
+void poison_block(regs::RegisterFile& registers) {
+    for (std::uint32_t i = 0; i < HW_REG_COUNT; ++i) registers.set(RegisterIndex{i}, kPoison);
+}
+
+/// Of blocks that forget what they have counted at a reset. There is one for each type of block.
+void count(iov::VfStatistics& sum, const cp::CommandProcessor& cp) {
+    sum.wave_instructions += cp.counters().wave_instructions;
+    sum.illegal_instructions += cp.counters().illegal_instructions;
+    sum.bad_packets += cp.counters().bad_packets;
+}
+void count(iov::VfStatistics& sum, const sdma::Engine& engine) {
+    sum.bad_packets += engine.state().bad_packets;
+}
+void count(iov::VfStatistics& sum, const video::Engine& engine) {
+    sum.bad_packets += engine.state().bad_packets;
+}
+void count(iov::VfStatistics& sum, const mem::GpuVm& gpuvm) {
+    sum.faults += gpuvm.state().faults;
+}
+void count(iov::VfStatistics&, const regs::RegisterFile&) {}
+void count(iov::VfStatistics&, const regs::BusRegisters&) {}
+void count(iov::VfStatistics&, const ih::InterruptHandler&) {}
+void count(iov::VfStatistics&, const psp::Psp&) {}
+
+}  // namespace
+
+VfBlocks::VfBlocks(const cp::CommandProcessor::Spec& spec, mem::VfVram& vram,
+                   mem::SystemMemory& system, const Clock& clock, cp::Services& services,
+                   const Hooks& hooks)
+    : registers(regs::Role::Vf),
+      gpuvm(registers, vram, system),
+      kernel_gfx(gpuvm.make_port(Vmid{0}, mem::Hub::Gfx)),
+      kernel_mm(gpuvm.make_port(Vmid{0}, mem::Hub::Mm)),
+      mm_ports(gpuvm, mem::Hub::Mm),
+      bus(registers),
+      rlcg(registers, hooks.gate),
+      shader_arrays(registers),
+      interrupts(registers, system, *kernel_gfx, clock, hooks.interrupt),
+      psp(registers, *kernel_mm, psp_hooks(*this, hooks.gate)),
+      sdma{{{0, registers, clock, sdma_hooks(*this)}, {1, registers, clock, sdma_hooks(*this)}}},
+      video(registers, video_hooks(*this, hooks.gate)),
+      cp(spec, registers, services, clock) {}
+
+void VfBlocks::report_fault(const mem::VmFault& fault) {
+    interrupts.raise(gpuvm.record_fault(fault));
+}
+
+/// Survivors are read before the bank is reset and put back after every block has reset, because
+/// blocks write registers of their own. An FLR keeps the IH's counters, which are statistics; its
+/// rings are registers and go with the bank.
+void VfBlocks::reset(ResetScope scope) {
+    const bool is_flr = scope == ResetScope::FunctionLevel;
+    std::vector<std::uint32_t> kept;
+    for_each_survivor([&](RegisterIndex index) { kept.push_back(registers.get(index)); });
+    every(*this, [&]<typename T>(T& block) {
+        if (!is_flr || !std::is_same_v<T, ih::InterruptHandler>) block.reset();
+    });
+    if (!is_flr) return;
+    auto value = kept.begin();
+    for_each_survivor([&](RegisterIndex index) { registers.set(index, *value++); });
+}
+
+void VfBlocks::drain() {
+    every(*this, [](auto& block) { block.drain(); });
+}
+
+void VfBlocks::save(Writer& out) const {
+    every(*this, [&](const auto& block) { block.save(out); });
+}
+
+Result<> VfBlocks::load(Reader& in) {
+    Result<> loaded;
+    every(*this, [&](auto& block) {
+        if (loaded) loaded = block.load(in);
+    });
+    return loaded;
+}
+
+void VfBlocks::poison() {
+    every(*this, [](auto& block) { poison_block(block); });
+}
+
+void VfBlocks::add_to(iov::VfStatistics& sum) const {
+    every(*this, [&](const auto& block) { count(sum, block); });
+}
+
+}  // namespace vgpu::softgpu
