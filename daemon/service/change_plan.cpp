@@ -16,6 +16,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace vgpu::daemon {
 
@@ -43,7 +44,8 @@ struct Work {
     GpuInventory model;
     std::vector<Step> changes{};  ///< Set and Rename, made together
     std::vector<Step> creates{}, resizes{}, destroys{};
-    std::set<std::uint32_t> kept_numbers{};  ///< that names such as "gpu0-vf3" stand for
+    std::set<std::uint32_t> kept_numbers{};             ///< that names such as "gpu0-vf3" stand for
+    std::map<std::string, std::string> names_before{};  ///< of each new VF the one before it
 
     /// Of the model, so of the moment the plan has come to.
     [[nodiscard]] std::uint64_t vram_free() const {
@@ -54,6 +56,22 @@ struct Work {
     [[nodiscard]] bool has_number(std::uint32_t number) const {
         return std::any_of(model.vfs.begin(), model.vfs.end(),
                            [number](const InventoryVf& vf) { return vf.vf == number; });
+    }
+    /// 0 if there is none: then no VF of that name is there yet.
+    [[nodiscard]] std::uint32_t number_of(const std::string& name) const {
+        const auto at = std::ranges::find_if(
+            model.vfs, [&name](const InventoryVf& vf) { return vf.definition.name == name; });
+        return at == model.vfs.end() ? 0 : at->vf;
+    }
+    /// The first free number behind that of the new VF before it, so that a document makes VFs in
+    /// its own order and an export of them is the same again; else any; 0 if there is none.
+    [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
+        const std::uint32_t before = number_of(names_before.at(name));
+        for (std::uint32_t i = 0; i < model.total_vfs; ++i) {
+            const std::uint32_t number = (before + i) % model.total_vfs + 1;
+            if (!has_number(number) && !kept_numbers.contains(number)) return number;
+        }
+        return 0;
     }
 };
 
@@ -238,6 +256,7 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
                                 .why = "takes effect with the next run table"});
     std::vector<VfDefinition> all;
     std::set<std::uint32_t> matched;
+    std::string before;
     for (const WantedVf& vf : wanted.vfs) {
         VfDefinition definition = vf.definition;
         definition.shape = normalised(definition.shape, gpu);
@@ -254,6 +273,7 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
         if (existing == nullptr) {
             WantedVf fresh = vf;
             fresh.definition = definition;
+            work.names_before[definition.name] = std::exchange(before, definition.name);
             TRY_VOID(want_new(work, fresh));
             continue;
         }
@@ -322,8 +342,7 @@ bool Planner::make_create(Work& work) {
         Step step = *create;
         if (step.to->shape.vram_bytes > work.vram_free() || names_.contains(step.to->name))
             continue;
-        for (std::uint32_t number = 1; step.vf == 0 && number <= work.model.total_vfs; ++number)
-            if (!work.has_number(number) && !work.kept_numbers.contains(number)) step.vf = number;
+        if (step.vf == 0) step.vf = work.free_number_for(step.to->name);
         if (step.vf == 0 || work.has_number(step.vf)) continue;
         GpuInventory after = work.model;
         perform(step, after);

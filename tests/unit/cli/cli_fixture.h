@@ -17,7 +17,7 @@
 namespace vgpu::cli::testing {
 
 /// Lends a FakeService to run_cli, which wants to own one.
-class Lent final : public Service {
+class Lent : public Service {
 public:
     explicit Lent(Service& service) : service_(service) {}
     Properties manager() override { return service_.manager(); }

@@ -131,6 +131,15 @@ TEST(ChangePlan, AllOfSomethingIsTheSameAsNoLimit) {
     EXPECT_THAT(steps_of(plan_of(gpu_with({vf_of("a", 64)}), wanted_of({all}))), IsEmpty());
 }
 
+TEST(ChangePlan, NewVfsAreNumberedInTheOrderOfTheDocumentAroundNumbersThatAreKept) {
+    const auto wanted = wanted_of({vf_of("a", 16), vf_of("gpu0-vf3", 16), vf_of("b", 16)});
+    EXPECT_THAT(steps_of(plan_of(empty_gpu(), wanted)),
+                ElementsAre("create gpu0/vf1", "create gpu0/vf3", "create gpu0/vf4"));
+    const auto last = wanted_of({vf_of("gpu0-vf8", 16), vf_of("a", 16)});
+    EXPECT_THAT(steps_of(plan_of(empty_gpu(), last)),
+                ElementsAre("create gpu0/vf8", "create gpu0/vf1"));
+}
+
 TEST(ChangePlan, NamesOfOthersAndKeptNamesAreRefused) {
     const GpuInventory gpu = gpu_with({vf_of("a", 16), vf_of("gpu0-vf2", 16)});
     const auto refusal = [&](const std::string& name) {

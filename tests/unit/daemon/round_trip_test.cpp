@@ -89,6 +89,7 @@ OwnerRecord owner_of(Random& random) {
     owner.lease_s = random.number32(0, kMaxLeaseS);
     owner.since = UnixTime{random.signed_number(1ll << 40)};
     owner.expires = UnixTime{random.signed_number(1ll << 40)};
+    owner.is_kept = random.flag();
     return owner;
 }
 
@@ -155,11 +156,12 @@ Records records_of(Random& random) {
                                        .base = UnixTime{random.signed_number(1ll << 40)},
                                        .reading = UnixTime{random.signed_number(1ll << 40)}};
     if (random.flag())
-        records.apply = ApplyIntent{.label = random.word(62),
-                                    .is_forced = random.flag(),
-                                    .back_cause = random.flag() ? "no \"space\" left\n" : "",
-                                    .wanted = sections_of(random),
-                                    .before = sections_of(random)};
+        records.apply =
+            ApplyIntent{.label = random.word(62),
+                        .is_forced = random.flag(),
+                        .back_cause = random.flag() ? "no \"space\" left for Büro 数据\n" : "",
+                        .wanted = sections_of(random),
+                        .before = sections_of(random)};
     return records;
 }
 
@@ -224,6 +226,79 @@ TEST(RoundTrip, OfAConfiguration) {
         const auto read = parse_configuration(encode_configuration(configuration));
         ASSERT_TRUE(read) << seed << ": " << read.error().cause;
         EXPECT_EQ(*read, configuration) << seed;
+    }
+}
+
+GpuSchedule::Member member_of(Random& random, std::uint32_t vf) {
+    return {.vf = vf,
+            .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
+            .quantum_us = random.number32(scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs),
+            .qos = qos_of(random)};
+}
+
+/// Of each kind one; times of a host that has been up for long.
+std::vector<trace::Event> recorded_events_of(Random& random) {
+    const auto at = [&random] { return Nanoseconds{random.signed_number(1ll << 60)}; };
+    const auto ns = [&random] { return random.signed_number(1ll << 56); };
+    const auto vf = [&random] { return random.number32(1, VGPU_PF_MAX_VFS); };
+    return {trace::MembersSet{.at = at(),
+                              .members = {member_of(random, 1), member_of(random, 16)},
+                              .max_gap_ms = random.number32(kMinGapMs, kMaxGapMs),
+                              .names = {{1, random.word(63)}, {16, random.word(63)}}},
+            trace::Ran{.end = at(), .vf = vf(), .ns = ns(), .reserved_ns = ns()},
+            trace::Woke{.at = at(), .vf = vf()},
+            trace::WentIdle{.at = at(), .vf = vf(), .is_parked = random.flag()},
+            trace::HeldBack{.at = at(), .vf = vf()},
+            trace::Missed{.vf = vf(), .ns = ns(), .reserved_ns = ns()},
+            trace::Restarted{},
+            trace::TableMade{.at = at(),
+                             .generation = random.number(0, 1ull << 56),
+                             .service_ns = {{vf(), random.number(0, 1ull << 56)}},
+                             .is_made = random.flag(),
+                             .digest = random.number32()},
+            trace::TableInstalled{.at = at()},
+            trace::TableRefused{.at = at()},
+            trace::Noted{.at = at(), .vf = vf(), .kind = random.word(20), .text = "Büro 数据 1"}};
+}
+
+TEST(RoundTrip, OfRecordedEvents) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        Random random(seed);
+        const std::vector<trace::Event> events = recorded_events_of(random);
+        ASSERT_EQ(events.size(), std::variant_size_v<trace::Event>);
+        Nanoseconds written{0}, read{0}, again{0};
+        for (const trace::Event& event : events) {
+            const Json json = trace::json_of(event, written);
+            const trace::Event back = trace::event_of(Json::from_cbor(Json::to_cbor(json)), read);
+            EXPECT_EQ(back.index(), event.index()) << seed;
+            EXPECT_EQ(trace::json_of(back, again), json) << seed;
+            EXPECT_EQ(written, read) << seed << ": " << json;
+        }
+    }
+}
+
+TEST(RoundTrip, OfARecordedSchedule) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        Random random(seed);
+        GpuSchedule schedule;
+        Nanoseconds now{random.signed_number(1ll << 60)};
+        std::vector<GpuSchedule::Member> members;
+        for (std::uint32_t vf = 1; vf <= random.number32(1, 4); ++vf) members.push_back({.vf = vf});
+        schedule.set_members(members, random.number32(200, kMaxGapMs), now);
+        for (int i = 0; i < 20; ++i) {
+            const std::uint32_t vf = random.number32(1, 4);
+            now += std::chrono::microseconds(random.signed_number(20'000));
+            if (random.flag()) schedule.on_wake(vf, now);
+            if (random.flag()) schedule.on_run(vf, random.signed_number(9'000'000), now);
+            if (random.flag()) schedule.on_parked_idle(vf, now);
+            if (random.flag()) schedule.on_capped(vf);
+        }
+        if (schedule.make_table(1, {}, now)) schedule.installed(now);
+        const GpuSchedule::Image image = schedule.image();
+        Nanoseconds written{0}, read{0};
+        const Json json = trace::json_of(image, written);
+        EXPECT_EQ(trace::image_of(Json::from_cbor(Json::to_cbor(json)), read), image) << seed;
+        EXPECT_EQ(written, read) << seed;
     }
 }
 
