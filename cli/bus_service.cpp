@@ -364,7 +364,8 @@ public:
                     wait_for_the_bus();
                 }
             },
-            "; the job goes on, or the next vgpud ends it: see 'vgpuctl jobs'");
+            "; the job goes on, or the next vgpud ends it: see 'vgpuctl jobs' when the bus is "
+            "back");
     }
     /// By ObjectManager: there may be jobs that were begun before vgpuctl was.
     std::vector<Properties> list_jobs() override {

@@ -42,7 +42,10 @@ std::string shell_word(const std::string& word) {
         return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
                kPlain.find(letter) != std::string_view::npos;
     });
-    return is_plain && !word.empty() ? word : "'" + word + "'";
+    if (is_plain && !word.empty()) return word;
+    std::string quoted = "'";
+    for (const char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+    return quoted + "'";
 }
 
 }  // namespace vgpu::cli

@@ -19,7 +19,7 @@ std::string giving_up(const Properties& vf);
 std::string ending_claim(const Properties& vf);
 
 /// `word` as a shell takes it for one word and nothing else.
-/// The name of an owner is its own choice and may hold "$(…)", but no quotes.
+/// Owners and domains choose their names, which may hold "$(…)" and quotes.
 std::string shell_word(const std::string& word);
 
 }  // namespace vgpu::cli

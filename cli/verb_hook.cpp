@@ -5,6 +5,7 @@
 // calls libvirt, which waits for it; and it never waits for longer than kHardLimit.
 #include "cli/domain_xml.h"
 #include "cli/hard_limit.h"
+#include "cli/remedies.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -60,11 +61,13 @@ void adopt(const Call& call) {
     call.service.adopt_vfs(call.owner, {{"title", call.domain.name}});
 }
 
-[[noreturn]] void refuse_state(const Call&) {
-    throw ServiceError("org.vgpu1.Error.WrongState",
-                       "what a VF holds is not in a saved or migrated domain, and its driver would "
-                       "not find it again. Start the domain anew, after "
-                       "'virsh managedsave-remove' if it was saved");
+[[noreturn]] void refuse_state(const Call& call) {
+    throw ServiceError(
+        "org.vgpu1.Error.WrongState",
+        fmt::format("what a VF holds is not in a saved or migrated domain, and its driver would "
+                    "not find it again. Start the domain anew, after "
+                    "'virsh managedsave-remove {}' if it was saved",
+                    shell_word(call.domain.name)));
 }
 
 /// A failure of what libvirt does not ask about is told, but stops nothing.

@@ -472,14 +472,15 @@ Result<> recover_state(const std::string& state_dir) {
     if (store.problem()->id != ErrorId::StateCorrupt) return tl::make_unexpected(*store.problem());
     if (!store.is_salvaged())
         return fail(ErrorId::System,
-                    fmt::format("{}; restore the files of one backup, or move them away to start "
-                                "from what the GPUs report",
+                    fmt::format("{}; see that they can be read, or restore the files of one backup",
                                 store.message()));
     const std::string damage = store.message();
+    const bool has_some = store.generation() > 0;
     TRY_VOID(files.keep_damaged());
     TRY_VOID(store.write_salvaged());
-    fmt::print("{}, and is the state from now on; the damaged files are kept as *.damaged\n",
-               damage);
+    fmt::print("{}{}; the damaged files are kept as *.damaged\n", damage,
+               has_some ? ", and is the state from now on"
+                        : "; the state is empty now, and vgpud starts from what the GPUs report");
     return {};
 }
 

@@ -58,13 +58,14 @@ void StateStore::load() {
 }
 
 /// To look at: what is sound keeps its name. An apply that was under way is not gone on with.
+/// Nothing is something, too: the files were read, so a new state may begin without them.
 void StateStore::show_salvaged(const StateImage& image) {
+    is_salvaged_ = true;
     auto salvaged = salvage(image);
     if (!salvaged) {
         message_ += "; nothing of it is sound";
         return;
     }
-    is_salvaged_ = true;
     message_ += fmt::format("; generation {} is sound and shown", salvaged->generation);
     records_ = *std::move(salvaged);
     records_.apply.reset();

@@ -64,7 +64,7 @@ public:
     /// The UUID of the VF that is defined under this number; nothing if none is.
     [[nodiscard]] std::optional<Uuid> uuid(const std::string& id, std::uint32_t vf) const;
     [[nodiscard]] bool is_read_only() const { return problem_.has_value(); }
-    /// It is read-only, and records() are what is sound of damaged files.
+    /// It is read-only, and records() are what is sound of damaged files, which may be nothing.
     [[nodiscard]] bool is_salvaged() const { return is_salvaged_; }
     /// Writes that as a new state, so that the store can be changed again. The files must have been
     /// kept elsewhere. A store that is killed meanwhile finds as much the next time.

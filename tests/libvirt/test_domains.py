@@ -5,6 +5,7 @@ No domain here has an operating system: QEMU with a VF and a firmware that finds
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -178,6 +179,8 @@ class Life(DomainTest):
         for operation in ('restore', 'migrate'):
             done = vm.hook(operation)
             self.assert_refused(done, 'what a VF holds is not in a saved or migrated domain')
+            command = re.search("'(virsh managedsave-remove [^']*)'", done.stderr)
+            self.assertEqual(run(*command[1].split()).returncode, 0, done.stderr)
 
 
 class Races(DomainTest):
@@ -348,6 +351,11 @@ class Written(DomainTest):
         again = run(VGPUCTL, '--bus', self.machine.bus, 'attach-xml', 'vm1', '--profile', 'small', '--write')
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(vm.virsh('dumpxml', '--inactive').stdout, first)
+
+    def test_attach_xml_names_the_command_that_shows_the_domains(self):
+        done = run(VGPUCTL, '--bus', self.machine.bus, 'attach-xml', 'nobody', '--profile', 'small', '--write')
+        self.assert_refused(done, "there is no domain 'nobody'; 'virsh list --all' shows them")
+        self.assertEqual(run('virsh', 'list', '--all').returncode, 0)
 
 
 if __name__ == '__main__':

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+import advice
 import dbus_page
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -287,6 +288,11 @@ def check_core_page(files):
         base = os.path.basename(name)
         if os.path.dirname(name) == 'pf-driver/core' and name.endswith('.c') and f'`{base}`' not in page:
             yield f'pf-driver/core/README.md: does not name {base}'
+
+
+def check_advice(files):
+    """Every command that a string recommends is done by a test in the state that it is for."""
+    yield from advice.complaints(files, text_of)
 
 
 def check_dbus_page(files):

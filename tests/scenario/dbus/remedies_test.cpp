@@ -3,19 +3,18 @@
 // What vgpuctl doctor recommends, in the state in which it recommends it: every state is brought
 // about, every command of the finding is typed into a shell as it is printed, and afterwards the
 // finding is gone.
-#include "tests/scenario/dbus/bus_fixture.h"
+#include "tests/scenario/dbus/advised.h"
 
 #include <gtest/gtest.h>
 #include <chrono>
-#include <regex>
 
 namespace vgpu::daemon {
 namespace {
 
-using testing::BusFixture;
+using testing::Advised;
 using testing::FakePf;
 
-class Remedies : public BusFixture {
+class Remedies : public Advised {
 public:
     void quarantine() { put_into(VGPU_PF_VF_QUARANTINED); }
     void quarantine_in_use() {
@@ -70,19 +69,6 @@ protected:
         for (const auto& one : report.value("findings", nlohmann::json::array()))
             if (one.at("id") == id) return one;
         return nullptr;
-    }
-    /// Types what stands between quotes and begins with "vgpuctl"; returns how much that was.
-    [[nodiscard]] int do_as_told(const std::string& fix) const {
-        const std::regex command("'vgpuctl ([^']*('[^' ]*'[^']*)*)'($|[ ;])");
-        int typed = 0;
-        for (std::sregex_iterator at(fix.begin(), fix.end(), command), end; at != end; ++at) {
-            const std::string words = (*at)[1].str();
-            const auto done = test::run({"/bin/sh", "-c", test::program("vgpuctl") + " " + words},
-                                        {"VGPUCTL_BUS=" + address});
-            EXPECT_EQ(done.status, 0) << words << "\n" << done.out;
-            ++typed;
-        }
-        return typed;
     }
 };
 

@@ -163,7 +163,7 @@ TEST_F(Hook, SavedAndMigratedDomainsAreRefusedWithTheReason) {
     for (const char* operation : {"restore", "migrate"}) {
         EXPECT_EQ(hook(operation), 1);
         EXPECT_THAT(err.str(), HasSubstr("what a VF holds is not in a saved or migrated domain"));
-        EXPECT_THAT(err.str(), HasSubstr("'virsh managedsave-remove'"));
+        EXPECT_THAT(err.str(), HasSubstr("'virsh managedsave-remove vm1'"));
         EXPECT_THAT(err.str(), Not(HasSubstr("attach-xml"))) << "the saved domain stays as it is";
     }
     EXPECT_THAT(service.asked, IsEmpty());

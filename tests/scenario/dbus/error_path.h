@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// ErrorPath: brings every row of errors.def about with the real vgpud, one function for each row,
+// and says how the error was told. A row without a function does not compile. Used by
+// error_paths_test.cpp; the functions are in error_requests.cpp and error_service.cpp.
+#pragma once
+
+#include "daemon/ports/result.h"
+#include "tests/scenario/dbus/advised.h"
+#include "tests/scenario/dbus/fake_authority.h"
+
+#include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon::testing {
+
+using Dict = std::map<std::string, sdbus::Variant>;
+using Words = std::vector<std::string>;
+
+/// Generous: a healthy answer takes milliseconds.
+inline constexpr test::milliseconds kPrompt = std::chrono::seconds(20);
+
+/// How an error was told: by a reply (with its name), else only in words (a log, a notice).
+struct Told {
+    std::string name, text;
+    std::optional<test::Completed> ctl{};  ///< vgpuctl, for the same; nothing: it cannot
+};
+
+/// What a call is answered with, if that is an error.
+template <typename Call> Told told_by(const Call& call) {
+    try {
+        call();
+    } catch (const sdbus::Error& error) {
+        return {.name = error.getName(), .text = error.getMessage()};
+    }
+    return {.name = "none", .text = "it was done"};
+}
+
+/// 1 VF 'train', or 17.
+std::string document(const std::string& vram, int vfs);
+std::string text_of_file(const std::string& path);
+
+inline constexpr const char* kTrain = "/org/vgpu1/gpu/gpu0/vf/1";
+
+class ErrorPath : public Advised, public ::testing::WithParamInterface<ErrorRow> {
+public:
+#define DAEMON_ERROR(name, number, fix) Told raise_##name();
+#include "daemon/ports/errors.def"
+#undef DAEMON_ERROR
+
+protected:
+    ErrorPath()
+        : Advised(Setup{.gpus = "",
+                        .bus_policy = fake_authority_rules(),
+                        .authority = "",
+                        .start = Setup::Start::Later}) {
+        polkit.emplace(connect());
+        polkit->say(true);
+        start_daemon();
+        client = connect();
+    }
+
+    Told call(const std::string& path, const std::string& interface, const std::string& method,
+              const auto&... arguments) const {
+        return told_by([&] {
+            const auto object = sdbus::createProxy(*client, "org.vgpu1", path);
+            object->finishRegistration();
+            object->callMethod(method)
+                .onInterface("org.vgpu1." + interface)
+                .withArguments(arguments...);
+        });
+    }
+    Told manager(const std::string& method, const auto&... arguments) const {
+        return call("/org/vgpu1", "Manager", method, arguments...);
+    }
+    Told train(const std::string& method, const auto&... arguments) const {
+        return call(kTrain, "Vf", method, arguments...);
+    }
+    Told create(const Dict& options) const {
+        return manager("CreateVf", std::string("gpu0"), options);
+    }
+    /// What is made so takes 64 MiB.
+    void make_train() const {
+        ASSERT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
+    }
+    [[nodiscard]] Told with_ctl(Told told, const Words& words) const {
+        told.ctl = ctl(words);
+        return told;
+    }
+    /// Plans `text`, both ways; `words` follow the file's name.
+    [[nodiscard]] Told plan(const std::string& text, const Dict& options = {},
+                            const Words& words = {}) const {
+        const std::string file = directory.file("wanted.json");
+        std::ofstream(file) << text;
+        Words all{"plan", file};
+        all.insert(all.end(), words.begin(), words.end());
+        return with_ctl(manager("Plan", text, options), all);
+    }
+    /// A job that resizes train and waits for its scrub.
+    [[nodiscard]] std::string start_job() {
+        make_train();
+        server.with([](FakePf& pf) { pf.holds_scrubs = true; });
+        const auto proxy = sdbus::createProxy(*client, "org.vgpu1", "/org/vgpu1");
+        proxy->finishRegistration();
+        sdbus::ObjectPath job;
+        proxy->callMethod("Apply")
+            .onInterface("org.vgpu1.Manager")
+            .withArguments(document("128MiB", 1), Dict{})
+            .storeResultsTo(job);
+        test::wait_for("train to be released", kPrompt, [&] {
+            return ctl_json({"show", "train"}).at("vf").at("state") == "scrubbing";
+        });
+        return job;
+    }
+    [[nodiscard]] std::string job_property(const std::string& job, const std::string& name) const {
+        const auto proxy = sdbus::createProxy(*client, "org.vgpu1", job);
+        proxy->finishRegistration();
+        return proxy->getProperty(name).onInterface("org.vgpu1.Job").get<std::string>();
+    }
+    void end_scrub() {
+        server.with([](FakePf& pf) {
+            pf.holds_scrubs = false;
+            pf.finish_scrub(1);
+        });
+    }
+    /// A PF core that comes back as `change` makes it.
+    void come_back(const std::string& state, const std::function<void(FakePf&)>& change) {
+        server.stop();
+        server.with(change);
+        server.start();
+        wait_for_gpu_state(state);
+    }
+    [[nodiscard]] std::string state_file() const {
+        return directory.file("state/vgpud.state.json");
+    }
+    /// Started on a state file with `text`; its log then says what is wrong with it.
+    void start_on_state(const std::string& text) {
+        vgpud->kill_now();
+        std::ofstream(state_file()) << text;
+        start_daemon();
+    }
+
+    std::optional<FakeAuthority> polkit;
+    std::unique_ptr<sdbus::IConnection> client;
+};
+
+}  // namespace vgpu::daemon::testing

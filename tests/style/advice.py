@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Which commands the strings of the product recommend, and who tests each of them.
+
+A command stands between single quotes in a string: 'vgpuctl list'. It has a row in
+tests/scenario/dbus/advice_test.cpp, or one here with the test that does what is recommended.
+"""
+import re
+
+TABLE = 'tests/scenario/dbus/advice_test.cpp'
+FOLDERS = ('cli/', 'daemon/', 'libvirt/', 'vf-agent/', 'simulator/', 'text/', 'pf-driver/user/',
+           'pf-driver/process/')
+
+# (file, command): (file of the test, its name)
+ELSEWHERE = {
+    ('cli/verb_hook.cpp', 'virsh managedsave-remove {}'):
+        ('tests/libvirt/test_domains.py', 'test_a_saved_or_migrated_domain_is_refused_by_the_hook'),
+    ('cli/libvirt_client.cpp', 'virsh list --all'):
+        ('tests/libvirt/test_domains.py',
+         'test_attach_xml_names_the_command_that_shows_the_domains'),
+    ('daemon/service/apply_run.cpp', 'vgpuctl plan FILE'):
+        ('tests/unit/daemon/jobs_test.cpp',
+         'AVfThatWasClaimedMeanwhileStaysWhenAForcedApplyIsTakenBack'),
+    ('daemon/service/apply_recovery.cpp', 'vgpuctl plan FILE'):
+        ('tests/unit/daemon/apply_recovery_test.cpp',
+         'WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldAndNobodyDisturbed'),
+    ('cli/diagnosis.cpp', 'vgpuctl set {} --name NEW'):
+        ('tests/scenario/dbus/error_requests.cpp', 'raise_AmbiguousName'),
+}
+# Of doctor's findings, which remedies_test.cpp follows where they cure something; and no advice.
+NO_CURE = {
+    'cli/diagnosis.cpp': {'vgpuctl list', 'vgpuctl events', 'vgpuctl report', 'vgpuctl doctor',
+                          'vgpuctl show {}'},
+    'cli/man_page.cpp': {'vgpuctl --manual'},
+    'cli/bug_report.cpp': {'vgpuctl report'},
+}
+
+
+def strings_of(text):
+    """The strings of a source; those that stand side by side are one."""
+    text = re.sub(r'^\s*//.*$', '', text, flags=re.M)
+    text = re.sub(r'"\s*\n\s*"', '', text)
+    return [s.replace('\\n', '\n') for s in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)]
+
+
+def commands_of(text):
+    for string in strings_of(text):
+        yield from re.findall(r"'((?:vgpuctl|vgpud|virsh|systemctl) [^'\n]+)'", string)
+
+
+def rows(text):
+    """{(file, command)} of the table."""
+    found = set()
+    for row in re.findall(r'\{"((?:cli|daemon|libvirt)/[\w./]+)",\s*\{([^;]*?)\},\s*&Advice::', text):
+        commands = re.sub(r'"\s*\n\s*"', '', row[1])
+        found |= {(row[0], command) for command in re.findall(r'"([^"]+)"', commands)}
+    return found
+
+
+def complaints(files, text_of):
+    table = rows(text_of(TABLE))
+    found = set()
+    for name in files:
+        if not name.startswith(FOLDERS) or not name.endswith(('.cpp', '.c', '.h')):
+            continue
+        for command in commands_of(text_of(name)):
+            found.add((name, command))
+            if (name, command) not in table | ELSEWHERE.keys() \
+                    and command not in NO_CURE.get(name, ()):
+                yield f"{name}: '{command}' is recommended, and {TABLE} does not do it"
+    for name, command in sorted((table | ELSEWHERE.keys()) - found):
+        yield f"{TABLE}: {name} does not recommend '{command}'"
+    for file, test in ELSEWHERE.values():
+        if test not in text_of(file):
+            yield f'tests/style/advice.py: there is no {test} in {file}'
