@@ -329,7 +329,6 @@ private:
     void obey_policies();
     Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
-    [[nodiscard]] std::map<std::uint32_t, std::uint64_t> table_service() const;
     void wake(const vgpu_pf_event& event, Nanoseconds now);
     void note_wake(std::uint32_t vf, Nanoseconds at);
     void note_idle(std::uint32_t vf, Nanoseconds at);

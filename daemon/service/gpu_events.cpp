@@ -422,20 +422,13 @@ bool GpuModel::may_plan() const {
     return pf_.is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
 }
 
-/// What each VF received from its entries.
-std::map<std::uint32_t, std::uint64_t> GpuModel::table_service() const {
-    std::map<std::uint32_t, std::uint64_t> service = counted_service_ns_;
-    for (const auto& [vf, reserved] : counted_reserved_ns_) service[vf] -= reserved;
-    return service;
-}
-
 /// The generation is read from the PF core each time: somebody may have set a table while the lease
 /// was free. A refusal is not repeated at once but with a growing delay (GpuSchedule::refused()).
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan() || !schedule_->wants_table(now)) return;
     auto in_force = pf_.ask(&PfPort::get_run_table);
     if (!in_force) return;
-    auto table = schedule_.make_table(in_force->generation + 1, table_service(), now);
+    auto table = schedule_.make_table(in_force->generation + 1, now);
     const auto set = table ? pf_.ask(&PfPort::set_run_table, *table)
                            : Result<>(tl::make_unexpected(table.error()));
     if (set) {

@@ -442,17 +442,12 @@ std::uint32_t GpuSchedule::gap_in_table(std::size_t member) const {
         std::llround((own_ms > 0 ? own_ms : static_cast<double>(max_gap_ms_)) * kUsPerMs));
 }
 
-Result<vgpu_pf_run_table> GpuSchedule::make_table(
-    std::uint64_t generation, const std::map<std::uint32_t, std::uint64_t>& service_ns,
-    Nanoseconds now) {
+Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nanoseconds now) {
     now_ = now;
     if (misfit_) return tl::make_unexpected(*misfit_);
     vgpu_pf_run_table table{};
     table.size = sizeof table;
     table.generation = generation;
-    table.flags = VGPU_PF_TABLE_BASED;
-    for (const auto& [vf, ns] : service_ns)
-        if (vf >= 1 && vf <= VGPU_PF_MAX_VFS) table.planned_service_ns[vf - 1] = ns;
     scheduler::Limits limits = limits_;
     // A quarter more than the mean: the longest of many waits is to be kept, too.
     limits.turn_us = static_cast<std::uint32_t>((turn_ + turn_ / 4).count() / kNsPerUs);

@@ -124,13 +124,10 @@ public:
     /// When to ask wants_table() again without an event.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
-    /// The table to install as `generation`. `service_ns`: by VF, as the PF core counts it, of all
-    /// runs reported so far, less what was reserved.
+    /// The table to install as `generation`.
     /// NoSchedule if the members cannot be kept together. Followed by installed() or refused(),
     /// before anything else is made. O(bands) calls of the planner.
-    Result<vgpu_pf_run_table> make_table(std::uint64_t generation,
-                                         const std::map<std::uint32_t, std::uint64_t>& service_ns,
-                                         Nanoseconds now);
+    Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
     /// The PF core took the table made last.
     void installed(Nanoseconds now);
     /// The PF core refused it; another is wanted after a while (longer each time).

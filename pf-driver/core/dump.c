@@ -52,7 +52,7 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	    pf->stream.kind, pf->stream.vf, LLU(pf->stream.bytes));
 }
 
-static void put_vf(struct dump_text *dump, const struct vgpu_vf *vf)
+static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	put(dump,
 	    "VF%u: %s, generation %u, VRAM %llu MiB, CUs 0x%llx, attached %u, driver %u, "
@@ -60,9 +60,10 @@ static void put_vf(struct dump_text *dump, const struct vgpu_vf *vf)
 	    vf->number, vgpu_pf_control_state_name(vf->state), vf->generation,
 	    LLU(vf->config.vram_bytes >> 20), LLU(vf->config.cu_mask), vf->attached,
 	    vf->control.driver_loaded, vf->access.granted, vf->control.gates);
-	put(dump, "  service %llu ns, switches %llu, debit %lld ns, overruns %llu (max %llu ns)\n",
-	    LLU(vf->service.ns), LLU(vf->service.switches), (long long)vf->service.debit_ns,
-	    LLU(vf->service.overruns), LLU(vf->service.overrun_max_ns));
+	put(dump, "  service %llu ns, switches %llu, lag %lld ns, overruns %llu (max %llu ns)\n",
+	    LLU(vf->service.ns), LLU(vf->service.switches),
+	    (long long)vgpu_pf_run_share_lag(pf, vf), LLU(vf->service.overruns),
+	    LLU(vf->service.overrun_max_ns));
 	if (vf->contract.terms.budget_ns || vf->contract.terms.rate_ppm)
 		put(dump,
 		    "  contract: %llu ns in %llu ns, left %lld ns until %llu ns; cap %u ppm, "
@@ -112,7 +113,7 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 	put(&dump, "vgpu PF core '%s', boot %llx\n", pf->params.name, LLU(pf->params.boot_id));
 	put_device(&dump, pf);
 	vgpu_for_each_vf(pf, vf)
-		put_vf(&dump, vf);
+		put_vf(&dump, pf, vf);
 	put_trace(&dump, pf);
 	return dump.used;
 }

@@ -10,7 +10,7 @@
 #include "pf-driver/core/pf_vram.h"
 
 #define JOURNAL_MAGIC	0x4a475056u /* "VPGJ" */
-#define JOURNAL_VERSION 1u
+#define JOURNAL_VERSION 2u
 
 struct journal_head {
 	uint32_t magic;
@@ -203,26 +203,15 @@ static uint8_t *terms_of(struct vgpu_pf_run_table *table)
 /* moves the terms to the end of the entries; how long the record is then */
 static uint32_t pack_terms(struct vgpu_pf_run_table *table)
 {
-	static const uint8_t none[TERMS_BYTES];
 	uint32_t bytes = table_bytes(table);
 
-	if (!memcmp(terms_of(table), none, sizeof(none)))
-		return bytes;
 	memmove((uint8_t *)table + bytes, terms_of(table), TERMS_BYTES);
 	return bytes + TERMS_BYTES;
 }
 
-/* a record of a core that knew of no weights, or no contracts either, has none */
-static void unpack_terms(struct vgpu_pf_run_table *table, uint32_t record_bytes)
+static void unpack_terms(struct vgpu_pf_run_table *table)
 {
-	uint32_t bytes = table_bytes(table);
-	uint32_t rest = record_bytes - bytes;
-	uint32_t known = rest < sizeof(table->contracts) ? 0 : (uint32_t)sizeof(table->contracts);
-
-	if (rest >= TERMS_BYTES)
-		known = TERMS_BYTES;
-	memmove(terms_of(table), (uint8_t *)table + bytes, known);
-	memset(terms_of(table) + known, 0, TERMS_BYTES - known);
+	memmove(terms_of(table), (uint8_t *)table + table_bytes(table), TERMS_BYTES);
 }
 
 static void flush_table(struct vgpu_pf *pf)
@@ -285,10 +274,10 @@ static void load_table(struct vgpu_pf *pf)
 	uint64_t seq = read_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES);
 
 	if (seq == 0 || head->bytes < offsetof(struct vgpu_pf_run_table, entries) ||
-	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes < table_bytes(table))
+	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes != table_bytes(table) + TERMS_BYTES)
 		return;
 	pf->table_seq = seq;
-	unpack_terms(table, head->bytes);
+	unpack_terms(table);
 	vgpu_pf_run_table_load(pf, table);
 }
 

@@ -171,6 +171,9 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 				 uint64_t ran, uint64_t reserved);
 uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 
+/* run_share.c: what each VF is owed for its weight */
+int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+
 /* run_log.c: service received, from the device's own time stamps */
 void vgpu_pf_run_log_start(struct vgpu_pf *pf);
 void vgpu_pf_run_log_stop(struct vgpu_pf *pf);

@@ -86,12 +86,10 @@ struct vgpu_run_slots {
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* of its entries, by VF number */
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* its first entry; 0: it has none */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number */
-	uint64_t planned_service_ns[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	uint32_t reserve_count;
 	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
-	bool has_weights;
-	uint32_t weights[VGPU_PF_MAX_VFS];
+	uint32_t weights[VGPU_PF_MAX_VFS]; /* not all of them zero */
 	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
 	uint32_t longest_us[VGPU_PF_BANDS]; /* entry of a band's VFs */
 };
@@ -116,7 +114,7 @@ enum vgpu_run_kind {
 	VGPU_RUN_SLICE = 0, /* an entry of the table */
 	VGPU_RUN_SOLE,	    /* nobody else has work: runs on until somebody wakes */
 	VGPU_RUN_REST,	    /* nobody has work: stays in the engine */
-	VGPU_RUN_RESCUE,    /* off the engine for too long: a short turn, charged as debit */
+	VGPU_RUN_RESCUE,    /* off the engine for too long: a short turn */
 	VGPU_RUN_RESERVE,   /* pre-empted the table from its reserve section */
 	VGPU_RUN_CONTRACT,  /* from the reservation of its contract */
 };

@@ -94,7 +94,6 @@ static void fill_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct v
 	out->switches = vf->service.switches;
 	out->overruns = vf->service.overruns;
 	out->overrun_max_ns = vf->service.overrun_max_ns;
-	out->debit_ns = vf->service.debit_ns;
 	out->flrs = vf->reset.count;
 	out->guest_flrs = vf->reset.guest_count;
 	out->hangs = vf->reset.hang_count;

@@ -73,11 +73,14 @@ static int64_t kept_ns(const struct vgpu_vf *vf)
 	return (int64_t)vf->contract.terms.budget_ns;
 }
 
-/* with how many tokens it competes again: short slices would cost the others world switches */
+/*
+ * With how many tokens it competes again. Short slices would cost the others world switches; a full
+ * bucket would lose the tokens that come while the VF waits for its turn.
+ */
 static int64_t worth_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t room = vf->contract.terms.burst_ns - (uint64_t)kept_ns(vf);
-	uint64_t slice = vgpu_min_u64(vgpu_pf_run_pick_quantum(pf, vf->number), room);
+	uint64_t slice = vgpu_min_u64(vgpu_pf_run_pick_quantum(pf, vf->number), room / 2);
 
 	return kept_ns(vf) + (int64_t)vgpu_max_u64(slice, SLICE_MIN_NS);
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Service accounting, from the device's run log only: the plan says what a VF was to get, the log
- * what it got. An overrun beyond what was granted becomes the VF's debit, which is taken off its
- * next slices.
+ * Service accounting, from the device's run log only: the table says what a VF was to get, the log
+ * what it got. Every run but that of a reservation is charged to the VF's share (run_share.c), a
+ * run of the reserve section to the budget of its cycle as well, and the run of a reservation to
+ * the reservation's budget. Each is taken off the tokens of a cap. A run that was longer than its
+ * grant is counted as an overrun:
  *
- *   SLICE     beyond the grant (a slice cut for the reserve is resumed, its rest kept exactly)
- *   SOLE REST beyond its quantum, counted from when somebody else began to wait
- *   RESCUE    all of it: the turn was not in the table
- *   RESERVE   off the budget of this cycle, and all of it if it is an advance on the VF's entries
- *   CONTRACT  off the budget of the reservation, and nothing else
- *
- * Whatever it was, it is taken off the tokens of a cap.
+ *   SLICE RESERVE CONTRACT  what is beyond the grant
+ *   SOLE REST               what is beyond the quantum, from when another VF began to wait
+ *   RESCUE                  never: its turn was not in the table
  */
 #include "pf-driver/core/run_table.h"
 #include "pf-driver/hw/regs.h"
@@ -74,36 +72,22 @@ static uint64_t allowed_ns(const struct vgpu_run *run)
 	if (run->kind == VGPU_RUN_SLICE || run->kind == VGPU_RUN_RESERVE ||
 	    run->kind == VGPU_RUN_CONTRACT)
 		return run->granted_ns;
-	if (run->kind == VGPU_RUN_RESCUE)
-		return 0;
-	if (run->contended_ns == 0)
+	if (run->kind == VGPU_RUN_RESCUE || run->contended_ns == 0)
 		return UINT64_MAX;
 	until_contention = run->contended_ns - run->started_ns;
 	return vgpu_max_u64(run->quantum_ns, until_contention);
 }
 
-static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
-			  uint64_t over)
+static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 {
 	struct vgpu_pf_event event = {
 		.type = VGPU_PF_EVENT_OVERRUN, .vf = vf->number, .duration_ns = over};
 
-	if (run->kind == VGPU_RUN_RESCUE || over <= OVERRUN_NOTABLE_NS)
+	if (over <= OVERRUN_NOTABLE_NS)
 		return;
 	vf->service.overruns++;
 	vf->service.overrun_max_ns = vgpu_max_u64(vf->service.overrun_max_ns, over);
 	vgpu_pf_event_push(pf, &event);
-}
-
-/* service that nobody else was due a part of */
-static void note_alone(struct vgpu_vf *vf, const struct vgpu_run *run, uint64_t ran)
-{
-	if (run->kind != VGPU_RUN_SOLE && run->kind != VGPU_RUN_REST)
-		return;
-	vf->service.alone_from_ns = vf->service.ns - vf->service.reserved_ns - ran;
-	vf->service.alone_ns = ran;
-	if (run->contended_ns)
-		vf->service.alone_ns = vgpu_min_u64(ran, run->contended_ns - run->started_ns);
 }
 
 /* without work it only rested in the engine, because nobody else wanted it: no service */
@@ -120,34 +104,14 @@ static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
 }
 
-/* with weights, run_share.c knows what everybody has had */
-static void charge_debit(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
-{
-	if (!vgpu_pf_run_pick_table(pf)->has_weights)
-		vf->service.debit_ns += (int64_t)ns;
-}
-
-static void charge_reserve(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
-			   uint64_t ran)
-{
-	uint64_t used = used_ns(run, ran);
-
-	vf->service.budget_ns -= (int64_t)used;
-	if (run->is_advance)
-		charge_debit(pf, vf, used);
-}
-
 static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran)
 {
 	uint64_t allowed = allowed_ns(run);
-	uint64_t over = ran > allowed ? ran - allowed : 0;
 
 	run->is_accounted = true;
 	if (run->kind == VGPU_RUN_RESERVE)
-		charge_reserve(pf, vf, run, ran);
-	else if (run->kind != VGPU_RUN_CONTRACT)
-		charge_debit(pf, vf, over);
-	count_overrun(pf, vf, run, over);
+		vf->service.budget_ns -= (int64_t)used_ns(run, ran);
+	count_overrun(pf, vf, ran > allowed ? ran - allowed : 0);
 	if (run->is_cut && ran < run->granted_ns) {
 		pf->executor.resume_vf = run->vf;
 		pf->executor.resume_ns = run->granted_ns - ran;
@@ -185,7 +149,6 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 			      entry->reason != VGPU_RUN_END_NO_WORK);
 	if (!run)
 		return;
-	note_alone(vf, run, ran);
 	charge(pf, vf, run, ran);
 	if (run != &executor->run || executor->state != VGPU_EXECUTOR_RUNNING)
 		return;

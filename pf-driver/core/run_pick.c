@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Who goes into the engine next: the order of run_table.c, applied to table, work and debits. */
+/* Who goes into the engine next: the order of run_table.c, applied to table, work and shares. */
 #include "pf-driver/core/run_table.h"
 
 #define RESCUE_NS	  VGPU_NS_PER_MS
 #define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US)
 #define GAP_SWITCH_PART	  8 /* of a gap, the most that switches may take of it */
 #define ACCESS_RESERVE_US 2000u
-#define DEBIT_PASSES	  64u
-#define CREDIT_PART	  4
 
 /**
  * vgpu_pf_run_pick_table() - the table in force
@@ -158,7 +156,7 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 	if (!is_advance(pf, vf))
 		return budget;
-	room = (int64_t)vgpu_pf_run_pick_quantum(pf, vf->number) - vf->service.debit_ns;
+	room = (int64_t)vgpu_pf_run_pick_quantum(pf, vf->number);
 	return budget < room ? budget : room;
 }
 
@@ -279,26 +277,11 @@ static bool pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run 
 static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->executor.resume_vf;
-	bool is_postponed;
 
 	pf->executor.resume_vf = 0;
-	if (vf == 0)
+	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->executor.resume_ns < SLICE_MIN_NS ||
+	    !vgpu_pf_run_share_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.resume_ns))
 		return false;
-	/* it would go on if no other band had work */
-	is_postponed = !vgpu_has_bit(competing, vf) &&
-		       vgpu_has_bit(vgpu_pf_run_pick_competing(pf) & pf->executor.busy, vf) &&
-		       pf->executor.has_contracts;
-	if (!vgpu_has_bit(competing, vf) && !is_postponed)
-		return false;
-	if (vgpu_pf_run_pick_table(pf)->has_weights &&
-	    (is_postponed || pf->executor.resume_ns < SLICE_MIN_NS ||
-	     !vgpu_pf_run_share_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.resume_ns)))
-		return false;
-	if (is_postponed || pf->executor.resume_ns < SLICE_MIN_NS) {
-		/* not now, or too short to run: kept as credit */
-		pf->vfs[vf].service.debit_ns -= (int64_t)pf->executor.resume_ns;
-		return false;
-	}
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns,
 			     vgpu_pf_run_pick_quantum(pf, vf));
 	return first_late(pf, competing, run) == 0;
@@ -317,46 +300,12 @@ static bool pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *r
 	vgpu_for_each_vf(pf, vf) {
 		if (!(competing & VGPU_VF_BIT(vf)))
 			continue;
-		/* nobody suffers from its debit, so it pays none */
-		vf->service.debit_ns = 0;
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_SOLE,
 				     QUANTUM_SOLE_US * VGPU_NS_PER_US,
 				     vgpu_pf_run_pick_quantum(pf, vf->number));
 		return true;
 	}
 	return false;
-}
-
-/* take an entry's turn: the slice less the debit, or nothing if the debit eats it */
-static bool take_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry,
-		      struct vgpu_run *run)
-{
-	struct vgpu_vf *vf = &pf->vfs[entry->vf];
-	int64_t quantum = (int64_t)(entry->quantum_us * VGPU_NS_PER_US);
-	int64_t slice = quantum - vf->service.debit_ns;
-
-	if (slice < (int64_t)SLICE_MIN_NS) {
-		vf->service.debit_ns -= quantum;
-		return false;
-	}
-	/* a credit is paid in parts: the others must not wait for all of it at once */
-	if (slice > quantum + quantum / CREDIT_PART)
-		slice = quantum + quantum / CREDIT_PART;
-	slice = (int64_t)vgpu_min_u64((uint64_t)slice, QUANTUM_MAX_US * VGPU_NS_PER_US);
-	vf->service.debit_ns -= quantum - slice;
-	vgpu_pf_run_pick_set(run, entry->vf, VGPU_RUN_SLICE, (uint64_t)slice, (uint64_t)quantum);
-	return true;
-}
-
-/* a turn that a VF does not need pays what it owes: the others get it */
-static void pass_turn(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry)
-{
-	struct vgpu_vf *vf = &pf->vfs[entry->vf];
-	int64_t quantum = (int64_t)(entry->quantum_us * VGPU_NS_PER_US);
-
-	if (vf->service.debit_ns > 0)
-		vf->service.debit_ns -=
-			quantum < vf->service.debit_ns ? quantum : vf->service.debit_ns;
 }
 
 /* the band of those who compete: they are of one */
@@ -376,9 +325,12 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
 	const struct vgpu_pf_executor *executor = &pf->executor;
 	const struct vgpu_vf *current = &pf->vfs[executor->run.vf];
 
-	if (executor->state != VGPU_EXECUTOR_RUNNING || executor->exclusive_vf ||
-	    executor->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
-	    current->share.band != band)
+	/* alone, it has had its turn; with a cap, its tokens are not known before its run is logged
+	 */
+	if (executor->run.kind == VGPU_RUN_SOLE || executor->state != VGPU_EXECUTOR_RUNNING ||
+	    executor->exclusive_vf || executor->preemption != VGPU_PREEMPT_FOR_ANYONE ||
+	    !current->share.is_competing || current->share.band != band ||
+	    vgpu_pf_run_contract_has_cap(pf, current->number))
 		return competing;
 	return competing | VGPU_VF_BIT(current);
 }
@@ -439,8 +391,6 @@ static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *
 	uint32_t band = band_of(pf, competing);
 	uint32_t late;
 
-	if (!vgpu_pf_run_pick_table(pf)->has_weights)
-		return false;
 	competing = with_current(pf, competing, band);
 	if (!next_share(pf, competing, band, run))
 		return false;
@@ -452,50 +402,8 @@ static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *
 	return true;
 }
 
-static bool pick_entry(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	uint32_t band = band_of(pf, competing);
-	uint32_t positions = vgpu_pf_run_pick_table(pf)->count + pf->device.total_vfs;
-	struct vgpu_pf_run_entry entry = {0, 0};
-	/* the VF in the engine is no sleeper */
-	uint32_t all = vgpu_pf_run_pick_competing(pf);
-
-	/* a pass in which all turns are lost to debits is followed by another: never idle with work
-	 */
-	for (uint32_t i = 0; i < positions * DEBIT_PASSES; i++) {
-		entry = entry_at_cursor(pf, band);
-		advance_cursor(pf, band);
-		if (entry.vf == 0)
-			continue;
-		if (!vgpu_has_bit(all, entry.vf))
-			pass_turn(pf, &entry);
-		if (!vgpu_has_bit(competing, entry.vf))
-			continue;
-		if (take_turn(pf, &entry, run))
-			return true;
-	}
-	return false;
-}
-
-/* all debits are deeper than DEBIT_PASSES cycles: forgive, rather than idle with work */
-static bool pick_forgiven(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	struct vgpu_vf *vf;
-
-	vgpu_for_each_vf(pf, vf)
-		if (competing & VGPU_VF_BIT(vf))
-			vf->service.debit_ns = 0;
-	return pick_entry(pf, competing, run);
-}
-
 static bool (*const picks[])(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run) = {
-	vgpu_pf_run_pick_reserve,
-	pick_rescue,
-	pick_resumed,
-	pick_sole,
-	pick_share,
-	pick_entry,
-	pick_forgiven,
+	vgpu_pf_run_pick_reserve, pick_rescue, pick_resumed, pick_sole, pick_share,
 };
 
 /* who may be chosen, of those with work: nobody else while one stops the table */

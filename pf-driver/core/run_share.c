@@ -314,8 +314,6 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 	uint32_t competing;
 	struct vgpu_vf *vf;
 
-	if (!vgpu_pf_run_pick_table(pf)->has_weights)
-		return;
 	competing = competing_mask(pf);
 	catch_up(pf);
 	vgpu_for_each_vf(pf, vf) {

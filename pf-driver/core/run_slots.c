@@ -23,7 +23,57 @@ static void note_longest(struct vgpu_run_slots *slots)
 	}
 }
 
-static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_table *table)
+static bool has_weights(const struct vgpu_run_slots *slots)
+{
+	static const uint32_t none[VGPU_PF_MAX_VFS];
+
+	return memcmp(slots->weights, none, sizeof(none)) != 0;
+}
+
+/* what a VF has of a round of the table */
+static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
+{
+	return slots->total_us[vf] ? slots->total_us[vf] : QUANTUM_DEFAULT_US;
+}
+
+/*
+ * A table that names no weight means what its entries say: each VF has a weight in proportion to
+ * its part of a round. A gang has its slots and competes for nothing.
+ */
+static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
+{
+	uint64_t most_us = 0;
+
+	if (has_weights(slots))
+		return;
+	for (uint32_t vf = 1; vf <= vfs; vf++)
+		most_us = vgpu_max_u64(most_us, round_us(slots, vf));
+	for (uint32_t vf = 1; vf <= vfs; vf++)
+		if (!(slots->contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
+			slots->weights[vf - 1] = (uint32_t)vgpu_max_u64(
+				1, round_us(slots, vf) * WEIGHT_MAX / most_us);
+}
+
+/* what is derived from the entries, the reserve section, the contracts and the weights */
+static void index_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
+{
+	for (uint32_t i = 0; i < slots->count; i++) {
+		const struct vgpu_pf_run_entry *entry = &slots->entries[i];
+
+		slots->listed |= 1u << (entry->vf - 1);
+		slots->cycle_ns += entry->quantum_us * VGPU_NS_PER_US;
+		slots->total_us[entry->vf] += entry->quantum_us;
+		if (slots->first_us[entry->vf] == 0)
+			slots->first_us[entry->vf] = entry->quantum_us;
+	}
+	for (uint32_t i = 0; i < slots->reserve_count; i++)
+		slots->reserve_us[slots->reserve[i].vf] = slots->reserve[i].quantum_us;
+	fill_weights(slots, pf->device.total_vfs);
+	note_longest(slots);
+}
+
+static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
+		       const struct vgpu_pf_run_table *table)
 {
 	memset(slots, 0, sizeof(*slots));
 	slots->generation = table->generation;
@@ -32,28 +82,15 @@ static void fill_slots(struct vgpu_run_slots *slots, const struct vgpu_pf_run_ta
 	memcpy(slots->entries, table->entries, table->count * sizeof(table->entries[0]));
 	slots->reserve_count = table->reserve_count;
 	memcpy(slots->reserve, table->reserve, sizeof(slots->reserve));
-	for (uint32_t i = 0; i < table->count; i++) {
-		slots->listed |= 1u << (table->entries[i].vf - 1);
-		slots->cycle_ns += table->entries[i].quantum_us * VGPU_NS_PER_US;
-		slots->total_us[table->entries[i].vf] += table->entries[i].quantum_us;
-		if (slots->first_us[table->entries[i].vf] == 0)
-			slots->first_us[table->entries[i].vf] = table->entries[i].quantum_us;
-	}
-	memcpy(slots->planned_service_ns, table->planned_service_ns,
-	       sizeof(slots->planned_service_ns));
-	for (uint32_t i = 0; i < table->reserve_count; i++)
-		slots->reserve_us[table->reserve[i].vf] = table->reserve[i].quantum_us;
 	memcpy(slots->contracts, table->contracts, sizeof(slots->contracts));
 	slots->has_contracts = has_contracts(table);
 	memcpy(slots->weights, table->weights, sizeof(slots->weights));
 	memcpy(slots->max_gap_us, table->max_gap_us, sizeof(slots->max_gap_us));
-	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
-		slots->has_weights = slots->has_weights || table->weights[i];
-	note_longest(slots);
+	index_slots(pf, slots);
 }
 
 /**
- * vgpu_pf_run_slots_fallback() - the table until somebody sets one: every VF has an equal turn
+ * vgpu_pf_run_slots_fallback() - the table until a client sets one: every VF has an equal turn
  * @pf: the PF
  * @slots: filled in
  */
@@ -63,10 +100,8 @@ void vgpu_pf_run_slots_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots
 	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
 		slots->entries[slots->count].vf = vf;
 		slots->entries[slots->count++].quantum_us = QUANTUM_DEFAULT_US;
-		slots->first_us[vf] = QUANTUM_DEFAULT_US;
-		slots->listed |= 1u << (vf - 1);
-		slots->cycle_ns += QUANTUM_DEFAULT_US * VGPU_NS_PER_US;
 	}
+	index_slots(pf, slots);
 }
 
 static int check_entry(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry, uint32_t index,
@@ -110,7 +145,7 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 	if (table->reserve_count > VGPU_PF_MAX_VFS)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u reserve entries; at most %u",
 					 table->reserve_count, VGPU_PF_MAX_VFS);
-	if (table->flags & ~(uint32_t)(VGPU_PF_TABLE_STRICT | VGPU_PF_TABLE_BASED))
+	if (table->flags & ~(uint32_t)VGPU_PF_TABLE_STRICT)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: unknown flags 0x%x",
 					 table->flags);
 	for (uint32_t i = 0; !error && i < table->count; i++)
@@ -153,7 +188,7 @@ int vgpu_pf_run_table_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *ta
 					 (unsigned long long)table->generation,
 					 (unsigned long long)generation,
 					 (unsigned long long)generation + 1);
-	fill_slots(&executor->tables[!executor->active], table);
+	fill_slots(pf, &executor->tables[!executor->active], table);
 	executor->is_pending = true;
 	/* a VF that runs alone has no quantum whose end could be waited for */
 	if (executor->state == VGPU_EXECUTOR_RUNNING &&
@@ -213,8 +248,6 @@ void vgpu_pf_run_table_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *t
 	table->generation = slots->generation;
 	table->flags = slots->flags;
 	table->reserve_count = slots->reserve_count;
-	memcpy(table->planned_service_ns, slots->planned_service_ns,
-	       sizeof(table->planned_service_ns));
 	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
 	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
 	memcpy(table->contracts, slots->contracts, sizeof(table->contracts));
@@ -231,5 +264,5 @@ void vgpu_pf_run_table_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *
 {
 	if (check_table(pf, table))
 		return;
-	fill_slots(vgpu_pf_run_pick_table(pf), table);
+	fill_slots(pf, vgpu_pf_run_pick_table(pf), table);
 }

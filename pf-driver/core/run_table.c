@@ -17,10 +17,8 @@
  *   3. a VF of the reserve section with work and budget; what it uses is taken off its own turns
  *   4. a VF with work that has been off the engine for longer than max_gap (short, charged)
  *   5. a slice that was cut, its rest
- *   6. the next entry whose VF has work. With weights, unless that brings somebody too far from its
- *      share: then the VF that is due first (run_share.c). Without: a debit is taken off the slice,
- * a debit of a whole slice costs the turn; VFs without an entry come after the last entry; the turn
- * of a VF without work pays its debit
+ *   6. the next entry whose VF has work, unless that brings a VF too far from its share: then the
+ *      VF that is due first (run_share.c). VFs without an entry come after the last entry
  *   7. nobody: the VF in the engine stays there, unbounded (one with a cap stays parked)
  * Quanta end in the device (VGPU_VF0_QUANTUM_US); the timer here is only a net. Alone with work, a
  * VF runs on until another one wakes. Nothing is polled while the engine is idle.
@@ -32,7 +30,6 @@
 #define ABORTS_MAX	2u
 #define RECOVER_MS	1000u
 #define RECOVER_POLL_NS VGPU_NS_PER_MS
-#define REBASE_MAX_NS	(1000 * VGPU_NS_PER_MS)
 
 /* its run is not over, or not in the log yet: only the engine knows whether it has work */
 static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
@@ -93,82 +90,19 @@ static void read_busy(struct vgpu_pf *pf)
 	announce(pf);
 }
 
-/*
- * What a VF received since the table was planned while others had work too; 0 if the plan does not
- * know it (it is leaving), or if that makes no sense (counters started anew).
- */
-static int64_t received_since_plan(const struct vgpu_run_slots *table, const struct vgpu_vf *vf)
-{
-	uint64_t planned = table->planned_service_ns[vf->number - 1];
-	int64_t received = (int64_t)(vf->service.ns - vf->service.reserved_ns - planned);
-
-	if (!vgpu_has_bit(table->listed, vf->number))
-		return 0;
-	if (planned <= vf->service.alone_from_ns)
-		received -= (int64_t)vf->service.alone_ns;
-	return received < 0 || received > (int64_t)REBASE_MAX_NS ? 0 : received;
-}
-
-/*
- * The plan starts from what everybody had received when it was made. Who received more than its
- * part of what was received since then owes it, the others are owed it, as long as they compete.
- */
-static void rebase_band(struct vgpu_pf *pf, uint32_t band)
-{
-	struct vgpu_run_slots *table = vgpu_pf_run_pick_table(pf);
-	uint32_t busy = pf->executor.busy & ~vgpu_pf_run_contract_held(pf);
-	int64_t received = 0, total_us = 0;
-	struct vgpu_vf *vf;
-
-	vgpu_for_each_vf(pf, vf) {
-		if (vf->contract.terms.band != band)
-			continue;
-		received += received_since_plan(table, vf);
-		if (vgpu_has_bit(busy, vf->number))
-			total_us += (int64_t)table->total_us[vf->number];
-	}
-	vgpu_for_each_vf(pf, vf) {
-		int64_t part_us = (int64_t)table->total_us[vf->number];
-
-		if (vf->contract.terms.band != band)
-			continue;
-		vf->service.debit_ns = received_since_plan(table, vf);
-		if (total_us && vgpu_has_bit(busy, vf->number))
-			vf->service.debit_ns -= received / (int64_t)VGPU_NS_PER_US * part_us /
-						total_us * (int64_t)VGPU_NS_PER_US;
-	}
-}
-
-static void rebase_debits(struct vgpu_pf *pf)
-{
-	struct vgpu_vf *vf;
-
-	vgpu_for_each_vf(pf, vf)
-		vf->service.debit_ns = 0;
-	/* with weights run_share.c knows where everybody stands, and no table changes that */
-	if (vgpu_pf_run_pick_table(pf)->has_weights)
-		return;
-	for (uint32_t band = 0; band < VGPU_PF_BANDS; band++)
-		rebase_band(pf, band);
-}
-
 static void take_pending_table(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
 	if (!executor->is_pending)
 		return;
-	/* the rest of a cut slice becomes credit: the new table starts at its first entry */
-	if (executor->resume_vf)
-		pf->vfs[executor->resume_vf].service.debit_ns -= (int64_t)executor->resume_ns;
+	/* the new table starts at its first entry; what was cut is still owed (run_share.c) */
 	executor->resume_vf = 0;
 	executor->active = !executor->active;
 	executor->is_pending = false;
 	memset(executor->cursors, 0, sizeof(executor->cursors));
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
 	vgpu_pf_run_share_take(pf);
-	if (vgpu_pf_run_pick_table(pf)->flags & VGPU_PF_TABLE_BASED)
-		rebase_debits(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_pick_table(pf)->generation, 0);
 	vgpu_pf_run_pick_start_cycle(pf);
 }

@@ -139,12 +139,9 @@ struct vgpu_vf_share {
 struct vgpu_vf_service {
 	uint64_t ns;
 	uint64_t reserved_ns; /* part that its reservation paid for */
-	uint64_t alone_from_ns,
-		alone_ns; /* the last time nobody else had work: ns then, how long */
 	uint64_t wave_instructions;
 	uint64_t switches;
 	uint64_t overruns, overrun_max_ns;
-	int64_t debit_ns;	   /* service received beyond the table's quanta */
 	int64_t budget_ns;	   /* reserve section: left in this cycle */
 	uint64_t waiting_since_ns; /* has work and is off the engine; 0: not waiting */
 	uint32_t quantum_us;	   /* last written to VGPU_VF0_QUANTUM_US */

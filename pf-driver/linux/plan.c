@@ -4,9 +4,8 @@
  * on: each VF gets one entry. The VFs with resources divide a round by quantum times weight, none
  * below its min_pct or above its max_pct, and the round is shrunk until nobody is off the engine
  * for longer than max_gap_ms; when VFs get or lose resources it is divided anew. Weights and floors
- * hold while all VFs have work; caps are contracts too, and hold always. What vgpud does beyond
- * that (debits, idle shares) needs vgpud. Contracts that a policy writer leaves behind stay in
- * force.
+ * hold while all VFs have work; caps are contracts too, and hold always. Contracts that a policy
+ * writer leaves behind stay in force.
  */
 #include <linux/slab.h>
 

@@ -143,7 +143,6 @@ struct vgpu_pf_vf {
 	uint64_t switches; /* times loaded */
 	uint64_t overruns; /* quanta exceeded by more than 200 us */
 	uint64_t overrun_max_ns;
-	int64_t debit_ns; /* service received beyond the table's quanta */
 	uint64_t flrs;	  /* resets, all causes */
 	uint64_t guest_flrs, hangs;
 	uint64_t full_access_count, full_access_timeouts;
@@ -262,18 +261,14 @@ struct vgpu_pf_run_table {
 	uint64_t generation;
 	uint32_t reserve_count;
 	uint32_t flags; /* enum vgpu_pf_table_flags */
-	/*
-	 * with VGPU_PF_TABLE_BASED: service_ns less reserved_service_ns of VF index + 1 when the
-	 * table was planned
-	 */
-	uint64_t planned_service_ns[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
 	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS]; /* of VF index + 1 */
 	/*
-	 * Of VF index + 1. With weights the entries are an order that the PF core follows as long
-	 * as nobody comes to be owed more than the longest of them for it; without any, that is all
-	 * zeroes, they are all there is.
+	 * Of VF index + 1, 1 to 10000; 0: the VF is served only in the table's turns. The PF core
+	 * follows the order of the entries as long as no VF comes to be owed more than the longest
+	 * entry. If all weights are 0, each VF but a gang's gets one in proportion to the time of
+	 * its entries (6 ms without an entry), which is what GET_RUN_TABLE answers.
 	 */
 	uint32_t weights[VGPU_PF_MAX_VFS];
 	/*
@@ -285,11 +280,6 @@ struct vgpu_pf_run_table {
 
 enum vgpu_pf_table_flags {
 	VGPU_PF_TABLE_STRICT = 1u << 0, /* idle VFs keep their slots */
-	/*
-	 * The table was planned from what each VF had received until then, overruns included:
-	 * debits start at zero, but for what was received between plan and take-over.
-	 */
-	VGPU_PF_TABLE_BASED = 1u << 1,
 };
 
 /*

@@ -244,11 +244,13 @@ void fit_run_table(vgpu_pf_run_table& table) {
     table.generation %= 8;
     table.reserve_count %= 2;
     table.flags %= 4;
+    // few inputs are long enough to reach the contracts themselves
+    for (std::uint32_t i = 0; i < 2; ++i) {
+        const vgpu_pf_run_entry& seed = table.reserve[i];
+        table.contracts[i] = contract_of(std::uint64_t{seed.quantum_us} << 32 | seed.vf);
+    }
     table.reserve[0] = {1, kQuantumUs};
     for (std::uint32_t i = 0; i < table.count; ++i) table.entries[i] = {1 + i % 2, kQuantumUs};
-    // few inputs are long enough to reach the contracts themselves
-    table.contracts[0] = contract_of(table.planned_service_ns[0]);
-    table.contracts[1] = contract_of(table.planned_service_ns[1]);
 }
 
 /// The struct of `op` in its exact size; its second dword, most often a VF, is one that exists.

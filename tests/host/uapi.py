@@ -23,7 +23,7 @@ PAUSE, RESUME, STOP, RESET, CLEAR_QUARANTINE = range(1, 6)
 EVENT_RUN, EVENT_STATE, EVENT_SCRUBBED, EVENT_POLICY = 1, 2, 8, 13
 MAX_VFS = 16
 TABLE_ENTRIES = 1024
-U32, U64, I32, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
+U32, U64, I32 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
 
 
 class Info(ctypes.Structure):
@@ -42,8 +42,7 @@ class Vf(ctypes.Structure):
                 ('doorbell_pages', U32), ('attached', U32), ('in_full_access', U32),
                 ('has_work', U32)] + [
         (name, U64) for name in ('service_ns', 'wave_instructions', 'switches', 'overruns',
-                                 'overrun_max_ns')] + [('debit_ns', I64)] + [
-        (name, U64) for name in ('flrs', 'guest_flrs', 'hangs', 'full_access_count',
+                                 'overrun_max_ns', 'flrs', 'guest_flrs', 'hangs', 'full_access_count',
                                  'full_access_timeouts', 'mailbox_messages', 'mailbox_unknown',
                                  'doorbells_latched', 'faults', 'bad_packets', 'bad_accesses',
                                  'illegal_instructions')] + [
@@ -79,7 +78,7 @@ class Contract(ctypes.Structure):
 
 class RunTable(ctypes.Structure):
     _fields_ = [('size', U32), ('count', U32), ('generation', U64), ('reserve_count', U32),
-                ('flags', U32), ('planned_service_ns', U64 * MAX_VFS),
+                ('flags', U32),
                 ('reserve', RunEntry * MAX_VFS), ('entries', RunEntry * TABLE_ENTRIES),
                 ('contracts', Contract * MAX_VFS), ('weights', U32 * MAX_VFS),
                 ('max_gap_us', U32 * MAX_VFS)]

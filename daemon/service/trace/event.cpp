@@ -102,10 +102,6 @@ template <typename A> void walk(A&, Restarted&) {}
 template <typename A> void walk(A& archive, TableMade& event) {
     archive.time(event.at);
     archive.number(event.generation, 0, kGenerationLimit);
-    walk_map(archive, event.service_ns, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& ns) {
-        walk_vf(a, vf);
-        walk_service(a, ns);
-    });
     archive.flag(event.is_made);
     archive.number(event.digest, 0, UINT32_MAX);
 }
@@ -272,7 +268,7 @@ struct Teller {
     /// A replay that would not have asked for a table at that moment differs as well.
     bool operator()(const TableMade& event) const {
         const bool was_wanted = schedule.wants_table(event.at);
-        const auto table = schedule.make_table(event.generation, event.service_ns, event.at);
+        const auto table = schedule.make_table(event.generation, event.at);
         return was_wanted && table.has_value() == event.is_made &&
                (!table || digest_of(*table) == event.digest);
     }

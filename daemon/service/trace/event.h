@@ -16,7 +16,7 @@
 
 namespace vgpu::daemon::trace {
 
-inline constexpr std::uint32_t kTraceVersion = 3;
+inline constexpr std::uint32_t kTraceVersion = 4;
 
 /// GpuSchedule::set_members(). All times are of vgpud's monotonic clock, all service is in ns.
 struct MembersSet {
@@ -63,7 +63,6 @@ struct Restarted {};
 struct TableMade {
     Nanoseconds at{0};
     std::uint64_t generation = 0;
-    std::map<std::uint32_t, std::uint64_t> service_ns;
     bool is_made = false;  ///< false: there is none for these members
     std::uint32_t digest = 0;
 };

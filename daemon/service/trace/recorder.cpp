@@ -108,14 +108,11 @@ void Recorder::restart() {
     tell(Restarted{});
 }
 
-Result<vgpu_pf_run_table> Recorder::make_table(
-    std::uint64_t generation, const std::map<std::uint32_t, std::uint64_t>& service_ns,
-    Nanoseconds now) {
-    auto table = schedule_.make_table(generation, service_ns, now);
+Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanoseconds now) {
+    auto table = schedule_.make_table(generation, now);
     // After the schedule was asked, unlike all other events: its answer is part of the event.
     write(TableMade{.at = now,
                     .generation = generation,
-                    .service_ns = service_ns,
                     .is_made = table.has_value(),
                     .digest = table ? digest_of(*table) : 0});
     is_table_open_ = true;

@@ -84,9 +84,7 @@ public:
     void on_capped(std::uint32_t vf, Nanoseconds at);
     void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns);
     void restart();
-    Result<vgpu_pf_run_table> make_table(std::uint64_t generation,
-                                         const std::map<std::uint32_t, std::uint64_t>& service_ns,
-                                         Nanoseconds now);
+    Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
     void installed(Nanoseconds now);
     void refused(Nanoseconds now);
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);

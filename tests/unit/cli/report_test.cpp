@@ -45,7 +45,7 @@ protected:
                                         "6,2,101,-;eth0: link of bob is up\n");
         service.tell(1, "hang", "on falcon");
         const auto chunk =
-            nlohmann::json::to_cbor({{"vgpu_trace", 3}, {"names", {{"1", "alice"}}}});
+            nlohmann::json::to_cbor({{"vgpu_trace", 4}, {"names", {{"1", "alice"}}}});
         service.trace_kept.assign(chunk.begin(), chunk.end());
     }
     /// The piece's content; fails the test if there is none.
@@ -87,7 +87,7 @@ TEST_F(Report, HasEveryPieceAndNamesTheMissingOnes) {
 TEST_F(Report, ATraceIsStillOneWhenItsNamesAreReplaced) {
     const std::string trace = piece(BugReport(sources).entries(), "trace/gpu0.trace");
     EXPECT_EQ(nlohmann::json::from_cbor(trace),
-              (nlohmann::json{{"vgpu_trace", 3}, {"names", {{"1", "USER"}}}}));
+              (nlohmann::json{{"vgpu_trace", 4}, {"names", {{"1", "USER"}}}}));
     service.trace_kept = "no trace";
     EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"),
                 HasSubstr("trace/gpu0.trace: byte 0: there is no chunk"));

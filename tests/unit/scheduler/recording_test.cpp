@@ -80,11 +80,7 @@ std::vector<trace::Event> one_of_each() {
         trace::HeldBack{.at = kAt, .vf = 6},
         trace::Missed{.vf = 7, .ns = 8, .reserved_ns = 9},
         trace::Restarted{},
-        trace::TableMade{.at = kAt,
-                         .generation = 10,
-                         .service_ns = {{1, 2}, {3, 4}},
-                         .is_made = true,
-                         .digest = 0xFFFF'FFFE},
+        trace::TableMade{.at = kAt, .generation = 10, .is_made = true, .digest = 0xFFFF'FFFE},
         trace::TableInstalled{.at = kAt},
         trace::TableRefused{.at = kAt},
         trace::Noted{.at = kAt, .vf = 0, .kind = "reset", .text = "it hung"}};
@@ -180,7 +176,7 @@ TEST(Recording, WhatIsNoRecordingIsRefusedWithItsPlace) {
         const auto bytes = trace::Json::to_cbor(head);
         return std::string(bytes.begin(), bytes.end());
     };
-    EXPECT_THAT(refusal(with_version(2)), HasSubstr("version 2; this vgpuctl reads version 3"));
+    EXPECT_THAT(refusal(with_version(2)), HasSubstr("version 2; this vgpuctl reads version 4"));
 }
 
 TEST(Recording, TimesThatNoCalendarHasAreRefusedWithTheirValue) {
