@@ -15,7 +15,6 @@
 #pragma once
 
 #include "daemon/ports/result.h"
-#include "simulator/planned.h"
 #include "simulator/simulator.h"
 
 #include <cstdint>
@@ -24,6 +23,10 @@ namespace vgpu::simulator {
 
 /// VFs that one run table can hold.
 inline constexpr std::size_t kProductVfs = 16;
+
+/// From an event to the take-over of the table that answers it: the p99 of a wake-up of a thread of
+/// the normal class under load, which is worse than vgpud's (docs/scheduling.md).
+inline constexpr std::int64_t kMeasuredPlanDelayNs = 1'200'000;
 
 struct VgpudModel {
     std::int64_t plan_delay_ns = kMeasuredPlanDelayNs;  ///< from an event to its answer

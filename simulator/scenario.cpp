@@ -5,7 +5,6 @@
 #include "daemon/service/words.h"
 #include "simulator/library.h"
 #include "simulator/peers.h"
-#include "simulator/planned.h"
 #include "text/json_document.h"
 
 #include <fmt/format.h>
@@ -352,13 +351,12 @@ tl::expected<Scenario, std::string> parse_scenario(std::string_view text) {
 
 const std::vector<std::string>& policy_names() {
     static const std::vector<std::string> names{
-        kProductName, "library", "library+table", "gim", "gvt-g", "xe", "sfq"};
+        kProductName, "library", "gim", "gvt-g", "xe", "sfq"};
     return names;
 }
 
 std::unique_ptr<Policy> policy_named(std::string_view name) {
     if (name == "library") return std::make_unique<LibraryPolicy>();
-    if (name == "library+table") return std::make_unique<PlannedPolicy>(PlannedPolicy::Delays{});
     if (name == "gim") return std::make_unique<GimRoundRobin>();
     if (name == "gvt-g") return std::make_unique<GvtCredit>();
     if (name == "xe") return std::make_unique<XeSlices>();

@@ -10,8 +10,8 @@
 // reservation paid for is no service there, and a VF that its cap holds back does not compete. Nor
 // does a VF of a gang: it has its slots and no more.
 //
-// A table says what each VF had received when it was planned, so that the PF core can settle what
-// is received until the table takes over. Time is injected. One thread; owned by GpuModel.
+// What is received between plan and take-over the PF core settles: it keeps each VF's account from
+// the weights that the table names. Time is injected. One thread; owned by GpuModel.
 #pragma once
 
 #include "daemon/ports/clock.h"

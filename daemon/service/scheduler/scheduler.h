@@ -10,8 +10,8 @@
 // between start() and stop(); the world switch lies outside and is nobody's. Service beyond the
 // slice, or of a VF that has gone to sleep, is charged to the VF that received it.
 //
-// A value: a copy can be run ahead of time, which is how HorizonPlanner plans. VF numbers are used
-// as indexes; only set() allocates. One thread.
+// A value: a copy goes its own way. VF numbers are used as indexes; only set() allocates. One
+// thread.
 #pragma once
 
 #include "daemon/service/scheduler/proportional.h"

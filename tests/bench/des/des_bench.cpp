@@ -5,7 +5,6 @@
 #include "daemon/service/trace/recorder.h"
 #include "simulator/gps_fluid.h"
 #include "simulator/library.h"
-#include "simulator/planned.h"
 
 #include <benchmark/benchmark.h>
 #include <algorithm>

@@ -2,8 +2,8 @@
 //
 // The promises of docs/scheduling.md about reservations, caps, latency and gaps, in simulated runs.
 #include "daemon/service/scheduler/contract.h"
+#include "simulator/library.h"
 #include "simulator/peers.h"
-#include "simulator/planned.h"
 #include "tests/unit/scheduler/runs.h"
 
 #include <gtest/gtest.h>
@@ -196,6 +196,7 @@ TEST(Reservations, AdmissionRefusesWithinFivePercentOfTheEdge) {
 }
 
 constexpr std::int64_t kBurstNs = 500'000;
+constexpr std::int64_t kMeasuredDecisionNs = 1000;  // by des_bench (docs/scheduling.md)
 
 /// A quarter of the VFs has bursts of 0.5 ms on half of its fair share and reservations for two
 /// bursts at a time; the others always have work.
@@ -238,23 +239,19 @@ TEST(Latency, TheLatencyClassIsServedWithinTwoMillisecondsAtEveryCount) {
         const Figures figures = Simulator(setup, decided).run();
         const std::int64_t by_decision = p99_of_jobs(figures);
         const std::int64_t longest = longest_job(figures);
-        PlannedPolicy product({.plan_delay_ns = kMeasuredPlanDelayNs});
-        const std::int64_t ours = p99_of_jobs(Simulator(setup, product).run());
         GimRoundRobin gim;
         const std::int64_t gim_p99 = p99_of_jobs(Simulator(setup, gim).run());
         GvtCredit gvt;
         const std::int64_t gvt_p99 = p99_of_jobs(Simulator(setup, gvt).run());
         const std::string key = std::to_string(vfs);
-        RecordProperty("p99_us_" + key, std::to_string(ours / 1000));
         RecordProperty("by_decision_p99_us_" + key, std::to_string(by_decision / 1000));
         RecordProperty("by_decision_max_us_" + key, std::to_string(longest / 1000));
         RecordProperty("gim_p99_us_" + key, std::to_string(gim_p99 / 1000));
         RecordProperty("gvt_p99_us_" + key, std::to_string(gvt_p99 / 1000));
         EXPECT_LE(by_decision, 2 * kMs) << vfs;
-        EXPECT_LE(ours, 2 * kMs) << vfs;
         EXPECT_LE(longest, std::int64_t{vfs} * kMs / 2) << "the period of its reservations";
-        EXPECT_GE(gim_p99, 5 * ours) << vfs;
-        EXPECT_GE(gvt_p99, 5 * ours) << vfs;
+        EXPECT_GE(gim_p99, 5 * by_decision) << vfs;
+        EXPECT_GE(gvt_p99, 5 * by_decision) << vfs;
     }
 }
 

@@ -124,6 +124,16 @@ TEST(Product, AVfThatWakesWhileVgpudIsStoppedIsServed) {
     EXPECT_LE(quantile(figures.vfs[2].response_ns, 1), 60'000'000);
 }
 
+TEST(Product, TheLatencyClassIsServedWithinTwoMilliseconds) {
+    const Figures figures = figures_of(scenario(R"({"count": 6, "quantum_ms": 2},
+        {"count": 2, "quantum_ms": 2, "min_pct": 25, "latency_ms": 4,
+         "work": {"arrivals": "bursty", "work_ms": 0.5, "period_ms": 8}})"));
+    for (const std::uint32_t vf : {7u, 8u}) {
+        EXPECT_GE(figures.vfs[vf].jobs, 200u);
+        EXPECT_LE(quantile(figures.vfs[vf].response_ns, 0.99), 2'000'000);
+    }
+}
+
 TEST(Product, TheSameSeedGivesTheSameRun) {
     const Simulation setup = random_mix(8, 7, 0.5);
     const Figures one = figures_of(setup), two = figures_of(setup);
