@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ModelGpu: the smallest device that a PF core can drive, with a virtual clock. It is a home (the
-// services of core/os.h) and a device in one: PF registers, GPU-IOV capability, VRAM, run log,
+// services of core/base/os.h) and a device in one: PF registers, GPU-IOV capability, VRAM, run log,
 // mailbox, bulk operations; VFs are amounts of work. Time passes only in run_for() and run_until();
 // the core's timer, its interrupts and the engine's quantum ends happen in the order of the clock.
 //
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "pf-driver/core/parts.h"
+#include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/mailbox.h"
 
 namespace vgpu::simulator {

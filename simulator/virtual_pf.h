@@ -9,7 +9,7 @@
 #include "daemon/adapters/uapi_client.h"
 #include "daemon/adapters/unique_fd.h"
 #include "daemon/ports/clock.h"
-#include "pf-driver/core/pf.h"
+#include "pf-driver/core/state.h"
 #include "simulator/model_gpu.h"
 
 #include <functional>

@@ -33,7 +33,7 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
                          [action](const ActionRow& row) { return row.action == action; });
 }
 
-/// A stopped VF has no engine state left to go on with: a reset puts it back (core/control.c).
+/// A stopped VF has no engine state left to go on with: a reset puts it back (core/vf/control.c).
 vgpu_pf_control_action way_to(vgpu_pf_control_action wanted, std::uint32_t state) {
     return wanted == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : wanted;
 }

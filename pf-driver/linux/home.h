@@ -34,7 +34,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "pf-driver/core/pf.h"
+#include "pf-driver/core/state.h"
 #include "pf-driver/hw/gpuiov.h"
 
 #define VGPU_DRIVER_NAME    "vgpu_pf"

@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pf-driver/core/pf.h"
+#include "pf-driver/core/state.h"
 #include "pf-driver/process/socket_path.h"
 #include "pf-driver/user/os_user.h"
 #include "pf-driver/user/uapi_server.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The services of core/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
+ * The services of core/base/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
  * timerfd, two eventfds for the MSI-X vectors, one memfd for all DMA memory. The event loop in
  * main.c owns it and looks at its descriptors; nothing here blocks longer than one reply of the
  * device.
@@ -8,7 +8,7 @@
 #ifndef VGPU_USER_OS_USER_H
 #define VGPU_USER_OS_USER_H
 
-#include "pf-driver/core/os.h"
+#include "pf-driver/core/base/os.h"
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/user/vfio_user_client.h"

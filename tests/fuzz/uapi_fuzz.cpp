@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "pf-driver/core/pf.h"
+#include "pf-driver/core/state.h"
 #include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/user/uapi_server.h"
 #include "simulator/model_gpu.h"

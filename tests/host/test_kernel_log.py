@@ -9,9 +9,9 @@ from machine import HOST, Machine
 
 WARNINGS = (
     # until 6.16
-    'WARNING: CPU: 0 PID: 71 at /src/pf-driver/core/control.c:52 enter_running+0x1/0x9 [vgpu_pf]',
+    'WARNING: CPU: 0 PID: 71 at /src/pf-driver/core/vf/control.c:52 enter_running+0x1/0x9 [vgpu_pf]',
     # since 6.17
-    'WARNING: /src/pf-driver/core/control.c:52 at enter_running+0x1/0x9 [vgpu_pf], CPU#0: insmod/71',
+    'WARNING: /src/pf-driver/core/vf/control.c:52 at enter_running+0x1/0x9 [vgpu_pf], CPU#0: insmod/71',
     'BUG: kernel NULL pointer dereference, address: 0000000000000000',
     'vgpu_pf 0001:01:00.0: driver left SR-IOV enabled after remove',
     "pci 0001:01:00.0: BAR 5 [mem size 0x00080000]: can't assign; no space")

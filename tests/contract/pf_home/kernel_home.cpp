@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "pf-driver/core/pf_vram.h"
+#include "pf-driver/core/resource/pf_vram.h"
 
 namespace vgpu::test {
 

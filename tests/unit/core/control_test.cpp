@@ -64,7 +64,7 @@ TEST(LifeCycleTable, EveryStateWithResourcesCanBeReleasedOrLeavesByItself) {
 
 /// The words of the diagram at the head of control.c.
 std::string diagram() {
-    std::ifstream file(std::string(VGPU_SOURCE_DIR) + "/pf-driver/core/control.c");
+    std::ifstream file(std::string(VGPU_SOURCE_DIR) + "/pf-driver/core/vf/control.c");
     std::stringstream all;
     all << file.rdbuf();
     const std::string text = all.str();

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "pf-driver/core/pf_vram.h"
+#include "pf-driver/core/resource/pf_vram.h"
 #include "tests/unit/core/rig.h"
 
 namespace vgpu::test {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "pf-driver/core/pf_vram.h"
+#include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/pf2vf.h"
 #include "pf-driver/hw/regs.h"

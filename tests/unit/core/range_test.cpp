@@ -4,7 +4,7 @@
 #include <memory>
 #include <random>
 
-#include "pf-driver/core/range.h"
+#include "pf-driver/core/resource/range.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-#include "pf-driver/core/parts.h"
+#include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/regs.h"
 #include "tests/unit/core/rig.h"
 

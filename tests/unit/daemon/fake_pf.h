@@ -218,7 +218,7 @@ public:
     }
     Result<> control(std::uint32_t vf, std::uint32_t, vgpu_pf_control_action action) override {
         struct Row {
-            std::uint32_t from;  ///< a bit for each state in which it is done (core/control.c)
+            std::uint32_t from;  ///< a bit for each state in which it is done (core/vf/control.c)
             vgpu_pf_vf_state to;
         };
         constexpr std::uint32_t kInTurns =

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The device by name: banks of VFs, GPU-IOV capability, scheduler block, and what it is made of. */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/pci.h"
+#include "pf-driver/hw/regs.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+/* of the PCI header */
+#define PCI_COMMAND	   0x04u
+#define PCI_COMMAND_MASTER 0x0004u
+
+/**
+ * vgpu_pf_device_read() - read a register of the PF
+ * @pf: the PF
+ * @reg: dword number
+ *
+ * Return: the value, all ones if the device is gone.
+ */
+uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg)
+{
+	uint32_t value = UINT32_MAX;
+
+	if (pf->os->ops->mmio_read(pf->os, reg, &value))
+		return UINT32_MAX;
+	return value;
+}
+
+/**
+ * vgpu_pf_device_write() - write a register of the PF
+ * @pf: the PF
+ * @reg: dword number
+ * @value: to write
+ */
+int vgpu_pf_device_write(struct vgpu_pf *pf, uint32_t reg, uint32_t value)
+{
+	return pf->os->ops->mmio_write(pf->os, reg, value);
+}
+
+/**
+ * vgpu_pf_device_read_bank() - read a register of a VF's bank
+ * @pf: the PF
+ * @vf: whose bank
+ * @reg: REG_VGPU_VF0_*
+ */
+uint32_t vgpu_pf_device_read_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg)
+{
+	return vgpu_pf_device_read(pf, reg + vf->number * HW_VGPU_BANK_STRIDE);
+}
+
+/**
+ * vgpu_pf_device_write_bank() - write a register of a VF's bank
+ * @pf: the PF
+ * @vf: whose bank
+ * @reg: REG_VGPU_VF0_*
+ * @value: to write
+ */
+int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg,
+			      uint32_t value)
+{
+	return vgpu_pf_device_write(pf, reg + vf->number * HW_VGPU_BANK_STRIDE, value);
+}
+
+/**
+ * vgpu_pf_device_read_bank64() - read a pair of registers; the low half latches the high one
+ * @pf: the PF
+ * @vf: whose bank
+ * @reg_lo: REG_VGPU_VF0_*_LO
+ */
+uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo)
+{
+	uint64_t low = vgpu_pf_device_read_bank(pf, vf, reg_lo);
+
+	return low | (uint64_t)vgpu_pf_device_read_bank(pf, vf, reg_lo + 1) << 32;
+}
+
+static uint32_t read_config(struct vgpu_pf *pf, uint32_t offset)
+{
+	uint32_t value = UINT32_MAX;
+
+	if (pf->os->ops->config_read(pf->os, offset, 4, &value))
+		return UINT32_MAX;
+	return value;
+}
+
+/**
+ * vgpu_pf_device_vsec_read() - read a dword of the GPU-IOV capability
+ * @pf: the PF
+ * @offset: enum gpuiov_offset
+ */
+uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset)
+{
+	return read_config(pf, pf->device.vsec + offset);
+}
+
+/**
+ * vgpu_pf_device_vsec_write() - write a dword of the GPU-IOV capability
+ * @pf: the PF
+ * @offset: enum gpuiov_offset
+ * @value: to write
+ */
+int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value)
+{
+	return pf->os->ops->config_write(pf->os, pf->device.vsec + offset, 4, value);
+}
+
+/**
+ * vgpu_pf_device_scheduler_read() - read a dword of the GFX scheduler block
+ * @pf: the PF
+ * @offset: enum gpuiov_sch_offset
+ */
+uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset)
+{
+	return read_config(pf, pf->device.scheduler + offset);
+}
+
+/**
+ * vgpu_pf_device_scheduler_write() - write a dword of the GFX scheduler block
+ * @pf: the PF
+ * @offset: enum gpuiov_sch_offset
+ * @value: to write
+ */
+int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value)
+{
+	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
+}
+
+/**
+ * vgpu_pf_device_stop_dma() - keep a device that is not to be trusted off our memory
+ * @pf: the PF; the home makes it bus master again before the next attach
+ */
+void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
+{
+	uint32_t command = 0;
+
+	if (pf->os->ops->config_read(pf->os, PCI_COMMAND, 2, &command))
+		return;
+	command &= ~PCI_COMMAND_MASTER;
+	pf->os->ops->config_write(pf->os, PCI_COMMAND, 2, command);
+	/* writes may be posted: the answer comes after it */
+	pf->os->ops->config_read(pf->os, PCI_COMMAND, 2, &command);
+}
+
+static uint32_t find_vsec(struct vgpu_pf *pf)
+{
+	uint32_t offset = VGPU_PCI_ECAP_FIRST;
+
+	/* a list that loops ends after as many steps as capabilities could exist */
+	for (uint32_t step = 0; step < VGPU_PCI_CONFIG_BYTES / 8; step++) {
+		uint32_t header = read_config(pf, offset);
+
+		if (header == 0 || header == UINT32_MAX)
+			return 0;
+		if (VGPU_PCI_ECAP_ID(header) == VGPU_PCI_ECAP_VENDOR &&
+		    VGPU_PCI_VSEC_ID(read_config(pf, offset + VGPU_PCI_VSEC_HEADER)) ==
+			    GPUIOV_VSEC_ID)
+			return offset;
+		offset = VGPU_PCI_ECAP_NEXT(header);
+		if (offset < VGPU_PCI_ECAP_FIRST)
+			return 0;
+	}
+	return 0;
+}
+
+static uint32_t find_scheduler(struct vgpu_pf *pf, uint32_t vsec)
+{
+	uint32_t value = 0;
+
+	if (pf->os->ops->config_read(pf->os, vsec + GPUIOV_GFX_SCH_OFFSET, 1, &value))
+		return 0;
+	return vsec + (value & 0xffu) * 16u;
+}
+
+/* a device that answers nonsense is refused before anything is written to it */
+static int check_shape(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
+{
+	if (device->total_vfs == 0 || device->total_vfs > VGPU_PF_MAX_VFS)
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "device reports %u VFs; 1 to %u are supported",
+					 device->total_vfs, VGPU_PF_MAX_VFS);
+	if (device->vram_bytes < 2 * VGPU_VRAM_UNIT_BYTES ||
+	    device->vram_bytes > VGPU_RANGE_UNITS * VGPU_VRAM_UNIT_BYTES)
+		return vgpu_pf_text_fail(pf, -ENODEV, "device reports %llu MiB of VRAM",
+					 (unsigned long long)(device->vram_bytes >> 20));
+	if (device->cu_count == 0 || device->cu_count > 64)
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "device reports %u CUs; 1 to 64 are supported",
+					 device->cu_count);
+	return 0;
+}
+
+/* all ones is no fact about any device, it is what one that has gone answers */
+static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
+{
+	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
+	uint32_t aperture_mb = vgpu_pf_device_read(pf, REG_VGPU_APERTURE_SIZE_MB);
+
+	device->total_vfs = vgpu_pf_device_read(pf, REG_VGPU_TOTAL_VFS);
+	device->vram_bytes = (uint64_t)vram_mb << 20;
+	device->aperture_bytes = (uint64_t)aperture_mb << 20;
+	device->doorbell_pages = vgpu_pf_device_read(pf, REG_VGPU_DOORBELL_PAGES);
+	device->cu_count = vgpu_pf_device_read(pf, REG_VGPU_CU_COUNT);
+	if (device->total_vfs == UINT32_MAX || vram_mb == UINT32_MAX || aperture_mb == UINT32_MAX ||
+	    device->doorbell_pages == UINT32_MAX || device->cu_count == UINT32_MAX)
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "the device went while it was asked what it is");
+	return 0;
+}
+
+/**
+ * vgpu_pf_device_probe() - find out what the device is made of
+ * @pf: the PF; what it knows of a device stays as it is
+ * @device: filled in, with whatever was answered if this fails
+ *
+ * Return: 0 or -ENODEV with a message.
+ */
+int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
+{
+	int error;
+
+	if (vgpu_pf_device_read(pf, REG_VGPU_ID) != VGPU_ID_MAGIC ||
+	    vgpu_pf_device_read(pf, REG_VGPU_VERSION) != VGPU_REGISTERS_VERSION)
+		return vgpu_pf_text_fail(pf, -ENODEV,
+					 "not a vgpu device: no VGPU registers of "
+					 "version 1 in BAR5");
+	device->vsec = find_vsec(pf);
+	if (device->vsec == 0)
+		return vgpu_pf_text_fail(pf, -ENODEV, "no GPU-IOV capability in config space");
+	device->scheduler = find_scheduler(pf, device->vsec);
+	if (device->scheduler == device->vsec || device->scheduler == 0)
+		return vgpu_pf_text_fail(pf, -ENODEV, "GPU-IOV capability has no GFX scheduler");
+	error = read_facts(pf, device);
+	return error ? error : check_shape(pf, device);
+}
+
+/**
+ * vgpu_pf_device_time_ns() - the clock of run log and events
+ * @pf: the PF
+ */
+uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf)
+{
+	uint64_t low = vgpu_pf_device_read(pf, REG_VGPU_TIME_NS_LO);
+
+	return low | (uint64_t)vgpu_pf_device_read(pf, REG_VGPU_TIME_NS_HI) << 32;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Event ring: one writer, readers that map it read-only. The seq of an entry is written last, so
+ * that a reader who sees it sees the entry; an entry being overwritten has seq 0.
+ */
+#include "pf-driver/core/top/parts.h"
+
+#define RING_EVENTS_OFFSET 4096u
+
+static struct vgpu_pf_event_ring_head *ring_head(struct vgpu_pf *pf)
+{
+	return pf->params.event_ring;
+}
+
+static struct vgpu_pf_event *ring_entries(struct vgpu_pf *pf)
+{
+	return (void *)((uint8_t *)pf->params.event_ring + RING_EVENTS_OFFSET);
+}
+
+static uint32_t entries_that_fit(uint32_t bytes)
+{
+	uint32_t entries = 1;
+
+	if (bytes < RING_EVENTS_OFFSET + sizeof(struct vgpu_pf_event))
+		return 0;
+	bytes -= RING_EVENTS_OFFSET;
+	while (entries * 2 * sizeof(struct vgpu_pf_event) <= bytes)
+		entries *= 2;
+	return entries;
+}
+
+/**
+ * vgpu_pf_event_init() - lay out the ring in the home's memory
+ * @pf: the PF
+ */
+void vgpu_pf_event_init(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_event_ring_head *head = ring_head(pf);
+
+	head->entries = entries_that_fit(pf->params.event_ring_bytes);
+	head->entry_bytes = sizeof(struct vgpu_pf_event);
+	head->boot_id = pf->params.boot_id;
+	head->next_seq = 1;
+	pf->event_seq = 1;
+}
+
+/**
+ * vgpu_pf_event_push() - append an event
+ * @pf: the PF
+ * @event: seq and table_generation are filled in; a time_ns of 0 becomes now
+ */
+void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
+{
+	struct vgpu_pf_event_ring_head *head = ring_head(pf);
+	/* the ring is shared: its size is not read back from it */
+	uint32_t entries = entries_that_fit(pf->params.event_ring_bytes);
+	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->event_seq - 1) & (entries - 1)];
+	struct vgpu_pf_event copy = *event;
+
+	copy.seq = 0;
+	if (copy.time_ns == 0)
+		copy.time_ns = vgpu_pf_timer_now(pf);
+	copy.table_generation = pf->executor.tables[pf->executor.active].generation;
+	__atomic_store_n(&slot->seq, 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy((uint8_t *)slot + sizeof(slot->seq), (const uint8_t *)&copy + sizeof(copy.seq),
+	       sizeof(copy) - sizeof(copy.seq));
+	__atomic_store_n(&slot->seq, pf->event_seq, __ATOMIC_RELEASE);
+	pf->event_seq++;
+	__atomic_store_n(&head->next_seq, pf->event_seq, __ATOMIC_RELEASE);
+	pf->has_new_events = true;
+}
+
+/**
+ * vgpu_pf_event_simple() - append an event of now
+ * @pf: the PF
+ * @type: what happened
+ * @vf: VF number, 0 for the GPU
+ * @arg: see enum vgpu_pf_event_type
+ * @arg2: likewise
+ */
+void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint32_t vf,
+			  uint64_t arg, uint64_t arg2)
+{
+	struct vgpu_pf_event event = {.type = type, .vf = vf, .arg = arg, .arg2 = arg2};
+
+	vgpu_pf_event_push(pf, &event);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the lowest files of the core offer: the device by name, texts, timers, events. They call
+ * nobody above them.
+ * Grouped by file; each function is documented where it is defined.
+ */
+#ifndef VGPU_CORE_BASE_PARTS_H
+#define VGPU_CORE_BASE_PARTS_H
+
+#include "pf-driver/core/state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define vgpu_for_each_vf(pf, vf)                                                                   \
+	for ((vf) = &(pf)->vfs[1]; (vf) <= &(pf)->vfs[(pf)->device.total_vfs]; (vf)++)
+
+#define VGPU_VF_BIT(vf) (1u << ((vf)->number - 1))
+
+/* device.c: registers and config space by name */
+uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg);
+int vgpu_pf_device_write(struct vgpu_pf *pf, uint32_t reg, uint32_t value);
+uint32_t vgpu_pf_device_read_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg);
+int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg,
+			      uint32_t value);
+uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo);
+uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset);
+int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value);
+uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset);
+int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value);
+void vgpu_pf_device_stop_dma(struct vgpu_pf *pf);
+int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device);
+uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf);
+
+/* text.c */
+uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_list args);
+uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes);
+
+/* timer.c */
+uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf);
+uint64_t vgpu_pf_timer_scaled_ms(const struct vgpu_pf *pf, uint64_t ms);
+void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t delay_ns);
+void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id);
+void vgpu_pf_timer_set_vf(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_timer id,
+			  uint64_t delay_ns);
+void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id);
+void vgpu_pf_timer_run(struct vgpu_pf *pf);
+void vgpu_pf_timer_arm(struct vgpu_pf *pf);
+
+/* event.c: the event ring */
+void vgpu_pf_event_init(struct vgpu_pf *pf);
+void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event);
+void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint32_t vf,
+			  uint64_t arg, uint64_t arg2);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Bulk operations of the device (scrub, verify, state, DMA). The device does one at a time; others
+ * wait in a queue. Nothing here waits: the end is seen by looking again with a growing delay.
+ *
+ * An operation that is given up (out of time, or the device is reset) may go on all the same. Its
+ * memory is kept from its owner until the device says that it is done, or does not reach our memory
+ * any more; nothing else is started before.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
+
+#define BULK_POLL_FIRST_NS (50 * VGPU_NS_PER_US)
+#define BULK_POLL_LAST_NS  (5 * VGPU_NS_PER_MS)
+#define BULK_TIMEOUT_MS	   10000u
+
+static struct vgpu_bulk_op *front(struct vgpu_pf *pf)
+{
+	return &pf->bulk.queue[pf->bulk.head];
+}
+
+static int write_pair(struct vgpu_pf *pf, uint32_t reg_lo, uint64_t value)
+{
+	int error = vgpu_pf_device_write(pf, reg_lo, (uint32_t)value);
+
+	return error ? error : vgpu_pf_device_write(pf, reg_lo + 1, (uint32_t)(value >> 32));
+}
+
+static int write_operation(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
+{
+	int error = write_pair(pf, REG_VGPU_OP_SRC_LO, op->src);
+
+	if (!error)
+		error = write_pair(pf, REG_VGPU_OP_DST_LO, op->dst);
+	if (!error)
+		error = write_pair(pf, REG_VGPU_OP_SIZE_LO, op->bytes);
+	if (!error)
+		error = vgpu_pf_device_write(pf, REG_VGPU_OP_PATTERN, op->pattern);
+	if (!error)
+		error = vgpu_pf_device_write(pf, REG_VGPU_OP_COMMAND,
+					     HW_PREP(VGPU_OP_COMMAND, OPCODE, op->opcode) |
+						     HW_PREP(VGPU_OP_COMMAND, VF, op->vf));
+	return error;
+}
+
+static void free_kept(struct vgpu_pf *pf)
+{
+	if (pf->bulk.kept.cpu)
+		pf->os->ops->dma_free(pf->os, &pf->bulk.kept);
+	pf->bulk.kept.cpu = NULL;
+}
+
+/*
+ * VGPU_OP_DONE, _BUSY or _REFUSED; all ones says nothing about an operation. One of the core before
+ * may still be under way after a start.
+ */
+static uint32_t read_status(struct vgpu_pf *pf)
+{
+	uint32_t status = vgpu_pf_device_read(pf, REG_VGPU_OP_STATUS);
+
+	if (status != VGPU_OP_BUSY && status != UINT32_MAX) {
+		pf->bulk.is_under_way = false;
+		free_kept(pf);
+	}
+	return status;
+}
+
+static bool is_device_free(struct vgpu_pf *pf)
+{
+	uint32_t status = read_status(pf);
+
+	return status != VGPU_OP_BUSY && status != UINT32_MAX;
+}
+
+static void keep_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
+{
+	pf->bulk.kept = *memory;
+	memory->cpu = NULL;
+}
+
+/* takes the operation off the queue before its owner is told: it may submit the next one */
+static void finish(struct vgpu_pf *pf, int error)
+{
+	struct vgpu_bulk_op op = *front(pf);
+
+	if (pf->bulk.is_started && pf->bulk.is_under_way && op.memory)
+		keep_memory(pf, op.memory);
+	pf->bulk.head = (pf->bulk.head + 1) % VGPU_BULK_QUEUE;
+	pf->bulk.used--;
+	pf->bulk.is_started = false;
+	op.done(pf, op.owner, error);
+}
+
+static void start(struct vgpu_pf *pf)
+{
+	int error;
+
+	pf->bulk.is_started = true;
+	/* also if it fails: a command that could not be written may have come through */
+	pf->bulk.is_under_way = true;
+	pf->bulk.started_ns = vgpu_pf_timer_now(pf);
+	pf->bulk.poll_delay_ns = BULK_POLL_FIRST_NS;
+	error = write_operation(pf, front(pf));
+	if (error)
+		finish(pf, error);
+}
+
+/* 0 done, -EINPROGRESS, or how it failed */
+static int look(struct vgpu_pf *pf)
+{
+	uint32_t status = read_status(pf);
+	uint64_t elapsed = vgpu_pf_timer_now(pf) - pf->bulk.started_ns;
+
+	if (status == VGPU_OP_DONE)
+		return 0;
+	/* who does not answer is lost, which is told elsewhere, or answers the next time */
+	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
+		return -EIO;
+	return elapsed > vgpu_pf_timer_scaled_ms(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;
+}
+
+static void wait_more(struct vgpu_pf *pf)
+{
+	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_BULK, pf->bulk.poll_delay_ns);
+	pf->bulk.poll_delay_ns = vgpu_min_u64(pf->bulk.poll_delay_ns * 2, BULK_POLL_LAST_NS);
+}
+
+/**
+ * vgpu_pf_bulk_poll() - start the next operation, look at the one under way
+ * @pf: the PF
+ */
+void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
+{
+	/* each turn ends one operation; owners may add more, a bounded batch at a time */
+	for (uint32_t turn = 0; turn < 2 * VGPU_BULK_QUEUE && pf->bulk.used; turn++) {
+		int error;
+
+		if (!pf->bulk.is_started && !is_device_free(pf))
+			break;
+		if (!pf->bulk.is_started) {
+			start(pf);
+			continue;
+		}
+		error = look(pf);
+		if (error == -EINPROGRESS) {
+			wait_more(pf);
+			return;
+		}
+		finish(pf, error);
+	}
+	if (pf->bulk.used || (pf->bulk.is_under_way && !is_device_free(pf)))
+		wait_more(pf);
+}
+
+/**
+ * vgpu_pf_bulk_submit() - have the device do an operation
+ * @pf: the PF
+ * @op: copied; op->done is called once, never from within this call
+ *
+ * Return: 0, -EBUSY if too many are waiting, -ENODEV without a device.
+ */
+int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
+{
+	if (!pf->device.is_attached)
+		return -ENODEV;
+	if (pf->bulk.used == VGPU_BULK_QUEUE)
+		return -EBUSY;
+	pf->bulk.queue[(pf->bulk.head + pf->bulk.used) % VGPU_BULK_QUEUE] = *op;
+	pf->bulk.used++;
+	if (pf->bulk.used == 1) {
+		pf->bulk.poll_delay_ns = BULK_POLL_FIRST_NS;
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_BULK, 0);
+	}
+	return 0;
+}
+
+/**
+ * vgpu_pf_bulk_abort() - tell all owners that their operation failed
+ * @pf: the PF; the device is reset, or does not reach our memory any more and is not attached
+ * @error: negative errno
+ */
+void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
+{
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_BULK);
+	while (pf->bulk.used)
+		finish(pf, error);
+	if (pf->device.is_attached) {
+		if (pf->bulk.is_under_way)
+			wait_more(pf);
+		return;
+	}
+	pf->bulk.is_under_way = false;
+	free_kept(pf);
+}

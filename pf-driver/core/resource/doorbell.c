@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Doorbell pages of a VF: how many of the pages of its own BAR2, from page 0, are live. */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
+
+/**
+ * vgpu_pf_doorbell_check() - may a VF have this many pages?
+ * @pf: the PF
+ * @vf: for the message
+ * @pages: wanted
+ */
+int vgpu_pf_doorbell_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
+{
+	if (pages == 0 || pages > pf->device.doorbell_pages)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: %u doorbell pages; 1 to %u exist",
+					 vf->number, pages, pf->device.doorbell_pages);
+	return 0;
+}
+
+/**
+ * vgpu_pf_doorbell_set() - make pages live
+ * @pf: the PF
+ * @vf: whose
+ * @pages: 0 takes all away
+ */
+int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
+{
+	return vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_DOORBELLS,
+					 HW_PREP(VGPU_DOORBELLS, PAGES, pages));
+}
+
+/**
+ * vgpu_pf_doorbell_get() - how many pages are live
+ * @pf: the PF
+ * @vf: whose
+ */
+uint32_t vgpu_pf_doorbell_get(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return HW_GET(VGPU_DOORBELLS, PAGES,
+		      vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_DOORBELLS));
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What can be given to a VF: VRAM, page tables, doorbells, compute units; and the bulk operations of
+ * the device.
+ * Grouped by file; each function is documented where it is defined.
+ */
+#ifndef VGPU_CORE_RESOURCE_PARTS_H
+#define VGPU_CORE_RESOURCE_PARTS_H
+
+#include "pf-driver/core/base/parts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* vram.c */
+void vgpu_pf_vram_init(struct vgpu_pf *pf);
+int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes);
+void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset);
+int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
+			 uint32_t bytes);
+#define VGPU_VRAM_WORD_BYTES 8u
+int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
+			     uint32_t bytes, const uint8_t *there, uint32_t known);
+int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
+			  const void *data, uint32_t bytes);
+
+/* vf_page_table.c */
+int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf);
+int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf);
+int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
+int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
+int vgpu_pf_vf_page_table_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf);
+
+/* doorbell.c, compute_unit.c */
+int vgpu_pf_doorbell_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages);
+int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages);
+uint32_t vgpu_pf_doorbell_get(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+uint64_t vgpu_pf_compute_unit_all(const struct vgpu_pf *pf);
+int vgpu_pf_compute_unit_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask);
+int vgpu_pf_compute_unit_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask);
+uint64_t vgpu_pf_compute_unit_get(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+
+/* vbios.c, pf2vf.c */
+void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb);
+int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out);
+
+/* bulk.c */
+int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op);
+void vgpu_pf_bulk_poll(struct vgpu_pf *pf);
+void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the PF keeps in its own VRAM, the first 16 MiB of the device. This layout outlives the core:
+ * a new core finds journal and VF page tables of the one before here. A change of it needs a new
+ * JOURNAL_VERSION (journal.c).
+ *
+ *   0        journal of the VFs, two copies
+ *   16 KiB   journal of the run table, two copies
+ *   1 MiB    VF page tables, 512 KiB for each VF: root, then leaf tables in order
+ */
+#ifndef VGPU_CORE_PF_VRAM_H
+#define VGPU_CORE_PF_VRAM_H
+
+#include "pf-driver/core/base/types.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+#define PF_VRAM_JOURNAL		   0u
+#define PF_VRAM_JOURNAL_BYTES	   0x1000u
+#define PF_VRAM_TABLE		   0x4000u
+#define PF_VRAM_TABLE_BYTES	   0x4000u
+#define PF_VRAM_PAGE_TABLES	   0x100000u
+#define PF_VRAM_PAGE_TABLES_STRIDE 0x80000u
+
+static inline uint64_t pf_vram_root(uint32_t vf)
+{
+	return PF_VRAM_PAGE_TABLES + (uint64_t)(vf - 1) * PF_VRAM_PAGE_TABLES_STRIDE;
+}
+
+static inline uint64_t pf_vram_leaf(uint32_t vf, uint32_t leaf)
+{
+	return pf_vram_root(vf) + (uint64_t)(leaf + 1) * VF_PAGE_TABLE_BYTES;
+}
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include "pf-driver/core/resource/range.h"
+
+static bool is_inside(const struct vgpu_range_map *map, struct vgpu_range range)
+{
+	return range.count > 0 && range.first < map->count &&
+	       range.count <= map->count - range.first;
+}
+
+/* length of the run of units owned by @owner that starts at @first */
+static uint32_t run_length(const struct vgpu_range_map *map, uint32_t first, uint8_t owner)
+{
+	uint32_t end = first;
+
+	while (end < map->count && map->owner[end] == owner)
+		end++;
+	return end - first;
+}
+
+/* smallest free run of at least @count units, so that long runs stay whole */
+static bool find_best_fit(const struct vgpu_range_map *map, uint32_t count, uint32_t *found)
+{
+	uint32_t best = UINT32_MAX;
+	uint32_t unit = 0;
+
+	while (unit < map->count) {
+		uint32_t length = run_length(map, unit, VGPU_RANGE_FREE);
+
+		if (length >= count && length < best) {
+			best = length;
+			*found = unit;
+		}
+		unit += length ? length : 1;
+	}
+	return best != UINT32_MAX;
+}
+
+static void take_scattered(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
+{
+	for (uint32_t unit = 0; count > 0; unit++) {
+		if (map->owner[unit] != VGPU_RANGE_FREE)
+			continue;
+		map->owner[unit] = owner;
+		count--;
+	}
+}
+
+/**
+ * vgpu_pf_range_init() - start with all units free and dirty
+ * @map: the map
+ * @count: units that exist; at most VGPU_RANGE_UNITS are used
+ */
+void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
+{
+	map->count = count < VGPU_RANGE_UNITS ? count : VGPU_RANGE_UNITS;
+	memset(map->owner, VGPU_RANGE_FREE, sizeof(map->owner));
+	vgpu_pf_range_doubt(map);
+}
+
+/**
+ * vgpu_pf_range_doubt() - nobody knows what the units hold
+ * @map: the map
+ */
+void vgpu_pf_range_doubt(struct vgpu_range_map *map)
+{
+	memset(map->dirty, 1, sizeof(map->dirty));
+}
+
+/**
+ * vgpu_pf_range_reserve() - give particular units to an owner
+ * @map: the map
+ * @range: the units
+ * @owner: not VGPU_RANGE_FREE
+ *
+ * Return: 0, -ERANGE if the units do not exist, -EBUSY if one of them is owned; then none is taken.
+ */
+int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, uint8_t owner)
+{
+	if (!is_inside(map, range))
+		return -ERANGE;
+	if (run_length(map, range.first, VGPU_RANGE_FREE) < range.count)
+		return -EBUSY;
+	memset(&map->owner[range.first], owner, range.count);
+	return 0;
+}
+
+/**
+ * vgpu_pf_range_claim() - give any @count free units to an owner
+ * @map: the map
+ * @count: units wanted, at least 1
+ * @owner: not VGPU_RANGE_FREE
+ *
+ * Return: 0, -EINVAL for nothing, -ENOSPC if fewer units are free; then none is taken.
+ */
+int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
+{
+	uint32_t first;
+
+	if (count == 0)
+		return -EINVAL;
+	if (find_best_fit(map, count, &first)) {
+		memset(&map->owner[first], owner, count);
+		return 0;
+	}
+	if (vgpu_pf_range_free_units(map) < count)
+		return -ENOSPC;
+	take_scattered(map, count, owner);
+	return 0;
+}
+
+/**
+ * vgpu_pf_range_release() - free all units of an owner
+ * @map: the map
+ * @owner: whose
+ *
+ * Return: units freed. Their clean marks stay as they are.
+ */
+uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
+{
+	uint32_t freed = 0;
+
+	for (uint32_t unit = 0; unit < map->count; unit++) {
+		if (map->owner[unit] != owner)
+			continue;
+		map->owner[unit] = VGPU_RANGE_FREE;
+		freed++;
+	}
+	return freed;
+}
+
+/**
+ * vgpu_pf_range_set_clean() - note that units hold zeroes
+ * @map: the map
+ * @range: the units; those that do not exist are ignored
+ */
+void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range)
+{
+	if (is_inside(map, range))
+		memset(&map->dirty[range.first], 0, range.count);
+}
+
+/**
+ * vgpu_pf_range_set_dirty() - note that an owner may have written to its units
+ * @map: the map
+ * @owner: whose
+ */
+void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner)
+{
+	for (uint32_t unit = 0; unit < map->count; unit++)
+		if (map->owner[unit] == owner)
+			map->dirty[unit] = 1;
+}
+
+/**
+ * vgpu_pf_range_free_units() - count the units nobody owns
+ * @map: the map
+ */
+uint32_t vgpu_pf_range_free_units(const struct vgpu_range_map *map)
+{
+	return vgpu_pf_range_owned_units(map, VGPU_RANGE_FREE);
+}
+
+/**
+ * vgpu_pf_range_owned_units() - count the units of an owner
+ * @map: the map
+ * @owner: whose
+ */
+uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t owner)
+{
+	uint32_t units = 0;
+
+	for (uint32_t unit = 0; unit < map->count; unit++)
+		units += map->owner[unit] == owner;
+	return units;
+}
+
+/**
+ * vgpu_pf_range_next() - walk the runs of an owner
+ * @map: the map
+ * @owner: whose
+ * @range: in: the run before ({0, 0} to start); out: the next run
+ *
+ * Return: false at the end.
+ */
+bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct vgpu_range *range)
+{
+	for (uint32_t unit = range->first + range->count; unit < map->count; unit++) {
+		if (map->owner[unit] != owner)
+			continue;
+		range->first = unit;
+		range->count = run_length(map, unit, owner);
+		return true;
+	}
+	return false;
+}
+
+/**
+ * vgpu_pf_range_next_dirty() - walk the runs of an owner that are not known to hold zeroes
+ * @map: the map
+ * @owner: whose
+ * @range: in: the run before ({0, 0} to start); out: the next run
+ *
+ * Return: false at the end.
+ */
+bool vgpu_pf_range_next_dirty(const struct vgpu_range_map *map, uint8_t owner,
+			      struct vgpu_range *range)
+{
+	for (uint32_t unit = range->first + range->count; unit < map->count; unit++) {
+		uint32_t end = unit;
+
+		while (end < map->count && map->owner[end] == owner && map->dirty[end])
+			end++;
+		if (end == unit)
+			continue;
+		range->first = unit;
+		range->count = end - unit;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Range manager: who owns which unit of a resource. A map of at most VGPU_RANGE_UNITS equal units;
+ * each unit is free or has one owner (a VF number, or VGPU_RANGE_OWNER_PF), and is clean or dirty.
+ * A claim takes the units it can get in one piece if there is one, else scattered; a claim that
+ * cannot be met takes nothing. Dirty is what is not known to hold zeroes. No locks, no allocation.
+ * Used by vram.c; knows nothing about VRAM.
+ */
+#ifndef VGPU_CORE_RANGE_H
+#define VGPU_CORE_RANGE_H
+
+#include "pf-driver/core/base/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VGPU_RANGE_UNITS    4096u
+#define VGPU_RANGE_OWNER_PF 0xffu
+#define VGPU_RANGE_FREE	    0u
+
+struct vgpu_range_map {
+	uint32_t count; /* units that exist */
+	uint8_t owner[VGPU_RANGE_UNITS];
+	uint8_t dirty[VGPU_RANGE_UNITS];
+};
+
+/* a run of neighbouring units */
+struct vgpu_range {
+	uint32_t first;
+	uint32_t count;
+};
+
+void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count);
+int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, uint8_t owner);
+int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner);
+uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner);
+void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range);
+void vgpu_pf_range_doubt(struct vgpu_range_map *map);
+void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner);
+uint32_t vgpu_pf_range_free_units(const struct vgpu_range_map *map);
+uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t owner);
+bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct vgpu_range *range);
+bool vgpu_pf_range_next_dirty(const struct vgpu_range_map *map, uint8_t owner,
+			      struct vgpu_range *range);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Synthetic VBIOS of a VF: the tables a stock amdgpu VF driver reads, and no code (a VF runs no
+ * VBIOS command). Table numbers and layouts: Linux atomfirmware.h.
+ *
+ * The image is a list of placed values, so that it can be read against the documents; all other
+ * bytes are 0.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/pf2vf.h"
+
+/* where the tables stand in the image */
+enum vbios_place {
+	VBIOS_SIGNATURE = 0x000,
+	VBIOS_LENGTH = 0x002,
+	VBIOS_MAGIC = 0x030,
+	VBIOS_ROM_HEADER_POINTER = 0x048,
+	VBIOS_DATE = 0x050,
+	VBIOS_VERSION = 0x080,
+	VBIOS_ROM_HEADER = 0x200,
+	VBIOS_COMMAND_TABLE = 0x300,
+	VBIOS_DATA_TABLE = 0x400,
+	VBIOS_FIRMWARE_INFO = 0x600,
+	VBIOS_SMU_INFO = 0x700,
+	VBIOS_VRAM_USAGE = 0x780,
+	VBIOS_INDIRECT_IO = 0x800,
+	VBIOS_UMC_INFO = 0x840,
+	VBIOS_VRAM_INFO = 0x900,
+};
+
+/* entries of the master data table */
+enum vbios_data {
+	VBIOS_DATA_FIRMWARE_INFO = 4,
+	VBIOS_DATA_SMU_INFO = 8,
+	VBIOS_DATA_VRAM_USAGE = 11,
+	VBIOS_DATA_INDIRECT_IO = 23,
+	VBIOS_DATA_UMC_INFO = 24,
+	VBIOS_DATA_VRAM_INFO = 28,
+	VBIOS_DATA_ENTRIES = 35,
+};
+
+#define VBIOS_HEADER_BYTES  4u
+#define VBIOS_DATA_ENTRY(n) (VBIOS_DATA_TABLE + VBIOS_HEADER_BYTES + 2 * (n))
+/* size | format revision << 16 | content revision << 24 */
+#define TABLE_HEADER(size, format, content)                                                        \
+	((uint32_t)(size) | (uint32_t)(format) << 16 | (uint32_t)(content) << 24)
+
+struct placed_value {
+	uint16_t offset;
+	uint8_t bytes;
+	uint32_t value;
+};
+
+static const struct placed_value image_values[] = {
+	{VBIOS_SIGNATURE, 2, 0xaa55},
+	{VBIOS_LENGTH, 1, VF_VRAM_VBIOS_BYTES / 512},
+	{VBIOS_ROM_HEADER_POINTER, 2, VBIOS_ROM_HEADER},
+	{VBIOS_ROM_HEADER, 4, TABLE_HEADER(40, 2, 2)},
+	{VBIOS_ROM_HEADER + 0x1e, 2, VBIOS_COMMAND_TABLE},
+	{VBIOS_ROM_HEADER + 0x20, 2, VBIOS_DATA_TABLE},
+	{VBIOS_COMMAND_TABLE, 4, TABLE_HEADER(0xa4, 2, 1)},
+	{VBIOS_DATA_TABLE, 4, TABLE_HEADER(VBIOS_HEADER_BYTES + 2 * VBIOS_DATA_ENTRIES, 2, 1)},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_FIRMWARE_INFO), 2, VBIOS_FIRMWARE_INFO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_SMU_INFO), 2, VBIOS_SMU_INFO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_VRAM_USAGE), 2, VBIOS_VRAM_USAGE},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_INDIRECT_IO), 2, VBIOS_INDIRECT_IO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_UMC_INFO), 2, VBIOS_UMC_INFO},
+	{VBIOS_DATA_ENTRY(VBIOS_DATA_VRAM_INFO), 2, VBIOS_VRAM_INFO},
+	{VBIOS_FIRMWARE_INFO, 4, TABLE_HEADER(72, 3, 1)},
+	{VBIOS_FIRMWARE_INFO + 0x04, 4, 0x01000000}, /* firmware revision */
+	{VBIOS_FIRMWARE_INFO + 0x08, 4, 85200},	     /* engine clock, 10 kHz */
+	{VBIOS_FIRMWARE_INFO + 0x0c, 4, 16700},	     /* memory clock, 10 kHz */
+	{VBIOS_FIRMWARE_INFO + 0x10, 4, 2},	     /* capability: GPU_VIRTUALIZATION */
+	{VBIOS_FIRMWARE_INFO + 0x18, 4, 0x4c},	     /* first BIOS scratch register */
+	{VBIOS_SMU_INFO, 4, TABLE_HEADER(64, 3, 1)},
+	{VBIOS_SMU_INFO + 0x10, 4, 2700}, /* core_refclk_10khz */
+	{VBIOS_VRAM_USAGE, 4, TABLE_HEADER(12, 2, 1)},
+	{VBIOS_VRAM_USAGE + 0x04, 4, 0x80000000}, /* SR-IOV message share, at 0 */
+	{VBIOS_VRAM_USAGE + 0x08, 2, VF_VRAM_RESERVED_BYTES / 1024},
+	{VBIOS_INDIRECT_IO, 4, TABLE_HEADER(8, 1, 1)},
+	{VBIOS_UMC_INFO, 4, TABLE_HEADER(64, 3, 1)},
+	{VBIOS_VRAM_INFO, 4, TABLE_HEADER(0x100, 2, 3)},
+	{VBIOS_VRAM_INFO + 0x14, 1, 1},	   /* modules */
+	{VBIOS_VRAM_INFO + 0x1c, 4, 0xff}, /* channel enable */
+	{VBIOS_VRAM_INFO + 0x2c, 2, 60},   /* module size */
+	{VBIOS_VRAM_INFO + 0x2f, 1, 0x60}, /* HBM2 */
+	{VBIOS_VRAM_INFO + 0x30, 1, 16},   /* channels */
+	{VBIOS_VRAM_INFO + 0x31, 1, 7},	   /* 128 bits each */
+};
+
+#define VBIOS_MODULE_SIZE_MB (VBIOS_VRAM_INFO + 0x18)
+
+struct placed_text {
+	uint16_t offset;
+	const char *text;
+};
+
+static const struct placed_text image_texts[] = {
+	{VBIOS_MAGIC, " 761295520"},
+	{VBIOS_DATE, "01/01/26 00:00"},
+	{VBIOS_VERSION, "113-SOFTGPU-000"},
+	{VBIOS_ROM_HEADER + 4, "ATOM"},
+};
+
+static void place(uint8_t *image, uint32_t offset, uint32_t bytes, uint32_t value)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		image[offset + i] = (uint8_t)(value >> (8 * i));
+}
+
+/**
+ * vgpu_pf_vbios_build() - compose the image
+ * @image: 64 KiB
+ * @vram_mb: VRAM of the VF
+ */
+void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
+{
+	memset(image, 0, VF_VRAM_VBIOS_BYTES);
+	for (uint32_t i = 0; i < VGPU_COUNT_OF(image_values); i++)
+		place(image, image_values[i].offset, image_values[i].bytes, image_values[i].value);
+	place(image, VBIOS_MODULE_SIZE_MB, 4, vram_mb);
+	for (uint32_t i = 0; i < VGPU_COUNT_OF(image_texts); i++)
+		for (uint32_t c = 0; image_texts[i].text[c]; c++)
+			image[image_texts[i].offset + c] = (uint8_t)image_texts[i].text[c];
+}
+
+/**
+ * vgpu_pf_vbios_write() - put the image at the start of a VF's VRAM
+ * @pf: the PF
+ * @vf: whose
+ *
+ * Whatever its guest has left there.
+ */
+int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	vgpu_pf_vbios_build(pf->scratch, (uint32_t)(vf->config.vram_bytes >> 20));
+	return vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_VBIOS_OFFSET, pf->scratch,
+				     VF_VRAM_VBIOS_BYTES);
+}
+HW_STATIC_ASSERT(VGPU_PF_SCRATCH_BYTES >= VF_VRAM_VBIOS_BYTES);

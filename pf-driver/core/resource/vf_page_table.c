@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Second translation stage of a VF: writes the table for the units the VF owns, hands it to the
+ * device, and reads it back after a restart of the core to learn which units a VF owns.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/pf_vram.h"
+#include "pf-driver/hw/regs.h"
+
+#define LEAVES_PER_UNIT (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
+#define UNITS_PER_TABLE (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
+#define TABLES_PER_VF	(PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
+
+/**
+ * vgpu_pf_vf_page_table_limit() - most VRAM a VF page table of this layout can map
+ * @pf: the PF
+ */
+uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf)
+{
+	(void)pf;
+	return (uint64_t)TABLES_PER_VF << VF_PAGE_TABLE_ROOT_SHIFT;
+}
+
+static void put_entry(uint8_t *table, uint32_t index, uint64_t entry)
+{
+	memcpy(table + index * sizeof(entry), &entry, sizeof(entry));
+}
+
+static uint64_t get_entry(const uint8_t *table, uint32_t index)
+{
+	uint64_t entry;
+
+	memcpy(&entry, table + index * sizeof(entry), sizeof(entry));
+	return entry;
+}
+
+/* next unit of a VF in the order of its own address space */
+static bool next_unit(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
+{
+	while (*unit < pf->vram.count) {
+		if (pf->vram.owner[(*unit)++] == vf->number)
+			return true;
+	}
+	return false;
+}
+
+/* fill one leaf table with units from *unit on; returns how many it took */
+static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
+{
+	uint32_t units = 0;
+
+	memset(pf->scratch, 0, VF_PAGE_TABLE_BYTES);
+	while (units < UNITS_PER_TABLE && next_unit(pf, vf, unit)) {
+		uint64_t base = (uint64_t)(*unit - 1) << VGPU_VRAM_UNIT_SHIFT;
+
+		for (uint32_t i = 0; i < LEAVES_PER_UNIT; i++) {
+			uint64_t page = base + ((uint64_t)i << VF_PAGE_TABLE_LEAF_SHIFT);
+
+			put_entry(pf->scratch, units * LEAVES_PER_UNIT + i,
+				  page | VF_PAGE_TABLE_VALID);
+		}
+		units++;
+	}
+	return units;
+}
+
+/* the table in scratch, as far as it holds anything, or what is there now may */
+static int write_table(struct vgpu_pf *pf, uint64_t place, uint32_t entries, uint32_t former)
+{
+	uint32_t count = entries > former ? entries : former;
+
+	if (count > VF_PAGE_TABLE_ENTRIES)
+		count = VF_PAGE_TABLE_ENTRIES;
+	return pf->os->ops->vram_write(pf->os, place, pf->scratch, count * sizeof(uint64_t));
+}
+
+static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t tables,
+			    uint32_t former)
+{
+	memset(pf->scratch, 0, VF_PAGE_TABLE_BYTES);
+	for (uint32_t i = 0; i < tables; i++)
+		put_entry(pf->scratch, i, pf_vram_leaf(vf->number, i) | VF_PAGE_TABLE_VALID);
+	return write_table(pf, pf_vram_root(vf->number), tables, former);
+}
+
+/**
+ * vgpu_pf_vf_page_table_write() - write the table of a VF's units into PF VRAM
+ * @pf: the PF
+ * @vf: owns its units in the VRAM map; its former table is not in use
+ *
+ * Each word may be a trapped access, so zeroes are not written where there are zeroes.
+ */
+int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t former = vf->table_entries, rest = former;
+	uint32_t tables = 0, entries = 0;
+	uint32_t unit = 0, units;
+	int error;
+
+	vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
+	while (tables < TABLES_PER_VF && (units = fill_leaf_table(pf, vf, &unit))) {
+		error = write_table(pf, pf_vram_leaf(vf->number, tables), units * LEAVES_PER_UNIT,
+				    rest);
+		if (error)
+			return error;
+		entries += units * LEAVES_PER_UNIT;
+		rest -= rest < VF_PAGE_TABLE_ENTRIES ? rest : VF_PAGE_TABLE_ENTRIES;
+		tables++;
+	}
+	error = write_root_table(pf, vf, tables,
+				 former / VF_PAGE_TABLE_ENTRIES +
+					 (former % VF_PAGE_TABLE_ENTRIES != 0));
+	if (!error)
+		vf->table_entries = entries > former ? entries : former;
+	return error;
+}
+
+static void cleared(struct vgpu_pf *pf, uint32_t owner, int error)
+{
+	if (!error)
+		pf->vfs[owner].table_entries = 0;
+	else
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+				 "VF%u: its page tables could not be cleared (%d)", owner, error);
+	vgpu_pf_provision_continue(pf, error);
+}
+
+/**
+ * vgpu_pf_vf_page_table_clean() - have the device clear the tables of a VF that is provisioned next
+ * @pf: the PF
+ * @vf: its table is not in use; vgpu_pf_provision_continue() is called afterwards
+ */
+int vgpu_pf_vf_page_table_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_bulk_op op = {.opcode = VGPU_OP_SCRUB_VRAM,
+					.owner = vf->number,
+					.dst = pf_vram_root(vf->number),
+					.bytes = PF_VRAM_PAGE_TABLES_STRIDE,
+					.done = cleared};
+
+	return vgpu_pf_bulk_submit(pf, &op);
+}
+
+static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uint32_t size_mb)
+{
+	int error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_FB_SIZE_MB, size_mb);
+
+	if (!error)
+		error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO,
+						  (uint32_t)root);
+	if (!error)
+		error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_HI,
+						  (uint32_t)(root >> 32));
+	return error;
+}
+
+/**
+ * vgpu_pf_vf_page_table_commit() - hand a written table to the device
+ * @pf: the PF
+ * @vf: whose
+ *
+ * Return: 0, -EIO with a message if the device refused it.
+ */
+int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	int error = write_root(pf, vf, pf_vram_root(vf->number) | VF_PAGE_TABLE_VALID,
+			       (uint32_t)(vf->config.vram_bytes >> 20));
+
+	if (error)
+		return error;
+	if (!vgpu_pf_vf_page_table_is_live(pf, vf))
+		return vgpu_pf_text_fail(pf, -EIO, "VF%u: the device refused its page table",
+					 vf->number);
+	return 0;
+}
+
+/**
+ * vgpu_pf_vf_page_table_clear() - take a VF's VRAM away from it
+ * @pf: the PF
+ * @vf: whose
+ */
+int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	return write_root(pf, vf, 0, 0);
+}
+
+/**
+ * vgpu_pf_vf_page_table_is_live() - does the device translate for this VF with our table?
+ * @pf: the PF
+ * @vf: whose
+ */
+bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	uint64_t root = vgpu_pf_device_read_bank64(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
+
+	return root == (pf_vram_root(vf->number) | VF_PAGE_TABLE_VALID);
+}
+
+/* units of one leaf table that the core before gave to this VF */
+static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t leaf, uint32_t units)
+{
+	int error = pf->os->ops->vram_read(pf->os, pf_vram_leaf(vf->number, leaf), pf->scratch,
+					   VF_PAGE_TABLE_BYTES);
+
+	for (uint32_t i = 0; !error && i < units; i++) {
+		uint64_t entry = get_entry(pf->scratch, i * LEAVES_PER_UNIT);
+		struct vgpu_range unit = {0, 1};
+
+		if (!(entry & VF_PAGE_TABLE_VALID) ||
+		    (entry & VF_PAGE_TABLE_ADDR_MASK) % VGPU_VRAM_UNIT_BYTES)
+			return -EBADMSG;
+		unit.first = (uint32_t)((entry & VF_PAGE_TABLE_ADDR_MASK) >> VGPU_VRAM_UNIT_SHIFT);
+		error = vgpu_pf_range_reserve(&pf->vram, unit, (uint8_t)vf->number);
+	}
+	return error;
+}
+
+/**
+ * vgpu_pf_vf_page_table_adopt() - learn a VF's units from the table in service
+ * @pf: the PF
+ * @vf: whose; config.vram_bytes is set
+ *
+ * Return: 0; -ENOENT if the device uses no table of ours; -EBADMSG, -EBUSY or -ERANGE if the table
+ * contradicts itself or another VF's. Then the VF owns nothing.
+ */
+int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t size_mb = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_SIZE_MB);
+	uint64_t bytes = (uint64_t)size_mb << 20;
+	uint32_t units = (uint32_t)(bytes >> VGPU_VRAM_UNIT_SHIFT);
+	int error = 0;
+
+	if (!vgpu_pf_vf_page_table_is_live(pf, vf))
+		return -ENOENT;
+	if (units == 0 || bytes % VGPU_VRAM_UNIT_BYTES || units > TABLES_PER_VF * UNITS_PER_TABLE)
+		return -EBADMSG;
+	for (uint32_t leaf = 0; !error && units; leaf++) {
+		uint32_t here = units < UNITS_PER_TABLE ? units : UNITS_PER_TABLE;
+
+		error = adopt_leaf_table(pf, vf, leaf, here);
+		units -= here;
+	}
+	if (error) {
+		vgpu_pf_vram_release(pf, vf);
+		return error;
+	}
+	vf->config.vram_bytes = bytes;
+	return 0;
+}

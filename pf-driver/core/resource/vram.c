@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* VRAM of the device in units of 16 MiB: unit 0 is the PF's, the others are handed to VFs. */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+/**
+ * vgpu_pf_vram_init() - forget all owners; the PF keeps its unit
+ * @pf: the PF, probed
+ */
+void vgpu_pf_vram_init(struct vgpu_pf *pf)
+{
+	struct vgpu_range pf_unit = {0, 1};
+
+	vgpu_pf_range_init(&pf->vram, (uint32_t)(pf->device.vram_bytes >> VGPU_VRAM_UNIT_SHIFT));
+	vgpu_pf_range_reserve(&pf->vram, pf_unit, VGPU_RANGE_OWNER_PF);
+}
+
+/**
+ * vgpu_pf_vram_claim() - give VRAM to a VF, in one piece if there is one
+ * @pf: the PF
+ * @vf: who gets it
+ * @bytes: a multiple of the unit, at most the aperture
+ *
+ * Return: 0, -EINVAL or -ENOSPC with a message.
+ */
+int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
+{
+	uint64_t limit = vgpu_min_u64(pf->device.aperture_bytes, vgpu_pf_vf_page_table_limit(pf));
+	uint64_t free_bytes = (uint64_t)vgpu_pf_range_free_units(&pf->vram) << VGPU_VRAM_UNIT_SHIFT;
+
+	if (bytes == 0 || bytes % VGPU_VRAM_UNIT_BYTES)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "VF%u: VRAM of %llu bytes is not a multiple "
+					 "of %llu MiB; round it up",
+					 vf->number, (unsigned long long)bytes,
+					 VGPU_VRAM_UNIT_BYTES >> 20);
+	if (bytes > limit)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "VF%u: VRAM of %llu MiB exceeds the aperture "
+					 "of %llu MiB; ask for less",
+					 vf->number, (unsigned long long)(bytes >> 20),
+					 (unsigned long long)(limit >> 20));
+	if (bytes > free_bytes)
+		return vgpu_pf_text_fail(pf, -ENOSPC,
+					 "VF%u: VRAM of %llu MiB wanted, %llu MiB "
+					 "free; release or shrink a VF",
+					 vf->number, (unsigned long long)(bytes >> 20),
+					 (unsigned long long)(free_bytes >> 20));
+	return vgpu_pf_range_claim(&pf->vram, (uint32_t)(bytes >> VGPU_VRAM_UNIT_SHIFT),
+				   (uint8_t)vf->number);
+}
+
+/**
+ * vgpu_pf_vram_release() - take a VF's VRAM back
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_range_release(&pf->vram, (uint8_t)vf->number);
+}
+
+/**
+ * vgpu_pf_vram_first() - where the first byte of a VF's VRAM lies
+ * @pf: the PF
+ * @vf: whose
+ * @offset: receives the device VRAM offset
+ *
+ * Return: false if it has none.
+ */
+bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset)
+{
+	struct vgpu_range range = {0, 0};
+
+	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range))
+		return false;
+	*offset = (uint64_t)range.first << VGPU_VRAM_UNIT_SHIFT;
+	return true;
+}
+
+/* the area shared with the guest's driver lies in the first unit, so no table walk is needed */
+static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
+			uint32_t bytes)
+{
+	uint64_t first;
+
+	if (*offset >= VGPU_VRAM_UNIT_BYTES || bytes > VGPU_VRAM_UNIT_BYTES - *offset)
+		return false;
+	if (!vgpu_pf_vram_first(pf, vf, &first))
+		return false;
+	*offset += first;
+	return true;
+}
+
+/**
+ * vgpu_pf_vram_read_vf() - read from the first unit of a VF's VRAM
+ * @pf: the PF
+ * @vf: whose
+ * @offset: in the VF's VRAM
+ * @data: receives the bytes
+ * @bytes: how many
+ */
+int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
+			 uint32_t bytes)
+{
+	if (!find_shared(pf, vf, &offset, bytes))
+		return -ERANGE;
+	return pf->os->ops->vram_read(pf->os, offset, data, bytes);
+}
+
+static bool is_same_word(const uint8_t *word, const uint8_t *there)
+{
+	static const uint8_t zeroes[VGPU_VRAM_WORD_BYTES];
+
+	return !memcmp(word, there ? there : zeroes, VGPU_VRAM_WORD_BYTES);
+}
+
+/**
+ * vgpu_pf_vram_write_words() - write what differs from what is there
+ * @pf: the PF
+ * @place: in device VRAM
+ * @data: words
+ * @bytes: a multiple of VGPU_VRAM_WORD_BYTES
+ * @there: what the VRAM holds from @place on; NULL: zeroes
+ * @known: bytes of @there
+ *
+ * Each word that is written may be a trapped access.
+ */
+int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
+			     uint32_t bytes, const uint8_t *there, uint32_t known)
+{
+	int error = 0;
+	uint32_t to;
+
+	for (uint32_t from = 0; !error && from < bytes; from = to) {
+		for (to = from; to < bytes; to += VGPU_VRAM_WORD_BYTES)
+			if (to + VGPU_VRAM_WORD_BYTES <= known &&
+			    is_same_word(data + to, there ? there + to : NULL))
+				break;
+		if (to > from)
+			error = pf->os->ops->vram_write(pf->os, place + from, data + from,
+							to - from);
+		else
+			to += VGPU_VRAM_WORD_BYTES;
+	}
+	return error;
+}
+
+/**
+ * vgpu_pf_vram_write_vf() - write to the first unit of a VF's VRAM
+ * @pf: the PF
+ * @vf: whose
+ * @offset: in the VF's VRAM
+ * @data: the bytes
+ * @bytes: a multiple of VGPU_VRAM_WORD_BYTES
+ *
+ * Into VRAM that is clean go no zeroes. It stays marked as clean: that is the caller's to end.
+ */
+int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
+			  const void *data, uint32_t bytes)
+{
+	if (!find_shared(pf, vf, &offset, bytes))
+		return -ERANGE;
+	return vgpu_pf_vram_write_words(pf, offset, data, bytes, NULL,
+					vgpu_pf_scrub_is_clean(pf, vf) ? bytes : 0);
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * DOC: World switch
+ *
+ *   from, to              CONTEXT_SWITCH            or, stepwise: IDLE SAVE LOAD RUN
+ *   from == to            RUN                       (parked, its next quantum)
+ *   from only             CONTEXT_SWITCH to the PF  or, stepwise: IDLE SAVE
+ *   to only               CONTEXT_SWITCH from the PF   or: LOAD RUN
+ *
+ *   command written --> EXECUTE clear and status DONE --> next command --> switched
+ *                |--> status ABORTED or UNSUPPORTED, or it could not be
+ *                |    written -------------------------------------------> failed, BAD_STATUS
+ *                |--> IDLING for longer than the VF's preemption time-out -> failed, IDLE_TIMEOUT
+ *                +--> any status for longer than the command time-out ----> failed, by status
+ *
+ * The completion interrupt brings the look; looks with a growing delay make sure that a lost
+ * interrupt costs little. Decides nothing: machine.c is told the end.
+ */
+#include "pf-driver/core/top/parts.h"
+
+#define COMMAND_TIMEOUT_MS	   500u
+#define PREEMPT_TIMEOUT_DEFAULT_US 100000u
+#define POLL_FIRST_NS		   (200 * VGPU_NS_PER_US)
+#define POLL_LAST_NS		   (10 * VGPU_NS_PER_MS)
+
+static uint32_t function_of(uint32_t vf)
+{
+	return vf ? GPUIOV_FCN_VF | (vf - 1) : GPUIOV_FCN_PF;
+}
+
+static void add_step(struct vgpu_pf_switch *sw, enum gpuiov_command command)
+{
+	sw->steps[sw->step_count++] = (uint8_t)command;
+}
+
+static void plan(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_switch *sw = &pf->sw;
+
+	sw->step_count = 0;
+	sw->step = 0;
+	if (sw->from == sw->to) {
+		add_step(sw, GPUIOV_CMD_RUN);
+		return;
+	}
+	if (!pf->params.is_stepwise) {
+		add_step(sw, GPUIOV_CMD_CONTEXT_SWITCH);
+		return;
+	}
+	if (sw->from) {
+		add_step(sw, GPUIOV_CMD_IDLE);
+		add_step(sw, GPUIOV_CMD_SAVE);
+	}
+	if (sw->to) {
+		add_step(sw, GPUIOV_CMD_LOAD);
+		add_step(sw, GPUIOV_CMD_RUN);
+	}
+}
+
+/* the function a command is about, and the one CONTEXT_SWITCH goes to */
+static uint32_t command_dword(const struct vgpu_pf_switch *sw)
+{
+	uint32_t command = sw->steps[sw->step];
+	bool is_outgoing = command == GPUIOV_CMD_IDLE || command == GPUIOV_CMD_SAVE ||
+			   command == GPUIOV_CMD_CONTEXT_SWITCH;
+
+	return GPUIOV_COMMAND(command, function_of(is_outgoing ? sw->from : sw->to),
+			      function_of(sw->to));
+}
+
+static void issue(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_switch *sw = &pf->sw;
+
+	/* else the status of the command before would be taken for this one's */
+	sw->is_unwritten =
+		vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw)) != 0;
+	sw->status_ns = vgpu_pf_timer_now(pf);
+	sw->status = GPUIOV_STATUS_PENDING;
+	sw->poll_delay_ns = POLL_FIRST_NS;
+	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
+}
+
+/**
+ * vgpu_pf_run_switch_start() - begin a world switch
+ * @pf: the PF; no switch is under way
+ * @from: VF in the engine, 0 if none
+ * @to: VF that shall run, 0 if none
+ */
+void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
+{
+	pf->sw.is_busy = true;
+	pf->sw.from = from;
+	pf->sw.to = to;
+	plan(pf);
+	issue(pf);
+}
+
+struct culprit_row {
+	uint32_t key; /* status while waiting, or command that failed */
+	bool is_outgoing;
+	enum vgpu_pf_reason reason;
+};
+
+static const struct culprit_row status_culprits[] = {
+	{GPUIOV_STATUS_IDLING, true, VGPU_PF_REASON_IDLE_TIMEOUT},
+	{GPUIOV_STATUS_SAVING, true, VGPU_PF_REASON_SAVE_TIMEOUT},
+	{GPUIOV_STATUS_LOADING, false, VGPU_PF_REASON_LOAD_TIMEOUT},
+	{GPUIOV_STATUS_INITIALISING, false, VGPU_PF_REASON_LOAD_TIMEOUT},
+	{GPUIOV_STATUS_ENABLING, false, VGPU_PF_REASON_RUN_TIMEOUT},
+};
+
+static const struct culprit_row command_culprits[] = {
+	{GPUIOV_CMD_IDLE, true, VGPU_PF_REASON_IDLE_TIMEOUT},
+	{GPUIOV_CMD_SAVE, true, VGPU_PF_REASON_SAVE_TIMEOUT},
+	{GPUIOV_CMD_LOAD, false, VGPU_PF_REASON_LOAD_TIMEOUT},
+	{GPUIOV_CMD_RUN, false, VGPU_PF_REASON_RUN_TIMEOUT},
+	/* its status says nothing: the outgoing VF had the engine */
+	{GPUIOV_CMD_CONTEXT_SWITCH, true, VGPU_PF_REASON_IDLE_TIMEOUT},
+};
+
+static const struct culprit_row *find_culprit(const struct culprit_row *rows, uint32_t count,
+					      uint32_t key)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (rows[i].key == key)
+			return &rows[i];
+	return NULL;
+}
+
+static void fail(struct vgpu_pf *pf, bool is_bad_status)
+{
+	struct vgpu_pf_switch *sw = &pf->sw;
+	const struct culprit_row *row =
+		find_culprit(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
+	/* a reset of the function by its client aborts it: nobody is to blame at first */
+	bool is_nobodys = sw->status == GPUIOV_STATUS_ABORTED && pf->executor.aborts == 0;
+	uint32_t culprit;
+
+	if (!row)
+		row = find_culprit(command_culprits, VGPU_COUNT_OF(command_culprits),
+				   sw->steps[sw->step]);
+	/* nobody was in the engine, or nobody was to go there: it can only be the other */
+	culprit = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
+	if (vgpu_pf_guard_may_tell(pf, &pf->vfs[culprit]))
+		vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
+				 "VF%u: world switch %u -> %u failed, command %u, status 0x%x",
+				 culprit, sw->from, sw->to, sw->steps[sw->step], sw->status);
+	sw->is_busy = false;
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SWITCH);
+	vgpu_pf_run_machine_failed(pf, culprit,
+				 is_bad_status ? VGPU_PF_REASON_BAD_STATUS : row->reason);
+}
+
+static uint64_t preempt_timeout_ns(const struct vgpu_pf *pf)
+{
+	const struct vgpu_vf *vf = &pf->vfs[pf->sw.from];
+	uint32_t us = vf->contract.terms.preempt_timeout_us;
+
+	if (us == 0)
+		us = vf->config.preempt_timeout_us;
+	return (us ? us : PREEMPT_TIMEOUT_DEFAULT_US) * VGPU_NS_PER_US * pf->params.time_scale;
+}
+
+static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
+{
+	const struct vgpu_pf_switch *sw = &pf->sw;
+
+	/* how long a guest may take is its own limit, which may be the longer one */
+	if (sw->status == GPUIOV_STATUS_IDLING)
+		return now - sw->status_ns >= preempt_timeout_ns(pf);
+	return now - sw->status_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
+}
+
+static void keep_waiting(struct vgpu_pf *pf, uint32_t status)
+{
+	struct vgpu_pf_switch *sw = &pf->sw;
+	uint64_t now = vgpu_pf_timer_now(pf);
+
+	if (status != sw->status) {
+		sw->status = status;
+		sw->status_ns = now;
+	}
+	if (is_out_of_time(pf, now)) {
+		fail(pf, false);
+		return;
+	}
+	sw->poll_delay_ns = vgpu_min_u64(sw->poll_delay_ns * 2, POLL_LAST_NS);
+	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
+}
+
+static void next_step(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_switch *sw = &pf->sw;
+
+	if (++sw->step < sw->step_count) {
+		issue(pf);
+		return;
+	}
+	sw->is_busy = false;
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SWITCH);
+	vgpu_pf_run_machine_switched(pf);
+}
+
+/**
+ * vgpu_pf_run_switch_poll() - look whether the command under way has ended
+ * @pf: the PF
+ */
+void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
+{
+	uint32_t control, status;
+
+	if (!pf->sw.is_busy)
+		return;
+	if (pf->sw.is_unwritten) {
+		pf->sw.status = GPUIOV_STATUS_ABORTED;
+		fail(pf, true);
+		return;
+	}
+	control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);
+	status = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_STATUS) & 0xffu;
+	if (control & GPUIOV_CMD_EXECUTE) {
+		keep_waiting(pf, status);
+		return;
+	}
+	if (status == GPUIOV_STATUS_DONE) {
+		next_step(pf);
+		return;
+	}
+	if (status == GPUIOV_STATUS_ABORTED || status == GPUIOV_STATUS_UNSUPPORTED) {
+		pf->sw.status = status;
+		fail(pf, true);
+		return;
+	}
+	keep_waiting(pf, status);
+}
+
+/**
+ * vgpu_pf_run_switch_is_engine_free() - would the scheduler take a command?
+ * @pf: the PF
+ */
+bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
+{
+	uint32_t control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);
+
+	return !(control & GPUIOV_CMD_EXECUTE);
+}
+
+/**
+ * vgpu_pf_run_switch_abandon() - forget the switch under way: device or executor is gone
+ * @pf: the PF
+ */
+void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf)
+{
+	pf->sw.is_busy = false;
+	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SWITCH);
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Run tables as somebody sets and reads them: checked as a whole, double-buffered, generation after
+ * generation. When a new one takes over is machine.c's business.
+ */
+#include "pf-driver/core/run/state.h"
+
+static bool has_contracts(const struct vgpu_pf_run_table *table)
+{
+	static const struct vgpu_pf_contract none[VGPU_PF_MAX_VFS];
+
+	return memcmp(table->contracts, none, sizeof(none)) != 0;
+}
+
+/* by band: with contracts each VF says its own */
+static void note_longest(struct vgpu_run_slots *slots)
+{
+	for (uint32_t i = 0; i < slots->count; i++) {
+		uint32_t band = slots->contracts[slots->entries[i].vf - 1].band;
+
+		if (band < VGPU_PF_BANDS && slots->longest_us[band] < slots->entries[i].quantum_us)
+			slots->longest_us[band] = slots->entries[i].quantum_us;
+	}
+}
+
+static bool has_weights(const struct vgpu_run_slots *slots)
+{
+	static const uint32_t none[VGPU_PF_MAX_VFS];
+
+	return memcmp(slots->weights, none, sizeof(none)) != 0;
+}
+
+/* what a VF has of a round of the table */
+static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
+{
+	return slots->total_us[vf] ? slots->total_us[vf] : QUANTUM_DEFAULT_US;
+}
+
+/*
+ * A table that names no weight means what its entries say: each VF has a weight in proportion to
+ * its part of a round. A gang has its slots and competes for nothing.
+ */
+static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
+{
+	uint64_t most_us = 0;
+
+	if (has_weights(slots))
+		return;
+	for (uint32_t vf = 1; vf <= vfs; vf++)
+		most_us = vgpu_max_u64(most_us, round_us(slots, vf));
+	for (uint32_t vf = 1; vf <= vfs; vf++)
+		if (!(slots->contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
+			slots->weights[vf - 1] = (uint32_t)vgpu_max_u64(
+				1, round_us(slots, vf) * WEIGHT_MAX / most_us);
+}
+
+/* what is derived from the entries, the reserve section, the contracts and the weights */
+static void index_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
+{
+	for (uint32_t i = 0; i < slots->count; i++) {
+		const struct vgpu_pf_run_entry *entry = &slots->entries[i];
+
+		slots->listed |= 1u << (entry->vf - 1);
+		slots->cycle_ns += entry->quantum_us * VGPU_NS_PER_US;
+		slots->total_us[entry->vf] += entry->quantum_us;
+		if (slots->first_us[entry->vf] == 0)
+			slots->first_us[entry->vf] = entry->quantum_us;
+	}
+	for (uint32_t i = 0; i < slots->reserve_count; i++)
+		slots->reserve_us[slots->reserve[i].vf] = slots->reserve[i].quantum_us;
+	fill_weights(slots, pf->device.total_vfs);
+	note_longest(slots);
+}
+
+static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
+		       const struct vgpu_pf_run_table *table)
+{
+	memset(slots, 0, sizeof(*slots));
+	slots->generation = table->generation;
+	slots->flags = table->flags;
+	slots->count = table->count;
+	memcpy(slots->entries, table->entries, table->count * sizeof(table->entries[0]));
+	slots->reserve_count = table->reserve_count;
+	memcpy(slots->reserve, table->reserve, sizeof(slots->reserve));
+	memcpy(slots->contracts, table->contracts, sizeof(slots->contracts));
+	slots->has_contracts = has_contracts(table);
+	memcpy(slots->weights, table->weights, sizeof(slots->weights));
+	memcpy(slots->max_gap_us, table->max_gap_us, sizeof(slots->max_gap_us));
+	index_slots(pf, slots);
+}
+
+/**
+ * vgpu_pf_run_tables_fallback() - the table until a client sets one: every VF has an equal turn
+ * @pf: the PF
+ * @slots: filled in
+ */
+void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
+{
+	memset(slots, 0, sizeof(*slots));
+	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
+		slots->entries[slots->count].vf = vf;
+		slots->entries[slots->count++].quantum_us = QUANTUM_DEFAULT_US;
+	}
+	index_slots(pf, slots);
+}
+
+static int check_entry(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry, uint32_t index,
+		       const char *where)
+{
+	if (entry->vf == 0 || entry->vf > pf->device.total_vfs)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: %s %u names VF%u; VFs are 1 to %u", where,
+					 index, entry->vf, pf->device.total_vfs);
+	if (entry->quantum_us < QUANTUM_MIN_US || entry->quantum_us > QUANTUM_MAX_US)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %s %u has %u us; %u to %u", where,
+					 index, entry->quantum_us, QUANTUM_MIN_US, QUANTUM_MAX_US);
+	return 0;
+}
+
+static int check_weight(struct vgpu_pf *pf, uint32_t vf, uint32_t weight, uint32_t gap_us)
+{
+	if (!weight && !gap_us)
+		return 0;
+	if (vf > pf->device.total_vfs)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: a weight names VF%u; VFs are 1 to %u", vf,
+					 pf->device.total_vfs);
+	if (weight > WEIGHT_MAX)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has weight %u; 0 to %u", vf,
+					 weight, WEIGHT_MAX);
+	if (gap_us && gap_us < GAP_MIN_US)
+		return vgpu_pf_text_fail(
+			pf, -EINVAL, "run table: VF%u has a max_gap_us of %u; 0, or %u and more",
+			vf, gap_us, GAP_MIN_US);
+	return 0;
+}
+
+static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
+{
+	int error = 0;
+
+	if (table->count == 0 || table->count > VGPU_PF_TABLE_ENTRIES)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u entries; 1 to %u",
+					 table->count, VGPU_PF_TABLE_ENTRIES);
+	if (table->reserve_count > VGPU_PF_MAX_VFS)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %u reserve entries; at most %u",
+					 table->reserve_count, VGPU_PF_MAX_VFS);
+	if (table->flags & ~(uint32_t)VGPU_PF_TABLE_STRICT)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: unknown flags 0x%x",
+					 table->flags);
+	for (uint32_t i = 0; !error && i < table->count; i++)
+		error = check_entry(pf, &table->entries[i], i, "entry");
+	for (uint32_t i = 0; !error && i < table->reserve_count; i++)
+		error = check_entry(pf, &table->reserve[i], i, "reserve entry");
+	for (uint32_t i = 0; !error && i < VGPU_PF_MAX_VFS; i++)
+		error = check_weight(pf, i + 1, table->weights[i], table->max_gap_us[i]);
+	if (!error)
+		error = vgpu_pf_run_contract_check(pf, table->contracts);
+	return error;
+}
+
+static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	return &executor->tables[executor->is_pending ? !executor->active : executor->active];
+}
+
+/**
+ * vgpu_pf_run_tables_set() - hand over a new table
+ * @pf: the PF
+ * @table: copied; takes over at the next decision
+ *
+ * Return: 0, -ESTALE if its generation is not the one in force + 1, -EINVAL; with a message.
+ */
+int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint64_t generation = newest_table(pf)->generation;
+	int error = check_table(pf, table);
+
+	if (error)
+		return error;
+	if (table->generation != generation + 1)
+		return vgpu_pf_text_fail(pf, -ESTALE,
+					 "run table: generation %llu; %llu is in "
+					 "force, read it and send %llu",
+					 (unsigned long long)table->generation,
+					 (unsigned long long)generation,
+					 (unsigned long long)generation + 1);
+	fill_slots(pf, &executor->tables[!executor->active], table);
+	executor->is_pending = true;
+	/* a VF that runs alone has no quantum whose end could be waited for */
+	if (executor->state == VGPU_EXECUTOR_RUNNING &&
+	    (executor->run.kind == VGPU_RUN_SOLE || executor->run.kind == VGPU_RUN_REST))
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	/* one that stays parked for want of tokens may not get any for long */
+	if (executor->state == VGPU_EXECUTOR_PARKED)
+		executor->wants_decision = true;
+	vgpu_pf_journal_mark_table(pf);
+	return 0;
+}
+
+/* in force, or about to be */
+static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	return &executor->tables[executor->is_pending ? !executor->active : executor->active];
+}
+
+/**
+ * vgpu_pf_weight_of() - the weight that the newest run table says for a VF
+ * @pf: the PF
+ * @vf: number
+ *
+ * Return: 1 to 10000; 0: it says none.
+ */
+uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf)
+{
+	return newest_of(pf)->weights[vf - 1];
+}
+
+/**
+ * vgpu_pf_quantum_of() - how long a VF's turns in the newest run table are
+ * @pf: the PF
+ * @vf: number
+ *
+ * Return: us, of its first entry; 0: it has none.
+ */
+uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
+{
+	return newest_of(pf)->first_us[vf];
+}
+
+/**
+ * vgpu_pf_run_tables_get() - the table in force, or about to be
+ * @pf: the PF
+ * @table: filled in
+ */
+void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
+{
+	const struct vgpu_run_slots *slots = newest_of(pf);
+
+	memset(table, 0, sizeof(*table));
+	table->size = sizeof(*table);
+	table->count = slots->count;
+	table->generation = slots->generation;
+	table->flags = slots->flags;
+	table->reserve_count = slots->reserve_count;
+	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
+	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
+	memcpy(table->contracts, slots->contracts, sizeof(table->contracts));
+	memcpy(table->weights, slots->weights, sizeof(table->weights));
+	memcpy(table->max_gap_us, slots->max_gap_us, sizeof(table->max_gap_us));
+}
+
+/**
+ * vgpu_pf_run_tables_load() - put the journal's table into force
+ * @pf: the PF; its executor is off
+ * @table: from the journal; ignored if it makes no sense
+ */
+void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
+{
+	if (check_table(pf, table))
+		return;
+	fill_slots(pf, vgpu_pf_run_tables_active(pf), table);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * All state of the PF core: struct vgpu_pf, one sub-struct per file that owns it. Parts of a VF are
+ * set by their own files, and by those that begin, restore, reset or end a VF as a whole.
+ */
+#ifndef VGPU_CORE_STATE_H
+#define VGPU_CORE_STATE_H
+
+#include "pf-driver/core/base/vf.h"
+#include "pf-driver/core/pf.h"
+#include "pf-driver/core/resource/range.h"
+#include "pf-driver/hw/gpuiov.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* facts read at attach, checked; homes may look at them at any time */
+struct vgpu_pf_device {
+	bool is_attached;
+	uint32_t total_vfs;
+	uint64_t vram_bytes;
+	uint64_t aperture_bytes;
+	uint32_t doorbell_pages;
+	uint32_t cu_count;
+	uint32_t vsec;	    /* config offset of the GPU-IOV capability */
+	uint32_t scheduler; /* config offset of the GFX scheduler block */
+};
+
+/* timers of the whole PF; those of a VF are in vf.h */
+enum vgpu_pf_timer_id {
+	VGPU_PF_TIMER_SWITCH = 0, /* look at a command that may have finished */
+	VGPU_PF_TIMER_SLICE,	  /* the running slice must end */
+	VGPU_PF_TIMER_BULK,	  /* look at a bulk operation */
+	VGPU_PF_TIMER_WATCHDOG,	  /* an interrupt may have been lost */
+	VGPU_PF_TIMER_RECOVER,	  /* the engine after a failed command, or the whole reset */
+	VGPU_PF_TIMER_CONTRACT,	  /* a VF gets its next budget, or has tokens again */
+	VGPU_PF_TIMERS,
+};
+
+/* one world switch under way, run/switch.c */
+struct vgpu_pf_switch {
+	bool is_busy;
+	bool is_unwritten; /* the device did not take the command */
+	uint32_t from, to; /* VF numbers; 0: none */
+	uint8_t steps[4];  /* enum gpuiov_command */
+	uint32_t step_count, step;
+	uint32_t status;    /* last CMD_STATUS seen */
+	uint64_t status_ns; /* when the status of the command in execution last changed */
+	uint64_t poll_delay_ns;
+};
+
+struct vgpu_run_slots {
+	uint64_t generation;
+	uint32_t flags;
+	uint32_t count;
+	uint32_t listed;   /* bit per VF that has an entry */
+	uint64_t cycle_ns; /* sum of the quanta */
+	bool has_contracts;
+	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
+	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* of its entries, by VF number */
+	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* its first entry; 0: it has none */
+	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number */
+	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
+	uint32_t reserve_count;
+	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
+	uint32_t weights[VGPU_PF_MAX_VFS]; /* not all of them zero */
+	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
+	uint32_t longest_us[VGPU_PF_BANDS]; /* entry of a band's VFs */
+};
+
+/* run/share.c: times of one band, of 2^-24 ns for a unit of weight */
+struct vgpu_run_band {
+	uint64_t now;
+	uint64_t rest;	 /* of the division that moved it last */
+	uint64_t estate; /* 2^-24 ns that nobody is given yet */
+};
+
+enum vgpu_executor_state {
+	VGPU_EXECUTOR_OFF = 0, /* no device */
+	VGPU_EXECUTOR_EMPTY,   /* no VF is in the engine */
+	VGPU_EXECUTOR_SWITCHING,
+	VGPU_EXECUTOR_RUNNING,
+	VGPU_EXECUTOR_PARKED, /* a VF is in the engine, its quantum is over */
+	VGPU_EXECUTOR_BROKEN, /* a command failed, a reset frees the engine */
+};
+
+enum vgpu_run_kind {
+	VGPU_RUN_SLICE = 0, /* an entry of the table */
+	VGPU_RUN_SOLE,	    /* nobody else has work: runs on until somebody wakes */
+	VGPU_RUN_REST,	    /* nobody has work: stays in the engine */
+	VGPU_RUN_RESCUE,    /* off the engine for too long: a short turn */
+	VGPU_RUN_RESERVE,   /* pre-empted the table from its reserve section */
+	VGPU_RUN_CONTRACT,  /* from the reservation of its contract */
+};
+
+struct vgpu_run {
+	uint32_t vf; /* 0: none */
+	enum vgpu_run_kind kind;
+	bool is_cut;	       /* pre-empted: the rest of the slice is resumed */
+	bool is_accounted;     /* its run log entry has been read */
+	bool is_advance;       /* from the reserve, on the VF's own entries */
+	bool is_capped;	       /* not longer than the VF's tokens */
+	uint64_t granted_ns;   /* 0: not bounded */
+	uint64_t quantum_ns;   /* of its entry */
+	uint64_t started_ns;   /* our clock */
+	uint64_t contended_ns; /* our clock; when somebody else began to wait; 0: nobody */
+	uint64_t worked_ns;    /* until it ran out of work; 0: it did not */
+	uint64_t shared_ns;    /* what run/share.c knows of it already */
+};
+
+/* histogram of end-to-end switch times: four buckets per octave of ns */
+#define VGPU_SWITCH_BUCKETS 160u
+
+/* why the VF in the engine shall leave it before its quantum ends */
+enum vgpu_preemption {
+	VGPU_PREEMPT_NONE = 0,
+	VGPU_PREEMPT_FOR_RESERVE, /* of the table, or of a contract */
+	VGPU_PREEMPT_FOR_BAND,	  /* one that is served before its own */
+	VGPU_PREEMPT_FOR_ANYONE,
+};
+
+struct vgpu_pf_executor {
+	enum vgpu_executor_state state;
+	struct vgpu_run_slots tables[2];
+	uint32_t active;    /* of tables */
+	bool is_pending;    /* the other table takes over at the next decision */
+	bool has_contracts; /* of the table in force */
+	/* next position of each band: entries, then VFs without an entry */
+	uint32_t cursors[VGPU_PF_BANDS];
+	uint64_t cycle_started_ns;
+	uint32_t busy;	    /* bit per VF with work, as last read */
+	bool is_busy_fresh; /* read since the run in the engine began */
+	uint32_t announced; /* bit per VF with work, as the events told so far */
+	bool wants_decision;
+	enum vgpu_preemption preemption;
+	bool is_idle;	       /* the VF in the engine has no work */
+	uint32_t exclusive_vf; /* stops the table; 0: none */
+	uint32_t resume_vf;    /* cut slice to be continued */
+	uint64_t resume_ns;
+	struct vgpu_run run, next, last;
+	struct vgpu_run_band bands[VGPU_PF_BANDS];
+	uint64_t decided_ns;
+	uint32_t aborts; /* in a row */
+	bool is_recovering;
+	uint64_t recover_deadline_ns;
+	uint64_t log_next; /* index of the next run log entry */
+	struct vgpu_os_dma log;
+	uint64_t switches, switch_max_ns;
+	uint64_t switch_lately_ns; /* moving mean */
+	uint32_t histogram[VGPU_SWITCH_BUCKETS];
+};
+
+#define VGPU_PF_RECORD_BYTES 0x4000u
+
+/* journal.c: what a copy of a record in PF VRAM holds, as far as it is known */
+struct vgpu_pf_record {
+	uint32_t known; /* bytes */
+	uint8_t bytes[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
+};
+
+/* bulk.c: operations of the device, one at a time */
+struct vgpu_pf;
+struct vgpu_bulk_op {
+	uint32_t opcode; /* enum vgpu_hw_op */
+	uint32_t vf;	 /* whose VRAM src or dst counts; 0: device VRAM */
+	uint32_t owner;	 /* handed to done */
+	uint32_t pattern;
+	uint64_t src, dst, bytes;
+	struct vgpu_os_dma *memory; /* of ours that it is done with; NULL: none */
+	void (*done)(struct vgpu_pf *pf, uint32_t owner, int error);
+};
+
+#define VGPU_BULK_QUEUE 32u
+
+struct vgpu_pf_bulk {
+	struct vgpu_bulk_op queue[VGPU_BULK_QUEUE];
+	uint32_t head, used;
+	bool is_started;
+	bool is_under_way; /* on the device, for all we know; perhaps given up by us */
+	uint64_t started_ns;
+	uint64_t poll_delay_ns;
+	struct vgpu_os_dma kept; /* memory of the one that was given up */
+};
+
+/* the one SAVE, RESTORE or DUMP under way, vf_state.c and dump.c */
+#define VGPU_STREAM_BUFFER_DUMP	 0x10000u   /* what a dump can hold */
+#define VGPU_STREAM_BUFFER	 0x2000000u /* at most: room for the state of 64 CUs, and more */
+#define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* what does not grow with the CUs */
+#define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* VGPRs, SGPRs, LDS and waves: about 340 KiB */
+
+enum vgpu_stream_kind {
+	VGPU_STREAM_NONE = 0,
+	VGPU_STREAM_SAVE,
+	VGPU_STREAM_RESTORE,
+	VGPU_STREAM_DUMP,
+};
+
+struct vgpu_pf_stream_job {
+	enum vgpu_stream_kind kind;
+	uint32_t vf;
+	uint64_t token;
+	struct vgpu_pf_stream *payload; /* of the request; bytes is filled in */
+	uint32_t step;			/* of the kind's own steps */
+	uint64_t vram_offset;		/* next byte of VRAM */
+	uint32_t first, filled;		/* part of the buffer that is to be moved */
+	uint64_t bytes;			/* through the stream so far */
+	bool is_waiting_device;
+	bool is_changed;     /* RESTORE has written to the VF */
+	bool has_left_pause; /* the VF, since the stream began: what was moved is of another time */
+	bool driver_loaded;  /* RESTORE: as the stream's head says */
+	struct vgpu_os_dma buffer;
+};
+
+/* a PROVISION that waits until its VRAM is clean */
+struct vgpu_pf_pending_provision {
+	uint32_t vf; /* 0: none */
+	uint64_t token;
+	struct vgpu_pf_provision *payload;
+};
+
+struct vgpu_pf_pending_verify {
+	uint32_t vf;	 /* 0: none */
+	uint32_t serial; /* of this one */
+	uint64_t token;
+	struct vgpu_range range;
+};
+
+struct vgpu_finished_request {
+	uint64_t token;
+	int error;
+	char message[VGPU_PF_NAME_BYTES * 2];
+};
+
+#define VGPU_PF_SCRATCH_BYTES 0x10000u
+#define VGPU_PF_FINISHED      64u
+#define VGPU_PF_TRACE	      64u
+
+struct vgpu_trace_line {
+	uint64_t time_ns;
+	uint8_t vf, from, event, to;
+};
+
+struct vgpu_pf {
+	struct vgpu_os *os;
+	struct vgpu_pf_params params;
+	struct vgpu_pf_device device;
+	bool was_attached; /* an earlier attach succeeded: VFs in memory are the truth */
+	bool is_lease_held;
+	struct vgpu_range_map vram;
+	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number; 0 is the PF */
+	struct vgpu_pf_switch sw;
+	struct vgpu_pf_executor executor;
+	struct vgpu_pf_bulk bulk;
+	struct vgpu_pf_stream_job stream;
+	struct vgpu_pf_pending_provision provision;
+	struct vgpu_pf_pending_verify verify;
+	uint64_t event_seq; /* of the next event */
+	bool has_new_events;
+	bool is_journal_dirty, is_table_dirty;
+	uint64_t journal_seq, table_seq;
+	struct vgpu_pf_record vf_records[2], table_records[2];
+	uint64_t whole_resets;
+	bool is_whole_reset;
+	bool is_lost_in_reset; /* what comes back has forgotten everything */
+	uint64_t timers_ns[VGPU_PF_TIMERS];
+	uint64_t armed_ns; /* what the home's timer is set to */
+	struct vgpu_finished_request finished[VGPU_PF_FINISHED];
+	uint32_t finished_count;
+	struct vgpu_trace_line trace[VGPU_PF_TRACE];
+	uint32_t trace_used;
+	char message[160]; /* why the last request failed */
+	uint8_t scratch[VGPU_PF_SCRATCH_BYTES] __attribute__((aligned(8)));
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Text for a bug report: device, executor, every VF, and the last transitions. */
+#include "pf-driver/core/top/parts.h"
+
+struct dump_text {
+	char *text;
+	uint32_t bytes, used;
+};
+
+static void put(struct dump_text *dump, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void put(struct dump_text *dump, const char *format, ...)
+{
+	va_list args;
+
+	if (dump->used + 1 >= dump->bytes)
+		return;
+	va_start(args, format);
+	dump->used += vgpu_pf_text_vformat(dump->text + dump->used, dump->bytes - dump->used,
+					   format, args);
+	va_end(args);
+}
+
+#define LLU(value) ((unsigned long long)(value))
+
+static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
+{
+	const struct vgpu_pf_device *device = &pf->device;
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	put(dump, "device: attached %u, %u VFs, VRAM %llu MiB, aperture %llu MiB, %u CUs\n",
+	    device->is_attached, device->total_vfs, LLU(device->vram_bytes >> 20),
+	    LLU(device->aperture_bytes >> 20), device->cu_count);
+	put(dump, "VRAM: %u units free of %u\n", vgpu_pf_range_free_units(&pf->vram),
+	    pf->vram.count);
+	put(dump, "table: generation %llu, %u entries, cursor %u, pending %u\n",
+	    LLU(executor->tables[executor->active].generation),
+	    executor->tables[executor->active].count, executor->cursors[0], executor->is_pending);
+	put(dump,
+	    "executor: state %u, in the engine VF%u (kind %u, granted %llu ns), next VF%u, "
+	    "busy 0x%04x, exclusive VF%u\n",
+	    executor->state, executor->run.vf, executor->run.kind, LLU(executor->run.granted_ns),
+	    executor->next.vf, executor->busy, executor->exclusive_vf);
+	put(dump, "switch: busy %u, %u -> %u, step %u of %u, status 0x%x\n", pf->sw.is_busy,
+	    pf->sw.from, pf->sw.to, pf->sw.step, pf->sw.step_count, pf->sw.status);
+	put(dump, "switches %llu, p50 %llu ns, p99 %llu ns, max %llu ns, whole resets %llu\n",
+	    LLU(executor->switches), LLU(vgpu_pf_run_account_percentile(pf, 500)),
+	    LLU(vgpu_pf_run_account_percentile(pf, 990)), LLU(executor->switch_max_ns),
+	    LLU(pf->whole_resets));
+	put(dump, "bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n", pf->bulk.used,
+	    pf->stream.kind, pf->stream.vf, LLU(pf->stream.bytes));
+}
+
+static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	put(dump,
+	    "VF%u: %s, generation %u, VRAM %llu MiB, CUs 0x%llx, attached %u, driver %u, "
+	    "full access %u, gates 0x%x\n",
+	    vf->number, vgpu_pf_control_state_name(vf->state), vf->generation,
+	    LLU(vf->config.vram_bytes >> 20), LLU(vf->config.cu_mask), vf->attached,
+	    vf->control.driver_loaded, vf->access.granted, vf->control.gates);
+	put(dump, "  service %llu ns, switches %llu, lag %lld ns, overruns %llu (max %llu ns)\n",
+	    LLU(vf->service.ns), LLU(vf->service.switches),
+	    (long long)vgpu_pf_run_share_lag(pf, vf), LLU(vf->service.overruns),
+	    LLU(vf->service.overrun_max_ns));
+	if (vf->contract.terms.budget_ns || vf->contract.terms.rate_ppm)
+		put(dump,
+		    "  contract: %llu ns in %llu ns, left %lld ns until %llu ns; cap %u ppm, "
+		    "burst %llu ns, left %lld ns, held %u; band %u\n",
+		    LLU(vf->contract.terms.budget_ns), LLU(vf->contract.terms.period_ns),
+		    (long long)vf->contract.budget_ns, LLU(vf->contract.deadline_ns),
+		    vf->contract.terms.rate_ppm, LLU(vf->contract.terms.burst_ns),
+		    (long long)(vf->contract.tokens / VGPU_PF_RATE_MAX_PPM), vf->contract.is_held,
+		    vf->contract.terms.band);
+	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n",
+	    vgpu_pf_control_event_name(vf->control.pending), vf->control.mismatches, vf->last_error,
+	    vf->guard.level);
+	put(dump, "  resets %llu (guest %llu, hang %llu), stage %u; scrub stage %u, failures %u\n",
+	    LLU(vf->reset.count), LLU(vf->reset.guest_count), LLU(vf->reset.hang_count),
+	    vf->reset.stage, vf->scrub.stage, vf->scrub.failures);
+	put(dump, "  mailbox %llu messages, %llu unknown, held request %u\n",
+	    LLU(vf->mailbox.messages), LLU(vf->mailbox.unknown), vf->mailbox.held_request);
+}
+
+static void put_trace(struct dump_text *dump, const struct vgpu_pf *pf)
+{
+	uint32_t first = pf->trace_used > VGPU_PF_TRACE ? pf->trace_used - VGPU_PF_TRACE : 0;
+
+	put(dump, "last transitions:\n");
+	for (uint32_t i = first; i < pf->trace_used; i++) {
+		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
+
+		put(dump, "  %llu ns VF%u: %s --%s--> %s\n", LLU(line->time_ns), line->vf,
+		    vgpu_pf_control_state_name(line->from), vgpu_pf_control_event_name(line->event),
+		    vgpu_pf_control_state_name(line->to));
+	}
+}
+
+/**
+ * vgpu_pf_dump_text() - describe everything
+ * @pf: the PF
+ * @text: receives the text
+ * @bytes: of @text, at least 1
+ *
+ * Return: characters written.
+ */
+uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
+{
+	struct dump_text dump = {text, bytes, 0};
+	struct vgpu_vf *vf;
+
+	put(&dump, "vgpu PF core '%s', boot %llx\n", pf->params.name, LLU(pf->params.boot_id));
+	put_device(&dump, pf);
+	vgpu_for_each_vf(pf, vf)
+		put_vf(&dump, pf, vf);
+	put_trace(&dump, pf);
+	return dump.used;
+}
+
+/**
+ * vgpu_pf_dump_mismatch() - an impossible transition: say what led to it
+ * @pf: the PF
+ * @vf: whose
+ * @event: enum vgpu_vf_event
+ */
+void vgpu_pf_dump_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
+{
+	uint32_t first = pf->trace_used > 8 ? pf->trace_used - 8 : 0;
+
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: MISMATCH: %s is impossible in %s",
+			 vf->number, vgpu_pf_control_event_name(event),
+			 vgpu_pf_control_state_name(vf->state));
+	for (uint32_t i = first; i < pf->trace_used; i++) {
+		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
+
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "  before: VF%u %s --%s--> %s", line->vf,
+				 vgpu_pf_control_state_name(line->from),
+				 vgpu_pf_control_event_name(line->event),
+				 vgpu_pf_control_state_name(line->to));
+	}
+}
+
+/**
+ * vgpu_pf_dump_request() - write the description to the request's stream
+ * @pf: the PF
+ * @payload: of the request; bytes is filled in
+ * @token: of the request
+ */
+int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token)
+{
+	int error = vgpu_pf_vf_state_begin(pf, VGPU_STREAM_DUMP, 0, payload, token);
+
+	if (error)
+		return error;
+	pf->stream.filled = vgpu_pf_dump_text(pf, pf->stream.buffer.cpu, pf->stream.buffer.bytes);
+	vgpu_pf_vf_state_advance(pf);
+	return -EINPROGRESS;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Journal in PF VRAM: what a new core must know about VFs in service and cannot read from the
+ * device's registers. Two records (VFs, run table), each in two copies written in turn, each with
+ * version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one step,
+ * never the record. The record of the table is cut after its last entry; contracts, if there are
+ * any, follow there. Of a copy only what differs from what it holds is written.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/pf_vram.h"
+
+#define JOURNAL_MAGIC	0x4a475056u /* "VPGJ" */
+#define JOURNAL_VERSION 2u
+
+struct journal_head {
+	uint32_t magic;
+	uint32_t version;
+	uint64_t seq;
+	uint32_t bytes; /* of what follows */
+	uint32_t crc;	/* of what follows, continued over seq */
+};
+
+/* one VF; kept stable: it is read by later cores */
+struct journal_vf {
+	uint8_t state;
+	uint8_t driver_loaded;
+	uint8_t full_access;
+	uint8_t last_error;
+	uint32_t generation;
+	uint32_t preempt_timeout_us;
+	uint32_t full_access_timeout_ms;
+	uint32_t flags;
+	uint32_t doorbell_pages;
+	uint64_t cu_mask;
+	uint64_t vram_bytes;
+	uint32_t guard_limits[VGPU_GUARD_KINDS];
+	uint8_t uuid[16];
+	uint8_t guard_paused;
+	uint8_t reserved[55];
+};
+HW_ASSERT_SIZE(struct journal_vf, 128);
+
+struct journal_vfs {
+	struct journal_head head;
+	struct journal_vf vfs[VGPU_PF_MAX_VFS];
+};
+HW_STATIC_ASSERT(sizeof(struct journal_vfs) <= PF_VRAM_JOURNAL_BYTES);
+HW_STATIC_ASSERT(sizeof(struct journal_head) + sizeof(struct vgpu_pf_run_table) <=
+		 PF_VRAM_TABLE_BYTES);
+HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
+HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
+
+/* every so often a copy is written as a whole, so that nothing wrong stays there for ever */
+#define WHOLE_EVERY 64u
+
+/**
+ * vgpu_pf_journal_mark() - the record of the VFs must be written before the next reply
+ * @pf: the PF
+ */
+void vgpu_pf_journal_mark(struct vgpu_pf *pf)
+{
+	pf->is_journal_dirty = true;
+}
+
+/**
+ * vgpu_pf_journal_mark_table() - the record of the run table must be written
+ * @pf: the PF
+ */
+void vgpu_pf_journal_mark_table(struct vgpu_pf *pf)
+{
+	pf->is_table_dirty = true;
+}
+
+static uint32_t record_crc(const struct journal_head *head)
+{
+	uint32_t crc = vgpu_pf_text_crc32c(0, head + 1, head->bytes);
+
+	return vgpu_pf_text_crc32c(crc, &head->seq, sizeof(head->seq));
+}
+
+/**
+ * vgpu_pf_journal_doubt() - what PF VRAM holds is not known any more
+ * @pf: the PF
+ */
+void vgpu_pf_journal_doubt(struct vgpu_pf *pf)
+{
+	for (uint32_t copy = 0; copy < 2; copy++) {
+		pf->vf_records[copy].known = 0;
+		pf->table_records[copy].known = 0;
+	}
+}
+
+/* rounded up to words: the last one is written whole, and what is behind a record is nothing */
+static uint32_t words_end(uint32_t bytes)
+{
+	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
+}
+
+/* the record is in pf->scratch; returns 0 or an error of the device */
+static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uint64_t seq,
+			uint32_t bytes, struct vgpu_pf_record *copies)
+{
+	struct journal_head *head = (void *)pf->scratch;
+	struct vgpu_pf_record *there = &copies[seq & 1];
+	uint32_t end = words_end((uint32_t)sizeof(*head) + bytes);
+	int error;
+
+	head->magic = JOURNAL_MAGIC;
+	head->version = JOURNAL_VERSION;
+	head->seq = seq;
+	head->bytes = bytes;
+	head->crc = record_crc(head);
+	if (seq / 2 % WHOLE_EVERY == 0)
+		there->known = 0;
+	error = vgpu_pf_vram_write_words(pf, place + (seq & 1) * stride, pf->scratch, end,
+					 there->bytes, there->known);
+	if (error) {
+		there->known = 0;
+		return error;
+	}
+	memcpy(there->bytes, pf->scratch, end);
+	if (there->known < end)
+		there->known = end;
+	return 0;
+}
+
+/* what a core that finds nothing but this is to make of it */
+static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	/* nobody goes on with a stream */
+	if (vgpu_pf_vf_state_is_half_restored(pf, vf))
+		return VGPU_PF_VF_STOPPED;
+	/* in the engine or not is the device's to say */
+	return (uint8_t)(vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state);
+}
+
+static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct journal_vf *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->state = state_of(pf, vf);
+	out->driver_loaded = vf->control.driver_loaded;
+	out->full_access = vf->access.granted;
+	out->last_error = (uint8_t)vf->last_error;
+	out->generation = vf->generation;
+	out->preempt_timeout_us = vf->config.preempt_timeout_us;
+	out->full_access_timeout_ms = vf->config.full_access_timeout_ms;
+	out->flags = vf->config.flags;
+	out->doorbell_pages = vf->config.doorbell_pages;
+	out->cu_mask = vf->config.cu_mask;
+	out->vram_bytes = vf->config.vram_bytes;
+	out->guard_paused = vf->guard.paused;
+	memcpy(out->guard_limits, vf->guard.limits, sizeof(out->guard_limits));
+	memcpy(out->uuid, vf->config.uuid, sizeof(out->uuid));
+}
+
+static void decode_vf(const struct journal_vf *in, struct vgpu_vf *vf)
+{
+	vf->state = in->state < VGPU_PF_VF_STATES ? in->state : VGPU_PF_VF_MISMATCH;
+	vf->control.driver_loaded = in->driver_loaded != 0;
+	vf->access.granted = in->full_access != 0;
+	vf->last_error = in->last_error;
+	vf->generation = in->generation;
+	vf->config.preempt_timeout_us = in->preempt_timeout_us;
+	vf->config.full_access_timeout_ms = in->full_access_timeout_ms;
+	vf->config.flags = in->flags;
+	vf->config.doorbell_pages = in->doorbell_pages;
+	vf->config.cu_mask = in->cu_mask;
+	vf->config.vram_bytes = in->vram_bytes;
+	vf->guard.paused = in->guard_paused != 0;
+	memcpy(vf->guard.limits, in->guard_limits, sizeof(in->guard_limits));
+	memcpy(vf->config.uuid, in->uuid, sizeof(in->uuid));
+}
+
+static void flush_vfs(struct vgpu_pf *pf)
+{
+	struct journal_vfs *record = (void *)pf->scratch;
+
+	memset(record, 0, sizeof(*record));
+	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
+		encode_vf(pf, &pf->vfs[i + 1], &record->vfs[i]);
+	if (write_record(pf, PF_VRAM_JOURNAL, PF_VRAM_JOURNAL_BYTES, pf->journal_seq + 1,
+			 sizeof(*record) - sizeof(record->head), pf->vf_records))
+		return;
+	pf->journal_seq++;
+	pf->is_journal_dirty = false;
+}
+
+static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
+{
+	return (uint32_t)(offsetof(struct vgpu_pf_run_table, entries) +
+			  table->count * sizeof(table->entries[0]));
+}
+
+/* what a table says beside its entries: contracts, then weights and gaps */
+#define TERMS_OFFSET offsetof(struct vgpu_pf_run_table, contracts)
+#define TERMS_BYTES  ((uint32_t)(sizeof(struct vgpu_pf_run_table) - TERMS_OFFSET))
+
+static uint8_t *terms_of(struct vgpu_pf_run_table *table)
+{
+	return (uint8_t *)table + TERMS_OFFSET;
+}
+
+/* moves the terms to the end of the entries; how long the record is then */
+static uint32_t pack_terms(struct vgpu_pf_run_table *table)
+{
+	uint32_t bytes = table_bytes(table);
+
+	memmove((uint8_t *)table + bytes, terms_of(table), TERMS_BYTES);
+	return bytes + TERMS_BYTES;
+}
+
+static void unpack_terms(struct vgpu_pf_run_table *table)
+{
+	memmove(terms_of(table), (uint8_t *)table + table_bytes(table), TERMS_BYTES);
+}
+
+static void flush_table(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_run_table *table = (void *)(pf->scratch + sizeof(struct journal_head));
+
+	vgpu_pf_run_tables_get(pf, table);
+	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->table_seq + 1,
+			 pack_terms(table), pf->table_records))
+		return;
+	pf->table_seq++;
+	pf->is_table_dirty = false;
+}
+
+/**
+ * vgpu_pf_journal_flush() - write what was marked
+ * @pf: the PF
+ */
+void vgpu_pf_journal_flush(struct vgpu_pf *pf)
+{
+	if (!pf->device.is_attached)
+		return;
+	if (pf->is_journal_dirty)
+		flush_vfs(pf);
+	if (pf->is_table_dirty)
+		flush_table(pf);
+}
+
+/* one copy into pf->scratch; false if it is not a record of ours */
+static bool read_copy(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
+{
+	struct journal_head *head = (void *)pf->scratch;
+
+	if (pf->os->ops->vram_read(pf->os, place, pf->scratch, stride))
+		return false;
+	return head->magic == JOURNAL_MAGIC && head->version == JOURNAL_VERSION &&
+	       head->bytes <= stride - sizeof(*head) && head->crc == record_crc(head);
+}
+
+/* the newer valid copy into pf->scratch; its sequence number, 0 if there is none */
+static uint64_t read_record(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
+{
+	struct journal_head *head = (void *)pf->scratch;
+	uint64_t seq[2] = {0, 0};
+	uint32_t newer;
+
+	for (uint32_t copy = 0; copy < 2; copy++)
+		if (read_copy(pf, place + copy * (uint64_t)stride, stride))
+			seq[copy] = head->seq;
+	if (seq[0] == 0 && seq[1] == 0)
+		return 0;
+	newer = seq[1] > seq[0];
+	return read_copy(pf, place + newer * (uint64_t)stride, stride) ? seq[newer] : 0;
+}
+
+static void load_table(struct vgpu_pf *pf)
+{
+	struct journal_head *head = (void *)pf->scratch;
+	struct vgpu_pf_run_table *table = (void *)(head + 1);
+	uint64_t seq = read_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES);
+
+	if (seq == 0 || head->bytes < offsetof(struct vgpu_pf_run_table, entries) ||
+	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes != table_bytes(table) + TERMS_BYTES)
+		return;
+	pf->table_seq = seq;
+	unpack_terms(table);
+	vgpu_pf_run_tables_load(pf, table);
+}
+
+/**
+ * vgpu_pf_journal_load() - read what the core before left
+ * @pf: the PF, probed; VFs and run table are filled in
+ *
+ * Return: false if there is no valid journal: the device is fresh.
+ */
+bool vgpu_pf_journal_load(struct vgpu_pf *pf)
+{
+	struct journal_vfs *record = (void *)pf->scratch;
+	uint64_t seq = read_record(pf, PF_VRAM_JOURNAL, PF_VRAM_JOURNAL_BYTES);
+
+	if (seq == 0 || record->head.bytes != sizeof(*record) - sizeof(record->head))
+		return false;
+	pf->journal_seq = seq;
+	for (uint32_t i = 0; i < pf->device.total_vfs; i++)
+		decode_vf(&record->vfs[i], &pf->vfs[i + 1]);
+	load_table(pf);
+	return true;
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Requests of the uapi, the same for every home. One row per operation: how long its struct is, who
+ * handles it, and whether it names a VF, which is then checked here.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+enum request_vf {
+	REQUEST_NO_VF = 0,
+	REQUEST_VF,	       /* second member is a VF number */
+	REQUEST_VF_GENERATION, /* ... and the third a generation, 0 for any */
+	REQUEST_VF_REF,	       /* the same in a struct vgpu_pf_vf_ref */
+};
+
+struct request_row {
+	uint32_t op;
+	uint32_t bytes;
+	enum request_vf vf;
+	bool needs_device;
+	int (*handle)(struct vgpu_pf *pf, void *payload, uint64_t token);
+};
+
+static struct vgpu_vf *vf_of(struct vgpu_pf *pf, const void *payload)
+{
+	const struct vgpu_pf_vf_ref *ref = payload;
+
+	return &pf->vfs[ref->vf];
+}
+
+static uint64_t units_bytes(uint32_t units)
+{
+	return (uint64_t)units << VGPU_VRAM_UNIT_SHIFT;
+}
+
+static int get_info(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	struct vgpu_pf_info *info = payload;
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	(void)token;
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->uapi_version = VGPU_PF_UAPI_VERSION;
+	info->total_vfs = pf->device.total_vfs;
+	info->home = pf->params.home;
+	info->vram_bytes = pf->device.vram_bytes;
+	info->vram_free_bytes = units_bytes(vgpu_pf_range_free_units(&pf->vram));
+	info->vram_largest_free_bytes =
+		vgpu_min_u64(info->vram_free_bytes, pf->device.aperture_bytes);
+	info->vram_pf_bytes = VGPU_VRAM_UNIT_BYTES;
+	info->vram_unit_bytes = VGPU_VRAM_UNIT_BYTES;
+	info->vram_aperture_bytes = pf->device.aperture_bytes;
+	info->doorbell_pages = pf->device.doorbell_pages;
+	info->cu_count = pf->device.cu_count;
+	if (pf->device.is_attached)
+		info->device_time_ns = vgpu_pf_device_time_ns(pf);
+	info->table_generation = executor->tables[executor->active].generation;
+	info->boot_id = pf->params.boot_id;
+	info->lease_held = pf->is_lease_held;
+	info->device_lost = !pf->device.is_attached;
+	info->switches = executor->switches;
+	info->switch_p50_ns = vgpu_pf_run_account_percentile(pf, 500);
+	info->switch_p99_ns = vgpu_pf_run_account_percentile(pf, 990);
+	info->switch_max_ns = executor->switch_max_ns;
+	info->whole_resets = pf->whole_resets;
+	memcpy(info->name, pf->params.name, sizeof(info->name));
+	info->name[sizeof(info->name) - 1] = 0;
+	return 0;
+}
+
+static void fill_device_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf,
+				 struct vgpu_pf_vf *out)
+{
+	uint32_t status = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_STATUS);
+
+	out->attached = HW_GET(VGPU_STATUS, ATTACHED, status);
+	out->has_work = HW_GET(VGPU_STATUS, HAS_WORK, status);
+	out->doorbells_latched = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_DOORBELLS_LATCHED);
+	out->faults = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FAULTS);
+	out->bad_packets = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_BAD_PACKETS);
+	out->bad_accesses = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_BAD_ACCESSES);
+	out->illegal_instructions = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_ILLEGAL_INSTR);
+}
+
+static void fill_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
+{
+	out->service_ns = vf->service.ns;
+	out->reserved_service_ns = vf->service.reserved_ns;
+	out->capped_ns = vgpu_pf_run_contract_capped_ns(pf, vf);
+	out->wave_instructions = vf->service.wave_instructions;
+	out->switches = vf->service.switches;
+	out->overruns = vf->service.overruns;
+	out->overrun_max_ns = vf->service.overrun_max_ns;
+	out->flrs = vf->reset.count;
+	out->guest_flrs = vf->reset.guest_count;
+	out->hangs = vf->reset.hang_count;
+	out->full_access_count = vf->access.count;
+	out->full_access_timeouts = vf->access.timeouts;
+	out->mailbox_messages = vf->mailbox.messages;
+	out->mailbox_unknown = vf->mailbox.unknown;
+	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
+		out->guard_events[kind] = vgpu_pf_guard_in_window(pf, vf, kind);
+	out->guard_level = vf->guard.level;
+}
+
+static int get_vf(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	struct vgpu_pf_vf *out = payload;
+	struct vgpu_vf *vf = vf_of(pf, payload);
+
+	(void)token;
+	memset(out, 0, sizeof(*out));
+	out->size = sizeof(*out);
+	out->vf = vf->number;
+	out->state = vf->state;
+	out->generation = vf->generation;
+	out->vram_bytes = vf->config.vram_bytes;
+	vgpu_pf_vram_first(pf, vf, &out->vram_first_offset);
+	out->cu_mask = vf->config.cu_mask;
+	out->doorbell_pages = vf->config.doorbell_pages;
+	out->attached = vf->attached;
+	out->in_full_access = vf->access.granted;
+	out->last_error = vf->last_error;
+	memcpy(out->uuid, vf->config.uuid, sizeof(out->uuid));
+	fill_counters(pf, vf, out);
+	if (!pf->device.is_attached)
+		return 0;
+	fill_device_counters(pf, vf, out);
+	if (vf->control.driver_loaded)
+		vgpu_pf_pf2vf_read_guest(pf, vf, out);
+	return 0;
+}
+
+static int provision(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	struct vgpu_pf_provision *request = payload;
+
+	if (request->vf > pf->device.total_vfs)
+		return vgpu_pf_text_fail(pf, -ENOENT, "there is no VF%u; the device has %u",
+					 request->vf, pf->device.total_vfs);
+	return vgpu_pf_provision_request(pf, request, token);
+}
+
+static int release(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	struct vgpu_vf *vf = vf_of(pf, payload);
+
+	/* released already, and there is no other way on */
+	if (vgpu_pf_scrub_has_given_up(vf)) {
+		vgpu_pf_scrub_again(pf, vf);
+		return 0;
+	}
+	return vgpu_pf_control_request(pf, vf, VGPU_VF_EVENT_RELEASE, token);
+}
+
+static int scrub_durable(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	(void)token;
+	return vgpu_pf_scrub_durable(pf, vf_of(pf, payload));
+}
+
+static const enum vgpu_vf_event control_events[] = {
+	[VGPU_PF_PAUSE] = VGPU_VF_EVENT_PAUSE,
+	[VGPU_PF_RESUME] = VGPU_VF_EVENT_RESUME,
+	[VGPU_PF_STOP] = VGPU_VF_EVENT_STOP,
+	[VGPU_PF_RESET] = VGPU_VF_EVENT_RESET,
+	[VGPU_PF_CLEAR_QUARANTINE] = VGPU_VF_EVENT_CLEAR_QUARANTINE,
+};
+
+static int control(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	struct vgpu_pf_control *request = payload;
+	struct vgpu_vf *vf = vf_of(pf, payload);
+	enum vgpu_vf_event event;
+
+	if (request->action == 0 || request->action >= VGPU_COUNT_OF(control_events))
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: unknown action %u", vf->number,
+					 request->action);
+	event = control_events[request->action];
+	if (event == VGPU_VF_EVENT_RESUME && vgpu_pf_vf_state_is_restoring(pf, vf))
+		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: a RESTORE is under way", vf->number);
+	if (event == VGPU_VF_EVENT_RESUME && !vf->control.driver_loaded)
+		event = VGPU_VF_EVENT_RESUME_FRESH;
+	return vgpu_pf_control_request(pf, vf, event, token);
+}
+
+static int set_run_table(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	(void)token;
+	return vgpu_pf_run_tables_set(pf, payload);
+}
+
+static int get_run_table(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	(void)token;
+	vgpu_pf_run_tables_get(pf, payload);
+	return 0;
+}
+
+static int save(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	return vgpu_pf_vf_state_save(pf, vf_of(pf, payload), payload, token);
+}
+
+static int restore(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	return vgpu_pf_vf_state_restore(pf, vf_of(pf, payload), payload, token);
+}
+
+static int verify_zero(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	return vgpu_pf_scrub_verify(pf, vf_of(pf, payload), token);
+}
+
+static int dump(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	const struct vgpu_pf_stream *stream = payload;
+
+	if (stream->vf || stream->generation)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "a dump is of the whole PF: vf and generation are 0");
+	return vgpu_pf_dump_request(pf, payload, token);
+}
+
+/* who holds the lease, and the fds of the ring, is the home's business */
+static int answered_by_home(struct vgpu_pf *pf, void *payload, uint64_t token)
+{
+	(void)payload;
+	(void)token;
+	return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "the home answers this operation itself");
+}
+
+static const struct request_row request_table[] = {
+	{VGPU_PF_OP_GET_INFO, sizeof(struct vgpu_pf_info), REQUEST_NO_VF, false, get_info},
+	{VGPU_PF_OP_GET_VF, sizeof(struct vgpu_pf_vf), REQUEST_VF, false, get_vf},
+	{VGPU_PF_OP_PROVISION, sizeof(struct vgpu_pf_provision), REQUEST_NO_VF, true, provision},
+	{VGPU_PF_OP_RELEASE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true, release},
+	{VGPU_PF_OP_SCRUB_DURABLE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true,
+	 scrub_durable},
+	{VGPU_PF_OP_CONTROL, sizeof(struct vgpu_pf_control), REQUEST_VF_GENERATION, true, control},
+	{VGPU_PF_OP_SET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, true,
+	 set_run_table},
+	{VGPU_PF_OP_GET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, false,
+	 get_run_table},
+	{VGPU_PF_OP_GET_EVENT_RING, sizeof(struct vgpu_pf_event_ring_info), REQUEST_NO_VF, false,
+	 answered_by_home},
+	{VGPU_PF_OP_SAVE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, save},
+	{VGPU_PF_OP_RESTORE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, restore},
+	{VGPU_PF_OP_LEASE, sizeof(struct vgpu_pf_lease), REQUEST_NO_VF, false, answered_by_home},
+	{VGPU_PF_OP_VERIFY_ZERO, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true, verify_zero},
+	{VGPU_PF_OP_DUMP, sizeof(struct vgpu_pf_stream), REQUEST_NO_VF, false, dump},
+};
+
+static const struct request_row *find_row(uint32_t op)
+{
+	for (uint32_t i = 0; i < VGPU_COUNT_OF(request_table); i++)
+		if (request_table[i].op == op)
+			return &request_table[i];
+	return NULL;
+}
+
+/**
+ * vgpu_pf_request_size() - bytes of an operation's struct
+ * @op: enum vgpu_pf_op
+ *
+ * Return: 0 if there is no such operation.
+ */
+uint32_t vgpu_pf_request_size(uint32_t op)
+{
+	const struct request_row *row = find_row(op);
+
+	return row ? row->bytes : 0;
+}
+
+static int check_vf(struct vgpu_pf *pf, const struct request_row *row, const void *payload)
+{
+	const struct vgpu_pf_vf_ref *ref = payload;
+
+	if (row->vf == REQUEST_NO_VF)
+		return 0;
+	if (ref->vf == 0 || ref->vf > pf->device.total_vfs)
+		return vgpu_pf_text_fail(pf, -ENOENT, "there is no VF%u; the device has %u",
+					 ref->vf, pf->device.total_vfs);
+	if (row->vf == REQUEST_VF_REF && ref->reserved)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: the reserved field is not 0", ref->vf);
+	if (row->vf != REQUEST_VF && ref->generation &&
+	    ref->generation != pf->vfs[ref->vf].generation)
+		return vgpu_pf_text_fail(pf, -ESTALE, "VF%u: generation %u is over; it is %u now",
+					 ref->vf, ref->generation, pf->vfs[ref->vf].generation);
+	return 0;
+}
+
+static int handle(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token)
+{
+	const struct request_row *row = find_row(op);
+	int error;
+
+	pf->message[0] = 0;
+	if (!row)
+		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "there is no operation %u", op);
+	if (row->needs_device && !pf->device.is_attached)
+		return vgpu_pf_text_fail(pf, -ENODEV, "the device is lost; waiting for it");
+	if (pf->finished_count == VGPU_PF_FINISHED)
+		return vgpu_pf_text_fail(pf, -EBUSY, "too many requests at once; try again");
+	error = check_vf(pf, row, payload);
+	return error ? error : row->handle(pf, payload, token);
+}
+
+/**
+ * vgpu_pf_request_run() - do one operation of the uapi
+ * @pf: the PF
+ * @op: enum vgpu_pf_op
+ * @payload: the operation's struct, vgpu_pf_request_size() bytes; filled in. Stays valid until the
+ *           request is finished or cancelled.
+ * @token: names the request in request_done(); not 0
+ *
+ * Return: 0, -EINPROGRESS (request_done() follows), or a negative errno; pf->message says why.
+ */
+int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token)
+{
+	char message[sizeof(pf->message)];
+	int error = handle(pf, op, payload, token);
+
+	memcpy(message, pf->message, sizeof(message));
+	vgpu_pf_settle(pf);
+	memcpy(pf->message, message, sizeof(message));
+	return error;
+}
+
+/**
+ * vgpu_pf_request_finish() - a request that returned -EINPROGRESS is finished
+ * @pf: the PF
+ * @token: 0: nobody waits
+ * @error: 0 or negative errno
+ * @message: why
+ */
+void vgpu_pf_request_finish(struct vgpu_pf *pf, uint64_t token, int error, const char *message)
+{
+	struct vgpu_finished_request *finished;
+
+	if (token == 0 || pf->finished_count == VGPU_PF_FINISHED)
+		return;
+	finished = &pf->finished[pf->finished_count++];
+	finished->token = token;
+	finished->error = error;
+	vgpu_pf_text_format(finished->message, sizeof(finished->message), "%s", message);
+}
+
+/**
+ * vgpu_pf_request_flush() - report finished requests to the home
+ * @pf: the PF; the journal has been written
+ */
+void vgpu_pf_request_flush(struct vgpu_pf *pf)
+{
+	uint32_t count = pf->finished_count;
+
+	pf->finished_count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		pf->os->ops->request_done(pf->os, pf->finished[i].token, pf->finished[i].error,
+					  pf->finished[i].message);
+}
+
+/**
+ * vgpu_pf_request_cancel() - the client of a request has gone; its payload goes too
+ * @pf: the PF
+ * @token: of the request; what it started goes on
+ */
+void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_pf_provision_cancel(pf, token);
+	vgpu_for_each_vf(pf, vf)
+		if (vf->control.token == token)
+			vf->control.token = 0;
+	if (pf->verify.token == token)
+		pf->verify.token = 0;
+	/* the end of a stream is reported all the same: the home closes its fd then */
+	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
+		pf->stream.payload = NULL;
+	vgpu_pf_settle(pf);
+}

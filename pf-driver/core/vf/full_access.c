@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Full ("exclusive") access: the time in which a guest's driver loads, unloads or recovers and may
+ * write registers that are read-only at run time. By default only that VF's register write gate
+ * opens and the neighbours keep running; a VF provisioned EXCLUSIVE_FULL_ACCESS stops the table, as
+ * silicon without banked registers must. Always bounded in time; a pause does not count.
+ */
+#include "pf-driver/core/top/parts.h"
+
+#define FULL_ACCESS_DEFAULT_MS 3000u
+
+enum full_access_event {
+	FULL_ACCESS_RELEASED = 0,
+	FULL_ACCESS_GRANTED = 1,
+	FULL_ACCESS_TIMED_OUT = 2,
+};
+
+static uint64_t limit_ns(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	uint32_t ms = vf->config.full_access_timeout_ms;
+
+	return vgpu_pf_timer_scaled_ms(pf, ms ? ms : FULL_ACCESS_DEFAULT_MS);
+}
+
+/**
+ * vgpu_pf_full_access_grant() - open the gates and tell the guest
+ * @pf: the PF
+ * @vf: whom; PROVISIONED, READY or RUNNING
+ * @request: the mailbox request that is answered
+ *
+ * Return: 0, or an error of the device; the guest is then told FAIL.
+ */
+int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+{
+	int error = 0;
+
+	/* a driver that loads finds both as the PF wrote them, whatever was there before */
+	if (request != MAILBOX_REQ_GPU_FINI_ACCESS) {
+		error = vgpu_pf_vbios_write(pf, vf);
+		if (!error)
+			error = vgpu_pf_pf2vf_write(pf, vf);
+	}
+	if (error) {
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+		return error;
+	}
+	if (!vf->access.granted) {
+		vf->access.granted = true;
+		vf->access.count++;
+		vgpu_pf_journal_mark(pf);
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_GRANTED,
+				     0);
+	}
+	vf->access.finishing = request == MAILBOX_REQ_GPU_FINI_ACCESS;
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
+	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_GRANT, VGPU_PF_REASON_NONE);
+	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
+		vgpu_pf_run_machine_set_exclusive(pf, vf);
+	/* dword 2: key of a PF2VF v1 checksum; ours is v2 with key 0 */
+	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_READY_TO_ACCESS_GPU, 0, 0);
+	return 0;
+}
+
+/**
+ * vgpu_pf_full_access_end() - full access is over, for whatever reason
+ * @pf: the PF
+ * @vf: whose; the caller sets the gates
+ */
+void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
+	if (!vf->access.granted)
+		return;
+	vf->access.granted = false;
+	vgpu_pf_journal_mark(pf);
+	vf->access.finishing = false;
+	if (pf->executor.exclusive_vf == vf->number)
+		vgpu_pf_run_machine_set_exclusive(pf, NULL);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
+}
+
+/**
+ * vgpu_pf_full_access_suspend() - the VF is paused: its time stands still, the table does not
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
+	if (pf->executor.exclusive_vf == vf->number)
+		vgpu_pf_run_machine_set_exclusive(pf, NULL);
+}
+
+/**
+ * vgpu_pf_full_access_resume() - full access that the VF still has goes on, and has its end again
+ * @pf: the PF
+ * @vf: whose; resumed, or found by a new core
+ */
+void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (!vf->access.granted || vf->state == VGPU_PF_VF_PAUSED)
+		return;
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
+	/* another one may have stopped the table meanwhile */
+	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS &&
+	    pf->executor.exclusive_vf == 0)
+		vgpu_pf_run_machine_set_exclusive(pf, vf);
+}
+
+/**
+ * vgpu_pf_full_access_timer() - the guest did not give full access back in time
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (!vf->access.granted)
+		return;
+	vf->access.timeouts++;
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING,
+				 "VF%u: full access not given back in time", vf->number);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_TIMED_OUT, 0);
+	vgpu_pf_full_access_end(pf, vf);
+	vgpu_pf_control_set_gates(pf, vf);
+	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_RESET))
+		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET,
+				     VGPU_PF_REASON_FULL_ACCESS_TIMEOUT);
+	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_EXCLUSIVE_TIMEOUT);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Guard: sliding windows over what a guest causes, GIM's limits by default. Beyond a limit the
+ * reaction grows: event, throttle, pause, FLR, quarantine; each level is one more eighth of the
+ * limit. Only guest-caused events are counted here; operators, attach and the guard itself are not.
+ * The level falls when every window holds half of its limit at most, so that a guest that stays
+ * near a limit does not have it reported over and over.
+ *
+ * A guest also causes events and log lines. The first ones of a minute are reported, of the others
+ * the number (vgpu_pf_guard_may_tell). One in quarantine is counted and reported no further.
+ */
+#include "pf-driver/core/top/parts.h"
+
+#define GUARD_CHECK_NS VGPU_NS_PER_S
+#define TELL_NS	       (60 * VGPU_NS_PER_S)
+#define TELL_MAX       24u
+
+enum guard_level {
+	GUARD_LEVEL_NONE = 0,
+	GUARD_LEVEL_EVENT,
+	GUARD_LEVEL_THROTTLE,
+	GUARD_LEVEL_PAUSE,
+	GUARD_LEVEL_FLR,
+	GUARD_LEVEL_QUARANTINE,
+	GUARD_LEVELS,
+};
+
+struct guard_window {
+	uint32_t limit;
+	uint32_t seconds;
+};
+
+static const struct guard_window windows[VGPU_GUARD_KINDS] = {
+	[VGPU_GUARD_FLR] = {3, 60},
+	[VGPU_GUARD_EXCLUSIVE] = {9, 60},
+	[VGPU_GUARD_EXCLUSIVE_TIMEOUT] = {2, 500},
+	[VGPU_GUARD_INTERRUPT] = {56, 60},
+};
+
+/* what the life cycle is told at a level */
+static const enum vgpu_vf_event level_events[GUARD_LEVELS] = {
+	[GUARD_LEVEL_PAUSE] = VGPU_VF_EVENT_PAUSE,
+	[GUARD_LEVEL_FLR] = VGPU_VF_EVENT_RESET,
+	[GUARD_LEVEL_QUARANTINE] = VGPU_VF_EVENT_QUARANTINE,
+};
+
+/**
+ * vgpu_pf_guard_check() - are these limits possible?
+ * @pf: the PF
+ * @limits: 0 default, UINT32_MAX none
+ */
+int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KINDS])
+{
+	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
+		if (limits[kind] > VGPU_GUARD_LIMIT_MAX && limits[kind] != UINT32_MAX)
+			return vgpu_pf_text_fail(pf, -EINVAL,
+						 "guard_limits[%u] is %u; at most %u, "
+						 "or 0xffffffff for none",
+						 kind, limits[kind], VGPU_GUARD_LIMIT_MAX);
+	return 0;
+}
+
+/**
+ * vgpu_pf_guard_init() - start with empty windows
+ * @vf: whose
+ * @limits: checked
+ */
+void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS])
+{
+	memset(&vf->guard, 0, sizeof(vf->guard));
+	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
+		vf->guard.limits[kind] = limits[kind] ? limits[kind] : windows[kind].limit;
+}
+
+/**
+ * vgpu_pf_guard_in_window() - how many events of a kind the window holds
+ * @pf: the PF
+ * @vf: whose
+ * @kind: which
+ */
+uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
+				 enum vgpu_guard_kind kind)
+{
+	uint64_t now = vgpu_pf_timer_now(pf);
+	uint32_t used = vf->guard.used[kind];
+	uint32_t kept = used < VGPU_GUARD_RECORDS ? used : VGPU_GUARD_RECORDS;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < kept; i++)
+		count += now - vf->guard.times_ns[kind][i] < windows[kind].seconds * VGPU_NS_PER_S;
+	return count;
+}
+
+static uint32_t level_for(const struct vgpu_vf *vf, enum vgpu_guard_kind kind, uint32_t count)
+{
+	uint32_t limit = vf->guard.limits[kind];
+	uint32_t level;
+
+	if (limit == UINT32_MAX || count <= limit)
+		return GUARD_LEVEL_NONE;
+	level = GUARD_LEVEL_EVENT + (count - limit - 1) / (1 + limit / 8);
+	return level < GUARD_LEVELS ? level : GUARD_LEVEL_QUARANTINE;
+}
+
+static void react(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	enum vgpu_vf_event event = level_events[vf->guard.level];
+
+	if (event != VGPU_VF_EVENT_NONE && vgpu_pf_control_allows(vf, event))
+		vgpu_pf_control_post(pf, vf, event, VGPU_PF_REASON_GUARD);
+}
+
+/**
+ * vgpu_pf_guard_count() - a guest caused an event that is limited
+ * @pf: the PF
+ * @vf: whose guest
+ * @kind: which
+ */
+void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind)
+{
+	uint32_t slot = vf->guard.used[kind] % VGPU_GUARD_RECORDS;
+	uint32_t level;
+
+	/* nothing is left that could be done to it */
+	if (vf->state == VGPU_PF_VF_QUARANTINED)
+		return;
+	vf->guard.used[kind]++;
+	vf->guard.times_ns[kind][slot] = vgpu_pf_timer_now(pf);
+	level = level_for(vf, kind, vgpu_pf_guard_in_window(pf, vf, kind));
+	if (level <= vf->guard.level)
+		return;
+	vf->guard.level = level;
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING, "VF%u: guard limit %u exceeded, level %u",
+			 vf->number, kind, level);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUARD, vf->number, kind, level);
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
+	react(pf, vf);
+}
+
+/**
+ * vgpu_pf_guard_is_throttled() - are this VF's messages served late?
+ * @vf: whose
+ */
+bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf)
+{
+	return vf->guard.level >= GUARD_LEVEL_THROTTLE;
+}
+
+static bool is_calm(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
+		if (vgpu_pf_guard_in_window(pf, vf, kind) > vf->guard.limits[kind] / 2)
+			return false;
+	return vf->state != VGPU_PF_VF_QUARANTINED;
+}
+
+static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	enum vgpu_vf_event event =
+		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
+
+	/* half of it is another VF's */
+	if (vgpu_pf_vf_state_is_restoring(pf, vf)) {
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
+		return;
+	}
+	vf->guard.level = GUARD_LEVEL_NONE;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUARD, vf->number, VGPU_GUARD_KINDS, 0);
+	if (!vf->guard.paused)
+		return;
+	vf->guard.paused = false;
+	if (vf->state == VGPU_PF_VF_PAUSED)
+		vgpu_pf_control_post(pf, vf, event, VGPU_PF_REASON_GUARD);
+}
+
+/**
+ * vgpu_pf_guard_timer() - see whether a VF's windows have emptied
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	/* what the core before this one has paused has no level here */
+	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
+		return;
+	if (is_calm(pf, vf))
+		relax(pf, vf);
+	else
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
+}
+
+/**
+ * vgpu_pf_guard_resume() - a new core takes over what the guard of the one before has done
+ * @pf: the PF
+ * @vf: whose; its windows are not known
+ */
+void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state == VGPU_PF_VF_QUARANTINED)
+		vf->guard.level = GUARD_LEVEL_QUARANTINE;
+	if (vf->guard.paused || vf->guard.level)
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
+}
+
+/**
+ * vgpu_pf_guard_forgive() - an operator has ended the quarantine: windows start empty
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	memset(vf->guard.used, 0, sizeof(vf->guard.used));
+	relax(pf, vf);
+}
+
+/**
+ * vgpu_pf_guard_may_tell() - may an event or a log line that a guest causes be written?
+ * @pf: the PF
+ * @vf: whose guest
+ *
+ * Return: false if this minute has had enough of them: it is counted then, and reported by number.
+ */
+bool vgpu_pf_guard_may_tell(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state == VGPU_PF_VF_QUARANTINED)
+		return false;
+	if (vf->guard.told == 0)
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_TELL, TELL_NS);
+	if (vf->guard.told == TELL_MAX) {
+		vf->guard.untold++;
+		return false;
+	}
+	vf->guard.told++;
+	return true;
+}
+
+/**
+ * vgpu_pf_guard_tell_timer() - a minute is over: report how much was left out
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_guard_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->guard.untold)
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_UNTOLD, vf->number, vf->guard.untold, 0);
+	vf->guard.told = 0;
+	vf->guard.untold = 0;
+}

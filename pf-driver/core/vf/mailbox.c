@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Mailbox: every message of a guest is acknowledged at once and, where its driver waits for an
+ * answer, answered. What cannot be granted now (VF paused, in reset or about to be, device in
+ * reset) is held, but no longer than half of what the driver waits; then it gets FAIL. Unknown
+ * messages are acknowledged and counted.
+ *
+ * Sending: drivers do not acknowledge FLR notices, so the box is simply written; only a message
+ * that drivers do acknowledge is left there until they have, or half their limit has passed.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
+
+#define ANSWER_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 2 * VGPU_NS_PER_MS)
+#define OUTBOX_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 12 * VGPU_NS_PER_MS)
+#define THROTTLE_DELAY_NS (MAILBOX_GUEST_ACK_LIMIT_MS / 4 * VGPU_NS_PER_MS)
+#define INIT_DATA_VERSION 1u
+
+/* two bits per VF in HVVM_MBOX1 */
+#define MBOX1_VALID(vf) (1u << (2 * ((vf)->number - 1)))
+#define MBOX1_ACK(vf)	(2u << (2 * ((vf)->number - 1)))
+
+static void select_box(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_INDEX, HW_PREP(MAILBOX_INDEX, VF, vf->number));
+}
+
+static bool is_acknowledged_kind(uint32_t event)
+{
+	return event == MAILBOX_VF_READY_TO_ACCESS_GPU || event == MAILBOX_VF_QUERY_ALIVE ||
+	       event == MAILBOX_VF_REQ_GPU_INIT_DATA_READY;
+}
+
+static void write_box(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	select_box(pf, vf);
+	for (uint32_t i = 0; i < MAILBOX_DWORDS; i++)
+		vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + i, vf->mailbox.out[i]);
+	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_CONTROL,
+			     HW_FIELD_MASK(MAILBOX_CONTROL, TRN_VALID));
+	vf->mailbox.out_pending = false;
+	vf->mailbox.ack_expected = is_acknowledged_kind(vf->mailbox.out[0]);
+	if (vf->mailbox.ack_expected)
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_OUTBOX, OUTBOX_LIMIT_NS);
+}
+
+/**
+ * vgpu_pf_mailbox_send() - leave a message for the guest's driver
+ * @pf: the PF
+ * @vf: whose
+ * @event: enum mailbox_to_vf
+ * @dw1: dword 1
+ * @dw2: dword 2
+ */
+void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
+			  uint32_t dw2)
+{
+	vf->mailbox.out[0] = event;
+	vf->mailbox.out[1] = dw1;
+	vf->mailbox.out[2] = dw2;
+	vf->mailbox.out[3] = 0;
+	vf->mailbox.out_pending = true;
+	/* an answer replaces what is there: the driver has stopped waiting for it */
+	if (!vf->mailbox.ack_expected || is_acknowledged_kind(event))
+		write_box(pf, vf);
+}
+
+/**
+ * vgpu_pf_mailbox_outbox_timer() - the guest did not take the message in its box
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->mailbox.ack_expected = false;
+	if (vf->mailbox.out_pending)
+		write_box(pf, vf);
+}
+
+static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+{
+	vf->mailbox.held_request = request;
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
+}
+
+/* what is under way takes away what would be granted now, or it is over soon */
+static bool is_to_wait(const struct vgpu_vf *vf)
+{
+	return vf->control.pending != VGPU_VF_EVENT_NONE || vf->control.lost ||
+	       vf->state == VGPU_PF_VF_PAUSED || vf->state == VGPU_PF_VF_RESETTING;
+}
+
+static void take_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+{
+	if (is_to_wait(vf)) {
+		hold(pf, vf, request);
+		return;
+	}
+	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_GRANT)) {
+		vgpu_pf_full_access_grant(pf, vf, request);
+		return;
+	}
+	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+}
+
+static void take_init(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_EXCLUSIVE);
+	take_access(pf, vf, message[0]);
+}
+
+static void take_fini(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	take_access(pf, vf, message[0]);
+}
+
+static void take_init_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	(void)message;
+	vgpu_pf_full_access_end(pf, vf);
+	vgpu_pf_control_set_gates(pf, vf);
+}
+
+static void take_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	take_init_release(pf, vf, message);
+	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_DRIVER_GONE))
+		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DRIVER_GONE, VGPU_PF_REASON_NONE);
+}
+
+static void take_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	if (vf->state == VGPU_PF_VF_PAUSED || vf->control.lost) {
+		hold(pf, vf, message[0]);
+		return;
+	}
+	if (vf->state == VGPU_PF_VF_STOPPED || vf->state == VGPU_PF_VF_MISMATCH ||
+	    !vgpu_pf_control_allows(vf, VGPU_VF_EVENT_RESET)) {
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+		return;
+	}
+	vf->reset.answer = message[0];
+	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
+	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
+}
+
+static void take_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	(void)message;
+	if (!vgpu_vf_is_provisioned(vf) || vf->state == VGPU_PF_VF_SCRUBBING) {
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+		return;
+	}
+	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_REQ_GPU_INIT_DATA_READY, INIT_DATA_VERSION, 0);
+}
+
+static void take_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUEST_ERROR, vf->number,
+				     message[1] | (uint64_t)message[2] << 32,
+				     message[3] | (uint64_t)message[0] << 32);
+}
+
+static void take_ready_to_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	(void)message;
+	vgpu_pf_reset_guest_ready(pf, vf);
+}
+
+struct message_row {
+	uint32_t number;
+	void (*take)(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message);
+};
+
+static const struct message_row message_table[] = {
+	{MAILBOX_REQ_GPU_INIT_ACCESS, take_init},
+	{MAILBOX_REL_GPU_INIT_ACCESS, take_init_release},
+	{MAILBOX_REQ_GPU_FINI_ACCESS, take_fini},
+	{MAILBOX_REL_GPU_FINI_ACCESS, take_fini_release},
+	{MAILBOX_REQ_GPU_RESET_ACCESS, take_reset},
+	{MAILBOX_REQ_GPU_INIT_DATA, take_init_data},
+	{MAILBOX_LOG_VF_ERROR, take_error},
+	{MAILBOX_READY_TO_RESET, take_ready_to_reset},
+	{MAILBOX_RAS_POISON, take_error},
+};
+
+/* every MAILBOX_TO_PF row has a handler */
+enum mailbox_row_count {
+	MAILBOX_ROWS = 0
+#define MAILBOX_TO_PF(name, number, answer, doc) +1
+#define MAILBOX_TO_VF(name, number, doc)
+#include "pf-driver/hw/mailbox.def"
+#undef MAILBOX_TO_PF
+#undef MAILBOX_TO_VF
+};
+HW_STATIC_ASSERT(VGPU_COUNT_OF(message_table) == MAILBOX_ROWS);
+
+static void take_message(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+{
+	vf->mailbox.messages++;
+	for (uint32_t i = 0; i < VGPU_COUNT_OF(message_table); i++) {
+		if (message_table[i].number != message[0])
+			continue;
+		message_table[i].take(pf, vf, message);
+		return;
+	}
+	vf->mailbox.unknown++;
+}
+
+static void receive(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t message[MAILBOX_DWORDS];
+	uint32_t control;
+
+	select_box(pf, vf);
+	control = vgpu_pf_device_read(pf, REG_NBIO_MAILBOX_CONTROL);
+	/* all ones: the device is gone */
+	if (!HW_GET(MAILBOX_CONTROL, RCV_VALID, control) || control == UINT32_MAX)
+		return;
+	for (uint32_t i = 0; i < MAILBOX_DWORDS; i++)
+		message[i] = vgpu_pf_device_read(pf, REG_NBIO_MAILBOX_MSGBUF_RCV_DW0 + i);
+	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_CONTROL, HW_FIELD_MASK(MAILBOX_CONTROL, RCV_ACK));
+	take_message(pf, vf, message);
+	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_INTERRUPT);
+}
+
+static bool is_too_early(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint64_t now = vgpu_pf_timer_now(pf);
+
+	if (!vgpu_pf_guard_is_throttled(vf))
+		return false;
+	if (vf->mailbox.not_before_ns == 0)
+		vf->mailbox.not_before_ns = now + THROTTLE_DELAY_NS;
+	if (now >= vf->mailbox.not_before_ns) {
+		vf->mailbox.not_before_ns = 0;
+		return false;
+	}
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_THROTTLE, vf->mailbox.not_before_ns - now);
+	return true;
+}
+
+static void acknowledged(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_OUTBOX);
+	vgpu_pf_mailbox_outbox_timer(pf, vf);
+}
+
+/**
+ * vgpu_pf_mailbox_service() - look at the boxes that have news
+ * @pf: the PF
+ */
+void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
+{
+	uint32_t news = vgpu_pf_device_vsec_read(pf, GPUIOV_HVVM_MBOX1);
+	uint32_t acks = 0;
+	struct vgpu_vf *vf;
+
+	if (news == 0 || vgpu_pf_device_vsec_read(pf, 0) == UINT32_MAX)
+		return;
+	vgpu_for_each_vf(pf, vf) {
+		if (news & MBOX1_ACK(vf)) {
+			acks |= MBOX1_ACK(vf);
+			acknowledged(pf, vf);
+		}
+		if (!(news & MBOX1_VALID(vf)) || is_too_early(pf, vf))
+			continue;
+		/* a new driver may send, and nobody have told of the FLR before it */
+		vgpu_pf_reset_look(pf, vf);
+		receive(pf, vf);
+	}
+	if (acks)
+		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
+}
+
+/**
+ * vgpu_pf_mailbox_throttle_timer() - a throttled guest has waited for long enough
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	(void)vf;
+	vgpu_pf_mailbox_service(pf);
+}
+
+/**
+ * vgpu_pf_mailbox_resume() - the VF can be served again: answer what was held
+ * @pf: the PF
+ * @vf: whose; if it has to wait for something else, it goes on waiting
+ */
+void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.held_request};
+
+	if (vf->mailbox.held_request == 0 || is_to_wait(vf))
+		return;
+	vf->mailbox.held_request = 0;
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
+	if (message[0] == MAILBOX_REQ_GPU_RESET_ACCESS)
+		take_reset(pf, vf, message);
+	else
+		take_access(pf, vf, message[0]);
+}
+
+/**
+ * vgpu_pf_mailbox_answer_timer() - a held request must be answered now
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->mailbox.held_request == 0)
+		return;
+	vf->mailbox.held_request = 0;
+	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+}
+
+/**
+ * vgpu_pf_mailbox_refuse() - the VF is taken away: what was held is answered, the rest is void
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	bool is_held = vf->mailbox.held_request != 0;
+
+	vgpu_pf_mailbox_forget(vf);
+	if (is_held)
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+}
+
+/**
+ * vgpu_pf_mailbox_lost() - the device has forgotten what was in the boxes, the guest has not
+ * @pf: the PF
+ * @vf: whose; its request is answered when the device is back
+ */
+void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t request = vf->mailbox.held_request;
+
+	vgpu_pf_mailbox_forget(vf);
+	if (request)
+		hold(pf, vf, request);
+}
+
+/**
+ * vgpu_pf_mailbox_forget() - whatever was to be told or answered is void
+ * @vf: whose
+ */
+void vgpu_pf_mailbox_forget(struct vgpu_vf *vf)
+{
+	vf->mailbox.held_request = 0;
+	vf->mailbox.out_pending = false;
+	vf->mailbox.ack_expected = false;
+	vf->mailbox.not_before_ns = 0;
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_OUTBOX);
+}

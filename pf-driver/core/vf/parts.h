@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The life of a VF: its states, resets, messages, full access, limits, scrub, state.
+ * Grouped by file; each function is documented where it is defined.
+ */
+#ifndef VGPU_CORE_VF_PARTS_H
+#define VGPU_CORE_VF_PARTS_H
+
+#include "pf-driver/core/run/parts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* provision.c */
+int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request,
+			      uint64_t token);
+int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error);
+void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token);
+void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);
+
+/* control.c: the life cycle */
+int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
+			 enum vgpu_pf_reason reason);
+int vgpu_pf_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
+			    uint64_t token);
+void vgpu_pf_control_settle(struct vgpu_pf *pf);
+void vgpu_pf_control_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event);
+bool vgpu_pf_control_is_runnable(const struct vgpu_vf *vf);
+int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf);
+
+/* the life cycle table, for the test that walks it */
+struct vgpu_control_row {
+	uint8_t from;  /* enum vgpu_pf_vf_state */
+	uint8_t event; /* enum vgpu_vf_event */
+	uint8_t to;
+	void (*enter)(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
+};
+const struct vgpu_control_row *vgpu_pf_control_table(uint32_t *rows);
+
+/* mailbox.c */
+void vgpu_pf_mailbox_service(struct vgpu_pf *pf);
+void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
+			  uint32_t dw2);
+void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_forget(struct vgpu_vf *vf);
+void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+
+/* full_access.c */
+int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request);
+void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+
+/* reset.c */
+void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
+void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_cancel(struct vgpu_vf *vf);
+void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
+void vgpu_pf_reset_whole(struct vgpu_pf *pf);
+void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf);
+bool vgpu_pf_reset_is_whole(struct vgpu_pf *pf);
+
+/* guard.c */
+void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS]);
+int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KINDS]);
+void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind);
+uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
+				 enum vgpu_guard_kind kind);
+bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf);
+void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_guard_may_tell(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_guard_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+
+/* scrub.c */
+void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf);
+void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_scrub_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf);
+int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token);
+
+/* vf_state.c, dump.c */
+int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
+			  uint64_t token);
+int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
+			     uint64_t token);
+int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
+			   struct vgpu_pf_stream *payload, uint64_t token);
+void vgpu_pf_vf_state_advance(struct vgpu_pf *pf);
+bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error);
+int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token);
+void vgpu_pf_dump_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Provisioning: a VF gets all its resources or none. Steps stand in one list, each with its undo;
+ * what has been done is undone in reverse when a step fails.
+ *
+ *   check -> claim VRAM -> scrub VRAM and page tables, where not clean (device, asynchronous)
+ *         -> steps -> PROVISIONED
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/regs.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+#define PREEMPT_TIMEOUT_US_MAX	   100000000u
+#define FULL_ACCESS_TIMEOUT_MS_MAX 500000u
+#define PROVISION_FLAGS		   ((uint32_t)VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
+
+struct provision_step {
+	const char *name;
+	int (*apply)(struct vgpu_pf *pf, struct vgpu_vf *vf);
+	int (*undo)(struct vgpu_pf *pf, struct vgpu_vf *vf);
+};
+
+static int undo_nothing(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	(void)pf;
+	(void)vf;
+	return 0;
+}
+
+static int apply_doorbells(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	return vgpu_pf_doorbell_set(pf, vf, vf->config.doorbell_pages);
+}
+
+static int undo_doorbells(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	return vgpu_pf_doorbell_set(pf, vf, 0);
+}
+
+static int apply_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	return vgpu_pf_compute_unit_set(pf, vf, vf->config.cu_mask);
+}
+
+static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	return vgpu_pf_compute_unit_set(pf, vf, 0);
+}
+
+static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	return vgpu_pf_vbios_write(pf, vf);
+}
+
+/* the last that is written before the guest may write */
+static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	int error = vgpu_pf_pf2vf_write(pf, vf);
+
+	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
+	return error;
+}
+
+/* what has been written stays there: whoever gets the VRAM next has it scrubbed */
+static int undo_written(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
+	return 0;
+}
+
+static const struct provision_step steps[] = {
+	{"VF page table", vgpu_pf_vf_page_table_write, undo_nothing},
+	{"VRAM", vgpu_pf_vf_page_table_commit, vgpu_pf_vf_page_table_clear},
+	{"doorbells", apply_doorbells, undo_doorbells},
+	{"compute units", apply_compute_units, undo_compute_units},
+	{"VBIOS", apply_vbios, undo_written},
+	{"PF2VF", apply_pf2vf, undo_written},
+};
+
+/* the first of the steps that a VF needs whose VRAM is still in place */
+#define STEP_AFTER_VRAM 2u
+
+static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
+{
+	for (uint32_t i = first; i < VGPU_COUNT_OF(steps); i++) {
+		int error;
+
+		pf->message[0] = 0;
+		error = steps[i].apply(pf, vf);
+		if (!error)
+			continue;
+		if (!pf->message[0])
+			vgpu_pf_text_fail(pf, error, "VF%u: the device did not take its %s (%d)",
+					  vf->number, steps[i].name, error);
+		/* a step that failed half way is undone too */
+		for (uint32_t undo = i + 1; undo > 0; undo--)
+			steps[undo - 1].undo(pf, vf);
+		return error;
+	}
+	return 0;
+}
+
+static struct vgpu_vf *find_absent(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf)
+		if (vf->state == VGPU_PF_VF_ABSENT)
+			return vf;
+	return NULL;
+}
+
+static struct vgpu_vf *choose_vf(struct vgpu_pf *pf, const struct vgpu_pf_provision *request)
+{
+	struct vgpu_vf *vf;
+
+	if (request->vf == 0) {
+		vf = find_absent(pf);
+		if (!vf)
+			vgpu_pf_text_fail(pf, -ENOSPC, "all %u VFs have resources; release one",
+					  pf->device.total_vfs);
+		return vf;
+	}
+	return &pf->vfs[request->vf];
+}
+
+static int check_limits(struct vgpu_pf *pf, const struct vgpu_vf *vf,
+			const struct vgpu_pf_provision *request)
+{
+	if (request->reserved)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: the reserved field is not 0",
+					 vf->number);
+	if (request->flags & ~PROVISION_FLAGS)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: unknown flags 0x%x", vf->number,
+					 request->flags);
+	if (request->preempt_timeout_us > PREEMPT_TIMEOUT_US_MAX)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u",
+					 vf->number, request->preempt_timeout_us,
+					 PREEMPT_TIMEOUT_US_MAX);
+	if (request->full_access_timeout_ms > FULL_ACCESS_TIMEOUT_MS_MAX)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: full_access_timeout_ms %u; at most %u",
+					 vf->number, request->full_access_timeout_ms,
+					 FULL_ACCESS_TIMEOUT_MS_MAX);
+	return vgpu_pf_guard_check(pf, request->guard_limits);
+}
+
+static int check(struct vgpu_pf *pf, const struct vgpu_vf *vf,
+		 const struct vgpu_pf_provision *request)
+{
+	int error;
+
+	if (vf->state != VGPU_PF_VF_ABSENT)
+		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: is %s, not ABSENT; release it first",
+					 vf->number, vgpu_pf_control_state_name(vf->state));
+	error = check_limits(pf, vf, request);
+	if (!error && request->doorbell_pages)
+		error = vgpu_pf_doorbell_check(pf, vf, request->doorbell_pages);
+	if (!error && request->cu_mask)
+		error = vgpu_pf_compute_unit_check(pf, vf, request->cu_mask);
+	return error;
+}
+
+static void take_config(struct vgpu_pf *pf, struct vgpu_vf *vf,
+			const struct vgpu_pf_provision *request)
+{
+	vf->config.vram_bytes = request->vram_bytes;
+	vf->config.cu_mask = request->cu_mask ? request->cu_mask : vgpu_pf_compute_unit_all(pf);
+	vf->config.doorbell_pages =
+		request->doorbell_pages ? request->doorbell_pages : pf->device.doorbell_pages;
+	vf->config.preempt_timeout_us = request->preempt_timeout_us;
+	vf->config.full_access_timeout_ms = request->full_access_timeout_ms;
+	vf->config.flags = request->flags;
+	memcpy(vf->config.uuid, request->uuid, sizeof(vf->config.uuid));
+	vgpu_pf_guard_init(vf, request->guard_limits);
+}
+
+static void roll_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_vram_release(pf, vf);
+	memset(&vf->config, 0, sizeof(vf->config));
+}
+
+/* counters, messages and deadlines are of one life */
+static void begin_life(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t limits[VGPU_GUARD_KINDS];
+
+	memcpy(limits, vf->guard.limits, sizeof(limits));
+	vgpu_pf_guard_init(vf, limits);
+	vgpu_pf_control_begin(pf, vf);
+	memset(&vf->access, 0, sizeof(vf->access));
+	memset(&vf->mailbox, 0, sizeof(vf->mailbox));
+	memset(&vf->reset, 0, sizeof(vf->reset));
+	memset(&vf->scrub, 0, sizeof(vf->scrub));
+	memset(vf->timers_ns, 0, sizeof(vf->timers_ns));
+	vgpu_pf_run_machine_reset_vf(pf, vf);
+	vf->last_error = VGPU_PF_REASON_NONE;
+}
+
+static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	int error = apply_steps(pf, vf, 0);
+
+	if (error) {
+		roll_back(pf, vf);
+		return error;
+	}
+	vf->generation = vf->generation + 1 ? vf->generation + 1 : 1;
+	begin_life(pf, vf);
+	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_PROVISION, VGPU_PF_REASON_NONE);
+}
+
+static bool is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vgpu_pf_scrub_is_clean(pf, vf) && vf->table_entries != VGPU_TABLE_ENTRIES_UNKNOWN;
+}
+
+/* the next of what is not clean */
+static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vgpu_pf_scrub_is_clean(pf, vf) ? vgpu_pf_vf_page_table_clean(pf, vf)
+					      : vgpu_pf_scrub_units(pf, vf);
+}
+
+/**
+ * vgpu_pf_provision_request() - give a VF its resources
+ * @pf: the PF
+ * @request: what; vf and generation are filled in; valid until the request is finished
+ * @token: of the request
+ *
+ * Return: 0, -EINPROGRESS while VRAM is scrubbed first, or an error with a message; then nothing
+ * has changed.
+ */
+int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request, uint64_t token)
+{
+	struct vgpu_vf *vf = choose_vf(pf, request);
+	int error;
+
+	if (!vf)
+		return -ENOSPC;
+	if (pf->provision.vf)
+		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u is being provisioned; try again",
+					 pf->provision.vf);
+	error = check(pf, vf, request);
+	if (!error)
+		error = vgpu_pf_vram_claim(pf, vf, request->vram_bytes);
+	if (error)
+		return error;
+	take_config(pf, vf, request);
+	request->vf = vf->number;
+	if (is_clean(pf, vf)) {
+		error = finish(pf, vf);
+		request->generation = vf->generation;
+		return error;
+	}
+	error = clean_more(pf, vf);
+	if (error) {
+		roll_back(pf, vf);
+		return error;
+	}
+	pf->provision.vf = vf->number;
+	pf->provision.token = token;
+	pf->provision.payload = request;
+	return -EINPROGRESS;
+}
+
+/**
+ * vgpu_pf_provision_continue() - some of the VRAM of the pending request has been scrubbed
+ * @pf: the PF
+ * @error: how that went
+ */
+void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
+{
+	struct vgpu_vf *vf = &pf->vfs[pf->provision.vf];
+
+	if (pf->provision.vf == 0)
+		return;
+	pf->message[0] = 0;
+	if (!error && !is_clean(pf, vf)) {
+		error = clean_more(pf, vf);
+		if (!error)
+			return;
+	}
+	if (error) {
+		vgpu_pf_text_fail(pf, error, "VF%u: its VRAM could not be scrubbed (%d)",
+				  vf->number, error);
+		roll_back(pf, vf);
+	} else {
+		error = finish(pf, vf);
+	}
+	if (pf->provision.payload)
+		pf->provision.payload->generation = vf->generation;
+	pf->provision.vf = 0;
+	vgpu_pf_request_finish(pf, pf->provision.token, error, pf->message);
+}
+
+/**
+ * vgpu_pf_provision_cancel() - the client of the pending request has gone; its payload too
+ * @pf: the PF
+ * @token: of the request
+ */
+void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
+{
+	if (pf->provision.vf && pf->provision.token == token) {
+		pf->provision.payload = NULL;
+		pf->provision.token = 0;
+	}
+}
+
+/**
+ * vgpu_pf_provision_again() - program a VF's resources into a device that has lost them
+ * @pf: the PF
+ * @vf: has a config and owns units
+ *
+ * A VF page table that is still in force is left alone: a guest may have mapped what is behind it,
+ * and committing it again puts fresh memory there.
+ */
+int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	bool is_in_place = vgpu_pf_vf_page_table_is_live(pf, vf) &&
+			   vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_SIZE_MB) ==
+				   (uint32_t)(vf->config.vram_bytes >> 20);
+
+	return apply_steps(pf, vf, is_in_place ? STEP_AFTER_VRAM : 0);
+}
+
+/**
+ * vgpu_pf_provision_forget() - a VF has become ABSENT: nothing of it is left
+ * @pf: the PF
+ * @vf: whose; its generation stays, so that it never repeats
+ */
+void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_compute_unit_set(pf, vf, 0);
+	vgpu_pf_vram_release(pf, vf);
+	memset(&vf->config, 0, sizeof(vf->config));
+}
+
+/**
+ * vgpu_pf_set_preempt_timeout() - how long a VF may take to leave the engine, from now on
+ * @pf: the PF
+ * @vf: VF number, 1..total
+ * @timeout_us: 0: default
+ *
+ * Return: 0 or -EINVAL with a message.
+ */
+int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
+{
+	if (timeout_us > PREEMPT_TIMEOUT_US_MAX)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u", vf,
+					 timeout_us, PREEMPT_TIMEOUT_US_MAX);
+	pf->vfs[vf].config.preempt_timeout_us = timeout_us;
+	vgpu_pf_journal_mark(pf);
+	vgpu_pf_settle(pf);
+	return 0;
+}

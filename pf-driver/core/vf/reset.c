@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * DOC: Reset of a VF
+ *
+ *   operator, guard, full access time-out          hang                    guest or VMM did it
+ *        |                                          |                            |
+ *   tell guest (2), WAIT_GUEST                      |                            |
+ *        | READY_TO_RESET (201) or time-out         |                            |
+ *        v                                          v                            |
+ *     FLR, WAIT_FLR <---------------- tell guest (2)+                            |
+ *        | done               | not done in time                                 |
+ *        |                    +--> tell all guests, reset of the whole device    |
+ *        | after a hang: WAIT_GUEST (the engine is free already)                 |
+ *        v                                                                       |
+ *     VBIOS, PF2VF anew, gates, FLR_PENDING acknowledged <-----------------------+
+ *        |
+ *        +--> FLR_NOTIFICATION_CMPL (3) if the guest was ready; READY if it asked for the reset
+ *
+ * Half way through WAIT_GUEST a silent guest is told once more: amdgpu drops a notice that comes
+ * while a job of its own has ended but is not forgotten yet, and would never learn of the FLR. A
+ * guest that did not answer in time finds the notice (2) still in its box; when it says 201 later
+ * it is told 3 at once, without another FLR. A guest that leaves meanwhile, or resets the function
+ * itself, is not waited for.
+ *
+ * A reset that is asked for while the whole device is in its own begins with the FLR when that is
+ * over; guests have been told already.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
+
+#define RESET_GUEST_MS	    500u
+#define RESET_FLR_MS	    500u
+#define RESET_WHOLE_MS	    2000u
+#define RESET_POLL_FIRST_NS (100 * VGPU_NS_PER_US)
+#define RESET_POLL_LAST_NS  (10 * VGPU_NS_PER_MS)
+
+static bool is_hang(enum vgpu_pf_reason reason)
+{
+	return reason >= VGPU_PF_REASON_IDLE_TIMEOUT && reason <= VGPU_PF_REASON_BAD_STATUS;
+}
+
+/* by a guest, or by whoever runs it */
+static bool is_guests(enum vgpu_pf_reason reason)
+{
+	return reason == VGPU_PF_REASON_GUEST_REQUEST || reason == VGPU_PF_REASON_GUEST_FLR ||
+	       reason == VGPU_PF_REASON_DETACH || reason == VGPU_PF_REASON_FULL_ACCESS_TIMEOUT ||
+	       is_hang(reason);
+}
+
+static bool is_done_by_device(enum vgpu_pf_reason reason)
+{
+	return reason == VGPU_PF_REASON_GUEST_FLR || reason == VGPU_PF_REASON_DETACH;
+}
+
+static bool should_tell(const struct vgpu_vf *vf)
+{
+	return vf->control.driver_loaded && !vf->reset.guest_told && vf->reset.answer == 0 &&
+	       !is_done_by_device(vf->reset.reason);
+}
+
+static void tell_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->reset.guest_told = true;
+	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
+}
+
+/* half of the time that a guest has */
+static void wait_half(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
+			     vgpu_pf_timer_scaled_ms(pf, RESET_GUEST_MS) / 2);
+}
+
+static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->reset.stage = VGPU_VF_RESET_WAIT_GUEST;
+	vf->reset.told_again = false;
+	wait_half(pf, vf);
+}
+
+static void tell_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->reset.told_again = true;
+	/* the FLR has switched the guest's interrupts off: it would not hear */
+	if (!vf->reset.flr_done)
+		tell_guest(pf, vf);
+	wait_half(pf, vf);
+}
+
+static void start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->reset.stage = VGPU_VF_RESET_WAIT_FLR;
+	vf->reset.deadline_ns = vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_FLR_MS);
+	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET, HW_FIELD_MASK(VGPU_RESET, FLR));
+	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, RESET_POLL_FIRST_NS);
+}
+
+static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer)
+{
+	if (answer == MAILBOX_REQ_GPU_RESET_ACCESS)
+		vgpu_pf_full_access_grant(pf, vf, answer);
+	else if (answer == MAILBOX_READY_TO_RESET)
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
+	vgpu_pf_mailbox_resume(pf, vf);
+}
+
+/* of the reset under way: the guest waits for it to end */
+static uint32_t owed_answer(const struct vgpu_vf *vf)
+{
+	if (vf->state != VGPU_PF_VF_RESETTING)
+		return 0;
+	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
+}
+
+static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t answer = owed_answer(vf);
+	struct vgpu_pf_event done = {
+		.type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number, .arg = vf->reset.reason};
+
+	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
+	vf->reset.told_unanswered = vf->reset.guest_told && !vf->reset.guest_ready;
+	vf->reset.stage = VGPU_VF_RESET_NONE;
+	vf->reset.answer = 0;
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
+	vgpu_pf_vbios_write(pf, vf);
+	vgpu_pf_pf2vf_write(pf, vf);
+	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
+				  HW_FIELD_MASK(VGPU_RESET, FLR_PENDING));
+	/* FLR shut gates and forgot the quantum without telling */
+	vf->control.gates = UINT32_MAX;
+	vf->service.quantum_us = UINT32_MAX;
+	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
+	if (!is_guests(vf->reset.reason) || vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_event_push(pf, &done);
+	answer_guest(pf, vf, answer);
+}
+
+static void flr_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->reset.flr_done = true;
+	if (is_hang(vf->reset.reason) && vf->reset.guest_told && !vf->reset.guest_ready)
+		wait_for_guest(pf, vf);
+	else
+		complete(pf, vf);
+}
+
+static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t value = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_RESET);
+	uint64_t now = vgpu_pf_timer_now(pf);
+	uint64_t elapsed = now - vf->reset.started_ns;
+
+	if (!HW_GET(VGPU_RESET, FLR, value)) {
+		flr_finished(pf, vf);
+		return;
+	}
+	if (now < vf->reset.deadline_ns) {
+		vgpu_pf_timer_set_vf(
+			pf, vf, VGPU_VF_TIMER_RESET,
+			vgpu_min_u64(RESET_POLL_FIRST_NS + elapsed / 4, RESET_POLL_LAST_NS));
+		return;
+	}
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: FLR did not finish in %u ms (ETIMEDOUT)",
+			 vf->number, RESET_FLR_MS);
+	vgpu_pf_reset_whole(pf);
+}
+
+static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+{
+	vf->reset.count++;
+	vf->last_error = reason;
+	if (reason == VGPU_PF_REASON_GUEST_REQUEST || reason == VGPU_PF_REASON_GUEST_FLR)
+		vf->reset.guest_count++;
+	if (!is_hang(reason))
+		return;
+	vf->reset.hang_count++;
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_HANG, vf->number, reason, 0);
+}
+
+static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->reset.flr_done) {
+		/* completed by the timer: RESETTING must be entered before it is left */
+		vf->reset.stage = VGPU_VF_RESET_WAIT_FLR;
+		vf->reset.deadline_ns =
+			vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_FLR_MS);
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, 0);
+		return;
+	}
+	if (should_tell(vf))
+		tell_guest(pf, vf);
+	if (vf->reset.guest_told && !is_hang(vf->reset.reason))
+		wait_for_guest(pf, vf);
+	else
+		start_flr(pf, vf);
+}
+
+/**
+ * vgpu_pf_reset_begin() - reset a VF
+ * @pf: the PF
+ * @vf: in RESETTING; off the engine, except after a hang
+ * @reason: why
+ */
+void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+{
+	vf->reset.reason = reason;
+	vf->reset.started_ns = vgpu_pf_timer_now(pf);
+	vf->reset.flr_done = is_done_by_device(reason);
+	vf->reset.guest_told = pf->is_whole_reset && vf->reset.told_unanswered;
+	vf->reset.guest_ready = false;
+	vf->reset.told_unanswered = false;
+	vf->reset.is_flr_known = false;
+	count_reset(pf, vf, reason);
+	if (!pf->is_whole_reset)
+		begin_stages(pf, vf);
+}
+
+/**
+ * vgpu_pf_reset_device_back() - the whole device was reset: now it is the VF's turn
+ * @pf: the PF
+ * @vf: in RESETTING, its resources programmed anew
+ */
+void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	start_flr(pf, vf);
+}
+
+/**
+ * vgpu_pf_reset_guest_ready() - the guest says READY_TO_RESET
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (pf->is_whole_reset) {
+		vf->reset.answer = MAILBOX_READY_TO_RESET;
+		vf->reset.guest_ready = true;
+		vf->reset.told_unanswered = false;
+		return;
+	}
+	if (vf->state == VGPU_PF_VF_RESETTING) {
+		vf->reset.guest_ready = true;
+		if (vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
+			return;
+		if (vf->reset.flr_done)
+			complete(pf, vf);
+		else
+			start_flr(pf, vf);
+		return;
+	}
+	if (vf->reset.told_unanswered) {
+		vf->reset.told_unanswered = false;
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
+		return;
+	}
+	if (vf->state != VGPU_PF_VF_PROVISIONED && vf->state != VGPU_PF_VF_READY &&
+	    vf->state != VGPU_PF_VF_RUNNING) {
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
+		return;
+	}
+	vf->reset.answer = MAILBOX_READY_TO_RESET;
+	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
+	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
+}
+
+/**
+ * vgpu_pf_reset_timer() - a stage has lasted long enough
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state != VGPU_PF_VF_RESETTING)
+		return;
+	if (vf->reset.stage == VGPU_VF_RESET_WAIT_FLR) {
+		poll_flr(pf, vf);
+		return;
+	}
+	if (!vf->reset.told_again) {
+		tell_again(pf, vf);
+		return;
+	}
+	if (vgpu_pf_guard_may_tell(pf, vf))
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: guest was not ready to reset in time",
+				 vf->number);
+	if (vf->reset.flr_done)
+		complete(pf, vf);
+	else
+		start_flr(pf, vf);
+}
+
+/**
+ * vgpu_pf_reset_cancel() - something weightier has overtaken the reset
+ * @vf: whose
+ */
+void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
+{
+	vf->reset.stage = VGPU_VF_RESET_NONE;
+	vf->reset.answer = 0;
+	vf->reset.told_unanswered = false;
+	vf->reset.is_flr_known = false;
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
+}
+
+static void acknowledge_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
+				  HW_FIELD_MASK(VGPU_RESET, FLR_PENDING));
+	vf->control.gates = UINT32_MAX;
+	vf->service.quantum_us = UINT32_MAX;
+	vgpu_pf_control_set_gates(pf, vf);
+}
+
+/* a guest that is waited for is not there any more, and its function has been reset */
+static void stop_waiting(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
+		return;
+	/* what the one before it was told is not for the next guest to answer */
+	vf->reset.guest_told = false;
+	complete(pf, vf);
+}
+
+/* the function was reset behind our back: catch up */
+static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+{
+	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
+	    vf->state == VGPU_PF_VF_RUNNING) {
+		/* it waits for the engine; what has come since is of the next driver */
+		if (vf->reset.is_flr_known)
+			return;
+		vf->reset.answer = 0;
+		vgpu_pf_mailbox_forget(vf);
+		vf->reset.is_flr_known =
+			vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, reason) == -EINPROGRESS;
+	} else {
+		acknowledge_flr(pf, vf);
+		vgpu_pf_mailbox_forget(vf);
+		/* no way out of a pause */
+		if (vf->state == VGPU_PF_VF_PAUSED) {
+			vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DRIVER_GONE, reason);
+			vgpu_pf_vbios_write(pf, vf);
+			vgpu_pf_pf2vf_write(pf, vf);
+		}
+		stop_waiting(pf, vf);
+	}
+	if (reason == VGPU_PF_REASON_GUEST_FLR)
+		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
+}
+
+/**
+ * vgpu_pf_reset_look() - was the VF reset, attached or detached by its client?
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	uint32_t status = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_STATUS);
+	uint32_t reset = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_RESET);
+	bool is_attached = HW_GET(VGPU_STATUS, ATTACHED, status) != 0;
+	bool was_attached = vf->attached;
+
+	/* all ones: the device is gone */
+	if (status == UINT32_MAX || reset == UINT32_MAX)
+		return;
+	if (is_attached != was_attached) {
+		vf->attached = is_attached;
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_ATTACH, vf->number, is_attached, 0);
+	}
+	if (HW_GET(VGPU_RESET, FLR_PENDING, reset))
+		function_was_reset(pf, vf,
+				   was_attached && is_attached ? VGPU_PF_REASON_GUEST_FLR
+							       : VGPU_PF_REASON_DETACH);
+	else if (was_attached && !is_attached && vf->control.driver_loaded)
+		function_was_reset(pf, vf, VGPU_PF_REASON_DETACH);
+}
+
+/**
+ * vgpu_pf_reset_function_event() - VFs were reset, attached or detached by their clients
+ * @pf: the PF
+ */
+void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf)
+		vgpu_pf_reset_look(pf, vf);
+}
+
+static bool is_told(const struct vgpu_vf *vf)
+{
+	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_told;
+}
+
+/* a device that is reset takes everybody with it; drivers say later that they are ready */
+static void lose_all(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		bool is_loaded = vf->control.driver_loaded;
+		uint32_t owed = owed_answer(vf);
+
+		if (is_loaded && !owed && !is_told(vf))
+			tell_guest(pf, vf);
+		vgpu_pf_lose_vf(pf, vf);
+		vf->reset.told_unanswered = is_loaded && !owed;
+		vf->reset.answer = owed;
+	}
+}
+
+static void answer_all(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		uint32_t answer = vf->reset.answer;
+
+		/* answered when its own reset is over */
+		if (vf->state == VGPU_PF_VF_RESETTING)
+			continue;
+		vf->reset.answer = 0;
+		if (answer)
+			answer_guest(pf, vf, answer);
+	}
+}
+
+/**
+ * vgpu_pf_reset_whole() - reset the whole device: a VF's own reset did not help
+ * @pf: the PF; every VF loses its state and is provisioned anew
+ */
+void vgpu_pf_reset_whole(struct vgpu_pf *pf)
+{
+	if (pf->is_whole_reset)
+		return;
+	pf->is_whole_reset = true;
+	pf->whole_resets++;
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "resetting the whole device");
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WHOLE_RESET, 0, pf->whole_resets, 0);
+	vgpu_pf_run_machine_stop(pf);
+	vgpu_pf_bulk_abort(pf, -EIO);
+	vgpu_pf_vf_state_abort(pf, -EIO);
+	lose_all(pf);
+	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
+	pf->executor.recover_deadline_ns =
+		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_WHOLE_MS);
+	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RESET_POLL_FIRST_NS);
+}
+
+/**
+ * vgpu_pf_reset_is_whole() - is the device in its reset?
+ * @pf: the PF
+ */
+bool vgpu_pf_reset_is_whole(struct vgpu_pf *pf)
+{
+	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_WHOLE;
+}
+
+/* the device is lost, and what its guests were owed */
+static void give_up(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+			 "whole reset did not finish in %u ms (ETIMEDOUT); the device is lost",
+			 RESET_WHOLE_MS);
+	vgpu_for_each_vf(pf, vf)
+		vgpu_pf_reset_cancel(vf);
+	vgpu_pf_give_up(pf);
+}
+
+/**
+ * vgpu_pf_reset_whole_poll() - is the device back from its reset?
+ * @pf: the PF
+ */
+void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf)
+{
+	if (vgpu_pf_reset_is_whole(pf)) {
+		if (vgpu_pf_timer_now(pf) < pf->executor.recover_deadline_ns)
+			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RESET_POLL_LAST_NS);
+		else
+			give_up(pf);
+		return;
+	}
+	pf->is_whole_reset = false;
+	vgpu_pf_reprogram_all(pf);
+	answer_all(pf);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, 0, 0);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Scrub of a released VF:  state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT.
+ * The VF keeps its units until the scrub is recorded durable, so no slice is handed out before; a
+ * crash in the middle scrubs again. Units that are not known to be clean (all of them after a start
+ * of core or device) are scrubbed before they are handed out for the first time.
+ *
+ * A scrub that fails three times has given up: a VF in SCRUBBING with a last_error, which an event
+ * STATE tells of although the state stays. RELEASE, or SCRUB_DURABLE, begins it anew.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/vf_page_table.h"
+
+#define SCRUB_ATTEMPTS 3u
+
+static uint64_t unit_offset(uint32_t unit)
+{
+	return (uint64_t)unit << VGPU_VRAM_UNIT_SHIFT;
+}
+
+static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
+static void finish_verify(struct vgpu_pf *pf, int error, const char *message);
+
+/* never handed out again before a scrub succeeds: SCRUB_DURABLE is refused in this stage */
+static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	vf->last_error = VGPU_PF_REASON_BAD_STATUS;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_STATE, vf->number, vf->state, vf->state);
+}
+
+static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
+{
+	if (error == -ENODEV || pf->is_whole_reset) {
+		/* lost, let go, or reset: whoever has it next begins again */
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
+				 "VF%u: scrub cut off, to be done when the device is there again",
+				 vf->number);
+		vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+		return;
+	}
+	vf->scrub.failures++;
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: scrub failed (%d), attempt %u", vf->number,
+			 error, vf->scrub.failures);
+	if (vf->scrub.failures >= SCRUB_ATTEMPTS) {
+		give_up(pf, vf);
+		return;
+	}
+	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	scrub_advance(pf, vf);
+}
+
+static void scrub_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
+{
+	struct vgpu_vf *vf = &pf->vfs[owner];
+	struct vgpu_range range = {vf->scrub.next_unit, 0};
+
+	if (vf->state != VGPU_PF_VF_SCRUBBING)
+		return;
+	if (error) {
+		scrub_failed(pf, vf, error);
+		return;
+	}
+	/* next_unit is the first unit of the run just done */
+	if (vf->scrub.stage != VGPU_VF_SCRUB_STATE &&
+	    vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range)) {
+		if (vf->scrub.stage == VGPU_VF_SCRUB_VERIFY)
+			vgpu_pf_range_set_clean(&pf->vram, range);
+		vf->scrub.next_unit = range.first + range.count;
+	}
+	scrub_advance(pf, vf);
+}
+
+static void submit(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_bulk_op *op)
+{
+	int error = vgpu_pf_bulk_submit(pf, op);
+
+	if (error)
+		scrub_failed(pf, vf, error);
+}
+
+/* the next run of the VF's units, or false if this stage is through */
+static bool submit_run(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
+{
+	struct vgpu_range range = {vf->scrub.next_unit, 0};
+	struct vgpu_bulk_op op = {.opcode = opcode, .owner = vf->number, .done = scrub_step_done};
+
+	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range))
+		return false;
+	vf->scrub.next_unit = range.first;
+	op.bytes = unit_offset(range.count);
+	op.src = op.dst = unit_offset(range.first);
+	submit(pf, vf, &op);
+	return true;
+}
+
+static void scrub_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	struct vgpu_pf_event event = {
+		.type = VGPU_PF_EVENT_SCRUBBED, .vf = vf->number, .arg = vf->generation};
+
+	vf->scrub.stage = VGPU_VF_SCRUB_DONE;
+	vf->scrub.failures = 0;
+	event.duration_ns = vf->scrub.verify_started_ns - vf->scrub.started_ns;
+	event.arg2 = vgpu_pf_timer_now(pf) - vf->scrub.verify_started_ns;
+	vgpu_pf_event_push(pf, &event);
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: scrubbed, generation %u", vf->number,
+			 vf->generation);
+}
+
+static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	struct vgpu_bulk_op state = {.opcode = VGPU_OP_SCRUB_STATE,
+				     .vf = vf->number,
+				     .owner = vf->number,
+				     .done = scrub_step_done};
+
+	if (vf->scrub.stage == VGPU_VF_SCRUB_NONE) {
+		vf->scrub.stage = VGPU_VF_SCRUB_STATE;
+		submit(pf, vf, &state);
+		return;
+	}
+	if (vf->scrub.stage == VGPU_VF_SCRUB_STATE) {
+		vf->scrub.stage = VGPU_VF_SCRUB_VRAM;
+		vf->scrub.next_unit = 0;
+		vf->scrub.started_ns = vgpu_pf_timer_now(pf);
+	}
+	if (vf->scrub.stage == VGPU_VF_SCRUB_VRAM) {
+		if (submit_run(pf, vf, VGPU_OP_SCRUB_VRAM))
+			return;
+		vf->scrub.stage = VGPU_VF_SCRUB_VERIFY;
+		vf->scrub.next_unit = 0;
+		vf->scrub.verify_started_ns = vgpu_pf_timer_now(pf);
+	}
+	if (!submit_run(pf, vf, VGPU_OP_VERIFY_ZERO))
+		scrub_finished(pf, vf);
+}
+
+/**
+ * vgpu_pf_scrub_again() - begin a scrub anew that has given up
+ * @pf: the PF
+ * @vf: whose; none of its operations is under way
+ */
+void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	vf->scrub.failures = 0;
+	/* from here it says what became of the scrub */
+	vf->last_error = VGPU_PF_REASON_NONE;
+	/* all scrubs begin anew when a reset of the device is over */
+	if (!pf->is_whole_reset)
+		scrub_advance(pf, vf);
+}
+
+/**
+ * vgpu_pf_scrub_begin() - scrub a VF that has been taken off the engine for good
+ * @pf: the PF
+ * @vf: in SCRUBBING; keeps its units
+ */
+void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	/* from here the VF itself reaches nothing any more */
+	vgpu_pf_vf_page_table_clear(pf, vf);
+	vgpu_pf_doorbell_set(pf, vf, 0);
+	vgpu_pf_scrub_again(pf, vf);
+}
+
+/**
+ * vgpu_pf_scrub_has_given_up() - has the scrub failed as often as it may?
+ * @vf: whose
+ */
+bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf)
+{
+	return vf->state == VGPU_PF_VF_SCRUBBING && vf->scrub.stage == VGPU_VF_SCRUB_NONE &&
+	       vf->scrub.failures >= SCRUB_ATTEMPTS;
+}
+
+/**
+ * vgpu_pf_scrub_durable() - the scrub is on disk: the units may be handed out
+ * @pf: the PF
+ * @vf: whose
+ *
+ * Return: 0 or -EBUSY with a message.
+ */
+int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state != VGPU_PF_VF_SCRUBBING)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s, not SCRUBBING", vf->number,
+					 vgpu_pf_control_state_name(vf->state));
+	/* the caller asks again, so try again */
+	if (vgpu_pf_scrub_has_given_up(vf))
+		vgpu_pf_scrub_again(pf, vf);
+	if (vf->scrub.stage != VGPU_VF_SCRUB_DONE)
+		return vgpu_pf_text_fail(pf, -EBUSY,
+					 "VF%u: scrub is not finished; wait for event "
+					 "SCRUBBED",
+					 vf->number);
+	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
+	/* the rest of it would be free, or somebody else's */
+	if (pf->verify.vf == vf->number)
+		finish_verify(pf, -ECANCELED, "the VRAM was handed back while it was checked");
+	vgpu_pf_vram_release(pf, vf);
+	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_SCRUB_DURABLE, VGPU_PF_REASON_NONE);
+}
+
+/**
+ * vgpu_pf_scrub_is_clean() - do all units of a VF hold zeroes?
+ * @pf: the PF
+ * @vf: whose
+ */
+bool vgpu_pf_scrub_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	struct vgpu_range range = {0, 0};
+
+	return !vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range);
+}
+
+static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
+{
+	struct vgpu_range range = {0, 0};
+
+	if (!error && vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)owner, &range))
+		vgpu_pf_range_set_clean(&pf->vram, range);
+	if (error)
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: VRAM could not be scrubbed (%d)",
+				 owner, error);
+	vgpu_pf_provision_continue(pf, error);
+}
+
+/**
+ * vgpu_pf_scrub_units() - scrub the next dirty units of a VF that is being provisioned
+ * @pf: the PF
+ * @vf: owns units, has no page table yet; vgpu_pf_provision_continue() is called afterwards
+ */
+int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	struct vgpu_range range = {0, 0};
+	struct vgpu_bulk_op op = {
+		.opcode = VGPU_OP_SCRUB_VRAM, .owner = vf->number, .done = provision_step_done};
+
+	if (!vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range))
+		return -ENOENT;
+	op.dst = unit_offset(range.first);
+	op.bytes = unit_offset(range.count);
+	return vgpu_pf_bulk_submit(pf, &op);
+}
+
+static int submit_verify(struct vgpu_pf *pf);
+
+static void finish_verify(struct vgpu_pf *pf, int error, const char *message)
+{
+	pf->verify.vf = 0;
+	vgpu_pf_request_finish(pf, pf->verify.token, error, message);
+}
+
+static const char *verify_words(int error)
+{
+	return error == -EUCLEAN ? "a byte of the VRAM is not zero, or the check failed"
+				 : "the check was cut off";
+}
+
+static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
+{
+	/* the step of one that was cut off */
+	if (!pf->verify.vf || pf->verify.serial != owner)
+		return;
+	if (!error)
+		error = submit_verify(pf);
+	if (error == -EINPROGRESS)
+		return;
+	/* cut off by a reset of the device it says nothing about the VRAM */
+	if (error == -EIO && !pf->is_whole_reset)
+		error = -EUCLEAN;
+	finish_verify(pf, error, error ? verify_words(error) : "");
+}
+
+static int submit_verify(struct vgpu_pf *pf)
+{
+	struct vgpu_bulk_op op = {.opcode = VGPU_OP_VERIFY_ZERO,
+				  .owner = pf->verify.serial,
+				  .done = verify_step_done};
+	int error;
+
+	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)pf->verify.vf, &pf->verify.range))
+		return 0;
+	op.src = unit_offset(pf->verify.range.first);
+	op.bytes = unit_offset(pf->verify.range.count);
+	error = vgpu_pf_bulk_submit(pf, &op);
+	return error ? error : -EINPROGRESS;
+}
+
+/**
+ * vgpu_pf_scrub_verify() - have the device check that released VRAM holds zeroes
+ * @pf: the PF
+ * @vf: SCRUBBING; an ABSENT one owns nothing and passes
+ * @token: of the request
+ *
+ * Return: 0, -EINPROGRESS, or an error; with the reply come -EUCLEAN, -EIO if the device was reset
+ * meanwhile, and -ECANCELED if SCRUB_DURABLE handed the VRAM back before all of it was read.
+ */
+int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
+{
+	struct vgpu_range none = {0, 0};
+	int error;
+
+	if (vf->state != VGPU_PF_VF_SCRUBBING && vf->state != VGPU_PF_VF_ABSENT)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s; only released VRAM is checked",
+					 vf->number, vgpu_pf_control_state_name(vf->state));
+	if (pf->verify.vf)
+		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u is being verified; try again",
+					 pf->verify.vf);
+	pf->verify.vf = vf->number;
+	pf->verify.serial++;
+	pf->verify.token = token;
+	pf->verify.range = none;
+	error = submit_verify(pf);
+	if (error != -EINPROGRESS)
+		pf->verify.vf = 0;
+	return error;
+}

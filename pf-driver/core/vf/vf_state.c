@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * SAVE and RESTORE of a paused VF as a stream:
+ *
+ *   head      identity and size of the VF
+ *   STATE     device state, as the device serialises it
+ *   VRAM ...  contents at an offset, 1 MiB at a time;  ZERO: that range holds zeroes
+ *   END
+ *
+ * Head and sections carry CRC-32C; sections come in order, their ranges are checked against the VF.
+ * A stream is untrusted input. A RESTORE that fails half way stops the VF, which then needs a
+ * reset. Data pass through one DMA buffer: section head and payload stand next to each other in it.
+ * It has room for CUs full of waves; where queues wait beyond that it grows once it is known by how
+ * much.
+ */
+#include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/regs.h"
+
+#define STREAM_MAGIC   0x3153465655504756ull /* "VGPUVFS1" */
+#define STREAM_VERSION 1u
+#define CHUNK_BYTES    0x100000u
+#define PAYLOAD_OFFSET 4096u /* in the buffer: page aligned for the device */
+
+enum section_kind {
+	SECTION_STATE = 1,
+	SECTION_VRAM = 2,
+	SECTION_ZERO = 3,
+	SECTION_END = 4,
+};
+
+struct stream_head {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t driver_loaded;
+	uint64_t vram_bytes;
+	uint64_t cu_mask;
+	uint32_t doorbell_pages;
+	uint32_t device_cus;
+	uint8_t uuid[16];
+	uint32_t reserved;
+	uint32_t crc; /* of all before */
+};
+HW_ASSERT_SIZE(struct stream_head, 64);
+
+struct section_head {
+	uint32_t kind;
+	uint32_t crc; /* of the payload, continued over the fields below */
+	uint64_t offset;
+	uint64_t bytes;
+};
+HW_ASSERT_SIZE(struct section_head, 24);
+#define SECTION_OFFSET (PAYLOAD_OFFSET - (uint32_t)sizeof(struct section_head))
+
+enum stream_step {
+	STEP_HEAD = 0,
+	STEP_STATE, /* save only */
+	STEP_SECTION,
+	STEP_PAYLOAD, /* restore only */
+	STEP_LAST,
+};
+
+static uint8_t *buffer_at(struct vgpu_pf *pf, uint32_t offset)
+{
+	return (uint8_t *)pf->stream.buffer.cpu + offset;
+}
+
+/* of a VF by the device's CUs: a home may find it hard to get much memory in one piece */
+static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kind)
+{
+	uint64_t bytes =
+		VGPU_STREAM_BUFFER_BASE + (uint64_t)pf->device.cu_count * VGPU_STREAM_BUFFER_OF_CU;
+
+	if (kind == VGPU_STREAM_DUMP)
+		return VGPU_STREAM_BUFFER_DUMP;
+	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER);
+}
+
+static uint32_t payload_room(const struct vgpu_pf *pf)
+{
+	return pf->stream.buffer.bytes - PAYLOAD_OFFSET;
+}
+
+static struct section_head *section(struct vgpu_pf *pf)
+{
+	return (void *)buffer_at(pf, SECTION_OFFSET);
+}
+
+static uint32_t section_crc(struct vgpu_pf *pf, const struct section_head *head)
+{
+	uint32_t bytes = head->kind == SECTION_STATE || head->kind == SECTION_VRAM
+				 ? (uint32_t)head->bytes
+				 : 0;
+	uint32_t crc = vgpu_pf_text_crc32c(0, buffer_at(pf, PAYLOAD_OFFSET), bytes);
+
+	crc = vgpu_pf_text_crc32c(crc, &head->kind, sizeof(head->kind));
+	return vgpu_pf_text_crc32c(crc, &head->offset, sizeof(head->offset) + sizeof(head->bytes));
+}
+
+static void finish(struct vgpu_pf *pf, int error)
+{
+	struct vgpu_pf_stream_job *job = &pf->stream;
+	struct vgpu_vf *vf = &pf->vfs[job->vf];
+	bool is_half_restored = vgpu_pf_vf_state_is_half_restored(pf, vf);
+
+	job->kind = VGPU_STREAM_NONE;
+	if (job->buffer.cpu)
+		pf->os->ops->dma_free(pf->os, &job->buffer);
+	if (job->payload)
+		job->payload->bytes = job->bytes;
+	job->payload = NULL;
+	if (is_half_restored && !error)
+		vgpu_pf_journal_mark(pf);
+	else if (is_half_restored)
+		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
+	vgpu_pf_request_finish(pf, job->token, error, error ? pf->message : "");
+}
+
+static void fail(struct vgpu_pf *pf, int error, const char *what)
+{
+	vgpu_pf_text_fail(pf, error, "VF%u: stream: %s (at byte %llu)", pf->stream.vf, what,
+			  (unsigned long long)pf->stream.bytes);
+	finish(pf, error);
+}
+
+/* room for a payload; what the buffer held is lost. false: the stream has failed */
+static bool grow(struct vgpu_pf *pf, uint64_t bytes)
+{
+	struct vgpu_os_dma *buffer = &pf->stream.buffer;
+
+	if (bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET) {
+		vgpu_pf_text_fail(pf, -E2BIG, "VF%u: stream: device state of %llu bytes",
+				  pf->stream.vf, (unsigned long long)bytes);
+		finish(pf, -E2BIG);
+		return false;
+	}
+	/* first: both at once are harder to get */
+	pf->os->ops->dma_free(pf->os, buffer);
+	if (pf->os->ops->dma_alloc(pf->os, PAYLOAD_OFFSET + (uint32_t)bytes, buffer)) {
+		buffer->cpu = NULL;
+		fail(pf, -ENOMEM, "no memory for the device state");
+		return false;
+	}
+	return true;
+}
+
+static void ask_state(struct vgpu_pf *pf);
+
+/* SAVE_STATE that failed for want of room tells how much there must be */
+static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
+{
+	/* no buffer: the device may still be at it */
+	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE ||
+	    !pf->stream.buffer.cpu)
+		return false;
+	*bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
+	return *bytes > payload_room(pf) && *bytes != UINT32_MAX;
+}
+
+static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
+{
+	uint64_t needed;
+
+	if (pf->stream.kind == VGPU_STREAM_NONE || pf->stream.vf != owner)
+		return;
+	pf->stream.is_waiting_device = false;
+	if (error == -EIO && needs_room(pf, &needed)) {
+		if (grow(pf, needed))
+			ask_state(pf);
+	} else if (error) {
+		fail(pf, error, "the device did not do it");
+	} else {
+		vgpu_pf_vf_state_advance(pf);
+	}
+}
+
+static void ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
+{
+	int error;
+
+	op->owner = pf->stream.vf;
+	op->memory = &pf->stream.buffer;
+	op->done = device_done;
+	error = vgpu_pf_bulk_submit(pf, op);
+	if (error)
+		fail(pf, error, "the device is busy or gone");
+	else
+		pf->stream.is_waiting_device = true;
+}
+
+/* ---- save ---- */
+
+static void put_section(struct vgpu_pf *pf, enum section_kind kind, uint64_t offset, uint64_t bytes)
+{
+	struct section_head *head = section(pf);
+	bool has_payload = kind == SECTION_STATE || kind == SECTION_VRAM;
+
+	head->kind = kind;
+	head->offset = offset;
+	head->bytes = bytes;
+	head->crc = section_crc(pf, head);
+	pf->stream.first = SECTION_OFFSET;
+	pf->stream.filled = PAYLOAD_OFFSET + (has_payload ? (uint32_t)bytes : 0);
+}
+
+static void save_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	struct stream_head *head = (void *)buffer_at(pf, 0);
+
+	memset(head, 0, sizeof(*head));
+	head->magic = STREAM_MAGIC;
+	head->version = STREAM_VERSION;
+	head->driver_loaded = vf->control.driver_loaded;
+	head->vram_bytes = vf->config.vram_bytes;
+	head->cu_mask = vf->config.cu_mask;
+	head->doorbell_pages = vf->config.doorbell_pages;
+	head->device_cus = pf->device.cu_count;
+	memcpy(head->uuid, vf->config.uuid, sizeof(head->uuid));
+	head->crc = vgpu_pf_text_crc32c(0, head, offsetof(struct stream_head, crc));
+	pf->stream.first = 0;
+	pf->stream.filled = sizeof(*head);
+	pf->stream.step = STEP_STATE;
+}
+
+static void ask_state(struct vgpu_pf *pf)
+{
+	struct vgpu_bulk_op op = {.opcode = VGPU_OP_SAVE_STATE, .vf = pf->stream.vf};
+
+	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
+	op.bytes = payload_room(pf);
+	ask_device(pf, &op);
+}
+
+static void put_state(struct vgpu_pf *pf)
+{
+	/* the device shows how much it wrote */
+	uint64_t bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
+
+	if (bytes > payload_room(pf)) {
+		fail(pf, -EIO, "the device reports more state than there is room for");
+		return;
+	}
+	put_section(pf, SECTION_STATE, 0, bytes);
+}
+
+static uint64_t chunk_bytes(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vgpu_min_u64(CHUNK_BYTES, vf->config.vram_bytes - pf->stream.vram_offset);
+}
+
+static void ask_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	struct vgpu_bulk_op op = {.opcode = VGPU_OP_DMA_OUT, .vf = vf->number};
+
+	op.src = pf->stream.vram_offset;
+	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
+	op.bytes = chunk_bytes(pf, vf);
+	ask_device(pf, &op);
+}
+
+static bool is_zero(const uint8_t *data, uint64_t bytes)
+{
+	uint64_t word, any = 0;
+
+	for (uint64_t i = 0; i < bytes; i += sizeof(word)) {
+		memcpy(&word, data + i, sizeof(word));
+		any |= word;
+	}
+	return any == 0;
+}
+
+static void put_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	uint64_t bytes = chunk_bytes(pf, vf);
+	enum section_kind kind =
+		is_zero(buffer_at(pf, PAYLOAD_OFFSET), bytes) ? SECTION_ZERO : SECTION_VRAM;
+
+	put_section(pf, kind, pf->stream.vram_offset, bytes);
+	pf->stream.vram_offset += bytes;
+}
+
+/* asks for data and, called again with the answer, puts it into the stream */
+static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
+{
+	struct vgpu_pf_stream_job *job = &pf->stream;
+
+	switch (job->step) {
+	case STEP_HEAD:
+		save_head(pf, vf);
+		return;
+	case STEP_STATE:
+		if (!has_answer) {
+			ask_state(pf);
+			return;
+		}
+		job->step = STEP_SECTION;
+		put_state(pf);
+		return;
+	case STEP_SECTION:
+		if (job->vram_offset == vf->config.vram_bytes) {
+			job->step = STEP_LAST;
+			put_section(pf, SECTION_END, 0, 0);
+		} else if (has_answer) {
+			put_chunk(pf, vf);
+		} else {
+			ask_chunk(pf, vf);
+		}
+		return;
+	default:
+		finish(pf, 0);
+	}
+}
+
+/* ---- restore ---- */
+
+static void expect(struct vgpu_pf *pf, uint32_t first, uint32_t bytes)
+{
+	pf->stream.first = first;
+	pf->stream.filled = first + bytes;
+}
+
+static const char *check_head(const struct vgpu_pf *pf, const struct vgpu_vf *vf,
+			      const struct stream_head *head)
+{
+	if (head->magic != STREAM_MAGIC || head->version != STREAM_VERSION)
+		return "not a stream of a VF, or of another version";
+	if (head->crc != vgpu_pf_text_crc32c(0, head, offsetof(struct stream_head, crc)))
+		return "the head is damaged";
+	if (head->vram_bytes != vf->config.vram_bytes)
+		return "the VF has another VRAM size; provision it like the saved one";
+	if (head->device_cus != pf->device.cu_count || head->cu_mask != vf->config.cu_mask)
+		return "the VF has other compute units; provision it like the saved one";
+	return NULL;
+}
+
+static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf *vf,
+				 const struct section_head *head)
+{
+	bool is_vram = head->kind == SECTION_VRAM || head->kind == SECTION_ZERO;
+
+	if (head->kind < SECTION_STATE || head->kind > SECTION_END)
+		return "unknown section";
+	if (is_vram && (head->offset != pf->stream.vram_offset ||
+			head->bytes > vf->config.vram_bytes - head->offset || head->bytes == 0))
+		return "a section does not continue the one before, or leaves the VF's VRAM";
+	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
+		return "a section is too long";
+	if (head->kind == SECTION_STATE &&
+	    (head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET || pf->stream.vram_offset))
+		return "the device state is too long or in the wrong place";
+	if (head->kind == SECTION_END && pf->stream.vram_offset != vf->config.vram_bytes)
+		return "the stream ends too early";
+	return NULL;
+}
+
+static void restore_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct stream_head *head = (void *)buffer_at(pf, 0);
+	const char *wrong = check_head(pf, vf, head);
+
+	if (wrong) {
+		fail(pf, -EBADMSG, wrong);
+		return;
+	}
+	pf->stream.driver_loaded = head->driver_loaded != 0;
+	pf->stream.step = STEP_SECTION;
+	expect(pf, SECTION_OFFSET, sizeof(struct section_head));
+}
+
+static void restore_section(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	struct section_head head = *section(pf);
+	const char *wrong = check_section(pf, vf, &head);
+	bool has_payload = head.kind == SECTION_STATE || head.kind == SECTION_VRAM;
+
+	if (wrong) {
+		fail(pf, -EBADMSG, wrong);
+		return;
+	}
+	if (has_payload && head.bytes > payload_room(pf)) {
+		if (!grow(pf, head.bytes))
+			return;
+		*section(pf) = head;
+	}
+	pf->stream.step = STEP_PAYLOAD;
+	expect(pf, PAYLOAD_OFFSET, has_payload ? (uint32_t)head.bytes : 0);
+}
+
+static const uint32_t section_ops[] = {
+	[SECTION_STATE] = VGPU_OP_LOAD_STATE,
+	[SECTION_VRAM] = VGPU_OP_DMA_IN,
+	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
+};
+
+/*
+ * From here the VF is another: its driver is the stream's, until the VF is stopped because the rest
+ * does not come, or its function is reset meanwhile. Full access was the former one's.
+ */
+static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (pf->stream.is_changed)
+		return;
+	pf->stream.is_changed = true;
+	vf->control.driver_loaded = pf->stream.driver_loaded;
+	vgpu_pf_full_access_end(pf, vf);
+	vgpu_pf_control_set_gates(pf, vf);
+	/* before the device changes anything: see state_of() */
+	vgpu_pf_journal_mark(pf);
+	vgpu_pf_journal_flush(pf);
+}
+
+static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	const struct section_head *head = section(pf);
+	struct vgpu_bulk_op op = {.vf = pf->stream.vf, .bytes = head->bytes};
+
+	if (head->crc != section_crc(pf, head)) {
+		fail(pf, -EBADMSG, "a section is damaged");
+		return;
+	}
+	if (head->kind == SECTION_END) {
+		finish(pf, 0);
+		return;
+	}
+	op.opcode = section_ops[head->kind];
+	op.src = pf->stream.buffer.bus + PAYLOAD_OFFSET;
+	op.dst = head->offset;
+	if (head->kind != SECTION_STATE)
+		pf->stream.vram_offset += head->bytes;
+	note_change(pf, vf);
+	ask_device(pf, &op);
+}
+
+static void restore_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
+{
+	switch (pf->stream.step) {
+	case STEP_HEAD:
+		restore_head(pf, vf);
+		return;
+	case STEP_SECTION:
+		restore_section(pf, vf);
+		return;
+	default:
+		if (!has_answer) {
+			apply_section(pf, vf);
+			return;
+		}
+		pf->stream.step = STEP_SECTION;
+		expect(pf, SECTION_OFFSET, sizeof(struct section_head));
+	}
+}
+
+/* ---- both ---- */
+
+/* false: wait, or the stream has ended */
+static bool move_data(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_stream_job *job = &pf->stream;
+	uint32_t bytes = job->filled - job->first;
+	int64_t moved =
+		job->kind == VGPU_STREAM_RESTORE
+			? pf->os->ops->stream_read(pf->os, buffer_at(pf, job->first), bytes)
+			: pf->os->ops->stream_write(pf->os, buffer_at(pf, job->first), bytes);
+
+	if (moved == -EAGAIN)
+		return false;
+	if (moved <= 0 || moved > bytes) {
+		fail(pf, moved < 0 ? (int)moved : -EBADMSG, "it ends in the middle");
+		return false;
+	}
+	job->first += (uint32_t)moved;
+	job->bytes += (uint64_t)moved;
+	return true;
+}
+
+static void advance(struct vgpu_pf *pf, bool has_answer)
+{
+	struct vgpu_vf *vf = &pf->vfs[pf->stream.vf];
+
+	while (pf->stream.kind != VGPU_STREAM_NONE && !pf->stream.is_waiting_device) {
+		if (pf->stream.first < pf->stream.filled) {
+			if (!move_data(pf))
+				return;
+			continue;
+		}
+		if (pf->stream.kind == VGPU_STREAM_DUMP) {
+			finish(pf, 0);
+			return;
+		}
+		if (vf->state != VGPU_PF_VF_PAUSED || pf->stream.has_left_pause) {
+			fail(pf, -ECANCELED, "the VF has left its pause");
+			return;
+		}
+		if (pf->stream.kind == VGPU_STREAM_SAVE)
+			save_step(pf, vf, has_answer);
+		else
+			restore_step(pf, vf, has_answer);
+		has_answer = false;
+	}
+}
+
+/**
+ * vgpu_pf_vf_state_advance() - the device has finished its part
+ * @pf: the PF
+ */
+void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
+{
+	advance(pf, true);
+}
+
+/**
+ * vgpu_pf_stream_ready() - the stream's fd can be written or read again
+ * @pf: the PF
+ */
+void vgpu_pf_stream_ready(struct vgpu_pf *pf)
+{
+	/* between chunks only: an answer of the device is not the fd's to report */
+	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.first < pf->stream.filled)
+		advance(pf, false);
+	vgpu_pf_settle(pf);
+}
+
+/**
+ * vgpu_pf_vf_state_begin() - start a stream
+ * @pf: the PF
+ * @kind: which way
+ * @vf: VF number
+ * @payload: of the request; bytes is filled in
+ * @token: of the request
+ *
+ * Return: 0, -EBUSY or -ENOMEM with a message. The caller fills the buffer or calls advance.
+ */
+int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
+			   struct vgpu_pf_stream *payload, uint64_t token)
+{
+	struct vgpu_pf_stream_job *job = &pf->stream;
+
+	if (job->kind != VGPU_STREAM_NONE)
+		return vgpu_pf_text_fail(pf, -EBUSY, "another stream is under way; try again");
+	memset(job, 0, sizeof(*job));
+	if (pf->os->ops->dma_alloc(pf->os, buffer_bytes(pf, kind), &job->buffer))
+		return vgpu_pf_text_fail(pf, -ENOMEM, "no memory for the stream's buffer");
+	job->kind = kind;
+	job->vf = vf;
+	job->payload = payload;
+	job->token = token;
+	return 0;
+}
+
+static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, struct vgpu_vf *vf,
+		    struct vgpu_pf_stream *payload, uint64_t token)
+{
+	int error;
+
+	if (vf->state != VGPU_PF_VF_PAUSED)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s; pause it first", vf->number,
+					 vgpu_pf_control_state_name(vf->state));
+	error = vgpu_pf_vf_state_begin(pf, kind, vf->number, payload, token);
+	if (error)
+		return error;
+	if (kind == VGPU_STREAM_RESTORE)
+		expect(pf, 0, sizeof(struct stream_head));
+	advance(pf, false);
+	return -EINPROGRESS;
+}
+
+/**
+ * vgpu_pf_vf_state_save() - write a paused VF to the request's stream
+ * @pf: the PF
+ * @vf: whom
+ * @payload: of the request; bytes is filled in
+ * @token: of the request
+ */
+int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
+			  uint64_t token)
+{
+	return begin_vf(pf, VGPU_STREAM_SAVE, vf, payload, token);
+}
+
+/**
+ * vgpu_pf_vf_state_restore() - fill a paused VF from the request's stream
+ * @pf: the PF
+ * @vf: whom
+ * @payload: of the request; bytes is filled in
+ * @token: of the request
+ */
+int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
+			     uint64_t token)
+{
+	return begin_vf(pf, VGPU_STREAM_RESTORE, vf, payload, token);
+}
+
+/**
+ * vgpu_pf_vf_state_is_restoring() - is this VF partly what it was and partly what it is to be?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
+}
+
+/**
+ * vgpu_pf_vf_state_is_half_restored() - would this VF be nobody's if the stream ended here?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vgpu_pf_vf_state_is_restoring(pf, vf) && pf->stream.is_changed &&
+	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
+}
+
+/**
+ * vgpu_pf_vf_state_left_pause() - what a stream has moved of the VF is not of the next pause
+ * @pf: the PF
+ * @vf: the VF
+ */
+void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	if (pf->stream.vf == vf->number)
+		pf->stream.has_left_pause = true;
+}
+
+/**
+ * vgpu_pf_vf_state_forget() - the VF is reset: nothing of what was restored is left to be stopped
+ * @pf: the PF
+ * @vf: the VF
+ */
+void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	if (vgpu_pf_vf_state_is_restoring(pf, vf))
+		pf->stream.is_changed = false;
+}
+
+/**
+ * vgpu_pf_vf_state_abort() - the device is gone: end the stream under way
+ * @pf: the PF
+ * @error: negative errno
+ */
+void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error)
+{
+	if (pf->stream.kind == VGPU_STREAM_SAVE || pf->stream.kind == VGPU_STREAM_RESTORE)
+		fail(pf, error, "the device was lost or reset");
+}
