@@ -20,7 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/pf.h"
+#include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/hw/mailbox.h"
 
 namespace vgpu::simulator {

@@ -33,7 +33,8 @@ enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_SLICE,	  /* the running slice must end */
 	VGPU_PF_TIMER_BULK,	  /* look at a bulk operation */
 	VGPU_PF_TIMER_WATCHDOG,	  /* an interrupt may have been lost */
-	VGPU_PF_TIMER_RECOVER,	  /* the engine after a failed command, or the whole reset */
+	VGPU_PF_TIMER_RECOVER,	  /* the engine after a failed command */
+	VGPU_PF_TIMER_DEVICE_RESET,
 	VGPU_PF_TIMER_CONTRACT,	  /* a VF gets its next budget, or has tokens again */
 	VGPU_PF_TIMERS,
 };
@@ -255,13 +256,16 @@ struct vgpu_pf {
 	struct vgpu_pf_stream_job stream;
 	struct vgpu_pf_pending_provision provision;
 	struct vgpu_pf_pending_verify verify;
-	uint64_t event_seq; /* of the next event */
+	uint64_t table_generation; /* of the run table in force */
+	uint64_t event_seq;	   /* of the next event */
 	bool has_new_events;
 	bool is_journal_dirty, is_table_dirty;
 	uint64_t journal_seq, table_seq;
 	struct vgpu_pf_record vf_records[2], table_records[2];
 	uint64_t whole_resets;
+	bool wants_device_reset; /* nothing less has helped */
 	bool is_whole_reset;
+	uint64_t whole_reset_deadline_ns;
 	bool is_lost_in_reset; /* what comes back has forgotten everything */
 	uint64_t timers_ns[VGPU_PF_TIMERS];
 	uint64_t armed_ns; /* what the home's timer is set to */

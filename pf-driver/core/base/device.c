@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The device by name: banks of VFs, GPU-IOV capability, scheduler block, and what it is made of. */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/base/parts.h"
 #include "pf-driver/hw/pci.h"
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"

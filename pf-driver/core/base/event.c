@@ -3,7 +3,7 @@
  * Event ring: one writer, readers that map it read-only. The seq of an entry is written last, so
  * that a reader who sees it sees the entry; an entry being overwritten has seq 0.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/base/parts.h"
 
 #define RING_EVENTS_OFFSET 4096u
 
@@ -60,7 +60,7 @@ void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 	copy.seq = 0;
 	if (copy.time_ns == 0)
 		copy.time_ns = vgpu_pf_timer_now(pf);
-	copy.table_generation = pf->executor.tables[pf->executor.active].generation;
+	copy.table_generation = pf->table_generation;
 	__atomic_store_n(&slot->seq, 0, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy((uint8_t *)slot + sizeof(slot->seq), (const uint8_t *)&copy + sizeof(copy.seq),

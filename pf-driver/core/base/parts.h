@@ -51,7 +51,7 @@ void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id);
 void vgpu_pf_timer_set_vf(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_timer id,
 			  uint64_t delay_ns);
 void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id);
-void vgpu_pf_timer_run(struct vgpu_pf *pf);
+bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now);
 void vgpu_pf_timer_arm(struct vgpu_pf *pf);
 
 /* event.c: the event ring */
@@ -59,6 +59,14 @@ void vgpu_pf_event_init(struct vgpu_pf *pf);
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event);
 void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint32_t vf,
 			  uint64_t arg, uint64_t arg2);
+
+/* reply.c */
+void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message);
+void vgpu_pf_reply_flush(struct vgpu_pf *pf);
+
+/* tell.c */
+bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 #ifdef __cplusplus
 }

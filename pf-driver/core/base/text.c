@@ -3,7 +3,7 @@
  * Text without a C library: messages of replies, log lines, the dump; and CRC-32C. The formatter
  * knows %u %d %x %s %c %%, the lengths l and ll, and a zero-padded width.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/base/parts.h"
 
 struct text_out {
 	char *out;

@@ -35,6 +35,7 @@ enum vgpu_vf_event {
 };
 
 struct vgpu_vf_control {
+	enum vgpu_pf_reason hang;   /* the engine's reset is its fault; NONE: it is not */
 	enum vgpu_vf_event pending; /* waits until the VF has left the engine */
 	enum vgpu_pf_reason pending_reason;
 	enum vgpu_vf_event asked; /* by an operator, meanwhile; pending may be weightier */
@@ -207,6 +208,18 @@ struct vgpu_vf {
 static inline bool vgpu_vf_is_provisioned(const struct vgpu_vf *vf)
 {
 	return vf->state != VGPU_PF_VF_ABSENT && vf->config.vram_bytes != 0;
+}
+
+/* may be in the engine, or is: a hang of the engine can be its fault */
+static inline bool vgpu_vf_is_in_service(const struct vgpu_vf *vf)
+{
+	return vf->state == VGPU_PF_VF_READY || vf->state == VGPU_PF_VF_RUNNING;
+}
+
+/* may be put into the engine */
+static inline bool vgpu_vf_is_runnable(const struct vgpu_vf *vf)
+{
+	return vf->control.pending == VGPU_VF_EVENT_NONE && vgpu_vf_is_in_service(vf);
 }
 
 #endif

@@ -7,7 +7,7 @@
  * memory is kept from its owner until the device says that it is done, or does not reach our memory
  * any more; nothing else is started before.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Compute units a VF may use while it is in the engine: a mask, shared in time with other VFs. */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/regs.h"
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Doorbell pages of a VF: how many of the pages of its own BAR2, from page 0, are live. */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 

@@ -23,6 +23,7 @@ int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t 
 #define VGPU_VRAM_WORD_BYTES 8u
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *there, uint32_t known);
+bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes);
 
@@ -31,7 +32,6 @@ int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
-int vgpu_pf_vf_page_table_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf);
 

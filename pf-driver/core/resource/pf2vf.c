@@ -4,7 +4,7 @@
  * piece and never changed while the guest may look at it. VF2PF is the guest's: it is used only if
  * size, version and checksum fit, and its text is cleaned.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
 
 static uint32_t sum_bytes(const uint8_t *data, uint32_t bytes)

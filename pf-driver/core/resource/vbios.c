@@ -6,7 +6,7 @@
  * The image is a list of placed values, so that it can be read against the documents; all other
  * bytes are 0.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
 
 /* where the tables stand in the image */

@@ -3,7 +3,7 @@
  * Second translation stage of a VF: writes the table for the units the VF owns, hands it to the
  * device, and reads it back after a restart of the core to learn which units a VF owns.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/hw/regs.h"
 
@@ -113,32 +113,6 @@ int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!error)
 		vf->table_entries = entries > former ? entries : former;
 	return error;
-}
-
-static void cleared(struct vgpu_pf *pf, uint32_t owner, int error)
-{
-	if (!error)
-		pf->vfs[owner].table_entries = 0;
-	else
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
-				 "VF%u: its page tables could not be cleared (%d)", owner, error);
-	vgpu_pf_provision_continue(pf, error);
-}
-
-/**
- * vgpu_pf_vf_page_table_clean() - have the device clear the tables of a VF that is provisioned next
- * @pf: the PF
- * @vf: its table is not in use; vgpu_pf_provision_continue() is called afterwards
- */
-int vgpu_pf_vf_page_table_clean(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	const struct vgpu_bulk_op op = {.opcode = VGPU_OP_SCRUB_VRAM,
-					.owner = vf->number,
-					.dst = pf_vram_root(vf->number),
-					.bytes = PF_VRAM_PAGE_TABLES_STRIDE,
-					.done = cleared};
-
-	return vgpu_pf_bulk_submit(pf, &op);
 }
 
 static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uint32_t size_mb)

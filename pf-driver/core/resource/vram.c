@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* VRAM of the device in units of 16 MiB: unit 0 is the PF's, the others are handed to VFs. */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
 
 /**
@@ -147,6 +147,18 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *
 }
 
 /**
+ * vgpu_pf_vram_is_clean() - do all units of a VF hold zeroes?
+ * @pf: the PF
+ * @vf: whose
+ */
+bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	struct vgpu_range range = {0, 0};
+
+	return !vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range);
+}
+
+/**
  * vgpu_pf_vram_write_vf() - write to the first unit of a VF's VRAM
  * @pf: the PF
  * @vf: whose
@@ -162,5 +174,5 @@ int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t
 	if (!find_shared(pf, vf, &offset, bytes))
 		return -ERANGE;
 	return vgpu_pf_vram_write_words(pf, offset, data, bytes, NULL,
-					vgpu_pf_scrub_is_clean(pf, vf) ? bytes : 0);
+					vgpu_pf_vram_is_clean(pf, vf) ? bytes : 0);
 }

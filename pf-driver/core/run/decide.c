@@ -28,7 +28,7 @@ uint32_t vgpu_pf_run_decide_runnable(struct vgpu_pf *pf)
 	uint32_t mask = 0;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vgpu_pf_control_is_runnable(vf))
+		if (vgpu_vf_is_runnable(vf))
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
 }

@@ -100,6 +100,7 @@ static void take_pending_table(struct vgpu_pf *pf)
 	executor->resume_vf = 0;
 	executor->active = !executor->active;
 	executor->is_pending = false;
+	pf->table_generation = vgpu_pf_run_tables_active(pf)->generation;
 	memset(executor->cursors, 0, sizeof(executor->cursors));
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
 	vgpu_pf_run_share_take(pf);
@@ -193,7 +194,7 @@ static void rest(struct vgpu_pf *pf)
 	if (executor->run.vf == 0)
 		return;
 	vgpu_pf_run_decide_set(&run, 0, VGPU_RUN_REST, 0, 0);
-	if (!vgpu_pf_control_is_runnable(&pf->vfs[executor->run.vf])) {
+	if (!vgpu_vf_is_runnable(&pf->vfs[executor->run.vf])) {
 		begin(pf, &run);
 		return;
 	}
@@ -355,7 +356,7 @@ static bool must_leave(struct vgpu_pf *pf)
 {
 	uint32_t vf = pf->executor.run.vf;
 
-	return vf != 0 && !vgpu_pf_control_is_runnable(&pf->vfs[vf]);
+	return vf != 0 && !vgpu_vf_is_runnable(&pf->vfs[vf]);
 }
 
 static void decide_if_due(struct vgpu_pf *pf)
@@ -373,21 +374,25 @@ static void decide_if_due(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_machine_settle() - decide if there is something to decide
- * @pf: the PF; called at the end of every call into the core
+ * vgpu_pf_run_machine_look() - has the run in the engine ended, or has its VF to leave?
+ * @pf: the PF, attached
  */
-void vgpu_pf_run_machine_settle(struct vgpu_pf *pf)
+void vgpu_pf_run_machine_look(struct vgpu_pf *pf)
 {
-	if (!pf->device.is_attached)
+	if (pf->executor.state == VGPU_EXECUTOR_OFF)
 		return;
-	if (pf->executor.state == VGPU_EXECUTOR_OFF) {
-		vgpu_pf_control_settle(pf);
-		return;
-	}
 	vgpu_pf_run_share_evict(pf);
-	/* a run that has ended may have taken its VF out of the engine */
 	vgpu_pf_run_account_drain(pf);
-	vgpu_pf_control_settle(pf);
+}
+
+/**
+ * vgpu_pf_run_machine_decide() - decide if there is something to decide
+ * @pf: the PF, attached
+ */
+void vgpu_pf_run_machine_decide(struct vgpu_pf *pf)
+{
+	if (pf->executor.state == VGPU_EXECUTOR_OFF)
+		return;
 	decide_if_due(pf);
 	if (pf->device.is_attached)
 		vgpu_pf_run_contract_arm(pf);
@@ -427,8 +432,6 @@ void vgpu_pf_run_machine_switched(struct vgpu_pf *pf)
 		if (to) {
 			pf->vfs[to].service.switches++;
 			pf->vfs[to].service.waiting_since_ns = 0;
-			vgpu_pf_control_post(pf, &pf->vfs[to], VGPU_VF_EVENT_LOADED,
-					     VGPU_PF_REASON_NONE);
 		}
 	}
 	if (executor->run.granted_ns)
@@ -457,15 +460,6 @@ void vgpu_pf_run_machine_wake(struct vgpu_pf *pf)
 		return;
 	read_busy(pf);
 	consider_waiting(pf);
-}
-
-/**
- * vgpu_pf_run_machine_contract_timer() - a VF gets its next budget, or has tokens again
- * @pf: the PF
- */
-void vgpu_pf_run_machine_contract_timer(struct vgpu_pf *pf)
-{
-	vgpu_pf_run_machine_wake(pf);
 }
 
 /**
@@ -583,6 +577,30 @@ bool vgpu_pf_run_machine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *v
 }
 
 /**
+ * vgpu_pf_run_machine_is_loaded() - is this VF in the engine, and on no way into it?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_run_machine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	return executor->run.vf == vf->number && (executor->state == VGPU_EXECUTOR_RUNNING ||
+						  executor->state == VGPU_EXECUTOR_PARKED);
+}
+
+/**
+ * vgpu_pf_run_machine_exclusive() - the VF that stops the table
+ * @pf: the PF
+ *
+ * Return: VF number; 0: none.
+ */
+uint32_t vgpu_pf_run_machine_exclusive(const struct vgpu_pf *pf)
+{
+	return pf->executor.exclusive_vf;
+}
+
+/**
  * vgpu_pf_run_machine_reset_vf() - a VF starts with a clean account
  * @pf: the PF
  * @vf: whose
@@ -658,10 +676,8 @@ void vgpu_pf_run_machine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_
 	pf->executor.run.vf = 0;
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
 		culprit = blame_for_abort(pf, culprit);
-	if (culprit && vgpu_pf_control_allows(&pf->vfs[culprit], VGPU_VF_EVENT_HANG)) {
-		vgpu_pf_control_post(pf, &pf->vfs[culprit], VGPU_VF_EVENT_HANG, reason);
-		vgpu_pf_guard_count(pf, &pf->vfs[culprit], VGPU_GUARD_FLR);
-	}
+	if (culprit)
+		pf->vfs[culprit].control.hang = reason;
 }
 
 /* what is in the engine decides how we go on; a VF that may not be there is taken out */
@@ -683,8 +699,6 @@ static void resume(struct vgpu_pf *pf)
 	if (vf == 0)
 		return;
 	executor->state = is_running ? VGPU_EXECUTOR_RUNNING : VGPU_EXECUTOR_PARKED;
-	if (pf->vfs[vf].state == VGPU_PF_VF_READY)
-		vgpu_pf_control_post(pf, &pf->vfs[vf], VGPU_VF_EVENT_LOADED, VGPU_PF_REASON_NONE);
 	vgpu_pf_run_machine_wake(pf);
 }
 
@@ -695,7 +709,7 @@ static bool is_engine_usable(struct vgpu_pf *pf)
 
 	if (!vgpu_pf_run_switch_is_engine_free(pf))
 		return false;
-	return !stalled || vgpu_pf_control_allows(&pf->vfs[stalled], VGPU_VF_EVENT_HANG);
+	return !stalled || vgpu_vf_is_in_service(&pf->vfs[stalled]);
 }
 
 /**
@@ -706,10 +720,6 @@ void vgpu_pf_run_machine_recover(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
-	if (pf->is_whole_reset) {
-		vgpu_pf_reset_whole_poll(pf);
-		return;
-	}
 	if (!executor->is_recovering)
 		return;
 	if (!is_engine_usable(pf)) {
@@ -719,7 +729,7 @@ void vgpu_pf_run_machine_recover(struct vgpu_pf *pf)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
 			return;
 		}
-		vgpu_pf_reset_whole(pf);
+		pf->wants_device_reset = true;
 		return;
 	}
 	executor->is_recovering = false;
@@ -745,6 +755,7 @@ void vgpu_pf_run_machine_start(struct vgpu_pf *pf)
 	executor->last.vf = 0;
 	if (vgpu_pf_run_tables_active(pf)->count == 0)
 		vgpu_pf_run_tables_fallback(pf, vgpu_pf_run_tables_active(pf));
+	pf->table_generation = vgpu_pf_run_tables_active(pf)->generation;
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_EMPTY);
 	vgpu_pf_run_share_take(pf);
 	vgpu_pf_run_decide_start_cycle(pf);

@@ -299,7 +299,7 @@ static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_run *run = &pf->executor.run;
 
-	if (!vgpu_pf_control_is_runnable(vf) || vf->contract.is_held)
+	if (!vgpu_vf_is_runnable(vf) || vf->contract.is_held)
 		return false;
 	return run->vf == vf->number && !run->is_accounted ? is_by_weight(run)
 							   : vf->share.was_by_weight;
@@ -333,7 +333,7 @@ void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
-		if (!vf->share.is_competing || vgpu_pf_control_is_runnable(vf))
+		if (!vf->share.is_competing || vgpu_vf_is_runnable(vf))
 			continue;
 		catch_up(pf);
 		sleep(pf, vf, false);

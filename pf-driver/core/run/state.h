@@ -7,7 +7,7 @@
 #ifndef VGPU_CORE_RUN_TABLE_H
 #define VGPU_CORE_RUN_TABLE_H
 
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/run/parts.h"
 
 #define QUANTUM_MIN_US	   100u
 #define QUANTUM_MAX_US	   1000000u

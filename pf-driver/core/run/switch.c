@@ -16,7 +16,7 @@
  * The completion interrupt brings the look; looks with a growing delay make sure that a lost
  * interrupt costs little. Decides nothing: machine.c is told the end.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/run/parts.h"
 
 #define COMMAND_TIMEOUT_MS	   500u
 #define PREEMPT_TIMEOUT_DEFAULT_US 100000u
@@ -142,7 +142,7 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 				   sw->steps[sw->step]);
 	/* nobody was in the engine, or nobody was to go there: it can only be the other */
 	culprit = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
-	if (vgpu_pf_guard_may_tell(pf, &pf->vfs[culprit]))
+	if (vgpu_pf_tell_allows(pf, &pf->vfs[culprit]))
 		vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
 				 "VF%u: world switch %u -> %u failed, command %u, status 0x%x",
 				 culprit, sw->from, sw->to, sw->steps[sw->step], sw->status);

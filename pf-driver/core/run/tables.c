@@ -197,7 +197,7 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *t
 	/* one that stays parked for want of tokens may not get any for long */
 	if (executor->state == VGPU_EXECUTOR_PARKED)
 		executor->wants_decision = true;
-	vgpu_pf_journal_mark_table(pf);
+	pf->is_table_dirty = true; /* journal.c writes it */
 	return 0;
 }
 

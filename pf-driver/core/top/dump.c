@@ -119,29 +119,6 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 }
 
 /**
- * vgpu_pf_dump_mismatch() - an impossible transition: say what led to it
- * @pf: the PF
- * @vf: whose
- * @event: enum vgpu_vf_event
- */
-void vgpu_pf_dump_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
-{
-	uint32_t first = pf->trace_used > 8 ? pf->trace_used - 8 : 0;
-
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: MISMATCH: %s is impossible in %s",
-			 vf->number, vgpu_pf_control_event_name(event),
-			 vgpu_pf_control_state_name(vf->state));
-	for (uint32_t i = first; i < pf->trace_used; i++) {
-		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
-
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "  before: VF%u %s --%s--> %s", line->vf,
-				 vgpu_pf_control_state_name(line->from),
-				 vgpu_pf_control_event_name(line->event),
-				 vgpu_pf_control_state_name(line->to));
-	}
-}
-
-/**
  * vgpu_pf_dump_request() - write the description to the request's stream
  * @pf: the PF
  * @payload: of the request; bytes is filled in

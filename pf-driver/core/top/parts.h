@@ -12,20 +12,15 @@
 extern "C" {
 #endif
 
-/* request.c */
-void vgpu_pf_request_finish(struct vgpu_pf *pf, uint64_t token, int error, const char *message);
-void vgpu_pf_request_flush(struct vgpu_pf *pf);
-
-/* journal.c */
-void vgpu_pf_journal_mark(struct vgpu_pf *pf);
-void vgpu_pf_journal_doubt(struct vgpu_pf *pf);
-void vgpu_pf_journal_mark_table(struct vgpu_pf *pf);
-void vgpu_pf_journal_flush(struct vgpu_pf *pf);
-bool vgpu_pf_journal_load(struct vgpu_pf *pf);
+/* timers.c, device_reset.c, dump.c */
+void vgpu_pf_timers_run(struct vgpu_pf *pf);
+void vgpu_pf_device_reset_begin(struct vgpu_pf *pf);
+void vgpu_pf_device_reset_poll(struct vgpu_pf *pf);
+bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf);
+int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token);
 
 /* pf.c */
 void vgpu_pf_watchdog(struct vgpu_pf *pf);
-void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_give_up(struct vgpu_pf *pf);
 void vgpu_pf_settle(struct vgpu_pf *pf);
 void vgpu_pf_reprogram_all(struct vgpu_pf *pf);

@@ -45,15 +45,28 @@ int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_pa
 	return 0;
 }
 
+/* what became of the engine, what that means for its VFs, who is next */
+static void settle_engine(struct vgpu_pf *pf)
+{
+	if (!pf->device.is_attached)
+		return;
+	if (pf->wants_device_reset)
+		vgpu_pf_device_reset_begin(pf);
+	/* a run that has ended may have taken its VF out of the engine */
+	vgpu_pf_run_machine_look(pf);
+	vgpu_pf_control_settle(pf);
+	vgpu_pf_run_machine_decide(pf);
+}
+
 /**
  * vgpu_pf_settle() - do what has become due, write it down, report it
  * @pf: the PF; the end of every call into the core
  */
 void vgpu_pf_settle(struct vgpu_pf *pf)
 {
-	vgpu_pf_run_machine_settle(pf);
+	settle_engine(pf);
 	vgpu_pf_journal_flush(pf);
-	vgpu_pf_request_flush(pf);
+	vgpu_pf_reply_flush(pf);
 	if (pf->has_new_events) {
 		pf->has_new_events = false;
 		pf->os->ops->events_notify(pf->os);
@@ -103,7 +116,7 @@ void vgpu_pf_interrupt(struct vgpu_pf *pf)
 {
 	/* the run log is in our memory: a quantum that ended is followed by the next one at once,
 	 * before the device is asked what else there is */
-	vgpu_pf_run_machine_settle(pf);
+	settle_engine(pf);
 	if (pf->device.is_attached)
 		service_interrupts(pf);
 	vgpu_pf_settle(pf);
@@ -116,7 +129,7 @@ void vgpu_pf_interrupt(struct vgpu_pf *pf)
 void vgpu_pf_timer(struct vgpu_pf *pf)
 {
 	pf->armed_ns = 0;
-	vgpu_pf_timer_run(pf);
+	vgpu_pf_timers_run(pf);
 	vgpu_pf_settle(pf);
 }
 
@@ -168,42 +181,34 @@ void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms)
 	vgpu_pf_settle(pf);
 }
 
-/* ---- the device goes ---- */
-
-static void end_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
+/**
+ * vgpu_pf_set_preempt_timeout() - how long a VF may take to leave the engine, from now on
+ * @pf: the PF
+ * @vf: VF number, 1..total
+ * @timeout_us: 0: default
+ *
+ * Return: 0 or -EINVAL with a message.
+ */
+int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
 {
-	uint64_t token = vf->control.token;
+	int error = vgpu_pf_provision_set_preempt_timeout(pf, &pf->vfs[vf], timeout_us);
 
-	vf->control.pending = VGPU_VF_EVENT_NONE;
-	vf->control.asked = VGPU_VF_EVENT_NONE;
-	vf->control.token = 0;
-	vgpu_pf_request_finish(pf, token, error, "the device was lost, reset or let go");
+	if (!error)
+		vgpu_pf_settle(pf);
+	return error;
 }
 
 /**
- * vgpu_pf_lose_vf() - a VF has lost its state with the device
+ * vgpu_pf_stream_ready() - the stream's fd can be written or read again
  * @pf: the PF
- * @vf: whom
  */
-void vgpu_pf_lose_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
+void vgpu_pf_stream_ready(struct vgpu_pf *pf)
 {
-	/* a release that was waiting for the engine is not forgotten */
-	bool is_released = vf->control.pending == VGPU_VF_EVENT_RELEASE;
-
-	end_control_request(pf, vf, vf->control.asked == VGPU_VF_EVENT_RELEASE ? 0 : -ENODEV);
-	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
-		if (id != VGPU_VF_TIMER_GUARD && id != VGPU_VF_TIMER_TELL)
-			vgpu_pf_timer_clear_vf(vf, id);
-	if (vf->state == VGPU_PF_VF_ABSENT)
-		return;
-	vf->attached = false;
-	vf->control.gates = UINT32_MAX;
-	if (vf->state != VGPU_PF_VF_SCRUBBING)
-		vf->last_error = VGPU_PF_REASON_DEVICE_LOST;
-	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DEVICE_LOST, VGPU_PF_REASON_DEVICE_LOST);
-	if (is_released)
-		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RELEASE, VGPU_PF_REASON_OPERATOR);
+	vgpu_pf_vf_state_ready(pf);
+	vgpu_pf_settle(pf);
 }
+
+/* ---- the device goes ---- */
 
 static void let_go(struct vgpu_pf *pf)
 {
@@ -212,6 +217,7 @@ static void let_go(struct vgpu_pf *pf)
 	pf->device.is_attached = false;
 	pf->is_lost_in_reset |= pf->is_whole_reset;
 	pf->is_whole_reset = false;
+	pf->wants_device_reset = false;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_LOST, 0, 0, 0);
 	vgpu_pf_run_machine_stop(pf);
 	vgpu_pf_run_account_stop(pf);
@@ -220,7 +226,7 @@ static void let_go(struct vgpu_pf *pf)
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
 	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_lose_vf(pf, vf);
+		vgpu_pf_control_lose(pf, vf);
 	vgpu_pf_settle(pf);
 }
 
@@ -285,7 +291,7 @@ void vgpu_pf_leave(struct vgpu_pf *pf)
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
 	vgpu_for_each_vf(pf, vf)
-		end_control_request(pf, vf, -ENODEV);
+		vgpu_pf_control_end_request(pf, vf, -ENODEV);
 	vgpu_pf_settle(pf);
 }
 
@@ -453,7 +459,7 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 /* one that is still in the reset in which it was lost */
 static int check_back(struct vgpu_pf *pf)
 {
-	if (!pf->is_lost_in_reset || !vgpu_pf_reset_is_whole(pf))
+	if (!pf->is_lost_in_reset || !vgpu_pf_device_reset_is_on(pf))
 		return 0;
 	vgpu_pf_device_stop_dma(pf);
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");

@@ -331,39 +331,6 @@ int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t
 }
 
 /**
- * vgpu_pf_request_finish() - a request that returned -EINPROGRESS is finished
- * @pf: the PF
- * @token: 0: nobody waits
- * @error: 0 or negative errno
- * @message: why
- */
-void vgpu_pf_request_finish(struct vgpu_pf *pf, uint64_t token, int error, const char *message)
-{
-	struct vgpu_finished_request *finished;
-
-	if (token == 0 || pf->finished_count == VGPU_PF_FINISHED)
-		return;
-	finished = &pf->finished[pf->finished_count++];
-	finished->token = token;
-	finished->error = error;
-	vgpu_pf_text_format(finished->message, sizeof(finished->message), "%s", message);
-}
-
-/**
- * vgpu_pf_request_flush() - report finished requests to the home
- * @pf: the PF; the journal has been written
- */
-void vgpu_pf_request_flush(struct vgpu_pf *pf)
-{
-	uint32_t count = pf->finished_count;
-
-	pf->finished_count = 0;
-	for (uint32_t i = 0; i < count; i++)
-		pf->os->ops->request_done(pf->os, pf->finished[i].token, pf->finished[i].error,
-					  pf->finished[i].message);
-}
-
-/**
  * vgpu_pf_request_cancel() - the client of a request has gone; its payload goes too
  * @pf: the PF
  * @token: of the request; what it started goes on

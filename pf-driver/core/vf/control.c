@@ -36,7 +36,7 @@
  * the table leads to MISMATCH with a dump; requests of operators are checked against the table
  * first and refused.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
@@ -271,9 +271,25 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 	vgpu_pf_journal_mark(pf);
 }
 
+/* an impossible transition: say what led to it */
+static void tell_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
+{
+	uint32_t first = pf->trace_used > 8 ? pf->trace_used - 8 : 0;
+
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: MISMATCH: %s is impossible in %s",
+			 vf->number, event_names[event], state_names[vf->state]);
+	for (uint32_t i = first; i < pf->trace_used; i++) {
+		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
+
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "  before: VF%u %s --%s--> %s", line->vf,
+				 state_names[line->from], event_names[line->event],
+				 state_names[line->to]);
+	}
+}
+
 static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event)
 {
-	vgpu_pf_dump_mismatch(pf, vf, event);
+	tell_mismatch(pf, vf, event);
 	trace(pf, vf, event, VGPU_PF_VF_MISMATCH);
 	vf->state = VGPU_PF_VF_MISMATCH;
 	vf->control.mismatches++;
@@ -342,17 +358,6 @@ bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 	uint32_t state = vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state;
 
 	return find_row(vf->state, event) || find_row(state, event);
-}
-
-/**
- * vgpu_pf_control_is_runnable() - may the executor put this VF into the engine?
- * @vf: the VF
- */
-bool vgpu_pf_control_is_runnable(const struct vgpu_vf *vf)
-{
-	if (vf->control.pending != VGPU_VF_EVENT_NONE)
-		return false;
-	return vf->state == VGPU_PF_VF_READY || vf->state == VGPU_PF_VF_RUNNING;
 }
 
 /**
@@ -475,7 +480,7 @@ static void finish_request(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_
 {
 	int error = is_done || token == 0 ? 0 : refuse(pf, vf, asked);
 
-	vgpu_pf_request_finish(pf, token, error, error ? pf->message : "");
+	vgpu_pf_reply_add(pf, token, error, error ? pf->message : "");
 }
 
 /* the VF is not in the engine: what was kept back happens now */
@@ -486,8 +491,6 @@ static void carry_out_kept(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	uint64_t token = vf->control.token;
 	bool is_done;
 
-	if (vf->state == VGPU_PF_VF_RUNNING)
-		step(pf, vf, VGPU_VF_EVENT_UNLOADED, VGPU_PF_REASON_NONE);
 	if (event == VGPU_VF_EVENT_NONE)
 		return;
 	vf->control.pending = VGPU_VF_EVENT_NONE;
@@ -501,20 +504,38 @@ static void carry_out_kept(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_resume(pf, vf);
 }
 
+static void carry_out_hang(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	enum vgpu_pf_reason reason = vf->control.hang;
+
+	vf->control.hang = VGPU_PF_REASON_NONE;
+	if (reason == VGPU_PF_REASON_NONE || !vgpu_vf_is_in_service(vf))
+		return;
+	step(pf, vf, VGPU_VF_EVENT_HANG, reason);
+	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
+}
+
 /**
- * vgpu_pf_control_settle() - carry out what waited for VFs to leave the engine
- * @pf: the PF, attached
+ * vgpu_pf_control_settle() - follow what the run table did, carry out what waited for it
+ * @pf: the PF
  *
- * Only what the run table holds now counts, so that no way out of the engine can be forgotten. One
- * pass is enough: nothing that happens here moves a VF into the engine or out of it.
+ * Only what the run table holds now counts, so that no way into the engine or out of it can be
+ * forgotten. One pass is enough: nothing that happens here moves a VF into the engine or out of it.
  */
 void vgpu_pf_control_settle(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
-	vgpu_for_each_vf(pf, vf)
-		if (!vgpu_pf_run_machine_holds(pf, vf))
-			carry_out_kept(pf, vf);
+	vgpu_for_each_vf(pf, vf) {
+		carry_out_hang(pf, vf);
+		if (vf->state == VGPU_PF_VF_READY && vgpu_pf_run_machine_is_loaded(pf, vf))
+			step(pf, vf, VGPU_VF_EVENT_LOADED, VGPU_PF_REASON_NONE);
+		if (vgpu_pf_run_machine_holds(pf, vf))
+			continue;
+		if (vf->state == VGPU_PF_VF_RUNNING)
+			step(pf, vf, VGPU_VF_EVENT_UNLOADED, VGPU_PF_REASON_NONE);
+		carry_out_kept(pf, vf);
+	}
 }
 
 /**
@@ -534,9 +555,52 @@ void vgpu_pf_control_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
 				 "VF%u: %s was left over from the life before; dropped", vf->number,
 				 event_names[vf->control.pending]);
-		vgpu_pf_request_finish(pf, vf->control.token, -ECANCELED,
+		vgpu_pf_reply_add(pf, vf->control.token, -ECANCELED,
 				       "the VF has been provisioned anew");
 		fresh.mismatches++;
 	}
 	vf->control = fresh;
+}
+
+/**
+ * vgpu_pf_control_end_request() - what an operator waits for does not come any more
+ * @pf: the PF
+ * @vf: whose
+ * @error: 0 or negative errno
+ */
+void vgpu_pf_control_end_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
+{
+	uint64_t token = vf->control.token;
+
+	vf->control.pending = VGPU_VF_EVENT_NONE;
+	vf->control.asked = VGPU_VF_EVENT_NONE;
+	vf->control.token = 0;
+	vgpu_pf_reply_add(pf, token, error, "the device was lost, reset or let go");
+}
+
+/**
+ * vgpu_pf_control_lose() - a VF has lost its state with the device
+ * @pf: the PF
+ * @vf: whom
+ */
+void vgpu_pf_control_lose(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	/* a release that was waiting for the engine is not forgotten */
+	bool is_released = vf->control.pending == VGPU_VF_EVENT_RELEASE;
+
+	vgpu_pf_control_end_request(pf, vf,
+				    vf->control.asked == VGPU_VF_EVENT_RELEASE ? 0 : -ENODEV);
+	vf->control.hang = VGPU_PF_REASON_NONE;
+	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
+		if (id != VGPU_VF_TIMER_GUARD && id != VGPU_VF_TIMER_TELL)
+			vgpu_pf_timer_clear_vf(vf, id);
+	if (vf->state == VGPU_PF_VF_ABSENT)
+		return;
+	vf->attached = false;
+	vf->control.gates = UINT32_MAX;
+	if (vf->state != VGPU_PF_VF_SCRUBBING)
+		vf->last_error = VGPU_PF_REASON_DEVICE_LOST;
+	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DEVICE_LOST, VGPU_PF_REASON_DEVICE_LOST);
+	if (is_released)
+		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RELEASE, VGPU_PF_REASON_OPERATOR);
 }

@@ -5,7 +5,7 @@
  * opens and the neighbours keep running; a VF provisioned EXCLUSIVE_FULL_ACCESS stops the table, as
  * silicon without banked registers must. Always bounded in time; a pause does not count.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 
 #define FULL_ACCESS_DEFAULT_MS 3000u
 
@@ -74,7 +74,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->access.granted = false;
 	vgpu_pf_journal_mark(pf);
 	vf->access.finishing = false;
-	if (pf->executor.exclusive_vf == vf->number)
+	if (vgpu_pf_run_machine_exclusive(pf) == vf->number)
 		vgpu_pf_run_machine_set_exclusive(pf, NULL);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
 }
@@ -87,7 +87,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
-	if (pf->executor.exclusive_vf == vf->number)
+	if (vgpu_pf_run_machine_exclusive(pf) == vf->number)
 		vgpu_pf_run_machine_set_exclusive(pf, NULL);
 }
 
@@ -103,7 +103,7 @@ void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
 	/* another one may have stopped the table meanwhile */
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS &&
-	    pf->executor.exclusive_vf == 0)
+	    vgpu_pf_run_machine_exclusive(pf) == 0)
 		vgpu_pf_run_machine_set_exclusive(pf, vf);
 }
 
@@ -117,7 +117,7 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vf->access.granted)
 		return;
 	vf->access.timeouts++;
-	if (vgpu_pf_guard_may_tell(pf, vf))
+	if (vgpu_pf_tell_allows(pf, vf))
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING,
 				 "VF%u: full access not given back in time", vf->number);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_TIMED_OUT, 0);

@@ -7,13 +7,11 @@
  * near a limit does not have it reported over and over.
  *
  * A guest also causes events and log lines. The first ones of a minute are reported, of the others
- * the number (vgpu_pf_guard_may_tell). One in quarantine is counted and reported no further.
+ * the number (vgpu_pf_tell_allows). One in quarantine is counted and reported no further.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 
 #define GUARD_CHECK_NS VGPU_NS_PER_S
-#define TELL_NS	       (60 * VGPU_NS_PER_S)
-#define TELL_MAX       24u
 
 enum guard_level {
 	GUARD_LEVEL_NONE = 0,
@@ -213,36 +211,3 @@ void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	relax(pf, vf);
 }
 
-/**
- * vgpu_pf_guard_may_tell() - may an event or a log line that a guest causes be written?
- * @pf: the PF
- * @vf: whose guest
- *
- * Return: false if this minute has had enough of them: it is counted then, and reported by number.
- */
-bool vgpu_pf_guard_may_tell(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	if (vf->state == VGPU_PF_VF_QUARANTINED)
-		return false;
-	if (vf->guard.told == 0)
-		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_TELL, TELL_NS);
-	if (vf->guard.told == TELL_MAX) {
-		vf->guard.untold++;
-		return false;
-	}
-	vf->guard.told++;
-	return true;
-}
-
-/**
- * vgpu_pf_guard_tell_timer() - a minute is over: report how much was left out
- * @pf: the PF
- * @vf: whose
- */
-void vgpu_pf_guard_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	if (vf->guard.untold)
-		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_UNTOLD, vf->number, vf->guard.untold, 0);
-	vf->guard.told = 0;
-	vf->guard.untold = 0;
-}

@@ -8,7 +8,7 @@
  * Sending: drivers do not acknowledge FLR notices, so the box is simply written; only a message
  * that drivers do acknowledge is left there until they have, or half their limit has passed.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
@@ -157,7 +157,7 @@ static void take_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_
 
 static void take_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	if (vgpu_pf_guard_may_tell(pf, vf))
+	if (vgpu_pf_tell_allows(pf, vf))
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUEST_ERROR, vf->number,
 				     message[1] | (uint64_t)message[2] << 32,
 				     message[3] | (uint64_t)message[0] << 32);

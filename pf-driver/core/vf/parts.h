@@ -16,6 +16,8 @@ extern "C" {
 int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request,
 			      uint64_t token);
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
+int vgpu_pf_provision_set_preempt_timeout(struct vgpu_pf *pf, struct vgpu_vf *vf,
+					  uint32_t timeout_us);
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error);
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token);
 void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -26,9 +28,10 @@ int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_ev
 int vgpu_pf_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			    uint64_t token);
 void vgpu_pf_control_settle(struct vgpu_pf *pf);
+void vgpu_pf_control_end_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error);
+void vgpu_pf_control_lose(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_control_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event);
-bool vgpu_pf_control_is_runnable(const struct vgpu_vf *vf);
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* the life cycle table, for the test that walks it */
@@ -67,9 +70,8 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf);
 void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
-void vgpu_pf_reset_whole(struct vgpu_pf *pf);
-void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf);
-bool vgpu_pf_reset_is_whole(struct vgpu_pf *pf);
+void vgpu_pf_reset_lose_all(struct vgpu_pf *pf);
+void vgpu_pf_reset_answer_all(struct vgpu_pf *pf);
 
 /* guard.c */
 void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS]);
@@ -81,33 +83,36 @@ bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf);
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf);
-bool vgpu_pf_guard_may_tell(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_guard_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* scrub.c */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf);
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
-bool vgpu_pf_scrub_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token);
 
-/* vf_state.c, dump.c */
+/* vf_state.c */
 int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
 			  uint64_t token);
 int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
 			     uint64_t token);
 int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
 			   struct vgpu_pf_stream *payload, uint64_t token);
+void vgpu_pf_vf_state_ready(struct vgpu_pf *pf);
 void vgpu_pf_vf_state_advance(struct vgpu_pf *pf);
 bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error);
-int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token);
-void vgpu_pf_dump_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event);
+
+/* journal.c */
+void vgpu_pf_journal_mark(struct vgpu_pf *pf);
+void vgpu_pf_journal_doubt(struct vgpu_pf *pf);
+void vgpu_pf_journal_mark_table(struct vgpu_pf *pf);
+void vgpu_pf_journal_flush(struct vgpu_pf *pf);
+bool vgpu_pf_journal_load(struct vgpu_pf *pf);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,8 @@
  *   check -> claim VRAM -> scrub VRAM and page tables, where not clean (device, asynchronous)
  *         -> steps -> PROVISIONED
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/resource/pf_vram.h"
+#include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
@@ -212,13 +213,35 @@ static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static bool is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return vgpu_pf_scrub_is_clean(pf, vf) && vf->table_entries != VGPU_TABLE_ENTRIES_UNKNOWN;
+	return vgpu_pf_vram_is_clean(pf, vf) && vf->table_entries != VGPU_TABLE_ENTRIES_UNKNOWN;
+}
+
+static void tables_cleared(struct vgpu_pf *pf, uint32_t owner, int error)
+{
+	if (!error)
+		pf->vfs[owner].table_entries = 0;
+	else
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+				 "VF%u: its page tables could not be cleared (%d)", owner, error);
+	vgpu_pf_provision_continue(pf, error);
+}
+
+/* its table is not in use */
+static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_bulk_op op = {.opcode = VGPU_OP_SCRUB_VRAM,
+					.owner = vf->number,
+					.dst = pf_vram_root(vf->number),
+					.bytes = PF_VRAM_PAGE_TABLES_STRIDE,
+					.done = tables_cleared};
+
+	return vgpu_pf_bulk_submit(pf, &op);
 }
 
 /* the next of what is not clean */
 static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return vgpu_pf_scrub_is_clean(pf, vf) ? vgpu_pf_vf_page_table_clean(pf, vf)
+	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf)
 					      : vgpu_pf_scrub_units(pf, vf);
 }
 
@@ -291,7 +314,7 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 	if (pf->provision.payload)
 		pf->provision.payload->generation = vf->generation;
 	pf->provision.vf = 0;
-	vgpu_pf_request_finish(pf, pf->provision.token, error, pf->message);
+	vgpu_pf_reply_add(pf, pf->provision.token, error, pf->message);
 }
 
 /**
@@ -337,20 +360,20 @@ void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_set_preempt_timeout() - how long a VF may take to leave the engine, from now on
+ * vgpu_pf_provision_set_preempt_timeout() - how long a VF may take to leave the engine, from now on
  * @pf: the PF
- * @vf: VF number, 1..total
+ * @vf: the VF
  * @timeout_us: 0: default
  *
  * Return: 0 or -EINVAL with a message.
  */
-int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
+int vgpu_pf_provision_set_preempt_timeout(struct vgpu_pf *pf, struct vgpu_vf *vf,
+					  uint32_t timeout_us)
 {
 	if (timeout_us > PREEMPT_TIMEOUT_US_MAX)
-		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u", vf,
-					 timeout_us, PREEMPT_TIMEOUT_US_MAX);
-	pf->vfs[vf].config.preempt_timeout_us = timeout_us;
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u",
+					 vf->number, timeout_us, PREEMPT_TIMEOUT_US_MAX);
+	vf->config.preempt_timeout_us = timeout_us;
 	vgpu_pf_journal_mark(pf);
-	vgpu_pf_settle(pf);
 	return 0;
 }

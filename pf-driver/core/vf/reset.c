@@ -25,13 +25,12 @@
  * A reset that is asked for while the whole device is in its own begins with the FLR when that is
  * over; guests have been told already.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
 #define RESET_GUEST_MS	    500u
 #define RESET_FLR_MS	    500u
-#define RESET_WHOLE_MS	    2000u
 #define RESET_POLL_FIRST_NS (100 * VGPU_NS_PER_US)
 #define RESET_POLL_LAST_NS  (10 * VGPU_NS_PER_MS)
 
@@ -132,7 +131,7 @@ static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.gates = UINT32_MAX;
 	vf->service.quantum_us = UINT32_MAX;
 	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
-	if (!is_guests(vf->reset.reason) || vgpu_pf_guard_may_tell(pf, vf))
+	if (!is_guests(vf->reset.reason) || vgpu_pf_tell_allows(pf, vf))
 		vgpu_pf_event_push(pf, &done);
 	answer_guest(pf, vf, answer);
 }
@@ -164,7 +163,7 @@ static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	}
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: FLR did not finish in %u ms (ETIMEDOUT)",
 			 vf->number, RESET_FLR_MS);
-	vgpu_pf_reset_whole(pf);
+	pf->wants_device_reset = true;
 }
 
 static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -176,7 +175,7 @@ static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_rea
 	if (!is_hang(reason))
 		return;
 	vf->reset.hang_count++;
-	if (vgpu_pf_guard_may_tell(pf, vf))
+	if (vgpu_pf_tell_allows(pf, vf))
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_HANG, vf->number, reason, 0);
 }
 
@@ -283,7 +282,7 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		tell_again(pf, vf);
 		return;
 	}
-	if (vgpu_pf_guard_may_tell(pf, vf))
+	if (vgpu_pf_tell_allows(pf, vf))
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: guest was not ready to reset in time",
 				 vf->number);
 	if (vf->reset.flr_done)
@@ -395,8 +394,11 @@ static bool is_told(const struct vgpu_vf *vf)
 	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_told;
 }
 
-/* a device that is reset takes everybody with it; drivers say later that they are ready */
-static void lose_all(struct vgpu_pf *pf)
+/**
+ * vgpu_pf_reset_lose_all() - a device that is reset takes everybody with it
+ * @pf: the PF; drivers say later that they are ready
+ */
+void vgpu_pf_reset_lose_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -406,13 +408,17 @@ static void lose_all(struct vgpu_pf *pf)
 
 		if (is_loaded && !owed && !is_told(vf))
 			tell_guest(pf, vf);
-		vgpu_pf_lose_vf(pf, vf);
+		vgpu_pf_control_lose(pf, vf);
 		vf->reset.told_unanswered = is_loaded && !owed;
 		vf->reset.answer = owed;
 	}
 }
 
-static void answer_all(struct vgpu_pf *pf)
+/**
+ * vgpu_pf_reset_answer_all() - the device is back: tell those who waited for it
+ * @pf: the PF
+ */
+void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -426,67 +432,4 @@ static void answer_all(struct vgpu_pf *pf)
 		if (answer)
 			answer_guest(pf, vf, answer);
 	}
-}
-
-/**
- * vgpu_pf_reset_whole() - reset the whole device: a VF's own reset did not help
- * @pf: the PF; every VF loses its state and is provisioned anew
- */
-void vgpu_pf_reset_whole(struct vgpu_pf *pf)
-{
-	if (pf->is_whole_reset)
-		return;
-	pf->is_whole_reset = true;
-	pf->whole_resets++;
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "resetting the whole device");
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WHOLE_RESET, 0, pf->whole_resets, 0);
-	vgpu_pf_run_machine_stop(pf);
-	vgpu_pf_bulk_abort(pf, -EIO);
-	vgpu_pf_vf_state_abort(pf, -EIO);
-	lose_all(pf);
-	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
-	pf->executor.recover_deadline_ns =
-		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_WHOLE_MS);
-	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RESET_POLL_FIRST_NS);
-}
-
-/**
- * vgpu_pf_reset_is_whole() - is the device in its reset?
- * @pf: the PF
- */
-bool vgpu_pf_reset_is_whole(struct vgpu_pf *pf)
-{
-	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_WHOLE;
-}
-
-/* the device is lost, and what its guests were owed */
-static void give_up(struct vgpu_pf *pf)
-{
-	struct vgpu_vf *vf;
-
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
-			 "whole reset did not finish in %u ms (ETIMEDOUT); the device is lost",
-			 RESET_WHOLE_MS);
-	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_reset_cancel(vf);
-	vgpu_pf_give_up(pf);
-}
-
-/**
- * vgpu_pf_reset_whole_poll() - is the device back from its reset?
- * @pf: the PF
- */
-void vgpu_pf_reset_whole_poll(struct vgpu_pf *pf)
-{
-	if (vgpu_pf_reset_is_whole(pf)) {
-		if (vgpu_pf_timer_now(pf) < pf->executor.recover_deadline_ns)
-			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RESET_POLL_LAST_NS);
-		else
-			give_up(pf);
-		return;
-	}
-	pf->is_whole_reset = false;
-	vgpu_pf_reprogram_all(pf);
-	answer_all(pf);
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, 0, 0);
 }

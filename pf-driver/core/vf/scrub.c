@@ -8,7 +8,7 @@
  * A scrub that fails three times has given up: a VF in SCRUBBING with a last_error, which an event
  * STATE tells of although the state stays. RELEASE, or SCRUB_DURABLE, begins it anew.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
 
 #define SCRUB_ATTEMPTS 3u
@@ -203,18 +203,6 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_SCRUB_DURABLE, VGPU_PF_REASON_NONE);
 }
 
-/**
- * vgpu_pf_scrub_is_clean() - do all units of a VF hold zeroes?
- * @pf: the PF
- * @vf: whose
- */
-bool vgpu_pf_scrub_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	struct vgpu_range range = {0, 0};
-
-	return !vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range);
-}
-
 static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	struct vgpu_range range = {0, 0};
@@ -250,7 +238,7 @@ static int submit_verify(struct vgpu_pf *pf);
 static void finish_verify(struct vgpu_pf *pf, int error, const char *message)
 {
 	pf->verify.vf = 0;
-	vgpu_pf_request_finish(pf, pf->verify.token, error, message);
+	vgpu_pf_reply_add(pf, pf->verify.token, error, message);
 }
 
 static const char *verify_words(int error)

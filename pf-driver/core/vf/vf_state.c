@@ -13,7 +13,7 @@
  * It has room for CUs full of waves; where queues wait beyond that it grows once it is known by how
  * much.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/regs.h"
 
 #define STREAM_MAGIC   0x3153465655504756ull /* "VGPUVFS1" */
@@ -112,7 +112,7 @@ static void finish(struct vgpu_pf *pf, int error)
 		vgpu_pf_journal_mark(pf);
 	else if (is_half_restored)
 		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
-	vgpu_pf_request_finish(pf, job->token, error, error ? pf->message : "");
+	vgpu_pf_reply_add(pf, job->token, error, error ? pf->message : "");
 }
 
 static void fail(struct vgpu_pf *pf, int error, const char *what)
@@ -508,15 +508,14 @@ void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_stream_ready() - the stream's fd can be written or read again
+ * vgpu_pf_vf_state_ready() - the stream's fd can be written or read again
  * @pf: the PF
  */
-void vgpu_pf_stream_ready(struct vgpu_pf *pf)
+void vgpu_pf_vf_state_ready(struct vgpu_pf *pf)
 {
 	/* between chunks only: an answer of the device is not the fd's to report */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.first < pf->stream.filled)
 		advance(pf, false);
-	vgpu_pf_settle(pf);
 }
 
 /**

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "pf-driver/core/top/parts.h"
 #include "simulator/model_gpu.h"
 
 namespace vgpu::test {

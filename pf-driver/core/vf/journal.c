@@ -6,7 +6,7 @@
  * never the record. The record of the table is cut after its last entry; contracts, if there are
  * any, follow there. Of a copy only what differs from what it holds is written.
  */
-#include "pf-driver/core/top/parts.h"
+#include "pf-driver/core/vf/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
 
 #define JOURNAL_MAGIC	0x4a475056u /* "VPGJ" */

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Replies to requests that returned -EINPROGRESS: collected while the core works, handed to the home
+ * at the end of the call.
+ */
+#include "pf-driver/core/base/parts.h"
+
+/**
+ * vgpu_pf_reply_add() - a request that returned -EINPROGRESS is finished
+ * @pf: the PF
+ * @token: 0: nobody waits
+ * @error: 0 or negative errno
+ * @message: why
+ */
+void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message)
+{
+	struct vgpu_finished_request *finished;
+
+	if (token == 0 || pf->finished_count == VGPU_PF_FINISHED)
+		return;
+	finished = &pf->finished[pf->finished_count++];
+	finished->token = token;
+	finished->error = error;
+	vgpu_pf_text_format(finished->message, sizeof(finished->message), "%s", message);
+}
+
+/**
+ * vgpu_pf_reply_flush() - report finished requests to the home
+ * @pf: the PF; the journal has been written
+ */
+void vgpu_pf_reply_flush(struct vgpu_pf *pf)
+{
+	uint32_t count = pf->finished_count;
+
+	pf->finished_count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		pf->os->ops->request_done(pf->os, pf->finished[i].token, pf->finished[i].error,
+					  pf->finished[i].message);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Reset of the whole device, when the reset of one VF or the wait for the engine has not helped
+ * (pf->wants_device_reset). Every VF loses its state and is programmed anew when the device is back.
+ */
+#include "pf-driver/core/top/parts.h"
+
+#define RESET_WHOLE_MS	    2000u
+#define RESET_POLL_FIRST_NS (100 * VGPU_NS_PER_US)
+#define RESET_POLL_LAST_NS  (10 * VGPU_NS_PER_MS)
+
+/**
+ * vgpu_pf_device_reset_begin() - reset the whole device
+ * @pf: the PF; every VF loses its state and is provisioned anew
+ */
+void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
+{
+	pf->wants_device_reset = false;
+	if (pf->is_whole_reset)
+		return;
+	pf->is_whole_reset = true;
+	pf->whole_resets++;
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "resetting the whole device");
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WHOLE_RESET, 0, pf->whole_resets, 0);
+	vgpu_pf_run_machine_stop(pf);
+	vgpu_pf_bulk_abort(pf, -EIO);
+	vgpu_pf_vf_state_abort(pf, -EIO);
+	vgpu_pf_reset_lose_all(pf);
+	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
+	pf->whole_reset_deadline_ns =
+		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_WHOLE_MS);
+	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_FIRST_NS);
+}
+
+/**
+ * vgpu_pf_device_reset_is_on() - is the device in its reset?
+ * @pf: the PF
+ */
+bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf)
+{
+	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_WHOLE;
+}
+
+/* the device is lost, and what its guests were owed */
+static void give_up(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
+			 "whole reset did not finish in %u ms (ETIMEDOUT); the device is lost",
+			 RESET_WHOLE_MS);
+	vgpu_for_each_vf(pf, vf)
+		vgpu_pf_reset_cancel(vf);
+	vgpu_pf_give_up(pf);
+}
+
+/**
+ * vgpu_pf_device_reset_poll() - is the device back from its reset?
+ * @pf: the PF
+ */
+void vgpu_pf_device_reset_poll(struct vgpu_pf *pf)
+{
+	if (vgpu_pf_device_reset_is_on(pf)) {
+		if (vgpu_pf_timer_now(pf) < pf->whole_reset_deadline_ns)
+			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_LAST_NS);
+		else
+			give_up(pf);
+		return;
+	}
+	pf->is_whole_reset = false;
+	vgpu_pf_reprogram_all(pf);
+	vgpu_pf_reset_answer_all(pf);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, 0, 0);
+}

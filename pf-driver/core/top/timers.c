@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Who is called when a deadline of base/timer.c has passed: one row for each timer. */
+#include "pf-driver/core/top/parts.h"
+
+static void (*const pf_handlers[VGPU_PF_TIMERS])(struct vgpu_pf *pf) = {
+	[VGPU_PF_TIMER_SWITCH] = vgpu_pf_run_switch_poll,
+	[VGPU_PF_TIMER_SLICE] = vgpu_pf_run_machine_slice_timer,
+	[VGPU_PF_TIMER_BULK] = vgpu_pf_bulk_poll,
+	[VGPU_PF_TIMER_WATCHDOG] = vgpu_pf_watchdog,
+	[VGPU_PF_TIMER_RECOVER] = vgpu_pf_run_machine_recover,
+	[VGPU_PF_TIMER_DEVICE_RESET] = vgpu_pf_device_reset_poll,
+	[VGPU_PF_TIMER_CONTRACT] = vgpu_pf_run_machine_wake,
+};
+
+static void (*const vf_handlers[VGPU_VF_TIMERS])(struct vgpu_pf *pf, struct vgpu_vf *vf) = {
+	[VGPU_VF_TIMER_RESET] = vgpu_pf_reset_timer,
+	[VGPU_VF_TIMER_ACCESS] = vgpu_pf_full_access_timer,
+	[VGPU_VF_TIMER_ANSWER] = vgpu_pf_mailbox_answer_timer,
+	[VGPU_VF_TIMER_OUTBOX] = vgpu_pf_mailbox_outbox_timer,
+	[VGPU_VF_TIMER_THROTTLE] = vgpu_pf_mailbox_throttle_timer,
+	[VGPU_VF_TIMER_GUARD] = vgpu_pf_guard_timer,
+	[VGPU_VF_TIMER_TELL] = vgpu_pf_tell_timer,
+};
+
+/**
+ * vgpu_pf_timers_run() - call the handlers of all deadlines that have passed
+ * @pf: the PF
+ */
+void vgpu_pf_timers_run(struct vgpu_pf *pf)
+{
+	uint64_t now = vgpu_pf_timer_now(pf);
+	struct vgpu_vf *vf;
+
+	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
+		if (vgpu_pf_timer_take(&pf->timers_ns[id], now))
+			pf_handlers[id](pf);
+	vgpu_for_each_vf(pf, vf)
+		for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
+			if (vgpu_pf_timer_take(&vf->timers_ns[id], now))
+				vf_handlers[id](pf, vf);
+}
