@@ -47,6 +47,9 @@ BLOCKS = {
     'cp': ['mem', 'regs', 'isa', 'ih', 'sdma'], 'iov': ['regs', 'mem', 'pci', 'cp', 'ih'],
 }
 
+# Inside the PF core, from the bottom up: a folder includes itself and those before it.
+CORE_FOLDERS = ['base', 'resource', 'run', 'vf', 'top']
+
 
 def tracked():
     out = subprocess.run(['git', '-C', ROOT, 'ls-files', '-co', '--exclude-standard'],
@@ -281,13 +284,35 @@ def check_hardware_contract(files):
                 yield f'{page}:{number}: 0x{value} is not in pf-driver/hw'
 
 
+def check_core_direction(files):
+    """Folders of the PF core include only those below them; state.h and pf.h are everybody's."""
+    pattern = re.compile(r'pf-driver/core/(\w+)/')
+    for name in files:
+        m = pattern.match(name)
+        for number, target in includes_of(name) if m and name.endswith(CODE) else ():
+            to = pattern.match(target)
+            if to and CORE_FOLDERS.index(to.group(1)) > CORE_FOLDERS.index(m.group(1)):
+                yield f'{name}:{number}: core/{m.group(1)} must not include core/{to.group(1)}'
+
+
+def check_core_scheduler_is_private(files):
+    """Only core/run looks into the scheduler's state; everybody else asks core/run/parts.h."""
+    for name in files:
+        if not name.endswith(CODE) or not name.startswith(('pf-driver/', 'simulator/')):
+            continue
+        is_inside = name.startswith('pf-driver/core/run/')
+        for number, line in enumerate(text_of(name).split('\n'), 1):
+            if not is_inside and re.search(r'\bpf\w*(->|\.)executor\b|core/run/internal\.h', line):
+                yield f'{name}:{number}: the state of core/run is private'
+
+
 def check_core_page(files):
     """pf-driver/core/README.md names every file of the core."""
     page = text_of('pf-driver/core/README.md')
     for name in files:
-        base = os.path.basename(name)
-        if os.path.dirname(name) == 'pf-driver/core' and name.endswith('.c') and f'`{base}`' not in page:
-            yield f'pf-driver/core/README.md: does not name {base}'
+        path = name.removeprefix('pf-driver/core/')
+        if path != name and name.endswith(CODE) and f'`{path}`' not in page:
+            yield f'pf-driver/core/README.md: does not name {path}'
 
 
 def check_advice(files):

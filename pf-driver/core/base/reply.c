@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Replies to requests that returned -EINPROGRESS: collected while the core works, handed to the home
- * at the end of the call.
+ * Replies to requests that returned -EINPROGRESS: collected while the core works, handed to the
+ * home at the end of the call.
  */
 #include "pf-driver/core/base/parts.h"
 

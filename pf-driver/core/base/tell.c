@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How much is said of what a guest causes: each minute the first events and log lines, and at its end
- * the number of the others. Of a VF in quarantine nothing is said.
+ * How much is said of what a guest causes: each minute the first events and log lines, and at its
+ * end the number of the others. Of a VF in quarantine nothing is said.
  */
 #include "pf-driver/core/base/parts.h"
 
-#define TELL_NS	       (60 * VGPU_NS_PER_S)
-#define TELL_MAX       24u
+#define TELL_NS	 (60 * VGPU_NS_PER_S)
+#define TELL_MAX 24u
 
 /**
  * vgpu_pf_tell_allows() - may an event or a log line that a guest causes be written?

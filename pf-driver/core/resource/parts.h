@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What can be given to a VF: VRAM, page tables, doorbells, compute units; and the bulk operations of
- * the device.
- * Grouped by file; each function is documented where it is defined.
+ * What can be given to a VF: VRAM, page tables, doorbells, compute units; and the bulk operations
+ * of the device. Grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_RESOURCE_PARTS_H
 #define VGPU_CORE_RESOURCE_PARTS_H

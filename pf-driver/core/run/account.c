@@ -10,10 +10,9 @@
  *   SOLE REST               what is beyond the quantum, from when another VF began to wait
  *   RESCUE                  never: its turn was not in the table
  */
-#include "pf-driver/core/run/state.h"
+#include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
-#define LOG_ENTRIES	     256u
 #define OVERRUN_NOTABLE_NS   (200 * VGPU_NS_PER_US)
 #define SWITCH_BUCKET_BASE   8u /* bucket 0 ends at 256 ns */
 #define SWITCH_LATELY_MAX_NS (2 * VGPU_NS_PER_MS)
@@ -28,7 +27,7 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 	struct vgpu_os_dma *log = &pf->executor.log;
 
 	pf->executor.log_next = 0;
-	if (pf->os->ops->dma_alloc(pf->os, LOG_ENTRIES * sizeof(struct vgpu_hw_run_log_entry),
+	if (pf->os->ops->dma_alloc(pf->os, RUN_LOG_ENTRIES * sizeof(struct vgpu_hw_run_log_entry),
 				   log)) {
 		log->cpu = NULL;
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
@@ -38,7 +37,7 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 	}
 	vgpu_pf_device_write(pf, REG_VGPU_LOG_BASE_LO, (uint32_t)log->bus);
 	vgpu_pf_device_write(pf, REG_VGPU_LOG_BASE_HI, (uint32_t)(log->bus >> 32));
-	vgpu_pf_device_write(pf, REG_VGPU_LOG_SIZE, LOG_ENTRIES);
+	vgpu_pf_device_write(pf, REG_VGPU_LOG_SIZE, RUN_LOG_ENTRIES);
 }
 
 /**
@@ -65,19 +64,6 @@ static struct vgpu_run *find_run(struct vgpu_pf_executor *executor, uint32_t vf)
 	return NULL;
 }
 
-static uint64_t allowed_ns(const struct vgpu_run *run)
-{
-	uint64_t until_contention;
-
-	if (run->kind == VGPU_RUN_SLICE || run->kind == VGPU_RUN_RESERVE ||
-	    run->kind == VGPU_RUN_CONTRACT)
-		return run->granted_ns;
-	if (run->kind == VGPU_RUN_RESCUE || run->contended_ns == 0)
-		return UINT64_MAX;
-	until_contention = run->contended_ns - run->started_ns;
-	return vgpu_max_u64(run->quantum_ns, until_contention);
-}
-
 static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 {
 	struct vgpu_pf_event event = {
@@ -93,7 +79,7 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 /* without work it only rested in the engine, because nobody else wanted it: no service */
 static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_log_entry *entry)
 {
-	if (!run || (run->kind != VGPU_RUN_SOLE && run->kind != VGPU_RUN_REST))
+	if (!run || vgpu_pf_run_kind(run)->has_end)
 		return 0;
 	return vgpu_min_u64(entry->idle_ns, entry->run_end_ns - entry->run_start_ns);
 }
@@ -104,66 +90,56 @@ static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
 }
 
-static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran)
+static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran,
+		   struct vgpu_run_end *end)
 {
-	uint64_t allowed = allowed_ns(run);
+	uint64_t allowed = vgpu_pf_run_kind_allowed_ns(run);
 
 	run->is_accounted = true;
 	if (run->kind == VGPU_RUN_RESERVE)
 		vf->service.budget_ns -= (int64_t)used_ns(run, ran);
 	count_overrun(pf, vf, ran > allowed ? ran - allowed : 0);
-	if (run->is_cut && ran < run->granted_ns) {
-		pf->executor.resume_vf = run->vf;
-		pf->executor.resume_ns = run->granted_ns - ran;
-	}
+	if (run->is_cut && ran < run->granted_ns)
+		end->cut_ns = run->granted_ns - ran;
 }
 
-static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entry)
+static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entry,
+		    struct vgpu_run_end *end)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint64_t ran = entry->run_end_ns - entry->run_start_ns;
+	uint64_t in_engine = entry->run_end_ns - entry->run_start_ns;
+	struct vgpu_run *run = find_run(&pf->executor, entry->vf);
+	uint64_t ran = in_engine - rested_ns(run, entry);
 	struct vgpu_pf_event event = {.type = VGPU_PF_EVENT_RUN,
 				      .vf = entry->vf,
 				      .time_ns = entry->run_end_ns,
+				      .duration_ns = ran,
 				      .arg = entry->reason,
 				      .arg2 = entry->park_ns};
 	struct vgpu_vf *vf = &pf->vfs[entry->vf];
-	struct vgpu_run *run = find_run(executor, entry->vf);
 
-	ran -= rested_ns(run, entry);
-	event.duration_ns = ran;
+	end->vf = entry->vf;
+	end->is_current = run == &pf->executor.run;
+	end->has_no_work = entry->reason == VGPU_RUN_END_NO_WORK;
+	end->is_reset = entry->reason == VGPU_RUN_END_RESET;
 	if (run && run->kind == VGPU_RUN_CONTRACT)
 		event.reserved_ns = used_ns(run, ran);
 	vf->service.reserved_ns += event.reserved_ns;
 	vf->service.ns += ran;
 	vf->service.wave_instructions += entry->wave_instructions;
 	vgpu_pf_event_push(pf, &event);
-	if (entry->reason == VGPU_RUN_END_NO_WORK) {
-		executor->is_busy_fresh = false;
+	if (end->has_no_work)
 		vgpu_pf_run_contract_idle(vf);
-	}
 	/* a cap bounds the time in the engine, at rest or not */
-	vgpu_pf_run_contract_charge(pf, vf, run, entry->run_end_ns - entry->run_start_ns,
-				    event.reserved_ns);
-	vgpu_pf_run_share_log(pf, vf, run, run ? used_ns(run, ran) : ran,
-			      entry->reason != VGPU_RUN_END_NO_WORK);
-	if (!run)
-		return;
-	charge(pf, vf, run, ran);
-	if (run != &executor->run || executor->state != VGPU_EXECUTOR_RUNNING)
-		return;
-	if (entry->reason == VGPU_RUN_END_RESET) {
-		vgpu_pf_run_machine_lost(pf);
-	} else {
-		executor->state = VGPU_EXECUTOR_PARKED;
-		executor->wants_decision = true;
-	}
+	vgpu_pf_run_contract_charge(pf, vf, run, in_engine, event.reserved_ns);
+	vgpu_pf_run_share_log(pf, vf, run, run ? used_ns(run, ran) : ran, !end->has_no_work);
+	if (run)
+		charge(pf, vf, run, ran, end);
 }
 
 /* a run may end before the switch to it was seen to be complete: its entry waits */
 static bool is_early(struct vgpu_pf_executor *executor, uint32_t vf)
 {
-	return executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf &&
+	return vgpu_pf_run_is_switching(executor) && executor->next.vf == vf &&
 	       !find_run(executor, vf);
 }
 
@@ -171,7 +147,7 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 	struct vgpu_hw_run_log_entry *ring = executor->log.cpu;
-	struct vgpu_hw_run_log_entry *slot = &ring[executor->log_next & (LOG_ENTRIES - 1)];
+	struct vgpu_hw_run_log_entry *slot = &ring[executor->log_next & (RUN_LOG_ENTRIES - 1)];
 
 	if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) != executor->log_next + 1)
 		return false;
@@ -183,22 +159,24 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 }
 
 /**
- * vgpu_pf_run_account_drain() - account for the runs that have ended
+ * vgpu_pf_run_account_next() - account for the next run of the log
  * @pf: the PF
+ * @end: what it was; machine.c knows what follows from it
+ *
+ * Return: false if there is none.
  */
-void vgpu_pf_run_account_drain(struct vgpu_pf *pf)
+bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 {
 	struct vgpu_hw_run_log_entry entry;
 
-	if (!pf->executor.log.cpu)
-		return;
-	for (uint32_t i = 0; i < LOG_ENTRIES && read_entry(pf, &entry); i++) {
-		/* the device is not trusted to name a VF that exists */
-		if (entry.vf == 0 || entry.vf > pf->device.total_vfs ||
-		    entry.run_end_ns < entry.run_start_ns)
-			continue;
-		account(pf, &entry);
-	}
+	memset(end, 0, sizeof(*end));
+	if (!pf->executor.log.cpu || !read_entry(pf, &entry))
+		return false;
+	/* the device is not trusted to name a VF that exists */
+	if (entry.vf != 0 && entry.vf <= pf->device.total_vfs &&
+	    entry.run_end_ns >= entry.run_start_ns)
+		account(pf, &entry, end);
+	return true;
 }
 
 static uint32_t bucket_of(uint64_t ns)
@@ -248,12 +226,8 @@ void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 	note_switch(&pf->executor, duration_ns);
 }
 
-/**
- * vgpu_pf_run_account_percentile() - time of world switches, to a quarter of an octave
- * @pf: the PF
- * @per_mille: 500 for the median
- */
-uint64_t vgpu_pf_run_account_percentile(const struct vgpu_pf *pf, uint32_t per_mille)
+/* time of world switches, to a quarter of an octave */
+static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 {
 	uint64_t wanted = pf->executor.switches * per_mille / 1000;
 	uint64_t seen = 0;
@@ -266,4 +240,17 @@ uint64_t vgpu_pf_run_account_percentile(const struct vgpu_pf *pf, uint32_t per_m
 			return vgpu_min_u64(bucket_ns(bucket), pf->executor.switch_max_ns);
 	}
 	return pf->executor.switch_max_ns;
+}
+
+/**
+ * vgpu_pf_run_account_info() - what is known of world switches
+ * @pf: the PF
+ * @info: those members are filled in
+ */
+void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info)
+{
+	info->switches = pf->executor.switches;
+	info->switch_p50_ns = percentile(pf, 500);
+	info->switch_p99_ns = percentile(pf, 990);
+	info->switch_max_ns = pf->executor.switch_max_ns;
 }

@@ -17,10 +17,9 @@
  *
  * All terms zero: nothing here has an effect.
  */
-#include "pf-driver/core/run/state.h"
+#include "pf-driver/core/run/internal.h"
 
-#define PARTS		       ((int64_t)VGPU_PF_RATE_MAX_PPM)
-#define PREEMPT_TIMEOUT_MAX_US 100000000u
+#define PARTS ((int64_t)VGPU_PF_RATE_MAX_PPM)
 /* of a budget: not worth a world switch */
 #define REMNANT_NS ((int64_t)(10 * VGPU_NS_PER_US))
 
@@ -80,7 +79,7 @@ static int64_t kept_ns(const struct vgpu_vf *vf)
 static int64_t worth_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t room = vf->contract.terms.burst_ns - (uint64_t)kept_ns(vf);
-	uint64_t slice = vgpu_min_u64(vgpu_pf_run_decide_quantum(pf, vf->number), room / 2);
+	uint64_t slice = vgpu_min_u64(vgpu_pf_run_tables_quantum(pf, vf->number), room / 2);
 
 	return kept_ns(vf) + (int64_t)vgpu_max_u64(slice, SLICE_MIN_NS);
 }
@@ -168,7 +167,7 @@ static void update_server(struct vgpu_vf *vf, bool is_awake, uint64_t now)
  */
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 {
-	uint32_t awake = vgpu_pf_run_decide_runnable(pf) & pf->executor.busy;
+	uint32_t awake = vgpu_pf_run_busy_runnable(pf) & pf->executor.busy;
 	uint64_t now = vgpu_pf_timer_now(pf);
 	bool is_changed = false;
 	struct vgpu_vf *vf;
@@ -329,10 +328,10 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 		best = earliest_deadline(pf, competing);
 	if (!best)
 		return false;
-	vgpu_pf_run_decide_set(
+	vgpu_pf_run_pick_set(
 		run, best->number, VGPU_RUN_CONTRACT,
 		vgpu_min_u64((uint64_t)best->contract.budget_ns, QUANTUM_MAX_US * VGPU_NS_PER_US),
-		vgpu_pf_run_decide_quantum(pf, best->number));
+		vgpu_pf_run_tables_quantum(pf, best->number));
 	return true;
 }
 
@@ -435,7 +434,7 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
  */
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
-	uint32_t awake = vgpu_pf_run_decide_runnable(pf) &
+	uint32_t awake = vgpu_pf_run_busy_runnable(pf) &
 			 (pf->executor.busy | vgpu_pf_run_contract_strict(pf));
 	uint64_t now = vgpu_pf_timer_now(pf);
 	uint64_t first = 0;
@@ -541,106 +540,4 @@ void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 	contract->is_held = false;
 	contract->held_ns = 0;
 	contract->capped_ns = 0;
-}
-
-/* ---- checks ---- */
-
-static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
-{
-	if (terms->budget_ns == 0 && (terms->period_ns || terms->ahead))
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a period or budgets ahead, but no "
-					 "budget",
-					 vf);
-	if (terms->budget_ns == 0)
-		return 0;
-	if (terms->budget_ns < VGPU_PF_CONTRACT_MIN_NS || terms->budget_ns > terms->period_ns ||
-	    terms->period_ns > VGPU_PF_CONTRACT_MAX_NS)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a budget of %llu ns in %llu ns; 100 "
-					 "us to its period, that at most 10 s",
-					 vf, (unsigned long long)terms->budget_ns,
-					 (unsigned long long)terms->period_ns);
-	if (terms->ahead > VGPU_PF_CONTRACT_MAX_AHEAD)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has %u budgets ahead; at most %u", vf,
-					 terms->ahead, VGPU_PF_CONTRACT_MAX_AHEAD);
-	return 0;
-}
-
-static int check_cap(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
-{
-	uint64_t least = terms->budget_ns + VGPU_PF_CONTRACT_MIN_NS;
-
-	if (terms->rate_ppm == 0 && terms->burst_ns == 0)
-		return 0;
-	if (terms->rate_ppm == 0 || terms->rate_ppm > VGPU_PF_RATE_MAX_PPM)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a cap of %u ppm; 1 to %u", vf,
-					 terms->rate_ppm, VGPU_PF_RATE_MAX_PPM);
-	if (terms->burst_ns < least || terms->burst_ns > VGPU_PF_CONTRACT_MAX_NS)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a burst of %llu ns; its budget and "
-					 "100 us (%llu ns) to 10 s",
-					 vf, (unsigned long long)terms->burst_ns,
-					 (unsigned long long)least);
-	return 0;
-}
-
-static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
-{
-	static const struct vgpu_pf_contract none;
-	int error = check_reservation(pf, terms, vf);
-
-	if (!error)
-		error = check_cap(pf, terms, vf);
-	if (error)
-		return error;
-	if (terms->band >= VGPU_PF_BANDS)
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u is in band %u; 0 to %u", vf,
-					 terms->band, VGPU_PF_BANDS - 1);
-	if (terms->flags & ~(uint32_t)(VGPU_PF_CONTRACT_STRICT | VGPU_PF_CONTRACT_GANG))
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has unknown flags 0x%x", vf,
-					 terms->flags);
-	error = vgpu_pf_run_gang_check(pf, terms, vf);
-	if (error)
-		return error;
-	if (terms->preempt_timeout_us > PREEMPT_TIMEOUT_MAX_US)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a preempt_timeout_us of %u, at most "
-					 "%u",
-					 vf, terms->preempt_timeout_us, PREEMPT_TIMEOUT_MAX_US);
-	if (vf > pf->device.total_vfs && memcmp(terms, &none, sizeof(none)))
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: a contract names VF%u; VFs are 1 to %u", vf,
-					 pf->device.total_vfs);
-	return 0;
-}
-
-/**
- * vgpu_pf_run_contract_check() - do the contracts make sense, and fit into the engine?
- * @pf: the PF
- * @contracts: VGPU_PF_MAX_VFS of them
- *
- * Return: 0 or -EINVAL, with a message. World switches are the client's to allow for.
- */
-int vgpu_pf_run_contract_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
-{
-	uint64_t sum_ppm = 0;
-
-	for (uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; vf++) {
-		const struct vgpu_pf_contract *terms = &contracts[vf - 1];
-		int error = check_contract(pf, terms, vf);
-
-		if (error)
-			return error;
-		if (terms->budget_ns)
-			sum_ppm += terms->budget_ns * VGPU_PF_RATE_MAX_PPM / terms->period_ns;
-	}
-	if (sum_ppm > VGPU_PF_RATE_MAX_PPM)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: reservations take %llu ppm of the engine; at "
-					 "most %u",
-					 (unsigned long long)sum_ppm, VGPU_PF_RATE_MAX_PPM);
-	return vgpu_pf_run_gang_check_all(pf, contracts);
 }

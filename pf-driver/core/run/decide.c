@@ -1,410 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Who goes into the engine next: the order of machine.c, applied to table, work and shares. */
-#include "pf-driver/core/run/state.h"
-
-#define RESCUE_NS	  VGPU_NS_PER_MS
-#define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US)
-#define GAP_SWITCH_PART	  8 /* of a gap, the most that switches may take of it */
-#define ACCESS_RESERVE_US 2000u
-
-/**
- * vgpu_pf_run_tables_active() - the table in force
- * @pf: the PF
- */
-struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
-{
-	return &pf->executor.tables[pf->executor.active];
-}
-
-/**
- * vgpu_pf_run_decide_runnable() - who may be in the engine, with work or without
- * @pf: the PF
+/*
+ * DOC: The decision
  *
- * Return: bit per VF.
+ * Who goes into the engine next: the first row of the table below that finds somebody. Quanta end
+ * in the device (VGPU_VF0_QUANTUM_US). Alone with work, a VF runs on until another one wakes. If no
+ * row finds anybody, the VF in the engine stays there, unbounded (one with a cap stays parked).
+ * Nothing is polled while the engine is idle.
  */
-uint32_t vgpu_pf_run_decide_runnable(struct vgpu_pf *pf)
+#include "pf-driver/core/run/internal.h"
+#include "pf-driver/hw/regs.h"
+
+static void take_pending_table(struct vgpu_pf *pf)
 {
-	struct vgpu_vf *vf;
-	uint32_t mask = 0;
+	struct vgpu_pf_executor *executor = &pf->executor;
 
-	vgpu_for_each_vf(pf, vf)
-		if (vgpu_vf_is_runnable(vf))
-			mask |= VGPU_VF_BIT(vf);
-	return mask;
-}
-
-/**
- * vgpu_pf_run_decide_competing() - who competes: those with work and strict ones, unless held back
- * @pf: the PF
- *
- * Return: bit per VF, of all bands.
- */
-uint32_t vgpu_pf_run_decide_competing(struct vgpu_pf *pf)
-{
-	uint32_t wanting = pf->executor.busy | vgpu_pf_run_contract_strict(pf);
-
-	return vgpu_pf_run_decide_runnable(pf) & wanting & ~vgpu_pf_run_contract_held(pf);
-}
-
-/**
- * vgpu_pf_run_decide_start_cycle() - reserve budgets are filled up
- * @pf: the PF
- */
-void vgpu_pf_run_decide_start_cycle(struct vgpu_pf *pf)
-{
-	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
-	struct vgpu_vf *vf;
-
-	pf->executor.cycle_started_ns = vgpu_pf_timer_now(pf);
-	vgpu_for_each_vf(pf, vf) {
-		uint32_t us = table->reserve_us[vf->number];
-		int64_t full;
-
-		/* full access is a bounded reservation of its own */
-		if (us == 0 && vf->access.granted)
-			us = ACCESS_RESERVE_US;
-		full = (int64_t)(us * VGPU_NS_PER_US);
-		/* a budget that was exceeded is paid back first, one that is left over is lost */
-		vf->service.budget_ns =
-			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
-	}
-}
-
-static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
-{
-	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
-
-	if (++pf->executor.cursors[band] < positions)
+	if (!executor->is_pending)
 		return;
-	pf->executor.cursors[band] = 0;
-	vgpu_pf_run_decide_start_cycle(pf);
+	/* the new table starts at its first entry; what was cut is still owed (share.c) */
+	executor->resume_vf = 0;
+	executor->active = !executor->active;
+	executor->is_pending = false;
+	pf->table_generation = vgpu_pf_run_tables_active(pf)->generation;
+	memset(executor->cursors, 0, sizeof(executor->cursors));
+	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
+	vgpu_pf_run_share_take(pf);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_tables_active(pf)->generation,
+			     0);
+	vgpu_pf_run_pick_start_cycle(pf);
 }
 
-/*
- * Position of a band's cursor: an entry of the table, or a VF that has none; vf 0: nothing here.
- * Each band has its own cursor: one that comes and goes must not make another lose its place.
- */
-static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t band)
-{
-	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
-	struct vgpu_pf_run_entry entry = {0, QUANTUM_DEFAULT_US};
-	uint32_t cursor = pf->executor.cursors[band];
-
-	if (cursor < table->count)
-		entry = table->entries[cursor];
-	else if (!vgpu_has_bit(table->listed, cursor - table->count + 1))
-		entry.vf = cursor - table->count + 1;
-	if (pf->vfs[entry.vf].contract.terms.band != band)
-		entry.vf = 0;
-	return entry;
-}
-
-/**
- * vgpu_pf_run_decide_quantum() - a VF's quantum: of its first entry, or the default
- * @pf: the PF
- * @vf: VF number
- */
-uint64_t vgpu_pf_run_decide_quantum(struct vgpu_pf *pf, uint32_t vf)
-{
-	uint32_t us = vgpu_pf_run_tables_active(pf)->first_us[vf];
-
-	return (us ? us : QUANTUM_DEFAULT_US) * VGPU_NS_PER_US;
-}
-
-/**
- * vgpu_pf_run_decide_set() - describe a run
- * @run: filled in
- * @vf: VF number
- * @kind: why it runs
- * @granted_ns: 0: not bounded
- * @quantum_ns: of its entry
- */
-void vgpu_pf_run_decide_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
-			  uint64_t granted_ns, uint64_t quantum_ns)
-{
-	memset(run, 0, sizeof(*run));
-	run->vf = vf;
-	run->kind = kind;
-	run->granted_ns = granted_ns;
-	run->quantum_ns = quantum_ns;
-}
-
-static bool pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	uint32_t vf = pf->executor.exclusive_vf;
-
-	if (vf == 0 || !vgpu_has_bit(competing, vf))
-		return false;
-	vgpu_pf_run_decide_set(run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
-			     vgpu_pf_run_decide_quantum(pf, vf));
-	return true;
-}
-
-/* its reserve is an advance on its entries; without entries, or in full access, it is an extra */
-static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
-
-	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
-}
-
-/* an advance never puts it more than its quantum ahead */
-static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	int64_t budget = vf->service.budget_ns;
-	int64_t room;
-
-	if (!is_advance(pf, vf))
-		return budget;
-	room = (int64_t)vgpu_pf_run_decide_quantum(pf, vf->number);
-	return budget < room ? budget : room;
-}
-
-/* of a world switch, amply */
-static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
-{
-	uint64_t lately = pf->executor.switch_lately_ns;
-
-	return vgpu_max_u64(GAP_SWITCH_MIN_NS, lately + lately / 8);
-}
-
-/* of the time that a VF may wait, what is left behind a slice; INT64_MAX: it may for ever */
-static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
-{
-	uint64_t limit = vgpu_pf_run_tables_active(pf)->max_gap_us[vf->number - 1] * VGPU_NS_PER_US;
-	uint64_t since = vf->service.waiting_since_ns;
-	uint64_t switches;
-
-	if (!limit || !since)
-		return INT64_MAX;
-	/* that slice's, and its own; slow ones must not eat a short gap */
-	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
-				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
-	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
-}
-
-/* reservations may all come at once, and do not wait for anybody's gap */
-static uint64_t budgets_ns(struct vgpu_pf *pf)
-{
-	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; table->has_contracts && i < pf->device.total_vfs; i++)
-		sum += table->contracts[i].budget_ns;
-	return sum;
-}
-
-/*
- * Would somebody wait too long behind a slice, and behind those who must go before it does? Each
- * of them gets a short run, the one whose time is up first now. 0: nobody would.
- */
-static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
-{
-	struct vgpu_vf *first = NULL, *vf, *other;
-	uint64_t ahead_ns = next->granted_ns + budgets_ns(pf);
-	bool is_late = false;
-
-	competing &= ~(1u << (next->vf - 1));
-	vgpu_for_each_vf(pf, vf) {
-		int64_t left = gap_left(pf, vf, ahead_ns), before_ns = 0;
-
-		if (!vgpu_has_bit(competing, vf->number) || left == INT64_MAX)
-			continue;
-		if (!first || left < gap_left(pf, first, ahead_ns))
-			first = vf;
-		vgpu_for_each_vf(pf, other)
-			if (other != vf && vgpu_has_bit(competing, other->number) &&
-			    gap_left(pf, other, ahead_ns) <= left)
-				before_ns += (int64_t)(RESCUE_NS + gap_switch_ns(pf));
-		is_late = is_late || left < before_ns;
-	}
-	return is_late ? first->number : 0;
-}
-
-/**
- * vgpu_pf_run_decide_reserve() - a VF of the reserve section that has work and budget
- * @pf: the PF
- * @competing: bit per VF
- * @run: filled in
- *
- * Return: false if there is none.
- */
-bool vgpu_pf_run_decide_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
-	struct vgpu_vf *vf;
-
-	if (vgpu_pf_timer_now(pf) - pf->executor.cycle_started_ns >= cycle)
-		vgpu_pf_run_decide_start_cycle(pf);
-	vgpu_for_each_vf(pf, vf) {
-		int64_t budget = reserve_left(pf, vf);
-
-		if (!vgpu_has_bit(competing & pf->executor.busy, vf->number) ||
-		    budget < (int64_t)SLICE_MIN_NS)
-			continue;
-		vgpu_pf_run_decide_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
-				     vgpu_pf_run_decide_quantum(pf, vf->number));
-		run->is_advance = is_advance(pf, vf);
-		if (run->is_advance &&
-		    (!vgpu_pf_run_share_allows(pf, vf, budget) || first_late(pf, competing, run)))
-			continue;
-		return true;
-	}
-	return false;
-}
-
-/* the one that has waited longest, if it has waited too long */
-static bool pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
-	uint64_t now = vgpu_pf_timer_now(pf);
-	uint64_t longest = limit;
-	struct vgpu_vf *vf;
-
-	vgpu_pf_run_decide_set(run, 0, VGPU_RUN_RESCUE, 0, 0);
-	vgpu_for_each_vf(pf, vf) {
-		uint64_t since = vf->service.waiting_since_ns;
-
-		if (!vgpu_has_bit(competing, vf->number) || since == 0 || now - since < longest)
-			continue;
-		longest = now - since;
-		vgpu_pf_run_decide_set(run, vf->number, VGPU_RUN_RESCUE, RESCUE_NS,
-				     vgpu_pf_run_decide_quantum(pf, vf->number));
-	}
-	return limit != 0 && run->vf != 0;
-}
-
-static bool pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	uint32_t vf = pf->executor.resume_vf;
-
-	pf->executor.resume_vf = 0;
-	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->executor.resume_ns < SLICE_MIN_NS ||
-	    !vgpu_pf_run_share_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.resume_ns))
-		return false;
-	vgpu_pf_run_decide_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns,
-			     vgpu_pf_run_decide_quantum(pf, vf));
-	return first_late(pf, competing, run) == 0;
-}
-
-static bool pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	/* the VF in the engine competes too, also where it is being pre-empted */
-	uint32_t all = vgpu_pf_run_contract_first_band(pf, vgpu_pf_run_decide_competing(pf));
-	struct vgpu_vf *vf;
-
-	if (pf->executor.exclusive_vf == 0 && (all & (all - 1)))
-		return false;
-	if (competing & (competing - 1))
-		return false;
-	vgpu_for_each_vf(pf, vf) {
-		if (!(competing & VGPU_VF_BIT(vf)))
-			continue;
-		vgpu_pf_run_decide_set(run, vf->number, VGPU_RUN_SOLE,
-				     QUANTUM_SOLE_US * VGPU_NS_PER_US,
-				     vgpu_pf_run_decide_quantum(pf, vf->number));
-		return true;
-	}
-	return false;
-}
-
-/* the band of those who compete: they are of one */
-static uint32_t band_of(struct vgpu_pf *pf, uint32_t competing)
-{
-	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.band;
-}
-
-static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
-{
-	vgpu_pf_run_decide_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
-}
-
-/* the VF in the engine makes room for anyone, but may be the one whose turn it is */
-static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t band)
-{
-	const struct vgpu_pf_executor *executor = &pf->executor;
-	const struct vgpu_vf *current = &pf->vfs[executor->run.vf];
-
-	/* alone, it has had its turn; with a cap, its tokens are not known before its run is logged
-	 */
-	if (executor->run.kind == VGPU_RUN_SOLE || executor->state != VGPU_EXECUTOR_RUNNING ||
-	    executor->exclusive_vf || executor->preemption != VGPU_PREEMPT_FOR_ANYONE ||
-	    !current->share.is_competing || current->share.band != band ||
-	    vgpu_pf_run_contract_has_cap(pf, current->number))
-		return competing;
-	return competing | VGPU_VF_BIT(current);
-}
-
-/*
- * The next entry whose VF has work, unless that would bring somebody too far from its share; then
- * the one that is due first. The entry keeps its place; one whose VF is ahead loses it.
- */
-static bool next_share(struct vgpu_pf *pf, uint32_t competing, uint32_t band, struct vgpu_run *run)
-{
-	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
-	uint32_t first;
-
-	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, band)) {
-		struct vgpu_pf_run_entry entry = entry_at_cursor(pf, band);
-		struct vgpu_vf *vf = &pf->vfs[entry.vf];
-		int64_t slice = (int64_t)(entry.quantum_us * VGPU_NS_PER_US);
-
-		if (entry.vf == 0 || !vgpu_has_bit(competing, entry.vf))
-			continue;
-		if (!vgpu_pf_run_share_is_far(pf, vf)) {
-			if (vgpu_pf_run_share_is_ahead(pf, vf, slice))
-				continue;
-			if (!vgpu_pf_run_share_allows(pf, vf, slice))
-				break;
-		}
-		set_slice(run, entry.vf, (uint64_t)slice);
-		return true;
-	}
-	first = vgpu_pf_run_share_first(pf, competing);
-	if (first == 0)
-		return false;
-	set_slice(run, first, vgpu_pf_run_decide_quantum(pf, first));
-	return true;
-}
-
-/*
- * Its turn comes early if that harms nobody: a short run would cost a switch more, which makes the
- * others wait longer, so that they would need one, too. Whose turn it is may have less time left
- * than who would be late behind it.
- */
-static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
-{
-	uint64_t quantum_ns;
-
-	if (gap_left(pf, &pf->vfs[run->vf], 0) < gap_left(pf, &pf->vfs[late], 0))
-		late = run->vf;
-	quantum_ns = vgpu_pf_run_decide_quantum(pf, late);
-	set_slice(run, late, quantum_ns);
-	if (!vgpu_pf_run_share_allows(pf, &pf->vfs[late], (int64_t)quantum_ns) ||
-	    first_late(pf, competing, run))
-		vgpu_pf_run_decide_set(run, late, VGPU_RUN_RESCUE,
-				     vgpu_min_u64(RESCUE_NS, quantum_ns), quantum_ns);
-}
-
-static bool pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
-{
-	uint32_t band = band_of(pf, competing);
-	uint32_t late;
-
-	competing = with_current(pf, competing, band);
-	if (!next_share(pf, competing, band, run))
-		return false;
-	late = first_late(pf, competing, run);
-	if (late)
-		set_rescue(pf, competing, late, run);
-	else if (entry_at_cursor(pf, band).vf == run->vf)
-		advance_cursor(pf, band);
-	return true;
-}
-
-static bool (*const picks[])(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run) = {
-	vgpu_pf_run_decide_reserve, pick_rescue, pick_resumed, pick_sole, pick_share,
-};
+/* ---- the order ---- */
 
 /* who may be chosen, of those with work: nobody else while one stops the table */
 static uint32_t admitted(struct vgpu_pf *pf)
@@ -420,6 +45,62 @@ static uint32_t admitted(struct vgpu_pf *pf)
 	return mask;
 }
 
+/* who may be chosen by a row */
+enum decision_who {
+	WHO_ADMITTED = 0, /* with work, or strict; nobody else while one VF stops the table */
+	WHO_RUNNABLE,	  /* the same, with work or without, with tokens or without */
+	WHO_FIRST_BAND,	  /* of the admitted ones, those of the first band with work */
+};
+
+struct decision_row {
+	const char *name;
+	enum decision_who who;
+	bool (*pick)(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+};
+
+static const struct decision_row decisions[] = {
+	/* exclusive full access */
+	{"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
+	/* a gang whose slot is open; else work and budget, the earliest deadline */
+	{"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
+	/* with work and budget; what it uses is taken off its own turns */
+	{"reserve section", WHO_FIRST_BAND, vgpu_pf_run_pick_reserve},
+	/* with work, off the engine for longer than max_gap: short, charged */
+	{"waited too long", WHO_FIRST_BAND, vgpu_pf_run_pick_rescue},
+	{"rest of a cut slice", WHO_FIRST_BAND, vgpu_pf_run_pick_resumed},
+	{"alone", WHO_FIRST_BAND, vgpu_pf_run_pick_sole},
+	/*
+	 * the next entry whose VF has work, unless that brings a VF too far from its share: then
+	 * the VF that is due first. VFs without an entry come after the last entry
+	 */
+	{"turn or share", WHO_FIRST_BAND, vgpu_pf_run_pick_share},
+};
+
+/**
+ * vgpu_pf_run_decide_name() - what a decision is called
+ * @decision: number in struct vgpu_run; 0: none
+ */
+const char *vgpu_pf_run_decide_name(uint32_t decision)
+{
+	if (decision == 0 || decision > VGPU_COUNT_OF(decisions))
+		return "none";
+	return decisions[decision - 1].name;
+}
+
+/* who may be chosen by each kind of row */
+static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_BAND + 1])
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t competing = vgpu_pf_run_busy_competing(pf) & admitted(pf);
+
+	if (executor->preemption == VGPU_PREEMPT_FOR_BAND)
+		competing = vgpu_pf_run_contract_before_band(
+			pf, competing, pf->vfs[executor->run.vf].contract.terms.band);
+	masks[WHO_ADMITTED] = competing;
+	masks[WHO_RUNNABLE] = vgpu_pf_run_busy_runnable(pf) & admitted(pf);
+	masks[WHO_FIRST_BAND] = vgpu_pf_run_contract_first_band(pf, competing);
+}
+
 /**
  * vgpu_pf_run_decide_urgent() - who may cut the run in the engine, if anybody
  * @pf: the PF; a VF is in the engine
@@ -433,52 +114,164 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 	const struct vgpu_run *current = &pf->executor.run;
 	const struct vgpu_vf_contract *own = &pf->vfs[current->vf].contract;
 	uint32_t mask = admitted(pf);
-	uint32_t competing = vgpu_pf_run_decide_competing(pf) & mask;
+	uint32_t competing = vgpu_pf_run_busy_competing(pf) & mask;
 
 	if (current->kind == VGPU_RUN_CONTRACT && vgpu_pf_run_gang_has(&pf->vfs[current->vf]))
 		return false;
-	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_decide_runnable(pf) & mask, run) &&
+	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_busy_runnable(pf) & mask, run) &&
 	    (current->kind != VGPU_RUN_CONTRACT || vgpu_pf_run_gang_has(&pf->vfs[run->vf]) ||
 	     pf->vfs[run->vf].contract.deadline_ns < own->deadline_ns))
 		return true;
-	if (current->kind == VGPU_RUN_CONTRACT || current->kind == VGPU_RUN_RESERVE)
+	if (vgpu_pf_run_kind(current)->is_urgent)
 		return false;
 	competing = vgpu_pf_run_contract_before_band(pf, competing, own->terms.band + 1);
-	return vgpu_pf_run_decide_reserve(pf, competing, run);
+	return vgpu_pf_run_pick_reserve(pf, competing, run);
 }
 
-static bool pick(struct vgpu_pf *pf, struct vgpu_run *run)
+static bool first_of_order(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t competing = vgpu_pf_run_decide_competing(pf) & admitted(pf);
+	uint32_t masks[WHO_FIRST_BAND + 1];
 
-	if (executor->preemption == VGPU_PREEMPT_FOR_RESERVE)
+	if (pf->executor.preemption == VGPU_PREEMPT_FOR_RESERVE)
 		return vgpu_pf_run_decide_urgent(pf, run);
-	if (executor->preemption == VGPU_PREEMPT_FOR_BAND)
-		competing = vgpu_pf_run_contract_before_band(
-			pf, competing, pf->vfs[executor->run.vf].contract.terms.band);
-	if (competing && pick_exclusive(pf, competing, run))
+	fill_masks(pf, masks);
+	for (uint32_t i = 0; i < VGPU_COUNT_OF(decisions); i++) {
+		uint32_t mask = masks[decisions[i].who];
+
+		if (!mask || !decisions[i].pick(pf, mask, run))
+			continue;
+		run->decision = i + 1;
 		return true;
-	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_decide_runnable(pf) & admitted(pf), run))
-		return true;
-	competing = vgpu_pf_run_contract_first_band(pf, competing);
-	for (uint32_t i = 0; competing && i < VGPU_COUNT_OF(picks); i++)
-		if (picks[i](pf, competing, run))
-			return true;
+	}
 	return false;
 }
 
-/**
- * vgpu_pf_run_decide_next() - who goes into the engine next
- * @pf: the PF; busy bits are fresh
- * @run: filled in
- *
- * Return: false if nobody has work.
- */
-bool vgpu_pf_run_decide_next(struct vgpu_pf *pf, struct vgpu_run *run)
+static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	if (!pick(pf, run))
+	if (!first_of_order(pf, run))
 		return false;
 	vgpu_pf_run_contract_limit(pf, run);
 	return true;
+}
+
+/* who is next; a reserve that went with its table leaves its VF waiting like any other */
+static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (pick_next(pf, run))
+		return true;
+	if (executor->preemption != VGPU_PREEMPT_FOR_RESERVE &&
+	    executor->preemption != VGPU_PREEMPT_FOR_BAND)
+		return false;
+	executor->preemption = VGPU_PREEMPT_NONE;
+	if (executor->state != VGPU_EXECUTOR_RUNNING)
+		return pick_next(pf, run);
+	vgpu_pf_run_preempt_consider(pf);
+	return executor->preemption != VGPU_PREEMPT_NONE && pick_next(pf, run);
+}
+
+/* ---- the engine stays as it is ---- */
+
+/* with a cap a VF is in the engine for as long as it has tokens, and only with work */
+static bool exceeds_cap(const struct vgpu_pf_executor *executor, const struct vgpu_pf *pf)
+{
+	return vgpu_pf_run_contract_has_cap(pf, executor->run.vf) &&
+	       (executor->is_idle || !executor->run.is_capped);
+}
+
+/* from now on it runs like any other that is alone: in quanta, which are accounted for */
+static void go_on_alone(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t vf = executor->run.vf;
+	struct vgpu_run run;
+
+	executor->announced |= 1u << (vf - 1);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, vf, 1u << (vf - 1), 0);
+	vgpu_pf_run_pick_set(&run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+			     vgpu_pf_run_tables_quantum(pf, vf));
+	vgpu_pf_run_engine_begin(pf, &run);
+}
+
+/* nobody has work, or nobody may take the engine */
+static void rest(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_run run;
+
+	if (executor->run.vf == 0)
+		return;
+	vgpu_pf_run_pick_set(&run, 0, VGPU_RUN_REST, 0, 0);
+	if (!vgpu_vf_is_runnable(&pf->vfs[executor->run.vf])) {
+		vgpu_pf_run_engine_begin(pf, &run);
+		return;
+	}
+	if (executor->state != VGPU_EXECUTOR_PARKED) {
+		if (exceeds_cap(executor, pf)) {
+			vgpu_pf_run_engine_begin(pf, &run);
+			return;
+		}
+		if (vgpu_pf_run_preempt_waiting(pf) && executor->exclusive_vf != executor->run.vf)
+			return;
+		if (vgpu_pf_run_preempt_has_woken(executor)) {
+			go_on_alone(pf);
+			return;
+		}
+		/* whoever it was to be left for has gone; its quantum goes on */
+		executor->run.contended_ns = 0;
+		if (executor->run.granted_ns)
+			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
+					  executor->run.granted_ns + SLICE_NET_NS);
+		return;
+	}
+	/* it would rest there without an end */
+	if (vgpu_pf_run_contract_has_cap(pf, executor->run.vf))
+		return;
+	/* so that its next doorbell is served at once */
+	vgpu_pf_run_pick_set(&run, executor->run.vf, VGPU_RUN_REST, 0,
+			     vgpu_pf_run_tables_quantum(pf, executor->run.vf));
+	vgpu_pf_run_engine_begin(pf, &run);
+}
+
+/* ---- when ---- */
+
+/*
+ * A quantum has ended, and nothing else has happened: the bits were read when it began, wakes since
+ * then have been told, and the run log says whether the VF that ran still has work. The next VF
+ * need not wait for another look; that comes when it runs. If nobody else seems to have work,
+ * nobody is in a hurry, and the look is worth its time.
+ */
+static bool knows_busy(const struct vgpu_pf_executor *executor)
+{
+	return executor->state == VGPU_EXECUTOR_PARKED && executor->run.is_accounted &&
+	       executor->preemption == VGPU_PREEMPT_NONE && executor->is_busy_fresh &&
+	       (executor->busy & ~(1u << (executor->run.vf - 1)));
+}
+
+/**
+ * vgpu_pf_run_decide_now() - who is in the engine from now on
+ * @pf: the PF, attached; no world switch is under way
+ */
+void vgpu_pf_run_decide_now(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_run run;
+
+	executor->wants_decision = false;
+	if (!knows_busy(executor))
+		vgpu_pf_run_busy_read(pf);
+	else if (vgpu_pf_run_contract_update(pf))
+		vgpu_pf_run_busy_announce(pf);
+	if (!pf->device.is_attached)
+		return;
+	take_pending_table(pf);
+	vgpu_pf_run_share_update(pf);
+	vgpu_pf_run_share_settle(pf);
+	if (choose(pf, &run)) {
+		vgpu_pf_run_engine_begin(pf, &run);
+		return;
+	}
+	executor->preemption = VGPU_PREEMPT_NONE;
+	rest(pf);
 }

@@ -12,7 +12,7 @@
  * that its entries are passed over. Not in full access: a driver that loads waits for its rings
  * with limits of its own, and has them served as any other VF's.
  */
-#include "pf-driver/core/run/state.h"
+#include "pf-driver/core/run/internal.h"
 
 /**
  * vgpu_pf_run_gang_has() - does this VF have gang slots?
@@ -32,15 +32,11 @@ bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf)
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
 }
 
-static uint64_t phase_ns(const struct vgpu_pf_contract *terms)
-{
-	return terms->phase_us * VGPU_NS_PER_US;
-}
-
 /* of the slot that is open, or else was open last */
 static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 {
-	uint64_t into_period = (now + terms->period_ns - phase_ns(terms)) % terms->period_ns;
+	uint64_t into_period =
+		(now + terms->period_ns - vgpu_pf_run_terms_phase_ns(terms)) % terms->period_ns;
 
 	return now > into_period ? now - into_period : 0;
 }
@@ -88,77 +84,4 @@ const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 		    !vf->contract.is_exhausted)
 			return vf;
 	return NULL;
-}
-
-/**
- * vgpu_pf_run_gang_check() - do the terms of one VF make sense?
- * @pf: the PF
- * @terms: of the VF
- * @vf: its number
- *
- * Return: 0 or -EINVAL, with a message.
- */
-int vgpu_pf_run_gang_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
-{
-	if (!(terms->flags & VGPU_PF_CONTRACT_GANG)) {
-		if (terms->phase_us == 0)
-			return 0;
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a phase of %u us and is of no gang",
-					 vf, terms->phase_us);
-	}
-	if (terms->budget_ns == 0 || terms->ahead || terms->rate_ppm ||
-	    phase_ns(terms) >= terms->period_ns)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u is of a gang: that takes a budget, a "
-					 "phase (%u us) within the period, nothing ahead and no "
-					 "cap",
-					 vf, terms->phase_us);
-	return 0;
-}
-
-static uint64_t greatest_divisor(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-/* slots repeat against each other with the greatest common divisor of their periods */
-static bool do_meet(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
-{
-	uint64_t common = greatest_divisor(a->period_ns, b->period_ns);
-	uint64_t from_a = phase_ns(a) % common;
-	uint64_t from_b = phase_ns(b) % common;
-
-	return (from_b + common - from_a) % common < a->budget_ns ||
-	       (from_a + common - from_b) % common < b->budget_ns;
-}
-
-/**
- * vgpu_pf_run_gang_check_all() - is at most one slot open at any time?
- * @pf: the PF
- * @contracts: VGPU_PF_MAX_VFS of them, each checked
- *
- * Return: 0 or -EINVAL, with a message.
- */
-int vgpu_pf_run_gang_check_all(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
-{
-	for (uint32_t b = 0; b < VGPU_PF_MAX_VFS; b++) {
-		if (!(contracts[b].flags & VGPU_PF_CONTRACT_GANG))
-			continue;
-		for (uint32_t a = 0; a < b; a++) {
-			if (!(contracts[a].flags & VGPU_PF_CONTRACT_GANG) ||
-			    !do_meet(&contracts[a], &contracts[b]))
-				continue;
-			return vgpu_pf_text_fail(pf, -EINVAL,
-						 "run table: gang slots of VF%u and VF%u meet",
-						 a + 1, b + 1);
-		}
-	}
-	return 0;
 }

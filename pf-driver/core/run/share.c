@@ -25,40 +25,48 @@
  *
  * Times are unsigned, 2^-24 ns for a unit of weight, and wrap; only differences have a meaning.
  */
-#include "pf-driver/core/run/state.h"
+#include "pf-driver/core/run/internal.h"
 
 #define FRACTION_BITS 24
 /* a run longer than that is an accident, and nobody makes up for all of it */
 #define SERVED_MAX_NS (30000ull * VGPU_NS_PER_MS)
-/* less comes from rounding */
-#define EVEN_NS 1
-/* overruns do not add up to that */
-#define FAR_SLICES 4
 
 static struct vgpu_run_band *band_of(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return &pf->executor.bands[vf->share.band];
 }
 
-/* its weight counts: it competes, or still owes */
-static bool counts(const struct vgpu_vf *vf)
+/**
+ * vgpu_pf_run_share_counts() - does its weight count? It competes, or still owes
+ * @vf: the VF
+ */
+bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 {
 	return vf->share.is_competing || vf->share.is_paying;
 }
 
-static uint64_t weights_of(struct vgpu_pf *pf, uint32_t band)
+/**
+ * vgpu_pf_run_share_weights() - the weights of a band that count
+ * @pf: the PF
+ * @band: number
+ */
+uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band)
 {
 	uint64_t sum = 0;
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && counts(vf))
+		if (vf->share.band == band && vgpu_pf_run_share_counts(vf))
 			sum += vf->share.weight;
 	return sum;
 }
 
-/* how far it is ahead, in virtual time */
-static int64_t ahead_of(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+/**
+ * vgpu_pf_run_share_ahead() - how far a VF is ahead, in virtual time
+ * @pf: the PF
+ * @vf: the VF
+ */
+int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return (int64_t)(vf->share.received - band_of(pf, vf)->now);
 }
@@ -70,14 +78,14 @@ static int64_t ahead_of(struct vgpu_pf *pf, const struct vgpu_vf *vf)
  */
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	int64_t ahead = ahead_of(pf, vf);
+	int64_t ahead = vgpu_pf_run_share_ahead(pf, vf);
 	uint64_t distance = ahead < 0 ? (uint64_t)-ahead : (uint64_t)ahead;
 	uint64_t weight = vf->share.weight;
 	uint64_t mask = (1ull << FRACTION_BITS) - 1;
 	int64_t ns = (int64_t)((distance >> FRACTION_BITS) * weight +
 			       ((distance & mask) * weight >> FRACTION_BITS));
 
-	if (!counts(vf))
+	if (!vgpu_pf_run_share_counts(vf))
 		return 0;
 	return ahead < 0 ? ns : -ns;
 }
@@ -89,7 +97,7 @@ static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	uint64_t distance = ((uint64_t)(lag < 0 ? -lag : lag) << FRACTION_BITS) / share->wanted;
 
 	share->weight = share->wanted;
-	if (counts(vf))
+	if (vgpu_pf_run_share_counts(vf))
 		share->received =
 			band_of(pf, vf)->now + (lag < 0 ? distance : (uint64_t)0 - distance);
 }
@@ -108,7 +116,8 @@ static struct vgpu_vf *first_debtor(struct vgpu_pf *pf, uint32_t band)
 
 	vgpu_for_each_vf(pf, vf)
 		if (vf->share.band == band && vf->share.is_paying &&
-		    (!first || ahead_of(pf, vf) < ahead_of(pf, first)))
+		    (!first ||
+		     vgpu_pf_run_share_ahead(pf, vf) < vgpu_pf_run_share_ahead(pf, first)))
 			first = vf;
 	return first;
 }
@@ -122,15 +131,15 @@ static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 
 	amount += band->rest;
 	band->rest = 0;
-	while ((weights = weights_of(pf, number)) != 0) {
+	while ((weights = vgpu_pf_run_share_weights(pf, number)) != 0) {
 		debtor = first_debtor(pf, number);
-		if (!debtor || (uint64_t)ahead_of(pf, debtor) > amount / weights) {
+		if (!debtor || (uint64_t)vgpu_pf_run_share_ahead(pf, debtor) > amount / weights) {
 			band->now += amount / weights;
 			band->rest = amount % weights;
 			return;
 		}
-		amount -= (uint64_t)ahead_of(pf, debtor) * weights;
-		band->now += (uint64_t)ahead_of(pf, debtor);
+		amount -= (uint64_t)vgpu_pf_run_share_ahead(pf, debtor) * weights;
+		band->now += (uint64_t)vgpu_pf_run_share_ahead(pf, debtor);
 		become_even(pf, debtor);
 	}
 }
@@ -142,8 +151,9 @@ static int64_t least_ahead(struct vgpu_pf *pf, uint32_t band)
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_competing && ahead_of(pf, vf) < least)
-			least = ahead_of(pf, vf);
+		if (vf->share.band == band && vf->share.is_competing &&
+		    vgpu_pf_run_share_ahead(pf, vf) < least)
+			least = vgpu_pf_run_share_ahead(pf, vf);
 	return least;
 }
 
@@ -154,15 +164,15 @@ static void share_estate(struct vgpu_pf *pf, uint32_t number)
 
 	while (band->estate) {
 		const struct vgpu_vf *debtor = first_debtor(pf, number);
-		uint64_t weights = weights_of(pf, number);
+		uint64_t weights = vgpu_pf_run_share_weights(pf, number);
 		int64_t least = least_ahead(pf, number);
 		uint64_t part = band->estate;
 
 		if (weights && least <= 0)
 			return;
 		/* when a debtor has paid, the others' parts are larger */
-		if (debtor && ahead_of(pf, debtor) < least)
-			least = ahead_of(pf, debtor);
+		if (debtor && vgpu_pf_run_share_ahead(pf, debtor) < least)
+			least = vgpu_pf_run_share_ahead(pf, debtor);
 		if (weights && least != INT64_MAX && (uint64_t)least < part / weights)
 			part = (uint64_t)least * weights;
 		band->estate -= part;
@@ -172,7 +182,7 @@ static void share_estate(struct vgpu_pf *pf, uint32_t number)
 
 static uint32_t table_slice_us(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return (uint32_t)(vgpu_pf_run_decide_quantum(pf, vf->number) / VGPU_NS_PER_US);
+	return (uint32_t)(vgpu_pf_run_tables_quantum(pf, vf->number) / VGPU_NS_PER_US);
 }
 
 static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -197,7 +207,7 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_its_turn)
 {
 	struct vgpu_vf_share *share = &vf->share;
-	int64_t ahead = ahead_of(pf, vf);
+	int64_t ahead = vgpu_pf_run_share_ahead(pf, vf);
 	uint64_t owed = (uint64_t)-ahead * share->weight;
 
 	if (!share->is_competing)
@@ -229,7 +239,7 @@ static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 /* at rest, or on its reservation, a VF is not served by its weight */
 static bool is_by_weight(const struct vgpu_run *run)
 {
-	return run->vf && run->kind != VGPU_RUN_CONTRACT && run->kind != VGPU_RUN_REST;
+	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
 /* the run in the engine is not in the log yet, but somebody begins or ceases to compete now */
@@ -282,7 +292,7 @@ void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct 
 static uint32_t competing_mask(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t mask = vgpu_pf_run_decide_competing(pf);
+	uint32_t mask = vgpu_pf_run_busy_competing(pf);
 	uint32_t strict = vgpu_pf_run_contract_strict(pf);
 	struct vgpu_vf *vf;
 
@@ -340,140 +350,7 @@ void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
 	}
 }
 
-/* ---- who is next ---- */
-
-/* as it would be if somebody had been served by so much */
-struct outlook {
-	int64_t lag[VGPU_PF_MAX_VFS + 1];
-	int64_t served_ns;
-	uint64_t weights;	   /* of all that count */
-	uint64_t sleeping_weights; /* of those that may wake meanwhile, and count then */
-};
-
-static int64_t slice_of(const struct vgpu_vf *vf)
-{
-	return (int64_t)(vf->share.slice_us * VGPU_NS_PER_US);
-}
-
-static int64_t longest_slice(struct vgpu_pf *pf, uint32_t band)
-{
-	return (int64_t)vgpu_pf_run_tables_active(pf)->longest_us[band] * (int64_t)VGPU_NS_PER_US;
-}
-
-/* those who pay do so first: what they do not need the others are given */
-static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t ns,
-		       struct outlook *outlook)
-{
-	uint32_t band = served->share.band;
-	uint64_t competing_weights = 0;
-	int64_t left = ns;
-	struct vgpu_vf *vf;
-
-	outlook->served_ns = ns;
-	outlook->weights = weights_of(pf, band);
-	outlook->sleeping_weights = 0;
-	vgpu_for_each_vf(pf, vf) {
-		int64_t part, lag = vgpu_pf_run_share_lag(pf, vf);
-
-		if (vf->share.band != band || vf->share.is_competing || !counts(vf)) {
-			if (vf->share.band == band && vf->share.is_competing)
-				competing_weights += vf->share.weight;
-			else if (vf->share.band == band)
-				outlook->sleeping_weights += vf->share.wanted;
-			continue;
-		}
-		part = ns * (int64_t)vf->share.weight / (int64_t)outlook->weights;
-		if (part > -lag)
-			part = -lag;
-		left -= part;
-		outlook->lag[vf->number] = lag + part;
-	}
-	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_competing)
-			outlook->lag[vf->number] =
-				vgpu_pf_run_share_lag(pf, vf) +
-				left * (int64_t)vf->share.weight / (int64_t)competing_weights -
-				(vf == served ? ns : 0);
-}
-
-/* of b's weight, what passes until a's deadline */
-static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
-			      int64_t slice_ns, const struct vgpu_vf *b)
-{
-	return (slice_ns - outlook->lag[a->number]) * (int64_t)b->share.weight /
-	       (int64_t)a->share.weight;
-}
-
-/* of what others of these weights would be given, what sleepers would have if they woke at once */
-static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
-{
-	uint64_t all = outlook->weights + outlook->sleeping_weights;
-	int64_t theirs = outlook->served_ns * (int64_t)outlook->sleeping_weights / (int64_t)all;
-
-	return theirs * (int64_t)weights / (int64_t)outlook->weights;
-}
-
-/* the slice would put its VF too far ahead, if the sleepers woke now, also those who still pay */
-static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
-{
-	uint64_t all = outlook->weights + outlook->sleeping_weights;
-	int64_t ns = outlook->served_ns;
-	int64_t lag =
-		vgpu_pf_run_share_lag(pf, vf) - ns + ns * (int64_t)vf->share.weight / (int64_t)all;
-
-	return lag < -longest_slice(pf, vf->share.band) - EVEN_NS;
-}
-
-/*
- * What is to be served until a VF's deadline and is more than there will be: the lags of those with
- * earlier deadlines, less what those who pay will have left of the service until then. The others
- * will leave some, too, but not if they run out of work.
- */
-static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
-			  const struct vgpu_vf *due)
-{
-	int64_t slice = slice_of(due);
-	uint64_t weights = 0;
-	int64_t missing = 0;
-	struct vgpu_vf *vf;
-
-	vgpu_for_each_vf(pf, vf) {
-		int64_t lag = outlook->lag[vf->number], passes;
-
-		if (vf->share.band != due->share.band || !counts(vf))
-			continue;
-		passes = until_deadline(outlook, due, slice, vf);
-		if (vf->share.is_competing && slice_of(vf) - lag <= passes) {
-			missing += lag;
-			weights += vf->share.weight;
-		} else if (lag < 0) {
-			missing -= passes < -lag ? passes : -lag;
-		}
-	}
-	return missing + of_sleepers(outlook, outlook->weights - weights);
-}
-
-/* would everybody stay within the bound if only those with earlier deadlines were served? */
-static bool is_safe(struct vgpu_pf *pf, uint32_t band, const struct outlook *outlook)
-{
-	struct vgpu_vf *vf;
-
-	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_competing &&
-		    missing_at(pf, outlook, vf) > longest_slice(pf, band) + EVEN_NS)
-			return false;
-	return true;
-}
-
-static bool is_safe_now(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	struct outlook outlook;
-
-	if (!counts(vf))
-		return true;
-	look_ahead(pf, vf, 0, &outlook);
-	return is_safe(pf, vf->share.band, &outlook);
-}
+/* ---- between two runs ---- */
 
 /* what the table wants of a VF is in force as soon as that brings nobody beyond the bound */
 static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -481,13 +358,13 @@ static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	struct vgpu_vf_share before = vf->share;
 
 	vf->share.slice_us = table_slice_us(pf, vf);
-	if (vf->share.slice_us != before.slice_us && !is_safe_now(pf, vf))
+	if (vf->share.slice_us != before.slice_us && !vgpu_pf_run_outlook_is_safe(pf, vf))
 		vf->share = before;
 	before = vf->share;
 	if (before.wanted == before.weight)
 		return;
 	put_weight_in_force(pf, vf);
-	if (!is_safe_now(pf, vf))
+	if (!vgpu_pf_run_outlook_is_safe(pf, vf))
 		vf->share = before;
 }
 
@@ -504,84 +381,6 @@ void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf)
 		if (vf->share.wanted)
 			take_terms(pf, vf);
-}
-
-/**
- * vgpu_pf_run_share_is_far() - has a VF had far more than its share?
- * @pf: the PF
- * @vf: the VF
- *
- * It hung, or the host stood still. It keeps its turns: vgpud's tables make it pay in parts, so
- * that nobody waits too long.
- */
-bool vgpu_pf_run_share_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	return vgpu_pf_run_share_lag(pf, vf) < -FAR_SLICES * longest_slice(pf, vf->share.band);
-}
-
-/**
- * vgpu_pf_run_share_is_ahead() - would a slice put its VF too far ahead?
- * @pf: the PF
- * @vf: the VF, competing
- * @ns: the slice
- */
-bool vgpu_pf_run_share_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
-{
-	struct outlook outlook;
-
-	if (!vf->share.is_competing)
-		return false;
-	look_ahead(pf, vf, ns, &outlook);
-	return is_ahead(pf, vf, &outlook);
-}
-
-/**
- * vgpu_pf_run_share_allows() - may a VF have a slice that is not its by deadline?
- * @pf: the PF
- * @vf: the VF
- * @ns: the slice
- */
-bool vgpu_pf_run_share_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
-{
-	struct outlook outlook;
-
-	if (!vf->share.is_competing)
-		return true;
-	look_ahead(pf, vf, ns, &outlook);
-	return !is_ahead(pf, vf, &outlook) && is_safe(pf, vf->share.band, &outlook);
-}
-
-/**
- * vgpu_pf_run_share_first() - who is next by deadline
- * @pf: the PF
- * @competing: bit per VF, of one band
- *
- * Return: VF number; 0: none of them has a weight.
- */
-uint32_t vgpu_pf_run_share_first(struct vgpu_pf *pf, uint32_t competing)
-{
-	struct vgpu_vf *first = NULL, *least = NULL, *vf;
-	int64_t first_room = 0;
-
-	vgpu_for_each_vf(pf, vf) {
-		int64_t lag = vgpu_pf_run_share_lag(pf, vf);
-		int64_t room = slice_of(vf) - lag;
-
-		if (!vgpu_has_bit(competing, vf->number) || !vf->share.is_competing)
-			continue;
-		if (!least || ahead_of(pf, vf) < ahead_of(pf, least))
-			least = vf;
-		if (lag < -EVEN_NS)
-			continue;
-		if (first &&
-		    room * (int64_t)first->share.weight >= first_room * (int64_t)vf->share.weight)
-			continue;
-		first = vf;
-		first_room = room;
-	}
-	if (first)
-		return first->number;
-	return least ? least->number : 0;
 }
 
 /* ---- tables ---- */

@@ -1,76 +1,142 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Shared by the files of the run table executor: machine.c (engine, failure), decide.c (who is
- * next), share.c (lags), contract.c (reservations, caps, bands), gang.c (gang slots),
- * account.c (what was used) and tables.c (the tables themselves). Nobody else includes it.
+ * State of the run-table scheduler. It is a part of struct vgpu_pf, but nobody outside this folder
+ * looks into it: the rest of the core asks by the functions of run/parts.h.
  */
-#ifndef VGPU_CORE_RUN_TABLE_H
-#define VGPU_CORE_RUN_TABLE_H
+#ifndef VGPU_CORE_RUN_STATE_H
+#define VGPU_CORE_RUN_STATE_H
 
-#include "pf-driver/core/run/parts.h"
+#include "pf-driver/core/base/os.h"
+#include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/uapi/vgpu_pf.h"
 
-#define QUANTUM_MIN_US	   100u
-#define QUANTUM_MAX_US	   1000000u
-#define QUANTUM_DEFAULT_US 6000u
-#define QUANTUM_SOLE_US	   500000u
-#define WEIGHT_MAX	   10000u
-#define GAP_MIN_US	   1000u
-#define SLICE_MIN_NS	   (QUANTUM_MIN_US * VGPU_NS_PER_US)
-
-static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
-{
-	return (mask >> (vf - 1)) & 1;
-}
-
-void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots);
-struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf);
-uint32_t vgpu_pf_run_decide_runnable(struct vgpu_pf *pf);
-uint32_t vgpu_pf_run_decide_competing(struct vgpu_pf *pf);
-void vgpu_pf_run_decide_start_cycle(struct vgpu_pf *pf);
-uint64_t vgpu_pf_run_decide_quantum(struct vgpu_pf *pf, uint32_t vf);
-void vgpu_pf_run_decide_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
-			  uint64_t granted_ns, uint64_t quantum_ns);
-bool vgpu_pf_run_decide_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
-bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run);
-bool vgpu_pf_run_decide_next(struct vgpu_pf *pf, struct vgpu_run *run);
-
-/* what is in the bucket of a cap that begins: a new core does not know what was used */
-enum vgpu_bucket {
-	VGPU_BUCKET_EMPTY = 0,
-	VGPU_BUCKET_FULL,
+/* one world switch under way, switch.c */
+struct vgpu_pf_switch {
+	bool is_busy;
+	bool is_unwritten; /* the device did not take the command */
+	uint32_t from, to; /* VF numbers; 0: none */
+	uint8_t steps[4];  /* enum gpuiov_command */
+	uint32_t step_count, step;
+	uint32_t status;    /* last CMD_STATUS seen */
+	uint64_t status_ns; /* when the status of the command in execution last changed */
+	uint64_t poll_delay_ns;
 };
 
-bool vgpu_pf_run_contract_update(struct vgpu_pf *pf);
-void vgpu_pf_run_contract_idle(struct vgpu_vf *vf);
-uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf);
-uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf);
-bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf);
-uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band);
-uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask);
-bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
-void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
-void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
-void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
-void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
+struct vgpu_run_slots {
+	uint64_t generation;
+	uint32_t flags;
+	uint32_t count;
+	uint32_t listed;   /* bit per VF that has an entry */
+	uint64_t cycle_ns; /* sum of the quanta */
+	bool has_contracts;
+	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
+	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* of its entries, by VF number */
+	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* its first entry; 0: it has none */
+	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number */
+	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
+	uint32_t reserve_count;
+	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
+	uint32_t weights[VGPU_PF_MAX_VFS]; /* not all of them zero */
+	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
+	uint32_t longest_us[VGPU_PF_BANDS]; /* entry of a band's VFs */
+};
 
-void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
-			   uint64_t ns, bool has_work);
-void vgpu_pf_run_share_update(struct vgpu_pf *pf);
-void vgpu_pf_run_share_evict(struct vgpu_pf *pf);
-void vgpu_pf_run_share_settle(struct vgpu_pf *pf);
-bool vgpu_pf_run_share_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-bool vgpu_pf_run_share_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
-bool vgpu_pf_run_share_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
-uint32_t vgpu_pf_run_share_first(struct vgpu_pf *pf, uint32_t competing);
-void vgpu_pf_run_share_take(struct vgpu_pf *pf);
+/* share.c: times of one band, of 2^-24 ns for a unit of weight */
+struct vgpu_run_band {
+	uint64_t now;
+	uint64_t rest;	 /* of the division that moved it last */
+	uint64_t estate; /* 2^-24 ns that nobody is given yet */
+};
 
-bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
-bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf);
-uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now);
-void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
-const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);
-int vgpu_pf_run_gang_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf);
-int vgpu_pf_run_gang_check_all(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts);
-int vgpu_pf_run_contract_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts);
+enum vgpu_executor_state {
+	VGPU_EXECUTOR_OFF = 0, /* no device */
+	VGPU_EXECUTOR_EMPTY,   /* no VF is in the engine */
+	VGPU_EXECUTOR_SWITCHING,
+	VGPU_EXECUTOR_RUNNING,
+	VGPU_EXECUTOR_PARKED, /* a VF is in the engine, its quantum is over */
+	VGPU_EXECUTOR_BROKEN, /* a command failed, a reset frees the engine */
+	VGPU_EXECUTOR_STATES,
+};
+
+enum vgpu_run_kind {
+	VGPU_RUN_SLICE = 0, /* an entry of the table */
+	VGPU_RUN_SOLE,	    /* nobody else has work: runs on until somebody wakes */
+	VGPU_RUN_REST,	    /* nobody has work: stays in the engine */
+	VGPU_RUN_RESCUE,    /* off the engine for too long: a short turn */
+	VGPU_RUN_RESERVE,   /* pre-empted the table from its reserve section */
+	VGPU_RUN_CONTRACT,  /* from the reservation of its contract */
+	VGPU_RUN_KINDS,
+};
+
+struct vgpu_run {
+	uint32_t vf; /* 0: none */
+	enum vgpu_run_kind kind;
+	uint32_t decision;     /* row of decide.c's table, from 1; 0: none chose it */
+	bool is_cut;	       /* pre-empted: the rest of the slice is resumed */
+	bool is_accounted;     /* its run log entry has been read */
+	bool is_advance;       /* from the reserve, on the VF's own entries */
+	bool is_capped;	       /* not longer than the VF's tokens */
+	uint64_t granted_ns;   /* 0: not bounded */
+	uint64_t quantum_ns;   /* of its entry */
+	uint64_t started_ns;   /* our clock */
+	uint64_t contended_ns; /* our clock; when somebody else began to wait; 0: nobody */
+	uint64_t worked_ns;    /* until it ran out of work; 0: it did not */
+	uint64_t shared_ns;    /* what share.c knows of it already */
+};
+
+/* histogram of end-to-end switch times: four buckets per octave of ns */
+#define VGPU_SWITCH_BUCKETS 160u
+
+/* why the VF in the engine shall leave it before its quantum ends */
+enum vgpu_preemption {
+	VGPU_PREEMPT_NONE = 0,
+	VGPU_PREEMPT_FOR_RESERVE, /* of the table, or of a contract */
+	VGPU_PREEMPT_FOR_BAND,	  /* one that is served before its own */
+	VGPU_PREEMPT_FOR_ANYONE,
+};
+
+struct vgpu_pf_executor {
+	enum vgpu_executor_state state;
+	struct vgpu_run_slots tables[2];
+	uint32_t active;    /* of tables */
+	bool is_pending;    /* the other table takes over at the next decision */
+	bool has_contracts; /* of the table in force */
+	/* next position of each band: entries, then VFs without an entry */
+	uint32_t cursors[VGPU_PF_BANDS];
+	uint64_t cycle_started_ns;
+	uint32_t busy;	    /* bit per VF with work, as last read */
+	bool is_busy_fresh; /* read since the run in the engine began */
+	uint32_t announced; /* bit per VF with work, as the events told so far */
+	bool wants_decision;
+	enum vgpu_preemption preemption;
+	bool is_idle;	       /* the VF in the engine has no work */
+	uint32_t exclusive_vf; /* stops the table; 0: none */
+	uint32_t resume_vf;    /* cut slice to be continued */
+	uint64_t resume_ns;
+	struct vgpu_run run, next, last;
+	struct vgpu_run_band bands[VGPU_PF_BANDS];
+	uint64_t decided_ns;
+	uint32_t aborts;	      /* in a row */
+	uint32_t mismatches;	      /* inputs that the table of machine.c does not have */
+	uint64_t recover_deadline_ns; /* BROKEN: when the device is reset */
+	uint64_t log_next;	      /* index of the next run log entry */
+	struct vgpu_os_dma log;
+	uint64_t switches, switch_max_ns;
+	uint64_t switch_lately_ns; /* moving mean */
+	uint32_t histogram[VGPU_SWITCH_BUCKETS];
+};
+
+/* tables.c: the one in force */
+static inline const struct vgpu_run_slots *
+vgpu_pf_run_active(const struct vgpu_pf_executor *executor)
+{
+	return &executor->tables[executor->active];
+}
+
+/* the engine is on its way from one VF to another */
+static inline bool vgpu_pf_run_is_switching(const struct vgpu_pf_executor *executor)
+{
+	return executor->state == VGPU_EXECUTOR_SWITCHING;
+}
 
 #endif

@@ -16,7 +16,7 @@
  * The completion interrupt brings the look; looks with a growing delay make sure that a lost
  * interrupt costs little. Decides nothing: machine.c is told the end.
  */
-#include "pf-driver/core/run/parts.h"
+#include "pf-driver/core/run/internal.h"
 
 #define COMMAND_TIMEOUT_MS	   500u
 #define PREEMPT_TIMEOUT_DEFAULT_US 100000u
@@ -148,8 +148,8 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 				 culprit, sw->from, sw->to, sw->steps[sw->step], sw->status);
 	sw->is_busy = false;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SWITCH);
-	vgpu_pf_run_machine_failed(pf, culprit,
-				 is_bad_status ? VGPU_PF_REASON_BAD_STATUS : row->reason);
+	vgpu_pf_run_engine_failed(pf, culprit,
+				  is_bad_status ? VGPU_PF_REASON_BAD_STATUS : row->reason);
 }
 
 static uint64_t preempt_timeout_ns(const struct vgpu_pf *pf)
@@ -199,7 +199,7 @@ static void next_step(struct vgpu_pf *pf)
 	}
 	sw->is_busy = false;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SWITCH);
-	vgpu_pf_run_machine_switched(pf);
+	vgpu_pf_run_engine_switched(pf);
 }
 
 /**

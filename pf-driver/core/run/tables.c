@@ -3,7 +3,7 @@
  * Run tables as somebody sets and reads them: checked as a whole, double-buffered, generation after
  * generation. When a new one takes over is machine.c's business.
  */
-#include "pf-driver/core/run/state.h"
+#include "pf-driver/core/run/internal.h"
 
 static bool has_contracts(const struct vgpu_pf_run_table *table)
 {
@@ -155,8 +155,29 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 	for (uint32_t i = 0; !error && i < VGPU_PF_MAX_VFS; i++)
 		error = check_weight(pf, i + 1, table->weights[i], table->max_gap_us[i]);
 	if (!error)
-		error = vgpu_pf_run_contract_check(pf, table->contracts);
+		error = vgpu_pf_run_terms_check(pf, table->contracts);
 	return error;
+}
+
+/**
+ * vgpu_pf_run_tables_active() - the table in force
+ * @pf: the PF
+ */
+struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
+{
+	return &pf->executor.tables[pf->executor.active];
+}
+
+/**
+ * vgpu_pf_run_tables_quantum() - a VF's quantum: of its first entry, or the default
+ * @pf: the PF
+ * @vf: VF number
+ */
+uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
+{
+	uint32_t us = vgpu_pf_run_tables_active(pf)->first_us[vf];
+
+	return (us ? us : QUANTUM_DEFAULT_US) * VGPU_NS_PER_US;
 }
 
 static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
@@ -191,8 +212,7 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *t
 	fill_slots(pf, &executor->tables[!executor->active], table);
 	executor->is_pending = true;
 	/* a VF that runs alone has no quantum whose end could be waited for */
-	if (executor->state == VGPU_EXECUTOR_RUNNING &&
-	    (executor->run.kind == VGPU_RUN_SOLE || executor->run.kind == VGPU_RUN_REST))
+	if (executor->state == VGPU_EXECUTOR_RUNNING && vgpu_pf_run_kind_is_endless(&executor->run))
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 	/* one that stays parked for want of tokens may not get any for long */
 	if (executor->state == VGPU_EXECUTOR_PARKED)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Reset of the whole device, when the reset of one VF or the wait for the engine has not helped
- * (pf->wants_device_reset). Every VF loses its state and is programmed anew when the device is back.
+ * (pf->wants_device_reset). Every VF loses its state and is programmed anew when the device is
+ * back.
  */
 #include "pf-driver/core/top/parts.h"
 
@@ -22,7 +23,7 @@ void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 	pf->whole_resets++;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "resetting the whole device");
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WHOLE_RESET, 0, pf->whole_resets, 0);
-	vgpu_pf_run_machine_stop(pf);
+	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
 	vgpu_pf_vf_state_abort(pf, -EIO);
 	vgpu_pf_reset_lose_all(pf);

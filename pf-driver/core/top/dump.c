@@ -27,27 +27,16 @@ static void put(struct dump_text *dump, const char *format, ...)
 static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_device *device = &pf->device;
-	const struct vgpu_pf_executor *executor = &pf->executor;
 
 	put(dump, "device: attached %u, %u VFs, VRAM %llu MiB, aperture %llu MiB, %u CUs\n",
 	    device->is_attached, device->total_vfs, LLU(device->vram_bytes >> 20),
 	    LLU(device->aperture_bytes >> 20), device->cu_count);
 	put(dump, "VRAM: %u units free of %u\n", vgpu_pf_range_free_units(&pf->vram),
 	    pf->vram.count);
-	put(dump, "table: generation %llu, %u entries, cursor %u, pending %u\n",
-	    LLU(executor->tables[executor->active].generation),
-	    executor->tables[executor->active].count, executor->cursors[0], executor->is_pending);
-	put(dump,
-	    "executor: state %u, in the engine VF%u (kind %u, granted %llu ns), next VF%u, "
-	    "busy 0x%04x, exclusive VF%u\n",
-	    executor->state, executor->run.vf, executor->run.kind, LLU(executor->run.granted_ns),
-	    executor->next.vf, executor->busy, executor->exclusive_vf);
-	put(dump, "switch: busy %u, %u -> %u, step %u of %u, status 0x%x\n", pf->sw.is_busy,
-	    pf->sw.from, pf->sw.to, pf->sw.step, pf->sw.step_count, pf->sw.status);
-	put(dump, "switches %llu, p50 %llu ns, p99 %llu ns, max %llu ns, whole resets %llu\n",
-	    LLU(executor->switches), LLU(vgpu_pf_run_account_percentile(pf, 500)),
-	    LLU(vgpu_pf_run_account_percentile(pf, 990)), LLU(executor->switch_max_ns),
-	    LLU(pf->whole_resets));
+	if (dump->used + 1 < dump->bytes)
+		dump->used +=
+			vgpu_pf_run_describe(pf, dump->text + dump->used, dump->bytes - dump->used);
+	put(dump, "whole resets %llu\n", LLU(pf->whole_resets));
 	put(dump, "bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n", pf->bulk.used,
 	    pf->stream.kind, pf->stream.vf, LLU(pf->stream.bytes));
 }

@@ -53,9 +53,9 @@ static void settle_engine(struct vgpu_pf *pf)
 	if (pf->wants_device_reset)
 		vgpu_pf_device_reset_begin(pf);
 	/* a run that has ended may have taken its VF out of the engine */
-	vgpu_pf_run_machine_look(pf);
+	vgpu_pf_run_engine_look(pf);
 	vgpu_pf_control_settle(pf);
-	vgpu_pf_run_machine_decide(pf);
+	vgpu_pf_run_engine_decide(pf);
 }
 
 /**
@@ -84,11 +84,11 @@ struct interrupt_row {
 /* in this order: what ended, then what is new */
 static const struct interrupt_row interrupt_table[] = {
 	{GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_run_switch_poll},
-	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_machine_expired},
+	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_engine_expired},
 	{GPUIOV_INTR_VF_FLR, vgpu_pf_reset_function_event},
 	{GPUIOV_INTR_HVVM_MBOX_VALID | GPUIOV_INTR_HVVM_MBOX_ACK, vgpu_pf_mailbox_service},
-	{GPUIOV_INTR_GFX_VM_IDLE, vgpu_pf_run_machine_idle},
-	{GPUIOV_INTR_GFX_VM_BUSY, vgpu_pf_run_machine_wake},
+	{GPUIOV_INTR_GFX_VM_IDLE, vgpu_pf_run_engine_idle},
+	{GPUIOV_INTR_GFX_VM_BUSY, vgpu_pf_run_engine_wake},
 };
 
 static void service_interrupts(struct vgpu_pf *pf)
@@ -142,7 +142,7 @@ void vgpu_pf_watchdog(struct vgpu_pf *pf)
 	if (!pf->device.is_attached)
 		return;
 	service_interrupts(pf);
-	vgpu_pf_run_machine_watch(pf);
+	vgpu_pf_run_engine_watch(pf);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
@@ -219,7 +219,7 @@ static void let_go(struct vgpu_pf *pf)
 	pf->is_whole_reset = false;
 	pf->wants_device_reset = false;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_LOST, 0, 0, 0);
-	vgpu_pf_run_machine_stop(pf);
+	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_run_account_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
 	vgpu_pf_vf_state_abort(pf, -ENODEV);
@@ -285,7 +285,7 @@ void vgpu_pf_leave(struct vgpu_pf *pf)
 	vgpu_pf_device_write(pf, REG_VGPU_WAKE_ENABLE, 0);
 	vgpu_pf_run_account_stop(pf);
 	pf->device.is_attached = false;
-	pf->executor.state = VGPU_EXECUTOR_OFF;
+	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
 	vgpu_pf_vf_state_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
@@ -382,7 +382,7 @@ static void adopt_all(struct vgpu_pf *pf)
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_journal_mark(pf);
-	vgpu_pf_run_machine_start(pf);
+	vgpu_pf_run_engine_start(pf);
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_full_access_resume(pf, vf);
 }
@@ -439,7 +439,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_journal_mark(pf);
 	vgpu_pf_journal_mark_table(pf);
-	vgpu_pf_run_machine_start(pf);
+	vgpu_pf_run_engine_start(pf);
 }
 
 /* a smaller or different device cannot carry the VFs in memory */

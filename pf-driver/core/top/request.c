@@ -38,7 +38,6 @@ static uint64_t units_bytes(uint32_t units)
 static int get_info(struct vgpu_pf *pf, void *payload, uint64_t token)
 {
 	struct vgpu_pf_info *info = payload;
-	struct vgpu_pf_executor *executor = &pf->executor;
 
 	(void)token;
 	memset(info, 0, sizeof(*info));
@@ -57,14 +56,11 @@ static int get_info(struct vgpu_pf *pf, void *payload, uint64_t token)
 	info->cu_count = pf->device.cu_count;
 	if (pf->device.is_attached)
 		info->device_time_ns = vgpu_pf_device_time_ns(pf);
-	info->table_generation = executor->tables[executor->active].generation;
+	info->table_generation = pf->table_generation;
 	info->boot_id = pf->params.boot_id;
 	info->lease_held = pf->is_lease_held;
 	info->device_lost = !pf->device.is_attached;
-	info->switches = executor->switches;
-	info->switch_p50_ns = vgpu_pf_run_account_percentile(pf, 500);
-	info->switch_p99_ns = vgpu_pf_run_account_percentile(pf, 990);
-	info->switch_max_ns = executor->switch_max_ns;
+	vgpu_pf_run_account_info(pf, info);
 	info->whole_resets = pf->whole_resets;
 	memcpy(info->name, pf->params.name, sizeof(info->name));
 	info->name[sizeof(info->name) - 1] = 0;

@@ -4,12 +4,12 @@
 
 static void (*const pf_handlers[VGPU_PF_TIMERS])(struct vgpu_pf *pf) = {
 	[VGPU_PF_TIMER_SWITCH] = vgpu_pf_run_switch_poll,
-	[VGPU_PF_TIMER_SLICE] = vgpu_pf_run_machine_slice_timer,
+	[VGPU_PF_TIMER_SLICE] = vgpu_pf_run_engine_slice_timer,
 	[VGPU_PF_TIMER_BULK] = vgpu_pf_bulk_poll,
 	[VGPU_PF_TIMER_WATCHDOG] = vgpu_pf_watchdog,
-	[VGPU_PF_TIMER_RECOVER] = vgpu_pf_run_machine_recover,
+	[VGPU_PF_TIMER_RECOVER] = vgpu_pf_run_engine_recover,
 	[VGPU_PF_TIMER_DEVICE_RESET] = vgpu_pf_device_reset_poll,
-	[VGPU_PF_TIMER_CONTRACT] = vgpu_pf_run_machine_wake,
+	[VGPU_PF_TIMER_CONTRACT] = vgpu_pf_run_engine_wake,
 };
 
 static void (*const vf_handlers[VGPU_VF_TIMERS])(struct vgpu_pf *pf, struct vgpu_vf *vf) = {

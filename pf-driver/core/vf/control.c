@@ -317,7 +317,7 @@ static void step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event even
 	vgpu_pf_control_set_gates(pf, vf);
 	/* its work may have waited for this */
 	if (vf->state == VGPU_PF_VF_READY && event != VGPU_VF_EVENT_UNLOADED)
-		vgpu_pf_run_machine_wake(pf);
+		vgpu_pf_run_engine_wake(pf);
 }
 
 /**
@@ -384,7 +384,7 @@ int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* the engine holds the VF, or has let go of it only now: vgpu_pf_control_settle() comes later */
 static bool is_in_engine(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return vgpu_pf_run_machine_holds(pf, vf) || vf->state == VGPU_PF_VF_RUNNING ||
+	return vgpu_pf_run_engine_holds(pf, vf) || vf->state == VGPU_PF_VF_RUNNING ||
 	       vf->control.pending != VGPU_VF_EVENT_NONE;
 }
 
@@ -404,7 +404,7 @@ static void keep_back(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 		vf->control.pending = event;
 		vf->control.pending_reason = reason;
 	}
-	vgpu_pf_run_machine_evict(pf);
+	vgpu_pf_run_engine_evict(pf);
 }
 
 /**
@@ -528,9 +528,9 @@ void vgpu_pf_control_settle(struct vgpu_pf *pf)
 
 	vgpu_for_each_vf(pf, vf) {
 		carry_out_hang(pf, vf);
-		if (vf->state == VGPU_PF_VF_READY && vgpu_pf_run_machine_is_loaded(pf, vf))
+		if (vf->state == VGPU_PF_VF_READY && vgpu_pf_run_engine_is_loaded(pf, vf))
 			step(pf, vf, VGPU_VF_EVENT_LOADED, VGPU_PF_REASON_NONE);
-		if (vgpu_pf_run_machine_holds(pf, vf))
+		if (vgpu_pf_run_engine_holds(pf, vf))
 			continue;
 		if (vf->state == VGPU_PF_VF_RUNNING)
 			step(pf, vf, VGPU_VF_EVENT_UNLOADED, VGPU_PF_REASON_NONE);
@@ -556,7 +556,7 @@ void vgpu_pf_control_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				 "VF%u: %s was left over from the life before; dropped", vf->number,
 				 event_names[vf->control.pending]);
 		vgpu_pf_reply_add(pf, vf->control.token, -ECANCELED,
-				       "the VF has been provisioned anew");
+				  "the VF has been provisioned anew");
 		fresh.mismatches++;
 	}
 	vf->control = fresh;

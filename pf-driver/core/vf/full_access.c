@@ -55,7 +55,7 @@ int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t r
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
 	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_GRANT, VGPU_PF_REASON_NONE);
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
-		vgpu_pf_run_machine_set_exclusive(pf, vf);
+		vgpu_pf_run_engine_set_exclusive(pf, vf);
 	/* dword 2: key of a PF2VF v1 checksum; ours is v2 with key 0 */
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_READY_TO_ACCESS_GPU, 0, 0);
 	return 0;
@@ -74,8 +74,8 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->access.granted = false;
 	vgpu_pf_journal_mark(pf);
 	vf->access.finishing = false;
-	if (vgpu_pf_run_machine_exclusive(pf) == vf->number)
-		vgpu_pf_run_machine_set_exclusive(pf, NULL);
+	if (vgpu_pf_run_engine_exclusive(pf) == vf->number)
+		vgpu_pf_run_engine_set_exclusive(pf, NULL);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
 }
 
@@ -87,8 +87,8 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
-	if (vgpu_pf_run_machine_exclusive(pf) == vf->number)
-		vgpu_pf_run_machine_set_exclusive(pf, NULL);
+	if (vgpu_pf_run_engine_exclusive(pf) == vf->number)
+		vgpu_pf_run_engine_set_exclusive(pf, NULL);
 }
 
 /**
@@ -103,8 +103,8 @@ void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
 	/* another one may have stopped the table meanwhile */
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS &&
-	    vgpu_pf_run_machine_exclusive(pf) == 0)
-		vgpu_pf_run_machine_set_exclusive(pf, vf);
+	    vgpu_pf_run_engine_exclusive(pf) == 0)
+		vgpu_pf_run_engine_set_exclusive(pf, vf);
 }
 
 /**

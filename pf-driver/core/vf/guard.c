@@ -210,4 +210,3 @@ void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(vf->guard.used, 0, sizeof(vf->guard.used));
 	relax(pf, vf);
 }
-

@@ -194,7 +194,7 @@ static void begin_life(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->reset, 0, sizeof(vf->reset));
 	memset(&vf->scrub, 0, sizeof(vf->scrub));
 	memset(vf->timers_ns, 0, sizeof(vf->timers_ns));
-	vgpu_pf_run_machine_reset_vf(pf, vf);
+	vgpu_pf_run_engine_reset_vf(pf, vf);
 	vf->last_error = VGPU_PF_REASON_NONE;
 }
 
@@ -241,8 +241,7 @@ static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 /* the next of what is not clean */
 static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf)
-					      : vgpu_pf_scrub_units(pf, vf);
+	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf) : vgpu_pf_scrub_units(pf, vf);
 }
 
 /**

@@ -317,7 +317,7 @@ std::string Adversity::check_rest() {
             return who + "still has pending " + vgpu_pf_control_event_name(vf.control.pending);
         if (vf.control.token != 0) return who + "still has a request";
         if (vf.control.mismatches != 0) return who + "came upon an impossible transition";
-        if (vf.state == VGPU_PF_VF_RUNNING && !vgpu_pf_run_machine_holds(rig.pf.get(), &vf))
+        if (vf.state == VGPU_PF_VF_RUNNING && !vgpu_pf_run_engine_holds(rig.pf.get(), &vf))
             return who + "is RUNNING outside the engine";
     }
     return is_quiet() ? "" : "it does not come to rest";
@@ -421,7 +421,7 @@ std::string Adversity::give_to_next_tenant(std::uint32_t vf) {
 std::string Adversity::check_engine() {
     const std::uint32_t vf = rig.gpu.loaded();
     if (vf == 0 || !rig.gpu.is_running() || rig.pf->is_whole_reset) return "";
-    if (vgpu_pf_run_machine_holds(rig.pf.get(), &rig.vf(vf))) return "";
+    if (vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(vf))) return "";
     switch (rig.vf(vf).state) {
         case VGPU_PF_VF_PAUSED:
         case VGPU_PF_VF_SCRUBBING:

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Who has work, who may use the engine, and who waits for it. The bits are read from the device
+ * when a run has begun, when somebody wakes and before a decision that cannot rely on them.
+ */
+#include "pf-driver/core/run/internal.h"
+
+/**
+ * vgpu_pf_run_busy_runnable() - who may be in the engine, with work or without
+ * @pf: the PF
+ *
+ * Return: bit per VF.
+ */
+uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+	uint32_t mask = 0;
+
+	vgpu_for_each_vf(pf, vf)
+		if (vgpu_vf_is_runnable(vf))
+			mask |= VGPU_VF_BIT(vf);
+	return mask;
+}
+
+/**
+ * vgpu_pf_run_busy_competing() - who competes: those with work and strict ones, unless held back
+ * @pf: the PF
+ *
+ * Return: bit per VF, of all bands.
+ */
+uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
+{
+	uint32_t wanting = pf->executor.busy | vgpu_pf_run_contract_strict(pf);
+
+	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_held(pf);
+}
+
+/* its run is not over, or not in the log yet: only the engine knows whether it has work */
+static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
+{
+	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf)
+		return true;
+	return executor->run.vf == vf && (executor->state == VGPU_EXECUTOR_RUNNING ||
+					  executor->state == VGPU_EXECUTOR_SWITCHING);
+}
+
+/**
+ * vgpu_pf_run_busy_announce() - tell who has work now that had none or no tokens, and the reverse
+ * @pf: the PF
+ */
+void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t held = vgpu_pf_run_contract_held(pf);
+	uint32_t ready = executor->busy & ~held;
+	uint32_t woken = 0;
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf) {
+		uint32_t bit = VGPU_VF_BIT(vf);
+
+		if (!((executor->announced ^ ready) & bit) || is_in_engine(executor, vf->number))
+			continue;
+		executor->announced ^= bit;
+		if (ready & bit)
+			woken |= bit;
+		else
+			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
+					     executor->busy & held & bit ? VGPU_PF_IDLE_CAPPED
+									 : VGPU_PF_IDLE_PARKED,
+					     0);
+	}
+	if (woken)
+		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, (uint32_t)__builtin_ctz(woken) + 1,
+				     woken, 0);
+}
+
+/**
+ * vgpu_pf_run_busy_read() - ask the device who has work
+ * @pf: the PF
+ */
+void vgpu_pf_run_busy_read(struct vgpu_pf *pf)
+{
+	uint32_t busy = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_VM_BUSY_STATUS);
+	uint64_t now = vgpu_pf_timer_now(pf);
+	struct vgpu_vf *vf;
+	uint32_t ready;
+
+	pf->executor.busy = busy;
+	vgpu_pf_run_contract_update(pf);
+	ready = busy & ~vgpu_pf_run_contract_held(pf);
+	vgpu_for_each_vf(pf, vf) {
+		bool is_waiting = (ready & VGPU_VF_BIT(vf)) && pf->executor.run.vf != vf->number;
+
+		if (!is_waiting)
+			vf->service.waiting_since_ns = 0;
+		else if (vf->service.waiting_since_ns == 0)
+			vf->service.waiting_since_ns = now;
+	}
+	vgpu_pf_run_share_update(pf);
+	vgpu_pf_run_busy_announce(pf);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The scheduler's lines of a dump. */
+#include "pf-driver/core/run/internal.h"
+
+/**
+ * vgpu_pf_run_describe() - text for a bug report
+ * @pf: the PF
+ * @text: receives it
+ * @bytes: of @text
+ *
+ * Return: characters written.
+ */
+uint32_t vgpu_pf_run_describe(const struct vgpu_pf *pf, char *text, uint32_t bytes)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_run_slots *table = vgpu_pf_run_active(executor);
+	const struct vgpu_run *run = &executor->run;
+	struct vgpu_pf_info info;
+
+	vgpu_pf_run_account_info(pf, &info);
+	return vgpu_pf_text_format(
+		text, bytes,
+		"table: generation %llu, %u entries, cursor %u, pending %u\n"
+		"executor: %s, in the engine VF%u (%s, decision %u: %s, granted %llu ns), next "
+		"VF%u, busy 0x%04x, exclusive VF%u, mismatches %u\n"
+		"switch: busy %u, %u -> %u, step %u of %u, status 0x%x\n"
+		"switches %llu, p50 %llu ns, p99 %llu ns, max %llu ns\n",
+		(unsigned long long)table->generation, table->count, executor->cursors[0],
+		executor->is_pending, vgpu_pf_run_machine_state_name(executor->state), run->vf,
+		vgpu_pf_run_kind(run)->name, run->decision, vgpu_pf_run_decide_name(run->decision),
+		(unsigned long long)run->granted_ns, executor->next.vf, executor->busy,
+		executor->exclusive_vf, executor->mismatches, pf->sw.is_busy, pf->sw.from,
+		pf->sw.to, pf->sw.step, pf->sw.step_count, pf->sw.status,
+		(unsigned long long)info.switches, (unsigned long long)info.switch_p50_ns,
+		(unsigned long long)info.switch_p99_ns, (unsigned long long)info.switch_max_ns);
+}

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What happens to the engine: decisions carried out, world switches that end or fail, runs that
+ * end, VFs that wake. Quanta end in the device; the timer here is only a net.
+ */
+#include "pf-driver/core/run/internal.h"
+#include "pf-driver/hw/regs.h"
+
+#define ABORTS_MAX 2u
+
+static uint32_t quantum_us(const struct vgpu_run *run)
+{
+	/* rounded up: 0 would mean unbounded */
+	return (uint32_t)((run->granted_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US);
+}
+
+static void set_quantum(struct vgpu_pf *pf, const struct vgpu_run *run)
+{
+	struct vgpu_vf *vf = &pf->vfs[run->vf];
+	uint32_t us = quantum_us(run);
+
+	if (vf->service.quantum_us == us)
+		return;
+	if (!vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_QUANTUM_US, us))
+		vf->service.quantum_us = us;
+}
+
+/**
+ * vgpu_pf_run_engine_begin() - a decision is carried out
+ * @pf: the PF; no world switch is under way
+ * @run: what is to be in the engine; VF 0: nobody
+ */
+void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	bool is_urgent =
+		vgpu_pf_run_kind(run)->is_urgent || executor->preemption == VGPU_PREEMPT_FOR_BAND;
+
+	executor->next = *run;
+	executor->run.is_cut = vgpu_pf_run_kind(&executor->run)->may_be_cut &&
+			       !executor->run.is_accounted && is_urgent;
+	vgpu_pf_run_machine_step(pf, RUN_INPUT_DECIDED);
+	if (run->vf)
+		set_quantum(pf, run);
+	vgpu_pf_run_switch_start(pf, executor->run.vf, run->vf);
+}
+
+/* what the log says has ended */
+static void drain(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_run_end end;
+
+	for (uint32_t i = 0; i < RUN_LOG_ENTRIES && vgpu_pf_run_account_next(pf, &end); i++) {
+		if (end.has_no_work)
+			executor->is_busy_fresh = false;
+		if (end.cut_ns) {
+			executor->resume_vf = end.vf;
+			executor->resume_ns = end.cut_ns;
+		}
+		if (end.is_current && executor->state == VGPU_EXECUTOR_RUNNING)
+			vgpu_pf_run_machine_step(pf, end.is_reset ? RUN_INPUT_RESET_INSIDE
+								  : RUN_INPUT_QUANTUM_OVER);
+	}
+}
+
+/* a VF has come into the engine from outside: count the switch */
+static void note_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t now)
+{
+	if (from == to)
+		return;
+	vgpu_pf_run_account_count_switch(pf, now - pf->executor.decided_ns);
+	if (!to)
+		return;
+	pf->vfs[to].service.switches++;
+	pf->vfs[to].service.waiting_since_ns = 0;
+}
+
+/* the VF that has just left may have got work on its way out, and nobody says so */
+static void look_round(struct vgpu_pf *pf, uint32_t from)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	/* if it has work; vgpu_pf_run_busy_read() knows */
+	if (from && from != executor->run.vf)
+		pf->vfs[from].service.waiting_since_ns = executor->decided_ns;
+	vgpu_pf_run_busy_read(pf);
+	executor->is_busy_fresh = true;
+	vgpu_pf_run_preempt_consider(pf);
+}
+
+/**
+ * vgpu_pf_run_engine_switched() - the world switch is complete
+ * @pf: the PF
+ */
+void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t from = executor->run.vf;
+	uint32_t to = executor->next.vf;
+	uint64_t now = vgpu_pf_timer_now(pf);
+
+	/* the entry of the run that has ended is there by now */
+	drain(pf);
+	executor->last = executor->run;
+	executor->run = executor->next;
+	executor->run.started_ns = now;
+	executor->aborts = 0;
+	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
+	/* running proves work, unless it only rests there or keeps a slot */
+	if (to && executor->run.kind != VGPU_RUN_REST && !vgpu_pf_run_gang_has(&pf->vfs[to]))
+		executor->announced |= 1u << (to - 1);
+	note_switch(pf, from, to, now);
+	if (executor->run.granted_ns)
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, executor->run.granted_ns + SLICE_NET_NS);
+	if (to)
+		look_round(pf, from);
+	if (executor->is_pending && vgpu_pf_run_kind_is_endless(&executor->run))
+		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+}
+
+/* ---- what happens to the run in the engine ---- */
+
+/**
+ * vgpu_pf_run_engine_wake() - VFs outside the engine have work
+ * @pf: the PF
+ */
+void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
+{
+	pf->executor.wants_decision = true;
+	if (pf->executor.state == VGPU_EXECUTOR_OFF)
+		return;
+	vgpu_pf_run_busy_read(pf);
+	vgpu_pf_run_preempt_consider(pf);
+}
+
+/**
+ * vgpu_pf_run_engine_watch() - a wake may have been lost
+ * @pf: the PF
+ *
+ * Who waits for a VF without an end of its own would wait for ever.
+ */
+void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
+{
+	if (pf->executor.state == VGPU_EXECUTOR_RUNNING &&
+	    vgpu_pf_run_kind_is_endless(&pf->executor.run))
+		vgpu_pf_run_engine_wake(pf);
+}
+
+/**
+ * vgpu_pf_run_engine_idle() - the VF in the engine has run out of work
+ * @pf: the PF
+ */
+void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (executor->state == VGPU_EXECUTOR_RUNNING)
+		vgpu_pf_run_contract_idle(&pf->vfs[executor->run.vf]);
+	if (executor->state != VGPU_EXECUTOR_RUNNING || vgpu_pf_run_preempt_is_strict(pf))
+		return;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, VGPU_PF_IDLE_RUNNING, 0);
+	executor->announced &= ~(1u << (executor->run.vf - 1));
+	executor->is_idle = true;
+	if (executor->run.worked_ns == 0)
+		executor->run.worked_ns = vgpu_pf_timer_now(pf) - executor->run.started_ns;
+	vgpu_pf_run_share_update(pf);
+	executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+}
+
+/* ACTIVE_FUNCTION_STATUS in the dword of ACTIVE_FUNCTION_ID */
+static uint32_t function_state(uint32_t active)
+{
+	uint32_t shift = 8 * (GPUIOV_SCH_ACTIVE_FUNCTION_STATUS - GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+
+	return active >> shift & 0xffu;
+}
+
+/**
+ * vgpu_pf_run_engine_expired() - the device says that a quantum is over
+ * @pf: the PF
+ *
+ * The run log tells which one. Without its entry the status of the engine does.
+ */
+void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t active;
+
+	drain(pf);
+	if (executor->state != VGPU_EXECUTOR_RUNNING)
+		return;
+	active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+	if (function_state(active) != GPUIOV_FUNCTION_IDLE)
+		return;
+	vgpu_pf_run_machine_step(pf, RUN_INPUT_QUANTUM_OVER);
+}
+
+/**
+ * vgpu_pf_run_engine_slice_timer() - the running slice must be over
+ * @pf: the PF
+ *
+ * Either a VF that ran alone has used its quantum, or the device did not park itself in time or its
+ * interrupt was lost.
+ */
+void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
+{
+	vgpu_pf_run_engine_expired(pf);
+	if (pf->executor.state == VGPU_EXECUTOR_RUNNING)
+		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+}
+
+/**
+ * vgpu_pf_run_engine_evict() - a VF in the engine has to leave it
+ * @pf: the PF
+ */
+void vgpu_pf_run_engine_evict(struct vgpu_pf *pf)
+{
+	pf->executor.wants_decision = true;
+}
+
+/**
+ * vgpu_pf_run_engine_set_exclusive() - let one VF stop the table
+ * @pf: the PF
+ * @vf: the one, NULL for none
+ */
+void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	pf->executor.exclusive_vf = vf ? vf->number : 0;
+	pf->executor.wants_decision = true;
+	if (pf->executor.state == VGPU_EXECUTOR_RUNNING)
+		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+}
+
+/**
+ * vgpu_pf_run_engine_holds() - is this VF in the engine, or on its way into or out of it?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	if (executor->state == VGPU_EXECUTOR_OFF || executor->state == VGPU_EXECUTOR_BROKEN)
+		return false;
+	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf->number)
+		return true;
+	return executor->run.vf == vf->number;
+}
+
+/**
+ * vgpu_pf_run_engine_is_loaded() - is this VF in the engine, and on no way into it?
+ * @pf: the PF
+ * @vf: the VF
+ */
+bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+
+	return executor->run.vf == vf->number && (executor->state == VGPU_EXECUTOR_RUNNING ||
+						  executor->state == VGPU_EXECUTOR_PARKED);
+}
+
+/**
+ * vgpu_pf_run_engine_exclusive() - the VF that stops the table
+ * @pf: the PF
+ *
+ * Return: VF number; 0: none.
+ */
+uint32_t vgpu_pf_run_engine_exclusive(const struct vgpu_pf *pf)
+{
+	return pf->executor.exclusive_vf;
+}
+
+/**
+ * vgpu_pf_run_engine_reset_vf() - a VF starts with a clean account
+ * @pf: the PF
+ * @vf: whose
+ */
+void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	memset(&vf->service, 0, sizeof(vf->service));
+	vf->service.quantum_us = UINT32_MAX;
+	vgpu_pf_run_contract_reset_vf(vf);
+	pf->executor.wants_decision = true;
+}
+
+/* ---- failure ---- */
+
+/* what the device says is in the engine */
+static uint32_t loaded_vf(struct vgpu_pf *pf)
+{
+	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+	uint32_t vf = (active & 0x1fu) + 1;
+
+	return (active >> 31) && vf <= pf->device.total_vfs ? vf : 0;
+}
+
+/* one there that refuses every command */
+static uint32_t stalled_vf(struct vgpu_pf *pf)
+{
+	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+
+	return function_state(active) == GPUIOV_FUNCTION_STALLED ? loaded_vf(pf) : 0;
+}
+
+/* a refused command: a stalled function is to blame; else our own picture may be stale, at first */
+static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
+{
+	if (stalled_vf(pf))
+		return stalled_vf(pf);
+	return pf->executor.aborts++ < ABORTS_MAX ? 0 : culprit;
+}
+
+/**
+ * vgpu_pf_run_engine_failed() - a world switch failed
+ * @pf: the PF
+ * @culprit: VF number to blame; 0: nobody
+ * @reason: how
+ */
+void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason)
+{
+	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
+	if (reason == VGPU_PF_REASON_BAD_STATUS)
+		culprit = blame_for_abort(pf, culprit);
+	if (culprit)
+		pf->vfs[culprit].control.hang = reason;
+}
+
+/* what is in the engine decides how we go on; a VF that may not be there is taken out */
+static void resume(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
+	bool is_running = function_state(active) == GPUIOV_FUNCTION_ACTIVE;
+	uint32_t vf = loaded_vf(pf);
+
+	/* nobody knows how long it has run: as if it had been alone until now */
+	vgpu_pf_run_pick_set(&executor->run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+			     vf ? vgpu_pf_run_tables_quantum(pf, vf) : 0);
+	executor->run.is_accounted = !is_running;
+	executor->run.started_ns = vgpu_pf_timer_now(pf);
+	if (vf == 0) {
+		vgpu_pf_run_machine_step(pf, RUN_INPUT_FOUND_EMPTY);
+		return;
+	}
+	vgpu_pf_run_machine_step(pf, is_running ? RUN_INPUT_FOUND_RUNNING : RUN_INPUT_FOUND_PARKED);
+	vgpu_pf_run_engine_wake(pf);
+}
+
+/* a stalled VF can be tried again if that leads to its reset; else its reset is waited for */
+static bool is_engine_usable(struct vgpu_pf *pf)
+{
+	uint32_t stalled = stalled_vf(pf);
+
+	if (!vgpu_pf_run_switch_is_engine_free(pf))
+		return false;
+	return !stalled || vgpu_vf_is_in_service(&pf->vfs[stalled]);
+}
+
+/**
+ * vgpu_pf_run_engine_recover() - is the engine usable again?
+ * @pf: the PF
+ */
+void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
+{
+	if (pf->executor.state != VGPU_EXECUTOR_BROKEN)
+		return;
+	if (is_engine_usable(pf))
+		resume(pf);
+	else if (!pf->device.is_attached)
+		return;
+	else if (vgpu_pf_timer_now(pf) < pf->executor.recover_deadline_ns)
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
+	else
+		pf->wants_device_reset = true;
+}
+
+/* ---- decisions, start and stop ---- */
+
+static bool must_leave(struct vgpu_pf *pf)
+{
+	uint32_t vf = pf->executor.run.vf;
+
+	return vf != 0 && !vgpu_vf_is_runnable(&pf->vfs[vf]);
+}
+
+static void decide_if_due(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+	bool is_due;
+
+	if (executor->state == VGPU_EXECUTOR_SWITCHING || executor->state == VGPU_EXECUTOR_BROKEN)
+		return;
+	is_due = executor->state == VGPU_EXECUTOR_RUNNING
+			 ? executor->preemption != VGPU_PREEMPT_NONE || must_leave(pf)
+			 : executor->wants_decision || must_leave(pf);
+	if (is_due)
+		vgpu_pf_run_decide_now(pf);
+}
+
+/**
+ * vgpu_pf_run_engine_look() - has the run in the engine ended, or has its VF to leave?
+ * @pf: the PF, attached
+ */
+void vgpu_pf_run_engine_look(struct vgpu_pf *pf)
+{
+	if (pf->executor.state == VGPU_EXECUTOR_OFF)
+		return;
+	vgpu_pf_run_share_evict(pf);
+	drain(pf);
+}
+
+/**
+ * vgpu_pf_run_engine_decide() - decide if there is something to decide
+ * @pf: the PF, attached
+ */
+void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
+{
+	if (pf->executor.state == VGPU_EXECUTOR_OFF)
+		return;
+	decide_if_due(pf);
+	if (pf->device.is_attached)
+		vgpu_pf_run_contract_arm(pf);
+}
+
+/**
+ * vgpu_pf_run_engine_start() - begin to schedule
+ * @pf: the PF, attached; VFs are in their states
+ *
+ * A VF that an earlier core left in the engine is taken over there.
+ */
+void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_executor *executor = &pf->executor;
+
+	executor->resume_vf = 0;
+	executor->exclusive_vf = 0;
+	executor->preemption = VGPU_PREEMPT_NONE;
+	executor->last.vf = 0;
+	if (vgpu_pf_run_tables_active(pf)->count == 0)
+		vgpu_pf_run_tables_fallback(pf, vgpu_pf_run_tables_active(pf));
+	pf->table_generation = vgpu_pf_run_tables_active(pf)->generation;
+	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_EMPTY);
+	vgpu_pf_run_share_take(pf);
+	vgpu_pf_run_pick_start_cycle(pf);
+	if (!vgpu_pf_run_switch_is_engine_free(pf)) {
+		/* a command of the core before: let it end */
+		vgpu_pf_run_machine_step(pf, RUN_INPUT_ENGINE_BUSY);
+		return;
+	}
+	resume(pf);
+}
+
+/**
+ * vgpu_pf_run_engine_stop() - the device is gone, or will be reset
+ * @pf: the PF
+ */
+void vgpu_pf_run_engine_stop(struct vgpu_pf *pf)
+{
+	struct vgpu_vf *vf;
+
+	drain(pf);
+	vgpu_pf_run_machine_step(pf, RUN_INPUT_STOP);
+	vgpu_for_each_vf(pf, vf)
+		vf->service.quantum_us = UINT32_MAX;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the files of the scheduler offer to each other, grouped by file; each function is documented
+ * where it is defined. run/parts.h is what the rest of the core may call; nobody outside this folder
+ * includes this header.
+ */
+#ifndef VGPU_CORE_RUN_INTERNAL_H
+#define VGPU_CORE_RUN_INTERNAL_H
+
+#include "pf-driver/core/run/parts.h"
+
+#define QUANTUM_MIN_US	   100u
+#define QUANTUM_MAX_US	   1000000u
+#define QUANTUM_DEFAULT_US 6000u
+#define QUANTUM_SOLE_US	   500000u
+#define WEIGHT_MAX	   10000u
+#define GAP_MIN_US	   1000u
+#define SLICE_MIN_NS	   (QUANTUM_MIN_US * VGPU_NS_PER_US)
+
+static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
+{
+	return (mask >> (vf - 1)) & 1;
+}
+
+#define SLICE_NET_NS	(20 * VGPU_NS_PER_MS)
+#define RECOVER_POLL_NS VGPU_NS_PER_MS
+#define RUN_LOG_ENTRIES 256u
+
+/* machine.c: what moves the state */
+enum vgpu_run_input {
+	RUN_INPUT_FOUND_EMPTY = 0,
+	RUN_INPUT_FOUND_RUNNING,
+	RUN_INPUT_FOUND_PARKED,
+	RUN_INPUT_ENGINE_BUSY,
+	RUN_INPUT_DECIDED,  /* a world switch begins */
+	RUN_INPUT_LOADED,   /* it is complete: a VF runs */
+	RUN_INPUT_UNLOADED, /* it is complete: nobody is in the engine */
+	RUN_INPUT_FAILED,
+	RUN_INPUT_QUANTUM_OVER,
+	RUN_INPUT_RESET_INSIDE, /* the VF in the engine was reset there by its client */
+	RUN_INPUT_STOP,
+	RUN_INPUTS,
+};
+
+/* kind.c: what a kind of run means */
+struct vgpu_run_kind_row {
+	const char *name;
+	bool may_be_cut;   /* for a reservation, the reserve or a band: its rest is resumed */
+	bool has_end;	   /* a quantum whose end is waited for; without, idle time is no service */
+	bool is_by_weight; /* served for the VF's weight: counts for its share */
+	bool is_urgent;	   /* cuts others, and nothing of the table cuts it */
+	bool has_grant;	   /* what is beyond granted_ns is an overrun */
+};
+const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
+uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run);
+bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run);
+
+/* tables.c */
+void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots);
+struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf);
+uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf);
+
+/* busy.c */
+uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf);
+uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf);
+void vgpu_pf_run_busy_announce(struct vgpu_pf *pf);
+void vgpu_pf_run_busy_read(struct vgpu_pf *pf);
+
+/* preempt.c */
+uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf);
+bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor);
+bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf);
+void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf);
+
+/* decide.c, pick.c */
+void vgpu_pf_run_decide_now(struct vgpu_pf *pf);
+bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run);
+const char *vgpu_pf_run_decide_name(uint32_t decision);
+void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf);
+void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
+			  uint64_t granted_ns, uint64_t quantum_ns);
+bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+
+/* machine.c, engine.c */
+void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input);
+void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run);
+void vgpu_pf_run_engine_switched(struct vgpu_pf *pf);
+void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason);
+
+/* switch.c */
+void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to);
+bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf);
+void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf);
+
+/* account.c: what a run of the log was */
+struct vgpu_run_end {
+	bool is_current;  /* the run in the engine, not one before it */
+	bool has_no_work; /* the VF ran out of it */
+	bool is_reset;	  /* the VF's client reset it there */
+	uint64_t cut_ns;  /* of a slice that was cut, the rest that is owed */
+	uint32_t vf;
+};
+bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end);
+void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns);
+void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+				 uint64_t ran, uint64_t reserved);
+
+/* contract.c */
+
+/* what is in the bucket of a cap that begins: a new core does not know what was used */
+enum vgpu_bucket {
+	VGPU_BUCKET_EMPTY = 0,
+	VGPU_BUCKET_FULL,
+};
+
+bool vgpu_pf_run_contract_update(struct vgpu_pf *pf);
+void vgpu_pf_run_contract_idle(struct vgpu_vf *vf);
+uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf);
+uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf);
+bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf);
+uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band);
+uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask);
+bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
+void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
+void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
+void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
+
+void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+			   uint64_t ns, bool has_work);
+void vgpu_pf_run_share_update(struct vgpu_pf *pf);
+void vgpu_pf_run_share_evict(struct vgpu_pf *pf);
+void vgpu_pf_run_share_settle(struct vgpu_pf *pf);
+bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_run_outlook_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
+bool vgpu_pf_run_outlook_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
+uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing);
+bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf);
+uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band);
+int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_run_share_take(struct vgpu_pf *pf);
+
+bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
+bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf);
+uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now);
+void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
+const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);
+
+/* terms.c */
+uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms);
+int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts);
+
+#endif

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What decide.c can choose from: one pick for each row of its table. */
+#include "pf-driver/core/run/internal.h"
+
+#define RESCUE_NS	  VGPU_NS_PER_MS
+#define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US)
+#define GAP_SWITCH_PART	  8 /* of a gap, the most that switches may take of it */
+#define ACCESS_RESERVE_US 2000u
+
+/**
+ * vgpu_pf_run_pick_start_cycle() - reserve budgets are filled up
+ * @pf: the PF
+ */
+void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
+{
+	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	struct vgpu_vf *vf;
+
+	pf->executor.cycle_started_ns = vgpu_pf_timer_now(pf);
+	vgpu_for_each_vf(pf, vf) {
+		uint32_t us = table->reserve_us[vf->number];
+		int64_t full;
+
+		/* full access is a bounded reservation of its own */
+		if (us == 0 && vf->access.granted)
+			us = ACCESS_RESERVE_US;
+		full = (int64_t)(us * VGPU_NS_PER_US);
+		/* a budget that was exceeded is paid back first, one that is left over is lost */
+		vf->service.budget_ns =
+			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
+	}
+}
+
+static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
+{
+	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
+
+	if (++pf->executor.cursors[band] < positions)
+		return;
+	pf->executor.cursors[band] = 0;
+	vgpu_pf_run_pick_start_cycle(pf);
+}
+
+/*
+ * Position of a band's cursor: an entry of the table, or a VF that has none; vf 0: nothing here.
+ * Each band has its own cursor: one that comes and goes must not make another lose its place.
+ */
+static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t band)
+{
+	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	struct vgpu_pf_run_entry entry = {0, QUANTUM_DEFAULT_US};
+	uint32_t cursor = pf->executor.cursors[band];
+
+	if (cursor < table->count)
+		entry = table->entries[cursor];
+	else if (!vgpu_has_bit(table->listed, cursor - table->count + 1))
+		entry.vf = cursor - table->count + 1;
+	if (pf->vfs[entry.vf].contract.terms.band != band)
+		entry.vf = 0;
+	return entry;
+}
+
+/**
+ * vgpu_pf_run_pick_set() - describe a run
+ * @run: filled in
+ * @vf: VF number
+ * @kind: why it runs
+ * @granted_ns: 0: not bounded
+ * @quantum_ns: of its entry
+ */
+void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
+			  uint64_t granted_ns, uint64_t quantum_ns)
+{
+	memset(run, 0, sizeof(*run));
+	run->vf = vf;
+	run->kind = kind;
+	run->granted_ns = granted_ns;
+	run->quantum_ns = quantum_ns;
+}
+
+/**
+ * vgpu_pf_run_pick_exclusive() - the VF that stops the table
+ * @pf: the PF
+ * @competing: bit per VF
+ * @run: filled in
+ */
+bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t vf = pf->executor.exclusive_vf;
+
+	if (vf == 0 || !vgpu_has_bit(competing, vf))
+		return false;
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+			     vgpu_pf_run_tables_quantum(pf, vf));
+	return true;
+}
+
+/* its reserve is an advance on its entries; without entries, or in full access, it is an extra */
+static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+
+	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
+}
+
+/* an advance never puts it more than its quantum ahead */
+static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	int64_t budget = vf->service.budget_ns;
+	int64_t room;
+
+	if (!is_advance(pf, vf))
+		return budget;
+	room = (int64_t)vgpu_pf_run_tables_quantum(pf, vf->number);
+	return budget < room ? budget : room;
+}
+
+/* of a world switch, amply */
+static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
+{
+	uint64_t lately = pf->executor.switch_lately_ns;
+
+	return vgpu_max_u64(GAP_SWITCH_MIN_NS, lately + lately / 8);
+}
+
+/* of the time that a VF may wait, what is left behind a slice; INT64_MAX: it may for ever */
+static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
+{
+	uint64_t limit = vgpu_pf_run_tables_active(pf)->max_gap_us[vf->number - 1] * VGPU_NS_PER_US;
+	uint64_t since = vf->service.waiting_since_ns;
+	uint64_t switches;
+
+	if (!limit || !since)
+		return INT64_MAX;
+	/* that slice's, and its own; slow ones must not eat a short gap */
+	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
+				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
+	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
+}
+
+/* reservations may all come at once, and do not wait for anybody's gap */
+static uint64_t budgets_ns(struct vgpu_pf *pf)
+{
+	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; table->has_contracts && i < pf->device.total_vfs; i++)
+		sum += table->contracts[i].budget_ns;
+	return sum;
+}
+
+/*
+ * Would somebody wait too long behind a slice, and behind those who must go before it does? Each
+ * of them gets a short run, the one whose time is up first now. 0: nobody would.
+ */
+static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
+{
+	struct vgpu_vf *first = NULL, *vf, *other;
+	uint64_t ahead_ns = next->granted_ns + budgets_ns(pf);
+	bool is_late = false;
+
+	competing &= ~(1u << (next->vf - 1));
+	vgpu_for_each_vf(pf, vf) {
+		int64_t left = gap_left(pf, vf, ahead_ns), before_ns = 0;
+
+		if (!vgpu_has_bit(competing, vf->number) || left == INT64_MAX)
+			continue;
+		if (!first || left < gap_left(pf, first, ahead_ns))
+			first = vf;
+		vgpu_for_each_vf(pf, other)
+			if (other != vf && vgpu_has_bit(competing, other->number) &&
+			    gap_left(pf, other, ahead_ns) <= left)
+				before_ns += (int64_t)(RESCUE_NS + gap_switch_ns(pf));
+		is_late = is_late || left < before_ns;
+	}
+	return is_late ? first->number : 0;
+}
+
+/**
+ * vgpu_pf_run_pick_reserve() - a VF of the reserve section that has work and budget
+ * @pf: the PF
+ * @competing: bit per VF
+ * @run: filled in
+ *
+ * Return: false if there is none.
+ */
+bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
+	struct vgpu_vf *vf;
+
+	if (vgpu_pf_timer_now(pf) - pf->executor.cycle_started_ns >= cycle)
+		vgpu_pf_run_pick_start_cycle(pf);
+	vgpu_for_each_vf(pf, vf) {
+		int64_t budget = reserve_left(pf, vf);
+
+		if (!vgpu_has_bit(competing & pf->executor.busy, vf->number) ||
+		    budget < (int64_t)SLICE_MIN_NS)
+			continue;
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
+				     vgpu_pf_run_tables_quantum(pf, vf->number));
+		run->is_advance = is_advance(pf, vf);
+		if (run->is_advance &&
+		    (!vgpu_pf_run_outlook_allows(pf, vf, budget) || first_late(pf, competing, run)))
+			continue;
+		return true;
+	}
+	return false;
+}
+
+/**
+ * vgpu_pf_run_pick_rescue() - the VF that has waited longest, if it has waited too long
+ * @pf: the PF
+ * @competing: bit per VF
+ * @run: filled in
+ */
+bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
+	uint64_t now = vgpu_pf_timer_now(pf);
+	uint64_t longest = limit;
+	struct vgpu_vf *vf;
+
+	vgpu_pf_run_pick_set(run, 0, VGPU_RUN_RESCUE, 0, 0);
+	vgpu_for_each_vf(pf, vf) {
+		uint64_t since = vf->service.waiting_since_ns;
+
+		if (!vgpu_has_bit(competing, vf->number) || since == 0 || now - since < longest)
+			continue;
+		longest = now - since;
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESCUE, RESCUE_NS,
+				     vgpu_pf_run_tables_quantum(pf, vf->number));
+	}
+	return limit != 0 && run->vf != 0;
+}
+
+/**
+ * vgpu_pf_run_pick_resumed() - the rest of a slice that was cut
+ * @pf: the PF
+ * @competing: bit per VF
+ * @run: filled in
+ */
+bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t vf = pf->executor.resume_vf;
+
+	pf->executor.resume_vf = 0;
+	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->executor.resume_ns < SLICE_MIN_NS ||
+	    !vgpu_pf_run_outlook_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.resume_ns))
+		return false;
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns,
+			     vgpu_pf_run_tables_quantum(pf, vf));
+	return first_late(pf, competing, run) == 0;
+}
+
+/**
+ * vgpu_pf_run_pick_sole() - the only VF with work
+ * @pf: the PF
+ * @competing: bit per VF
+ * @run: filled in
+ */
+bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	/* the VF in the engine competes too, also where it is being pre-empted */
+	uint32_t all = vgpu_pf_run_contract_first_band(pf, vgpu_pf_run_busy_competing(pf));
+	struct vgpu_vf *vf;
+
+	if (pf->executor.exclusive_vf == 0 && (all & (all - 1)))
+		return false;
+	if (competing & (competing - 1))
+		return false;
+	vgpu_for_each_vf(pf, vf) {
+		if (!(competing & VGPU_VF_BIT(vf)))
+			continue;
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_SOLE,
+				     QUANTUM_SOLE_US * VGPU_NS_PER_US,
+				     vgpu_pf_run_tables_quantum(pf, vf->number));
+		return true;
+	}
+	return false;
+}
+
+/* the band of those who compete: they are of one */
+static uint32_t band_of(struct vgpu_pf *pf, uint32_t competing)
+{
+	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.band;
+}
+
+static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
+{
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
+}
+
+/* the VF in the engine makes room for anyone, but may be the one whose turn it is */
+static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t band)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_vf *current = &pf->vfs[executor->run.vf];
+
+	/* alone, it has had its turn; with a cap, its tokens are not known before its run is logged
+	 */
+	if (executor->run.kind == VGPU_RUN_SOLE || executor->state != VGPU_EXECUTOR_RUNNING ||
+	    executor->exclusive_vf || executor->preemption != VGPU_PREEMPT_FOR_ANYONE ||
+	    !current->share.is_competing || current->share.band != band ||
+	    vgpu_pf_run_contract_has_cap(pf, current->number))
+		return competing;
+	return competing | VGPU_VF_BIT(current);
+}
+
+/*
+ * The next entry whose VF has work, unless that would bring somebody too far from its share; then
+ * the one that is due first. The entry keeps its place; one whose VF is ahead loses it.
+ */
+static bool next_share(struct vgpu_pf *pf, uint32_t competing, uint32_t band, struct vgpu_run *run)
+{
+	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
+	uint32_t first;
+
+	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, band)) {
+		struct vgpu_pf_run_entry entry = entry_at_cursor(pf, band);
+		struct vgpu_vf *vf = &pf->vfs[entry.vf];
+		int64_t slice = (int64_t)(entry.quantum_us * VGPU_NS_PER_US);
+
+		if (entry.vf == 0 || !vgpu_has_bit(competing, entry.vf))
+			continue;
+		if (!vgpu_pf_run_outlook_is_far(pf, vf)) {
+			if (vgpu_pf_run_outlook_is_ahead(pf, vf, slice))
+				continue;
+			if (!vgpu_pf_run_outlook_allows(pf, vf, slice))
+				break;
+		}
+		set_slice(run, entry.vf, (uint64_t)slice);
+		return true;
+	}
+	first = vgpu_pf_run_outlook_first(pf, competing);
+	if (first == 0)
+		return false;
+	set_slice(run, first, vgpu_pf_run_tables_quantum(pf, first));
+	return true;
+}
+
+/*
+ * Its turn comes early if that harms nobody: a short run would cost a switch more, which makes the
+ * others wait longer, so that they would need one, too. Whose turn it is may have less time left
+ * than who would be late behind it.
+ */
+static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
+{
+	uint64_t quantum_ns;
+
+	if (gap_left(pf, &pf->vfs[run->vf], 0) < gap_left(pf, &pf->vfs[late], 0))
+		late = run->vf;
+	quantum_ns = vgpu_pf_run_tables_quantum(pf, late);
+	set_slice(run, late, quantum_ns);
+	if (!vgpu_pf_run_outlook_allows(pf, &pf->vfs[late], (int64_t)quantum_ns) ||
+	    first_late(pf, competing, run))
+		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE,
+				     vgpu_min_u64(RESCUE_NS, quantum_ns), quantum_ns);
+}
+
+/**
+ * vgpu_pf_run_pick_share() - the table's turn, or the VF that is due first
+ * @pf: the PF
+ * @competing: bit per VF
+ * @run: filled in
+ */
+bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+{
+	uint32_t band = band_of(pf, competing);
+	uint32_t late;
+
+	competing = with_current(pf, competing, band);
+	if (!next_share(pf, competing, band, run))
+		return false;
+	late = first_late(pf, competing, run);
+	if (late)
+		set_rescue(pf, competing, late, run);
+	else if (entry_at_cursor(pf, band).vf == run->vf)
+		advance_cursor(pf, band);
+	return true;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Do the contracts of a table make sense, each by itself and all together? World switches are the
+ * client's to allow for.
+ */
+#include "pf-driver/core/run/internal.h"
+
+#define PREEMPT_TIMEOUT_MAX_US 100000000u
+
+/**
+ * vgpu_pf_run_terms_phase_ns() - where in its period a gang's slot begins
+ * @terms: of the VF
+ */
+uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
+{
+	return terms->phase_us * VGPU_NS_PER_US;
+}
+
+static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
+{
+	if (!(terms->flags & VGPU_PF_CONTRACT_GANG)) {
+		if (terms->phase_us == 0)
+			return 0;
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u has a phase of %u us and is of no gang",
+					 vf, terms->phase_us);
+	}
+	if (terms->budget_ns == 0 || terms->ahead || terms->rate_ppm ||
+	    vgpu_pf_run_terms_phase_ns(terms) >= terms->period_ns)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u is of a gang: that takes a budget, a "
+					 "phase (%u us) within the period, nothing ahead and no "
+					 "cap",
+					 vf, terms->phase_us);
+	return 0;
+}
+
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* slots repeat against each other with the greatest common divisor of their periods */
+static bool do_meet(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
+{
+	uint64_t common = greatest_divisor(a->period_ns, b->period_ns);
+	uint64_t from_a = vgpu_pf_run_terms_phase_ns(a) % common;
+	uint64_t from_b = vgpu_pf_run_terms_phase_ns(b) % common;
+
+	return (from_b + common - from_a) % common < a->budget_ns ||
+	       (from_a + common - from_b) % common < b->budget_ns;
+}
+
+/* at most one slot is open at any time */
+static int check_slots(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
+{
+	for (uint32_t b = 0; b < VGPU_PF_MAX_VFS; b++) {
+		if (!(contracts[b].flags & VGPU_PF_CONTRACT_GANG))
+			continue;
+		for (uint32_t a = 0; a < b; a++) {
+			if (!(contracts[a].flags & VGPU_PF_CONTRACT_GANG) ||
+			    !do_meet(&contracts[a], &contracts[b]))
+				continue;
+			return vgpu_pf_text_fail(pf, -EINVAL,
+						 "run table: gang slots of VF%u and VF%u meet",
+						 a + 1, b + 1);
+		}
+	}
+	return 0;
+}
+
+static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
+{
+	if (terms->budget_ns == 0 && (terms->period_ns || terms->ahead))
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u has a period or budgets ahead, but no "
+					 "budget",
+					 vf);
+	if (terms->budget_ns == 0)
+		return 0;
+	if (terms->budget_ns < VGPU_PF_CONTRACT_MIN_NS || terms->budget_ns > terms->period_ns ||
+	    terms->period_ns > VGPU_PF_CONTRACT_MAX_NS)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u has a budget of %llu ns in %llu ns; 100 "
+					 "us to its period, that at most 10 s",
+					 vf, (unsigned long long)terms->budget_ns,
+					 (unsigned long long)terms->period_ns);
+	if (terms->ahead > VGPU_PF_CONTRACT_MAX_AHEAD)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u has %u budgets ahead; at most %u", vf,
+					 terms->ahead, VGPU_PF_CONTRACT_MAX_AHEAD);
+	return 0;
+}
+
+static int check_cap(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
+{
+	uint64_t least = terms->budget_ns + VGPU_PF_CONTRACT_MIN_NS;
+
+	if (terms->rate_ppm == 0 && terms->burst_ns == 0)
+		return 0;
+	if (terms->rate_ppm == 0 || terms->rate_ppm > VGPU_PF_RATE_MAX_PPM)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u has a cap of %u ppm; 1 to %u", vf,
+					 terms->rate_ppm, VGPU_PF_RATE_MAX_PPM);
+	if (terms->burst_ns < least || terms->burst_ns > VGPU_PF_CONTRACT_MAX_NS)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u has a burst of %llu ns; its budget and "
+					 "100 us (%llu ns) to 10 s",
+					 vf, (unsigned long long)terms->burst_ns,
+					 (unsigned long long)least);
+	return 0;
+}
+
+static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
+{
+	static const struct vgpu_pf_contract none;
+	int error = check_reservation(pf, terms, vf);
+
+	if (!error)
+		error = check_cap(pf, terms, vf);
+	if (error)
+		return error;
+	if (terms->band >= VGPU_PF_BANDS)
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u is in band %u; 0 to %u", vf,
+					 terms->band, VGPU_PF_BANDS - 1);
+	if (terms->flags & ~(uint32_t)(VGPU_PF_CONTRACT_STRICT | VGPU_PF_CONTRACT_GANG))
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has unknown flags 0x%x", vf,
+					 terms->flags);
+	error = check_gang(pf, terms, vf);
+	if (error)
+		return error;
+	if (terms->preempt_timeout_us > PREEMPT_TIMEOUT_MAX_US)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u has a preempt_timeout_us of %u, at most "
+					 "%u",
+					 vf, terms->preempt_timeout_us, PREEMPT_TIMEOUT_MAX_US);
+	if (vf > pf->device.total_vfs && memcmp(terms, &none, sizeof(none)))
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: a contract names VF%u; VFs are 1 to %u", vf,
+					 pf->device.total_vfs);
+	return 0;
+}
+
+/**
+ * vgpu_pf_run_terms_check() - do the contracts make sense, and fit into the engine?
+ * @pf: the PF
+ * @contracts: VGPU_PF_MAX_VFS of them
+ *
+ * Return: 0 or -EINVAL, with a message. World switches are the client's to allow for.
+ */
+int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
+{
+	uint64_t sum_ppm = 0;
+
+	for (uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; vf++) {
+		const struct vgpu_pf_contract *terms = &contracts[vf - 1];
+		int error = check_contract(pf, terms, vf);
+
+		if (error)
+			return error;
+		if (terms->budget_ns)
+			sum_ppm += terms->budget_ns * VGPU_PF_RATE_MAX_PPM / terms->period_ns;
+	}
+	if (sum_ppm > VGPU_PF_RATE_MAX_PPM)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: reservations take %llu ppm of the engine; at "
+					 "most %u",
+					 (unsigned long long)sum_ppm, VGPU_PF_RATE_MAX_PPM);
+	return check_slots(pf, contracts);
+}
