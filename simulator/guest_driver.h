@@ -37,7 +37,7 @@ private:
     [[nodiscard]] bool release_access();
     [[nodiscard]] bool finish_load();
     [[nodiscard]] bool answer_reset();
-    [[nodiscard]] std::uint32_t core_state() const { return pf_->core().vfs[vf_].state; }
+    [[nodiscard]] std::uint32_t core_state() const { return pf_->vf(vf_).state; }
 
     VirtualPf* pf_;
     std::uint32_t vf_;

@@ -285,10 +285,7 @@ void ProductRun::step_vgpud() {
 // --- the engine
 
 bool ProductRun::is_reserved() const {
-    const vgpu_pf_executor& executor = pf_.core().executor;
-    const std::uint32_t number = vfs_[running_].number;
-    const vgpu_run& run = executor.run.vf == number ? executor.run : executor.next;
-    return run.vf == number && run.kind == VGPU_RUN_CONTRACT;
+    return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
 }
 
 /// Everything up to now: nothing changed since it was called last.
@@ -298,12 +295,12 @@ void ProductRun::account() {
     if (ns <= 0 || !has_begun_) return;
     if (running_ != 0 && pf_.gpu.vf(vfs_[running_].number).hangs) return hang(running_, ns);
     if (running_ != 0 && !vfs_[running_].jobs.empty()) return serve(running_, ns);
-    const vgpu_executor_state state = pf_.core().executor.state;
-    if (running_ == 0 && state == VGPU_EXECUTOR_SWITCHING) {
+    const vgpu_pf_engine_view engine = pf_.engine();
+    if (running_ == 0 && engine.is_switching) {
         figures_.switching_ns += ns;
         return;
     }
-    if (running_ == 0 && state == VGPU_EXECUTOR_BROKEN) {
+    if (running_ == 0 && engine.is_broken) {
         figures_.hung_ns += ns;
         return;
     }
@@ -564,15 +561,15 @@ void ProductRun::note_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
         if (vf.number == 0) continue;
-        const vgpu_vf_share& share = pf_.core().vfs[vf.number].share;
-        if (share.wanted == 0) continue;
+        const std::uint32_t weight = pf_.vf(vf.number).weight;
+        if (weight == 0) continue;
         if (!vf.is_listed) {
-            begin_share(i, share.weight);
-        } else if (vf.weight != share.weight && witness_) {
-            witness_->wants_weight(i, share.weight);
-            witness_->reweighted(i, share.weight, now());
+            begin_share(i, weight);
+        } else if (vf.weight != weight && witness_) {
+            witness_->wants_weight(i, weight);
+            witness_->reweighted(i, weight, now());
         }
-        vf.weight = share.weight;
+        vf.weight = weight;
     }
 }
 
@@ -586,7 +583,7 @@ void ProductRun::begin_share(std::uint32_t index, std::uint32_t weight) {
 void ProductRun::note_held_back() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
-        if (vf.number == 0 || pf_.is_capped(vf.number) == vf.is_held_back) continue;
+        if (vf.number == 0 || pf_.vf(vf.number).is_capped == vf.is_held_back) continue;
         vf.is_held_back = !vf.is_held_back;
         vf.waits_since_ns = now();
         if (!vf.jobs.empty()) note_competes(i, !vf.is_held_back);

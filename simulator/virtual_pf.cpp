@@ -66,7 +66,7 @@ private:
 
 VirtualPf::VirtualPf(const ModelGpu::Options& options)
     : gpu(options),
-      core_(std::make_unique<vgpu_pf>()),
+      core_(static_cast<vgpu_pf*>(::operator new(vgpu_pf_bytes()))),
       ring_memory_(::memfd_create("event-ring", MFD_CLOEXEC)) {
     if (!ring_memory_.is_open() || ::ftruncate(ring_memory_.get(), kRingBytes) != 0)
         throw std::runtime_error("no memory for the event ring");
@@ -98,13 +98,17 @@ std::unique_ptr<daemon::PfPort> VirtualPf::port() {
     });
 }
 
-bool VirtualPf::is_capped(std::uint32_t vf) const {
-    return core_->vfs[vf].contract.is_held;
+vgpu_pf_vf_view VirtualPf::vf(std::uint32_t number) const {
+    return vgpu_pf_view_vf(core_.get(), number);
+}
+
+vgpu_pf_engine_view VirtualPf::engine() const {
+    return vgpu_pf_view_engine(core_.get());
 }
 
 VirtualPf::Answer VirtualPf::run(vgpu_pf_op op, void* body) {
     const std::uint64_t token = ++last_token_;
-    Answer answer{vgpu_pf_request_run(core_.get(), op, body, token), core_->message};
+    Answer answer{vgpu_pf_request_run(core_.get(), op, body, token), vgpu_pf_view_message(core_.get())};
     gpu.run_for(0);
     while (answer.error == -EINPROGRESS) {
         if (const auto done = done_.extract(token)) {

@@ -9,7 +9,7 @@
 #include "daemon/adapters/uapi_client.h"
 #include "daemon/adapters/unique_fd.h"
 #include "daemon/ports/clock.h"
-#include "pf-driver/core/state.h"
+#include "pf-driver/core/pf.h"
 #include "simulator/model_gpu.h"
 
 #include <functional>
@@ -34,11 +34,10 @@ public:
     /// A run table was accepted as this generation.
     std::function<void(std::uint64_t generation)> on_table;
 
-    [[nodiscard]] const vgpu_pf& core() const { return *core_; }
+    [[nodiscard]] vgpu_pf_vf_view vf(std::uint32_t number) const;
+    [[nodiscard]] vgpu_pf_engine_view engine() const;
     /// A port to this core; the VirtualPf outlives it.
     [[nodiscard]] std::unique_ptr<daemon::PfPort> port();
-    /// Tokens keep `vf` from competing for the engine.
-    [[nodiscard]] bool is_capped(std::uint32_t vf) const;
 
 private:
     class Channel;
@@ -49,7 +48,10 @@ private:
 
     [[nodiscard]] Answer run(vgpu_pf_op op, void* body);
 
-    std::unique_ptr<vgpu_pf> core_;
+    struct Free {
+        void operator()(vgpu_pf* core) const { ::operator delete(core); }
+    };
+    std::unique_ptr<vgpu_pf, Free> core_;
     daemon::adapters::UniqueFd ring_memory_;
     void* ring_ = nullptr;
     std::map<std::uint64_t, Answer> done_;

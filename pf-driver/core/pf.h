@@ -38,7 +38,51 @@ struct vgpu_pf_params {
 	char name[VGPU_PF_NAME_BYTES];
 };
 
+/* private to the core (state.h); a home gives it vgpu_pf_bytes() of memory */
 struct vgpu_pf;
+
+/* facts read at attach, checked */
+struct vgpu_pf_device {
+	bool is_attached;
+	uint32_t total_vfs;
+	uint64_t vram_bytes;
+	uint64_t aperture_bytes;
+	uint32_t doorbell_pages;
+	uint32_t cu_count;
+	uint32_t vsec;	    /* config offset of the GPU-IOV capability */
+	uint32_t scheduler; /* config offset of the GFX scheduler block */
+};
+
+/* what homes may know of one VF */
+struct vgpu_pf_vf_view {
+	enum vgpu_pf_vf_state state;
+	uint32_t generation;
+	uint64_t vram_bytes;
+	uint32_t preempt_timeout_us;
+	bool is_provisioned;   /* it owns resources */
+	bool is_attached;      /* its function has a client */
+	bool has_driver;       /* a guest's driver has loaded */
+	bool wants_durable;    /* scrubbed, and waits for SCRUB_DURABLE */
+	bool is_capped;	       /* passed over for want of tokens */
+	uint32_t weight;       /* in force; 0: the table in force gives it none */
+	uint8_t uuid[16];
+};
+
+/* what a simulation may know of the engine */
+struct vgpu_pf_engine_view {
+	bool is_switching;
+	bool is_broken;	      /* a command failed; a reset frees the engine */
+	uint32_t reserved;    /* bit per VF number: in the engine or next, on its reservation */
+};
+
+uint32_t vgpu_pf_bytes(void);
+struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf);
+bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf);
+const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
+uint32_t vgpu_pf_view_max_gap(const struct vgpu_pf *pf);
+uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf);
+const char *vgpu_pf_view_message(const struct vgpu_pf *pf);
+struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf);
 
 int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
 int vgpu_pf_attach(struct vgpu_pf *pf);

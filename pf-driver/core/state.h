@@ -15,18 +15,6 @@
 extern "C" {
 #endif
 
-/* facts read at attach, checked; homes may look at them at any time */
-struct vgpu_pf_device {
-	bool is_attached;
-	uint32_t total_vfs;
-	uint64_t vram_bytes;
-	uint64_t aperture_bytes;
-	uint32_t doorbell_pages;
-	uint32_t cu_count;
-	uint32_t vsec;	    /* config offset of the GPU-IOV capability */
-	uint32_t scheduler; /* config offset of the GFX scheduler block */
-};
-
 /* timers of the whole PF; those of a VF are in vf.h */
 enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_SWITCH = 0, /* look at a command that may have finished */

@@ -153,7 +153,7 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 	if (error && home->is_device_lost)
 		vgpu_client_done(home, request->token, -ENODEV, "the device is lost");
 	else
-		vgpu_client_done(home, request->token, error, home->pf->message);
+		vgpu_client_done(home, request->token, error, vgpu_pf_view_message(home->pf));
 }
 
 /* error: of the wait; who was interrupted withdraws, unless the core has finished meanwhile */

@@ -24,26 +24,42 @@ void vgpu_home_lock(struct vgpu_home *home)
 	rt_mutex_lock(&home->lock);
 }
 
+/**
+ * vgpu_home_view() - what the core knows of one VF
+ * @home: the home, not locked
+ * @vf: number
+ */
+struct vgpu_pf_vf_view vgpu_home_view(struct vgpu_home *home, u32 vf)
+{
+	struct vgpu_pf_vf_view view;
+
+	vgpu_home_lock(home);
+	view = vgpu_pf_view_vf(home->pf, vf);
+	vgpu_home_unlock(home);
+	return view;
+}
+
 static void confirm_scrub(struct vgpu_home *home, struct vgpu_home_vf *vf)
 {
 	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf->number};
-	const struct vgpu_vf *core = &home->pf->vfs[vf->number];
 
-	if (core->state != VGPU_PF_VF_SCRUBBING || core->scrub.stage != VGPU_VF_SCRUB_DONE)
+	if (!vgpu_pf_view_vf(home->pf, vf->number).wants_durable)
 		return;
 	vf->confirms_scrub = false;
 	vgpu_pf_request_run(home->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref, ++home->next_token);
 }
 
 /* in the engine or about to be: the same to everybody outside */
-static enum vgpu_pf_vf_state folded_state(const struct vgpu_vf *core)
+static enum vgpu_pf_vf_state folded_state(const struct vgpu_home *home, u32 vf)
 {
-	return core->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : core->state;
+	enum vgpu_pf_vf_state state = vgpu_pf_view_vf(home->pf, vf).state;
+
+	return state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : state;
 }
 
 static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 {
-	enum vgpu_pf_vf_state state = folded_state(&home->pf->vfs[vf->number]);
+	enum vgpu_pf_vf_state state = folded_state(home, vf->number);
 
 	if (state == vf->seen_state)
 		return false;
@@ -57,7 +73,7 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
  */
 static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 {
-	bool is_attached = home->pf->vfs[vf->number].attached;
+	bool is_attached = vgpu_pf_view_vf(home->pf, vf->number).is_attached;
 
 	if (is_attached == vf->seen_attached)
 		return false;
@@ -85,10 +101,10 @@ static void finish_call(struct vgpu_home *home)
 
 	if (home->is_gone)
 		return;
-	if (home->is_device_lost && home->pf->device.is_attached)
+	if (home->is_device_lost && vgpu_pf_view_device(home->pf)->is_attached)
 		let_go(home);
 	/* the core itself gives up a device that does not come back from its reset */
-	if (home->pf->is_lost_in_reset && !home->is_device_lost && !home->is_device_parked) {
+	if (vgpu_pf_view_was_lost_in_reset(home->pf) && !home->is_device_lost && !home->is_device_parked) {
 		home->is_device_lost = true;
 		let_go(home);
 	}
@@ -154,7 +170,7 @@ static int attach(struct vgpu_home *home)
 	home->is_device_lost = false;
 	error = vgpu_pf_attach(home->pf);
 	if (error && !home->is_failure_told)
-		dev_err(&home->pdev->dev, "%s\n", home->pf->message);
+		dev_err(&home->pdev->dev, "%s\n", vgpu_pf_view_message(home->pf));
 	home->is_failure_told = error != 0;
 	/* a device that went while the core attached is lost already */
 	home->is_device_lost |= error != 0;
@@ -183,7 +199,7 @@ static void serve(struct vgpu_home *home)
 			vgpu_pf_interrupt(home->pf);
 		if (why & BIT(VGPU_WAKEUP_TIMER))
 			vgpu_pf_timer(home->pf);
-		if (home->is_device_lost && !home->pf->device.is_attached)
+		if (home->is_device_lost && !vgpu_pf_view_device(home->pf)->is_attached)
 			try_attach(home);
 	}
 	vgpu_home_unlock(home);

@@ -34,7 +34,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "pf-driver/core/state.h"
+#include "pf-driver/core/pf.h"
 #include "pf-driver/hw/gpuiov.h"
 
 #define VGPU_DRIVER_NAME    "vgpu_pf"
@@ -205,6 +205,7 @@ void vgpu_linux_irq_fini(struct vgpu_home *home);
 /* executor.c */
 void vgpu_home_lock(struct vgpu_home *home);
 void vgpu_home_unlock(struct vgpu_home *home);
+struct vgpu_pf_vf_view vgpu_home_view(struct vgpu_home *home, u32 vf);
 void vgpu_home_wake(struct vgpu_home *home, enum vgpu_wakeup why);
 void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns);
 int vgpu_home_start(struct vgpu_home *home);

@@ -106,7 +106,7 @@ struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev)
 	init_home(home, pdev);
 	home->ring_bytes = VGPU_RING_OFFSET + VGPU_RING_ENTRIES * sizeof(struct vgpu_pf_event);
 	home->ring = vmalloc_user(home->ring_bytes);
-	home->pf = vzalloc(sizeof(*home->pf));
+	home->pf = vzalloc(vgpu_pf_bytes());
 	if (home->ring && home->pf)
 		error = init_core(home);
 	if (!error)

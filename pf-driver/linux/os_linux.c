@@ -201,7 +201,7 @@ static void events_notify(struct vgpu_os *os)
 {
 	struct vgpu_home *home = home_of(os);
 
-	WRITE_ONCE(home->event_seq, home->pf->event_seq);
+	WRITE_ONCE(home->event_seq, vgpu_pf_view_next_event(home->pf));
 	wake_up_interruptible_poll(&home->event_wait, EPOLLIN | EPOLLRDNORM);
 }
 

@@ -210,9 +210,9 @@ static int attach(struct vgpu_home *home)
 	vgpu_home_lock(home);
 	error = vgpu_pf_attach(home->pf);
 	if (error)
-		dev_err(&home->pdev->dev, "%s\n", home->pf->message);
+		dev_err(&home->pdev->dev, "%s\n", vgpu_pf_view_message(home->pf));
 	else
-		home->total_vfs = home->pf->device.total_vfs;
+		home->total_vfs = vgpu_pf_view_device(home->pf)->total_vfs;
 	vgpu_home_unlock(home);
 	return error;
 }

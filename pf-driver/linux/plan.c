@@ -47,7 +47,7 @@ struct vgpu_plan {
 /* as long as the quanta make it, but nobody is off the engine for longer than max_gap_ms */
 static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
 {
-	u64 most_us = (u64)READ_ONCE(home->pf->params.max_gap_ms) * USEC_PER_MSEC;
+	u64 most_us = (u64)vgpu_pf_view_max_gap(home->pf) * USEC_PER_MSEC;
 	u64 cycle_us = 0;
 
 	for (u32 i = 1; i <= home->total_vfs; i++)
@@ -216,7 +216,7 @@ static void set_max_gap(struct vgpu_home *home, u32 max_gap_ms)
  */
 int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
 {
-	u32 before = READ_ONCE(home->pf->params.max_gap_ms);
+	u32 before = vgpu_pf_view_max_gap(home->pf);
 	int error;
 
 	if (max_gap_ms > VGPU_MAX_GAP_MAX_MS)

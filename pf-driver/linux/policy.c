@@ -40,6 +40,12 @@ void vgpu_policy_init(struct vgpu_home *home)
 
 /* ---- VRAM ---- */
 
+/* and they are not on their way out */
+static bool has_resources(const struct vgpu_pf_vf_view *view)
+{
+	return view->state != VGPU_PF_VF_ABSENT && view->state != VGPU_PF_VF_SCRUBBING;
+}
+
 /**
  * vgpu_policy_quota() - VRAM of a VF
  * @home: the home
@@ -49,14 +55,9 @@ void vgpu_policy_init(struct vgpu_home *home)
  */
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf)
 {
-	const struct vgpu_vf *core = &home->pf->vfs[vf];
-	u64 bytes = 0;
+	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
 
-	vgpu_home_lock(home);
-	if (core->state != VGPU_PF_VF_ABSENT && core->state != VGPU_PF_VF_SCRUBBING)
-		bytes = core->config.vram_bytes;
-	vgpu_home_unlock(home);
-	return bytes;
+	return has_resources(&view) ? view.vram_bytes : 0;
 }
 
 /**
@@ -68,14 +69,10 @@ u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf)
  */
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 {
-	const struct vgpu_vf *core = &home->pf->vfs[vf];
-	u32 timeout_us;
+	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
 
-	vgpu_home_lock(home);
-	timeout_us = vgpu_vf_is_provisioned(core) ? core->config.preempt_timeout_us
-						  : home->vfs[vf].policy.preempt_timeout_us;
-	vgpu_home_unlock(home);
-	return timeout_us;
+	return view.is_provisioned ? view.preempt_timeout_us
+				   : READ_ONCE(home->vfs[vf].policy.preempt_timeout_us);
 }
 
 /**
@@ -124,7 +121,7 @@ static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 	int error;
 
 	vgpu_home_lock(home);
-	state = home->pf->vfs[vf].state;
+	state = vgpu_pf_view_vf(home->pf, vf).state;
 	home->vfs[vf].confirms_scrub = state != VGPU_PF_VF_ABSENT;
 	vgpu_home_unlock(home);
 	if (state == VGPU_PF_VF_ABSENT || state == VGPU_PF_VF_SCRUBBING)
@@ -188,7 +185,7 @@ static bool is_held(const struct vgpu_home *home, u32 vf)
 {
 	const struct vgpu_home_vf *node = &home->vfs[vf];
 
-	return node->is_open || node->has_client || home->pf->vfs[vf].control.driver_loaded;
+	return node->is_open || node->has_client || vgpu_pf_view_vf(home->pf, vf).has_driver;
 }
 
 /**
@@ -279,7 +276,7 @@ static bool is_anything_provisioned(struct vgpu_home *home)
 /* the same for the same device and count, whatever happened before */
 static u64 fair_bytes(const struct vgpu_home *home, u32 count)
 {
-	const struct vgpu_pf_device *device = &home->pf->device;
+	const struct vgpu_pf_device *device = vgpu_pf_view_device(home->pf);
 	u64 share = (device->vram_bytes - VGPU_VRAM_UNIT_BYTES) / count;
 
 	if (share < VGPU_VRAM_UNIT_BYTES)
@@ -305,7 +302,7 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 		return 0;
 	if (bytes == 0) {
 		dev_warn(&home->pdev->dev, "%u VFs are too many for equal parts of %llu MiB\n",
-			 count, home->pf->device.vram_bytes >> 20);
+			 count, vgpu_pf_view_device(home->pf)->vram_bytes >> 20);
 		return 0;
 	}
 	for (u32 i = 1; !error && i <= count; i++) {
@@ -326,14 +323,9 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 /* does the VF still have what numvfs gave, and not what somebody else gave it since? */
 static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
 {
-	const struct vgpu_vf *core = &home->pf->vfs[vf];
-	bool is_same;
+	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
 
-	vgpu_home_lock(home);
-	is_same = core->generation == generation && core->state != VGPU_PF_VF_ABSENT &&
-		  core->state != VGPU_PF_VF_SCRUBBING;
-	vgpu_home_unlock(home);
-	return is_same;
+	return view.generation == generation && has_resources(&view);
 }
 
 /* true: on its way */
@@ -394,7 +386,7 @@ static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
 	int error = 0;
 
 	vgpu_home_lock(home);
-	if (!home->is_gone && vgpu_vf_is_provisioned(&home->pf->vfs[vf]))
+	if (!home->is_gone && vgpu_pf_view_vf(home->pf, vf).is_provisioned)
 		error = vgpu_pf_set_preempt_timeout(home->pf, vf, (u32)value);
 	vgpu_home_unlock(home);
 	if (!error)

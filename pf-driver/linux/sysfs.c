@@ -135,24 +135,22 @@ static int store_handover(struct vgpu_home *home, u32 vf, const char *text)
 
 static ssize_t show_state(struct vgpu_home_vf *vf, char *text)
 {
-	const char *name;
+	struct vgpu_pf_vf_view view = vgpu_home_view(vf->home, vf->number);
 
-	vgpu_home_lock(vf->home);
-	name = vgpu_pf_control_state_name(vf->home->pf->vfs[vf->number].state);
-	vgpu_home_unlock(vf->home);
-	return sysfs_emit(text, "%s\n", name);
+	return sysfs_emit(text, "%s\n", vgpu_pf_control_state_name(view.state));
 }
 
 static ssize_t show_owner(struct vgpu_home_vf *vf, char *text)
 {
-	const u8 *uuid = vf->home->pf->vfs[vf->number].config.uuid;
+	struct vgpu_pf_vf_view view;
 	ssize_t used;
 
 	vgpu_home_lock(vf->home);
+	view = vgpu_pf_view_vf(vf->home->pf, vf->number);
 	if (vf->is_open)
 		used = sysfs_emit(text, "%s\n", vf->owner);
-	else if (memchr_inv(uuid, 0, 16))
-		used = sysfs_emit(text, "%pUb\n", uuid);
+	else if (memchr_inv(view.uuid, 0, sizeof(view.uuid)))
+		used = sysfs_emit(text, "%pUb\n", view.uuid);
 	else
 		used = sysfs_emit(text, "none\n");
 	vgpu_home_unlock(vf->home);
@@ -184,7 +182,7 @@ static ssize_t show_pf_priority(struct vgpu_home_vf *vf, char *text)
 
 static ssize_t show_max_gap_ms(struct vgpu_home_vf *vf, char *text)
 {
-	return sysfs_emit(text, "%u\n", READ_ONCE(vf->home->pf->params.max_gap_ms));
+	return sysfs_emit(text, "%u\n", vgpu_pf_view_max_gap(vf->home->pf));
 }
 
 static int store_max_gap_ms(struct vgpu_home *home, u32 vf, const char *text)

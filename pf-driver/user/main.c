@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pf-driver/core/state.h"
+#include "pf-driver/core/pf.h"
 #include "pf-driver/process/socket_path.h"
 #include "pf-driver/user/os_user.h"
 #include "pf-driver/user/uapi_server.h"
@@ -54,7 +54,7 @@ struct home {
 	struct options options;
 	struct os_user os;
 	struct uapi_server server;
-	struct vgpu_pf pf;
+	struct vgpu_pf *pf;
 	int signal_fd;
 	int lock_fd;
 	char refusal[VGPU_PF_MESSAGE_BYTES]; /* of the device, told already; "": none */
@@ -254,7 +254,7 @@ static int init_core(struct home *home)
 	if (getrandom(&params.boot_id, sizeof(params.boot_id), 0) != sizeof(params.boot_id))
 		return -errno;
 	memcpy(params.name, home->options.name, strlen(home->options.name));
-	return vgpu_pf_init(&home->pf, &home->os.os, &params);
+	return vgpu_pf_init(home->pf, &home->os.os, &params);
 }
 
 /*
@@ -273,13 +273,16 @@ static int start(struct home *home)
 {
 	int error = vgpu_user_os_init(&home->os, home->options.log_level);
 
+	home->pf = calloc(1, vgpu_pf_bytes());
+	if (!error && !home->pf)
+		error = -ENOMEM;
 	become_real_time();
 	if (!error)
 		error = open_signals(home);
 	if (!error)
 		error = lock_device(home);
 	if (!error)
-		error = vgpu_user_server_init(&home->server, &home->pf, &home->os.hooks);
+		error = vgpu_user_server_init(&home->server, home->pf, &home->os.hooks);
 	if (!error)
 		error = init_core(home);
 	if (error) {
@@ -295,9 +298,9 @@ static int start(struct home *home)
 /* says why the device is refused once, and again when that changes, not at each try */
 static void tell_refusal(struct home *home)
 {
-	if (!strcmp(home->refusal, home->pf.message))
+	if (!strcmp(home->refusal, vgpu_pf_view_message(home->pf)))
 		return;
-	snprintf(home->refusal, sizeof(home->refusal), "%s", home->pf.message);
+	snprintf(home->refusal, sizeof(home->refusal), "%s", vgpu_pf_view_message(home->pf));
 	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, home->refusal);
 }
 
@@ -308,7 +311,7 @@ static int try_attach(struct home *home)
 
 	if (error)
 		return error;
-	error = vgpu_pf_attach(&home->pf);
+	error = vgpu_pf_attach(home->pf);
 	if (!error) {
 		home->refusal[0] = 0;
 		return 0;
@@ -341,7 +344,7 @@ static void take_interrupts(struct home *home, const struct pollfd *fds)
 		if (fds[SLOT_VECTOR + i].revents)
 			any |= eventfd_read(home->os.vector_fds[i], &count) == 0;
 	if (any)
-		vgpu_pf_interrupt(&home->pf);
+		vgpu_pf_interrupt(home->pf);
 }
 
 static void take_timer(struct home *home, const struct pollfd *fds)
@@ -350,7 +353,7 @@ static void take_timer(struct home *home, const struct pollfd *fds)
 
 	if (fds[SLOT_TIMER].revents &&
 	    read(home->os.timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
-		vgpu_pf_timer(&home->pf);
+		vgpu_pf_timer(home->pf);
 }
 
 /* true if the process is to end */
@@ -397,12 +400,12 @@ static void take_device(struct home *home, const struct pollfd *fds)
 static void check_device(struct home *home)
 {
 	/* given up by the core: it does not come out of its reset */
-	if (vgpu_user_client_is_connected(&home->os.device) && !home->pf.device.is_attached)
+	if (vgpu_user_client_is_connected(&home->os.device) && !vgpu_pf_view_device(home->pf)->is_attached)
 		vgpu_user_client_close(&home->os.device);
 	if (vgpu_user_client_is_connected(&home->os.device))
 		return;
-	if (home->pf.device.is_attached)
-		vgpu_pf_detach(&home->pf);
+	if (vgpu_pf_view_device(home->pf)->is_attached)
+		vgpu_pf_detach(home->pf);
 	try_attach(home);
 }
 
@@ -433,7 +436,7 @@ static void loop(struct home *home)
 
 int main(int argc, char **argv)
 {
-	static struct home home; /* the core's state is too large for the stack */
+	static struct home home;
 	int error = parse_options(&home.options, argc, argv);
 
 	if (error)

@@ -356,7 +356,7 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 		close_stream(server);
 	now = *pending;
 	memset(pending, 0, sizeof(*pending));
-	reply_with_struct(client, &now, error, server->pf->message);
+	reply_with_struct(client, &now, error, vgpu_pf_view_message(server->pf));
 	free(now.payload);
 }
 

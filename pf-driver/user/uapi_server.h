@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
-#include "pf-driver/core/state.h"
+#include "pf-driver/core/pf.h"
 #include "pf-driver/user/os_user.h"
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The scheduler's lines of a dump. */
+/* What others see of the scheduler: its lines of a dump, the view of a simulation. */
 #include "pf-driver/core/run/internal.h"
 
 /**
@@ -33,4 +33,23 @@ uint32_t vgpu_pf_run_describe(const struct vgpu_pf *pf, char *text, uint32_t byt
 		pf->sw.to, pf->sw.step, pf->sw.step_count, pf->sw.status,
 		(unsigned long long)info.switches, (unsigned long long)info.switch_p50_ns,
 		(unsigned long long)info.switch_p99_ns, (unsigned long long)info.switch_max_ns);
+}
+
+/**
+ * vgpu_pf_view_engine() - what a simulation may know of the engine
+ * @pf: the PF
+ */
+struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf)
+{
+	const struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_engine_view view = {
+		.is_switching = vgpu_pf_run_is_switching(executor),
+		.is_broken = executor->state == VGPU_EXECUTOR_BROKEN,
+	};
+
+	if (executor->run.kind == VGPU_RUN_CONTRACT)
+		view.reserved |= 1u << executor->run.vf;
+	if (executor->next.kind == VGPU_RUN_CONTRACT && executor->next.vf != executor->run.vf)
+		view.reserved |= 1u << executor->next.vf;
+	return view;
 }
