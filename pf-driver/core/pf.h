@@ -116,6 +116,7 @@ struct vgpu_share {
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count);
 
 /* for those who look at the PF */
+uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes);
 uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes);
 const char *vgpu_pf_control_state_name(uint32_t state);
 const char *vgpu_pf_control_event_name(uint32_t event);

@@ -13,7 +13,8 @@
 
 static struct dentry *root;
 
-static int dump_show(struct seq_file *out, void *unused)
+static int show(struct seq_file *out,
+		uint32_t (*describe)(struct vgpu_pf *pf, char *text, uint32_t bytes))
 {
 	struct vgpu_home *home = out->private;
 	char *text = vzalloc(DUMP_BYTES);
@@ -21,34 +22,22 @@ static int dump_show(struct seq_file *out, void *unused)
 	if (!text)
 		return -ENOMEM;
 	vgpu_home_lock(home);
-	vgpu_pf_dump_text(home->pf, text, DUMP_BYTES);
+	describe(home->pf, text, DUMP_BYTES);
 	vgpu_home_unlock(home);
 	seq_puts(out, text);
 	vfree(text);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(dump);
 
-static void show_line(struct seq_file *out, const struct vgpu_trace_line *line)
+static int dump_show(struct seq_file *out, void *unused)
 {
-	seq_printf(out, "%llu.%06llu VF%u: %s --%s--> %s\n", line->time_ns / NSEC_PER_SEC,
-		   line->time_ns % NSEC_PER_SEC / NSEC_PER_USEC, line->vf,
-		   vgpu_pf_control_state_name(line->from), vgpu_pf_control_event_name(line->event),
-		   vgpu_pf_control_state_name(line->to));
+	return show(out, vgpu_pf_dump_text);
 }
+DEFINE_SHOW_ATTRIBUTE(dump);
 
 static int trace_show(struct seq_file *out, void *unused)
 {
-	struct vgpu_home *home = out->private;
-	const struct vgpu_pf *pf = home->pf;
-	u32 first;
-
-	vgpu_home_lock(home);
-	first = pf->trace_used > VGPU_PF_TRACE ? pf->trace_used - VGPU_PF_TRACE : 0;
-	for (u32 i = first; i < pf->trace_used; i++)
-		show_line(out, &pf->trace[i % VGPU_PF_TRACE]);
-	vgpu_home_unlock(home);
-	return 0;
+	return show(out, vgpu_pf_dump_trace);
 }
 DEFINE_SHOW_ATTRIBUTE(trace);
 

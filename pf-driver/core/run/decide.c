@@ -45,6 +45,16 @@ static uint32_t admitted(struct vgpu_pf *pf)
 	return mask;
 }
 
+enum decision {
+	DECISION_EXCLUSIVE = 0,
+	DECISION_RESERVATION,
+	DECISION_RESERVE,
+	DECISION_RESCUE,
+	DECISION_RESUMED,
+	DECISION_SOLE,
+	DECISION_SHARE,
+};
+
 /* who may be chosen by a row */
 enum decision_who {
 	WHO_ADMITTED = 0, /* with work, or strict; nobody else while one VF stops the table */
@@ -60,20 +70,20 @@ struct decision_row {
 
 static const struct decision_row decisions[] = {
 	/* exclusive full access */
-	{"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
+	[DECISION_EXCLUSIVE] = {"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
 	/* a gang whose slot is open; else work and budget, the earliest deadline */
-	{"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
+	[DECISION_RESERVATION] = {"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
 	/* with work and budget; what it uses is taken off its own turns */
-	{"reserve section", WHO_FIRST_BAND, vgpu_pf_run_pick_reserve},
+	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_BAND, vgpu_pf_run_pick_reserve},
 	/* with work, off the engine for longer than max_gap: short, charged */
-	{"waited too long", WHO_FIRST_BAND, vgpu_pf_run_pick_rescue},
-	{"rest of a cut slice", WHO_FIRST_BAND, vgpu_pf_run_pick_resumed},
-	{"alone", WHO_FIRST_BAND, vgpu_pf_run_pick_sole},
+	[DECISION_RESCUE] = {"waited too long", WHO_FIRST_BAND, vgpu_pf_run_pick_rescue},
+	[DECISION_RESUMED] = {"rest of a cut slice", WHO_FIRST_BAND, vgpu_pf_run_pick_resumed},
+	[DECISION_SOLE] = {"alone", WHO_FIRST_BAND, vgpu_pf_run_pick_sole},
 	/*
 	 * the next entry whose VF has work, unless that brings a VF too far from its share: then
 	 * the VF that is due first. VFs without an entry come after the last entry
 	 */
-	{"turn or share", WHO_FIRST_BAND, vgpu_pf_run_pick_share},
+	[DECISION_SHARE] = {"turn or share", WHO_FIRST_BAND, vgpu_pf_run_pick_share},
 };
 
 /**
@@ -120,12 +130,17 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 		return false;
 	if (vgpu_pf_run_contract_pick(pf, vgpu_pf_run_busy_runnable(pf) & mask, run) &&
 	    (current->kind != VGPU_RUN_CONTRACT || vgpu_pf_run_gang_has(&pf->vfs[run->vf]) ||
-	     pf->vfs[run->vf].contract.deadline_ns < own->deadline_ns))
+	     pf->vfs[run->vf].contract.deadline_ns < own->deadline_ns)) {
+		run->decision = DECISION_RESERVATION + 1;
 		return true;
+	}
 	if (vgpu_pf_run_kind(current)->is_urgent)
 		return false;
 	competing = vgpu_pf_run_contract_before_band(pf, competing, own->terms.band + 1);
-	return vgpu_pf_run_pick_reserve(pf, competing, run);
+	if (!vgpu_pf_run_pick_reserve(pf, competing, run))
+		return false;
+	run->decision = DECISION_RESERVE + 1;
+	return true;
 }
 
 static bool first_of_order(struct vgpu_pf *pf, struct vgpu_run *run)

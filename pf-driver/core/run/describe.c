@@ -10,7 +10,7 @@
  *
  * Return: characters written.
  */
-uint32_t vgpu_pf_run_describe(const struct vgpu_pf *pf, char *text, uint32_t bytes)
+uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
 	const struct vgpu_run_slots *table = vgpu_pf_run_active(executor);

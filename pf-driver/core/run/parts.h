@@ -59,7 +59,7 @@ void vgpu_pf_run_account_stop(struct vgpu_pf *pf);
 void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info);
 
 /* describe.c */
-uint32_t vgpu_pf_run_describe(const struct vgpu_pf *pf, char *text, uint32_t bytes);
+uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes);
 
 #ifdef __cplusplus
 }

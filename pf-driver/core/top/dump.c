@@ -33,12 +33,9 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	    LLU(device->aperture_bytes >> 20), device->cu_count);
 	put(dump, "VRAM: %u units free of %u\n", vgpu_pf_range_free_units(&pf->vram),
 	    pf->vram.count);
-	if (dump->used + 1 < dump->bytes)
-		dump->used +=
-			vgpu_pf_run_describe(pf, dump->text + dump->used, dump->bytes - dump->used);
-	put(dump, "whole resets %llu\n", LLU(pf->whole_resets));
-	put(dump, "bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n", pf->bulk.used,
-	    pf->stream.kind, pf->stream.vf, LLU(pf->stream.bytes));
+	put(dump, "whole resets %llu; bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n",
+	    LLU(pf->whole_resets), pf->bulk.used, pf->stream.kind, pf->stream.vf,
+	    LLU(pf->stream.bytes));
 }
 
 static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu_vf *vf)
@@ -72,18 +69,35 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 	    LLU(vf->mailbox.messages), LLU(vf->mailbox.unknown), vf->mailbox.held_request);
 }
 
-static void put_trace(struct dump_text *dump, const struct vgpu_pf *pf)
+/**
+ * vgpu_pf_dump_trace() - the last transitions of the life cycle, one a line
+ * @pf: the PF
+ * @text: receives the text
+ * @bytes: of @text, at least 1
+ *
+ * Return: characters written.
+ */
+uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	uint32_t first = pf->trace_used > VGPU_PF_TRACE ? pf->trace_used - VGPU_PF_TRACE : 0;
+	struct dump_text dump = {text, bytes, 0};
 
-	put(dump, "last transitions:\n");
 	for (uint32_t i = first; i < pf->trace_used; i++) {
 		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
 
-		put(dump, "  %llu ns VF%u: %s --%s--> %s\n", LLU(line->time_ns), line->vf,
+		put(&dump, "  %llu ns VF%u: %s --%s--> %s\n", LLU(line->time_ns), line->vf,
 		    vgpu_pf_control_state_name(line->from), vgpu_pf_control_event_name(line->event),
 		    vgpu_pf_control_state_name(line->to));
 	}
+	return dump.used;
+}
+
+/* what another function writes */
+static void put_part(struct dump_text *dump, struct vgpu_pf *pf,
+		     uint32_t (*describe)(struct vgpu_pf *pf, char *text, uint32_t bytes))
+{
+	if (dump->used + 1 < dump->bytes)
+		dump->used += describe(pf, dump->text + dump->used, dump->bytes - dump->used);
 }
 
 /**
@@ -101,9 +115,11 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 
 	put(&dump, "vgpu PF core '%s', boot %llx\n", pf->params.name, LLU(pf->params.boot_id));
 	put_device(&dump, pf);
+	put_part(&dump, pf, vgpu_pf_run_describe);
 	vgpu_for_each_vf(pf, vf)
 		put_vf(&dump, pf, vf);
-	put_trace(&dump, pf);
+	put(&dump, "last transitions:\n");
+	put_part(&dump, pf, vgpu_pf_dump_trace);
 	return dump.used;
 }
 
