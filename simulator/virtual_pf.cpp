@@ -108,7 +108,8 @@ vgpu_pf_engine_view VirtualPf::engine() const {
 
 VirtualPf::Answer VirtualPf::run(vgpu_pf_op op, void* body) {
     const std::uint64_t token = ++last_token_;
-    Answer answer{vgpu_pf_request_run(core_.get(), op, body, token), vgpu_pf_view_message(core_.get())};
+    Answer answer{vgpu_pf_request_run(core_.get(), op, body, token),
+                  vgpu_pf_view_message(core_.get())};
     gpu.run_for(0);
     while (answer.error == -EINPROGRESS) {
         if (const auto done = done_.extract(token)) {

@@ -53,26 +53,39 @@ struct vgpu_pf_device {
 	uint32_t scheduler; /* config offset of the GFX scheduler block */
 };
 
+/* what an operation is: homes ask instead of listing operations themselves */
+struct vgpu_pf_op_traits {
+	uint32_t op;	   /* enum vgpu_pf_op */
+	uint32_t bytes;	   /* of its struct */
+	bool is_reading;   /* anybody may ask it who may open the PF */
+	bool has_stream;   /* moves data through a file of the client */
+	bool is_leased;	   /* refused while another client holds the policy lease */
+	bool needs_device; /* refused while the device is lost */
+	bool is_homes;	   /* answered by the home, not by the core */
+};
+
+const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
+
 /* what homes may know of one VF */
 struct vgpu_pf_vf_view {
 	enum vgpu_pf_vf_state state;
 	uint32_t generation;
 	uint64_t vram_bytes;
 	uint32_t preempt_timeout_us;
-	bool is_provisioned;   /* it owns resources */
-	bool is_attached;      /* its function has a client */
-	bool has_driver;       /* a guest's driver has loaded */
-	bool wants_durable;    /* scrubbed, and waits for SCRUB_DURABLE */
-	bool is_capped;	       /* passed over for want of tokens */
-	uint32_t weight;       /* in force; 0: the table in force gives it none */
+	bool is_provisioned; /* it owns resources */
+	bool is_attached;    /* its function has a client */
+	bool has_driver;     /* a guest's driver has loaded */
+	bool wants_durable;  /* scrubbed, and waits for SCRUB_DURABLE */
+	bool is_capped;	     /* passed over for want of tokens */
+	uint32_t weight;     /* in force; 0: the table in force gives it none */
 	uint8_t uuid[16];
 };
 
 /* what a simulation may know of the engine */
 struct vgpu_pf_engine_view {
 	bool is_switching;
-	bool is_broken;	      /* a command failed; a reset frees the engine */
-	uint32_t reserved;    /* bit per VF number: in the engine or next, on its reservation */
+	bool is_broken;	   /* a command failed; a reset frees the engine */
+	uint32_t reserved; /* bit per VF number: in the engine or next, on its reservation */
 };
 
 uint32_t vgpu_pf_bytes(void);
@@ -95,7 +108,6 @@ void vgpu_pf_stream_ready(struct vgpu_pf *pf);
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 void vgpu_pf_set_lease(struct vgpu_pf *pf, bool is_held);
 int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token);
-uint32_t vgpu_pf_request_size(uint32_t op);
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
 void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms);

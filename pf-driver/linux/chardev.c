@@ -125,6 +125,7 @@ static int take_lease(struct vgpu_client *client, const struct vgpu_pf_lease *le
 
 static const char *refuse(const struct vgpu_client *client, u32 op, int *error)
 {
+	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(op);
 	const struct vgpu_home *home = client->home;
 
 	*error = -ENODEV;
@@ -136,9 +137,9 @@ static const char *refuse(const struct vgpu_client *client, u32 op, int *error)
 	*error = -EBUSY;
 	if (client->requests >= CLIENT_REQUESTS)
 		return "too many requests of this file at once";
-	if (op == VGPU_PF_OP_SET_RUN_TABLE && home->lease_holder && home->lease_holder != client)
+	if (traits->is_leased && home->lease_holder && home->lease_holder != client)
 		return "another client holds the policy lease";
-	if (vgpu_client_is_stream(op) && home->stream)
+	if (traits->has_stream && home->stream)
 		return "another stream is under way; try again";
 	*error = 0;
 	return NULL;
@@ -192,7 +193,7 @@ static int run_core(struct vgpu_client *client, u32 op, void *payload)
 	struct file *file = NULL;
 	int error;
 
-	if (vgpu_client_is_stream(op)) {
+	if (vgpu_pf_request_traits(op)->has_stream) {
 		file = vgpu_client_get_file(op, stream->fd);
 		if (IS_ERR(file))
 			return fail(client, PTR_ERR(file),
@@ -237,26 +238,10 @@ static int run_on_vf(struct vgpu_client *client, u32 op, void *payload)
 
 /* ---- ioctl ---- */
 
-static bool is_reading(u32 op)
-{
-	return op == VGPU_PF_OP_GET_INFO || op == VGPU_PF_OP_GET_VF ||
-	       op == VGPU_PF_OP_GET_RUN_TABLE || op == VGPU_PF_OP_GET_EVENT_RING ||
-	       op == VGPU_PF_OP_GET_ERROR || op == VGPU_PF_OP_CANCEL;
-}
-
-static u32 size_of(u32 op)
-{
-	if (op == VGPU_PF_OP_GET_ERROR)
-		return sizeof(struct vgpu_pf_error);
-	if (op == VGPU_PF_OP_CANCEL)
-		return sizeof(struct vgpu_pf_cancel);
-	return vgpu_pf_request_size(op);
-}
-
 static int run_copied(struct vgpu_client *client, u32 op, void *payload, void __user *user,
 		      u32 user_bytes)
 {
-	u32 known = size_of(op);
+	u32 known = vgpu_pf_request_traits(op)->bytes;
 	int error = copy_struct_from_user(payload, known, user, user_bytes);
 
 	if (error == -E2BIG)
@@ -277,17 +262,17 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 {
 	struct vgpu_client *client = file->private_data;
 	u32 op = _IOC_NR(command);
-	u32 known = size_of(op);
+	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(op);
 	void *payload;
 	int error;
 
 	if (_IOC_TYPE(command) != VGPU_PF_IOC_TYPE || _IOC_DIR(command) != (_IOC_READ | _IOC_WRITE))
 		return -ENOTTY;
-	if (known == 0)
+	if (!traits)
 		return fail(client, -EOPNOTSUPP, "there is no such operation");
-	if (!is_reading(op) && !client->may_write)
+	if (!traits->is_reading && !client->may_write)
 		return fail(client, -EPERM, "only a file open for writing may do that");
-	payload = kvzalloc(known, GFP_KERNEL);
+	payload = kvzalloc(traits->bytes, GFP_KERNEL);
 	if (!payload)
 		return -ENOMEM;
 	error = run_copied(client, op, payload, (void __user *)argument, _IOC_SIZE(command));

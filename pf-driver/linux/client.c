@@ -214,15 +214,6 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 /* ---- streams: the core's end ---- */
 
 /**
- * vgpu_client_is_stream() - does this operation need a file?
- * @op: enum vgpu_pf_op
- */
-bool vgpu_client_is_stream(u32 op)
-{
-	return op == VGPU_PF_OP_SAVE || op == VGPU_PF_OP_RESTORE || op == VGPU_PF_OP_DUMP;
-}
-
-/**
  * vgpu_client_stream_write() - the core has data for the file
  * @home: locked
  * @data: the data

@@ -104,7 +104,8 @@ static void finish_call(struct vgpu_home *home)
 	if (home->is_device_lost && vgpu_pf_view_device(home->pf)->is_attached)
 		let_go(home);
 	/* the core itself gives up a device that does not come back from its reset */
-	if (vgpu_pf_view_was_lost_in_reset(home->pf) && !home->is_device_lost && !home->is_device_parked) {
+	if (vgpu_pf_view_was_lost_in_reset(home->pf) && !home->is_device_lost &&
+	    !home->is_device_parked) {
 		home->is_device_lost = true;
 		let_go(home);
 	}

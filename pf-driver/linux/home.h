@@ -225,7 +225,6 @@ int vgpu_client_open_stream(struct vgpu_request *request);
 void vgpu_client_close_stream(struct vgpu_request *request);
 s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes);
 s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes);
-bool vgpu_client_is_stream(u32 op);
 
 /* chardev.c */
 extern const struct file_operations vgpu_chardev_operations;

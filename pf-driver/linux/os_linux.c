@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The services of core/base/os.h in the kernel. All are called by the core, under home->lock, in process
- * context. A device that reads as all ones is asked whether it is still there; if not, the flag
- * makes vgpu_home_unlock() detach the core.
+ * The services of core/base/os.h in the kernel. All are called by the core, under home->lock, in
+ * process context. A device that reads as all ones is asked whether it is still there; if not, the
+ * flag makes vgpu_home_unlock() detach the core.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>

@@ -400,7 +400,8 @@ static void take_device(struct home *home, const struct pollfd *fds)
 static void check_device(struct home *home)
 {
 	/* given up by the core: it does not come out of its reset */
-	if (vgpu_user_client_is_connected(&home->os.device) && !vgpu_pf_view_device(home->pf)->is_attached)
+	if (vgpu_user_client_is_connected(&home->os.device) &&
+	    !vgpu_pf_view_device(home->pf)->is_attached)
 		vgpu_user_client_close(&home->os.device);
 	if (vgpu_user_client_is_connected(&home->os.device))
 		return;

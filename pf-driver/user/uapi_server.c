@@ -85,7 +85,7 @@ static void reply_plain(struct uapi_client *client, const struct incoming *in, i
 static void reply_with_struct(struct uapi_client *client, const struct uapi_pending *pending,
 			      int error, const char *text)
 {
-	uint32_t full = vgpu_pf_request_size(pending->op);
+	uint32_t full = vgpu_pf_request_traits(pending->op)->bytes;
 	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
 					  .error = error,
 					  .op = pending->op,
@@ -254,18 +254,6 @@ static void take_lease(struct uapi_server *server, struct uapi_client *client,
 
 /* ---- operations of the core ---- */
 
-/* what anybody may do who can open the socket */
-static bool is_reading(uint32_t op)
-{
-	return op == VGPU_PF_OP_GET_INFO || op == VGPU_PF_OP_GET_VF ||
-	       op == VGPU_PF_OP_GET_RUN_TABLE || op == VGPU_PF_OP_GET_EVENT_RING;
-}
-
-static bool needs_stream(uint32_t op)
-{
-	return op == VGPU_PF_OP_SAVE || op == VGPU_PF_OP_RESTORE || op == VGPU_PF_OP_DUMP;
-}
-
 static struct uapi_pending *find_free(struct uapi_client *client)
 {
 	for (uint32_t i = 0; i < UAPI_CLIENT_REQUESTS; i++)
@@ -290,24 +278,24 @@ static bool has_unknown_part(const struct incoming *in, uint32_t known)
 static const char *refuse(struct uapi_server *server, struct uapi_client *client,
 			  const struct incoming *in, int *error)
 {
-	uint32_t known = vgpu_pf_request_size(in->head.op);
+	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(in->head.op);
 
 	*error = -EOPNOTSUPP;
-	if (known == 0)
+	if (!traits)
 		return "there is no such operation";
 	*error = -E2BIG;
-	if (has_unknown_part(in, known))
+	if (has_unknown_part(in, traits->bytes))
 		return "the struct is longer than this version knows, and the rest is not zero";
 	*error = -EPERM;
-	if (!is_reading(in->head.op) && !client->may_write)
+	if (!traits->is_reading && !client->may_write)
 		return "only root and the user who runs vgpu-pf may do that";
 	*error = -EBUSY;
-	if (in->head.op == VGPU_PF_OP_SET_RUN_TABLE && is_lease_elsewhere(server, client))
+	if (traits->is_leased && is_lease_elsewhere(server, client))
 		return "another client holds the policy lease";
-	if (needs_stream(in->head.op) && server->stream_fd >= 0)
+	if (traits->has_stream && server->stream_fd >= 0)
 		return "another stream is under way; try again";
 	*error = -EINVAL;
-	if (needs_stream(in->head.op) && in->fd < 0)
+	if (traits->has_stream && in->fd < 0)
 		return "the operation needs an fd to write to or read from";
 	*error = 0;
 	return NULL;
@@ -332,7 +320,8 @@ static void open_stream(struct uapi_server *server, struct incoming *in, uint64_
 static void run_request(struct uapi_server *server, struct uapi_client *client, struct incoming *in,
 			struct uapi_pending *pending)
 {
-	uint32_t known = vgpu_pf_request_size(in->head.op);
+	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(in->head.op);
+	uint32_t known = traits->bytes;
 	uint64_t token = ++server->next_token;
 	struct uapi_pending now;
 	int error;
@@ -347,7 +336,7 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 	pending->op = in->head.op;
 	pending->cookie = in->head.cookie;
 	pending->client_bytes = in->body_bytes;
-	if (needs_stream(in->head.op))
+	if (traits->has_stream)
 		open_stream(server, in, token);
 	error = vgpu_pf_request_run(server->pf, in->head.op, pending->payload, token);
 	if (error == -EINPROGRESS)

@@ -256,7 +256,8 @@ void fit_run_table(vgpu_pf_run_table& table) {
 /// The struct of `op` in its exact size; its second dword, most often a VF, is one that exists.
 std::vector<std::uint8_t> well_formed(std::uint32_t op, std::span<const std::uint8_t> body) {
     std::vector<std::uint8_t> out(body.begin(), body.end());
-    out.resize(vgpu_pf_request_size(op));
+    const vgpu_pf_op_traits* traits = vgpu_pf_request_traits(op);
+    out.resize(traits ? traits->bytes : 0);
     if (out.size() < sizeof(vgpu_pf_lease)) return out;
     change<vgpu_pf_lease>(out, [](vgpu_pf_lease& head) { head.acquire %= 3; });
     const auto bytes = static_cast<std::uint32_t>(out.size());

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the files of the scheduler offer to each other, grouped by file; each function is documented
- * where it is defined. run/parts.h is what the rest of the core may call; nobody outside this folder
- * includes this header.
+ * where it is defined. run/parts.h is what the rest of the core may call; nobody outside this
+ * folder includes this header.
  */
 #ifndef VGPU_CORE_RUN_INTERNAL_H
 #define VGPU_CORE_RUN_INTERNAL_H

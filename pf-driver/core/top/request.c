@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Requests of the uapi, the same for every home. One row per operation: how long its struct is, who
+ * Requests of the uapi, the same for every home. One row per operation: what it is, who
  * handles it, and whether it names a VF, which is then checked here.
  */
 #include "pf-driver/core/top/parts.h"
@@ -16,10 +16,8 @@ enum request_vf {
 };
 
 struct request_row {
-	uint32_t op;
-	uint32_t bytes;
+	struct vgpu_pf_op_traits traits;
 	enum request_vf vf;
-	bool needs_device;
 	int (*handle)(struct vgpu_pf *pf, void *payload, uint64_t token);
 };
 
@@ -221,54 +219,56 @@ static int dump(struct vgpu_pf *pf, void *payload, uint64_t token)
 	return vgpu_pf_dump_request(pf, payload, token);
 }
 
-/* who holds the lease, and the fds of the ring, is the home's business */
-static int answered_by_home(struct vgpu_pf *pf, void *payload, uint64_t token)
-{
-	(void)payload;
-	(void)token;
-	return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "the home answers this operation itself");
-}
+#define READS  .is_reading = true
+#define STREAM .has_stream = true
+#define LEASE  .is_leased = true
+#define DEVICE .needs_device = true
+#define HOMES  .is_homes = true
+/* one row for each operation: what it is, which VF it names, who handles it */
+#define ROW(name, type, vf, handle, ...)                                                           \
+	{                                                                                          \
+		{.op = VGPU_PF_OP_##name, .bytes = sizeof(struct type), __VA_ARGS__}, vf, handle   \
+	}
 
 static const struct request_row request_table[] = {
-	{VGPU_PF_OP_GET_INFO, sizeof(struct vgpu_pf_info), REQUEST_NO_VF, false, get_info},
-	{VGPU_PF_OP_GET_VF, sizeof(struct vgpu_pf_vf), REQUEST_VF, false, get_vf},
-	{VGPU_PF_OP_PROVISION, sizeof(struct vgpu_pf_provision), REQUEST_NO_VF, true, provision},
-	{VGPU_PF_OP_RELEASE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true, release},
-	{VGPU_PF_OP_SCRUB_DURABLE, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true,
-	 scrub_durable},
-	{VGPU_PF_OP_CONTROL, sizeof(struct vgpu_pf_control), REQUEST_VF_GENERATION, true, control},
-	{VGPU_PF_OP_SET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, true,
-	 set_run_table},
-	{VGPU_PF_OP_GET_RUN_TABLE, sizeof(struct vgpu_pf_run_table), REQUEST_NO_VF, false,
-	 get_run_table},
-	{VGPU_PF_OP_GET_EVENT_RING, sizeof(struct vgpu_pf_event_ring_info), REQUEST_NO_VF, false,
-	 answered_by_home},
-	{VGPU_PF_OP_SAVE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, save},
-	{VGPU_PF_OP_RESTORE, sizeof(struct vgpu_pf_stream), REQUEST_VF_GENERATION, true, restore},
-	{VGPU_PF_OP_LEASE, sizeof(struct vgpu_pf_lease), REQUEST_NO_VF, false, answered_by_home},
-	{VGPU_PF_OP_VERIFY_ZERO, sizeof(struct vgpu_pf_vf_ref), REQUEST_VF_REF, true, verify_zero},
-	{VGPU_PF_OP_DUMP, sizeof(struct vgpu_pf_stream), REQUEST_NO_VF, false, dump},
+	ROW(GET_INFO, vgpu_pf_info, REQUEST_NO_VF, get_info, READS),
+	ROW(GET_VF, vgpu_pf_vf, REQUEST_VF, get_vf, READS),
+	ROW(PROVISION, vgpu_pf_provision, REQUEST_NO_VF, provision, DEVICE),
+	ROW(RELEASE, vgpu_pf_vf_ref, REQUEST_VF_REF, release, DEVICE),
+	ROW(SCRUB_DURABLE, vgpu_pf_vf_ref, REQUEST_VF_REF, scrub_durable, DEVICE),
+	ROW(CONTROL, vgpu_pf_control, REQUEST_VF_GENERATION, control, DEVICE),
+	ROW(SET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, set_run_table, LEASE, DEVICE),
+	ROW(GET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, get_run_table, READS),
+	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READS, HOMES),
+	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, save, STREAM, DEVICE),
+	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, restore, STREAM, DEVICE),
+	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, NULL, HOMES),
+	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, verify_zero, DEVICE),
+	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
+	/* of ioctls only: a message carries its error, and a socket is closed to cancel */
+	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, HOMES),
+	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READS, HOMES),
 };
 
 static const struct request_row *find_row(uint32_t op)
 {
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(request_table); i++)
-		if (request_table[i].op == op)
+		if (request_table[i].traits.op == op)
 			return &request_table[i];
 	return NULL;
 }
 
 /**
- * vgpu_pf_request_size() - bytes of an operation's struct
+ * vgpu_pf_request_traits() - what an operation is
  * @op: enum vgpu_pf_op
  *
- * Return: 0 if there is no such operation.
+ * Return: NULL if there is no such operation.
  */
-uint32_t vgpu_pf_request_size(uint32_t op)
+const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op)
 {
 	const struct request_row *row = find_row(op);
 
-	return row ? row->bytes : 0;
+	return row ? &row->traits : NULL;
 }
 
 static int check_vf(struct vgpu_pf *pf, const struct request_row *row, const void *payload)
@@ -297,10 +297,11 @@ static int handle(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token
 	pf->message[0] = 0;
 	if (!row)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "there is no operation %u", op);
-	if (row->needs_device && !pf->device.is_attached)
+	if (row->traits.is_homes)
+		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "this home does not offer operation %u",
+					 op);
+	if (row->traits.needs_device && !pf->device.is_attached)
 		return vgpu_pf_text_fail(pf, -ENODEV, "the device is lost; waiting for it");
-	if (pf->finished_count == VGPU_PF_FINISHED)
-		return vgpu_pf_text_fail(pf, -EBUSY, "too many requests at once; try again");
 	error = check_vf(pf, row, payload);
 	return error ? error : row->handle(pf, payload, token);
 }
@@ -309,8 +310,8 @@ static int handle(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token
  * vgpu_pf_request_run() - do one operation of the uapi
  * @pf: the PF
  * @op: enum vgpu_pf_op
- * @payload: the operation's struct, vgpu_pf_request_size() bytes; filled in. Stays valid until the
- *           request is finished or cancelled.
+ * @payload: the operation's struct, as many bytes as its traits say; filled in. Stays valid until
+ * the request is finished or cancelled.
  * @token: names the request in request_done(); not 0
  *
  * Return: 0, -EINPROGRESS (request_done() follows), or a negative errno; pf->message says why.

@@ -572,8 +572,8 @@ TEST(Requests, UnknownOperationsAndVfsAreRefused) {
     vf.vf = 17;
     EXPECT_EQ(rig.request(VGPU_PF_OP_GET_VF, vf), -ENOENT);
     EXPECT_EQ(rig.request(99, vf), -EOPNOTSUPP);
-    EXPECT_EQ(vgpu_pf_request_size(99), 0u);
-    EXPECT_EQ(vgpu_pf_request_size(VGPU_PF_OP_GET_VF), sizeof(vgpu_pf_vf));
+    EXPECT_EQ(vgpu_pf_request_traits(99), nullptr);
+    EXPECT_EQ(vgpu_pf_request_traits(VGPU_PF_OP_GET_VF)->bytes, sizeof(vgpu_pf_vf));
 }
 
 }  // namespace

@@ -614,7 +614,7 @@ TEST(Contracts, ATableWithoutThemIsWrittenAsBeforeAndReadBackWithNone) {
 
 TEST(Contracts, AStructOfAClientThatKnowsNoneMeansNone) {
     Rig rig;
-    EXPECT_EQ(vgpu_pf_request_size(VGPU_PF_OP_SET_RUN_TABLE), sizeof(vgpu_pf_run_table));
+    EXPECT_EQ(vgpu_pf_request_traits(VGPU_PF_OP_SET_RUN_TABLE)->bytes, sizeof(vgpu_pf_run_table));
     EXPECT_EQ(
         offsetof(vgpu_pf_run_table, contracts),
         offsetof(vgpu_pf_run_table, entries) + VGPU_PF_TABLE_ENTRIES * sizeof(vgpu_pf_run_entry))
