@@ -350,8 +350,8 @@ tl::expected<Scenario, std::string> parse_scenario(std::string_view text) {
 }
 
 const std::vector<std::string>& policy_names() {
-    static const std::vector<std::string> names{
-        kProductName, "library", "gim", "gvt-g", "xe", "sfq"};
+    static const std::vector<std::string> names{kProductName, "library", "gim",
+                                                "gvt-g",      "xe",      "sfq"};
     return names;
 }
 

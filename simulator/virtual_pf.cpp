@@ -23,7 +23,7 @@ using daemon::adapters::Wakeup;
 
 namespace {
 
-constexpr std::uint32_t kHeadBytes = 4096;
+constexpr std::uint32_t kHeadBytes = VGPU_PF_RING_EVENTS_OFFSET;
 constexpr std::uint32_t kRingBytes = kHeadBytes + VirtualPf::kRingEntries * sizeof(vgpu_pf_event);
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "pf-driver/core/base/os.h"
 #include "pf-driver/uapi/vgpu_pf.h"
+#include "pf-driver/uapi/vgpu_pf_limits.h"
 
 #ifdef __cplusplus
 extern "C" {

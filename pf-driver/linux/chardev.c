@@ -70,9 +70,9 @@ static int cancel(struct vgpu_client *client, const struct vgpu_pf_cancel *paylo
 static int get_event_ring(const struct vgpu_home *home, struct vgpu_pf_event_ring_info *info)
 {
 	info->size = sizeof(*info);
-	info->entries = VGPU_RING_ENTRIES;
+	info->entries = VGPU_PF_RING_ENTRIES;
 	info->bytes = home->ring_bytes;
-	info->events_offset = VGPU_RING_OFFSET;
+	info->events_offset = VGPU_PF_RING_EVENTS_OFFSET;
 	return 0;
 }
 

@@ -38,8 +38,6 @@
 #include "pf-driver/hw/gpuiov.h"
 
 #define VGPU_DRIVER_NAME    "vgpu_pf"
-#define VGPU_RING_ENTRIES   16384u
-#define VGPU_RING_OFFSET    4096u
 #define VGPU_MAX_GPUS	    16u
 #define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1)
 #define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)

@@ -104,7 +104,8 @@ struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev)
 	}
 	home->index = index;
 	init_home(home, pdev);
-	home->ring_bytes = VGPU_RING_OFFSET + VGPU_RING_ENTRIES * sizeof(struct vgpu_pf_event);
+	home->ring_bytes =
+		VGPU_PF_RING_EVENTS_OFFSET + VGPU_PF_RING_ENTRIES * sizeof(struct vgpu_pf_event);
 	home->ring = vmalloc_user(home->ring_bytes);
 	home->pf = vzalloc(vgpu_pf_bytes());
 	if (home->ring && home->pf)

@@ -17,10 +17,8 @@
 #include "pf-driver/hw/pci.h"
 #include "pf-driver/linux/home.h"
 
-#define DMA_BITS	   48
-#define TIME_SCALE_MAX	   1000u
-#define MAX_GAP_DEFAULT_MS 60u
-#define RECHECK_MS	   1000u
+#define DMA_BITS   48
+#define RECHECK_MS 1000u
 
 static bool unsafe_silicon;
 module_param(unsafe_silicon, bool, 0444);
@@ -30,7 +28,7 @@ static unsigned int time_scale = 1;
 module_param(time_scale, uint, 0444);
 MODULE_PARM_DESC(time_scale, "factor on waits for guests, 1 to 1000");
 
-static unsigned int max_gap_ms = MAX_GAP_DEFAULT_MS;
+static unsigned int max_gap_ms = VGPU_PF_MAX_GAP_DEFAULT_MS;
 module_param(max_gap_ms, uint, 0444);
 MODULE_PARM_DESC(max_gap_ms, "what sriov_admin/max_gap_ms starts with");
 
@@ -39,7 +37,7 @@ MODULE_PARM_DESC(max_gap_ms, "what sriov_admin/max_gap_ms starts with");
  */
 u32 vgpu_pci_time_scale(void)
 {
-	return clamp(time_scale, 1u, TIME_SCALE_MAX);
+	return clamp(time_scale, 1u, VGPU_PF_TIME_SCALE_MAX);
 }
 
 /**

@@ -11,15 +11,13 @@
 
 #include "pf-driver/linux/home.h"
 
-#define QUANTUM_DEFAULT_US 6000u
-#define QUANTUM_MIN_US	   500u
-#define QUANTUM_MAX_US	   1000000u
-#define PPM_OF_PCT	   (VGPU_SHARE_WHOLE_PPM / 100)
+#define SHORTEST_US 500u /* of a plan; shorter turns would be eaten by world switches */
+#define PPM_OF_PCT  (VGPU_SHARE_WHOLE_PPM / 100)
 
 static u64 wanted_us(const struct vgpu_policy *policy)
 {
 	u64 quantum_us = policy->exec_quantum_ms ? (u64)policy->exec_quantum_ms * USEC_PER_MSEC
-						 : QUANTUM_DEFAULT_US;
+						 : VGPU_PF_QUANTUM_DEFAULT_US;
 
 	return quantum_us * policy->weight / VGPU_WEIGHT_DEFAULT;
 }
@@ -52,14 +50,14 @@ static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
 
 	for (u32 i = 1; i <= home->total_vfs; i++)
 		cycle_us += vfs & BIT(i) ? wanted_us(&home->vfs[i].policy) : 0;
-	cycle_us = max_t(u64, cycle_us, QUANTUM_MIN_US);
+	cycle_us = max_t(u64, cycle_us, SHORTEST_US);
 	return most_us ? min(cycle_us, most_us) : cycle_us;
 }
 
 /* a part cannot be shorter than the shortest quantum */
 static u32 least_ppm(const struct vgpu_policy *policy, u64 cycle_us)
 {
-	u64 shortest = DIV_ROUND_UP_ULL((u64)QUANTUM_MIN_US * VGPU_SHARE_WHOLE_PPM, cycle_us);
+	u64 shortest = DIV_ROUND_UP_ULL((u64)SHORTEST_US * VGPU_SHARE_WHOLE_PPM, cycle_us);
 
 	return (u32)max_t(u64, policy->min_pct * PPM_OF_PCT, min_t(u64, shortest, U32_MAX));
 }
@@ -94,7 +92,7 @@ static u32 quantum_us(const struct vgpu_home *home, const struct vgpu_plan *plan
 	if (plan->vfs & BIT(vf))
 		wanted =
 			DIV_ROUND_CLOSEST_ULL(plan->cycle_us * plan->ppm[vf], VGPU_SHARE_WHOLE_PPM);
-	return (u32)clamp_t(u64, wanted, QUANTUM_MIN_US, QUANTUM_MAX_US);
+	return (u32)clamp_t(u64, wanted, SHORTEST_US, VGPU_PF_QUANTUM_MAX_US);
 }
 
 /*

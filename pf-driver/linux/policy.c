@@ -21,9 +21,7 @@
 #include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/linux/home.h"
 
-#define QUANTUM_MAX_MS 1000u
-#define WEIGHT_MAX     10000u
-#define PREEMPT_MAX_US 100000000u
+#define QUANTUM_MAX_MS (VGPU_PF_QUANTUM_MAX_US / USEC_PER_MSEC)
 /* to release and to scrub one VF; far more than a device needs */
 #define RELEASE_TIMEOUT_S 60u
 
@@ -454,11 +452,11 @@ struct policy_row {
 
 static const struct policy_row rows[] = {
 	[VGPU_PF_POLICY_EXEC_QUANTUM_MS] = {0, QUANTUM_MAX_MS, set_quantum, true, true},
-	[VGPU_PF_POLICY_PREEMPT_TIMEOUT_US] = {0, PREEMPT_MAX_US, set_preempt_timeout, false,
-					       false},
+	[VGPU_PF_POLICY_PREEMPT_TIMEOUT_US] = {0, VGPU_PF_PREEMPT_TIMEOUT_MAX_US,
+					       set_preempt_timeout, false, false},
 	[VGPU_PF_POLICY_SCHED_PRIORITY] = {0, VGPU_PRIORITY_HIGH, set_priority, true, false},
 	[VGPU_PF_POLICY_VRAM_QUOTA] = {0, U64_MAX - VGPU_VRAM_UNIT_BYTES, set_quota, false, false},
-	[VGPU_PF_POLICY_WEIGHT] = {1, WEIGHT_MAX, set_weight, true, true},
+	[VGPU_PF_POLICY_WEIGHT] = {1, VGPU_PF_WEIGHT_MAX, set_weight, true, true},
 	[VGPU_PF_POLICY_MIN_PCT] = {0, 100, set_min_pct, true, false},
 	[VGPU_PF_POLICY_MAX_PCT] = {1, 100, set_max_pct, true, false},
 };

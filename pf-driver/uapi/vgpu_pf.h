@@ -143,7 +143,7 @@ struct vgpu_pf_vf {
 	uint64_t switches; /* times loaded */
 	uint64_t overruns; /* quanta exceeded by more than 200 us */
 	uint64_t overrun_max_ns;
-	uint64_t flrs;	  /* resets, all causes */
+	uint64_t flrs; /* resets, all causes */
 	uint64_t guest_flrs, hangs;
 	uint64_t full_access_count, full_access_timeouts;
 	uint64_t mailbox_messages, mailbox_unknown;

@@ -34,9 +34,7 @@
  * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi cannot be had, 2 for wrong
  * options. RECONNECT_MS: between two attempts to reach a device that has gone.
  */
-#define RECONNECT_MS	   100
-#define TIME_SCALE_MAX	   1000u
-#define MAX_GAP_DEFAULT_MS 60u
+#define RECONNECT_MS 100
 
 /* strings are argv's; numbers have passed their range when parse_options() returns 0 */
 struct options {
@@ -158,7 +156,7 @@ static int take_option(struct options *options, int key)
 		return strlen(optarg) < VGPU_PF_NAME_BYTES ? 0
 							   : fail_usage("name is too long", optarg);
 	case OPTION_TIME_SCALE:
-		return parse_number(optarg, TIME_SCALE_MAX, &options->time_scale);
+		return parse_number(optarg, VGPU_PF_TIME_SCALE_MAX, &options->time_scale);
 	case OPTION_MAX_GAP:
 		return parse_number(optarg, UINT32_MAX, &options->max_gap_ms);
 	case OPTION_STEPWISE:
@@ -183,7 +181,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 
 	*options = (struct options){.name = "gpu0",
 				    .time_scale = 1,
-				    .max_gap_ms = MAX_GAP_DEFAULT_MS,
+				    .max_gap_ms = VGPU_PF_MAX_GAP_DEFAULT_MS,
 				    .log_level = VGPU_OS_LOG_INFO};
 	while ((key = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		if (take_option(options, key))

@@ -21,8 +21,8 @@
  */
 int vgpu_user_server_make_ring(struct uapi_server *server)
 {
-	server->ring_bytes =
-		UAPI_RING_HEAD_BYTES + UAPI_RING_ENTRIES * (uint32_t)sizeof(struct vgpu_pf_event);
+	server->ring_bytes = VGPU_PF_RING_EVENTS_OFFSET +
+			     VGPU_PF_RING_ENTRIES * (uint32_t)sizeof(struct vgpu_pf_event);
 	server->ring_fd = memfd_create("vgpu-pf-events", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (server->ring_fd < 0 || ftruncate(server->ring_fd, server->ring_bytes))
 		return -errno;

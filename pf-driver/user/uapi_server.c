@@ -201,9 +201,9 @@ static void get_event_ring(struct uapi_server *server, struct uapi_client *clien
 			   const struct incoming *in)
 {
 	struct vgpu_pf_event_ring_info info = {.size = sizeof(info),
-					       .entries = UAPI_RING_ENTRIES,
+					       .entries = VGPU_PF_RING_ENTRIES,
 					       .bytes = server->ring_bytes,
-					       .events_offset = UAPI_RING_HEAD_BYTES};
+					       .events_offset = VGPU_PF_RING_EVENTS_OFFSET};
 	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
 					  .op = in->head.op,
 					  .cookie = in->head.cookie,

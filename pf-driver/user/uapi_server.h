@@ -29,8 +29,6 @@ extern "C" {
 #define UAPI_CLIENTS	     32u
 #define UAPI_CLIENT_REQUESTS 4u
 #define UAPI_MESSAGE_BYTES   0x8000u
-#define UAPI_RING_ENTRIES    16384u
-#define UAPI_RING_HEAD_BYTES 4096u
 #define UAPI_POLL_FDS	     (2u + UAPI_CLIENTS)
 
 /* a request that the core has not finished yet; its payload is the core's until then */

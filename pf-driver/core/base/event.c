@@ -5,8 +5,6 @@
  */
 #include "pf-driver/core/base/parts.h"
 
-#define RING_EVENTS_OFFSET 4096u
-
 static struct vgpu_pf_event_ring_head *ring_head(struct vgpu_pf *pf)
 {
 	return pf->params.event_ring;
@@ -14,16 +12,16 @@ static struct vgpu_pf_event_ring_head *ring_head(struct vgpu_pf *pf)
 
 static struct vgpu_pf_event *ring_entries(struct vgpu_pf *pf)
 {
-	return (void *)((uint8_t *)pf->params.event_ring + RING_EVENTS_OFFSET);
+	return (void *)((uint8_t *)pf->params.event_ring + VGPU_PF_RING_EVENTS_OFFSET);
 }
 
 static uint32_t entries_that_fit(uint32_t bytes)
 {
 	uint32_t entries = 1;
 
-	if (bytes < RING_EVENTS_OFFSET + sizeof(struct vgpu_pf_event))
+	if (bytes < VGPU_PF_RING_EVENTS_OFFSET + sizeof(struct vgpu_pf_event))
 		return 0;
-	bytes -= RING_EVENTS_OFFSET;
+	bytes -= VGPU_PF_RING_EVENTS_OFFSET;
 	while (entries * 2 * sizeof(struct vgpu_pf_event) <= bytes)
 		entries *= 2;
 	return entries;

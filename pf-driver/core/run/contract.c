@@ -328,10 +328,10 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 		best = earliest_deadline(pf, competing);
 	if (!best)
 		return false;
-	vgpu_pf_run_pick_set(
-		run, best->number, VGPU_RUN_CONTRACT,
-		vgpu_min_u64((uint64_t)best->contract.budget_ns, QUANTUM_MAX_US * VGPU_NS_PER_US),
-		vgpu_pf_run_tables_quantum(pf, best->number));
+	vgpu_pf_run_pick_set(run, best->number, VGPU_RUN_CONTRACT,
+			     vgpu_min_u64((uint64_t)best->contract.budget_ns,
+					  VGPU_PF_QUANTUM_MAX_US * VGPU_NS_PER_US),
+			     vgpu_pf_run_tables_quantum(pf, best->number));
 	return true;
 }
 

@@ -9,13 +9,8 @@
 
 #include "pf-driver/core/run/parts.h"
 
-#define QUANTUM_MIN_US	   100u
-#define QUANTUM_MAX_US	   1000000u
-#define QUANTUM_DEFAULT_US 6000u
-#define QUANTUM_SOLE_US	   500000u
-#define WEIGHT_MAX	   10000u
-#define GAP_MIN_US	   1000u
-#define SLICE_MIN_NS	   (QUANTUM_MIN_US * VGPU_NS_PER_US)
+#define QUANTUM_SOLE_US 500000u
+#define SLICE_MIN_NS	(VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US)
 
 static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 {

@@ -48,7 +48,7 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t band)
 {
 	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
-	struct vgpu_pf_run_entry entry = {0, QUANTUM_DEFAULT_US};
+	struct vgpu_pf_run_entry entry = {0, VGPU_PF_QUANTUM_DEFAULT_US};
 	uint32_t cursor = pf->executor.cursors[band];
 
 	if (cursor < table->count)

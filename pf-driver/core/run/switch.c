@@ -18,10 +18,9 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-#define COMMAND_TIMEOUT_MS	   500u
-#define PREEMPT_TIMEOUT_DEFAULT_US 100000u
-#define POLL_FIRST_NS		   (200 * VGPU_NS_PER_US)
-#define POLL_LAST_NS		   (10 * VGPU_NS_PER_MS)
+#define COMMAND_TIMEOUT_MS 500u
+#define POLL_FIRST_NS	   (200 * VGPU_NS_PER_US)
+#define POLL_LAST_NS	   (10 * VGPU_NS_PER_MS)
 
 static uint32_t function_of(uint32_t vf)
 {
@@ -159,7 +158,8 @@ static uint64_t preempt_timeout_ns(const struct vgpu_pf *pf)
 
 	if (us == 0)
 		us = vf->config.preempt_timeout_us;
-	return (us ? us : PREEMPT_TIMEOUT_DEFAULT_US) * VGPU_NS_PER_US * pf->params.time_scale;
+	return (us ? us : VGPU_PF_PREEMPT_TIMEOUT_DEFAULT_US) * VGPU_NS_PER_US *
+	       pf->params.time_scale;
 }
 
 static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)

@@ -33,7 +33,7 @@ static bool has_weights(const struct vgpu_run_slots *slots)
 /* what a VF has of a round of the table */
 static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
 {
-	return slots->total_us[vf] ? slots->total_us[vf] : QUANTUM_DEFAULT_US;
+	return slots->total_us[vf] ? slots->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
 }
 
 /*
@@ -51,7 +51,7 @@ static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
 	for (uint32_t vf = 1; vf <= vfs; vf++)
 		if (!(slots->contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
 			slots->weights[vf - 1] = (uint32_t)vgpu_max_u64(
-				1, round_us(slots, vf) * WEIGHT_MAX / most_us);
+				1, round_us(slots, vf) * VGPU_PF_WEIGHT_MAX / most_us);
 }
 
 /* what is derived from the entries, the reserve section, the contracts and the weights */
@@ -99,7 +99,7 @@ void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slot
 	memset(slots, 0, sizeof(*slots));
 	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
 		slots->entries[slots->count].vf = vf;
-		slots->entries[slots->count++].quantum_us = QUANTUM_DEFAULT_US;
+		slots->entries[slots->count++].quantum_us = VGPU_PF_QUANTUM_DEFAULT_US;
 	}
 	index_slots(pf, slots);
 }
@@ -111,9 +111,11 @@ static int check_entry(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: %s %u names VF%u; VFs are 1 to %u", where,
 					 index, entry->vf, pf->device.total_vfs);
-	if (entry->quantum_us < QUANTUM_MIN_US || entry->quantum_us > QUANTUM_MAX_US)
+	if (entry->quantum_us < VGPU_PF_QUANTUM_MIN_US ||
+	    entry->quantum_us > VGPU_PF_QUANTUM_MAX_US)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: %s %u has %u us; %u to %u", where,
-					 index, entry->quantum_us, QUANTUM_MIN_US, QUANTUM_MAX_US);
+					 index, entry->quantum_us, VGPU_PF_QUANTUM_MIN_US,
+					 VGPU_PF_QUANTUM_MAX_US);
 	return 0;
 }
 
@@ -125,13 +127,13 @@ static int check_weight(struct vgpu_pf *pf, uint32_t vf, uint32_t weight, uint32
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: a weight names VF%u; VFs are 1 to %u", vf,
 					 pf->device.total_vfs);
-	if (weight > WEIGHT_MAX)
+	if (weight > VGPU_PF_WEIGHT_MAX)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has weight %u; 0 to %u", vf,
-					 weight, WEIGHT_MAX);
-	if (gap_us && gap_us < GAP_MIN_US)
+					 weight, VGPU_PF_WEIGHT_MAX);
+	if (gap_us && gap_us < VGPU_PF_GAP_MIN_US)
 		return vgpu_pf_text_fail(
 			pf, -EINVAL, "run table: VF%u has a max_gap_us of %u; 0, or %u and more",
-			vf, gap_us, GAP_MIN_US);
+			vf, gap_us, VGPU_PF_GAP_MIN_US);
 	return 0;
 }
 
@@ -177,7 +179,7 @@ uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 {
 	uint32_t us = vgpu_pf_run_tables_active(pf)->first_us[vf];
 
-	return (us ? us : QUANTUM_DEFAULT_US) * VGPU_NS_PER_US;
+	return (us ? us : VGPU_PF_QUANTUM_DEFAULT_US) * VGPU_NS_PER_US;
 }
 
 static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)

@@ -5,8 +5,6 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-#define PREEMPT_TIMEOUT_MAX_US 100000000u
-
 /**
  * vgpu_pf_run_terms_phase_ns() - where in its period a gang's slot begins
  * @terms: of the VF
@@ -135,11 +133,12 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 	error = check_gang(pf, terms, vf);
 	if (error)
 		return error;
-	if (terms->preempt_timeout_us > PREEMPT_TIMEOUT_MAX_US)
+	if (terms->preempt_timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: VF%u has a preempt_timeout_us of %u, at most "
 					 "%u",
-					 vf, terms->preempt_timeout_us, PREEMPT_TIMEOUT_MAX_US);
+					 vf, terms->preempt_timeout_us,
+					 VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
 	if (vf > pf->device.total_vfs && memcmp(terms, &none, sizeof(none)))
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: a contract names VF%u; VFs are 1 to %u", vf,

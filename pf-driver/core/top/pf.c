@@ -30,7 +30,8 @@
  */
 int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params)
 {
-	if (!params->event_ring || params->event_ring_bytes < 4096 + sizeof(struct vgpu_pf_event) ||
+	if (!params->event_ring ||
+	    params->event_ring_bytes < VGPU_PF_RING_EVENTS_OFFSET + sizeof(struct vgpu_pf_event) ||
 	    params->time_scale == 0)
 		return -EINVAL;
 	memset(pf, 0, sizeof(*pf));

@@ -30,11 +30,11 @@
  *
  * RUNNING means: in the engine. Every event but UNLOADED, HANG and DEVICE_LOST that reaches a VF
  * which the run table holds (in the engine, or on its way into or out of it) is kept. At the end of
- * every call into the core, vgpu_pf_control_settle() carries out what is kept for each VF that the
- * run table does not hold any more, however that came about. Of several events the weightiest
- * happens, and then what an operator asked for, if the state still allows it. A cell that is not in
- * the table leads to MISMATCH with a dump; requests of operators are checked against the table
- * first and refused.
+ * every call into the core, vgpu_pf_control_settle() looks at what the run table did: LOADED, HANG
+ * and UNLOADED happen there, and what is kept for a VF that the run table no longer holds. Of
+ * several events the weightiest happens, and then what an operator asked for, if the state still
+ * allows it. A cell that is not in the table leads to MISMATCH with a dump; requests of operators
+ * are checked against the table first and refused.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"

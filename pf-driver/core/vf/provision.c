@@ -11,9 +11,7 @@
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-#define PREEMPT_TIMEOUT_US_MAX	   100000000u
-#define FULL_ACCESS_TIMEOUT_MS_MAX 500000u
-#define PROVISION_FLAGS		   ((uint32_t)VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
+#define PROVISION_FLAGS ((uint32_t)VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
 
 struct provision_step {
 	const char *name;
@@ -134,14 +132,14 @@ static int check_limits(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 	if (request->flags & ~PROVISION_FLAGS)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: unknown flags 0x%x", vf->number,
 					 request->flags);
-	if (request->preempt_timeout_us > PREEMPT_TIMEOUT_US_MAX)
+	if (request->preempt_timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u",
 					 vf->number, request->preempt_timeout_us,
-					 PREEMPT_TIMEOUT_US_MAX);
-	if (request->full_access_timeout_ms > FULL_ACCESS_TIMEOUT_MS_MAX)
+					 VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
+	if (request->full_access_timeout_ms > VGPU_PF_FULL_ACCESS_TIMEOUT_MAX_MS)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: full_access_timeout_ms %u; at most %u",
 					 vf->number, request->full_access_timeout_ms,
-					 FULL_ACCESS_TIMEOUT_MS_MAX);
+					 VGPU_PF_FULL_ACCESS_TIMEOUT_MAX_MS);
 	return vgpu_pf_guard_check(pf, request->guard_limits);
 }
 
@@ -369,9 +367,9 @@ void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 int vgpu_pf_provision_set_preempt_timeout(struct vgpu_pf *pf, struct vgpu_vf *vf,
 					  uint32_t timeout_us)
 {
-	if (timeout_us > PREEMPT_TIMEOUT_US_MAX)
+	if (timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u",
-					 vf->number, timeout_us, PREEMPT_TIMEOUT_US_MAX);
+					 vf->number, timeout_us, VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
 	vf->config.preempt_timeout_us = timeout_us;
 	vgpu_pf_journal_mark(pf);
 	return 0;

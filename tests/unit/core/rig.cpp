@@ -22,7 +22,7 @@ Rig::Rig(ModelGpu::Options options, std::function<void(vgpu_pf_params&)> adjust)
 }
 
 void Rig::start_core() {
-    ring.assign((4096 + 4096 * sizeof(vgpu_pf_event)) / 8, 0);
+    ring.assign((VGPU_PF_RING_EVENTS_OFFSET + 4096 * sizeof(vgpu_pf_event)) / 8, 0);
     pf = std::make_unique<vgpu_pf>();
     vgpu_pf_params params{};
     params.boot_id = ++boots_;
@@ -54,7 +54,7 @@ int Rig::await(std::uint64_t token) {
 
 std::vector<vgpu_pf_event> Rig::events() const {
     const void* memory = ring.data();
-    const void* entries = ring.data() + 4096 / sizeof(ring[0]);
+    const void* entries = ring.data() + VGPU_PF_RING_EVENTS_OFFSET / sizeof(ring[0]);
     const auto* head = static_cast<const vgpu_pf_event_ring_head*>(memory);
     const auto* slots = static_cast<const vgpu_pf_event*>(entries);
     const std::uint64_t count = std::min<std::uint64_t>(head->next_seq - 1, head->entries);
