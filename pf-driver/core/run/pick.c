@@ -297,12 +297,10 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
 	const struct vgpu_pf_executor *executor = &pf->executor;
 	const struct vgpu_vf *current = &pf->vfs[executor->run.vf];
 
-	/* alone, it has had its turn; with a cap, its tokens are not known before its run is logged
-	 */
-	if (executor->run.kind == VGPU_RUN_SOLE || executor->state != VGPU_EXECUTOR_RUNNING ||
-	    executor->exclusive_vf || executor->preemption != VGPU_PREEMPT_FOR_ANYONE ||
-	    !current->share.is_competing || current->share.band != band ||
-	    vgpu_pf_run_contract_has_cap(pf, current->number))
+	/* with a cap, its tokens are not known before its run is logged */
+	if (executor->state != VGPU_EXECUTOR_RUNNING || executor->exclusive_vf ||
+	    executor->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
+	    current->share.band != band || vgpu_pf_run_contract_has_cap(pf, current->number))
 		return competing;
 	return competing | VGPU_VF_BIT(current);
 }
@@ -311,7 +309,8 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
  * The next entry whose VF has work, unless that would bring somebody too far from its share; then
  * the one that is due first. The entry keeps its place; one whose VF is ahead loses it.
  */
-static bool next_share(struct vgpu_pf *pf, uint32_t competing, uint32_t band, struct vgpu_run *run)
+static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, uint32_t band,
+		       struct vgpu_run *run)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
 	uint32_t first;
@@ -321,7 +320,7 @@ static bool next_share(struct vgpu_pf *pf, uint32_t competing, uint32_t band, st
 		struct vgpu_vf *vf = &pf->vfs[entry.vf];
 		int64_t slice = (int64_t)(entry.quantum_us * VGPU_NS_PER_US);
 
-		if (entry.vf == 0 || !vgpu_has_bit(competing, entry.vf))
+		if (entry.vf == 0 || !vgpu_has_bit(turns, entry.vf))
 			continue;
 		if (!vgpu_pf_run_outlook_is_far(pf, vf)) {
 			if (vgpu_pf_run_outlook_is_ahead(pf, vf, slice))
@@ -367,10 +366,14 @@ static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, st
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t band = band_of(pf, competing);
+	uint32_t turns = competing;
 	uint32_t late;
 
 	competing = with_current(pf, competing, band);
-	if (!next_share(pf, competing, band, run))
+	/* alone, the VF in the engine has had its turn: it is next only if it is due */
+	if (pf->executor.run.kind != VGPU_RUN_SOLE)
+		turns = competing;
+	if (!next_share(pf, turns, competing, band, run))
 		return false;
 	late = first_late(pf, competing, run);
 	if (late)
