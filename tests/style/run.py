@@ -13,6 +13,8 @@ import sys
 
 import advice
 import dbus_page
+import names
+import sizes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = ('.c', '.h', '.cpp', '.hpp')
@@ -206,6 +208,30 @@ def check_line_length(files):
                 yield f'{name}:{number}: {len(line.expandtabs(8))} columns'
 
 
+# Pages from before documents had 100 columns, with how many longer lines each may still have.
+WIDE_PAGES = {
+    'docs/dbus-api.md': 73, 'docs/durable-state.md': 32, 'docs/guests.md': 24,
+    'docs/hardware-contract.md': 49, 'docs/install.md': 19, 'docs/isa.md': 31, 'docs/libvirt.md': 18,
+    'docs/performance.md': 18, 'docs/pf-driver.md': 31, 'docs/profiles.md': 23,
+    'docs/scheduling.md': 143, 'docs/testing.md': 54, 'docs/vf-lifecycle.md': 29,
+    'docs/vgpuctl.md': 40,
+}
+
+
+def check_columns_of_documents(files):
+    """Text of documents has 100 columns (not tables, blocks and the changelog); wide pages do not grow."""
+    for name in files:
+        if not name.endswith('.md') or name == 'docs/changelog.md':
+            continue
+        wide, is_block = [], False
+        for number, line in enumerate(text_of(name).split('\n'), 1):
+            is_block ^= line.lstrip().startswith('```')
+            if not is_block and not line.startswith('|') and len(line) > 100:
+                wide.append(number)
+        if len(wide) > WIDE_PAGES.get(name, 0):
+            yield f'{name}: {len(wide)} lines of more than 100 columns, the last is {wide[-1]}; break them'
+
+
 def check_magic_cases(files):
     """Numbers of the hardware stand in hw/ and isa/ops only."""
     for name in files:
@@ -237,6 +263,11 @@ def check_no_hosts_or_paths(files):
                 yield f'{name}:{number}: a mirror host name; derive it from apt'
             if path.search(line):
                 yield f'{name}:{number}: a path of one machine'
+
+
+def check_names_exist(files):
+    """Functions, constants and files that comments and documents name are in the tree."""
+    yield from names.complaints(files, text_of)
 
 
 def check_todo_reason(files):
@@ -313,6 +344,47 @@ def check_core_page(files):
         path = name.removeprefix('pf-driver/core/')
         if path != name and name.endswith(CODE) and f'`{path}`' not in page:
             yield f'pf-driver/core/README.md: does not name {path}'
+
+
+def check_folder_pages(files):
+    """The README.md of a source folder names every source file beside it (`range` is range.c and range.h)."""
+    folders = {}
+    for name in files:
+        if name.endswith(CODE + ('.def',)) and not name.startswith('tests/'):
+            folders.setdefault(os.path.dirname(name), []).append(os.path.basename(name))
+    for folder, sources in folders.items():
+        page = f'{folder}/README.md'
+        if page not in files:
+            continue
+        named = {os.path.splitext(n)[0] for n in re.findall(r'`([\w.]+)`', text_of(page))}
+        for source in sources:
+            if os.path.splitext(source)[0] not in named:
+                yield f'{page}: does not name {source}'
+
+
+def check_data_walks(files):
+    """docs/architecture.md walks through the code four times, and every file that a step names exists."""
+    page = 'docs/architecture.md'
+    walks = text_of(page).split('## Four walks through the code\n')[-1].split('\n## ')[0]
+    sections = re.split(r'^### ', walks, flags=re.M)[1:]
+    if len(sections) != 4:
+        yield f'{page}: {len(sections)} walks; a packet, a memory access, a switch and a request are 4'
+    for section in sections:
+        title = section.split('\n')[0]
+        steps = re.findall(r'^\d+\. (`?)([^`]*)', section, re.M)
+        for quote, name in steps:
+            if not quote:
+                yield f'{page}: "{title}": a step begins with the name of its file: {name[:40]}'
+    for name in re.findall(r'`((?:pf-driver|daemon)/[\w./-]+)`', text_of(page)):
+        if not os.path.exists(os.path.join(ROOT, name)):
+            yield f'{page}: there is no {name}'
+
+
+def check_sizes(files):
+    """Files have at most 600 lines and functions at most 40, tests included."""
+    for name in files:
+        if name.endswith(CODE):
+            yield from sizes.complaints(name, text_of(name))
 
 
 def check_advice(files):
@@ -407,14 +479,14 @@ def check_folders(files):
             yield f'{name}: name the file after its noun'
 
 
-def main(names):
+def main(wanted):
     files = tracked()
     checks = {n[6:]: f for n, f in globals().items() if n.startswith('check_')}
-    unknown = [n for n in names if n not in checks]
+    unknown = [n for n in wanted if n not in checks]
     if unknown:
         sys.exit(f'run.py: no check {unknown[0]}; there are: {" ".join(sorted(checks))}')
     failed = 0
-    for name in names or checks:
+    for name in wanted or checks:
         complaints = list(checks[name](files))
         print(f'{"FAIL" if complaints else "ok  "} {name}: {checks[name].__doc__}')
         for line in complaints[:40]:

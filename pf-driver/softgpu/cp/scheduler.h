@@ -38,7 +38,7 @@ void unmap_sdma_slot(Core& core, SdmaSlot& slot);
 
 /// Activates a queue whose registers have been set (CP_HQD_ACTIVE or MAP_QUEUES).
 void activate(Core& core, Queue& queue);
-/// Starts to take a queue off the hardware; step_stop() finishes it.
+/// Starts to take a queue off the hardware; step_transition() finishes it.
 void begin_stop(Core& core, Queue& queue, StopMode mode);
 /// A queue in Stopping, Saving or Restoring goes on. True if something was done.
 [[nodiscard]] bool step_transition(Core& core, Queue& queue, Budget& budget);

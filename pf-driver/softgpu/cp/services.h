@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Services: what the command processor of one VF needs from the other blocks of that VF. GpuVf
-// implements it over mem::GpuVm, ih::InterruptHandler and the two sdma::Engines; tests implement it
+// implements it over mem::GpuVm, ih::InterruptHandler and two sdma::Engine; tests implement it
 // over a flat memory. The command processor never sees those blocks themselves.
 //
 // Every call comes with the VF's lock held. Ports made for waves are used by the engine's worker

@@ -138,7 +138,7 @@ struct Instruction {
     bool offset_enable = false;
     bool index_enable = false;
     bool to_lds = false;      ///< the result goes to LDS instead of registers
-    std::uint8_t format = 0;  ///< of MTBUF: data format, number format above it (enc::kFormatBits)
+    std::uint8_t format = 0;  ///< of MTBUF: data format, number format above it (enc::kMtbufFormat)
 
     /// For messages; the second is 0 for a short instruction.
     std::array<std::uint32_t, 2> words{};

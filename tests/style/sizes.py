@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""How long files and functions of C and C++ are.
+
+Functions are found by their shape, which clang-format keeps: a head that begins in the column in
+which the closing brace stands alone. What is inside of a function (lambdas, blocks) is part of it.
+"""
+import re
+
+MOST_LINES_OF_FILE = 600
+MOST_LINES_OF_FUNCTION = 40
+
+# Longer ones from before this check; they may not grow. An entry goes when its file is split.
+LONGER = {
+    # These are being restructured as a family: one machine in core/run, one VF in softgpu's root,
+    # rooms instead of one GpuModel.
+    'daemon/service/gpu_host.cpp:GpuHost::turn': 44,
+    'daemon/service/gpu_schedule.cpp': 630,
+    'daemon/service/gpu_schedule.cpp:GpuSchedule::ideal_share': 56,
+    'pf-driver/softgpu/gpu_vf.cpp': 634,
+    'pf-driver/core/run/preempt.c:vgpu_pf_run_preempt_consider': 43,
+    'pf-driver/core/vf/control.c': 606,
+    # Tables of data: one row a line.
+    'tests/scenario/gpu/boot_order.cpp:boot_milestones': 46,
+    'tests/unit/cli/fake_service.h:vf_properties': 65,
+    'tests/unit/iov/pf_registers_test.cpp:raw': 71,
+    'tests/unit/isa/reference_vector.cpp': 647,
+    # One noun or one job that has a few lines too many.
+    'daemon/service/change_plan.cpp:Planner::add': 60,
+    'daemon/service/change_plan.cpp:Planner::want_existing': 43,
+    'pf-driver/core/base/text.c:vgpu_pf_text_vformat': 42,
+    'pf-driver/core/vf/vf_state.c': 643,
+    'pf-driver/softgpu/cp/scheduler.cpp:run_entry': 48,
+    'pf-driver/softgpu/isa/decode.cpp': 624,
+    'pf-driver/softgpu/isa/unit_scalar.cpp': 622,
+    'simulator/model_gpu.cpp:ModelGpu::do_bulk': 65,
+    'simulator/model_gpu.cpp:ModelGpu::read_register': 47,
+    'simulator/product.cpp': 621,
+    'simulator/simulator.cpp:Simulator::run_slice': 45,
+    'tests/bench/operator_figures.cpp:run': 56,
+    'tests/guest/programs/enqueue.c:main': 47,
+    'tests/guest/programs/opencl.c:main': 82,
+    'tests/unit/core/mailbox_test.cpp': 638,
+    'tests/unit/core/run_contract_test.cpp': 726,
+    'tests/unit/core/run_table_test.cpp': 649,
+    'tests/unit/core/world_switch_test.cpp': 647,
+    'tests/unit/cp/aql_test.cpp': 610,
+    'tests/unit/cp/cp_rig.cpp:CpRig::run_list': 41,
+    'tests/unit/daemon/gpu_test.cpp': 604,
+    'tests/unit/gpu/gpu_work_test.cpp': 626,
+    'tests/unit/isa/encoding_test.cpp:words_for': 52,
+    'tests/unit/isa/mode_test.cpp': 623,
+    'tests/scenario/dbus/polkit_test.cpp:Polkit.TextsWithoutEndAreRefusedBeforeAPersonIsAsked': 43,
+    'tests/unit/core/run_contract_test.cpp:Contracts.AnyMixtureKeepsTheEngineAtWork': 46,
+    'tests/unit/core/run_contract_test.cpp:Reservation.ManyServersMeetTheirDeadlinesUpToNineTenthsOfTheEngine': 46,
+    'tests/unit/cp/remap_test.cpp:Remap.GoesOnWhereItWas': 53,
+    'tests/unit/cp/scheduler_test.cpp:Scheduler.KernelsOfProcessesThatTakeTurnsAreBitExact': 46,
+    'tests/unit/isa/semantics_test.cpp:Semantics.ShiftsAndFieldsOnEdgeValues': 46,
+    'tests/unit/isa/semantics_test.cpp:Semantics.DivisionSequenceGivesTheRoundedQuotient': 55,
+}
+
+OPENING = re.compile(r'^(\s*)(?!\s|//|\*|/\*|#)(.*?)\{(\s*//.*)?$')
+NO_FUNCTION = re.compile(
+    r'^\s*(namespace|extern(?! "C" \w)|class|struct|union|enum|if|else|for|while|switch|do|case|default|try|'
+    r'return|using|typedef|INSTANTIATE_TEST_SUITE_P|template\s*<[^()]*>\s*(class|struct))\b|[^=!<>]=[^=]|^\W*$')
+NAME = re.compile(r'([\w:~]+|operator\W+)\s*\(')
+
+
+def head_of(lines, number):
+    """The line in which the statement begins that opens a brace in line `number`."""
+    indent = len(lines[number]) - len(lines[number].lstrip())
+    first = number
+    while first > 0 and lines[first - 1].strip() and re.search(r'[,(&|:]$|\)$|\w$|>$', lines[first - 1].rstrip()) \
+            and not lines[first - 1].lstrip().startswith(('//', '#', '*', '/*', 'public:', 'private:', 'protected:')):
+        first -= 1
+        if len(lines[first]) - len(lines[first].lstrip()) < indent:
+            indent = len(lines[first]) - len(lines[first].lstrip())
+    return first, indent
+
+
+def functions(text):
+    """(name, first line, lines) of each function that is defined in `text`."""
+    lines = text.expandtabs(8).split('\n')
+    number = 0
+    while number < len(lines):
+        if not lines[number].rstrip().endswith('{') or not OPENING.match(lines[number]):
+            number += 1
+            continue
+        first, indent = head_of(lines, number)
+        head = ' '.join(line.strip() for line in lines[first:number + 1])
+        name = NAME.search(re.sub(r'\b(alignas|__attribute__|noexcept|requires)\s*\(\(?[^()]*\)?\)', '', head))
+        if NO_FUNCTION.search(head.split('(')[0]) or not name:
+            number += 1
+            continue
+        end = number
+        closing = ' ' * indent + '}'
+        while end + 1 < len(lines) and lines[end].rstrip() not in (closing, closing + ';'):
+            end += 1
+        test = re.match(r'TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', head)
+        yield '.'.join(test.groups()) if test else name.group(1), first + 1, end - first + 1
+        number = end + 1
+
+
+def complaints(name, text):
+    """What is too long in the file `name`, and entries of LONGER that are not needed any more."""
+    unused = {key for key in LONGER if key.split(':')[0] == name}
+
+    def is_too_long(key, lines, most):
+        if lines > most:
+            unused.discard(key)
+        return lines > LONGER.get(key, most)
+
+    lines = text.count('\n')
+    if is_too_long(name, lines, MOST_LINES_OF_FILE):
+        yield f'{name}: {lines} lines; more than {MOST_LINES_OF_FILE} are two nouns: split it'
+    for function, first, count in functions(text):
+        if is_too_long(f'{name}:{function}', count, MOST_LINES_OF_FUNCTION):
+            yield (f'{name}:{first}: {function} has {count} lines; more than '
+                   f'{MOST_LINES_OF_FUNCTION} are two jobs: split it')
+    for key in sorted(unused):
+        yield f'tests/style/sizes.py: {key} is short enough now; take its entry out'
