@@ -111,12 +111,6 @@ void run_recorded(benchmark::State& state) {
 }
 BENCHMARK(run_recorded);
 
-void plan(benchmark::State& state) {
-    const Scheduler scheduler = busy_scheduler(static_cast<std::uint32_t>(state.range(0)));
-    for (auto _ : state) benchmark::DoNotOptimize(plan_ahead(scheduler, 0, {}));
-}
-BENCHMARK(plan)->Arg(16)->Arg(256)->Unit(benchmark::kMicrosecond);
-
 void simulate(benchmark::State& state) {
     Simulation setup{.max_runs = 200'000};
     Dice dice(3);

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "pf-driver/core/state.h"
 #include "pf-driver/user/uapi_server.h"
 #include "simulator/model_gpu.h"
 #include "tests/contract/pf_home/kernel_home.h"

@@ -253,7 +253,6 @@ std::vector<trace::Event> recorded_events_of(Random& random) {
             trace::Restarted{},
             trace::TableMade{.at = at(),
                              .generation = random.number(0, 1ull << 56),
-                             .service_ns = {{vf(), random.number(0, 1ull << 56)}},
                              .is_made = random.flag(),
                              .digest = random.number32()},
             trace::TableInstalled{.at = at()},
@@ -293,7 +292,7 @@ TEST(RoundTrip, OfARecordedSchedule) {
             if (random.flag()) schedule.on_parked_idle(vf, now);
             if (random.flag()) schedule.on_capped(vf);
         }
-        if (schedule.make_table(1, {}, now)) schedule.installed(now);
+        if (schedule.make_table(1, now)) schedule.installed(now);
         const GpuSchedule::Image image = schedule.image();
         Nanoseconds written{0}, read{0};
         const Json json = trace::json_of(image, written);
