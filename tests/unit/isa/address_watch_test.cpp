@@ -72,9 +72,9 @@ bool is_buffer(Op op) {
     return info(op).encoding == Encoding::Mubuf || info(op).encoding == Encoding::Mtbuf;
 }
 
-class Watch : public testing::Test {
+class WatchPoint : public testing::Test {
 protected:
-    Watch() : place(gpu.allocate(1u << 14) + 4096) {}
+    WatchPoint() : place(gpu.allocate(1u << 14) + 4096) {}
 
     /// A wave about to do one access of lane 0 at `va`.
     void load(Op op, u64 va) {
@@ -142,7 +142,7 @@ constexpr std::array kCases{
     Case{Op::tbuffer_store_format_x, WatchedAccess::Store},
 };
 
-TEST_F(Watch, EveryKindOfVectorAccessHits) {
+TEST_F(WatchPoint, EveryKindOfVectorAccessHits) {
     watch(place);
     for (const Case& each : kCases) {
         EXPECT_EQ(hits(each.op, place), kBits[0]) << info(each.op).name;
@@ -150,7 +150,7 @@ TEST_F(Watch, EveryKindOfVectorAccessHits) {
     }
 }
 
-TEST_F(Watch, ModeChoosesTheAccesses) {
+TEST_F(WatchPoint, ModeChoosesTheAccesses) {
     struct Row {
         WatchMode mode;
         bool loads, stores, atomics;
@@ -170,7 +170,7 @@ TEST_F(Watch, ModeChoosesTheAccesses) {
     }
 }
 
-TEST_F(Watch, EachHasABitOfItsOwn) {
+TEST_F(WatchPoint, EachHasABitOfItsOwn) {
     for (unsigned i = 0; i < AddressWatches::kCount; ++i) {
         gpu.watches.clear();
         watch(place, WatchMode::All, i);
@@ -180,7 +180,7 @@ TEST_F(Watch, EachHasABitOfItsOwn) {
     EXPECT_EQ(hits(Op::global_load_dword, place), kAllBits);
 }
 
-TEST_F(Watch, MaskSaysHowFarItReaches) {
+TEST_F(WatchPoint, MaskSaysHowFarItReaches) {
     constexpr u64 size = 256;
     const u64 first = place / size * size;
     watch(first, WatchMode::All, 0, ~(size / kUnit - 1));
@@ -192,7 +192,7 @@ TEST_F(Watch, MaskSaysHowFarItReaches) {
     EXPECT_EQ(hits(Op::global_load_dwordx4, first + size - 8), kBits[0]) << "half of it is inside";
 }
 
-TEST_F(Watch, AllLanesThatAreOnCount) {
+TEST_F(WatchPoint, AllLanesThatAreOnCount) {
     watch(place);
     load(Op::global_load_dword, place - kUnit);
     for (u32 l = 0; l < softgpu::isa::kLanes; ++l) {
@@ -209,19 +209,19 @@ TEST_F(Watch, AllLanesThatAreOnCount) {
     EXPECT_EQ(wave().trapsts, kBits[0]);
 }
 
-TEST_F(Watch, IsForOneVmid) {
+TEST_F(WatchPoint, IsForOneVmid) {
     gpu.watches.set(2, {true, Vmid{9}, WatchMode::All, place / kUnit, ~u64{0}});
     EXPECT_EQ(hits(Op::global_load_dword, place), 0u);
     gpu.vmid = Vmid{9};
     EXPECT_EQ(hits(Op::global_load_dword, place), kBits[2]);
 }
 
-TEST_F(Watch, LocalMemoryIsNotWatched) {
+TEST_F(WatchPoint, LocalMemoryIsNotWatched) {
     watch(0);
     EXPECT_EQ(hits(Op::flat_load_dword, gpu.context().apertures.shared_base), 0u);
 }
 
-TEST_F(Watch, AccessThatFaultsIsNoHit) {
+TEST_F(WatchPoint, AccessThatFaultsIsNoHit) {
     constexpr u64 nowhere = 0x1000;
     watch(nowhere);
     load(Op::global_store_dword, nowhere);
@@ -229,28 +229,28 @@ TEST_F(Watch, AccessThatFaultsIsNoHit) {
     EXPECT_EQ(wave().trapsts & kAllBits, 0u);
 }
 
-TEST_F(Watch, OneThatIsNotValidWatchesNothing) {
+TEST_F(WatchPoint, OneThatIsNotValidWatchesNothing) {
     watch(place);
     gpu.watches.set(0, {false, gpu.vmid, WatchMode::All, place / kUnit, ~u64{0}});
     EXPECT_EQ(hits(Op::global_load_dword, place), 0u);
     EXPECT_FALSE(gpu.watches.concern(gpu.vmid));
 }
 
-TEST_F(Watch, SignExtensionOfAnAddressDoesNotMatter) {
+TEST_F(WatchPoint, SignExtensionOfAnAddressDoesNotMatter) {
     constexpr u64 high = 0xffff'9000'0000'0000;
     AddressWatches watches;
     watches.set(0, {true, Vmid{8}, WatchMode::All, 0x9000'0000'0000 / kUnit, ~u64{0}});
     EXPECT_EQ(watches.hits(Vmid{8}, WatchedAccess::Load, high, 4), kBits[0]);
 }
 
-TEST_F(Watch, ExceptionThatIsOffLeavesTheBitAndTheWaveGoesOn) {
+TEST_F(WatchPoint, ExceptionThatIsOffLeavesTheBitAndTheWaveGoesOn) {
     gpu.set_trap_handler("trap_handler");
     watch(place);
     EXPECT_EQ(hits(Op::global_load_dword, place), kBits[0]);
     EXPECT_EQ(gpu.download<u32>(gpu.trap.memory + 8, 1)[0], 0u) << "entries of the handler";
 }
 
-TEST_F(Watch, EnabledExceptionEntersTheHandlerBehindTheAccess) {
+TEST_F(WatchPoint, EnabledExceptionEntersTheHandlerBehindTheAccess) {
     gpu.set_trap_handler("trap_handler");
     for (unsigned which = 0; which < AddressWatches::kCount; ++which) {
         gpu.watches.clear();
@@ -269,7 +269,7 @@ TEST_F(Watch, EnabledExceptionEntersTheHandlerBehindTheAccess) {
     }
 }
 
-TEST_F(Watch, WaveWithoutAHandlerGoesOn) {
+TEST_F(WatchPoint, WaveWithoutAHandlerGoesOn) {
     watch(place);
     load(Op::global_load_dword, place);
     wave().mode |= kModeAddressWatch;
@@ -277,7 +277,7 @@ TEST_F(Watch, WaveWithoutAHandlerGoesOn) {
     EXPECT_EQ(wave().trapsts, kBits[0]);
 }
 
-TEST_F(Watch, WaveThatWaitsForItsWatchEndsWhenItIsSet) {
+TEST_F(WatchPoint, WaveThatWaitsForItsWatchEndsWhenItIsSet) {
     gpu.load_kernel("watched", 3);
     const u64 out = gpu.allocate(256);
     gpu.set_arguments(place, out, u32{1});
