@@ -2,8 +2,8 @@
 # How every library and program of this tree is built: one set of warnings, one include root.
 
 # vgpu_options(TARGET): warnings, include root, sanitizers.
-# With sanitizers -O1 takes up to four times as long to compile as -O0 (fmt's templates): only folders
-# that set VGPU_RUNS_HOT, where the tests spend their time, are optimized then.
+# With sanitizers -O1 takes twice as long to compile as -O0: only folders that set VGPU_RUNS_HOT,
+# where the tests spend their time, are optimized then.
 function(vgpu_options target)
     target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
