@@ -6,8 +6,8 @@
 #pragma once
 
 #include "simulator/recording.h"
+#include "text/utf8.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,11 +23,11 @@ inline constexpr const char* kHostileWords =
     "2J\xff";
 inline constexpr const char* kHostileWordsShown = "?]0;owned???2J?";
 
-/// Printable ASCII and ends of lines: no terminal takes it for a command, and it is UTF-8.
+/// Printable letters and ends of lines: no terminal takes it for a command, and it is UTF-8.
 inline bool is_harmless(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char letter) {
-        return letter == '\n' || (letter >= ' ' && letter <= '~');
-    });
+    std::string letters(text);
+    std::erase(letters, '\n');
+    return vgpu::text::printable(letters) == letters;
 }
 
 /// `recording` with the first item that `change` returns true for as `change` leaves it.
