@@ -10,8 +10,8 @@
 // reservation paid for is no service there, and a VF that its cap holds back does not compete. Nor
 // does a VF of a gang: it has its slots and no more.
 //
-// What is received between plan and take-over the PF core settles: it keeps each VF's account from
-// the weights that the table names. Time is injected. One thread; owned by GpuModel.
+// The PF core keeps each VF's account by the weights that the table names, also between the moment
+// a table is planned and the moment it is in force. Time is injected. One thread; owned by GpuModel.
 #pragma once
 
 #include "daemon/ports/clock.h"
