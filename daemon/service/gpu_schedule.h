@@ -11,7 +11,8 @@
 // does a VF of a gang: it has its slots and no more.
 //
 // The PF core keeps each VF's account by the weights that the table names, also between the moment
-// a table is planned and the moment it is in force. Time is injected. One thread; owned by GpuModel.
+// a table is planned and the moment it is in force. Time is injected. One thread; owned by
+// GpuModel.
 #pragma once
 
 #include "daemon/ports/clock.h"
