@@ -20,7 +20,7 @@ constexpr std::size_t kMaxText = 400;
 
 /// In the child: only async-signal-safe calls.
 [[noreturn]] void become(char* const* command, int output) {
-    // a group of its own, so that end() reaches what it starts, too
+    // a separate process group, so that end() also reaches the child's children
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
@@ -51,8 +51,8 @@ ChildTask::~ChildTask() {
     if (output_ >= 0) ::close(output_);
 }
 
-/// A GPU that hangs can keep a killed process in the kernel: the agent waits for it no longer than
-/// that, and a thread reaps it when it ends.
+/// A hung GPU can keep a killed process in the kernel. So the agent waits at most 100 ms (50 pauses
+/// of 2 ms); a thread reaps a process that ends later.
 void ChildTask::end() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
@@ -92,7 +92,7 @@ std::optional<Outcome> ChildTask::poll(Nanoseconds now) {
     if (pid_ <= 0) return Outcome{.is_ok = false, .text = "cannot start a process"};
     read_output();
     int status = 0;
-    // before the deadline: one that has ended in time is not called late by a slow loop
+    // checked before the deadline: a slow loop must not report a child that ended in time as late
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
         read_output();
         pid_ = -1;

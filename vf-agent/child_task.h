@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ChildTask: a program of ours as a Task: its exit status 0 is success, the first line it prints is
-// the text. It is killed, with what it started, at its deadline or when the task is destroyed; a
-// crash is a failure that names the signal. Made by LinuxGuest.
+// ChildTask runs one of our programs as a Task. Exit status 0 is success; the first line that the
+// program prints is the text of the outcome. The program and its children are killed at the
+// deadline or when the task is destroyed; a crash is a failure that names the signal. LinuxGuest
+// makes it.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -12,17 +13,17 @@
 
 namespace vgpu::agent {
 
-/// Not thread-safe: poll() reaps the child, so nobody else may wait for it.
+/// Not thread-safe: poll() reaps the child, so no other code may wait for it.
 class ChildTask final : public Task {
 public:
-    /// `command`: path and arguments; the path is not looked for. Signals are unblocked in the
-    /// child, its standard error is ours. A child that does not start is one that fails at once.
+    /// `command`: path and arguments; PATH is not searched. Signals are unblocked in the child, and
+    /// its standard error is ours. If the child does not start, the first poll() fails.
     ChildTask(std::vector<std::string> command, Nanoseconds deadline);
     ~ChildTask() override;
     ChildTask(const ChildTask&) = delete;
     ChildTask& operator=(const ChildTask&) = delete;
 
-    /// Never blocks, but for at most 100 ms when it has to kill. After an outcome do not ask again.
+    /// Blocks only if it has to kill, for at most 100 ms. Do not call it after an outcome.
     std::optional<Outcome> poll(Nanoseconds now) override;
 
 private:

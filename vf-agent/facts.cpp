@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxLine = 256;
 constexpr std::size_t kMaxNames = 8192;
-constexpr std::size_t kMaxFds = 65536;  // looked at in one scan of all processes
+constexpr std::size_t kMaxFds = 65536;  // examined in one scan of all processes
 constexpr std::string_view kAmd = "0x1002";
 constexpr std::string_view kVega10Vf = "0x686c";
 
@@ -85,9 +85,9 @@ private:
     std::uint64_t vram_bytes_ = 0;
 };
 
-/// Calls `look(pid, fd name, target)` for every open file of every process, up to a bound.
-/// The bound keeps a guest whose processes hold a million files from holding up the agent; what
-/// lies beyond is not seen.
+/// Calls `look(pid, fd name, target)` for every open file of every process, up to kMaxFds.
+/// Files beyond the bound are not seen: processes that hold a million files must not stall the
+/// agent.
 template <typename Look> void scan_fds(const fs::path& proc, Look look) {
     std::size_t left = kMaxFds;
     for (const std::string& name : names_in(proc)) {
@@ -142,7 +142,7 @@ std::string Facts::rocr_version() const {
     return "";
 }
 
-/// The VF asked for; else a Vega10 VF, else any GPU that amdgpu has, else any of AMD's.
+/// The VF that was asked for; else a Vega10 VF, else a GPU bound to amdgpu, else any AMD GPU.
 fs::path Facts::device() const {
     const fs::path devices = root_ / "sys/bus/pci/devices";
     if (!wanted_.empty()) return devices / wanted_;
@@ -215,7 +215,7 @@ std::vector<ProcessFacts> Facts::processes() const {
         client.add(root_ / "proc" / std::to_string(pid) / "fdinfo" / fd);
     });
     for (const auto& [pid, client] : clients)
-        if (!client.is_empty())  // KFD's memory is in the DRM client's address space: not twice
+        if (!client.is_empty())  // the DRM client includes KFD's memory: do not add the two
             all[pid].vram_bytes = std::max(all[pid].vram_bytes, client.vram_bytes());
     std::vector<ProcessFacts> list;
     for (auto& [pid, process] : all) {

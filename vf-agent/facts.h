@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the guest's kernel says about its VF: device, driver, VRAM, and the processes that use it.
-// Read from sysfs and procfs below a root that tests replace; everything may be missing, so
-// nothing here fails: a fact that is not there is empty or 0. Sizes are bounded, since any process
-// of the guest chooses some of them. Used by Guest; one thread.
+// Facts that the guest's kernel reports about its VF: device, driver, VRAM, and the processes that
+// use the VF. They are read from sysfs and procfs below a root that tests replace. Any file may be
+// missing, so no call fails: a missing fact is empty or 0. Sizes are bounded, since any process of
+// the guest chooses some of them. Used by LinuxGuest; one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 /// /sys/module of the driver that is bound to the VF.
 struct DriverFacts {
     std::string name;  ///< of the driver that is bound; empty if none is
-    /// As the module tells them; empty for a driver that is built in or has no MODULE_VERSION.
+    /// As the module reports them; empty if the driver is built in or has no MODULE_VERSION.
     std::string version, srcversion;
 };
 
@@ -27,25 +27,25 @@ struct VfFacts {
     std::string pci_address;  ///< "0000:00:05.0"; empty if there is no VF
     std::string unique_id;    ///< hexadecimal
     std::string render_node;  ///< "/dev/dri/renderD128"
-    /// As the driver counts them: "used" includes what the kernel keeps for itself.
+    /// As the driver counts them: "used" includes the kernel's own share.
     std::uint64_t vram_total_bytes = 0, vram_used_bytes = 0;
 };
 
-/// One process that uses the VF; it may have ended by the time anybody reads this.
+/// One process that uses the VF; it may have ended since it was read.
 struct ProcessFacts {
     int pid = 0;
-    /// The kernel's 15 letters, chosen by the process: not to be trusted, cleaned by encode().
+    /// The kernel's 15 letters. The process chooses them: do not trust them; encode() cleans them.
     std::string comm;
     std::uint64_t vram_bytes = 0;
     /// User queues of KFD; 0 for a process that only has a render node open.
     std::uint32_t queues = 0;
 };
 
-/// Keeps nothing between calls: a driver that is bound or unbound meanwhile is seen by the next.
-/// Each call reads files and may take milliseconds on a busy guest; none waits for the GPU.
+/// Keeps nothing between calls, so each call sees the driver that is bound at that moment.
+/// A call reads files and may take milliseconds on a busy guest; none waits for the GPU.
 class Facts {
 public:
-    /// `pci_address`: which VF, if there are several; empty: the first one.
+    /// `pci_address` selects the VF if there are several; empty: the first one.
     explicit Facts(fs::path root = "/", std::string pci_address = "");
 
     /// As uname -r says.
@@ -54,17 +54,17 @@ public:
     [[nodiscard]] std::string rocr_version() const;
     [[nodiscard]] VfFacts vf() const;
     [[nodiscard]] DriverFacts driver() const;
-    /// Those that use the VF, through KFD or DRM, most VRAM first.
-    /// Ours is among them if the self-test runs. VRAM is the larger of what KFD and DRM say, since
-    /// amdgpu counts KFD's memory in the process' DRM client, too.
+    /// The processes that use the VF through KFD or DRM, most VRAM first.
+    /// Includes a running self-test. VRAM is the larger of KFD's and DRM's number, not the sum:
+    /// amdgpu counts KFD's memory in the DRM client of the process as well.
     [[nodiscard]] std::vector<ProcessFacts> processes() const;
-    /// Pids that have /dev/kfd or the render node open.
-    /// Sorted; these are the ones to freeze, whether they have submitted anything or not.
+    /// Pids that have /dev/kfd or the render node open, sorted.
+    /// Quiesce freezes all of them, whether they have submitted work or not.
     [[nodiscard]] std::vector<int> users() const;
 
 private:
     [[nodiscard]] fs::path device() const;
-    /// What KFD calls the GPU in names such as vram_ID; empty if KFD does not have it.
+    /// KFD's id of the GPU, as in the file name vram_ID; empty if KFD does not list the GPU.
     [[nodiscard]] std::string kfd_gpu_id(const std::string& pci_address) const;
 
     fs::path root_;

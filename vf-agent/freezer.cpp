@@ -29,7 +29,7 @@ std::string cgroup_of(const fs::path& root, int pid) {
     return "";
 }
 
-/// 0 if there is none, or the process has ended.
+/// 0 if the process has no parent or has ended.
 int parent_of(const fs::path& root, int pid) {
     constexpr std::string_view kParent = "PPid:\t";
     std::ifstream file(root / "proc" / std::to_string(pid) / "status");
@@ -58,14 +58,14 @@ bool Freezer::freeze(const std::vector<int>& pids) {
     std::error_code error;
     fs::create_directory(group_, error);
     if (error) return false;
-    // before anybody is moved: who comes into a frozen group stops, and has no children in it
+    // frozen before any process is moved: a process that enters stops and cannot fork inside
     if (!write_to(group_ / "cgroup.freeze", "1")) return false;
     for (const int pid : pids) {
         const std::string from = cgroup_of(root_, pid);
         if (!is_origin(from) || holds(pid)) continue;
         came_from_[pid] = from;
-        // before it is moved: one that is noted and was not moved is skipped by thaw(), the other
-        // way round nobody would know where it came from
+        // noted before it is moved: thaw() skips a process that was noted but not moved; after a
+        // crash the origin of one that was moved but not noted would be unknown
         write_note();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }
@@ -80,7 +80,7 @@ bool Freezer::is_frozen() const {
     return members().empty();
 }
 
-/// A process that was in fork() when it was moved may have a child that nobody noted.
+/// Looks several times: a process that was in fork() when it was moved may have an unnoted child.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
     for (int look = 0; look < kMostLooks; ++look) {
@@ -94,7 +94,7 @@ void Freezer::thaw() {
     ::rmdir(group_.c_str());
 }
 
-/// To the root's cgroup if its own is gone meanwhile, or if nobody knows it: it goes on there, if
+/// Falls back to the root cgroup if the origin is unknown or gone: the process runs there, though
 /// outside its unit or session.
 void Freezer::put_back(int pid) const {
     const std::string text = std::to_string(pid);
@@ -103,9 +103,9 @@ void Freezer::put_back(int pid) const {
         write_to(hierarchy_ / "cgroup.procs", text);
 }
 
-/// Of one born in the group: that of its nearest ancestor which was noted, or which is not in the
-/// group any more. One whose ancestors have ended is a child of init, in whose cgroup it has no
-/// business.
+/// A process born in the group takes the origin of its nearest ancestor that was noted or has left
+/// the group. Stops before init: a process whose ancestors have ended is a child of init, but does
+/// not belong into init's cgroup.
 std::string Freezer::origin_of(int pid) const {
     for (int i = 0; i < kMostGenerations && pid > 1; ++i) {
         if (const auto known = came_from_.find(pid); known != came_from_.end())
@@ -123,7 +123,7 @@ bool Freezer::is_origin(const std::string& cgroup) const {
 std::vector<int> Freezer::members() const {
     std::ifstream file(group_ / "cgroup.procs");
     std::vector<int> pids;
-    // 0 is one of another PID namespace; written to cgroup.procs it would mean ourselves
+    // 0: a process of another PID namespace; a 0 written to cgroup.procs would move ourselves
     for (int pid = 0; file >> pid;)
         if (pid > 0) pids.push_back(pid);
     return pids;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Freezer: stops processes that use the VF by a cgroup (v2) of their own that is frozen, and lets
-// them go again, each back in the cgroup it came from, or, if it was born in the group, where its
-// parent came from. A process in it cannot tell; it is not signalled. Where each came from is also
-// in a file, so that a new agent (or the unit's ExecStopPost) can undo what one that was killed had
-// done. Used by LinuxGuest; one thread.
+// Freezer stops the processes that use the VF in a frozen cgroup (v2), and resumes them: each goes
+// back to the cgroup it came from or, if it was born in the group, to the one its parent came from.
+// No signal is sent, so a process does not notice. A file notes where each process came from, so
+// that a new agent (or the unit's ExecStopPost) can resume the processes that a killed agent had
+// stopped. Used by LinuxGuest; one thread.
 #pragma once
 
 #include <filesystem>
@@ -14,39 +14,39 @@
 
 namespace vgpu::agent {
 
-/// The group is <cgroup root>/vgpu-agent.frozen; nobody else may use that name. Root's rights are
-/// needed to move processes of others. The destructor leaves all as it is: only thaw() lets go.
+/// The group is <cgroup root>/vgpu-agent.frozen; no other program may use that name. Moving other
+/// users' processes requires root's rights. The destructor thaws nothing; only thaw() does.
 class Freezer {
 public:
-    /// `note`: the file; `root`: for tests.
-    /// Reads what an earlier agent noted, so that thaw() of this one lets those go, too.
+    /// `note`: the file of origins; `root`: for tests.
+    /// Reads the note of an earlier agent, so that thaw() resumes that agent's processes as well.
     explicit Freezer(std::filesystem::path root = "/",
                      std::filesystem::path note = "/run/vgpu-agent/frozen");
 
     /// True if the guest has the cgroup v2 freezer and we may use it.
     [[nodiscard]] bool is_available() const;
-    /// Takes these in as well and freezes all; false if the cgroup cannot be made. A process that
-    /// ended meanwhile is no error.
-    /// Returns before they have stopped; ask is_frozen(). May be called again with more.
+    /// Adds `pids` to the group and freezes it; false if the cgroup cannot be made or frozen. A
+    /// process that ended meanwhile causes no error.
+    /// Returns before they have stopped; ask is_frozen(). May be called again with more pids.
     bool freeze(const std::vector<int>& pids);
-    /// True once all that are in it have stopped.
-    /// A process in an uninterruptible sleep, such as one in the GPU's driver, delays that.
+    /// True once every process in the group has stopped.
+    /// A process in an uninterruptible sleep, for example in the GPU's driver, delays this.
     [[nodiscard]] bool is_frozen() const;
-    /// Processes that were moved, also those that have ended since.
+    /// Number of processes that were moved, including those that have ended since.
     [[nodiscard]] std::size_t size() const { return came_from_.size(); }
     [[nodiscard]] bool holds(int pid) const { return came_from_.contains(pid); }
-    /// Lets everything go, also what an earlier agent left.
+    /// Resumes all processes, including those that an earlier agent left frozen.
     void thaw();
 
 private:
-    /// Looks for who is (still) in the group at a thaw. One is enough, a second finds children
-    /// that were born meanwhile; more are only for those who fork all the time.
+    /// Passes over the members of the group at a thaw. The first moves them, the second finds
+    /// children born meanwhile; more are only for processes that fork all the time.
     static constexpr int kMostLooks = 8;
     static constexpr int kMostGenerations = 64;
 
     /// Pids in the group.
     [[nodiscard]] std::vector<int> members() const;
-    /// The cgroup where a member belongs; empty: nobody knows.
+    /// The cgroup where a member belongs; empty if unknown.
     [[nodiscard]] std::string origin_of(int pid) const;
     void put_back(int pid) const;
     /// False for our own group.

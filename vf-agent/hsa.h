@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The few functions of the HSA runtime that the self-test calls, found at run time: the agent is
-// built without ROCm and runs without it. Names, numbers and layouts: HSA Runtime Programmer's
-// Reference Manual 1.2 and AMD's extension (hsa_ext_amd.h). Used by hsa_check.cpp alone, in a
-// process of its own.
+// The functions of the HSA runtime that the self-test calls. They are found at run time, because
+// the agent is built without ROCm and must run without it. Names, numbers and layouts: HSA Runtime
+// Programmer's Reference Manual 1.2 and AMD's extension (hsa_ext_amd.h). Used only by
+// hsa_check.cpp, in a separate process.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace vgpu::agent::hsa {
 
-/// hsa_status_t; iterators stop with kInfoBreak, which is no error.
+/// hsa_status_t; kInfoBreak stops an iterator and is not an error.
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kInfoBreak = 1;
 
@@ -22,7 +22,7 @@ using Agent = Handle;
 using Pool = Handle;
 using Signal = Handle;
 
-/// hsa_queue_t, as far as a producer of packets needs it; owned by the runtime.
+/// The part of hsa_queue_t that a producer of packets needs; the runtime owns it.
 struct Queue {
     std::uint32_t type, features;
     void* base_address;
@@ -47,8 +47,8 @@ enum WaitState : std::uint32_t { kBlocked = 0 };
 using AgentVisitor = Status (*)(Agent, void*);
 using PoolVisitor = Status (*)(Pool, void*);
 
-/// HSA_CALL(member, "symbol", result, arguments…): one list for the members of Calls and for the
-/// search of their symbols in hsa_check.cpp.
+/// HSA_CALL(member, "symbol", result, arguments…): one list, expanded to the members of Calls and
+/// to the lookup of their symbols in hsa_check.cpp.
 #define VGPU_AGENT_HSA_CALLS(HSA_CALL)                                                            \
     HSA_CALL(init, "hsa_init", Status)                                                            \
     HSA_CALL(shut_down, "hsa_shut_down", Status)                                                  \
@@ -77,7 +77,7 @@ using PoolVisitor = Status (*)(Pool, void*);
     HSA_CALL(add_write_index, "hsa_queue_add_write_index_screlease", std::uint64_t, const Queue*, \
              std::uint64_t)
 
-/// Null where the library has no such function.
+/// All null until hsa_check.cpp has looked the symbols up; a missing symbol fails the self-test.
 struct Calls {
 #define VGPU_AGENT_HSA_MEMBER(member, symbol, result, ...) result (*member)(__VA_ARGS__) = nullptr;
     VGPU_AGENT_HSA_CALLS(VGPU_AGENT_HSA_MEMBER)

@@ -105,7 +105,7 @@ private:
         return signal;
     }
 
-    /// Without a limit of its own: the agent ends this process in time.
+    /// Waits without a limit: the agent kills this process at the deadline.
     void wait(hsa::Signal signal) const {
         const auto left = hsa_.signal_wait(signal, hsa::kLess, 1, UINT64_MAX, hsa::kBlocked);
         if (left < 0) throw std::runtime_error("the GPU reported an error");
@@ -125,7 +125,7 @@ private:
                      index % queue->size * std::size_t{AQL_PACKET_BYTES};
         std::memcpy(slot + sizeof packet.header, &packet.reserved0,
                     sizeof packet - sizeof packet.header);
-        // the header makes the packet valid, so it comes last and is seen last
+        // the header makes the packet valid, so it is written last and must be seen last
         void* header = slot;
         __atomic_store_n(static_cast<std::uint16_t*>(header), kBarrierHeader, __ATOMIC_RELEASE);
         hsa_.signal_store(queue->doorbell, static_cast<std::int64_t>(index));

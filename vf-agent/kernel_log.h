@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// KernelLog: what amdgpu said of resets and errors, counted from /dev/kmsg since the guest's boot.
-// Without the right to read it, everything stays 0. Guest gives it a turn before each status.
+// KernelLog counts the resets and errors that amdgpu has logged to /dev/kmsg since the guest's
+// boot. Without the right to read that file, all counts stay 0. LinuxGuest reads it before each
+// status.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,17 @@
 
 namespace vgpu::agent {
 
-/// A count is a lower bound: records that the kernel overwrote before they were read are not in it.
+/// Counts are lower bounds: records that the kernel overwrote before they were read are missing.
 class KernelLog {
 public:
-    /// Opening starts at the oldest record that the kernel still has.
+    /// Starts at the oldest record that the kernel still has.
     explicit KernelLog(const std::string& path = "/dev/kmsg");
     ~KernelLog();
     KernelLog(const KernelLog&) = delete;
     KernelLog& operator=(const KernelLog&) = delete;
 
-    /// Reads what is new, a bounded number of records at a time.
-    /// Never waits. What is left over comes with the next call.
+    /// Reads new records, at most a bounded number of them, and never waits.
+    /// The next call reads the rest.
     void read();
     /// One record: "PRIORITY,SEQUENCE,TIME,…;TEXT".
     void take(std::string_view record);
@@ -29,7 +30,7 @@ public:
     [[nodiscard]] std::uint64_t resets() const { return resets_; }
     /// amdgpu's lines of level "err" and worse, and those that drm marks with *ERROR*.
     [[nodiscard]] std::uint64_t errors() const { return errors_; }
-    /// Of the newest of these, at most 160 bytes; empty if there was none.
+    /// Text of the newest of these errors, at most 160 bytes; empty if there was none.
     [[nodiscard]] const std::string& last_error() const { return last_error_; }
 
 private:

@@ -24,8 +24,8 @@ private:
 
 }  // namespace
 
-/// Freezes the VF's users until none is left that runs, then says how many. Whether the VF's queues
-/// have run dry is seen by the host, from the device itself.
+/// Freezes the VF's users until none of them runs, then reports their number. The host sees from
+/// the device whether the VF's queues are empty.
 class LinuxGuest::Quiesce final : public Task {
 public:
     Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}
@@ -85,7 +85,7 @@ std::unique_ptr<Task> LinuxGuest::start(Act act, Nanoseconds deadline) {
 
 bool LinuxGuest::freeze_users() {
     std::vector<int> users = facts_.users();
-    // an agent that froze itself could not thaw anybody
+    // an agent that froze itself could not thaw
     std::erase(users, ::getpid());
     return freezer_.freeze(users);
 }

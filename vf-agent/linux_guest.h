@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LinuxGuest: Guest over the real system: Facts, KernelLog, Freezer, and children for the
-// self-test. Made by main.cpp.
+// LinuxGuest implements Guest on the real system. It uses Facts, KernelLog, Freezer, and child
+// processes for the self-test. main.cpp makes it.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -11,20 +11,20 @@
 
 namespace vgpu::agent {
 
-/// Its destructor thaws nothing: that is Session's act, and the unit's ExecStopPost for an agent
-/// that was killed.
+/// The destructor thaws nothing: Session does, or the unit's ExecStopPost after the agent was
+/// killed.
 class LinuxGuest final : public Guest {
 public:
-    /// `pci_address`: which VF; empty: the first.
+    /// `pci_address` selects the VF; empty: the first one.
     explicit LinuxGuest(const std::string& pci_address) : facts_("/", pci_address) {}
 
-    /// Read anew at each call: a driver may be loaded between two welcomes.
+    /// Reads the facts at each call: a driver may be loaded between two welcomes.
     Hello hello() override;
     Status status() override;
-    /// Never null: what cannot be started is a task that has failed. A self-test of a quiesced VF
-    /// is refused, since its process would be frozen with the others.
+    /// Never null: if the act cannot start, the task has already failed. A self-test of a quiesced
+    /// VF is refused, because its process would be frozen with the others.
     std::unique_ptr<Task> start(Act act, Nanoseconds deadline) override;
-    /// Always ok; with nothing frozen it says that 0 processes go on.
+    /// Always ok; if nothing is frozen, the text says so with a count of 0.
     Outcome thaw() override;
     void hold() override;
 

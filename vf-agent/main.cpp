@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-agent: options, and the loop that joins the port, the session and the guest. Ends on SIGTERM
-// or SIGINT and lets go what it had stopped; SIGHUP changes nothing.
+// vgpu-agent: command line, and the loop that joins port, session and guest. SIGTERM and SIGINT end
+// it; it then resumes the processes it had stopped. SIGHUP changes nothing.
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/process/socket_path.h"
 #include "vf-agent/hsa_check.h"
@@ -25,12 +25,12 @@
 namespace vgpu::agent {
 namespace {
 
-/// How often a port that is missing or has no host is looked at again.
+/// Interval between two looks at a port that is missing or has no host.
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
-/// A host that writes without end still lets signals and tasks have their turn.
+/// Bytes read in one turn, so that a host that never stops writing cannot delay signals and tasks.
 constexpr std::size_t kMaxPerTurn = 4 * kMaxLine;
 
-/// Exit status: 0; 1 if a self-test failed; what CLI11 has for wrong options.
+/// Exit status: 0; 1 if a self-test failed; CLI11's status for wrong options.
 struct CommandLine {
     std::string port;
     std::string pci_address;
@@ -70,12 +70,12 @@ private:
     vgpu_log_limit limit_{};
 };
 
-/// Opens the port when it is there, tells the session when the host comes and goes.
+/// Opens the port once it exists, and tells the session when the host comes and goes.
 class Agent {
 public:
     explicit Agent(const CommandLine& line)
         : line_(line), guest_(line.pci_address), session_(guest_, port_) {
-        static_cast<void>(guest_.thaw());  // what one that was killed had stopped
+        static_cast<void>(guest_.thaw());  // processes that a killed agent had stopped
     }
     ~Agent() { session_.on_host_gone(); }
 
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    /// There is no configuration that SIGHUP could have read again.
+    /// True for SIGTERM and SIGINT. The agent has no configuration that SIGHUP could reload.
     bool is_end(int signals) {
         signalfd_siginfo signal{};
         if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
@@ -135,7 +135,7 @@ private:
 
     /// True if a signal came.
     [[nodiscard]] bool wait(int signals) const {
-        // a port without a host is always ready: look again later instead
+        // a port without a host always polls as ready: look again later instead
         const int fd = has_host_ ? port_.fd() : -1;
         const int events = POLLIN | (session_.wants_write() ? POLLOUT : 0);
         std::array<pollfd, 2> waited{
@@ -190,7 +190,7 @@ int main_of(int argc, char** argv) {
         Freezer().thaw();
         return 0;
     }
-    // before there are children or threads, so that all inherit the mask
+    // before any child or thread starts, so that all inherit the mask
     const int signals = catch_signals();
     Agent agent(line);
     agent.serve(signals);

@@ -67,8 +67,8 @@ Port::Seen Port::read(std::string& to) {
         to.append(buffer.data(), static_cast<std::size_t>(got));
         return Seen::Bytes;
     }
-    // the driver of the port reads 0 bytes as long as the host has not connected; a socket's
-    // end is for ever
+    // the port reads 0 bytes as long as the host has not connected; a socket that has ended never
+    // recovers
     if (got == 0) return is_socket_ ? Seen::Lost : Seen::HungUp;
     if (errno != EAGAIN && errno != EINTR) return Seen::Lost;
     return (state.revents & POLLHUP) != 0 ? Seen::HungUp : Seen::Nothing;

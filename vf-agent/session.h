@@ -7,9 +7,9 @@
 //     ▲                                     │ gone                                 │ gone: thaw,
 //     └─────────────────────────────────────┴──────────────────────────────────────┘ end the task
 //
-// The host is trusted with the VF but not to read in time: what does not fit into a bounded queue
-// is left out, nothing ever waits. One task (self-test, quiesce) at a time; Thaw ends it. Time is
-// passed in. main.cpp feeds it; one thread.
+// The host is trusted with the VF, but may read late: a line that does not fit into the bounded
+// queue is dropped, and nothing ever waits. One task (self-test, quiesce) at a time; Thaw ends it.
+// Time is passed in. main.cpp drives it; one thread.
 #pragma once
 
 #include "vf-agent/messages.h"
@@ -20,39 +20,38 @@ namespace vgpu::agent {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// Something under way; destroying it ends it, which may take a moment (a child is killed).
+/// An act under way. The destructor ends it, which may take a moment (a child is killed).
 class Task {
 public:
     virtual ~Task() = default;
-    /// How it ended, once it has.
-    /// Never blocks. Its deadline is the task's own: past it, the outcome is a failure.
+    /// The outcome once the task has ended, else empty.
+    /// Never blocks. The task knows its deadline; after it the outcome is a failure.
     virtual std::optional<Outcome> poll(Nanoseconds now) = 0;
 };
 
-/// The machine that the agent serves. Tests bring one without files and processes.
+/// The machine that the agent serves. Tests provide one without files and processes.
 class Guest {
 public:
     virtual ~Guest() = default;
     virtual Hello hello() = 0;
     virtual Status status() = 0;
-    /// Act::SelfTest or Act::Quiesce, to end by `deadline`. Never null; Session has at most one
-    /// task at a time.
+    /// Starts Act::SelfTest or Act::Quiesce, which must end by `deadline`. Never null; Session has
+    /// at most one task at a time.
     virtual std::unique_ptr<Task> start(Act act, Nanoseconds deadline) = 0;
-    /// Ends being quiesced; without effect if nothing is.
+    /// Resumes a quiesced guest; without effect otherwise.
     virtual Outcome thaw() = 0;
-    /// A turn while quiesced: stops those that came since.
+    /// If quiesced, stops processes that have opened the VF since.
     virtual void hold() = 0;
 };
 
-/// The way to the host. write() takes what there is room for and returns how much that was.
+/// The way to the host. write() takes as many bytes as there is room for and returns their number.
 class Channel {
 public:
     virtual ~Channel() = default;
     virtual std::size_t write(std::string_view bytes) = 0;
 };
 
-/// `guest` and `channel` outlive it. All times are of one monotonic clock, whose start is nobody's
-/// business.
+/// `guest` and `channel` must outlive it. All times are from one monotonic clock with any start.
 class Session {
 public:
     /// Bytes that may wait for a host that does not read.
@@ -61,18 +60,18 @@ public:
 
     Session(Guest& guest, Channel& channel) : guest_(guest), channel_(channel) {}
 
-    /// The other end was opened, perhaps by another host: everything begins anew.
+    /// The host side was opened, perhaps by another host: resets the session and sends a hello.
     void on_host(Nanoseconds now);
-    /// Also at the end of the agent: ends the task, thaws, forgets what was not written.
+    /// Ends the task, thaws, and drops unwritten lines. Also called when the agent ends.
     void on_host_gone();
-    /// In pieces of any size. A line beyond kMaxLine is left out as a whole.
+    /// Takes input in pieces of any size. Ignores a line that does not fit kMaxLine.
     void on_bytes(std::string_view bytes, Nanoseconds now);
-    /// Statuses that are due, the end of a task, what is left to write.
+    /// Sends a status that is due, polls the task, and writes queued lines.
     void step(Nanoseconds now);
 
     /// The loop should wait until the channel has room, then call step().
     [[nodiscard]] bool wants_write() const { return !queue_.empty(); }
-    /// When step() has something to do next; nothing: only when the host speaks.
+    /// When step() has work to do next; empty: not before the host sends something.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:
@@ -89,14 +88,14 @@ private:
     Guest& guest_;
     Channel& channel_;
     State state_ = State::Alone;
-    std::string line_;  ///< begun, not ended
+    std::string line_;  ///< incomplete input line
     bool is_too_long_ = false;
-    /// Whole lines, but for the first, which may have been written in part.
+    /// Whole lines, except that the first may have been written in part.
     std::string queue_;
     Nanoseconds interval_{0}, next_status_{0};
     std::unique_ptr<Task> task_;
     std::uint64_t task_id_ = 0;
-    /// Only with a task: when it began, and when to ask it again.
+    /// Valid only with a task: when it began, and when to poll it again.
     Nanoseconds task_since_{0}, next_poll_{0};
 };
 
