@@ -17,10 +17,10 @@ using Json = nlohmann::json;
 constexpr int kKeepAliveSeconds = 5;
 constexpr unsigned kKeepAliveCount = 3;
 
-/// libvirt would print each error itself.
+/// Without a handler, libvirt prints each error itself.
 void ignore_error(void*, virErrorPtr) {}
 
-/// The timer that ends a wait; libvirt's event loop has no limit of its own.
+/// The timer that ends a wait: libvirt's event loop has no time limit.
 void on_limit(int timer, void*) {
     virEventUpdateTimeout(timer, -1);
 }
@@ -48,13 +48,13 @@ Json json_of(virDomainPtr domain) {
             {"active", virDomainIsActive(domain) == 1}};
 }
 
-/// Names may be anything; what is no UTF-8 is replaced.
+/// Names may hold any bytes; invalid UTF-8 is replaced.
 std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// Undefined, or a transient one that has ended, of which libvirt says no more than that it has
-/// stopped. Libvirt knows it no more, or is about to forget it.
+/// True for an undefined domain, and for a transient one that has ended: libvirt only reports that
+/// it has stopped. libvirt has forgotten such a domain or is about to.
 bool is_gone(virDomainPtr domain) {
     return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
 }
@@ -107,7 +107,7 @@ void DomainWatch::connect() {
     tell_all();
 }
 
-/// Also when it could not be made.
+/// Also called if the connection could not be made.
 void DomainWatch::disconnect(const std::string& why) {
     const std::string said = why;
     if (connection_ != nullptr) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainWatch: follows the domains of one libvirt and tells each change as a line of JSON: all of
-// them when the connection is there, then each that starts, stops, comes or goes, and that the
-// connection is gone. Connects again with a growing delay. Used by main.cpp; one thread, which is
-// blocked for as long as libvirtd takes: that is why this is no part of vgpud.
+// DomainWatch follows the domains of one libvirt and reports each change as a line of JSON: all
+// domains after it has connected, then each that starts, stops, is defined or undefined, and the
+// loss of the connection. It reconnects with a growing delay. Used by main.cpp; one thread. A call
+// of libvirt blocks for as long as libvirtd takes: therefore this is not part of vgpud.
 //
-//   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all there are
-//   {"domain": {"uuid": …, "name": …, "active": false}}        this one changed
-//   {"removed": "UUID"}                                        there is no such domain any more
-//   {"lost": "no connection to qemu:///system: …"}             told once for each loss
+//   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all domains
+//   {"domain": {"uuid": …, "name": …, "active": false}}        this domain changed
+//   {"removed": "UUID"}                                        this domain no longer exists
+//   {"lost": "no connection to qemu:///system: …"}             once for each loss
 #pragma once
 
 #include <libvirt/libvirt.h>
@@ -30,7 +30,7 @@ public:
     DomainWatch(const DomainWatch&) = delete;
     DomainWatch& operator=(const DomainWatch&) = delete;
 
-    /// Waits for something to happen, or for `limit`; connects when that is due.
+    /// Connects if that is due, then waits for an event of libvirt, at most for `limit`.
     void turn(std::chrono::milliseconds limit);
     [[nodiscard]] bool is_connected() const { return connection_ != nullptr; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-libvirt: DomainWatch as a program. vgpud starts it, reads its standard output and ends with
-// its standard input: when vgpud is gone, so is this.
+// vgpu-libvirt runs DomainWatch as a program. vgpud starts it and reads its standard output; it
+// ends at the end of its standard input, so that it does not outlive vgpud.
 #include "libvirt/domain_watch.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAtInput{1000};
 
-/// Nothing is ever sent; an end of file says that the reader is gone.
+/// vgpud never writes to this input; an end of file means that vgpud is gone.
 bool is_input_over() {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     if (::poll(&input, 1, 0) <= 0) return false;
@@ -34,7 +34,7 @@ int main_of(int argc, char** argv) {
     app.set_version_flag("--version", fmt::format("vgpu-libvirt {}", VGPU_VERSION));
     CLI11_PARSE(app, argc, argv);
     ::signal(SIGPIPE, SIG_IGN);
-    ::signal(SIGHUP, SIG_IGN);  // there is nothing to read again
+    ::signal(SIGHUP, SIG_IGN);  // there is no configuration to reload
     bool is_heard = true;
     DomainWatch watch(uri, [&is_heard](const std::string& line) {
         is_heard = is_heard && std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-/// Behind the comment that begins at `at`, or `at` if none does.
+/// The position after the comment that begins at `at`; `at` if none begins there.
 std::size_t behind_comment(std::string_view text, std::size_t at) {
     const std::string_view begin = text.substr(at, 2);
     if (begin != "//" && begin != "/*") return at;
@@ -19,7 +19,7 @@ std::size_t behind_comment(std::string_view text, std::size_t at) {
     return begin == "//" ? end : end + 2;
 }
 
-/// Behind the text that begins with the quote at `at`.
+/// The position after the string whose opening quote is at `at`.
 std::size_t behind_text(std::string_view text, std::size_t at) {
     for (++at; at < text.size() && text[at] != '"'; ++at)
         if (text[at] == '\\') ++at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// JSON documents from outside: configurations, profiles, scenarios, messages. Their depth is looked
-// at before a tree is made of them: trees of nlohmann_json are printed and freed by recursion, and
-// each level costs memory. Every program of this project reads documents of others through this.
+// Reader of JSON documents from outside: configurations, profiles, scenarios, messages. It checks
+// the depth before it builds a tree, because nlohmann_json prints and frees trees by recursion, and
+// each level costs memory. Every program of this project reads foreign documents through it.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace vgpu::text {
 
 enum class Comments { Refused, Allowed };
 
-/// Far more than any document of ours nests: profiles have 6 levels.
+/// Far deeper than our documents: profiles have 6 levels.
 inline constexpr std::size_t kMostNested = 64;
 
 /// "line 3, column 17: lists and objects are nested more than 64 deep", or "".
-/// One pass and no memory; what it says of a text that is no JSON at all does not matter, since a
-/// parser stops at the first mistake.
+/// One pass without allocation. The answer does not matter for a text that is not JSON, since the
+/// parser stops at its first mistake.
 std::string too_deep(std::string_view text, Comments comments,
                      std::size_t most_nested = kMostNested);
 
-/// The document, or what is wrong with it and where.
+/// The document, or an error text that names the mistake and its place.
 /// `see` is a callback of the parser (nlohmann::basic_json::parser_callback_t); may be null.
 template <typename Json = nlohmann::json>
 tl::expected<Json, std::string> read_json(std::string_view text,

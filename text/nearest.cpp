@@ -11,8 +11,7 @@ namespace vgpu::text {
 
 namespace {
 
-/// Levenshtein distance.
-/// Insertions, deletions, exchanges; one row of the matrix at a time.
+/// Levenshtein distance: insertions, deletions and replacements. Keeps one row of the matrix.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What somebody probably meant who has mistyped a name. Pure functions, used where a verb, an
-// option, a key or a target is not known.
+// Suggests the name that was probably meant by a mistyped one. Used in errors about an unknown
+// verb, option, key or target. Pure functions.
 #pragma once
 
 #include <span>

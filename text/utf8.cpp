@@ -11,14 +11,15 @@ namespace vgpu::text {
 
 namespace {
 
-/// One character, or one byte that belongs to none.
+/// One character, or one byte that does not belong to a character.
 struct Letter {
     char32_t code = 0;
     std::size_t bytes = 1;
     bool is_valid = false;
 };
 
-/// The smallest code that needs a sequence of this many bytes: shorter ones are forged.
+/// The smallest code that needs a sequence of this many bytes: a smaller code is overlong, thus
+/// invalid.
 constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
 
 /// The first letter of `text`, which is not empty (RFC 3629).
@@ -48,14 +49,14 @@ bool is_in(std::span<const Range> ranges, char32_t code) {
     return at != ranges.end() && at->first <= code;
 }
 
-/// C0, DEL, C1; directional marks, embeddings, overrides and isolates (Unicode, UAX 9); separators
-/// of lines; the byte order mark and what is no character.
+/// C0, DEL, C1; directional marks, embeddings, overrides and isolates (Unicode, UAX 9); line and
+/// paragraph separators; the byte order mark, interlinear annotation marks and noncharacters.
 constexpr std::array kHarmful{Range{0x00, 0x1f},     Range{0x7f, 0x9f},     Range{0x61c, 0x61c},
                               Range{0x200e, 0x200f}, Range{0x2028, 0x202e}, Range{0x2066, 0x2069},
                               Range{0xfeff, 0xfeff}, Range{0xfff9, 0xfffb}, Range{0xfffe, 0xffff}};
 
-/// Marks that stand on the letter before (Unicode, general categories Mn and Me, and joiners); the
-/// ranges of scripts are rounded to whole marks.
+/// Marks on the letter before (Unicode, general categories Mn and Me), joiners and conjoining
+/// Hangul letters; the ranges of scripts are rounded to whole marks.
 constexpr std::array kNarrow{
     Range{0x300, 0x36f},   Range{0x483, 0x489},     Range{0x591, 0x5bd},    Range{0x5bf, 0x5bf},
     Range{0x5c1, 0x5c2},   Range{0x5c4, 0x5c5},     Range{0x5c7, 0x5c7},    Range{0x610, 0x61a},
@@ -95,7 +96,7 @@ std::size_t columns_of(const Letter& letter) {
     return is_in(kWide, letter.code) ? 2 : 1;
 }
 
-/// Calls `see` with each letter and its place, until it says false.
+/// Calls `see` with each letter and its byte offset, until it returns false.
 template <typename See> void for_each_letter(std::string_view text, See see) {
     for (std::size_t at = 0; at < text.size();) {
         const Letter letter = first_letter(text.substr(at));
@@ -140,7 +141,7 @@ std::string printable(std::string_view text) {
 
 std::string_view start_of(std::string_view text, std::size_t bytes) {
     if (text.size() <= bytes) return text;
-    // 10xxxxxx goes on with a character
+    // a byte 10xxxxxx continues a character
     while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0u) == 0x80u) --bytes;
     return text.substr(0, bytes);
 }
