@@ -32,7 +32,7 @@ std::string default_bus() {
     return bus != nullptr ? bus : "system";
 }
 
-/// With "help", which is no verb of its own: it becomes --help before CLI11 sees it.
+/// Includes "help", which is not a verb: it becomes --help before CLI11 sees it.
 std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verbs) {
     std::vector<std::string> names{"help"};
     for (const auto& verb : verbs) names.push_back(verb->name());
@@ -44,7 +44,7 @@ std::string guess(const std::string& word, const std::vector<std::string>& known
     return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-/// The first word that is neither an option nor the argument of one.
+/// The first word that is neither an option nor the argument of an option.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--bus" || words[i] == "--timeout") {
@@ -56,7 +56,7 @@ const std::string* verb_word(const std::vector<std::string>& words) {
     return nullptr;
 }
 
-/// "help VERB" is "VERB --help", "help" is "--help".
+/// "help VERB" becomes "VERB --help", "help" becomes "--help".
 std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     const auto help = std::find(words.begin(), words.end(), "help");
     if (help == words.end() || verb_word(words) != &*help) return words;
@@ -65,15 +65,15 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     return words;
 }
 
-/// "caf\ufffd" in quotes, for "caf\xe9".
+/// `word` in quotes as valid UTF-8: "caf\ufffd" for "caf\xe9".
 std::string quoted(const std::string& word) {
     return nlohmann::json(text::as_utf8(word)).dump();
 }
 
-/// What is wrong with one of `words`, whatever the verb makes of it; "" if nothing is.
-/// A variable that is not set leaves an empty word. CLI11 2.1 takes that for an option that was not
-/// given, which may stand for all GPUs, and behind '=' it takes the next word for the value. Words
-/// behind "--" are no options.
+/// The error text if one of `words` is wrong for every verb, else "".
+/// An unset variable leaves an empty word. CLI11 2.1 treats it as an option that was not given,
+/// which may mean all GPUs; after '=' it takes the next word as the value. Words after "--" are not
+/// options.
 std::string complaint_about(const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (!wrong_in_utf8(word).empty())
@@ -88,7 +88,7 @@ std::string complaint_about(const std::vector<std::string>& words) {
     return "";
 }
 
-/// Options that stand before or after the verb, for all verbs alike.
+/// Options of all verbs; they may come before or after the verb.
 struct CommonOptions {
     std::string bus = default_bus();
     bool is_json = false;
@@ -103,14 +103,14 @@ void describe(CLI::App& app, CommonOptions& common,
         ->transform(whole_within(1, 600));
     app.set_version_flag("--version", "vgpuctl " VGPU_VERSION);
     app.require_subcommand(1);
-    // an option that a verb does not know is looked for here, so --json may stand behind the verb
+    // CLI11 searches here for an option that the verb does not know, so --json may follow the verb
     app.fallthrough();
     app.footer(exit_codes_text());
     for (const auto& verb : verbs)
         verb->describe(*app.add_subcommand(verb->name(), verb->summary()));
 }
 
-/// The one place where a failure becomes words and an exit status; verbs only throw.
+/// The only place that turns a failure into a message and an exit status; verbs only throw.
 ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
                   const std::vector<std::unique_ptr<Verb>>& verbs, const Connect& connect,
                   const Streams& streams) {
@@ -138,7 +138,7 @@ ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
     }
 }
 
-/// An option nobody has, with the nearest one there is; "" if the words have no such.
+/// Error text for an unknown option, with the nearest known one; "" if `words` have none.
 std::string unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
     const std::string* verb = verb_word(words);
     std::vector<std::string> known;
@@ -157,7 +157,7 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
     return "";
 }
 
-/// `words` in their order, as they were given.
+/// `words` in the order in which they were given.
 int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words,
            const Streams& streams) {
     const std::string* verb = verb_word(words);
@@ -171,7 +171,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
     return number_of(ExitCode::Usage);
 }
 
-/// The document that `words` ask for by a hidden option: what builds and packages vgpuctl uses it.
+/// The document that `words` request by a hidden option; the build and the packages use it.
 std::optional<Document> wanted_document(const std::vector<std::string>& words) {
     if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
     if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;
@@ -181,8 +181,8 @@ std::optional<Document> wanted_document(const std::vector<std::string>& words) {
 
 constexpr const char* kDescription = "vgpuctl shares SR-IOV GPUs between virtual machines.";
 
-/// Reads `words` into `app`; the exit status if that is all, because they ask for help or are
-/// wrong, which is then said.
+/// Parses `words` into `app`. Returns an exit status if they ask for help or are wrong, after
+/// printing the help or the error; empty if the verb shall run.
 std::optional<int> parse_words(CLI::App& app, const std::vector<std::unique_ptr<Verb>>& verbs,
                                std::vector<std::string> words, const Streams& streams) {
     if (const std::string complaint = complaint_about(words); !complaint.empty()) {
@@ -197,13 +197,13 @@ std::optional<int> parse_words(CLI::App& app, const std::vector<std::unique_ptr<
         return number_of(ExitCode::Usage);
     }
     const std::vector<std::string> given = without_help_verb(std::move(words));
-    // CLI11 takes words from the back
+    // CLI11 expects the words in reverse order
     std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {
         app.parse(reversed);
         return {};
     } catch (const CLI::ParseError& error) {
-        // asking for help is a ParseError, too, with 0
+        // a request for help is also a ParseError, with exit code 0
         if (error.get_exit_code() != 0) return refuse(app, error, given, streams);
         return app.exit(error, streams.out, streams.err);
     }
@@ -244,12 +244,12 @@ std::string wrong_usage(std::vector<std::string> words) {
     return ended.value_or(0) == 0 ? "" : err.str();
 }
 
-/// Whoever reads only the beginning has what they wanted; a full disk lost what was asked for.
+/// A failed write is an error (a full disk), unless the reader has closed the pipe.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
     const int status = run_words(std::move(words), connect, streams);
     errno = 0;
     streams.out.flush();
-    const int reason = errno;  // none if it was an earlier write that failed
+    const int reason = errno;  // 0 if an earlier write failed
     if (streams.out || is_reader_gone()) return status;
     streams.err << "vgpuctl: cannot write the output"
                 << (reason != 0 ? fmt::format(": {}", std::strerror(reason)) : "") << "\n";

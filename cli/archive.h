@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A .tar.gz in memory or on disk through libarchive, and the text of a compressed file. Entries
-// carry no user, group, host or time of their own. Used by report and by the host collector (for
-// /proc/config.gz); failures are ServiceError with the file's name.
+// Writes and reads .tar.gz files through libarchive, and reads a compressed file. Entries carry no
+// user, group, host or time. Used by report and by the host collector (for /proc/config.gz);
+// a failed write throws ServiceError with the file's name.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 namespace vgpu::cli {
 
 /// Name within the archive, and content.
-/// Both are bytes; the name has '/' between directories and none in front.
+/// Both are bytes; the name has '/' between directories but not at its start.
 using ArchiveEntry = std::pair<std::string, std::string>;
 
-/// Writes `entries` below the directory `top` into a new file at `path`, readable by its owner
-/// only. A file that exists is not overwritten.
-/// Throws ServiceError (System: exit status 1) with the path and the reason; a file that could not
-/// be finished is removed again.
+/// Writes `entries` below the directory `top` into a new file at `path`, readable only by its
+/// owner. Does not overwrite an existing file.
+/// Throws ServiceError (System: exit status 1) with the path and the reason; removes a file that it
+/// could not finish.
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries);
 
-/// The content of a .tar.gz written by write_archive(), for tests and for those who look into one.
-/// In their order, `top` included in the names; empty if it is no such file.
+/// The entries of a .tar.gz written by write_archive(), in their order; for tests.
+/// Names include `top`; empty if the file is not such an archive.
 [[nodiscard]] std::vector<ArchiveEntry> read_archive(const std::string& path);
 
-/// What gzip -d would print; nothing if it is not readable or not compressed.
-/// At most 256 MiB: what is longer is cut, since the file may be anybody's.
+/// The content, as from gzip -d; empty if the file is not readable or not compressed.
+/// Cut at 256 MiB, because the file may come from anybody.
 [[nodiscard]] std::optional<std::string> read_compressed(const std::string& path);
 
 }  // namespace vgpu::cli

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// BugReport: the pieces of `vgpuctl report`. Each is a file of the archive; one that cannot be had
-// is named with the reason in MISSING.txt instead. In no piece: the environment, contents of VRAM
-// or of guests' memory, processes of guests, names of host and users, what may be a secret of the
-// configuration. docs/vgpuctl.md tells the user the same.
+// BugReport collects the pieces of `vgpuctl report`. Each is a file of the archive; MISSING.txt
+// names each piece that is not available, with the reason. No piece contains the environment,
+// contents of VRAM or of guests' memory, processes of guests, names of host and users, or possible
+// secrets of the configuration. docs/vgpuctl.md tells the user the same.
 #pragma once
 
 #include "cli/archive.h"
@@ -17,32 +17,32 @@
 
 namespace vgpu::cli {
 
-/// What a report is made of.
+/// Sources of a report.
 /// Must outlive the BugReport, which keeps a reference.
 struct ReportSources {
-    /// Called once. Its service is limited to kServicePatience for each call.
+    /// Called once. Each call of its service is limited to kServicePatience.
     std::function<std::unique_ptr<Service>()> connect;  ///< throws ServiceError
     HostFacts facts;
     Identity identity;
-    /// If it cannot be read or is no JSON, the piece is missing: nothing goes out unredacted.
+    /// If it cannot be read or is not JSON, the piece is missing: nothing goes out unredacted.
     std::string configuration;             ///< path of vgpud's
     std::string kernel_log = "/dev/kmsg";  ///< or a file with such lines
 };
 
-/// Made and read in one thread; values do not change after construction.
+/// For one thread; values do not change after construction.
 class BugReport {
 public:
     /// Collects everything.
-    /// May take as long as every call of the service its kServicePatience. Throws only what is no
-    /// ServiceError: a piece that fails becomes a Missing.
+    /// May take kServicePatience for each call of the service. Does not throw ServiceError: a piece
+    /// that fails becomes a Missing.
     explicit BugReport(const ReportSources& sources);
 
-    /// A piece that could not be had, and the words of the error.
+    /// A piece that is not available, and the text of the error.
     struct Missing {
         std::string piece, why;
     };
 
-    /// With README.txt, and MISSING.txt if something is missing.
+    /// The pieces with README.txt, and with MISSING.txt if a piece is missing.
     [[nodiscard]] std::vector<ArchiveEntry> entries() const;
     [[nodiscard]] const std::vector<ArchiveEntry>& pieces() const { return pieces_; }
     [[nodiscard]] const std::vector<Missing>& missing() const { return missing_; }

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kService = "org.vgpu1";
 constexpr const char* kBus = "org.freedesktop.DBus";
 
-/// sd-bus' own and the bus' names for an answer that did not come in time.
+/// The names of sd-bus and of the bus for a missing answer.
 bool is_timeout(const std::string& name) {
     constexpr std::array kNames{"org.freedesktop.DBus.Error.Timeout",
                                 "org.freedesktop.DBus.Error.TimedOut",
@@ -21,7 +21,7 @@ bool is_timeout(const std::string& name) {
     return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// By the state letter in /proc/PID/stat, behind the name in parentheses.
+/// Reads the state letter in /proc/PID/stat, after the name in parentheses.
 bool is_frozen(std::uint32_t process) {
     const auto stat = whole_file(fmt::format("/proc/{}/stat", process));
     if (!stat) return false;
@@ -36,8 +36,8 @@ std::chrono::milliseconds BusCall::duration_of(Limit limit) {
     return std::chrono::seconds(kSeconds.at(static_cast<std::size_t>(limit)));
 }
 
-/// Answered by sd-bus in vgpud's main loop, which never waits for a GPU. A vgpud that the bus has
-/// yet to start is given the time for that.
+/// sd-bus answers a ping in vgpud's main loop, which never waits for a GPU. A vgpud that the bus
+/// still has to start gets more time.
 void BusCall::ping() {
     constexpr std::chrono::seconds kToStart{25};
     limited(process_of_vgpud() ? duration_of(Limit::Read) : kToStart, [this] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// BusCall: one call of vgpud after the other, each with a limit for its answer, and what sdbus-c++
-// throws as a ServiceError that says which process did not answer. BusService makes every call
-// through it. One thread.
+// BusCall makes calls to vgpud one after the other, each with a time limit. It turns an error of
+// sdbus-c++ into a ServiceError that names the process that did not answer. BusService makes every
+// call through it. One thread.
 #pragma once
 
 #include "cli/service.h"
@@ -16,23 +16,23 @@
 
 namespace vgpu::cli {
 
-/// How long an answer may take; docs/vgpuctl.md tells the limits.
+/// How long an answer may take; docs/vgpuctl.md lists the limits.
 enum class Limit {
-    Read,    ///< what vgpud knows
-    Survey,  ///< what vgpud has to ask the PF cores for
-    Change,  ///< destroying waits for a scrub, polkit may ask a person
-    Agent,   ///< a self-test may be given 300 s, and polkit may ask a person
+    Read,    ///< vgpud answers from memory
+    Survey,  ///< vgpud has to ask the PF cores
+    Change,  ///< destroy waits for a scrub, and polkit may ask a person
+    Agent,   ///< a self-test may take 300 s, and polkit may ask a person
 };
 
 class BusCall {
 public:
     explicit BusCall(sdbus::IConnection& bus) : bus_(bus) {}
 
-    /// No call waits for longer from now on, nor for longer than was said before.
+    /// Lowers the limit of all further calls to `most`; a lower earlier cap stays in force.
     void cap(std::chrono::milliseconds most) { most_ = std::min(most, most_.value_or(most)); }
 
-    /// Runs `work`, which asks vgpud once. A vgpud that is frozen is found out by a ping before it
-    /// is asked for something that may take long.
+    /// Runs `work`, which calls vgpud once. Pings before a call that may take long, to find a
+    /// frozen vgpud early.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);
@@ -53,7 +53,7 @@ private:
 
     void ping();
     [[noreturn]] void fail(const sdbus::Error& error, std::chrono::milliseconds limit);
-    /// As the bus knows it; nothing if nobody has the name.
+    /// The process id from the bus; empty if the name has no owner.
     std::optional<std::uint32_t> process_of_vgpud();
 
     sdbus::IConnection& bus_;

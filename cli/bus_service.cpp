@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusService: the generated proxies, their variants turned into plain values and their errors into
-// ServiceError.
+// BusService implements Service with the generated proxies. It converts their variants to plain
+// values and their errors to ServiceError.
 #include "cli/service.h"
 
 #include "cli/bus_call.h"
@@ -29,7 +29,7 @@ namespace {
 constexpr const char* kService = "org.vgpu1";
 using Dict = std::map<std::string, sdbus::Variant>;
 
-/// A generated proxy for one call or a few; making one asks nothing of vgpud.
+/// A generated proxy for one call or a few; its constructor does not call vgpud.
 template <typename Interface> class Proxy final : public sdbus::ProxyInterfaces<Interface> {
 public:
     Proxy(sdbus::IConnection& bus, const std::string& path)
@@ -62,7 +62,7 @@ private:
     bool has_event_ = false;
 };
 
-/// "time_us" as "TimeUs": what vgpud answers in dictionaries of its own.
+/// "time_us" as "TimeUs": converts the keys of vgpud's own dictionaries.
 std::string property_name(const std::string& key) {
     std::string name;
     bool is_start = true;
@@ -76,7 +76,7 @@ std::string property_name(const std::string& key) {
     return name;
 }
 
-/// What is in a memfd, as far as anybody would read it.
+/// The content of a memfd, cut at 16 MiB.
 std::string text_in(const sdbus::UnixFd& memory) {
     constexpr std::size_t kMost = 16u << 20;
     std::string text;
@@ -100,21 +100,21 @@ template <typename T> Value plain(const T& value) {
     return value;
 }
 
-/// `from` as a T, if it is one.
+/// Stores `from` in `to` if it is a T.
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     to = plain(from.get<T>());
     return true;
 }
 
-/// The first of `Types` that fits. A type of a newer vgpud is shown as "?", not refused.
+/// The value as the first of `Types` that fits. An unknown type of a newer vgpud becomes "?".
 template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     Value value = std::string("?");
     static_cast<void>((take<Types>(variant, value) || ...));
     return value;
 }
 
-/// Flat: a dictionary in a property becomes names with a dot, one level deep in practice.
+/// Flattens a dictionary in a property to names with a dot; in practice it is one level deep.
 Properties properties_of(const Dict& dict) {
     Properties properties;
     for (const auto& [name, variant] : dict) {
@@ -142,7 +142,7 @@ void put(Properties& row, const std::string& name, const Dict& members) {
     for (auto& [member, value] : properties_of(members)) row[name + "." + member] = value;
 }
 
-/// Gives the rows a column of Ts, if it is one.
+/// Adds `column` to the rows if it holds Ts.
 template <typename T>
 bool spread(const std::string& name, const sdbus::Variant& column, std::vector<Properties>& rows) {
     if (!column.containsValueOfType<std::vector<T>>()) return false;
@@ -152,7 +152,7 @@ bool spread(const std::string& name, const sdbus::Variant& column, std::vector<P
     return true;
 }
 
-/// A column of a type that no property has is left out.
+/// Leaves out a column of an unknown type.
 template <typename... Types> std::vector<Properties> rows_of(const Dict& columns) {
     std::vector<Properties> rows;
     for (const auto& [name, column] : columns)
@@ -167,8 +167,8 @@ Dict dict_of(const Options& options) {
     return dict;
 }
 
-/// Runs `work`, all of whose failures but ServiceError are the bus's own end. `then` is what
-/// becomes of what was waited for; may be empty.
+/// Runs `work`; any failure except ServiceError means that the bus has gone. `then` says what
+/// becomes of the awaited result; it may be empty.
 template <typename Work> auto until_the_bus_goes(Work work, const std::string& then) {
     try {
         return work();
@@ -178,7 +178,7 @@ template <typename Work> auto until_the_bus_goes(Work work, const std::string& t
     }
 }
 
-/// Anything but the two words is taken for an address, "unix:path=…" for example.
+/// Any other word than these two is an address, for example "unix:path=…".
 std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
     if (bus == "system") return sdbus::createSystemBusConnection();
     if (bus == "session") return sdbus::createSessionBusConnection();
@@ -342,7 +342,7 @@ public:
     }
     std::string apply(const std::string& config, const Options& options) override {
         return call_(Limit::Change, [&] {
-            watch_owner();  // before there is a job, so that its vgpud's end is heard of
+            watch_owner();  // before the job exists, so that the end of its vgpud is not missed
             return std::string(manager_.Apply(config, dict_of(options)));
         });
     }
@@ -367,7 +367,7 @@ public:
             "; the job goes on, or the next vgpud ends it: see 'vgpuctl jobs' when the bus is "
             "back");
     }
-    /// By ObjectManager: there may be jobs that were begun before vgpuctl was.
+    /// Asks the ObjectManager, because other vgpuctl processes may have started jobs.
     std::vector<Properties> list_jobs() override {
         return call_(Limit::Read, [&] {
             std::map<sdbus::ObjectPath, std::map<std::string, Dict>> objects;
@@ -412,7 +412,7 @@ public:
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
             Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
-            // another vgpud may have come so far that it knows the place, and means another by it
+            // another vgpud may have reached the same position, but with other items
             while (bus_->processPendingRequest()) {
             }
             if (std::exchange(owner_news_, std::nullopt) && after > 0)
@@ -430,12 +430,12 @@ public:
     }
 
 private:
-    /// A state that this release does not know ends the wait rather than going on for ever.
+    /// An unknown state ends the wait, which could otherwise last forever.
     static bool is_over(const std::string& job_state) {
         return job_state != "waiting" && job_state != "running" && job_state != "rolling-back";
     }
 
-    /// Numbers of jobs are good for one vgpud: another one's job of that number is another job.
+    /// Throws if vgpud has ended: in the next vgpud the same job number means another job.
     Properties facts_of(Proxy<org::vgpu1::Job_proxy>& job) {
         const auto facts = [&job] {
             return Properties{{"State", job.State()},
@@ -451,7 +451,7 @@ private:
         } catch (const ServiceError& error) {
             trouble = error;
         }
-        // after the questions, which another vgpud may have answered
+        // after the calls, since another vgpud may have answered them
         while (bus_->processPendingRequest()) {
         }
         if (owner_news_)
@@ -462,8 +462,8 @@ private:
         return *found;
     }
 
-    /// Until it says something, such as that a job's properties have changed.
-    /// The limit covers a signal that was taken before the caller looked at the properties.
+    /// Waits for a message, such as a change of a job's properties.
+    /// The limit covers a signal that was processed before the caller read the properties.
     void wait_for_the_bus() {
         constexpr int kLookAgainMs = 100;
         while (bus_->processPendingRequest()) {
@@ -473,7 +473,7 @@ private:
         ::poll(&bus, 1, kLookAgainMs);
     }
 
-    /// From now on the bus tells who owns org.vgpu1.
+    /// From now on the bus reports changes of the owner of org.vgpu1.
     void watch_owner() {
         if (owner_) return;
         owner_ = sdbus::createProxy(*bus_, "org.freedesktop.DBus", "/org/freedesktop/DBus");
@@ -485,7 +485,7 @@ private:
         owner_->finishRegistration();
     }
 
-    /// The owner's coming and going first: a vgpud that has gone cannot be asked for its events.
+    /// Checks the owner first: a vgpud that has gone cannot be asked for its events.
     News next_news(const std::vector<pollfd>& stop_on) {
         for (;;) {
             while (bus_->processPendingRequest()) {
@@ -496,7 +496,7 @@ private:
         }
     }
 
-    /// Waits for the bus or for one of `stop_on`; true if it is one of these.
+    /// Waits for the bus or for one of `stop_on`; true if one of `stop_on` is ready.
     [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on) const {
         const auto wanted = bus_->getEventLoopPollData();
         std::vector<pollfd> fds{{.fd = wanted.fd, .events = wanted.events, .revents = 0}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Colour: words that should catch the eye, on a terminal and nowhere else. Whether it is wanted is
-// decided once, by main.cpp through wants_colour(); verbs pass it on. Pure.
+// Colours for words that should stand out, only on a terminal. main.cpp decides once, through
+// wants_colour(), whether to use them; verbs pass the decision on. Pure.
 #pragma once
 
 #include <string>
@@ -9,16 +9,15 @@
 
 namespace vgpu::cli {
 
-/// Foreground colours of ECMA-48 (SGR 30 to 37), which a terminal's user may have changed.
+/// Foreground colours of ECMA-48 (SGR 30 to 37); a terminal's user may have changed them.
 enum class Colour { Plain, Green, Yellow, Red, Blue };
 
-/// https://no-color.org: `no_color` (the variable's value; may be null) that is not empty says no.
-/// So does a terminal that calls itself dumb.
-/// A missing `term` (null) says no as well.
+/// False if `no_color` (the variable's value; may be null) is not empty (https://no-color.org), or
+/// if `term` is "dumb" or null.
 [[nodiscard]] bool wants_colour(bool is_terminal, const char* no_color, const char* term);
 
-/// `text` in a colour, or as it is.
-/// A painted text is longer than it looks: pad it before, not after.
+/// `text` in a colour if `is_wanted`, else unchanged.
+/// The escapes make a painted text longer than it looks: pad before painting, not after.
 [[nodiscard]] std::string painted(std::string_view text, Colour colour, bool is_wanted);
 
 }  // namespace vgpu::cli

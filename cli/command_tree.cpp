@@ -13,9 +13,9 @@ bool is_any(const std::string& word, std::initializer_list<std::string_view> wor
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// By the names in use: what is called TARGET or --gpu names something vgpud knows.
-/// CLI11 has no kinds of values that could be told apart, so a new option that wants a file or a
-/// target has to take one of these names, or to be added here.
+/// Derives the kind from the option's name: TARGET and --gpu, for example, name objects of vgpud.
+/// CLI11 does not distinguish kinds of values, so a new option for a file or a target must use one
+/// of these names or be added here.
 ValueKind kind_of(const CLI::Option& option) {
     if (option.get_items_expected_max() == 0) return ValueKind::None;
     const std::string name = option.get_single_name();
@@ -25,7 +25,7 @@ ValueKind kind_of(const CLI::Option& option) {
     return ValueKind::Word;
 }
 
-/// Of "TEXT:{chrome,svg}", as CLI11 describes a value that is one of several.
+/// The choices in "TEXT:{chrome,svg}", CLI11's description of a value with choices.
 std::vector<std::string> choices_in(const std::string& type) {
     std::vector<std::string> choices;
     const std::size_t open = type.find('{'), close = type.rfind('}');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandTree: vgpuctl's verbs and options as plain values, taken from the CLI11 application that
-// parses them. What is made of it (completion, manual page) sees what --help shows. Pure.
+// CommandTree holds vgpuctl's verbs and options as plain values. It is taken from the CLI11
+// application that parses them, so that completion and manual page contain what --help shows. Pure.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,7 @@
 
 namespace vgpu::cli {
 
-/// What may stand where a value is wanted.
+/// Kinds of values that an option takes.
 enum class ValueKind { None, Target, File, Word };
 
 /// An option or a positional argument of a verb.
@@ -25,7 +25,7 @@ struct TreeOption {
     bool is_repeatable = false;
 };
 
-/// A verb, or, as the root, vgpuctl itself. Hidden options (without a group) are left out.
+/// A verb, or vgpuctl itself as the root. Hidden options (without a group) are left out.
 struct TreeVerb {
     std::string name;
     std::string description;
@@ -33,13 +33,13 @@ struct TreeVerb {
     std::vector<TreeOption> positionals;
 };
 
-/// The application's own options, and its verbs in their order.
+/// The options of the application, and its verbs in their order.
 struct CommandTree {
     TreeVerb root;
     std::vector<TreeVerb> verbs;
 };
 
-/// `app` with all its verbs described; defaults are those it has now.
+/// `app` must have all its verbs described; defaults are its current values.
 [[nodiscard]] CommandTree tree_of(const CLI::App& app);
 
 }  // namespace vgpu::cli

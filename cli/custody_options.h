@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// CustodyOptions: into whose hands a VF comes, on the command line of 'create' and 'set': who gets
-// its function, and when its VRAM is emptied. What the words mean is in docs/dbus-api.md.
+// CustodyOptions are the options of 'create' and 'set' for a VF's custody: who gets its PCI
+// function (--handover), and when its VRAM is scrubbed (--scrub). docs/dbus-api.md defines the
+// values.
 #pragma once
 
 #include "cli/service.h"
@@ -16,7 +17,7 @@ class CustodyOptions {
 public:
     /// Adds --handover and --scrub.
     void describe(CLI::App& command);
-    /// What was given, under the names the service takes.
+    /// Adds the options that were given, under the names of the service.
     void put(Options& options) const;
 
 private:

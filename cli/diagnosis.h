@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The judgement of `vgpuctl doctor`: what of the facts is well, worth knowing, doubtful or wrong,
-// why that matters and what mends it. Pure: the same facts, the same findings, in the same order.
-// The ids are stable and documented in docs/vgpuctl.md.
+// The checks of `vgpuctl doctor`. They turn facts into findings, each with a level, why it matters
+// and how to fix it. Pure: the same facts give the same findings in the same order. The ids are
+// stable and documented in docs/vgpuctl.md.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -14,10 +14,10 @@
 namespace vgpu::cli {
 
 /// In ascending order: worst_of() compares. A Problem makes doctor end with ExitCode::Failed, a
-/// Warning does not; a Note is what was not checked, or is no fault.
+/// Warning does not; a Note marks a check that was not made, or a fact that is not a fault.
 enum class Level { Ok, Note, Warning, Problem };
 
-/// "ok", "note", "warning", "problem": also the words of the JSON.
+/// "ok", "note", "warning", "problem"; the JSON uses the same words.
 std::string_view name_of(Level level);
 
 /// One statement. Several findings may have the same id, one for each GPU, VF or file.
@@ -26,19 +26,19 @@ struct Finding {
     Level level = Level::Ok;
     std::string what;
     std::string why{};  ///< why it matters; empty if it is ok
-    std::string fix{};  ///< empty if nothing is to be done
+    std::string fix{};  ///< empty if there is nothing to do
 
     bool operator==(const Finding&) const = default;
 };
 
-/// Checks what there is to check: facts that are missing give a Note, not a Problem. VFs, GPUs and
-/// versions are only judged when vgpud answered.
+/// Runs all checks; missing facts give a Note, not a Problem. VFs, GPUs and versions are checked
+/// only if vgpud answered.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
-/// The worst level among them; Ok if there are none.
+/// The worst level; Ok if there are no findings.
 [[nodiscard]] Level worst_of(const std::vector<Finding>& findings);
 
-/// At most 80 columns, ends with a line that counts.
+/// At most 80 columns; the last line counts the findings.
 [[nodiscard]] std::string findings_text(const std::vector<Finding>& findings, bool uses_colour);
 /// {"worst": …, "findings": […]}
 /// The members of schema vgpuctl-doctor-1, without its "schema".

@@ -22,7 +22,7 @@ constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1
 constexpr const char* kAgentPort = "org.vgpu.agent.0";
 constexpr const char* kAgentSerial = "vgpu-serial";
 constexpr const char* kAgentChardev = "vgpu-agent";
-/// Slots of the root bus, above what libvirt hands out itself and below the chip set's.
+/// Slots of the root bus, above those that libvirt assigns and below those of the chip set.
 constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
 
 template <typename Number> bool parse_hex(std::string_view text, Number& number) {
@@ -30,13 +30,13 @@ template <typename Number> bool parse_hex(std::string_view text, Number& number)
     return !text.empty() && error == std::errc{} && end == text.data() + text.size();
 }
 
-/// What the administrator has written is added to, not replaced.
+/// Extends the administrator's element if there is one.
 xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
     xmlNode* child = child_of(parent, name);
     return child != nullptr ? child : add_child(parent, name);
 }
 
-/// Version 4, RFC 9562: random but for version and variant.
+/// UUID version 4, RFC 9562: random except for version and variant.
 std::string random_uuid() {
     std::random_device dice;
     std::array<std::uint32_t, 4> words{};
@@ -47,8 +47,8 @@ std::string random_uuid() {
                        words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
 }
 
-/// Lower case with dashes, as libvirt keeps it and vgpud makes paths of it; libvirt also reads
-/// upper case and 32 digits in a row.
+/// Lower case with dashes, as libvirt stores it and vgpud uses it in paths; libvirt also accepts
+/// upper case and 32 digits without dashes.
 std::string canonical_uuid(const xmlNode* node) {
     const std::string typed = content_of(node);
     std::string uuid;
@@ -61,8 +61,8 @@ std::string canonical_uuid(const xmlNode* node) {
     return uuid;
 }
 
-/// The path has the UUID in it, so it must be known before libvirt would choose one. It stands
-/// behind the name: elsewhere libxml2, by libvirt's schema, takes the document for invalid.
+/// The paths contain the UUID, so it must be set here; libvirt would choose one too late. The
+/// element must follow <name>: elsewhere the document is invalid by libvirt's schema.
 std::string ensure_uuid(xmlNode* domain) {
     xmlNode* uuid = child_of(domain, "uuid");
     if (uuid == nullptr) {
@@ -75,7 +75,7 @@ std::string ensure_uuid(xmlNode* domain) {
 
 // --- metadata
 
-/// libvirt keeps one element of a namespace, so several VFs stand in one <vgpu:vfs>.
+/// libvirt keeps one element per namespace, so several VFs go into one <vgpu:vfs>.
 void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
     xmlNode* metadata = child_or_new(domain, "metadata");
     for (xmlNode* node : children_of(metadata))
@@ -99,23 +99,23 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
 
 // --- memory
 
-/// The device reads and writes the guest's memory, so it must be a file that can be shared.
+/// The device reads and writes the guest's memory, so the memory must be a shared file.
 void share_memory(xmlNode* domain) {
     xmlNode* backing = child_or_new(domain, "memoryBacking");
     xmlNode* source = child_or_new(backing, "source");
-    // memory in a file can be shared, too: the administrator's choice stays
+    // memory in a file can be shared as well: keep the administrator's choice
     if (attribute_of(source, "type") != "file") set_attribute(source, "type", "memfd");
     set_attribute(child_or_new(backing, "access"), "mode", "shared");
 }
 
 // --- devices that libvirt has no elements for
 
-/// A path of ours, whatever run_dir and UUID were when it was written.
+/// True for a path of ours with any run_dir and any UUID.
 bool is_our_path(const std::string& path) {
     return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
 }
 
-/// VFs are known by their paths, everything else by ids.
+/// Recognises VFs by their paths, and the other devices by ids.
 bool is_our_device(const std::string& value) {
     const Json json = text::read_json<Json>(value).value_or(Json());
     if (!json.is_object()) return false;
@@ -127,15 +127,15 @@ bool is_our_device(const std::string& value) {
     return driver == "vfio-user-pci" && has_socket && is_our_path(json["socket"].value("path", ""));
 }
 
-/// Other arguments on the command line are the administrator's and stay, in their order.
+/// Other arguments on the command line belong to the administrator and keep their order.
 bool is_ours(const std::string& option, const std::string& value) {
     if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
     return (option == "-device" || option == "-blockdev") && is_our_device(value);
 }
 
 /// Removes each option of ours with its value.
-/// Options and values are <arg> elements of their own, told apart by their order alone: a pair that
-/// is not ours moves the window by one, so a flag without a value puts nothing out of step.
+/// Options and values are separate <arg> elements in order. After a pair that is not ours the
+/// window moves by one element, so that a flag without a value does not shift the pairs.
 void remove_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {
@@ -150,15 +150,15 @@ void remove_options(xmlNode* commandline) {
     }
 }
 
-/// libvirt writes the canonical name, "pc-q35-9.2", where the user wrote "q35".
+/// Searches for "q35", since libvirt writes "pc-q35-9.2" where the user wrote "q35".
 bool is_q35(const xmlNode* domain) {
     return attribute_of(child_of(child_of(domain, "os"), "type"), "machine").find("q35") !=
            std::string::npos;
 }
 
-/// Slots of the root bus that the domain's own devices have.
-/// As far as the domain says: libvirt writes addresses when it defines it. An <address> without a
-/// bus is none of these.
+/// Slots of the root bus that other devices of the domain use.
+/// Knows only addresses in the XML; libvirt writes them when it defines the domain. An <address>
+/// without a bus does not count.
 std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     std::set<std::uint32_t> slots;
     for (const xmlNode* device : children_of(child_of(domain, "devices")))
@@ -174,7 +174,7 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     return slots;
 }
 
-/// The lowest that is free, so that editing twice gives the same slots.
+/// The lowest free slot, so that a second edit gives the same slots.
 std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
     for (std::uint32_t slot = kFirstSlot; slot <= kLastSlot; ++slot)
         if (used.insert(slot).second) return slot;
@@ -182,9 +182,9 @@ std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
                                xmlGetLineNo(domain), kFirstSlot, kLastSlot));
 }
 
-/// QEMU's command line as far as it is ours.
-/// Removes what was ours when it is made, and itself when nothing is left in it. libvirt does not
-/// know of these devices and would give their slots away, hence slots of a range of their own.
+/// Our part of QEMU's command line.
+/// The constructor removes our earlier options, the destructor an empty element. libvirt does not
+/// know these devices and could reuse their slots, so they take slots from a separate range.
 class CommandLine {
 public:
     explicit CommandLine(xmlNode* domain)
@@ -206,7 +206,7 @@ public:
         set_attribute(add_child(node_, "arg", qemu_), "value", value);
     }
     void add_device(const Json& device) { add("-device", device.dump()); }
-    /// With a place on the root bus.
+    /// Adds a device with a slot on the root bus.
     void add_pci_device(Json device) {
         device["bus"] = is_q35(domain_) ? "pcie.0" : "pci.0";
         device["addr"] = fmt::format("{:#x}", take_slot(slots_, domain_));
@@ -220,7 +220,7 @@ private:
     std::set<std::uint32_t> slots_;
 };
 
-/// `n` counts all VFs of the domain, also host devices: it is the number in the metadata's order.
+/// `n` counts all VFs of the domain, including host devices, in the order of the metadata.
 void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
                const std::string& uuid) {
     for (std::size_t n = 0; n < vfs.size(); ++n)
@@ -231,8 +231,8 @@ void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std:
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// The agent of the first VF: there is one agent in a guest. Not a <channel>: libvirt 9 asks for
-/// the reconnection that it needs in a way that QEMU 10 and later do not know any more.
+/// Adds the port of the guest's only agent, on the path of the first VF. Not a <channel>: libvirt 9
+/// requests reconnection, which the port needs, by an option that QEMU 10 and later removed.
 void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));
@@ -243,9 +243,9 @@ void write_agent(CommandLine& line, const std::string& run_dir, const std::strin
                      {"name", kAgentPort}});
 }
 
-/// What a VF holds is not in what QEMU saves or sends, and QEMU does not know: it would save such a
-/// domain, and the VF's next owner gets it scrubbed. It refuses while an image of this format is
-/// open (block/vdi.c of QEMU); no device of the guest reads it. vgpud makes it, with the sockets.
+/// Makes QEMU refuse to save or migrate the domain, because the state of a VF would be lost. QEMU
+/// refuses while an image of format vdi is open (block/vdi.c of QEMU), although no device of the
+/// guest reads it. vgpud makes the image together with the sockets.
 void write_never_saved(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add(
         "-blockdev",
@@ -259,7 +259,7 @@ void write_never_saved(CommandLine& line, const std::string& run_dir, const std:
 
 // --- host devices
 
-/// managed='yes': libvirt binds the function to vfio-pci before the start and gives it back after.
+/// managed='yes': libvirt binds the function to vfio-pci at the start and returns it afterwards.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))

@@ -14,16 +14,16 @@ namespace vgpu::cli {
 namespace {
 
 constexpr std::size_t kMostValue = 63;
-/// One of them is in every domain that has a VF; the path is that of vgpud's usual run_dir.
+/// Every domain with a VF contains at least one of these; the path uses vgpud's default run_dir.
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kNeverSaved, kHostDeviceAlias,
                                                     "/run/vgpu/vm/"};
 
-/// Lines count in the text that was parsed: in a hook, libvirt's, which is not the user's file.
+/// The line number refers to the parsed text; in a hook that is libvirt's, not the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
     throw XmlError(fmt::format("line {}: {}", xmlGetLineNo(node), why));
 }
 
-/// As schemas/vgpu-domain.rng has it, with words that say what to do instead.
+/// Follows schemas/vgpu-domain.rng; its errors say how to correct the element.
 WantedVf wanted_vf(const xmlNode* node) {
     const auto attributes = attributes_of(node);
     const bool is_one =
@@ -39,7 +39,7 @@ WantedVf wanted_vf(const xmlNode* node) {
     return {attributes.front(), value};
 }
 
-/// Metadata of others is left alone. A null node has none.
+/// Ignores elements of other namespaces; a null node has no elements.
 std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
     std::vector<WantedVf> wanted;
     for (const xmlNode* node : children_of(metadata)) {
@@ -82,7 +82,7 @@ std::string dac_label_of(const xmlNode* domain) {
     return "";
 }
 
-/// libvirt marks numbers by '+', so that a user called "1000" can be told from an id.
+/// libvirt marks numbers with '+', to distinguish an id from a user called "1000".
 std::optional<std::uint32_t> parse_id(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     std::uint32_t number = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the exit codes of vgpuctl mean, once: for --help, the manual page and their tests. The codes
-// themselves are ExitCode in service.h.
+// Texts of the exit codes of vgpuctl, in one place for --help, the manual page and their tests. The
+// codes are ExitCode in service.h.
 #pragma once
 
 #include "cli/service.h"
@@ -18,7 +18,7 @@ struct ExitCodeRow {
     std::string_view words;
 };
 
-/// All of them, in ascending order. Static: never dangles.
+/// All rows, in ascending order, from static storage.
 std::span<const ExitCodeRow> exit_code_rows();
 
 /// "Exit codes: 0 ok, 1 failed, …" in lines of at most 80 columns.

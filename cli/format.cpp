@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kNarrowest = 8;
 
-/// Null if it is missing.
+/// Null if the property is missing.
 const Value* find(const Properties& properties, const std::string& name) {
     const auto at = properties.find(name);
     return at == properties.end() ? nullptr : &at->second;
@@ -37,8 +37,8 @@ std::size_t total_of(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-/// Takes single letters from the widest column that may shrink until the table fits, so that two
-/// long columns end up equally long instead of one losing everything.
+/// Shrinks the widest shrinkable column by one until the table fits, so that two long columns end
+/// equally wide.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
                                    const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;
@@ -60,7 +60,7 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
     return widths;
 }
 
-/// Leaves out the column that gives way first; false if none does.
+/// Removes the column that gives way first; false if none may.
 bool give_way(std::vector<Column>& columns, std::vector<std::vector<std::string>>& rows) {
     const auto first =
         std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
@@ -73,13 +73,13 @@ bool give_way(std::vector<Column>& columns, std::vector<std::vector<std::string>
     return true;
 }
 
-/// Where the line that begins at `begin` ends, if it has `room` columns.
+/// End of the line that begins at `begin` and may use `room` columns.
 std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room) {
     const std::size_t fits = text::fitting(text.substr(begin), room).size();
     if (begin + fits == text.size()) return text.size();
     const std::size_t blank = text.rfind(' ', begin + fits);
     if (blank != std::string_view::npos && blank > begin) return blank;
-    // one letter at least, however wide it is
+    // at least one letter, even if it is too wide
     std::size_t letter = begin + 1;
     while (letter < text.size() && (static_cast<unsigned char>(text[letter]) & 0xc0u) == 0x80u)
         ++letter;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// How values look: tables that fit 80 columns, sizes, shares, and JSON with a schema id. Pure
-// functions of Properties; every verb prints through them.
+// Formats values: tables that fit 80 columns, sizes, shares, and JSON with a schema id. Pure
+// functions of Properties; every verb prints through them, so that output looks the same
+// everywhere.
 #pragma once
 
 #include "cli/service.h"
@@ -23,16 +24,16 @@ using text::printable;
 using text::size_text;
 using text::wrong_in_utf8;
 
-/// Width of a terminal that nobody has made wider; output does not depend on the real one, so that
-/// it can be compared.
+/// The usual width of a terminal. Output does not depend on the real width, so that it can be
+/// compared.
 inline constexpr std::size_t kColumns = 80;
 
-/// Text of one property; "-" if it is missing.
-/// Booleans are yes and no, lists are joined by ", ", reals have three places, and what is empty
-/// is "-" as well. Texts are printable().
+/// Text of one property; "-" if it is missing or empty.
+/// Booleans are yes and no, lists are joined by ", ", reals have three places, texts are
+/// printable().
 std::string text_of(const Properties& properties, const std::string& name);
-/// These give 0, 0.0 and false for a property that is missing or has another type: a vgpud of
-/// another release may lack it, and a table must not fail for that.
+/// Value of one property; 0, 0.0 or false if it is missing or has another type: a vgpud of another
+/// release may lack it, and a table must not fail for that.
 std::uint64_t number_of(const Properties& properties, const std::string& name);
 double real_of(const Properties& properties, const std::string& name);
 bool flag_of(const Properties& properties, const std::string& name);
@@ -40,10 +41,10 @@ bool flag_of(const Properties& properties, const std::string& name);
 /// size_text() of a property; "-" if it is missing.
 std::string size_of(const Properties& properties, const std::string& name);
 /// "12.5 %"
-/// `share` is a part of 1, not a percentage.
+/// `share` is a fraction of 1, not a percentage.
 std::string percent_text(double share);
 /// "+0.31"
-/// Always with a sign; positive: the VF has had less than it is owed (docs/scheduling.md).
+/// Always with a sign; positive: the VF has received less than its share (docs/scheduling.md).
 std::string lag_text(double quanta);
 /// "812 us", "1.25 ms"
 std::string duration_text(std::uint64_t ns);
@@ -57,26 +58,26 @@ struct Column {
     std::string title;
     Align align = Align::Left;
     bool may_shrink = false;  ///< cut with '~' if the table is too wide
-    /// Left out if the table is too wide even so: the column with 1 first; 0: never.
+    /// Order in which columns are left out if the table is still too wide: 1 first; 0: never.
     unsigned gives_way = 0;
 };
 
 /// Rows under their titles, at most kColumns wide if columns may shrink or give way.
-/// Every row has as many cells as there are columns. Widths are those of a terminal. Trailing
-/// blanks are cut; a column shrinks to 8 at least, so a table can still be wider. What a command
-/// can be given (targets) must not shrink: gpu0/vf10 and gpu0/vf11 would look alike.
+/// Every row must have one cell per column. Widths are those of a terminal. Trailing blanks are
+/// cut. A column shrinks to 8 at least, so a table can still be wider. Do not shrink targets, which
+/// are arguments of commands: gpu0/vf10 and gpu0/vf11 would look alike.
 std::string table_text(std::vector<Column> columns, std::vector<std::vector<std::string>> rows);
 
-/// `text` with its newline, in lines of kColumns at most, broken at blanks where there are any.
-/// The first line begins behind `used` letters that are printed already; the others are indented.
+/// `text` with its newline, in lines of kColumns at most, broken at blanks if there are any.
+/// The first line continues after `used` printed letters; the others are indented.
 std::string wrapped_text(std::string_view text, std::size_t indent, std::size_t used = 0);
 
-/// {"schema": id, key: [...]} with the properties' names in snake_case.
+/// An object with the properties' names in snake_case.
 /// "Agent.Connected" becomes a member of "agent". Values keep their types; nothing is formatted.
 nlohmann::ordered_json json_of(const Properties& properties);
 nlohmann::ordered_json json_of(const std::vector<Properties>& list);
-/// The document with "schema" in front, indented by two, with its newline. Every --json output of
-/// one document is written by this; docs/vgpuctl.md lists the ids.
+/// The document with "schema" first, indented by two, with its newline. Every --json output that is
+/// one document comes from this function; docs/vgpuctl.md lists the ids.
 std::string document_text(std::string_view schema, nlohmann::ordered_json members);
 
 }  // namespace vgpu::cli

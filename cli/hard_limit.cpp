@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// What the signal handler may use: nothing is allocated there.
+/// Static data for the signal handler, which may not allocate.
 struct LastWords {
     std::array<char, 512> text{};
     std::size_t size = 0;

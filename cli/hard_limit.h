@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// HardLimit: ends this process with words and an exit code if it is still there when the time is
-// up, whatever it waits for: a bus that takes no connection, a disk. One at a time; the time is
-// that of SIGALRM.
+// HardLimit ends this process with a message and an exit code once a time limit is over. It bounds
+// waits that have no limit, such as a bus that accepts no connection, or a disk. At most one exists
+// at a time, because it uses SIGALRM.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace vgpu::cli {
 
-/// Uses SIGALRM and alarm(2): nothing else in the process may. Destroy it as soon as the waiting
-/// is over.
+/// Uses SIGALRM and alarm(2), which nothing else in the process may use. Destroy it as soon as the
+/// wait is over.
 class HardLimit {
 public:
-    /// `words` go to standard error with a newline, cut at 511 bytes. The process then ends by
+    /// Writes `words`, cut at 511 bytes, and a newline to standard error, then ends the process by
     /// _exit(): no destructor runs, no buffer is written.
     HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code);
     ~HardLimit();

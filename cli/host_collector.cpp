@@ -36,7 +36,7 @@ std::vector<std::string> names_in(const std::string& path) {
     return names;
 }
 
-/// Follows links: what QEMU would reach is judged.
+/// Follows links, as QEMU does.
 FileFacts file_facts(const std::string& path, unsigned kind) {
     constexpr unsigned kPermissions = 07777;
     FileFacts facts{.path = path};
@@ -81,7 +81,7 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     return facts;
 }
 
-/// The first failure ends the questions: a vgpud that hangs is waited for once, not three times.
+/// Stops at the first failure, so that it waits only once for a vgpud that hangs.
 void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                                 ServiceFacts& facts) const {
     try {
@@ -107,7 +107,8 @@ void HostCollector::read_kernel(HostFacts& facts) const {
     facts.iommu_groups = names_in(place("/sys/kernel/iommu_groups")).size();
 }
 
-/// Distributions install it to /boot; others build it into the kernel (CONFIG_IKCONFIG_PROC).
+/// Most distributions install the file in /boot; some build it into the kernel
+/// (CONFIG_IKCONFIG_PROC).
 std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     const std::string& release) const {
     std::optional<std::string> text = text_of_file(place("/boot/config-" + release));
@@ -116,7 +117,7 @@ std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     return parse_kernel_config(*text);
 }
 
-/// depmod's list, so a module of any directory or compression is found as modprobe would.
+/// Searches depmod's list, so it finds a module in any directory and compression, as modprobe does.
 ModuleFacts HostCollector::read_module(const std::string& release) const {
     ModuleFacts facts;
     std::error_code error;
@@ -128,7 +129,7 @@ ModuleFacts HostCollector::read_module(const std::string& release) const {
     return facts;
 }
 
-/// For AMD's GPUs alone: the other groups are of no interest.
+/// Reads only the IOMMU groups of AMD GPUs.
 void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
     for (PciFunction& one : facts.pci.functions) {
         if (!is_amd_gpu(one)) continue;

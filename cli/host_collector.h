@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// HostCollector: fills HostFacts from a machine. Thin: it reads files, asks libpci, runs
-// `qemu --version` with a limit, and judges nothing. Where things are is given, so that tests show
-// it a machine in a directory. Used by doctor and report.
+// HostCollector fills HostFacts from a machine. It reads files, asks libpci and runs
+// `qemu --version` with a limit, but judges nothing. The caller passes all paths, so that tests can
+// put a machine into a directory. Used by doctor and report.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -12,10 +12,10 @@
 
 namespace vgpu::cli {
 
-/// Where to look. With a `root`, files come from there; PCI (without a dump), QEMU, run_dir and
+/// Paths to read. With a `root`, files come from there; PCI (without a dump), QEMU, run_dir and
 /// vgpud are still those of this machine.
 struct HostPlaces {
-    std::string root;  ///< before /proc, /sys, /boot, /lib/modules, /dev; "": here
+    std::string root;  ///< prefix of /proc, /sys, /boot, /lib/modules, /dev; "": this machine
     std::optional<std::string> pci_dump;  ///< a dump of lspci -xxxx in place of this machine's PCI
     std::string run_dir = "/run/vgpu";
     std::string qemu = "qemu-system-x86_64";
@@ -26,8 +26,8 @@ public:
     explicit HostCollector(HostPlaces places) : places_(std::move(places)) {}
 
     /// `connect` throws ServiceError if there is no bus.
-    /// Never throws for what is missing. Waits 5 s at most for QEMU and kServicePatience for each
-    /// of three calls of vgpud.
+    /// Does not throw for missing facts. Waits at most 5 s for QEMU and kServicePatience for each
+    /// of three calls to vgpud.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:
@@ -45,7 +45,7 @@ private:
 };
 
 /// CONFIG_… lines of a kernel configuration.
-/// "CONFIG_X=y" as {"CONFIG_X", "y"}; options that are not set are not in it.
+/// "CONFIG_X=y" becomes {"CONFIG_X", "y"}; options that are not set are left out.
 [[nodiscard]] std::map<std::string, std::string> parse_kernel_config(const std::string& text);
 
 }  // namespace vgpu::cli

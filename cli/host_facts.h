@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// HostFacts: everything `vgpuctl doctor` judges, as plain values. HostCollector fills them from the
-// machine, tests by hand; diagnose() only reads them. What could not be found out is nothing, not a
-// guess.
+// HostFacts holds everything that `vgpuctl doctor` judges, as plain values. HostCollector fills it
+// from the machine, tests fill it by hand; diagnose() only reads it. An unknown fact is empty, not
+// a guess.
 #pragma once
 
 #include "cli/pci_facts.h"
@@ -16,7 +16,7 @@
 namespace vgpu::cli {
 
 /// A directory or socket file.
-/// `mode` has 07777 and is 0 for a file that does not exist.
+/// `mode` holds the bits 07777; 0 for a file that does not exist.
 struct FileFacts {
     std::string path;
     bool exists = false;
@@ -31,17 +31,17 @@ struct ModuleFacts {
     std::vector<std::string> pf_devices;  ///< /dev/vgpu-pfN
 };
 
-/// What vgpud says, or why it says nothing.
-/// Lists are empty unless is_there; a call that failed in between leaves what came before it.
+/// Facts from vgpud, or why there are none.
+/// Lists are empty unless is_there; a failed call keeps the results of the calls before it.
 struct ServiceFacts {
     bool has_bus = false;  ///< there is a bus to ask
     bool is_there = false;
-    std::string trouble;  ///< the words of the error; also of one after is_there
+    std::string trouble;  ///< text of the error; may be set although is_there
     Properties manager{};
     std::vector<Properties> gpus{}, vfs{};
 };
 
-/// As of one moment, more or less: nothing is locked while it is read.
+/// Nothing is locked while the facts are read, so they are only roughly of one moment.
 struct HostFacts {
     std::string vgpuctl_version;
     std::string kernel_release;
@@ -49,13 +49,13 @@ struct HostFacts {
     bool is_root = false;
     /// 0: no IOMMU is in use.
     std::size_t iommu_groups = 0;
-    /// CONFIG_… of the running kernel; nothing if it is not readable.
+    /// CONFIG_… of the running kernel; empty if not readable.
     std::optional<std::map<std::string, std::string>> kernel_config;
     PciReading pci;
-    /// Addresses in the same IOMMU group, by the address of each AMD GPU.
+    /// Members of the IOMMU group of each AMD GPU, by the address of that GPU.
     std::map<std::string, std::vector<std::string>> group_members;
     ModuleFacts module;
-    std::optional<std::string> qemu_version;  ///< first line of --version; nothing: not found
+    std::optional<std::string> qemu_version;  ///< first line of --version; empty: not found
     FileFacts run_dir;
     std::vector<FileFacts> vf_sockets;
     ServiceFacts service;

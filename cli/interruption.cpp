@@ -11,7 +11,7 @@ bool is_reader_gone() {
     return ::poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/// Blocked signals stay pending, so that one which comes between two waits is not lost.
+/// Blocks the signals: a blocked signal stays pending, so one between two waits is not lost.
 Interruption::Interruption() {
     sigset_t signals;
     ::sigemptyset(&signals);
@@ -23,7 +23,7 @@ Interruption::Interruption() {
 }
 
 Interruption::~Interruption() {
-    // what came is used up: it must not end the process when the mask is gone
+    // consume pending signals, which would end the process once the mask is restored
     signalfd_siginfo signal{};
     while (::read(fd_, &signal, sizeof signal) > 0) {
     }
@@ -38,7 +38,7 @@ bool Interruption::wait(std::chrono::milliseconds time) const {
 }
 
 std::vector<pollfd> Interruption::fds() const {
-    // of the output only its errors count: a terminal is readable when somebody types
+    // poll the output only for errors: a terminal becomes readable when somebody types
     return {{.fd = fd_, .events = POLLIN, .revents = 0},
             {.fd = STDOUT_FILENO, .events = 0, .revents = 0}};
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Interruption: the ways in which a verb that goes on until it is stopped is stopped: SIGINT,
-// SIGTERM (by a descriptor), and a reader of its output that is gone (SIGPIPE is not delivered;
-// writing fails). While it lives these signals do nothing else; afterwards all is as before. Used
-// by top and events; one thread.
+// Interruption stops a verb that runs until it is stopped: on SIGINT or SIGTERM (read from a
+// descriptor), or when the reader of the output has gone (SIGPIPE is ignored; the write fails).
+// While it exists, these signals have no other effect; its destructor restores them. Used by top,
+// events and trace; one thread.
 #pragma once
 
 #include <poll.h>
@@ -13,12 +13,12 @@
 
 namespace vgpu::cli {
 
-/// Standard output has no other end any more: who reads its pipe or socket, or its terminal.
-/// Only then does writing fail without anything being wrong.
+/// True if the reader of standard output (pipe, socket or terminal) has gone.
+/// A failed write is not an error in this case.
 [[nodiscard]] bool is_reader_gone();
 
-/// Changes the signal mask and SIGPIPE of the process, so there is one at a time, made before
-/// threads are.
+/// Changes the signal mask and SIGPIPE of the process: make at most one at a time, before any
+/// thread starts.
 class Interruption {
 public:
     Interruption();
@@ -26,10 +26,10 @@ public:
     Interruption(const Interruption&) = delete;
     Interruption& operator=(const Interruption&) = delete;
 
-    /// Waits that long; true if it was interrupted.
-    /// A signal that came is not used up: every later wait is true at once, too.
+    /// Waits for `time`; true if interrupted.
+    /// Does not consume the signal: every later wait returns true at once.
     [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
-    /// To wait for together with other things; ready ones tell that it is over.
+    /// Descriptors to poll together with others; a ready one means interrupted.
     [[nodiscard]] std::vector<pollfd> fds() const;
 
 private:

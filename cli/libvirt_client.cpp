@@ -10,7 +10,7 @@
 
 namespace vgpu::cli {
 
-/// The functions in use; each as <libvirt/libvirt.h> declares it.
+/// The functions in use, with their types from <libvirt/libvirt.h>.
 struct LibvirtClient::Library {
     decltype(&::virConnectOpen) open = nullptr;
     decltype(&::virConnectClose) close = nullptr;
@@ -35,12 +35,12 @@ private:
 
 namespace {
 
-/// libvirt would print each error itself.
+/// Without a handler, libvirt prints each error itself.
 void ignore_error(void*, virErrorPtr) {}
 
 }  // namespace
 
-/// Loaded once and never unloaded: libvirt has threads of its own.
+/// Loads libvirt once and never unloads it, because libvirt runs threads.
 const LibvirtClient::Library& LibvirtClient::Library::get() {
     static const Library loaded = [] {
         void* library = ::dlopen("libvirt.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -77,7 +77,7 @@ LibvirtClient::~LibvirtClient() {
 std::string LibvirtClient::definition(const std::string& domain) {
     auto* connection = static_cast<virConnectPtr>(connection_);
     virDomainPtr found = library_.by_name(connection, domain.c_str());
-    // a name comes first: a domain may be called like another one's UUID
+    // names first: the name of a domain may equal the UUID of another
     if (found == nullptr) found = library_.by_uuid(connection, domain.c_str());
     if (found == nullptr)
         throw LibvirtError(fmt::format("there is no domain '{}'; 'virsh list --all' shows them",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LibvirtClient: a domain's definition, read and written through libvirt. The library is loaded
-// when it is first needed: vgpuctl works on hosts without libvirt, and the hook, which is a vgpuctl
-// too, does not pay for it.
+// LibvirtClient reads and writes a domain's definition through libvirt. It loads the library when
+// first used, because vgpuctl also works on hosts without libvirt, and because the hook must start
+// fast.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 
 namespace vgpu::cli {
 
-/// No libvirt, or what it said.
+/// libvirt is missing, or has returned an error.
 class LibvirtError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -28,11 +28,11 @@ public:
     LibvirtClient& operator=(const LibvirtClient&) = delete;
 
     /// The definition that the next start uses. `domain`: name or UUID. Throws LibvirtError.
-    /// Secrets (a VNC password) are in it, since define() must give them back: do not print it
+    /// Contains secrets (a VNC password), since define() must write them back: do not print it
     /// without need.
     [[nodiscard]] std::string definition(const std::string& domain);
     /// Throws LibvirtError.
-    /// A running domain goes on as it is; the change is in force with its next start.
+    /// A running domain does not change until its next start.
     void define(const std::string& xml);
 
 private:

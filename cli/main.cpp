@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl: the operator's tool. All work is in app.cpp and the verbs.
+// vgpuctl: the operator's tool. app.cpp and the verbs do all the work.
 #include "cli/app.h"
 #include "cli/colour.h"
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// A terminal that does not say how wide it is is as wide as most.
+/// Width of the terminal; kColumns if it is unknown.
 std::size_t terminal_columns() {
     winsize size{};
     const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

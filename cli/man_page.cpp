@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Text that roff shows as it is: no escapes, no requests, hyphens that can be searched for.
+/// Escapes `text` so that roff shows it literally, with hyphens that can be searched for.
 std::string roff(std::string_view text) {
     std::string safe;
     for (const char letter : text) {
@@ -50,7 +50,7 @@ std::string entry_of(const TreeOption& option) {
     return text + "\n";
 }
 
-/// Every verb has --help, so "[options]" is told only of those that have more.
+/// Every verb has --help, so only verbs with more options show "[options]".
 std::string synopsis_of(const TreeVerb& verb) {
     std::string line = bold("vgpuctl") + " " + bold(verb.name);
     for (const TreeOption& positional : verb.positionals) {
@@ -61,7 +61,7 @@ std::string synopsis_of(const TreeVerb& verb) {
     return line + (verb.options.size() > 1 ? " [options]" : "");
 }
 
-/// --help is left out: each verb has it, and the page is what it would say.
+/// Leaves out --help: each verb has it, and the page shows the same text.
 std::string section_of(const TreeVerb& verb) {
     std::string text = fmt::format(".SS {}\n{}\n.br\n{}.\n", roff(verb.name), synopsis_of(verb),
                                    roff(verb.description));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The manual page vgpuctl(1) as roff, made from vgpuctl's own table of verbs and options when the
+// The manual page vgpuctl(1) as roff, generated from vgpuctl's table of verbs and options when the
 // project is built (`vgpuctl --manual`). Pure; called by app.cpp.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace vgpu::cli {
 
-/// `app` with all verbs described. Carries no date, so that builds are reproducible.
+/// `app` must have all verbs described. The page has no date, so that builds are reproducible.
 [[nodiscard]] std::string man_page(const CLI::App& app);
 
 }  // namespace vgpu::cli

@@ -12,7 +12,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Of the whole of `text`; nothing if it is no such number. `base` is for whole ones.
+/// Parses the whole of `text`; empty if it is not such a number. `base` is for whole numbers.
 template <typename Number, typename... Base>
 std::optional<Number> number_in(std::string_view text, Base... base) {
     Number number{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Options that are numbers. What is no number is refused here, in the words that were typed. A
-// number of vgpud's is passed on as it is, also a negative one: vgpud alone knows the range and
-// names it. A number of vgpuctl's own has its range here.
+// Options that are numbers. A value that is not a number is refused here and quoted in the error. A
+// number for vgpud is passed on unchanged, even if negative: only vgpud knows its range. A number
+// for vgpuctl is checked here (whole_within()).
 #pragma once
 
 #include "cli/service.h"
@@ -14,12 +14,12 @@
 
 namespace vgpu::cli {
 
-/// Adds an option whose whole number, decimal or 0x…, comes to `to`.
+/// Adds an option that stores a whole number, decimal or 0x…, in `to`.
 /// `to` must outlive the parsing.
 CLI::Option* add_whole(CLI::App& command, const std::string& name, std::optional<Value>& to,
                        const std::string& help);
-/// The same of a number with or without a fraction; one without is put as a whole one, which vgpud
-/// takes in both places.
+/// The same for a number with or without a fraction; one without is stored as a whole number, which
+/// vgpud accepts for both.
 CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<Value>& to,
                       const std::string& help);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Progress: what a terminal shows while vgpuctl waits. ProgressLine draws one line over itself and
-// wipes it in the end; Waiting draws by itself, from a thread of its own, that a call goes on whose
-// end nobody can foresee. Both draw nothing where nobody looks: no terminal, or --json.
+// Progress on a terminal while vgpuctl waits. ProgressLine redraws one line and wipes it in the
+// end; Waiting draws from its own thread during a call whose duration is unknown. Both draw nothing
+// without a terminal or with --json.
 #pragma once
 
 #include "cli/verbs.h"
@@ -26,13 +26,13 @@ struct Canvas {
 
     std::ostream& out;
     bool is_drawn;
-    std::size_t columns;  ///< of the terminal; the last one stays free, for its cursor
+    std::size_t columns;  ///< of the terminal; the last one stays free for the cursor
 };
 
-/// "[##########          ]  50 %"; `progress` is a part of 1.
+/// "[##########          ]  50 %"; `progress` is a fraction of 1.
 std::string bar_text(double progress);
 
-/// Whoever draws has the stream for itself until the line is gone.
+/// Nothing else may write to the stream while the line is drawn.
 class ProgressLine {
 public:
     explicit ProgressLine(const Canvas& canvas) : canvas_(canvas) {}
@@ -40,7 +40,7 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// In place of what was drawn last, cut at the terminal's edge.
+    /// Replaces the last drawn text; cut at the terminal's edge.
     void draw(std::string_view text);
 
 private:
@@ -48,8 +48,8 @@ private:
     bool is_dirty_ = false;
 };
 
-/// "| destroy train: 3 s" for as long as it lives, at once and then anew every `pace`.
-/// Nobody else may write to the stream meanwhile.
+/// Draws "| destroy train: 3 s" while it exists: at once, then again every `pace`.
+/// Nothing else may write to the stream meanwhile.
 class Waiting {
 public:
     static constexpr std::chrono::milliseconds kPace{200};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// QosOptions: a VF's service contract on the command line of 'create' and 'set', and as text. The
-// numbers are those of schemas/vf_qos.def; what they promise is in docs/scheduling.md.
+// QosOptions are the options of 'create' and 'set' for a VF's service contract; below are its
+// texts. The numbers are those of schemas/vf_qos.def; docs/scheduling.md says what they promise.
 #pragma once
 
 #include "cli/service.h"
@@ -12,13 +12,13 @@
 
 namespace vgpu::cli {
 
-/// One per verb; it must outlive the parsing, since CLI11 writes into its members. Ranges are not
-/// checked here: vgpud has them and answers OutOfRange (exit status 2).
+/// One per verb; it must outlive the parsing, since CLI11 writes into its members. Does not check
+/// ranges: vgpud does, and answers OutOfRange (exit status 2).
 class QosOptions {
 public:
     /// Adds --min-pct and so on.
     void describe(CLI::App& command);
-    /// What was given, under the names the service takes.
+    /// Adds the options that were given, under the names of the service.
     void put(Options& options) const;
 
 private:
@@ -32,10 +32,10 @@ private:
 /// `vf` has the properties of Manager.ListVfs: MinPct, LatencyMs, PhaseMs, Mode.
 std::string reservation_text(const Properties& vf);
 /// "50 %, 6 ms at once", "none"
-/// From MaxPct and BurstMs; 100 % and more is no cap.
+/// From MaxPct and BurstMs; 100 % or more means no cap.
 std::string cap_text(const Properties& vf);
-/// Whole percents: "20-50", ">20", "<50", with H or L for a band and S for strict behind; "20G":
-/// slots of a gang; "-": a weight and no more.
+/// Whole percents: "20-50", ">20", "<50", followed by H or L for a band and S for strict; "20G":
+/// slots of a gang; "-": only a weight.
 std::string short_qos_text(const Properties& vf);
 
 }  // namespace vgpu::cli

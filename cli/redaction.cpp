@@ -16,12 +16,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRemoved = "(removed)";
 
-/// '-' and '.' end a word: a host's name is also found in "host-1" and "host.example".
+/// '-' and '.' end a word, so that a host's name is also found in "host-1" and "host.example".
 bool is_word_letter(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// `name` replaced by `by` where it stands as a word.
+/// `text` with `name` replaced by `by` where it is a whole word.
 std::string replaced(std::string text, const std::string& name, const std::string& by) {
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
         const std::size_t end = at + name.size();
@@ -33,8 +33,8 @@ std::string replaced(std::string text, const std::string& name, const std::strin
     return text;
 }
 
-/// "/home/NAME" as "/home/USER", whoever that is.
-/// For users whose names nobody has told us.
+/// "/home/NAME" as "/home/USER", for any NAME.
+/// Covers users that are not in Identity.
 std::string without_homes(std::string text) {
     constexpr std::string_view kHome = "/home/", kUser = "USER";
     for (std::size_t at = text.find(kHome); at != std::string::npos; at = text.find(kHome, at)) {
@@ -59,24 +59,24 @@ std::string lower(std::string_view text) {
     return low;
 }
 
-/// Where the word that is at `begin` ends.
+/// End of the word at `begin`.
 std::size_t word_end(const std::string& text, std::size_t begin) {
     return static_cast<std::size_t>(
         std::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_blank) -
         text.begin());
 }
 
-/// Of "http", "https", "git+https"; a name of a user is common in the others
-/// (qemu+ssh://root@host).
+/// True for "http", "https", "git+https": in other schemes the part before '@' is usually a user's
+/// name (qemu+ssh://root@host).
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
     return low.ends_with("http") || low.ends_with("https");
 }
 
-/// "qemu+tls://admin:hunter2@host" without the password, "https://abc@host" without what is a token
-/// more often than a name there.
-/// Up to the last '@' of the word: a '/' or '@' in a password ought to be escaped and often is not.
+/// Removes the password from "qemu+tls://admin:hunter2@host", and "abc", which is more often a
+/// token than a name, from "https://abc@host". Goes to the last '@' of the word: a '/' or '@' in a
+/// password is often not escaped.
 std::string without_passwords(std::string text) {
     constexpr std::string_view kAuthority = "://";
     for (std::size_t at = text.find(kAuthority); at != std::string::npos;
@@ -93,7 +93,7 @@ std::string without_passwords(std::string text) {
     return text;
 }
 
-/// "Bearer abc" as "Bearer (removed)", and so for Basic (RFC 9110, 11.4).
+/// "Bearer abc" as "Bearer (removed)", the same for Basic (RFC 9110, 11.4).
 std::string without_credentials(std::string text) {
     constexpr std::array<std::string_view, 2> kSchemes{"bearer ", "basic "};
     for (const std::string_view scheme : kSchemes) {
@@ -108,8 +108,8 @@ std::string without_credentials(std::string text) {
     return text;
 }
 
-/// "--token=x", "--header=Authorization: x" and "X-Api-Key: x" up to their '=' or ':'.
-/// To the end of the text: a value may have blanks, and more of these signs.
+/// Cuts "--token=x", "--header=Authorization: x" and "X-Api-Key: x" after their '=' or ':'.
+/// Removes the rest of the text: a value may contain blanks and more of these signs.
 std::string without_assigned(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
          at = text.find_first_of("=:", at + 1)) {
@@ -124,18 +124,18 @@ std::string redacted(const std::string& text) {
     return without_assigned(without_credentials(without_passwords(text)));
 }
 
-/// "--token", and the short names that many programs have for a password and a user with one.
+/// True for "--token" and the like, and for the usual short options for a password or a user.
 bool is_secret_option(const std::string& word) {
     constexpr std::array<std::string_view, 3> kShort{"-p", "-P", "-u"};
     return word.find_first_of("=:") == std::string::npos &&
            (is_secret_name(word) || std::find(kShort.begin(), kShort.end(), word) != kShort.end());
 }
 
-/// Removes what is secret, at any depth. A secret may itself be an object or list: all of it goes.
+/// Removes secrets at any depth. If a secret is an object or list, all of it is removed.
 void redact(Json& json);
 
-/// Arguments: what follows "--token" is removed.
-/// An option that takes no value makes the next word a victim: too much rather than too little.
+/// Removes the word after "--token" in a list of arguments.
+/// After an option without a value it also removes the next word: too much rather than too little.
 void redact_list(Json& list) {
     bool is_next_secret = false;
     for (Json& item : list) {
@@ -173,7 +173,7 @@ bool is_secret_name(std::string_view name) {
 }
 
 std::string without_names(const std::string& text, const Identity& identity) {
-    constexpr std::size_t kShortest = 3;  // shorter ones are parts of everything
+    constexpr std::size_t kShortest = 3;  // shorter names occur in too many texts
     std::string clean = without_homes(text);
     if (identity.host.size() >= kShortest && identity.host != "localhost")
         clean = replaced(std::move(clean), identity.host, "HOST");

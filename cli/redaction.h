@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What must not leave a machine in a bug report: secrets of the configuration, the names of the
-// host and of the people who use it. Rather too much is removed than too little. Pure; used by
-// BugReport.
+// Removes from a bug report the secrets of the configuration and the names of the host and its
+// users. In doubt it removes too much rather than too little. Pure; used by BugReport.
 #pragma once
 
 #include <optional>
@@ -12,26 +11,26 @@
 
 namespace vgpu::cli {
 
-/// Names that are replaced wherever they stand as a word.
-/// Names shorter than three letters, "root" and "localhost" are left: they stand in too many words.
+/// Names that are replaced wherever they occur as a word.
+/// Names shorter than three letters, "root" and "localhost" stay: they occur in too many texts.
 struct Identity {
     std::string host;
     std::vector<std::string> users;
 };
 
-/// True if what stands under this name may be a secret: password, token, key, …
-/// In any case and as a part of a longer name: "monkey" is taken for a secret, too.
+/// True if the value of this name may be a secret: password, token, key, …
+/// Ignores case and matches parts of a name, so "monkey" counts as a secret as well.
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
-/// `text` with the host as HOST, people and their homes as USER.
+/// `text` with HOST for the host, and USER for people and their homes.
 [[nodiscard]] std::string without_names(const std::string& text, const Identity& identity);
 
 /// A configuration (JSON with comments) without its comments, with "(removed)" for every value that
-/// may be a secret; nothing if it is no JSON.
-/// Within texts: passwords of addresses (scheme://user:password@, https://token@), what follows
-/// Bearer and Basic, what follows '=' or ':' if a secret's name is before it (or behind '='), and
-/// in lists of arguments what follows an option for a secret. Indented anew; numbers, names and
-/// order of members stay.
+/// may be a secret; empty if it is not JSON.
+/// Removes within texts: passwords of addresses (scheme://user:password@, https://token@), the word
+/// after Bearer and Basic, the text after '=' or ':' if a secret's name is before it (or after
+/// '='), and in lists of arguments the word after an option for a secret. Indentation changes;
+/// numbers, names and order of members stay.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 
 }  // namespace vgpu::cli

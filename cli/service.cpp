@@ -25,8 +25,8 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not know that; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// One row for each name that a script may want to tell apart; all others are Failed. A row whose
-/// name ends with a dot is for all names that begin with it.
+/// One row for each name that a script may want to distinguish; all others are Failed. A row whose
+/// name ends with a dot covers all names that begin with it.
 constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.NoSuchGpu", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoSuchVf", ExitCode::NotFound},
@@ -63,7 +63,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.DBus.Error.TimedOut", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.Disconnected", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.FileNotFound", ExitCode::Unreachable},
-    // the bus knows of vgpud and cannot start it: no such unit, a masked one, one that fails
+    // the bus knows vgpud but cannot start it: its unit is missing, masked, or fails
     ExitRow{"org.freedesktop.DBus.Error.Spawn.", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.systemd1.", ExitCode::Unreachable},
 };
@@ -104,7 +104,7 @@ Properties known_of(Properties gpu) {
     return gpu;
 }
 
-/// A path cannot hold every letter that a GPU's id may have: "_2d" stands for "-".
+/// A path cannot contain every letter of a GPU's id: "_2d" stands for "-".
 std::string target_of_path(const std::string& path) {
     constexpr std::string_view kBefore = "/gpu/", kVf = "/vf/";
     constexpr int kHexadecimal = 16;

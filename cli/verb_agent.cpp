@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the agent in a guest is asked to do, one row each:
+// The verbs that send a request to the agent in a guest, one row each:
 //   vgpuctl self-test TARGET   test the VF from inside
 //   vgpuctl quiesce TARGET     stop the processes that use it
-//   vgpuctl thaw TARGET        let them go on
+//   vgpuctl thaw TARGET        resume them
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -24,8 +24,8 @@ constexpr AgentRow kQuiesce{"quiesce", "stop what uses the VF in the guest", Age
                             true};
 constexpr AgentRow kThaw{"thaw", "let go what quiesce stopped", AgentAct::Thaw, false};
 
-/// Ends with 0 if the agent says that it went well, 1 if it says that it did not. No agent, or one
-/// that does not answer in time, is an error of vgpud. --json: vgpuctl-agent-1.
+/// Ends with 0 if the agent reports success, with 1 if it reports a failure. If there is no agent,
+/// or it does not answer in time, vgpud returns an error. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
 public:
     explicit AgentVerb(const AgentRow& row) : row_(row) {}

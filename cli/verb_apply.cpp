@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl apply FILE: makes the VFs those that a configuration wants, all or nothing. What empties
-// the VRAM of a VF wants --yes. The work is a job of vgpud and goes on if vgpuctl is interrupted.
+// vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing. Steps that empty
+// the VRAM of a VF require --yes. The work is a job of vgpud and continues if vgpuctl is
+// interrupted.
 #include "cli/progress.h"
 #include "cli/wanted_document.h"
 
@@ -12,9 +13,9 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Plan first, then act: the plan that is shown is the one that --yes is judged by; vgpud plans
-/// anew when the job begins, and does nothing that disturbs more. Ends with 1 if --yes is missing
-/// and nothing was done, and with the exit code of the job's error if it failed or was cancelled.
+/// Plans first, then acts. The shown plan decides whether --yes is required; vgpud plans again when
+/// the job begins, and does nothing that disturbs more. Ends with 1 if --yes is missing and nothing
+/// was done, and with the exit code of the job's error if it failed or was cancelled.
 /// --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
@@ -55,8 +56,7 @@ public:
     }
 
 private:
-    /// Whoever looks is told how to end the job before it can be interrupted: vgpuctl then has no
-    /// word any more.
+    /// Prints first how to end the job, because an interrupted vgpuctl cannot print it.
     static Properties await(Invocation& invocation, const std::string& job) {
         if (invocation.is_terminal && invocation.output == Output::Text)
             invocation.out << fmt::format(
@@ -77,7 +77,7 @@ private:
         return number;
     }
 
-    /// Empty if there was nothing to do.
+    /// Path of the job; empty if there was nothing to do.
     static std::string path_of(const Properties& job) {
         return job.contains("Path") ? std::get<std::string>(job.at("Path")) : "";
     }
@@ -92,7 +92,7 @@ private:
                                          {"plan", plan_members(plan)}});
     }
 
-    /// Tells how it ended; a failure has the exit code of its error.
+    /// Prints how the job ended; a failure returns the exit code of its error.
     /// `job` has State, and after a failure Error and ErrorName.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");

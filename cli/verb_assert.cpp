@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl assert FILE: are the VFs as a configuration wants them, and in service? Exit code 0: yes;
-// 1: no, and the steps that would make them so, or what keeps them out of service, are printed.
+// vgpuctl assert FILE: checks whether the VFs are those of a configuration, and in service. Exit
+// code 0: yes; 1: no, and it prints the missing steps or why VFs are out of service.
 #include "cli/wanted_document.h"
 
 #include <fmt/format.h>
@@ -10,8 +10,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// For scripts and timers: changes nothing, and Manager.Plan needs no privilege. A VF that is
-/// defined as wanted and out of service fails it, too. --json: vgpuctl-assert-1, with "holds".
+/// For scripts and timers: changes nothing, and Manager.Plan needs no privilege. Also fails for a
+/// VF that is defined as wanted but out of service. --json: vgpuctl-assert-1, with "holds".
 class AssertVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "assert"; }

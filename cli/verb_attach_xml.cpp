@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: a libvirt domain with VFs in it, or (--none)
-// without them again, printed or (--write) defined. DOMAIN may be a file, so that neither libvirtd
-// nor vgpud is needed.
+// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: adds VFs to the XML of a libvirt domain, or
+// removes them (--none), and prints or defines it (--write). DOMAIN may be a file, so that neither
+// libvirtd nor vgpud is needed.
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStandardInput = "-";
 
-/// A name of a domain has no '/', so there is no doubt; a file in this directory without the ending
-/// is written "./name".
+/// A domain's name contains no '/', so a word with '/' is a file; write "./name" for a file in this
+/// directory that does not end with ".xml".
 bool is_file(const std::string& domain) {
     return domain == kStandardInput || domain.find('/') != std::string::npos ||
            domain.ends_with(".xml");
 }
 
-/// Here a file that cannot be read is a failure (1), not wrong usage (2) as for other verbs.
+/// An unreadable file is a failure (1) here, not wrong usage (2) as for other verbs.
 std::string content_of_file(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
     auto content = whole_file(file);
@@ -39,8 +39,8 @@ std::string content_of_file(const std::string& file) {
     return *std::move(content);
 }
 
-/// Ends with 1 for XML or a libvirt that refuses, with 2 for --write and a file. vgpud is asked
-/// what kind of VF each is, and may be absent. Prints XML; --json makes no difference.
+/// Ends with 1 for bad XML or an error of libvirt, with 2 for --write and a file. Asks vgpud for
+/// the kind of each VF, but works without it. Prints XML, even with --json.
 class AttachXmlVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "attach-xml"; }
@@ -97,7 +97,7 @@ public:
     }
 
 private:
-    /// The command line replaces what the metadata says; it does not add to it.
+    /// VFs on the command line replace those of the metadata.
     [[nodiscard]] std::vector<WantedVf> wanted(const std::string& xml) const {
         std::vector<WantedVf> all;
         for (const std::string& one : names_) all.emplace_back("name", one);
@@ -108,15 +108,15 @@ private:
         return all;
     }
 
-    /// What vgpud has.
+    /// GPUs and VFs of vgpud.
     struct Known {
         std::vector<Properties> gpus, vfs;
     };
 
-    /// vgpud knows which VFs are functions of this host; without it all are softgpu's.
+    /// vgpud knows which VFs are functions of this host; without vgpud all count as softgpu's.
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
                                                    const Setting& setting) const {
-        // metadata that is broken does not keep it from going
+        // before the metadata is read, so that broken metadata can be removed
         if (wants_none_) return {};
         std::vector<WantedVf> all = wanted(xml);
         const auto known = known_of(setting);
@@ -135,7 +135,7 @@ private:
         return vfs;
     }
 
-    /// Nothing if vgpud does not answer: this still works for softgpu, where the path says all.
+    /// Empty if vgpud does not answer: for softgpu the path suffices.
     [[nodiscard]] static std::optional<Known> known_of(const Setting& setting) {
         try {
             const auto service = setting.connect();
@@ -159,8 +159,8 @@ private:
         return nullptr;
     }
 
-    /// The function of this host that `vf` is; nothing for one of softgpu, or if it is null: a
-    /// profile's, or one that is not there yet.
+    /// The function of this host that `vf` is; empty for a VF of softgpu, and if `vf` is null (a
+    /// profile, or a VF that does not exist yet).
     [[nodiscard]] std::optional<PciAddress> host_device(const WantedVf& wanted_one,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,
@@ -178,7 +178,8 @@ private:
         return {};
     }
 
-    /// A hook cannot choose the function that a <hostdev> names.
+    /// Refuses a profile if all GPUs are real: a <hostdev> names its function, so the hook cannot
+    /// choose one later.
     static void refuse_profile_of_host(const WantedVf& wanted_one,
                                        const std::vector<Properties>& gpus) {
         if (wanted_one.first != "profile" || gpus.empty()) return;
@@ -190,7 +191,7 @@ private:
                         wanted_one.second));
     }
 
-    /// Where virtfnN of the PF leads.
+    /// The function to which the PF's link virtfnN points.
     [[nodiscard]] std::optional<PciAddress> function_of(const Properties& gpu,
                                                         std::uint64_t index) const {
         const fs::path node = fs::path(text_of(gpu, "Uapi")).filename();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl claim TARGET --owner NAME: says whom a VF belongs to. The generation that it prints is
-// what 'release' wants.
+// vgpuctl claim TARGET --owner NAME: gives a VF to an owner. It prints the generation of the claim,
+// which 'release' requires.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -12,7 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Claim. With --generation it is a compare and swap: two who claim at once do not both succeed.
+/// Vf.Claim. With --generation it is a compare-and-swap: of two concurrent claims only one
+/// succeeds.
 /// --json: vgpuctl-claim-1, with the generation.
 class ClaimVerb final : public Verb {
 public:
@@ -46,7 +47,7 @@ public:
     }
 
 private:
-    /// Without a value they are not sent: a generation of 0 and none at all are different wishes.
+    /// Not sent if empty: a generation of 0 differs from no generation.
     std::string target_, owner_;
     std::optional<Value> lease_s_, generation_;
     bool is_kept_ = false;

@@ -14,8 +14,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.CreateVf: what is not given is vgpud's to choose. Ends with 6 if there is no VF, VRAM or
-/// schedule left. --json: vgpuctl-create-1, with the VF's properties.
+/// Manager.CreateVf; vgpud chooses values that are not given. Ends with 6 if there is no VF, VRAM
+/// or schedule left. --json: vgpuctl-create-1, with the VF's properties.
 class CreateVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "create"; }
@@ -58,8 +58,8 @@ private:
         if (value) options[name] = *value;
     }
 
-    /// The VF is made, whatever becomes of it or of vgpud before it can be asked for: then what was
-    /// wished for is all that is known.
+    /// Properties of the new VF. If the VF or vgpud has gone meanwhile, returns the requested ones:
+    /// the VF was created.
     static Properties made(Service& service, const std::string& path, const Options& options) {
         try {
             return service.object(path);

@@ -8,7 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Destroy. Without --no-wait it has returned to the pool, empty, when this ends with 0.
+/// Vf.Destroy. Without --no-wait, exit status 0 means that the VF is back in the pool, scrubbed.
 class DestroyVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "destroy"; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl doctor: what is wrong with this host, why it matters, and what mends it. Works without
-// vgpud: that it is not there is one of the findings.
+// vgpuctl doctor: finds what is wrong with this host, why it matters, and how to fix it. Works
+// without vgpud: a missing vgpud is one of the findings.
 #include "cli/diagnosis.h"
 #include "cli/host_collector.h"
 #include "cli/verbs.h"
@@ -11,7 +11,7 @@ namespace vgpu::cli {
 namespace {
 
 /// Ends with 1 if there is a problem, with 0 for warnings and notes. Overrides start(), since vgpud
-/// may be what is ill. --json: vgpuctl-doctor-1.
+/// may be the problem. --json: vgpuctl-doctor-1.
 class DoctorVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "doctor"; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl events: what vgpud told administrators, the last ones it keeps and, with --follow, those
-// to come. The signal only says that there is something new; what it is comes from vgpud's numbered
-// log, so nothing is told twice and what was missed is noticed.
+// vgpuctl events: prints the latest events that vgpud keeps and, with --follow, new ones. The
+// signal only announces a new event; the event is read from vgpud's numbered log, so that none is
+// printed twice and missed ones are noticed.
 #include "cli/colour.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"
@@ -19,7 +19,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// All that vgpud keeps.
+/// The number of events that vgpud keeps.
 constexpr std::uint64_t kAll = 512;
 
 /// "2026-11-22T05:10:31.204518Z"
@@ -36,8 +36,8 @@ std::string target_of(const Properties& event) {
     return vf == 0 ? gpu : fmt::format("{}/vf{}", gpu, vf);
 }
 
-/// Red wants somebody to act, yellow to look. A kind that is not here is plain, also one of a newer
-/// vgpud.
+/// Red: somebody must act; yellow: somebody should look. Other kinds, such as those of a newer
+/// vgpud, are plain.
 Colour colour_of(const std::string& kind) {
     struct Row {
         std::string_view kind;
@@ -59,7 +59,7 @@ Colour colour_of(const std::string& kind) {
 }
 
 /// "gpu0/vf1: hang: does not give up the engine" with its kind in colour.
-/// On a terminal wrapped beside the time; elsewhere one line, for those who search it.
+/// Wrapped next to the time on a terminal; elsewhere one line, which is easier to search.
 std::string words_of(const Properties& event, const Invocation& invocation) {
     constexpr std::size_t kTime = sizeof("2026-11-22T05:10:31.204518Z  ") - 1;
     const std::string target = target_of(event) + ": ", kind = text_of(event, "Kind");
@@ -100,8 +100,8 @@ public:
     }
 
 private:
-    /// A VF that is gone has events, too: its target is taken as it is written.
-    /// Events name GPU and index, whatever the user calls the VF, hence the way through its path.
+    /// The target as events name it, by GPU and index; so a name is resolved through its path.
+    /// A VF that is gone has events as well: its target is used as written.
     [[nodiscard]] std::string wanted_target(Service& service) const {
         try {
             return target_of_path(service.resolve(target_));
@@ -111,7 +111,7 @@ private:
         }
     }
 
-    /// True for a number that a VF of a GPU there is can have.
+    /// True for the number of a possible VF on an existing GPU.
     [[nodiscard]] bool may_be_gone(Service& service) const {
         constexpr std::string_view kVf = "/vf";
         const std::size_t at = target_.find(kVf);
@@ -121,7 +121,7 @@ private:
         const auto read = std::from_chars(target_.data() + at + kVf.size(), end, index);
         if (read.ec != std::errc{} || read.ptr != end || index == 0) return false;
         const Properties gpu = service.object(service.resolve(target_.substr(0, at)));
-        // of a GPU that was never reached the number of VFs is not known
+        // 0: the GPU was never reached, so its number of VFs is unknown
         return number_of(gpu, "TotalVfs") == 0 || index <= number_of(gpu, "TotalVfs");
     }
 
@@ -129,7 +129,7 @@ private:
         return wanted_.empty() || target_of(event) == wanted_ || text_of(event, "Gpu") == wanted_;
     }
 
-    /// Until a signal comes or the output cannot be written any more.
+    /// Prints new events until a signal comes or the output fails.
     void follow(Invocation& invocation) {
         const Interruption interruption;
         while (invocation.out) {
@@ -141,7 +141,7 @@ private:
                     break;
                 case News::Back:
                     invocation.err << "vgpuctl: vgpud is back\n";
-                    seen_ = 0;  // a new vgpud counts anew
+                    seen_ = 0;  // a new vgpud counts from the start
                     print_new(invocation);
                     break;
                 case News::Event:
@@ -151,7 +151,7 @@ private:
         }
     }
 
-    /// vgpud may be gone again before it answers; then that is the next news.
+    /// vgpud may go before it answers; then the next news reports that.
     void print_new(Invocation& invocation) {
         std::vector<Properties> fresh;
         try {
@@ -162,7 +162,7 @@ private:
         }
         for (const Properties& event : fresh) {
             const std::uint64_t seq = number_of(event, "Seq");
-            // vgpud's log is a ring: what it has dropped before it was read shows as a hole
+            // vgpud's log is a ring: events dropped unread leave a gap in the numbers
             if (seq > seen_ + 1)
                 invocation.err << fmt::format("vgpuctl: {} events were missed\n", seq - seen_ - 1);
             seen_ = seq;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl export: the configuration that wants exactly the VFs there are, or vgpud's fair splits.
+// vgpuctl export: prints the configuration that describes the present VFs, or vgpud's fair splits.
 #include "cli/verbs.h"
 #include "text/json_document.h"
 
@@ -8,8 +8,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Export or AutoConfig. What it prints, as text or with --json, is what plan, apply and
-/// assert take as FILE.
+/// Manager.Export or AutoConfig. plan, apply and assert accept its output, as text or with --json,
+/// as FILE.
 class ExportVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "export"; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl hook GUEST OP SUBOP EXTRA: what libvirt's hook script (libvirt/50-vgpu) calls, with the
-// domain's XML on standard input. Its standard error is what the user of virsh reads. It never
-// calls libvirt, which waits for it; and it never waits for longer than kHardLimit.
+// vgpuctl hook GUEST OP SUBOP EXTRA: called by libvirt's hook script (libvirt/50-vgpu) with the
+// domain's XML on standard input. The user of virsh reads its standard error. It must not call
+// libvirt, which waits for it, and never waits longer than kHardLimit.
 #include "cli/domain_xml.h"
 #include "cli/hard_limit.h"
 #include "cli/remedies.h"
@@ -19,12 +19,12 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-/// libvirt's lock of the domain is held meanwhile.
+/// libvirt holds its lock of the domain during the hook.
 constexpr std::chrono::seconds kHardLimit = 10s;
-/// Shorter than that, so that there is time to say what happened.
+/// Shorter than kHardLimit, so that there is time to report an error.
 constexpr std::chrono::milliseconds kCallLimit = 8s;
-/// A VF that its last owner has just left is being scrubbed: better a slow start than a refused
-/// one. Well below kCallLimit, since choosing and claiming come after it.
+/// Time to wait for a VF that is being scrubbed: a slow start is better than a refused one. Well
+/// below kCallLimit, since vgpud chooses and claims VFs after the wait.
 constexpr std::uint64_t kScrubWaitMs = 5'000;
 
 /// One call of libvirt. The owner is the domain's UUID, so that a renamed domain keeps its VFs.
@@ -34,13 +34,13 @@ struct Call {
     std::string owner;
 };
 
-/// All of the domain's VFs or none; waits a while for one that is still being scrubbed.
+/// Assigns all of the domain's VFs or none; waits for VFs that are still being scrubbed.
 void assign(const Call& call) {
     call.service.assign_vfs(call.owner, call.domain.vfs,
                             {{"title", call.domain.name}, {"wait_ms", kScrubWaitMs}});
 }
 
-/// Without a label QEMU runs as vgpud's own user, or the administrator has seen to it.
+/// Without a label QEMU runs as vgpud's user, or the administrator has set up the access.
 void grant(const Call& call) {
     if (call.domain.dac_label.empty()) return;
     const auto ids = ids_of_label(call.domain.dac_label);
@@ -51,12 +51,12 @@ void grant(const Call& call) {
     call.service.grant_vfs(call.owner, ids->first, ids->second);
 }
 
-/// Returns before the VFs are scrubbed: libvirt is not held up, they are free when that is done.
+/// Returns before the VFs are scrubbed, so that libvirt need not wait; they are free afterwards.
 void take_back(const Call& call) {
     call.service.take_back_vfs(call.owner);
 }
 
-/// After a restart of libvirtd: a claim of a running domain that was lost is made again.
+/// After a restart of libvirtd: restores a lost claim of a running domain.
 void adopt(const Call& call) {
     call.service.adopt_vfs(call.owner, {{"title", call.domain.name}});
 }
@@ -70,15 +70,15 @@ void adopt(const Call& call) {
                     shell_word(call.domain.name)));
 }
 
-/// A failure of what libvirt does not ask about is told, but stops nothing.
+/// Effect of a failure. GoOn: it is printed, but libvirt does not ask and continues.
 enum class OnFailure { Refuse, GoOn };
 
-/// What says that a domain is ours: the VFs that it wants, or its UUID alone. Metadata may be
-/// edited while the domain runs ('virsh metadata --live'); what it was given stays claimed.
+/// How to find the VFs of a domain: by its metadata or only by its UUID. Metadata may be edited
+/// while the domain runs ('virsh metadata --live'), but its VFs stay claimed.
 enum class GoesBy { Wishes, Uuid };
 
-/// `operation`: libvirt's word (libvirt.org/hooks.html). A hook that ends with another status than
-/// 0 stops "prepare", "start", "restore" and "migrate"; libvirt does not ask about the others.
+/// `operation`: libvirt's word (libvirt.org/hooks.html). A hook that ends with a status other than
+/// 0 stops "prepare", "start", "restore" and "migrate"; libvirt ignores the status of the others.
 struct HookRow {
     std::string_view operation;
     void (*act)(const Call&);
@@ -87,7 +87,7 @@ struct HookRow {
     std::string_view words;  ///< "no VF was …"
 };
 
-/// What is not here (started, stopped, attach) wants nothing of us.
+/// Other operations (started, stopped, attach) need no action.
 constexpr std::array kRows{
     HookRow{"prepare", assign, GoesBy::Wishes, OnFailure::Refuse, "no VF can be assigned"},
     HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU cannot be let to its VF"},
@@ -97,8 +97,8 @@ constexpr std::array kRows{
     HookRow{"migrate", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be taken in"},
 };
 
-/// Reads all of standard input before anything else: libvirt writes it and waits. Domains that do
-/// not mention VFs end here at once with 0, whatever vgpud's state is.
+/// Reads all of standard input first, because libvirt writes it and waits. For a domain that does
+/// not mention VFs it ends at once with 0, independent of vgpud.
 class HookVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "hook"; }
@@ -133,7 +133,7 @@ private:
     ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) const {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
-        // set before the first call that may block, and it covers the bus itself
+        // set before the first call that may block, so it also covers the connection to the bus
         const HardLimit limit(kHardLimit,
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));

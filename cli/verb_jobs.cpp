@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl jobs: what vgpud does that takes longer than a call, and what came of it. Jobs belong to
-// vgpud and go on when whoever asked for them has left; --cancel ends one.
+// vgpuctl jobs: lists vgpud's background jobs and their results; --cancel ends one. Jobs belong to
+// vgpud and continue when their caller has left.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -13,7 +13,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Why a job failed, or what an agent answered; empty if there is nothing to say.
+/// Why a job failed, or what an agent answered; empty if neither.
 std::string outcome_text(const Properties& job) {
     constexpr std::size_t kIndent = 4;
     const std::string error = text_of(job, "Error"), report = text_of(job, "Report.text");
@@ -44,7 +44,7 @@ std::string jobs_text(const std::vector<Properties>& jobs) {
            outcomes;
 }
 
-/// The error is NoSuchVf, as for all that is not there: exit status 3.
+/// The error is NoSuchVf (exit status 3), as for every missing object.
 const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t id) {
     std::vector<std::uint64_t> known;
     for (const Properties& job : jobs) {
@@ -58,8 +58,8 @@ const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t
                                   : fmt::format("there are: {}", fmt::join(known, ", "))));
 }
 
-/// Job.Cancel answers at once: the job ends after the step under way.
-/// --json: vgpuctl-jobs-1, and of --cancel vgpuctl-done-1.
+/// Job.Cancel returns at once: the job ends after its current step.
+/// --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
 class JobsVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "jobs"; }

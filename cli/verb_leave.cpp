@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The two ways to take a VF off the engine, one row each:
-//   vgpuctl pause TARGET   its guest's registers go on to answer
+//   vgpuctl pause TARGET   its registers still answer the guest
 //   vgpuctl stop TARGET    gates shut
 #include "cli/verbs.h"
 
@@ -19,7 +19,7 @@ struct LeaveRow {
 constexpr LeaveRow kPause{"pause", "take a VF off the engine", "paused", VfAction::Pause};
 constexpr LeaveRow kStop{"stop", "take a VF off the engine, gates shut", "stopped", VfAction::Stop};
 
-/// Vf.Pause or Vf.Stop; 'vgpuctl resume' is the way back from both. The VF keeps its resources.
+/// Vf.Pause or Vf.Stop; 'vgpuctl resume' undoes both. The VF keeps its resources.
 class LeaveVerb final : public Verb {
 public:
     explicit LeaveVerb(const LeaveRow& row) : row_(row) {}

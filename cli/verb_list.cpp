@@ -26,7 +26,7 @@ std::string gpu_table(const std::vector<Properties>& gpus) {
                       rows);
 }
 
-/// "libvirt:vm1", where the owner's name is known.
+/// "libvirt:vm1" if the owner's name is known.
 std::string owner_text(const Properties& vf) {
     const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
     const std::string kept = flag_of(vf, "OwnerKept") ? " (kept)" : "";
@@ -35,7 +35,7 @@ std::string owner_text(const Properties& vf) {
     return (kind == std::string::npos ? name : owner.substr(0, kind + 1) + name) + kept;
 }
 
-/// SHARE is of the last 10 s; ATTACHED: a VM has the VF open.
+/// SHARE covers the last 10 s; ATTACHED: a VM has the VF open.
 std::string vf_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs)
@@ -54,17 +54,17 @@ std::string vf_table(const std::vector<Properties>& vfs) {
                       rows);
 }
 
-/// What the tables and the targets show: all properties of 256 VFs take vgpud and the bus a while.
+/// Only the columns of the tables and targets: all properties of 256 VFs take a while.
 constexpr const char* kGpuColumns = "Id,State,VramFreeBytes,VramBytes,TotalVfs,CuCount,Switches";
 constexpr std::uint32_t kOneLookMs = 100;
-/// No event tells of SWITCHES, nor of FREE if others than vgpud give VRAM away; vgpud looks at both
-/// once a second by itself, and somebody who looks at a table disturbs no GPU for them.
+/// Age of SWITCHES and FREE that a table accepts. No event reports SWITCHES, nor FREE if another
+/// program hands out VRAM; vgpud reads both once a second, so a table need not disturb the GPU.
 constexpr std::uint32_t kTableAgeMs = 1500;
 constexpr const char* kVfColumns =
     "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName,OwnerKept";
 
-/// Manager.ListGpus and ListVfColumns. --targets is for completion: names alone, no titles.
-/// --json: vgpuctl-list-1, with all properties and not the columns alone; of --targets
+/// Manager.ListGpus and ListVfColumns. --targets is for completion: only names, no titles.
+/// --json: vgpuctl-list-1, with all properties, not only the columns; with --targets
 /// vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:
@@ -83,7 +83,7 @@ public:
         if (with_gpus)
             gpus = invocation.service.list_gpus_with(wants_all ? "" : kGpuColumns,
                                                      wants_all ? 0 : kTableAgeMs);
-        // for JSON the GPUs have just been looked at for the first list
+        // for JSON the first list has just read the GPUs
         if (with_vfs)
             vfs = invocation.service.list_vfs_with(wants_all ? "" : kVfColumns,
                                                    wants_all && with_gpus ? kOneLookMs : 0);

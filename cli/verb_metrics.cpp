@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl metrics: what vgpud serves to scrapers, once. The format is OpenMetrics, with --json too:
-// the text is then a member of the document.
+// vgpuctl metrics: prints once the metrics that vgpud serves to scrapers. The format is
+// OpenMetrics; with --json that text is a member of the document.
 #include "cli/verbs.h"
 
 namespace vgpu::cli {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl plan FILE: how the VFs there are become those that a configuration wants; changes
+// vgpuctl plan FILE: prints the steps from the present VFs to those of a configuration; changes
 // nothing.
 #include "cli/wanted_document.h"
 
@@ -8,7 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Plan. Ends with 0 whether there are steps or not; 'assert' tells them apart.
+/// Manager.Plan. Ends with 0 with or without steps; 'assert' distinguishes them.
 /// --json: vgpuctl-plan-1.
 class PlanVerb final : public Verb {
 public:

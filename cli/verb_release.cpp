@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl release TARGET --owner NAME --generation N: ends a claim; the VF keeps its resources. A
-// release that comes late, when the VF is somebody else's already, does nothing and says so.
-// --orphans ends all claims that look forgotten, each as vgpud shows it now, with a scrub.
+// late release, when the VF already has another owner, does nothing and says so. --orphans ends all
+// claims that look forgotten, by their present owner and generation, with a scrub.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -48,7 +48,7 @@ public:
     }
 
 private:
-    /// One that was claimed anew meanwhile is not touched: vgpud refuses, and that is told.
+    /// Does not touch a VF that was claimed again meanwhile: vgpud refuses, and this is printed.
     static ExitCode release_orphans(Invocation& invocation) {
         ExitCode exit = ExitCode::Ok;
         std::vector<std::string> released;

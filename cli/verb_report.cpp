@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl report: one archive for a bug report. Works without vgpud; what is missing is named.
+// vgpuctl report: writes one archive for a bug report. Works without vgpud; names missing pieces.
 #include "cli/bug_report.h"
 #include "cli/host_collector.h"
 #include "cli/progress.h"
@@ -18,8 +18,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The names of this host and of whoever runs this.
-/// SUDO_USER too: reports are made by root in the name of somebody, whose home is in paths.
+/// The names of this host and of the users who run this.
+/// Includes SUDO_USER: root makes reports for a user whose home is in paths.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};
@@ -32,14 +32,14 @@ Identity identity_here() {
     return identity;
 }
 
-/// In UTC, in the current directory; without the host's name, which is nobody's business.
+/// In the current directory, with the time in UTC, without the host's name, which is private.
 std::string default_name() {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));
 }
 
-/// Ends with 0 when the archive is written, whatever is missing in it, and with 1 when it could not
-/// be. --json: vgpuctl-report-1, with the pieces and what is missing.
+/// Ends with 0 if the archive was written, even with missing pieces, and with 1 otherwise.
+/// --json: vgpuctl-report-1, with the pieces and the missing ones.
 class ReportVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "report"; }

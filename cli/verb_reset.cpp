@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl reset TARGET: reset a VF; neighbours keep computing.
+// vgpuctl reset TARGET: resets a VF; its neighbours keep computing.
 #include "cli/progress.h"
 #include "cli/verbs.h"
 
@@ -8,7 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Reset: the engine state goes, VRAM and contract stay (docs/hardware-contract.md, Resets).
+/// Vf.Reset: clears the engine state; keeps VRAM and contract (docs/hardware-contract.md, Resets).
 class ResetVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "reset"; }

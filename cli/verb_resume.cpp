@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl resume TARGET: put a paused or stopped VF back.
+// vgpuctl resume TARGET: puts a paused or stopped VF back into service.
 #include "cli/verbs.h"
 
 namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Resume; of a VF in quarantine Vf.ClearQuarantine if asked, which resets the VF and puts it
-/// back. Both answer when the VF is in service.
+/// Vf.Resume; with --clear-quarantine Vf.ClearQuarantine, which resets a VF in quarantine and puts
+/// it back. Both return when the VF is in service.
 class ResumeVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "resume"; }

@@ -12,8 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Set or Gpu.Set. Only options that were given are sent, so the others stay as they are. Which
-/// belong to a GPU and which to a VF is vgpud's to say (UnknownOption: exit status 2).
+/// Vf.Set or Gpu.Set. Sends only the options that were given, so the others do not change. vgpud
+/// decides which options belong to a GPU or a VF (UnknownOption: exit status 2).
 class SetVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "set"; }
@@ -38,7 +38,7 @@ public:
         if (quantum_us_) options["quantum_us"] = *quantum_us_;
         qos_.put(options);
         custody_.put(options);
-        // whoever calls it means to set something: silence would look like success
+        // an error, because silence would look like success
         if (options.empty())
             throw ServiceError("org.vgpu1.Error.UnknownOption",
                                "nothing to set; see 'vgpuctl set --help'");

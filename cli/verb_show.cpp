@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl show TARGET: everything about one GPU or VF.
+// vgpuctl show TARGET: prints everything about one GPU or VF.
 #include "cli/qos_options.h"
 #include "cli/verbs.h"
 
@@ -13,8 +13,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// How a property is shown: the object's properties and the property's name. Names end with their
-/// unit (Ns, Us, Ms, Bytes), which says the formatter that fits.
+/// Prints one property, given the object's properties and the property's name. Names end with their
+/// unit (Ns, Us, Ms, Bytes), which determines the formatter.
 using Formatter = std::string (*)(const Properties&, const std::string&);
 
 std::string plain(const Properties& from, const std::string& name) {
@@ -32,7 +32,7 @@ std::string lag(const Properties& from, const std::string& name) {
 std::string duration(const Properties& from, const std::string& name) {
     return duration_of(from, name);
 }
-/// 0 is vgpud's way to say that the GPU's value holds.
+/// 0 means that the GPU's quantum applies.
 std::string quantum(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
@@ -67,14 +67,14 @@ std::string claim(const Properties& from, const std::string& name) {
     return plain(from, name) + (flag_of(from, "OwnerKept") ? " (kept)" : "");
 }
 
-/// When the lease of a claim ends, if there is a claim.
+/// When the lease of the claim ends; "-" without a claim.
 std::string lease_end(const Properties& from, const std::string& name) {
     if (number_of(from, "OwnerGeneration") == 0) return "-";
     const auto ends = static_cast<std::time_t>(number_of(from, name));
     return ends == 0 ? "never" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(ends));
 }
 
-/// A row of the page. Rows are shown in their order; a property that is missing is "-".
+/// A row of the page. Rows are printed in their order; a missing property is "-".
 struct Line {
     const char* title;
     const char* property;
@@ -139,7 +139,7 @@ constexpr std::array kVfLines{
     Line{"Guard: interrupts", "GuardInterruptEvents", plain},
 };
 
-/// Of the agent in the guest, if one was ever seen.
+/// Rows about the agent in the guest, printed if an agent was ever seen.
 constexpr std::array kAgentLines{
     Line{"Agent", "Agent.Version", plain},
     Line{"Agent connected", "Agent.Connected", plain},
@@ -186,12 +186,12 @@ constexpr std::array kGpuLines{
     Line{"Whole resets", "WholeResets", plain},
 };
 
-/// What is not known is "-", whatever the formatter makes of a 0.
+/// An unknown property is "-", independent of the formatter.
 std::string value_of(const Line& line, const Properties& properties) {
     return properties.contains(line.property) ? line.format(properties, line.property) : "-";
 }
 
-/// What is long is wrapped under itself.
+/// Wraps a long value below its column.
 template <std::size_t N>
 void print(std::ostream& out, const std::array<Line, N>& lines, const Properties& properties) {
     constexpr std::size_t kTitle = 19;
@@ -201,7 +201,7 @@ void print(std::ostream& out, const std::array<Line, N>& lines, const Properties
 }
 
 /// "PID VRAM-BYTES QUEUES COMM" as a line.
-/// The name comes last, since a process may put blanks into it; it is cut, since it may be long.
+/// COMM comes last, since it may contain blanks; it is cut, since it may be long.
 std::string process_line(const std::string& process) {
     std::istringstream words(process);
     std::uint64_t vram_bytes = 0;
@@ -212,7 +212,7 @@ std::string process_line(const std::string& process) {
                        size_text(vram_bytes), queues);
 }
 
-/// What the agent says comes after what the host knows, since only the latter can be relied on.
+/// Facts of the host come first, because the agent's facts cannot be trusted.
 void print_vf(std::ostream& out, const Properties& vf) {
     print(out, kVfLines, vf);
     if (text_of(vf, "Agent.Version") == "-") {
@@ -226,7 +226,7 @@ void print_vf(std::ostream& out, const Properties& vf) {
         for (const std::string& process : *processes) out << process_line(process);
 }
 
-/// --json: vgpuctl-show-1, with every property vgpud has, also those that no line shows.
+/// --json: vgpuctl-show-1, with every property of vgpud, including those that no line shows.
 class ShowVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "show"; }

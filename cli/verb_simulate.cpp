@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl simulate FILE: what VFs with given contracts and work would get, before anybody has them.
-// vgpud's planner and the PF core run in virtual time on a model of the engine; no vgpud is asked.
+// vgpuctl simulate FILE: predicts the engine time that VFs with given contracts and work would get.
+// vgpud's planner and the PF core run in virtual time on a model of the engine; vgpud is not asked.
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
@@ -23,7 +23,7 @@ using simulator::VfFigures;
 
 constexpr const char* kBadScenario = "org.vgpu1.Error.BadConfiguration";
 
-/// Of the simulated time, not of the useful one: parts of all VFs, switching and idling are 1.
+/// `ns` as a fraction of the simulated time: Σ VFs + switching + idling = 1.
 double part_of(std::int64_t ns, const Figures& figures) {
     return figures.elapsed_ns == 0
                ? 0
@@ -56,7 +56,7 @@ std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figur
             setup.work.deadline_ns > 0 ? std::to_string(vf.missed) : "-"};
 }
 
-/// A line for each VF that was reset, and what that cost everybody.
+/// A line for each VF that was reset, and one with the cost for all VFs.
 std::string resets_text(const Scenario& scenario, const Figures& figures) {
     std::string text;
     for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i) {
@@ -124,8 +124,8 @@ nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutco
             {"vfs", std::move(vfs)}};
 }
 
-/// Needs no bus. FILE has the seed, so the same one gives the same figures. Ends with 2 for a
-/// scenario that is wrong. --json: vgpuctl-simulate-1, or vgpuctl-compare-1 with --compare.
+/// Needs no bus. FILE contains the seed, so the same FILE gives the same figures. Ends with 2 for
+/// an invalid scenario. --json: vgpuctl-simulate-1, or vgpuctl-compare-1 with --compare.
 class SimulateVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "simulate"; }
@@ -164,7 +164,7 @@ private:
             setting.out << outcome_text(scenario, *outcome);
         return ExitCode::Ok;
     }
-    /// The same work under the rules of other schedulers, each in a model of its own.
+    /// Runs the same work under the rules of other schedulers, each in a separate model.
     [[nodiscard]] static ExitCode compare(const Setting& setting, const Scenario& scenario) {
         const auto rows = [&] {
             const Waiting waiting(setting, "simulate " + scenario.setup.name);

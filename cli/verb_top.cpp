@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: who gets the engine, refreshed until interrupted: shares of the last 10 s as bars
-// with the ideal marked, lags in quanta, how long VFs waited for the engine, overruns.
+// vgpuctl top: shows which VFs get the engine, refreshed until interrupted: shares of the last 10 s
+// as bars with the ideal marked, lags in quanta, waits for the engine, overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/qos_options.h"
@@ -15,7 +15,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Cursor to the top and clear below (ECMA-48): no scrolling, no flicker of a cleared screen.
+/// Moves the cursor to the top and clears below (ECMA-48): does not scroll and does not flicker.
 constexpr std::string_view kHomeAndClear = "\x1b[H\x1b[J";
 
 std::string gpu_lines(const std::vector<Properties>& gpus) {
@@ -31,8 +31,8 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
-/// "######|...": part of the engine of late, and where the ideal is.
-/// Ten cells, rounded; the mark stands between cells and makes it eleven letters.
+/// "######|...": recent share of the engine, with a mark at the ideal share.
+/// Ten cells, rounded, and the mark between them: eleven letters.
 std::string bar_text(double share, double ideal) {
     constexpr std::size_t kCells = 10;
     const auto cell = [](double part) {
@@ -49,14 +49,14 @@ std::string ms_text(std::uint64_t ns) {
     return fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1);
 }
 
-/// A VF that cannot run has its state where others have their bar; no state is longer than one.
-/// Which VF it is, its share and its bar are what a table is looked at for: the rest gives way.
+/// A VF that cannot run shows its state in place of the bar; no state is longer than a bar.
+/// Target, share and bar always stay, because they matter most; other columns give way.
 std::string engine_table(const std::vector<Properties>& vfs) {
     std::vector<std::vector<std::string>> rows;
     for (const Properties& vf : vfs) {
         const double share = real_of(vf, "ShareWindow");
         const std::string state = text_of(vf, "State");
-        // a VF is one or the other with every world switch
+        // every world switch changes a VF from one to the other
         const bool has_bar = state == "ready" || state == "running";
         rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "Weight"),
                         short_qos_text(vf), percent_text(share),
@@ -77,8 +77,8 @@ std::string engine_table(const std::vector<Properties>& vfs) {
                       rows);
 }
 
-/// Manager.ListGpus and ListVfColumns again and again, with no state of its own; a vgpud that does
-/// not answer ends it. --json prints a document (vgpuctl-top-1) for each refresh.
+/// Calls Manager.ListGpus and ListVfColumns repeatedly and keeps no state; ends if vgpud does not
+/// answer. --json prints a document (vgpuctl-top-1) for each refresh.
 class TopVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "top"; }

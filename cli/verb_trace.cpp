@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl trace ACTION FILE: what a GPU's scheduler was told and what it decided.
-//   record   writes what vgpud keeps of the last while, and goes on if it is asked to
-//   show     figures of a recording
-//   replay   has this build's scheduler decide again and compares
-//   export   for Perfetto (chrome), as a picture (svg), or for vgpuctl simulate (scenario)
+// vgpuctl trace ACTION FILE: records the inputs and decisions of a GPU's scheduler, and uses them.
+//   record   writes the trace that vgpud keeps, and continues if requested
+//   show     prints figures of a recording
+//   replay   lets this build's scheduler decide again, and compares
+//   export   writes it for Perfetto (chrome), as a picture (svg), or as a scenario for simulate
 // Only record asks vgpud.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
@@ -62,14 +62,14 @@ double recorded_ms(std::int64_t ns) {
     return static_cast<double>(ns) / 1e6;
 }
 
-/// Of what all VFs got, so that a GPU that idled does not make everybody's share look small.
+/// Share of the service of all VFs, so that an idle GPU does not make all shares look small.
 double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
     return figures.service_ns == 0
                ? 0
                : static_cast<double>(vf.service_ns) / static_cast<double>(figures.service_ns);
 }
 
-/// `recording` has one chunk at least: read_recording() refuses others.
+/// `recording` has at least one chunk: read_recording() refuses others.
 std::string recording_text(const Recording& recording, const RecordedFigures& figures,
                            const Replay& replayed) {
     std::vector<std::vector<std::string>> rows;
@@ -119,8 +119,8 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"vfs", std::move(vfs)}};
 }
 
-/// Ends with 2 for a FILE that is no recording. 'replay' ends with 1 if one run table differs from
-/// what was recorded, as one of another release may.
+/// Ends with 2 if FILE is not a recording. 'replay' ends with 1 if a run table differs from the
+/// recorded one, as may happen with another release.
 class TraceVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "trace"; }
@@ -164,7 +164,7 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = piece_after(after, path, invocation);
-            // the first piece is always from the middle of things
+            // the first piece may always start late
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);
@@ -184,7 +184,8 @@ public:
     }
 
 private:
-    /// All that there is of the next vgpud, which counts anew: its first chunk does not continue.
+    /// The next piece. After a restart of vgpud, which counts from the start, all that it keeps:
+    /// its first chunk does not continue the recording.
     static TracePiece piece_after(std::uint64_t after, const std::string& path,
                                   Invocation& invocation) {
         try {
@@ -197,7 +198,7 @@ private:
         return invocation.service.read_trace(path, 0);
     }
 
-    /// Without --gpu only where there is no doubt.
+    /// Without --gpu works only if there is exactly one GPU.
     std::string gpu_path(Service& service) const {
         if (!gpu_.empty()) {
             std::string path = service.resolve(gpu_);
@@ -224,8 +225,7 @@ private:
         return ExitCode::Ok;
     }
 
-    /// The same events into this build's planner, in the same order; neither GPU nor vgpud is
-    /// involved.
+    /// Feeds the same events in the same order to this build's planner, without GPU and vgpud.
     static ExitCode replay(const Setting& setting, const Recording& recording) {
         const Replay replayed = simulator::replay(recording);
         const bool is_same = replayed.different == 0;
@@ -255,8 +255,8 @@ private:
         return chrome_trace(recording) + "\n";
     }
 
-    /// The formats are those of other tools: with --json the text is a member of the document, or
-    /// in the file that it names.
+    /// The formats belong to other tools, so with --json the text is a member of the document, or
+    /// in the file that the document names.
     [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
         const bool is_json = setting.output == Output::Json, has_file = output_ != "-";
         const std::string text = exported(recording);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl version: of vgpuctl and of the vgpud that answers.
+// vgpuctl version: prints the versions of vgpuctl and of the vgpud that answers.
 #include "cli/verbs.h"
 
 namespace vgpu::cli {
 
 namespace {
 
-/// Asks vgpud, so it ends with 5 without one. --json: vgpuctl-version-1.
+/// Asks vgpud, so it ends with 5 if there is none. --json: vgpuctl-version-1.
 class VersionVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "version"; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Verbs of vgpuctl: each has a file of its own with its options, its work and its output. Output
-// goes to the stream it is given, in text or (--json) as one JSON document with a schema id. The
-// list of all verbs is made here and nowhere else; run_cli() in app.cpp is the only caller.
+// Verb is the interface of vgpuctl's verbs. Each verb has one file with its options, its work and
+// its output. Output goes to the given stream, as text or (--json) as one JSON document with a
+// schema id. This is the only list of all verbs; run_cli() in app.cpp is the only caller.
 #pragma once
 
 #include "cli/format.h"
@@ -20,19 +20,19 @@ namespace vgpu::cli {
 /// Text is for people; scripts should ask for JSON, whose documents name their schema.
 enum class Output { Text, Json };
 
-/// What a verb is given once vgpud is connected; references live as long as run().
+/// Arguments of Verb::run(), with vgpud connected; references are valid during run().
 struct Invocation {
     Service& service;
     std::ostream& out;
     Output output = Output::Text;
-    bool is_terminal = false;  ///< `out` is one
-    std::ostream& err;         ///< for what is no output: warnings, what is waited for
+    bool is_terminal = false;  ///< `out` is a terminal
+    std::ostream& err;         ///< for warnings and progress, not for results
     bool uses_colour = false;
     std::size_t columns = kColumns;  ///< of the terminal, kColumns at most
 };
 
-/// What a verb is given before anybody is connected.
-/// References must outlive Verb::start(); nothing is kept beyond it.
+/// Arguments of Verb::start(), before vgpud is connected.
+/// References must outlive Verb::start(), which keeps none.
 struct Setting {
     /// Throws ServiceError if there is no such bus.
     std::function<std::unique_ptr<Service>()> connect;
@@ -54,14 +54,14 @@ public:
     [[nodiscard]] virtual std::string summary() const = 0;
     /// Adds options and positionals to the subcommand; no work and no output.
     virtual void describe(CLI::App& command) = 0;
-    /// With vgpud connected; what most verbs do.
+    /// Does the work of the verb, with vgpud connected. Most verbs override this.
     virtual ExitCode run(Invocation& invocation);
-    /// Connects and runs; verbs that have something to say without vgpud, too, do that here.
+    /// Connects, then calls run(). Verbs that also work without vgpud override this.
     virtual ExitCode start(const Setting& setting);
 };
 
-/// Each in verb_NAME.cpp, but pause and stop (verb_leave.cpp) and self-test, quiesce and thaw
-/// (verb_agent.cpp), which differ by a row only.
+/// Each is in verb_NAME.cpp, except pause and stop (verb_leave.cpp) and self-test, quiesce and thaw
+/// (verb_agent.cpp), which differ only in a table row.
 std::unique_ptr<Verb> make_list_verb();
 std::unique_ptr<Verb> make_show_verb();
 std::unique_ptr<Verb> make_create_verb();
@@ -95,20 +95,20 @@ std::unique_ptr<Verb> make_report_verb();
 /// In the order in which --help shows them.
 std::vector<std::unique_ptr<Verb>> all_verbs();
 
-/// The VF or GPU with this object path among `list`; ServiceError if it has gone.
-/// The error is NoSuchVf for GPUs, too. The result points into `list`.
+/// The VF or GPU with this object path in `list`; ServiceError if it is gone.
+/// The error is NoSuchVf for GPUs as well. The result points into `list`.
 const Properties& with_path(const std::vector<Properties>& list, const std::string& path);
 
 /// A GPU's object path has no part "/vf/".
 bool is_vf_path(const std::string& path);
 
 /// Resolves `target` and refuses GPUs, naming `verb`.
-/// ServiceError NoSuchVf (exit status 3) for a GPU; what resolve() throws for a name nobody has.
+/// ServiceError NoSuchVf (exit status 3) for a GPU; the error of resolve() for an unknown name.
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
 
 /// Asks the agent of the VF `target`, for verb `verb`, and prints its report:
 /// "gpu0/vf3: self-test passed: TEXT (1200 ms)" or {"schema": …, "target": …, "act": …, "ok": …, …}
-/// Ok if the agent says so; Failed if it says that it went wrong, which is output, not an error.
+/// Ok if the agent reports success; Failed if it reports a failure, which is output, not an error.
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
                    AgentAct act, const Options& options);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A file read as a whole, for whoever is given its name: configurations, domains, what the kernel
-// shows in /proc. Directories open like files and fail when they are read; that is an error here
-// and no exception.
+// Reads a whole file: configurations, domains, files in /proc. A directory can be opened but not
+// read; that is an error result here, not an exception.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace vgpu::cli {
 
-/// The bytes of the file, or the errno of what failed: positive, EISDIR for a directory.
+/// The bytes of the file, or the errno of the failure: positive, EISDIR for a directory.
 /// A pipe is read to its end.
 [[nodiscard]] tl::expected<std::string, int> whole_file(const std::string& path);
 
