@@ -16,14 +16,14 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// QEMU may run as another user of the group, as with the VF's own socket.
+/// QEMU may run as another user of the group, as with the VF's socket.
 constexpr mode_t kSocketMode = 0660;
-/// One client and one that comes too early.
+/// Room for one client and one early one.
 constexpr int kBacklog = 2;
 constexpr std::string_view kAgentEnd = ".agent.sock", kVfEnd = ".sock";
 
-/// Whom the VF's own socket was given to, and who has it open maybe, may open its agent's: also one
-/// that a new vgpud has made.
+/// Gives the agent's socket to the owner of the VF's socket file, so that a socket made by a new
+/// vgpud is open to a VM that already has the VF.
 void follow_owner_of_vf(const std::string& path) {
     if (!path.ends_with(kAgentEnd)) return;
     const std::string vf =
@@ -66,7 +66,7 @@ Result<> AgentSockets::listen(const std::string& path) {
     return {};
 }
 
-/// The place has its id already.
+/// `place` must already have its id.
 Result<> AgentSockets::open(const std::string& path, Place& place) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
     if (auto watched = register_fd(listener.get(), tag_of(place.id, End::Listener)); !watched) {
@@ -80,7 +80,7 @@ Result<> AgentSockets::open(const std::string& path, Place& place) {
     return {};
 }
 
-/// A client that is there stays; a new one could not find the socket.
+/// Makes removed sockets again, since no new client could find them. Connected clients stay.
 void AgentSockets::open_removed() {
     vgpu_socket_watch_clear(names_.get());
     for (auto& [path, place] : places_) {
@@ -135,7 +135,7 @@ void AgentSockets::look(const Wanted& wanted) {
             open_removed();
             continue;
         }
-        // one that an event before it in this turn has ended is known no more
+        // an earlier event of this turn may have ended this one
         const auto path = paths_.find(static_cast<std::uint32_t>(tag >> 32));
         if (path == paths_.end()) continue;
         const auto at = places_.find(path->second);
@@ -149,7 +149,7 @@ void AgentSockets::look(const Wanted& wanted) {
 void AgentSockets::accept(const std::string& path, Place& place) {
     UniqueFd client(
         ::accept4(place.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // A second client is closed here, by the end of its UniqueFd.
+    // A second client is closed here by the destructor of UniqueFd.
     if (!client.is_open() || place.client.is_open()) return;
     if (!register_fd(client.get(), tag_of(place.id, End::Client))) return;
     place.client = std::move(client);

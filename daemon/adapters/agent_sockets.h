@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSockets: AgentPort over unix stream sockets that QEMU connects to. All are non-blocking; a
-// turn reads at most kMaxPerTurn of each client, so that a client that floods costs a bounded part
-// of a turn. A client beside the first is closed at once. There may be hundreds, and most turns of
-// the main loop have nothing to do with them: they are registered with an epoll, and main.cpp
-// watches that alone; one thread. A socket whose file somebody removes is made again.
+// AgentSockets implements AgentPort with unix stream sockets to which QEMU connects. All are
+// non-blocking, and a turn reads at most kMaxPerTurn of each client, so that a flood from one
+// client costs a bounded part of a turn. There may be hundreds of sockets, most of them idle: they
+// are registered with one epoll, and main.cpp watches only that; one thread. If a socket's file is
+// removed, it is made again.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -15,22 +15,22 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Takes connections in the kernel's queue even while a client is there, and closes them: whoever
-/// connects second learns at once that it is not wanted.
+/// Accepts connections even while a client is connected, and closes them: a second client learns
+/// at once that it is refused.
 class AgentSockets final : public AgentPort {
 public:
     /// Bytes of one client in one turn of the main loop.
     static constexpr std::size_t kMaxPerTurn = 16 * 1024;
 
-    /// Sockets that are served in one turn; epoll hands them out in turns.
+    /// Sockets served in one turn; epoll rotates among the ready ones.
     static constexpr int kMaxReady = 64;
 
     AgentSockets();
     ~AgentSockets() override;
 
-    /// To be followed by look() with the same `wanted`.
+    /// Call look() with the same `wanted` afterwards.
     void watch(Wanted& wanted);
-    /// Accepts at, and reads from, those that are ready; does not wait.
+    /// Accepts at and reads from ready sockets; does not wait.
     void look(const Wanted& wanted);
 
     Result<> listen(const std::string& path) override;
@@ -43,14 +43,14 @@ public:
 private:
     /// One socket of one VF; at most one client.
     struct Place {
-        std::uint32_t id = 0;  ///< never another place's: an fd's number may be
+        std::uint32_t id = 0;  ///< never reused, unlike an fd's number
         UniqueFd listener;
         UniqueFd client;
         std::uint64_t number = 0;  ///< of the listener's file
         bool is_accepting = true;
     };
     enum class End : std::uint32_t { Listener, Client, Names };
-    /// What epoll keeps with a socket, and hands back.
+    /// The value that epoll stores with a socket and returns.
     static std::uint64_t tag_of(std::uint32_t id, End end);
 
     Result<> register_fd(int fd, std::uint64_t tag);

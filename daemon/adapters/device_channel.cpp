@@ -18,15 +18,15 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// VGPU_PF_IOC for a struct whose size is known only now.
+/// VGPU_PF_IOC for a struct whose size is known only at run time.
 unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
     return _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);
 }
 
-/// Interrupts a system call of this thread after `limit`, and again until it has noticed: a signal
-/// that comes just before the call would be missed.
-/// poll() cannot bound an ioctl, and a thread of its own for each would outlive it. Aimed at this
-/// thread alone, so that no other thread's system call ends early.
+/// Interrupts a system call of this thread after `limit`, and repeatedly from then on, because a
+/// signal just before the call has no effect.
+/// poll() cannot bound an ioctl, and a helper thread would outlive it. The signal goes only to this
+/// thread, so that no system call of another thread ends early.
 class Deadline {
 public:
     explicit Deadline(std::chrono::milliseconds limit) {
@@ -62,7 +62,7 @@ private:
     bool is_armed_ = false;
 };
 
-/// The device or its driver has gone, or does not answer: nothing more comes over this file.
+/// True if the device or its driver is gone or does not answer: this file is of no further use.
 bool is_end(int error) {
     return error == ENODEV || error == ECANCELED || error == EINTR || error == ENOTTY;
 }
@@ -79,7 +79,7 @@ Result<std::unique_ptr<UapiChannel>> DeviceChannel::open(const std::string& path
     if (!fd.is_open())
         return fail_errno(ErrorId::PfLost, errno, fmt::format("{}: cannot open", path));
     std::unique_ptr<DeviceChannel> channel(new DeviceChannel(path, std::move(fd)));
-    // interrupt() may have been called while there was no channel
+    // interrupt() may have been called before the channel existed
     pollfd raised{.fd = interrupted.fd(), .events = POLLIN, .revents = 0};
     if (::poll(&raised, 1, 0) == 1) channel->interrupt();
     return std::unique_ptr<UapiChannel>(std::move(channel));
@@ -134,7 +134,7 @@ std::vector<std::string> present_pf_devices() {
                            name.find_first_not_of(kDigits, kPrefix.size()) == std::string::npos;
         if (is_pf && entry.is_character_file(error)) found.push_back(entry.path());
     }
-    // by number: a longer name is a larger one
+    // by number: a longer name has a larger number
     std::ranges::sort(found, {},
                       [](const std::string& path) { return std::pair(path.size(), path); });
     return found;

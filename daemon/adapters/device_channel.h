@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DeviceChannel: the character device of vgpu_pf.ko, one ioctl for each operation. An ioctl lasts
-// until the core has finished the request. Two things end it earlier: its time limit, by a signal
-// of a timer to the calling thread, and interrupt(), by CANCEL on the same file.
+// DeviceChannel implements UapiChannel over the character device of vgpu_pf.ko, with one ioctl for
+// each operation. An ioctl lasts until the core has finished the request. Two things end it
+// earlier: its time limit, by a timer's signal to the calling thread, and interrupt(), by CANCEL on
+// the same file.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -11,14 +12,13 @@ namespace vgpu::daemon::adapters {
 
 class DeviceChannel final : public UapiChannel {
 public:
-    /// PfLost if it cannot be opened. O_NONBLOCK is for the events; an ioctl waits.
+    /// PfLost if it cannot be opened. O_NONBLOCK affects only the events; an ioctl waits.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
-    /// The events' descriptor is the same file and becomes readable or hung up when the driver
-    /// goes.
+    /// -1: the events' descriptor is the same file and reports when the driver goes.
     [[nodiscard]] int fd() const override { return -1; }
     void interrupt() override;
 
@@ -27,15 +27,15 @@ private:
         : path_(std::move(path)), device_(std::move(device)) {}
 
     [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
-    /// What the core said to the request of this file that failed last; an ioctl returns an errno
-    /// alone.
+    /// The core's error text for the last failed request on this file; an ioctl returns only an
+    /// errno.
     [[nodiscard]] std::string last_words() const;
 
     const std::string path_;
     UniqueFd device_;
 };
 
-/// Paths of the PF devices that the kernel offers, by number.
+/// Paths of the kernel's PF devices, sorted by number.
 [[nodiscard]] std::vector<std::string> present_pf_devices();
 
 }  // namespace vgpu::daemon::adapters

@@ -17,8 +17,8 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// posix_spawn's two objects, freed.
-/// posix_spawn and not fork: vgpud has threads, and nothing but exec happens in the child.
+/// Owns the two objects of posix_spawn.
+/// Uses posix_spawn instead of fork, because vgpud has threads and the child only needs exec.
 class SpawnPlan {
 public:
     SpawnPlan() {
@@ -38,7 +38,7 @@ public:
     SpawnPlan& operator=(const SpawnPlan&) = delete;
 
     void use(int fd, int as) { ::posix_spawn_file_actions_adddup2(&actions_, fd, as); }
-    /// The child's pid, or the errno of why it cannot be started, negative.
+    /// The child's pid, or the negated errno if it cannot be started.
     pid_t run(const std::vector<std::string>& command) {
         std::vector<char*> arguments;
         for (const std::string& one : command) arguments.push_back(const_cast<char*>(one.c_str()));
@@ -54,7 +54,7 @@ private:
     posix_spawnattr_t attributes_{};
 };
 
-/// {read, write}; closed for every child that is not given one.
+/// {read, write}, both closed on exec.
 std::pair<UniqueFd, UniqueFd> make_pipe() {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
@@ -105,7 +105,7 @@ void DomainFeed::start() {
     output_ = std::move(output);
 }
 
-/// Once for each reason, not at each try.
+/// Reports each reason once, not at each attempt.
 void DomainFeed::complain(int code) {
     if (std::exchange(told_, code) == code) return;
     problem_ = fmt::format(
@@ -127,13 +127,13 @@ void DomainFeed::read() {
         text_.erase(0, end_of_line + 1);
         delay_ = kFirstDelay;
     }
-    // A child that prints without an end must not fill the memory of vgpud.
+    // An endless line of the child must not fill the memory of vgpud.
     if (text_.size() > kMostLine) end();
 }
 
 void DomainFeed::end() {
     if (pid_ > 0) {
-        // Killed before it is waited for: the main loop never waits for a child that does not end.
+        // Kill it first, because the main loop must not wait for a child that does not end.
         ::kill(pid_, SIGKILL);
         ::waitpid(pid_, nullptr, 0);
         is_lost_ = true;

@@ -19,13 +19,13 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     if (::fstat(memory, &file) != 0) return fail_errno(ErrorId::PfLost, errno, "event ring");
     const std::uint64_t wanted =
         info.events_offset + std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
-    // The PF core is another process and may be of another version: what is taken from it becomes
-    // an address.
+    // Check everything that becomes an address: the PF core may be another process of another
+    // version.
     const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
                           info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&
                           info.bytes <= (1u << 30) && wanted <= info.bytes;
-    // a device has no size; its mmap() refuses what it cannot give
+    // a device has no size; its mmap() refuses a range that it does not have
     const bool is_there =
         S_ISCHR(file.st_mode) ||
         (file.st_size >= 0 && info.bytes <= static_cast<std::uint64_t>(file.st_size));
@@ -69,13 +69,13 @@ bool EventRing::copy(std::uint64_t seq, vgpu_pf_event& to) const {
     const auto* event = static_cast<const vgpu_pf_event*>(slot);
     if (load_acquire(event->seq) != seq) return false;
     std::memcpy(&to, event, sizeof to);
-    // A sequence lock: the copy must be complete before the number is looked at again, so that a
-    // writer that was in the slot meanwhile is seen.
+    // A sequence lock: complete the copy before the number is checked again, so that a write in
+    // between is noticed.
     std::atomic_thread_fence(std::memory_order_acquire);
     return load_acquire(event->seq) == seq;
 }
 
-/// The eventfd may be a blocking one: its count is read only if there is one.
+/// The eventfd may be blocking, so it is read only if it is readable.
 void EventRing::drain_wakeup() const {
     pollfd waited{.fd = wakeup_.get(), .events = POLLIN, .revents = 0};
     std::uint64_t count = 0;
@@ -88,7 +88,7 @@ EventBatch EventRing::read() {
     drain_wakeup();
     EventBatch batch;
     const std::uint64_t end = next_seq();
-    // The writer began anew, with a smaller number.
+    // The writer has restarted, with a smaller number.
     if (end < next_) next_ = end;
     if (end - next_ > info_.entries) {
         batch.lost = end - next_ - info_.entries;

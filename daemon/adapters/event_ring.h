@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventRing: EventPort over the shared memory ring of the uapi. One writer (the PF core) runs
-// concurrently: an event is copied, then its sequence number is checked again, so a torn or
+// EventRing implements EventPort over the shared memory ring of the uapi. The writer (the PF core)
+// runs concurrently: an event is copied, then its sequence number is checked again, so a torn or
 // overwritten event is never returned but counted as lost. The mapping is read-only; its sizes are
-// checked once against the memory behind it. One thread reads.
+// checked once against the memory. One thread reads.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -17,8 +17,8 @@ namespace vgpu::daemon::adapters {
 class EventRing final : public EventPort {
 public:
     /// Maps the ring and skips to its end.
-    /// PfLost if the sizes contradict each other or the memory behind `memory`. Both descriptors
-    /// become the ring's: `wakeup` is kept, the mapping outlives `memory`.
+    /// PfLost if the sizes contradict each other or the size of `memory`. Takes both descriptors:
+    /// keeps `wakeup`, and closes `memory` after mapping it.
     static Result<std::unique_ptr<EventRing>> map(const vgpu_pf_event_ring_info& info,
                                                   UniqueFd memory, UniqueFd wakeup);
     ~EventRing() override;
@@ -33,13 +33,13 @@ public:
 private:
     EventRing(const void* base, const vgpu_pf_event_ring_info& info, UniqueFd wakeup);
     void drain_wakeup() const;
-    /// False if the slot holds another event by now, or one that is being written.
+    /// False if the slot holds another event, or one that is being written.
     [[nodiscard]] bool copy(std::uint64_t seq, vgpu_pf_event& to) const;
 
     const void* base_;
     vgpu_pf_event_ring_info info_;
     UniqueFd wakeup_;
-    /// Sequence number of the next event to be read.
+    /// Sequence number of the next event to read.
     std::uint64_t next_ = 1;
 };
 

@@ -10,7 +10,7 @@ void GpuThread::start(GpuTurns& turns) {
 
 void GpuThread::stop() {
     if (!thread_.joinable()) return;
-    // In this order: whoever is woken by the other two must find it set.
+    // Set first: the thread must find it set when one of the next two calls wakes it.
     is_stopping_ = true;
     turns_->interrupt();
     wakeup_.raise();
@@ -19,7 +19,7 @@ void GpuThread::stop() {
 
 void GpuThread::run() {
     while (!is_stopping_) {
-        // Before the turn: a wake() that comes during it leads to another one.
+        // Cleared before the turn, so that a wake() during the turn causes another one.
         wakeup_.clear();
         turns_->turn();
         Wanted wanted;

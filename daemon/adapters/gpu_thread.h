@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuThread: GpuRunner as a thread. Signals are blocked in it (main.cpp blocked them before), so
-// they reach the main loop only. One per GPU; main.cpp makes them.
+// GpuThread implements GpuRunner with a thread. Signals are blocked in it (main.cpp blocks them
+// before), so they reach only the main loop. One per GPU; main.cpp makes them.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -13,9 +13,8 @@
 
 namespace vgpu::daemon::adapters {
 
-/// start() and stop() from the main loop, wake() from any thread. A turn that is under way when
-/// stop() comes is ended by GpuTurns::interrupt(), so stop() does not wait for a PF core that is
-/// silent.
+/// Call start() and stop() from the main loop, wake() from any thread. stop() ends a running turn
+/// by GpuTurns::interrupt(), so it does not wait for a silent PF core.
 class GpuThread final : public GpuRunner {
 public:
     explicit GpuThread(const Clock& clock) : clock_(clock) {}

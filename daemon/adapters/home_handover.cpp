@@ -24,12 +24,12 @@ constexpr std::array kProcessModes{Handover::VfioUser, Handover::None};
 
 struct Home {
     std::string_view name;
-    std::span<const Handover> modes;  ///< first what it does by itself
+    std::span<const Handover> modes;  ///< the default first
 };
 constexpr Home kKernelHome{"the PF core in the kernel (vgpu_pf.ko)", kKernelModes};
 constexpr Home kProcessHome{"the PF core in a process (vgpu-pf)", kProcessModes};
 
-/// The mode `wanted` stands for, if the home can do it.
+/// The mode that `wanted` means for this home; an error if the home does not support it.
 Result<Handover> mode_of(const Home& home, Handover wanted) {
     if (wanted == Handover::Default) return home.modes.front();
     std::string known;
@@ -59,7 +59,7 @@ Result<Handover> read_attribute(const std::string& path) {
     return chosen_in({text.data(), static_cast<std::size_t>(got)});
 }
 
-/// Why vgpu_pf.ko did not take it (docs/pf-driver.md).
+/// Why vgpu_pf.ko refused the mode (docs/pf-driver.md).
 tl::unexpected<Error> refused(int code, const std::string& path) {
     if (code == EBUSY)
         return fail(ErrorId::WrongState,
@@ -118,7 +118,7 @@ Result<Handover> HomeHandover::get(std::uint32_t vf) {
 Result<> HomeHandover::set(std::uint32_t vf, Handover handover) {
     const auto attribute = attribute_of(vf);
     TRY(const Handover mode, mode_of(attribute ? kKernelHome : kProcessHome, handover));
-    // a driver that has the function would be in the way of the same word
+    // skip an unchanged mode: vgpu_pf.ko refuses any write while a driver has the function
     if (const auto now = get(vf); now && *now == mode) return {};
     if (attribute) return write_attribute(*attribute, mode);
     return mode == Handover::None ? withhold(vf) : move_socket(withheld_of(vf), socket_of(vf));

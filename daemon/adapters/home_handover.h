@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// HomeHandover: HandoverPort of whatever home of the PF core is at a path, looked at anew each time
-// (it may come later, as with UapiClient).
+// HomeHandover implements HandoverPort for the home of the PF core at a path. Each call looks again
+// which home it is, because the home may appear later (as in UapiClient).
 //
 //   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
 //            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/handover
-//   process  the VF's vfio-user socket: where everybody looks for it, or, handed over to nobody, in
-//            a directory beside it that is vgpud's alone. A client that has it open keeps it.
+//   process  the path of the VF's vfio-user socket: the public one or, for handover to nobody, a
+//            directory next to it that only vgpud may enter. A connected client keeps the VF.
 #pragma once
 
 #include "daemon/ports/handover_port.h"
@@ -18,7 +18,7 @@ namespace vgpu::daemon::adapters {
 
 class HomeHandover final : public HandoverPort {
 public:
-    /// `vf_socket_dir` may be empty: not known. `sysfs` is another one in tests.
+    /// `vf_socket_dir`: empty if unknown. `sysfs`: another directory in tests.
     HomeHandover(std::string uapi_path, std::string vf_socket_dir, std::string sysfs = "/sys")
         : uapi_path_(std::move(uapi_path)),
           vf_socket_dir_(std::move(vf_socket_dir)),
@@ -28,7 +28,7 @@ public:
     Result<> set(std::uint32_t vf, Handover handover) override;
 
 private:
-    /// Nothing if the home is no character device.
+    /// Empty if the home is not a character device.
     [[nodiscard]] std::optional<std::string> attribute_of(std::uint32_t vf) const;
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
     [[nodiscard]] std::string withheld_directory() const { return vf_socket_dir_ + "/withheld"; }

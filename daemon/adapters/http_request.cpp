@@ -12,7 +12,7 @@ namespace {
 
 struct Row {
     std::string_view status;
-    std::string_view body;  ///< for people; empty: the document
+    std::string_view body;  ///< text for people; empty: the document
 };
 
 /// In the order of HttpAnswer.
@@ -24,7 +24,7 @@ constexpr std::array kRows{
     Row{"400 Bad Request", "This is no HTTP request.\n"},
 };
 
-/// The word up to the next space, taken off `line`.
+/// Removes the word up to the next space from `line` and returns it.
 std::string_view take_word(std::string_view& line) {
     const std::size_t end = line.find(' ');
     const std::string_view word = line.substr(0, end);
@@ -49,7 +49,7 @@ HttpAnswer answer_to(std::string_view head) {
     std::string_view path = take_word(line);
     if (path.empty() || !line.starts_with("HTTP/1.")) return HttpAnswer::BadRequest;
     if (method != "GET" && method != "HEAD") return HttpAnswer::WrongMethod;
-    // Scrapers may add parameters that are not for us.
+    // Ignore parameters, which scrapers may add.
     path = path.substr(0, path.find('?'));
     if (path != "/metrics" && path != "/") return HttpAnswer::NotFound;
     return method == "GET" ? HttpAnswer::Document : HttpAnswer::HeadOnly;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// As much of HTTP/1.0 as a scraper needs: what to answer to a request head, and the answer as
-// bytes. Pure; used by MetricsSocket, which knows the sockets.
+// The part of HTTP/1.0 that a scraper needs. It decides the answer to a request head and formats
+// it. Pure; used by MetricsSocket, which has the sockets.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace vgpu::daemon::adapters {
 
-/// True if `head` holds a whole request head: there is an empty line.
+/// True if `head` holds a whole request head, that is, an empty line.
 [[nodiscard]] bool is_complete(std::string_view head);
 
-/// What a request asks for.
+/// Kinds of answers to a request.
 enum class HttpAnswer { Document, HeadOnly, NotFound, WrongMethod, BadRequest };
 
-/// The answer to the request whose head begins `head`; the document is at "/metrics" (and "/").
-/// Untrusted input of any length; only its first line is looked at.
+/// The answer to the request whose head begins with `head`; the document is at "/metrics" and "/".
+/// Takes untrusted input of any length; examines only its first line.
 [[nodiscard]] HttpAnswer answer_to(std::string_view head);
 
-/// Status line, header and body. `document` and its type count for Document and HeadOnly only.
+/// Status line, header and body. Only Document and HeadOnly use `document` and its type.
 [[nodiscard]] std::string http_response(HttpAnswer answer, std::string_view type,
                                         std::string_view document);
 
-/// The value of the first header field `name` (in lower case) of a request; empty without one.
+/// The value of the first header field `name` (in lower case) of a request; empty if none.
 [[nodiscard]] std::string_view header_of(std::string_view head, std::string_view name);
 
 }  // namespace vgpu::daemon::adapters

@@ -14,7 +14,7 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// Words of syslog(3); several may stand for one level of spdlog.
+/// Words of syslog(3); several may map to one level of spdlog.
 struct LevelRow {
     std::string_view word;
     spdlog::level::level_enum level;
@@ -59,7 +59,7 @@ Result<> LogControl::set_target(const std::string& target) {
         return fail(
             ErrorId::OutOfRange,
             fmt::format("LogTarget '{}' is none of console, journal, null", target.substr(0, 32)));
-    // A new logger begins with a level of its own.
+    // A new logger has its own initial level.
     const auto level = spdlog::get_level();
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("vgpud", std::move(sink)));
     spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");

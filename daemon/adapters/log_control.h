@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogControl: LogPort over spdlog's default logger, which main.cpp and nobody else writes to. A
-// level that spdlog does not have counts as its next neighbour (notice is info), but reads back as
-// it was set. One thread.
+// LogControl implements LogPort with spdlog's default logger, to which only main.cpp writes. A
+// level that spdlog does not have is mapped to a neighbour (notice is info), but reads back as it
+// was set. One thread.
 #pragma once
 
 #include "daemon/ports/log_port.h"
@@ -11,7 +11,7 @@ namespace vgpu::daemon::adapters {
 
 class LogControl final : public LogPort {
 public:
-    /// Begins on the console. `level` is a word of set_level() or of vgpud --log-level.
+    /// Starts with the console. `level` is a word of set_level() or of vgpud --log-level.
     explicit LogControl(const std::string& level);
 
     [[nodiscard]] std::string level() const override { return level_; }

@@ -38,7 +38,7 @@ Result<> MetricsSocket::listen(const std::string& path) {
     return {};
 }
 
-/// After its file was removed: nobody could connect any more.
+/// Listens again after the socket's file was removed: no client could connect.
 void MetricsSocket::listen_again() {
     vgpu_socket_watch_clear(names_.get());
     if (vgpu_socket_number(path_.c_str()) != number_) static_cast<void>(listen(std::string(path_)));
@@ -71,7 +71,7 @@ void MetricsSocket::look(const Wanted& wanted) {
 void MetricsSocket::accept() {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.is_open()) return;
-    // Whoever holds connections open without a word must not keep scrapers out.
+    // Silent open connections must not keep scrapers out.
     if (clients_.size() == kMaxClients) clients_.erase(clients_.begin());
     clients_.push_back({.fd = std::move(fd), .since = clock_.now()});
 }

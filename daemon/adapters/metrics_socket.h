@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// MetricsSocket: the metrics document for scrapers, by HTTP/1.0 on a unix socket (curl
-// --unix-socket, or a proxy in front of Prometheus). Whoever may reach the socket may read; nothing
-// a client does can harm the others or vgpud:
-//   - sockets never block; a turn of the loop reads one buffer and writes what the client takes;
-//   - kMaxClients at once: one more takes the place of the one that has been there longest;
-//   - a client has kPatience for all it does, and kMaxRequest bytes to say what it wants.
-// main.cpp lets it watch before each wait and look after it; one thread.
+// MetricsSocket serves the metrics document to scrapers by HTTP/1.0 on a unix socket (curl
+// --unix-socket, or a proxy in front of Prometheus). Anyone who can reach the socket may read; no
+// client can harm the others or vgpud:
+//   - sockets never block; a turn of the loop reads one buffer and writes what the client accepts;
+//   - at most kMaxClients at once: another one replaces the oldest;
+//   - a client has kPatience for everything, and kMaxRequest bytes for its request.
+// main.cpp calls watch() before each wait and look() after it; one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -24,14 +24,15 @@ class MetricsSocket {
 public:
     static constexpr std::size_t kMaxClients = 8;
     static constexpr std::size_t kMaxRequest = 4096;
-    /// From connecting to the last byte taken.
+    /// From the connection to the last byte taken.
     static constexpr Nanoseconds kPatience = std::chrono::seconds(5);
 
     struct Document {
         std::string type;  ///< media type
         std::string text;
     };
-    /// Makes the document for somebody who sends `accept` (may be empty); called once per request.
+    /// Makes the document for a request with header `accept` (may be empty); called once per
+    /// request.
     using Source = std::function<Document(std::string_view accept)>;
 
     MetricsSocket(Source source, const Clock& clock);
@@ -39,17 +40,17 @@ public:
     MetricsSocket(const MetricsSocket&) = delete;
     MetricsSocket& operator=(const MetricsSocket&) = delete;
 
-    /// System; without it watch() and look() do nothing of use.
+    /// System on failure. Must succeed before watch() and look() are of use.
     Result<> listen(const std::string& path);
 
     void watch(Wanted& wanted);
-    /// Serves those of `wanted` that are ready, ends those whose time is up.
+    /// Serves ready clients, and closes those whose time is over.
     void look(const Wanted& wanted);
 
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }
 
 private:
-    /// Reads until a request is complete, then writes; one request for each connection.
+    /// Reads until the request is complete, then writes; one request per connection.
     struct Client {
         UniqueFd fd;
         Nanoseconds since{0};
@@ -73,7 +74,7 @@ private:
     std::uint64_t number_ = 0;  ///< of that file
     std::size_t listener_index_ = 0;
     bool is_watched_ = false;
-    std::vector<Client> clients_;  ///< the oldest first
+    std::vector<Client> clients_;  ///< oldest first
 };
 
 }  // namespace vgpu::daemon::adapters

@@ -19,14 +19,13 @@ constexpr std::uint32_t kSectorBytes = 512;
 constexpr std::uint32_t kBlockBytes = 1u << 20;
 constexpr std::uint32_t kNoBlock = 0xffffffff;
 
-/// Little endian, version 1.1 (VDICore.h of VirtualBox).
-/// Only what is not 0 is set.
+/// Header of a VDI image, version 1.1, little endian (VDICore.h of VirtualBox).
 struct [[gnu::packed]] VdiHeader {
     char text[64];
     std::uint32_t signature = 0xbeda107f;
     std::uint32_t version = 0x00010001;
     std::uint32_t header_bytes = 0x180;
-    std::uint32_t type = 1;  ///< blocks come when they are written
+    std::uint32_t type = 1;  ///< dynamic: a block is allocated when it is written
     std::uint32_t flags = 0;
     char description[256] = {};
     std::uint32_t map_offset = kSectorBytes;
@@ -60,7 +59,7 @@ std::string never_saved_image() {
 Result<> write_never_saved(const std::string& path) {
     const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     const std::string image = never_saved_image();
-    // umask may have taken some of the mode
+    // umask may have cleared some bits of the mode
     if (fd.get() >= 0 && ::fchmod(fd.get(), 0644) == 0 &&
         ::write(fd.get(), image.data(), image.size()) == static_cast<ssize_t>(image.size()))
         return {};

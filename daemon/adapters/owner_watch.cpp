@@ -13,20 +13,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty if there is no such file. A process may end after its file was opened: reading fails then,
-/// which throws but for this way to do it.
+/// Empty if the file does not exist or cannot be read. A process may end after its file was opened;
+/// the read then fails, but this way of reading does not throw.
 std::string text_of(const fs::path& path) {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
     return text.str();
 }
 
-/// State letter and start time, fields 3 and 22 of /proc/PID/stat; 'X' if there is no such process.
+/// State letter and start time, fields 3 and 22 of /proc/PID/stat; 'X' if the process is gone.
 std::pair<char, std::uint64_t> state_of(const fs::path& process) {
     constexpr int kFieldsToStartTime = 18;
     const std::string line = text_of(process / "stat");
-    // A process chooses its name and may put blanks and parentheses in it; what follows the last
-    // one is the kernel's.
+    // A process chooses its name, which may contain blanks and parentheses; the text after the last
+    // one is from the kernel.
     const std::size_t name_end = line.rfind(')');
     if (name_end == std::string::npos) return {'X', 0};
     std::istringstream fields(line.substr(name_end + 1));
@@ -43,9 +43,8 @@ bool is_number(const std::string& name) {
     return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// What follows "-uuid" among arguments that are each ended by NUL, in lower case; empty if
-/// nothing.
-/// Whole arguments are compared: a path that contains the word is none.
+/// The argument after "-uuid" in a list of NUL-terminated arguments, in lower case; empty if none.
+/// Compares whole arguments: a path that contains the word does not count.
 std::string uuid_among(const std::string& arguments) {
     using std::string_literals::operator""s;
     const std::string option = "\0-uuid\0"s;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnerWatch: OwnerPort over /proc, and over the notes that softgpu leaves of its clients
-// (pf-driver/softgpu/vfio_user/client_note.h). A virtual machine is known by the `-uuid` argument
-// that libvirt gives to every QEMU, so nobody has to ask libvirt, which may be waiting for a hook
-// that waits for vgpud. Stateless; any thread.
+// OwnerWatch implements OwnerPort with /proc and with the notes that softgpu writes about its
+// clients (pf-driver/softgpu/vfio_user/client_note.h). It recognises a VM by the `-uuid` argument
+// that libvirt gives to every QEMU, because vgpud must not ask libvirt: libvirt may be waiting for
+// a hook that waits for vgpud. Stateless; any thread.
 #pragma once
 
 #include "daemon/ports/owner_port.h"

@@ -24,7 +24,7 @@ namespace vgpu::daemon::adapters {
 namespace {
 
 constexpr int kExecFailed = 127;
-/// What the service manager says to vgpud alone: a child that answered would speak in its name.
+/// Variables of the service manager that are only for vgpud: a child could report in its name.
 constexpr std::array<std::string_view, 3> kNotForChildren{
     "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
 
@@ -59,7 +59,7 @@ bool is_for_children(std::string_view variable) {
                         [&](std::string_view name) { return variable.starts_with(name); });
 }
 
-/// Ends with a null pointer, as exec wants it.
+/// The environment of children, with a null pointer at the end for exec.
 std::vector<char*> environment_of_children() {
     std::vector<char*> environment;
     for (char** at = ::environ; at != nullptr && *at != nullptr; ++at)
@@ -68,8 +68,7 @@ std::vector<char*> environment_of_children() {
     return environment;
 }
 
-/// What a child gets. `failure` takes the errno of an exec that failed, and is closed by one that
-/// did not.
+/// What a child inherits. A failed exec writes its errno to `failure`; a successful one closes it.
 struct Inheritance {
     char* const* command;
     char* const* environment;
@@ -79,8 +78,8 @@ struct Inheritance {
 };
 
 /// Runs in the child: only async-signal-safe calls between fork and exec.
-/// The gate is a pipe: it opens when the note is on disk, and ends the child when vgpud dies before
-/// that (end of file).
+/// `gate` is a pipe: vgpud writes a byte once the note is on disk. If vgpud dies before, the end of
+/// file ends the child.
 [[noreturn]] void become(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
@@ -92,8 +91,8 @@ struct Inheritance {
     ::dup2(given.input, STDIN_FILENO);
     ::dup2(given.output, STDOUT_FILENO);
     ::dup2(given.output, STDERR_FILENO);
-    // Also what a library has opened without O_CLOEXEC. The lowest free number, so that one range
-    // is left to close.
+    // Close all other fds, including those that a library opened without O_CLOEXEC. `failure` moves
+    // to the lowest free number, so that one range remains to close.
     constexpr int kFailure = STDERR_FILENO + 1;
     if (given.failure != kFailure) ::dup3(given.failure, kFailure, O_CLOEXEC);
     ::close_range(kFailure + 1, ~0u, 0);
@@ -115,7 +114,7 @@ Result<Pipe> make_pipe() {
     return Pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
 }
 
-/// 0 once the program runs.
+/// Waits for exec: 0 once the program runs, else its errno.
 int exec_error(Pipe& failure) {
     failure.writer.reset();
     int code = 0;
@@ -166,7 +165,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     const pid_t pid = ::fork();
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
-        // The child's copy of the writing end: with it open, the gate would never see vgpud's end.
+        // Close the child's copy of the writing end; else the gate never ends when vgpud dies.
         gate.writer.reset();
         become({.command = command.data(),
                 .environment = environment.data(),
@@ -188,7 +187,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     return id;
 }
 
-/// The program goes on writing to its log, which it appends to: the file stays and is emptied.
+/// The program keeps appending to its log, so the same file is emptied rather than replaced.
 void ProcessLauncher::trim_log(const ProcessSpec& spec) {
     namespace fs = std::filesystem;
     const std::string log = log_of(spec);
@@ -212,7 +211,7 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
 
 std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
-    // Our own child stays a zombie until it is waited for, and a zombie keeps its pid.
+    // Our child stays a zombie, with its pid in use, until waitpid().
     if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return words_for(status);
     const auto facts = facts_of(id.pid);
     const bool runs = facts && facts->state != 'Z' && facts->start_time == id.start_time;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ProcessLauncher: ProcessPort over fork and exec. A child gets a session of its own, the default
-// signal mask, /dev/null as input and LABEL.log as output, no other fd, and nothing that would let
-// it speak to the service manager; nothing ties its life to vgpud's. The note LABEL.pid ("pid
-// start_time") is written before the child may exec, so a vgpud that dies in between still finds
-// it. Children that end are reaped by end_of(). Any thread: nothing is remembered.
+// ProcessLauncher implements ProcessPort with fork and exec. A child gets a new session, the
+// default signal mask, /dev/null as input and LABEL.log as output, no other fd, and no environment
+// variables of the service manager; it may outlive vgpud. The note LABEL.pid ("pid start_time") is
+// written before the child may exec, so the next vgpud finds a child even if this one dies in
+// between. end_of() reaps children. Any thread: it keeps no state.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -13,10 +13,10 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Runs as vgpud's user: nothing is gained or dropped.
+/// A child runs as vgpud's user with the same rights.
 class ProcessLauncher final : public ProcessPort {
 public:
-    /// Of LABEL.log, and of LABEL.log.1.
+    /// Limit of LABEL.log, and of LABEL.log.1.
     static constexpr std::uintmax_t kMaxLogBytes = 1u << 20;
 
     Result<ProcessId> start(const ProcessSpec& spec) override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// RunLock: at most one vgpud per run directory, and one per state directory. The lock is the
-// kernel's (flock), so it ends with the process however that dies; the file names the holder for
-// the error message. Taken once by main.cpp before anything else is touched.
+// RunLock ensures that at most one vgpud uses a run directory or a state directory. The lock is
+// flock(2), so it ends with the process in any case; the file names the holder for the error
+// message. main.cpp takes it once, before it touches anything else.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -15,11 +15,11 @@ namespace vgpu::daemon::adapters {
 class RunLock {
 public:
     /// AlreadyRunning, with the holder's pid, if another process has it.
-    /// Held as long as the RunLock lives. System if the file cannot be made.
+    /// Held as long as the RunLock exists. System if the file cannot be made.
     static Result<RunLock> take(const std::string& run_dir);
-    /// The same for the state; also where the disk is read-only or full.
-    /// Two vgpud with run directories of their own could share one state directory and would write
-    /// over each other.
+    /// The same for the state directory; works on a read-only or full disk.
+    /// Two vgpud with different run directories but one state directory would overwrite each
+    /// other's state.
     static Result<RunLock> take_state(const std::string& state_dir);
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ServiceManager: what vgpud tells systemd by sd_notify(3): that it is ready, that it stops, and,
-// if its unit has WatchdogSec, that its main loop still turns. Without NOTIFY_SOCKET nobody is
-// told. Used by main.cpp; one thread.
+// ServiceManager reports to systemd by sd_notify(3) that vgpud is ready, that it stops, and, if its
+// unit has WatchdogSec, that its main loop still runs. Without NOTIFY_SOCKET it does nothing. Used
+// by main.cpp; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -17,20 +17,20 @@ public:
     /// Reads WATCHDOG_USEC and WATCHDOG_PID, once.
     explicit ServiceManager(const Clock& clock);
 
-    /// Whoever waits for vgpud (an installation, units after it) is kept until it is settled, but
-    /// by a GPU that never comes no longer than this, from the constructor on.
+    /// Longest time from the constructor to the report of readiness, which other units wait for: a
+    /// GPU that never comes must not delay it further.
     static constexpr Nanoseconds kLongestStart = std::chrono::seconds(5);
 
-    /// Once in every turn of the main loop; says that vgpud is ready, once. `status` is what
-    /// `systemctl status` shows.
+    /// Call in every turn of the main loop; reports once that vgpud is ready. `systemctl status`
+    /// shows `status`.
     void ready_if(bool is_settled, const std::string& status);
-    /// Then ready_if() has nothing more to say.
+    /// True after the report.
     [[nodiscard]] bool is_ready() const { return !ready_by_; }
-    /// Once, before anything is taken down.
+    /// Call once, before the shutdown begins.
     void stopping();
-    /// Once in every turn of the main loop: a sign of life, twice in each WatchdogSec.
+    /// Call in every turn of the main loop: sends a sign of life, twice in each WatchdogSec.
     void step();
-    /// CLOCK_MONOTONIC; nothing once vgpud is ready and without a watchdog.
+    /// Time of the next report, CLOCK_MONOTONIC; empty once ready and without a watchdog.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:

@@ -19,12 +19,12 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// Larger than any reply of the uapi; what is longer is cut by SOCK_SEQPACKET.
+/// Larger than any reply of the uapi; SOCK_SEQPACKET cuts a longer one.
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
 
-/// Each fd of a received message gets an owner before anything is checked: a reply that is refused
-/// must not leak what came with it. None if too many came.
+/// Takes each fd of a received message before the reply is checked, so that a refused reply does
+/// not leak fds. Empty if there were too many.
 std::optional<std::vector<UniqueFd>> fds_of(msghdr& message) {
     std::array<int, kMaxFds> taken{};
     const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
@@ -87,7 +87,7 @@ Result<> SocketChannel::send(const UapiRequest& request) {
 }
 
 Result<> SocketChannel::wait_readable(std::chrono::milliseconds limit) {
-    // A deadline and not a limit for each poll: signals would begin it anew.
+    // A deadline, because a limit for each poll() would restart after a signal.
     const auto deadline = std::chrono::steady_clock::now() + limit;
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketChannel: the unix socket of vgpu-pf (SOCK_SEQPACKET, one request and one reply at a time,
-// fds by SCM_RIGHTS). A request that is not answered within its time limit ends the channel, so a
-// late reply can never be taken for the next one's. Replies are checked before use: the PF core is
-// trusted to tell the truth, not to be there or to be of the same version.
+// SocketChannel implements UapiChannel over the unix socket of vgpu-pf (SOCK_SEQPACKET, one request
+// and one reply at a time, fds by SCM_RIGHTS). A request without an answer in its time limit ends
+// the channel, so a late reply can never be taken for the next one. Replies are checked before use:
+// the PF core is trusted, but it may be gone or of another version.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -12,14 +12,14 @@ namespace vgpu::daemon::adapters {
 
 class SocketChannel final : public UapiChannel {
 public:
-    /// PfLost if nobody listens. ConfigInvalid if the path is too long for a socket.
+    /// PfLost if no process listens. ConfigInvalid if the path is too long for a socket.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
     [[nodiscard]] int fd() const override { return socket_.get(); }
-    void interrupt() override {}  // the wakeup is enough
+    void interrupt() override {}  // `interrupted_` suffices
 
 private:
     SocketChannel(std::string path, UniqueFd socket, const Wakeup& interrupted)
@@ -33,7 +33,7 @@ private:
     const std::string path_;
     UniqueFd socket_;
     const Wakeup& interrupted_;
-    /// Of the request sent last; its reply must bring it back.
+    /// Cookie of the last request; its reply must repeat it.
     std::uint64_t cookie_ = 0;
 };
 

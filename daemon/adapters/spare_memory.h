@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// SpareMemory: a long answer or the adoption of many VFs leaves its megabytes free in the heaps,
-// where the C library keeps them for ever. When vgpud has been quiet for a while they go back to
-// the system. Owned by main.cpp; used by the main thread.
+// SpareMemory returns unused heap to the system once vgpud has been idle for a while. A long answer
+// or the adoption of many VFs leaves megabytes free in the heap, which the C library keeps forever.
+// Owned by main.cpp; used by the main thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -15,16 +15,16 @@ namespace vgpu::daemon::adapters {
 class SpareMemory {
 public:
     static constexpr Nanoseconds kQuiet = std::chrono::seconds(1);
-    /// Less is soon used again, and giving it back costs page faults.
+    /// Less is soon used again, and returning it costs page faults.
     static constexpr std::size_t kWorthwhileBytes = std::size_t{2} << 20;
 
     explicit SpareMemory(const Clock& clock) : clock_(clock) {}
 
-    /// Something was asked of vgpud.
+    /// vgpud has served a request.
     void note_work() { due_ = clock_.now() + kQuiet; }
-    /// When step() has something to do; nothing: only after work.
+    /// When step() has work to do; empty: not before note_work().
     [[nodiscard]] std::optional<Nanoseconds> next_step() const { return due_; }
-    /// True if it looked at the heaps.
+    /// True if it examined the heap.
     bool step() {
         if (!due_ || clock_.now() < *due_) return false;
         due_.reset();

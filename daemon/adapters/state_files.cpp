@@ -31,8 +31,8 @@ Result<> write_all(int fd, std::string_view bytes, off_t at, const std::string& 
     return {};
 }
 
-/// Zeroes from `from` up to `to`, or none: a disk that is nearly full can do without.
-/// The length of the file.
+/// Writes zeroes from `from` up to `to`, or none if the disk is nearly full. Returns the length of
+/// the file.
 Result<std::uint64_t> reserve(int fd, std::size_t from, std::size_t to, const std::string& path) {
     if (from >= to) return from;
     const std::string zeroes(to - from, '\0');
@@ -41,7 +41,7 @@ Result<std::uint64_t> reserve(int fd, std::size_t from, std::size_t to, const st
     return from;
 }
 
-/// The length of the file.
+/// Returns the length of the file.
 Result<std::uint64_t> write_temporary(const std::string& path, std::string_view content,
                                       std::size_t reserved) {
     const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly));
@@ -88,7 +88,7 @@ Result<std::optional<std::string>> StateFiles::read(StateFile file) {
             return fail(ErrorId::StateCorrupt,
                         fmt::format("{} is longer than {} bytes", path, kMaxBytes));
     }
-    // What is reserved is no content; a record ends with a brace.
+    // Cut the reserved zeroes; a record ends with a brace.
     if (file == StateFile::Journal) {
         journal_bytes_ = text.size();
         text.erase(text.find_last_not_of('\0') + 1);
@@ -99,7 +99,7 @@ Result<std::optional<std::string>> StateFiles::read(StateFile file) {
 Result<> StateFiles::replace(StateFile file, std::string_view content) {
     const std::string path = where(file);
     const std::string temporary = path + ".new";
-    // The open file will be the old one, which nobody can see any more: append() opens the new one.
+    // The open file becomes the old one, without a name; append() opens the new one.
     if (file == StateFile::Journal) journal_ = UniqueFd();
     const std::size_t reserved = file == StateFile::Journal ? kJournalBytes : 0;
     const auto written = write_temporary(temporary, content, reserved);
@@ -113,7 +113,7 @@ Result<> StateFiles::replace(StateFile file, std::string_view content) {
         return refused;
     }
     if (file == StateFile::Journal) journal_bytes_ = *written;
-    // The rename itself is on disk only when the directory is.
+    // The rename is on disk only after the directory has been synced.
     const UniqueFd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.is_open() || ::fsync(directory.get()) != 0)
         return not_written("sync", directory_);
@@ -131,14 +131,13 @@ Result<> StateFiles::open_journal() {
     return {};
 }
 
-/// Somebody may have replaced or restored the files under a running vgpud: what is written would be
-/// lost or mixed with the other's.
+/// The files may have been replaced or restored under a running vgpud: new records would be lost or
+/// mixed with foreign ones.
 Result<> StateFiles::check_end(std::uint64_t end) const {
     const std::string path = where(StateFile::Journal);
     struct stat facts {};
     if (::fstat(journal_.get(), &facts) != 0) return not_written("look at", path);
-    // the last byte, which is none of the reserved ones, and more of those than a record has in a
-    // row
+    // read the last byte, which is not 0, and after it more zeroes than a record has in a row
     std::array<char, 65> around{};
     const auto last = static_cast<off_t>(end) - 1;
     const ssize_t got = ::pread(journal_.get(), around.data(), around.size(), last);
@@ -160,8 +159,7 @@ Result<> StateFiles::append(std::uint64_t end, std::string_view bytes) {
     TRY_VOID(check_end(end));
     journal_bytes_ = std::max(*journal_bytes_, end + bytes.size());
     TRY_VOID(write_all(journal_.get(), bytes, static_cast<off_t>(end), path));
-    // A length that has grown is metadata that fdatasync writes, too: the bytes could not be read
-    // back without it.
+    // fdatasync also writes a grown length: without it the bytes could not be read back.
     if (::fdatasync(journal_.get()) != 0) return not_written("sync", path);
     return {};
 }

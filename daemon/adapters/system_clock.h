@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// SystemClock: the product's Clock, CLOCK_MONOTONIC, so that time stamps of the PF core's events
-// can be compared with it, CLOCK_BOOTTIME for leases, and CLOCK_REALTIME for people. Made once in
-// main.cpp; callable from any thread.
+// SystemClock implements Clock with the clocks of the system: CLOCK_MONOTONIC, which can be
+// compared with time stamps of the PF core's events, CLOCK_BOOTTIME for leases, and CLOCK_REALTIME
+// for people. Made once in main.cpp; callable from any thread.
 #pragma once
 
 #include "daemon/ports/clock.h"

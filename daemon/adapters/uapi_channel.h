@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiChannel: how one request of the uapi (pf-driver/uapi/vgpu_pf.h) reaches a home of the PF core
-// and its answer comes back. Two homes, two channels: a unix socket of the process vgpu-pf, a
-// character device of the kernel module. Used by UapiClient, one request at a time, from one
+// UapiChannel carries a request of the uapi (pf-driver/uapi/vgpu_pf.h) to a home of the PF core,
+// and its answer back. Each of the two homes has a channel: a unix socket of the process vgpu-pf,
+// or a character device of the kernel module. Used by UapiClient, one request at a time, from one
 // thread; only interrupt() may be called from others.
 //
-// Errors are PfLost (no answer: the channel must not be used again) or PfRefused (an errno and the
-// core's words).
+// Errors are PfLost (no answer: do not use the channel again) or PfRefused (an errno and the core's
+// text).
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -28,7 +28,7 @@ namespace vgpu::daemon::adapters {
 struct UapiRequest {
     vgpu_pf_op op;
     std::span<const std::byte> body;  ///< the operation's struct
-    int fd = -1;                      ///< goes along; -1: none
+    int fd = -1;                      ///< sent with the request; -1: none
     std::chrono::milliseconds limit{};
 };
 
@@ -38,7 +38,7 @@ struct UapiReply {
     std::vector<UniqueFd> fds;
 };
 
-/// One request at a time: the next one begins when the answer to the last is there.
+/// One request at a time: the next one begins after the answer to the last.
 class UapiChannel {
 public:
     virtual ~UapiChannel() = default;
@@ -46,21 +46,21 @@ public:
     [[nodiscard]] virtual Result<UapiReply> exchange(const UapiRequest& request) = 0;
     /// Maps the home's ring; the EventPort may outlive the channel.
     [[nodiscard]] virtual Result<std::unique_ptr<EventPort>> open_events() = 0;
-    /// Readable or hung up when the home goes away; -1 if the events' descriptor says it.
+    /// Readable or hung up when the home goes away; -1 if the events' descriptor reports that.
     [[nodiscard]] virtual int fd() const = 0;
-    /// Any thread: the request under way fails.
+    /// Makes the running request fail; from any thread.
     virtual void interrupt() = 0;
 
 protected:
     /// For the answer to GET_EVENT_RING.
     static constexpr std::chrono::milliseconds kRingLimit{2000};
 
-    /// What a home answered with an error.
+    /// PfRefused for an error answer of a home.
     [[nodiscard]] static tl::unexpected<Error> refused(int error, std::string_view message);
 };
 
-/// A channel to whatever is at `path`: a character device, or else a socket. `interrupted` outlives
-/// the channel: once raised, requests fail.
+/// A channel to the home at `path`: a character device, or else a socket. `interrupted` must
+/// outlive the channel: once it is raised, requests fail.
 [[nodiscard]] Result<std::unique_ptr<UapiChannel>> open_channel(const std::string& path,
                                                                 const Wakeup& interrupted);
 

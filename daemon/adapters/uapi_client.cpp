@@ -21,14 +21,14 @@ void UapiClient::disconnect() {
 }
 
 void UapiClient::interrupt() {
-    // For good, and before the channel is looked at: one that connect() is making right now will
-    // find it raised.
+    // Raised forever, and before the channel is examined, so that a channel which connect() is
+    // making right now finds it raised.
     interrupted_.raise();
     const std::scoped_lock lock(mutex_);
     if (channel_) channel_->interrupt();
 }
 
-/// Nothing more comes over a channel that was lost.
+/// Closes a lost channel.
 template <typename T> Result<T> UapiClient::checked(Result<T> result) {
     if (!result && result.error().id == ErrorId::PfLost) disconnect();
     return result;
@@ -59,7 +59,7 @@ template <typename T> Result<T> UapiClient::call(vgpu_pf_op op, T body, int fd_t
     TRY(const UapiReply reply,
         checked(channel_->exchange(
             {.op = op, .body = bytes_of(body), .fd = fd_to_send, .limit = time_limit_})));
-    // An older core's struct is shorter: the rest stays as it was sent.
+    // The struct of an older core is shorter: the rest stays as it was sent.
     std::copy_n(reply.body.begin(), std::min(sizeof body, reply.body.size()),
                 std::as_writable_bytes(std::span<T, 1>(&body, 1)).begin());
     return body;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiClient: PfPort over the uapi of whatever home is at a path (uapi_channel.h): the socket of
-// vgpu-pf or the character device of vgpu_pf.ko. A channel that fails is closed; connect() looks
-// anew at what is there.
+// UapiClient implements PfPort with the uapi of the home at a path (uapi_channel.h): the socket of
+// vgpu-pf or the character device of vgpu_pf.ko. It closes a failed channel; connect() looks again
+// which home is at the path.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -16,18 +16,18 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Lengths, numbers and texts of a reply are bounded before anybody sees them.
+/// Lengths, numbers and texts of a reply are bounded before they are returned.
 class UapiClient final : public PfPort {
 public:
-    /// For everything that the core answers at once.
+    /// For requests that the core answers at once.
     static constexpr std::chrono::milliseconds kTimeout{2000};
     /// PROVISION, RELEASE and CONTROL are answered once the VF is off the engine or scrubbed.
     static constexpr std::chrono::milliseconds kActTimeout{10000};
-    /// For the first question on a new connection: a PF core that is stopped accepts connections
-    /// and answers nothing, and is tried again soon.
+    /// For the first request on a new connection: a stopped PF core accepts connections but does
+    /// not answer; it is tried again soon.
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
 
-    /// Makes the channel to what is at a path.
+    /// Makes the channel to the home at a path.
     using Opener = std::function<Result<std::unique_ptr<UapiChannel>>(const std::string& path,
                                                                       const Wakeup& interrupted)>;
 
@@ -57,14 +57,14 @@ public:
 private:
     template <typename T> Result<T> checked(Result<T> result);
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
-    /// As call(), with kActTimeout.
+    /// Like call(), with kActTimeout.
     template <typename T> Result<T> act(vgpu_pf_op op, T body);
     Result<> call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
 
     const std::string path_;
     const Opener opener_;
     Wakeup interrupted_;
-    std::mutex mutex_;  // channel_ as interrupt() sees it
+    std::mutex mutex_;  // guards channel_ against interrupt()
     std::unique_ptr<UapiChannel> channel_;
     std::chrono::milliseconds time_limit_ = kTimeout;
 };

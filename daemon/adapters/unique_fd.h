@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A file descriptor with one owner, closed when the owner goes. Used by all adapters; movable,
+// UniqueFd owns a file descriptor and closes it in its destructor. Used by all adapters; movable,
 // never shared between threads.
 #pragma once
 
@@ -14,7 +14,7 @@ public:
     UniqueFd() = default;
     explicit UniqueFd(int fd) : fd_(fd) {}
     UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    /// By exchange: the old descriptor is closed when `other` goes.
+    /// Swaps: the destructor of `other` closes the old descriptor.
     UniqueFd& operator=(UniqueFd&& other) noexcept {
         std::swap(fd_, other.fd_);
         return *this;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VmSockets: VmSocketsPort over a directory of symbolic links. The sockets themselves stay where
-// softgpu and vgpud made them; a link costs nothing to move and QEMU follows it. Any thread.
+// VmSockets implements VmSocketsPort with a directory of symbolic links. The sockets stay where
+// softgpu and vgpud made them, because a link is cheap to move and QEMU follows it. Any thread.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"
@@ -13,7 +13,7 @@ public:
     /// `directory`: run_dir/vm; made when the first VM gets a VF.
     explicit VmSockets(std::string directory) : directory_(std::move(directory)) {}
 
-    /// Beside the sockets, for QEMU: what keeps the VM from being saved (never_saved.h).
+    /// Path of the image that keeps QEMU from saving the VM (never_saved.h).
     [[nodiscard]] std::string never_saved_path(const std::string& uuid) const;
     [[nodiscard]] std::string path_of(const std::string& uuid, std::size_t n) const override;
     Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Wakeup: makes another thread's poll() return, by an eventfd. raise() and clear() may be called
-// from any thread; a raise() before the other side polls is not lost.
+// Wakeup makes another thread's poll() return, by an eventfd. raise() and clear() may be called
+// from any thread; a raise() before the other thread polls is not lost.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -10,7 +10,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Raised twice is raised once.
+/// Two calls of raise() count as one.
 class Wakeup {
 public:
     Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
