@@ -118,7 +118,7 @@ Result<Handover> HomeHandover::get(std::uint32_t vf) {
 Result<> HomeHandover::set(std::uint32_t vf, Handover handover) {
     const auto attribute = attribute_of(vf);
     TRY(const Handover mode, mode_of(attribute ? kKernelHome : kProcessHome, handover));
-    // skip an unchanged mode: vgpu_pf.ko refuses any write while a driver has the function
+    // skip an unchanged mode: vgpu_pf.ko refuses every write while the function is in use
     if (const auto now = get(vf); now && *now == mode) return {};
     if (attribute) return write_attribute(*attribute, mode);
     return mode == Handover::None ? withhold(vf) : move_socket(withheld_of(vf), socket_of(vf));

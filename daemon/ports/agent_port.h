@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentPort: the sockets through which the agents in guests speak, one per VF, known by its path.
-// One client at a time; nothing here waits or looks at what is said. Implemented by
+// AgentPort is the interface to the agents' sockets, one per VF, identified by its path. Each has
+// one client at a time; no call waits, and none interprets the bytes. Implemented by
 // adapters/agent_sockets, faked in tests. Main loop only.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace vgpu::daemon {
 
-/// One thing that happened at a socket. `bytes` is untrusted input from a guest and set for Bytes
-/// only; how it is cut into pieces means nothing, so the reader joins them (AgentSession).
+/// One event at a socket. `bytes` is untrusted input from a guest, set only for Bytes. Its pieces
+/// have no meaning, so the reader joins them (AgentSession).
 struct AgentInput {
     enum class Kind { Connected, Bytes, Gone };
     std::string path;
@@ -26,20 +26,20 @@ class AgentPort {
 public:
     virtual ~AgentPort() = default;
 
-    /// Makes the socket at `path`, in place of one that a dead vgpud left, and accepts clients from
-    /// now on. System if that fails; nothing is listening then.
+    /// Makes the socket at `path`, replacing one that a dead vgpud left, and accepts clients from
+    /// now on. On failure System, and there is no socket.
     virtual Result<> listen(const std::string& path) = 0;
-    /// Ends the client and the socket.
+    /// Closes the client and the socket.
     virtual void close(const std::string& path) = 0;
-    /// No client is taken while `false`.
+    /// Accepts no client while `is_wanted` is false.
     virtual void accept_clients(const std::string& path, bool is_wanted) = 0;
-    /// False if the client does not take all of it at once.
-    /// `bytes` goes to the client at `path` whole or counts as failed: nothing is kept to be sent
-    /// later. After `false` the stream may have a gap, so the caller ends the client.
+    /// Sends `bytes` to the client at `path`; false if the client does not take all of it at once.
+    /// Keeps nothing to send later. After `false` the stream may have a gap, so the caller must end
+    /// the client.
     virtual bool send(const std::string& path, std::string_view bytes) = 0;
-    /// Ends the client; no Gone follows.
+    /// Closes the client; no Gone follows.
     virtual void disconnect(const std::string& path) = 0;
-    /// What happened since the last call, a bounded amount of it.
+    /// A bounded number of events since the last call.
     virtual std::vector<AgentInput> take() = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Time as vgpud sees it: CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product
-// (adapters/system_clock.h), a virtual clock in tests. Device time stamps travel in events and
-// never come from here. Callable from any thread.
+// Clock is vgpud's source of time: CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product
+// (adapters/system_clock.h), a virtual clock in tests. Device time stamps come in events, never
+// from here. Callable from any thread.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,12 @@ public:
     virtual ~Clock() = default;
     /// Time since an arbitrary start; never goes back.
     [[nodiscard]] virtual Nanoseconds now() const = 0;
-    /// Since boot, with the time for which the host was suspended. Never goes back within a boot.
+    /// Time since boot, including suspension of the host. Never goes back within a boot.
     [[nodiscard]] virtual Nanoseconds boot_time() const { return now(); }
-    /// Another one with each boot.
+    /// Differs for each boot.
     [[nodiscard]] virtual std::string boot_id() const { return ""; }
-    /// Wall clock, seconds since 1970, for people. It may jump: nothing is to depend on it. Without
-    /// one of its own a clock counts from its start.
+    /// Wall clock, seconds since 1970, for people. It may jump: nothing may depend on it. The
+    /// default counts from the clock's start.
     [[nodiscard]] virtual std::chrono::seconds unix_time() const {
         return std::chrono::duration_cast<std::chrono::seconds>(now());
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The event ring of one PF core as vgpud reads it: events in order of their sequence number, and
-// the count of those that were overwritten before they could be read. One reader, one thread;
-// next_seq() may be asked by others.
+// EventPort reads the event ring of one PF core: events in order of their sequence number, and the
+// number of events that were overwritten before they could be read. One reader, one thread; other
+// threads may call next_seq().
 // Implemented by adapters/event_ring over the shared memory; tests implement it over a vector.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace vgpu::daemon {
 
-/// What one call of EventPort::read() found.
+/// Result of one call of EventPort::read().
 struct EventBatch {
     std::vector<vgpu_pf_event> events;  ///< in order; at most EventPort::kMaxBatch
     std::uint64_t lost = 0;             ///< events overwritten before `events`
@@ -26,16 +26,15 @@ public:
     virtual ~EventPort() = default;
 
     /// Events since the last call; never blocks.
-    /// Oldest first, at most kMaxBatch; call again until it is empty. Also resets what makes
-    /// wait_fd() readable, so an event that comes after the call makes it readable again.
+    /// Oldest first, at most kMaxBatch; call again until it is empty. Also drains wait_fd(), so a
+    /// later event makes it readable again.
     virtual EventBatch read() = 0;
 
     /// Sequence number of the next event the PF core will write.
-    /// Starts at 1. Compared before and after reading other state, it tells whether an event came
-    /// in between.
+    /// Starts at 1. If it differs before and after another read, an event came in between.
     [[nodiscard]] virtual std::uint64_t next_seq() const = 0;
 
-    /// Forgets everything written so far: the next read() starts at next_seq().
+    /// Skips all events written so far: the next read() starts at next_seq().
     virtual void skip_to_end() = 0;
 
     /// Readable when there are new events; -1 if there is nothing to poll.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuRunner: gives one GPU its turns, in a thread of its own, so that a PF core that is slow or
-// stopped holds up nobody but its own GPU. A turn is taken when an fd becomes readable, when the
-// time has come, or after wake(). Implemented by adapters/gpu_thread; tests take the turns
-// themselves.
+// GpuRunner runs the turns of one GPU in a separate thread, so that a slow or stopped PF core
+// delays only its own GPU. It runs a turn when an fd becomes readable, when the time has come, or
+// after wake(). Implemented by adapters/gpu_thread; tests run the turns themselves.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -12,22 +11,22 @@
 
 namespace vgpu::daemon {
 
-/// What is run. All calls but interrupt() come from the runner's thread.
+/// The work of one GPU. The runner's thread makes all calls except interrupt().
 class GpuTurns {
 public:
     virtual ~GpuTurns() = default;
 
     /// Does everything that is due and returns; may block as long as the PF core takes to answer.
     virtual void turn() = 0;
-    /// Readable when there is something to do; -1 entries are to be ignored.
+    /// Fds that become readable when there is work; ignore entries of -1.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
-    /// Of Clock: the next turn is due then even if no fd becomes readable. Asked anew after each
+    /// Time (of Clock) when the next turn is due even if no fd becomes readable. Called after each
     /// turn.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
-    /// Of Clock: until then another request is likely, and the runner does not sleep, if it has a
-    /// CPU to spare: one that sleeps takes as long to wake as a request takes. At most wake_at().
+    /// Time (of Clock) until which another request is likely; at most wake_at(). Until then the
+    /// runner does not sleep if it has a spare CPU: waking up takes as long as a request.
     [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
-    /// Any thread: ends the wait of a turn that is under way; no turn will follow.
+    /// Ends the wait of a running turn; no turn follows. From any thread.
     virtual void interrupt() = 0;
 };
 
@@ -35,11 +34,11 @@ class GpuRunner {
 public:
     virtual ~GpuRunner() = default;
 
-    /// Begins with a turn at once. `turns` lives until stop() has returned.
+    /// Runs the first turn at once. `turns` must live until stop() has returned.
     virtual void start(GpuTurns& turns) = 0;
-    /// Any thread: another turn soon.
+    /// Requests another turn soon; from any thread.
     virtual void wake() = 0;
-    /// No turn is under way afterwards.
+    /// Ends the turns; none is running when it returns.
     virtual void stop() = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// HandoverPort: who gets the PCI function of a VF, as the home of the PF core does it: in the
-// kernel a driver of the host or vfio-pci, in user space whoever opens the VF's vfio-user socket.
-// What a home cannot do is HandoverRefused, with what it can; a function that is in use is
-// WrongState. Implemented by adapters/home_handover, faked in tests; one thread, that of the GPU.
+// HandoverPort decides who gets the PCI function of a VF: in the kernel a driver of the host or
+// vfio-pci, in user space the client that opens the VF's vfio-user socket. HandoverRefused, with
+// the possible choices, if the home does not support one; WrongState if the function is in use.
+// Implemented by adapters/home_handover, faked in tests; only the GPU's thread uses it.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -33,9 +33,9 @@ class HandoverPort {
 public:
     virtual ~HandoverPort() = default;
 
-    /// Who gets it now; never Default.
+    /// The choice in force; never Default.
     virtual Result<Handover> get(std::uint32_t vf) = 0;
-    /// Without effect if it is so already.
+    /// Without effect if `handover` is already in force.
     virtual Result<> set(std::uint32_t vf, Handover handover) = 0;
 };
 

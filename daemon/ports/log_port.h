@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LogPort: vgpud's own log as an administrator may turn it at run time, in the words of syslog
-// and systemd. Implemented by adapters/log_control over spdlog; shown on D-Bus as
+// LogPort lets an administrator change level and target of vgpud's log at run time, in the words of
+// syslog and systemd. Implemented by adapters/log_control over spdlog; shown on D-Bus as
 // org.freedesktop.LogControl1. Main loop only.
 #pragma once
 
@@ -17,7 +17,7 @@ public:
 
     /// emerg, alert, crit, err, warning, notice, info or debug
     [[nodiscard]] virtual std::string level() const = 0;
-    /// OutOfRange, with the words there are, for any other; nothing is changed then.
+    /// OutOfRange, with the known words, for any other; then nothing changes.
     virtual Result<> set_level(const std::string& level) = 0;
     /// console, journal or null
     [[nodiscard]] virtual std::string target() const = 0;

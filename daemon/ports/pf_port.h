@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The PF core of one GPU as vgpud uses it: each method is one operation of the uapi
-// (pf-driver/uapi/vgpu_pf.h), bounded in time. Errors are PfLost (no answer; the connection is
-// closed and connect() must be called again), VersionMismatch or PfRefused (an errno and the core's
-// words). One thread owns a port; only interrupt() may be called from others. Implemented by
+// PfPort is the PF core of one GPU. Each method is one operation of the uapi
+// (pf-driver/uapi/vgpu_pf.h) with a time limit. Errors are PfLost (no answer; the connection is
+// closed, call connect() again), VersionMismatch or PfRefused (an errno and the core's text). One
+// thread owns a port; only interrupt() may be called from others. Implemented by
 // adapters/uapi_client; tests implement it in memory.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace vgpu::daemon {
 
-/// Units and ranges of all members are those of vgpu_pf.h. Calls that name a generation do nothing
-/// to a VF that was provisioned anew since (PfRefused); generation 0 takes whatever is there.
+/// vgpu_pf.h defines units and ranges of all members. A call with a generation does nothing to a VF
+/// that was provisioned again since (PfRefused); generation 0 matches any.
 class PfPort {
 public:
     virtual ~PfPort() = default;
@@ -28,39 +28,39 @@ public:
     /// Readable or hung up when the PF core closes the connection; -1 if not connected.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
-    /// `total_vfs` is at most VGPU_PF_MAX_VFS and `name` is terminated, whatever the PF core said.
+    /// Ensures `total_vfs` ≤ VGPU_PF_MAX_VFS and a terminated `name`, for any answer of the PF
+    /// core.
     virtual Result<vgpu_pf_info> get_info() = 0;
     /// State and counters of VF `vf` (1..total_vfs).
     virtual Result<vgpu_pf_vf> get_vf(std::uint32_t vf) = 0;
+    /// Gives an ABSENT VF all its resources, or none.
     /// Returns the struct with its out members (vf, generation) filled in.
-    /// All resources of an ABSENT VF, or none.
     virtual Result<vgpu_pf_provision> provision(const vgpu_pf_provision& wanted) = 0;
-    /// Takes the VF out of the engine and starts its scrub; the VF is SCRUBBING, and its VRAM out
-    /// of use, until scrub_durable(). The end of the scrub is the event SCRUBBED.
+    /// Takes the VF off the engine and starts its scrub; the VF is SCRUBBING, and its VRAM
+    /// reserved, until scrub_durable(). The event SCRUBBED reports the end of the scrub.
     virtual Result<> release(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// The VRAM may be handed out again. To be called only when the fact that it was scrubbed is on
-    /// disk: a crash before that must scrub again.
+    /// Allows the VRAM to be handed out again. Call it only after the scrub is noted on disk: after
+    /// an earlier crash the VRAM must be scrubbed again.
     virtual Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Succeeds if the VRAM of a SCRUBBING VF reads as zeroes: how one that missed the event
-    /// SCRUBBED learns that the scrub is over.
+    /// Succeeds if the VRAM of a SCRUBBING VF reads as zeroes. For a vgpud that missed the event
+    /// SCRUBBED.
     virtual Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Pause, resume, stop, reset. Returns when it is done, which includes that a VF in the engine
-    /// has left it.
+    /// Pause, resume, stop, reset. Returns when the action is complete: a VF in the engine has left
+    /// it.
     virtual Result<> control(std::uint32_t vf, std::uint32_t generation,
                              vgpu_pf_control_action action) = 0;
-    /// Replaces the table in force. `table.generation` must be the one in force + 1, so that a
+    /// Replaces the table in force. `table.generation` must be generation in force + 1, so that a
     /// table planned from an older one is refused. PfRefused while another client has the lease.
     virtual Result<> set_run_table(const vgpu_pf_run_table& table) = 0;
     virtual Result<vgpu_pf_run_table> get_run_table() = 0;
-    /// Makes this connection the only one that sets policy; PfRefused while another client has it.
-    /// Ends with the connection.
+    /// Makes this connection the only one that sets policy, until it closes; PfRefused while
+    /// another client has the lease.
     virtual Result<> acquire_lease() = 0;
     /// Writes the core's bug report into `fd`, which the caller keeps.
     virtual Result<> dump(int fd) = 0;
-    /// The ring of this connection's PF core, read from its present end on. Whoever connects again
-    /// opens it again.
+    /// Opens the PF core's event ring at its present end. Open it again after each connect().
     virtual Result<std::unique_ptr<EventPort>> open_events() = 0;
-    /// Any thread: the operation under way, and all that follow, fail at once.
+    /// Makes the running operation and all later ones fail at once; from any thread.
     virtual void interrupt() = 0;
 };
 

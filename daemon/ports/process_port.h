@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The helper processes of a GPU (softgpu, vgpu-pf): started so that they outlive vgpud, found again
-// by the note left in the run directory. A process is identified by pid and start time, so a reused
-// pid is never taken for it. Implemented by adapters/process_launcher; tests fake it.
+// ProcessPort starts the helper processes of a GPU (softgpu, vgpu-pf) so that they outlive vgpud,
+// and finds them again by a note in the run directory. A process is identified by pid and start
+// time, so a reused pid is never mistaken for it. Implemented by adapters/process_launcher; tests
+// fake it.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -21,10 +22,10 @@ struct ProcessId {
     bool operator==(const ProcessId&) const = default;
 };
 
-/// `directory` must be there; `command` is not given to a shell.
+/// `directory` must exist; `command` is not passed to a shell.
 struct ProcessSpec {
     std::string label;                 ///< "softgpu", "vgpu-pf": names the note and the log
-    std::string directory;             ///< where LABEL.pid and LABEL.log are kept
+    std::string directory;             ///< contains LABEL.pid and LABEL.log
     std::vector<std::string> command;  ///< program and arguments
 };
 
@@ -32,19 +33,18 @@ class ProcessPort {
 public:
     virtual ~ProcessPort() = default;
 
-    /// Starts it in a session of its own and leaves the note.
-    /// System if the log, the note or the process cannot be made, or the program not be executed.
-    /// The note is on disk before the program runs, so a vgpud that dies meanwhile is followed by
-    /// one that finds the process.
+    /// Starts a process in a new session and writes the note.
+    /// System if the log, the note or the process cannot be made, or the program cannot be
+    /// executed. The note is on disk before the program runs, so that the next vgpud finds the
+    /// process even if this one dies meanwhile.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
-    /// The running process that the note of `spec` names, if it is still the same one.
+    /// The process named by the note of `spec`, if it still runs.
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;
-    /// Nothing: it runs. Else how it ended: "with exit status 1", "by signal 9 (Killed)"; empty for
-    /// one that was not this vgpud's child. Also reaps it. A zombie has ended, and so has one whose
-    /// pid is another process's now.
+    /// nullopt while the process runs. Else how it ended: "with exit status 1", "by signal 9
+    /// (Killed)"; "" if it was not a child of this vgpud. Also reaps it. A zombie has ended, and so
+    /// has a process whose pid was reused.
     [[nodiscard]] virtual std::optional<std::string> end_of(const ProcessId& id) = 0;
-    /// Keeps the log of `spec` below a bound: what is old moves to LABEL.log.1 and is dropped
-    /// later.
+    /// Keeps the log of `spec` below a bound: moves old lines to LABEL.log.1, replacing older ones.
     virtual void trim_log(const ProcessSpec& spec) = 0;
     /// True if `path` is a socket file.
     [[nodiscard]] virtual bool socket_exists(const std::string& path) = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T> of the daemon: the value, or one of the errors of errors.def with its cause. Whoever
-// fails writes the cause once, with the GPU, VF, option or file it is about; the number and the
-// mending words come from the table. Used by every layer of vgpud; nothing here throws.
+// Result<T> of the daemon is a value, or one of the errors of errors.def with its cause. The
+// function that fails writes the cause once, naming the GPU, VF, option or file; number and fix
+// come from the table. Used by every layer of vgpud; nothing here throws.
 #pragma once
 
 #include "text/utf8.h"
@@ -21,7 +21,7 @@ enum class ErrorId {
 };
 
 /// One row of errors.def.
-/// `number` is what scripts match (VGPU-302), `name` the last part of the D-Bus error name, `fix` a
+/// Scripts match `number` (VGPU-302); `name` is the last part of the D-Bus error name, `fix` a
 /// whole sentence for the caller.
 struct ErrorRow {
     ErrorId id;
@@ -33,7 +33,7 @@ struct ErrorRow {
 /// `cause` holds no fix and no number: text_of() adds both.
 struct Error {
     ErrorId id = ErrorId::System;
-    std::string cause;  ///< what happened and to whom, without a full stop
+    std::string cause;  ///< what happened to which object, without a full stop
 };
 
 /// The row of `id`; the table is complete by construction.
@@ -47,11 +47,11 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// A bus disconnects whoever sends what is no UTF-8, and causes quote what they were given: files,
-/// and words that are cut.
+/// Causes quote foreign text (files, cut words), and a bus disconnects a peer that sends invalid
+/// UTF-8.
 using text::as_utf8;
 
-/// The cause becomes as_utf8().
+/// Converts the cause by as_utf8().
 tl::unexpected<Error> fail(ErrorId id, std::string cause);
 
 /// "<what>: <system's words for code>"

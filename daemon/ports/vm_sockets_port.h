@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VmSocketsPort: where a virtual machine finds the sockets of the VFs it was given, at paths that
-// are known before a VF is chosen: DIRECTORY/UUID/N.sock and N.agent.sock lead to the N-th VF's
-// sockets. And who may open these. Implemented by adapters/vm_sockets, faked in tests; main loop
+// VmSocketsPort gives a virtual machine the sockets of its VFs at paths that are known before a VF
+// is chosen: DIRECTORY/UUID/N.sock and N.agent.sock lead to the sockets of the N-th VF. It also
+// sets which user may open them. Implemented by adapters/vm_sockets, faked in tests; main loop
 // only.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace vgpu::daemon {
 
-/// The sockets of one VF; empty: there is none.
+/// The sockets of one VF; empty if it has none.
 struct VfSockets {
     std::string vfio_user;
     std::string agent;
@@ -22,27 +22,26 @@ struct VfSockets {
     bool operator==(const VfSockets&) const = default;
 };
 
-/// `uuid` is a domain's, in lower case. N counts from 0, in the order of `sockets`.
+/// `uuid` is that of a domain, in lower case. N counts from 0, in the order of `sockets`.
 class VmSocketsPort {
 public:
     virtual ~VmSocketsPort() = default;
 
-    /// The path under which `uuid` finds its N-th VF.
+    /// The path of the N-th VF of `uuid`.
     [[nodiscard]] virtual std::string path_of(const std::string& uuid, std::size_t n) const = 0;
-    /// In place of what `uuid` had.
-    /// System if a VF's socket is not there, or a link cannot be made; the ones before it stay,
-    /// until the next link() or unlink().
+    /// Replaces all paths of `uuid`.
+    /// System if a VF's socket does not exist or a link cannot be made; earlier links stay until
+    /// the next link() or unlink().
     virtual Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) = 0;
     virtual void unlink(const std::string& uuid) = 0;
-    /// No path of `uuid` leads to these any more; its others stay.
+    /// Removes the paths of `uuid` that lead to `sockets`; its others stay.
     virtual void unlink_vf(const std::string& uuid, const VfSockets& sockets) = 0;
-    /// Where the paths of `uuid` lead, in the order of N; empty if it has none.
+    /// Targets of the paths of `uuid`, in the order of N; empty if it has none.
     [[nodiscard]] virtual std::vector<std::string> linked(const std::string& uuid) const = 0;
-    /// Only `uid` and `gid` may open these.
-    /// System if that fails; a socket that is empty in `sockets` is passed over. Takes effect for
-    /// those who open it from then on.
+    /// Lets only `uid` and `gid` open the sockets from now on; open connections stay.
+    /// System on failure; an empty path in `sockets` is skipped.
     virtual Result<> grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) = 0;
-    /// Nobody but vgpud's own user may open these.
+    /// Lets only vgpud's user open the sockets.
     virtual void revoke(const VfSockets& sockets) = 0;
 };
 
