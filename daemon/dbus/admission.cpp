@@ -15,7 +15,7 @@ std::size_t count_of(const std::map<Key, std::size_t>& counts, const Key& key) {
     return at == counts.end() ? 0 : at->second;
 }
 
-/// No entry stays behind: senders come and go.
+/// Removes an entry at 0, because senders come and go.
 template <typename Key> void count_down(std::map<Key, std::size_t>& counts, const Key& key) {
     if (--counts[key] == 0) counts.erase(key);
 }
@@ -42,8 +42,7 @@ Result<Admission::Ticket> Admission::admit(const std::string& sender, uid_t user
     ++counts_->by_sender[sender];
     ++counts_->by_user[user];
     ++counts_->total;
-    // The ticket is a shared pointer to nothing of its own: its deleter is what counts down,
-    // whoever lets go of it last.
+    // The ticket is a shared pointer whose deleter decrements the counts when the last copy goes.
     const auto leave = [counts = counts_, sender, user](const void*) {
         --counts->total;
         count_down(counts->by_sender, sender);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Admission: how many requests may be under way. Each holds its message until it is answered, which
-// may take as long as polkit asks a person or a scrub lasts; so there are at most kMostPerSender of
-// one connection, kMostPerUser of one user and kMost in all, of which kReserve are root's alone.
-// The rest is refused at once (TooManyRequests). Used by authorized(); main loop only.
+// Admission limits the number of open requests. Each keeps its message until the reply, which may
+// take as long as polkit asks a person or a scrub lasts. So there are at most kMostPerSender of one
+// connection, kMostPerUser of one user and kMost in all, of which kReserve are only for root.
+// Others are refused at once (TooManyRequests). Used by authorized() and answered(); main loop
+// only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,16 +20,16 @@ namespace vgpu::daemon::dbus {
 class Admission {
 public:
     static constexpr std::size_t kMostPerSender = 32;
-    static constexpr std::size_t kMostPerUser = 40;  ///< however many connections; not for root
+    static constexpr std::size_t kMostPerUser = 40;  ///< over all connections; not for root
     /// dbus-daemon lets a connection wait for 128 replies (max_replies_per_connection in
-    /// dbus-daemon(1)), so polkit cannot be asked about more at once.
+    /// dbus-daemon(1)), so vgpud cannot ask polkit about more requests at once.
     static constexpr std::size_t kMost = 112;
     static constexpr std::size_t kReserve = 32;
 
-    /// The request is under way as long as the ticket lives; it may outlive the Admission.
+    /// The request is open as long as the ticket exists; a ticket may outlive the Admission.
     using Ticket = std::shared_ptr<const void>;
 
-    /// `sender` is a unique bus name, `user` whose connection it is, as the bus says.
+    /// `sender` is a unique bus name, `user` the user of that connection, from the bus.
     Result<Ticket> admit(const std::string& sender, uid_t user);
     [[nodiscard]] std::size_t under_way() const { return counts_->total; }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Authority: may this caller do that? Asks polkit about the caller's bus name (never about a pid),
-// allowing interaction; without polkit, root and vgpud's own user may, others may not. No answer,
-// an error or a caller that left are all "no". Asynchronous; the answer arrives in the main loop.
+// Authority decides whether a caller may do an action. It asks polkit about the caller's bus name
+// (never about a pid), allowing interaction; without polkit, only root and vgpud's user may. No
+// answer, an error, or a caller that has left count as "no". Asynchronous; the answer comes in the
+// main loop.
 #pragma once
 
 #include "daemon/dbus/callers.h"
@@ -20,7 +21,7 @@ inline constexpr const char* kProvisionAction = "org.vgpu1.provision";
 inline constexpr const char* kAssignAction = "org.vgpu1.assign";
 inline constexpr const char* kControlAction = "org.vgpu1.control";
 
-/// `done` is called once, in the main loop, with {} or NotAuthorized; never if the bus goes first.
+/// Calls `done` once, in the main loop, with {} or NotAuthorized; never if the bus goes first.
 class Authority {
 public:
     using Done = std::function<void(Result<>)>;
@@ -40,7 +41,7 @@ private:
     std::unique_ptr<sdbus::IProxy> polkit_;
 };
 
-/// For buses without polkit: uid 0 and the uid of this process. Answers within the call.
+/// For buses without polkit: allows uid 0 and the uid of this process. Answers within the call.
 class OwnerAuthority final : public Authority {
 public:
     explicit OwnerAuthority(Callers& callers) : callers_(callers) {}

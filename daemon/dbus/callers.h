@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Callers: whose connection a unique bus name is. Asks the bus over a connection of its own, once
-// for each caller: on the shared one the answer would stand behind all that others have sent, and
-// reading as far as that would take in a flood at once. Used by authorized(), OwnerAuthority and
+// Callers finds the user of a unique bus name. It asks the bus once for each caller, over a
+// separate connection: on the shared one the answer would queue behind all messages of others, and
+// vgpud would have to read a whole flood of them at once. Used by admit(), OwnerAuthority and
 // LogControlObject; main loop only.
 #pragma once
 
@@ -20,11 +20,11 @@ class Callers {
 public:
     static constexpr std::size_t kRemembered = 1024;
 
-    /// `bus` is another connection to the bus that is served.
+    /// `bus` is a second connection to the bus on which vgpud serves.
     explicit Callers(std::unique_ptr<sdbus::IConnection> bus);
 
-    /// NotAuthorized if the caller has gone. One round trip to the bus for a caller that is new: a
-    /// bus never gives a unique name to another connection, and a connection keeps its user.
+    /// NotAuthorized if the caller has gone. Takes one round trip to the bus for a new caller. The
+    /// result is kept: a bus never reuses a unique name, and a connection keeps its user.
     Result<uid_t> user_of(const std::string& sender);
 
 private:
@@ -33,7 +33,7 @@ private:
     std::map<std::string, uid_t> known_;  ///< by unique name
 };
 
-/// Root, and whoever vgpud runs as: for buses and interfaces that polkit does not decide about.
+/// True for root and vgpud's user, for buses and interfaces without polkit.
 bool is_owner(uid_t user);
 
 }  // namespace vgpu::daemon::dbus

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What every D-Bus object needs, and the one way a changing method runs: ask the Authority, have
-// the work done by the service, reply with its result or its error from the table. Replies that
-// have to wait for more (a scrub) are kept in Waiters and looked at in every turn of the main loop.
-// One thread.
+// Context holds what every D-Bus object needs. authorized() is the only way a changing method runs:
+// ask the Authority, let the service do the work, reply with its result or error. Replies that must
+// wait longer (for a scrub) are kept in Waiters, which every turn of the main loop checks. One
+// thread.
 #pragma once
 
 #include "daemon/dbus/admission.h"
@@ -25,20 +25,20 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Replies that are due when something has come true, or when their time is up.
-/// Conditions are looked at in each step(), so they must be cheap and must not block.
+/// Replies that are due when a condition is true, or when their time is over.
+/// Each step() checks all conditions, so they must be cheap and must not block.
 class Waiters {
 public:
     using IsTrue = std::function<bool()>;
     using Reply = std::function<void(Result<>)>;
 
-    /// `reply` gets {} or TimedOut with `what` as its cause; once.
+    /// Calls `reply` once, with {} or with TimedOut and the cause `what`.
     void add(IsTrue is_true, Nanoseconds deadline, std::string what, Reply reply);
     void step(Nanoseconds now);
     [[nodiscard]] bool is_empty() const { return waiting_.empty(); }
 
 private:
-    /// Kept until is_true() or the deadline; of Clock.
+    /// Kept until is_true() or the deadline (of Clock).
     struct Waiting {
         IsTrue is_true;
         Nanoseconds deadline;
@@ -48,8 +48,8 @@ private:
     std::vector<Waiting> waiting_;
 };
 
-/// Pieces of work that may take the main loop long (a document is read), one in each step(): others
-/// are served between two of them.
+/// Long pieces of work for the main loop (reading a document), one in each step(), so that other
+/// callers are served in between.
 class Backlog {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
@@ -60,7 +60,7 @@ private:
     std::deque<std::function<void()>> work_;
 };
 
-/// References to what main.cpp owns; it outlives every object.
+/// References to objects of main.cpp and of Objects; they outlive every D-Bus object.
 struct Context {
     sdbus::IConnection& bus;
     Manager& manager;
@@ -76,24 +76,24 @@ struct Context {
     const EventLog& events;
     Metrics& metrics;
     Admission& admission;
-    std::function<void()> show_new_jobs;   ///< those that have no object yet; none goes
-    std::function<void()> follow_objects;  ///< those that are new or gone come and go at once
-    std::function<void()> tell_changes;    ///< signals of what followed
-    bool is_stopping = false;              ///< objects go because vgpud does
+    std::function<void()> show_new_jobs;   ///< makes objects of new jobs; removes none
+    std::function<void()> follow_objects;  ///< makes new objects and removes old ones
+    std::function<void()> tell_changes;    ///< signals changes of these objects
+    bool is_stopping = false;              ///< objects go because vgpud stops
 };
 
-/// What open calls hear when vgpud stops.
+/// The error for open calls when vgpud stops.
 inline Error stopping() {
     return {ErrorId::Stopping, "vgpud stops"};
 }
 
-/// Whether add_words() has anything to add.
+/// True if add_words() has something to add.
 inline bool wants_words(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
-/// What only the main loop knows of a VF: what its owner is called, why it is an orphan.
-/// GPU threads do not, so it is added here, when a view is shown.
+/// Adds the owner's title and why the VF is an orphan.
+/// Only the main loop knows them, not the GPU threads, so they are added when a view is shown.
 inline void add_words(const Context& context, VfView& view) {
     view.owner_title = context.assignments.title_of(view.record.owner.name);
     if (view.orphan.empty()) return;
@@ -101,26 +101,26 @@ inline void add_words(const Context& context, VfView& view) {
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// The same, and what its agent says.
+/// Does the same, and adds the facts of the agent.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
     add_words(context, view);
 }
 
-/// A call of a method as it comes in.
+/// An incoming method call.
 struct Caller {
-    OpenCalls& calls;    ///< of the object that is called
+    OpenCalls& calls;    ///< of the called object
     std::string sender;  ///< unique bus name
 };
 
-/// A ticket for a request of `sender`; NotAuthorized if that has gone.
+/// A ticket for a request of `sender`; NotAuthorized if the sender has gone.
 inline Result<Admission::Ticket> admit(Context& context, const std::string& sender) {
     TRY(const uid_t user, context.callers.user_of(sender));
     return context.admission.admit(sender, user);
 }
 
-/// Starts `work`, which anybody may ask for; replies with what it hands to its `done`. For methods
-/// that only read, and yet have to ask the GPU's thread; counts as a request under way.
+/// Starts `work`, which anybody may request, and replies with the value that it passes to `done`.
+/// For methods that only read but must ask the GPU's thread; counts as an open request.
 template <typename T>
 void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
@@ -131,11 +131,11 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
     work([call](const Result<T>& answer) { call->answer(answer); });
 }
 
-/// Starts `work` if the caller may do `action`; replies with what it hands to its `done`. Admission
-/// comes before authority: a caller that floods must not make polkit work. Objects follow before
-/// the reply goes out, so that whoever has the answer finds the object that it names; signals of
-/// changed properties come right after it. `at_end` as in OpenCallOf. Nothing is begun for a call
-/// whose object goes before the Authority has said yes.
+/// Starts `work` if the caller may do `action`, and replies with the value that it passes to
+/// `done`. Admission comes before authority, so that a flood of calls does not load polkit. Objects
+/// are updated before the reply, so that the caller finds an object that the reply names; signals
+/// of changed properties follow the reply. `at_end` as in OpenCallOf. `work` does not start if the
+/// object goes before the Authority has agreed.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
@@ -146,7 +146,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     const auto call =
         std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
     caller.calls.add(call);
-    // The object that was called must not go while its method runs.
+    // The called object must not go while its method runs.
     const auto is_within_call = std::make_shared<bool>(true);
     const Done<T> done = [&context, call, is_within_call](const Result<T>& answer) {
         if (*is_within_call) {
@@ -159,7 +159,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {
-                                // answered: what it names may be another's by now
+                                // already answered: the VF may belong to another owner now
                                 if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);

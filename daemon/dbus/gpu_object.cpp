@@ -11,7 +11,7 @@ namespace {
 
 const InterfaceName kInterface{org::vgpu1::Gpu_adaptor::INTERFACE_NAME};
 
-/// The PF core's report in a memfd, ready to be read from its start.
+/// The PF core's report in a memfd, rewound to its start.
 Result<sdbus::UnixFd> dump_of(GpuModel& gpu) {
     sdbus::UnixFd memory{::memfd_create("vgpu-dump", MFD_CLOEXEC), sdbus::adopt_fd};
     if (!memory.isValid()) return fail_errno(ErrorId::System, errno, "cannot make a memfd");
@@ -44,7 +44,7 @@ GpuObject::~GpuObject() {
     try {
         emitInterfacesRemovedSignal({kInterface});
     } catch (const sdbus::Error&) {
-        // the bus is gone, and everybody with it who would have wanted to know
+        // the bus is gone, so no listener is left
     }
     calls_.end_all(stopping());
     unregisterAdaptor();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuObject: org.vgpu1.Gpu at /org/vgpu1/gpu/ID. Thin, as VfObject. Made by Objects, one per GPU of
-// the configuration, for the life of vgpud.
+// GpuObject implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. It is thin, like VfObject. Objects makes
+// one per GPU of the configuration, for the life of vgpud.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -25,13 +25,14 @@ public:
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
-    /// (VF, quantum in us), as the run table has them.
+    /// (VF, quantum in us), in the order of the run table.
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
-    /// Free, as reading is; in pieces, so that a client may follow for hours.
+    /// Needs no authorisation, like all reads; answers in pieces, so that a client may follow for
+    /// hours.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
-    /// The report as a file descriptor: it may be larger than a message.
+    /// Returns the report as a file descriptor: it may be larger than a message.
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
     std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
 
@@ -39,14 +40,13 @@ private:
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 
-    /// Lives as long as the object: GPUs are those of the configuration.
+    /// Lives as long as the object: GPUs do not change after the configuration is read.
     GpuHost& gpu();
 
     Context& context_;
     OpenCalls calls_;
     std::string id_;
-    /// What was signalled last.
-    GpuView shown_;  ///< as listeners know it
+    GpuView shown_;  ///< as last signalled
 };
 
 }  // namespace vgpu::daemon::dbus

@@ -46,7 +46,7 @@ JobObject::~JobObject() {
     try {
         emitInterfacesRemovedSignal({kInterface});
     } catch (const sdbus::Error&) {
-        // the bus is gone, and everybody with it who would have wanted to know
+        // the bus is gone, so no listener is left
     }
     const daemon::Error gone{ErrorId::WrongState,
                              fmt::format("job {} is over and forgotten", view_.id)};

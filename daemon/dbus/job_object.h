@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JobObject: org.vgpu1.Job at /org/vgpu1/job/N. Thin: shows the JobView it was given last. Made and
-// removed by Objects, which follows Jobs.
+// JobObject implements org.vgpu1.Job at /org/vgpu1/job/N. It is thin: it shows the last JobView
+// that it was given. Objects makes and removes it, following Jobs.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 std::string job_path(std::uint32_t id);
 
-/// Reading is free; Cancel wants the polkit action of what the job does.
+/// Reading needs no authorisation; Cancel requires the polkit action of the job's work.
 class JobObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Job_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -21,7 +21,7 @@ public:
     JobObject(Context& context, JobView view);
     ~JobObject();
 
-    /// Shows `view` from now on and signals what differs.
+    /// Shows `view` from now on and signals the differences.
     void show(JobView view);
 
 private:

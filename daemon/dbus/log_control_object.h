@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogControlObject: org.freedesktop.LogControl1 at its standard path, so that `systemctl
-// service-log-level vgpud debug` works. Only root and vgpud's own user may write; that is checked
-// here, since the bus library checks it on the system bus only. Made by main.cpp; main loop only.
+// LogControlObject implements org.freedesktop.LogControl1 at its standard path, so that `systemctl
+// service-log-level vgpud debug` works. Only root and vgpud's user may write; this class checks it,
+// since the bus library checks it only on the system bus. Made by main.cpp; main loop only.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -12,7 +12,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Writing properties is the interface's own way, so there is no reply that could wait for polkit.
+/// The interface changes values by writing properties, so there is no reply that could wait for
+/// polkit.
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:
@@ -26,7 +27,7 @@ private:
     void LogTarget(const std::string& value) override;
     std::string SyslogIdentifier() override { return "vgpud"; }
 
-    /// Throws NotAuthorized.
+    /// Throws NotAuthorized for any caller but root and vgpud's user.
     void check_caller();
 
     Callers& callers_;

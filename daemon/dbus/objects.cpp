@@ -13,17 +13,17 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
-/// A list waits that long for news of a GPU; one that is late once is not waited for.
+/// Longest wait of a list for fresh values of all GPUs; it skips a GPU that is already late.
 constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
 
-/// What a list is about.
+/// Arguments of a list.
 struct Listing {
     std::vector<GpuHost*> gpus;
     PropertyFilter filter;
     Nanoseconds max_age{0};
 };
 
-/// GPUs with news, as far as they are in time. All look at once.
+/// Asks all GPUs at once for fresh values, and waits for them at most until kFreshenLimit is over.
 void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted,
              Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
@@ -35,7 +35,7 @@ void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted,
             std::max(Nanoseconds::zero(), Nanoseconds{until - std::chrono::steady_clock::now()}));
 }
 
-/// What was seen of a GPU no longer ago will do.
+/// The option max_age_ms: values of this age are fresh enough.
 Result<Nanoseconds> max_age_of(const OptionReader& reader) {
     constexpr Range kMilliseconds{0, 10'000};
     TRY(const auto ms, reader.number("max_age_ms", kMilliseconds));
@@ -70,7 +70,7 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
     return listing;
 }
 
-/// Views of snapshots, and copies of those that had something to complete().
+/// Views in snapshots, and copies of views that complete() has changed.
 struct ListedVfs {
     std::vector<std::shared_ptr<const GpuSnapshot>> seen;
     std::deque<VfView> completed;
@@ -85,7 +85,7 @@ const VfView& completed(const Context& context, const VfView& view, ListedVfs& l
     return listed.completed.back();
 }
 
-/// Throws sdbus::Error for options that are no options.
+/// Throws sdbus::Error for invalid options.
 ListedVfs vfs_of(const Context& context, const Dict& options) {
     auto wanted = vfs_to_list(context.manager, options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
@@ -104,7 +104,7 @@ struct WantedEvents {
     std::size_t limit = EventLog::kKept;
 };
 
-/// Which events a RecentEvents is about.
+/// Arguments of RecentEvents.
 Result<WantedEvents> wanted_events(const Options& options) {
     constexpr std::array<std::string_view, 2> kKnown{"after", "limit"};
     const OptionReader reader(options);
@@ -114,7 +114,7 @@ Result<WantedEvents> wanted_events(const Options& options) {
     return WantedEvents{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
 }
 
-/// What an Assign asks for.
+/// The VFs that a call of Assign requests.
 Result<std::vector<Want>> wants_of(
     const std::vector<sdbus::Struct<std::string, std::string>>& wanted) {
     TRY_VOID(check_wants(wanted.size()));
@@ -363,11 +363,11 @@ void Objects::show_first() {
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
     looked_at_ = now;
-    // Before the signals: a listener may look up the object that a notice is about.
+    // Before the signals: a listener may look up the object of a notice.
     const bool is_due = has_news_ && now >= next_look();
     if (is_due || !notices.empty() || !waiters_.is_empty()) {
         const bool is_of_all = is_due && has_words_;
-        // Also where all are looked at: it remembers what was seen.
+        // Always called, since it stores the snapshots that were seen.
         const std::set<std::string> changed = changed_gpus(notices);
         refresh(is_of_all ? all_gpus() : changed);
     }
@@ -380,10 +380,10 @@ void Objects::step(const std::vector<Notice>& notices) {
     backlog_.step();
 }
 
-/// GPUs with a new snapshot since the last call, and those that a notice is about.
+/// GPUs with a new snapshot since the last call, and GPUs with a notice.
 std::set<std::string> Objects::changed_gpus(const std::vector<Notice>& notices) {
     std::set<std::string> changed;
-    // some notices are of vgpud itself
+    // some notices concern vgpud, not a GPU
     for (const Notice& notice : notices)
         if (context_.manager.find_gpu(notice.gpu) != nullptr) changed.insert(notice.gpu);
     for (const auto& gpu : context_.manager.gpus()) {
@@ -413,7 +413,7 @@ void Objects::follow_changed() {
     if (context_.jobs.has_news()) make_job_objects(context_.jobs.list());
 }
 
-/// What a job has changed is told before its end is.
+/// Signals the changes that a job has made before the end of the job.
 void Objects::tell_followed() {
     tell_changes(std::exchange(followed_, {}));
     if (context_.jobs.has_news()) follow_jobs();
@@ -426,7 +426,7 @@ void Objects::tell_changes(const std::set<std::string>& gpus) {
         for (auto at = first_vf_of(gpu); is_of(at, gpu); ++at) at->second->refresh();
 }
 
-/// One object per VF in service; a VF that was destroyed and made anew is another object.
+/// One object per VF in service; a VF that was destroyed and created again gets a new object.
 void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->look();
@@ -444,7 +444,7 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     }
 }
 
-/// Jobs that are over are shown as such before JobRemoved says so.
+/// Shows the final state of a job before it signals JobRemoved.
 void Objects::follow_jobs() {
     const std::vector<JobNews> news = context_.jobs.take_news();
     const std::vector<JobView> views = context_.jobs.list();

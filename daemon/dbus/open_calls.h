@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// OpenCalls: the calls of one object that are not answered yet. In the message of each, libsystemd
-// keeps a pointer into the vtable of the object that was called, and compares with it when the
-// answer is sent (enforced_reply_signature in its bus-objects.c). sdbus-c++ frees that vtable with
-// the object, so an object answers all its calls before it leaves the bus. Main loop only.
+// OpenCalls holds the unanswered calls of one object, because an object must answer all its calls
+// before it leaves the bus: in the message of each call, libsystemd keeps a pointer into the vtable
+// of the called object and compares with it when the reply is sent (enforced_reply_signature in its
+// bus-objects.c), but sdbus-c++ frees that vtable with the object. Main loop only.
 #pragma once
 
 #include "daemon/dbus/admission.h"
@@ -28,21 +28,21 @@ public:
     OpenCall(const OpenCall&) = delete;
     OpenCall& operator=(const OpenCall&) = delete;
 
-    /// Answers now if it is not answered yet: the object goes. Throws sdbus::Error without a bus.
+    /// Answers an open call because the object goes. Throws sdbus::Error if the bus is gone.
     virtual void end(const Error& why) = 0;
 };
 
-/// A call whose method has the D-Bus results `Replied`, as a Result<T> of the service.
+/// A call of a method with the D-Bus results `Replied`, answered by a Result<T> of the service.
 template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
 public:
-    /// `at_end` makes the answer if the object goes first; nullptr: why it goes, as an error.
+    /// `at_end` makes the answer if the object goes first; nullptr: the reason is the error.
     OpenCallOf(sdbus::Result<Replied...>&& result, Admission::Ticket ticket,
                std::function<Result<T>(const Error&)> at_end)
         : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
 
-    /// Nobody has answered it yet.
+    /// True until the call is answered.
     [[nodiscard]] bool is_open() const { return result_.has_value(); }
-    /// The first answer counts.
+    /// Sends the first answer and ignores later ones.
     void answer(const Result<T>& answer) {
         if (!is_open()) return;
         const sdbus::Result<Replied...> result = *std::exchange(result_, std::nullopt);
@@ -65,11 +65,11 @@ private:
 class OpenCalls {
 public:
     void add(const std::shared_ptr<OpenCall>& call);
-    /// Before the object is unregistered.
+    /// Answers all open calls; to be called before the object is unregistered.
     void end_all(const Error& why) noexcept;
 
 private:
-    /// Whoever works on a call's answer owns it.
+    /// The code that works on the answer owns the call.
     std::vector<std::weak_ptr<OpenCall>> calls_;
 };
 

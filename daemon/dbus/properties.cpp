@@ -23,13 +23,13 @@ std::string path_element(const std::string& text) {
     return element;
 }
 
-/// Given the engine now and then, and taken off it.
+/// True for a VF that alternates between waiting for the engine and running.
 bool is_in_turns(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// Then no property that is signalled differs. Asked of every VF of a GPU whenever there is news of
-/// one of them, so it makes no values to compare.
+/// True if no signalled property differs. Called for every VF of a GPU whenever one of them
+/// changes, so it compares without making property values.
 bool is_same(const VfView& a, const VfView& b) {
     return std::memcmp(&a.live, &b.live, sizeof a.live) == 0 && a.record == b.record &&
            a.handover == b.handover && a.trouble == b.trouble && a.orphan == b.orphan &&
@@ -48,14 +48,14 @@ template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     return true;
 }
 
-/// Nothing for a type that no option has.
+/// Empty for a type that no option has.
 template <typename... Types> std::optional<Value> value_of(const sdbus::Variant& variant) {
     Value value;
     if (!(take<Types>(variant, value) || ...)) return {};
     return value;
 }
 
-/// Bytes that the value of an option holds.
+/// Size of an option's value in bytes.
 std::size_t bytes_of(const Value& value) {
     const auto* text = std::get_if<std::string>(&value);
     return text == nullptr ? sizeof value : text->size();

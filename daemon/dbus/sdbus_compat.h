@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The one place that knows what differs between sdbus-c++ 1.2 (Debian 12) and 2.x: strong string
-// types, the type of an asynchronous call's error, activation of objects, the message in process.
-// Everything else in daemon/dbus is written against these names.
+// Hides the differences between sdbus-c++ 1.2 (Debian 12) and 2.x: strong string types, the type of
+// an asynchronous call's error, activation of objects, the message in process. All other files of
+// daemon/dbus use these names.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -28,13 +28,13 @@ using ErrorName = std::string;
 using CallError = const sdbus::Error*;
 #endif
 
-/// 1.2 wants proxies to be told when their registration is complete.
+/// 1.2 requires this call once the registration of a proxy is complete.
 template <typename Proxy> void activate(Proxy& proxy) {
     if constexpr (requires { proxy.finishRegistration(); }) proxy.finishRegistration();
 }
 
 /// Unique name of the caller whose message `object` is handling.
-/// As the bus knows it: no caller can choose or fake it.
+/// The bus sets it: no caller can choose or fake it.
 template <typename Object> std::string current_sender(Object& object) {
     const auto message = object.getCurrentlyProcessedMessage();
     if constexpr (std::is_pointer_v<decltype(message)>)
@@ -43,7 +43,7 @@ template <typename Object> std::string current_sender(Object& object) {
         return message.getSender();
 }
 
-/// `name` is a full D-Bus error name. Whatever is in the text, the bus takes it.
+/// `name` is a full D-Bus error name. Any text is made valid for the bus.
 inline sdbus::Error make_error(const std::string& name, const std::string& text) {
     return sdbus::Error(ErrorName{name}, as_utf8(text));
 }

@@ -12,9 +12,9 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// How long a reply may be kept; the act itself goes on after that.
+/// Time after which a reply is TimedOut; the act continues.
 constexpr Nanoseconds kScrubTimeout = std::chrono::seconds(60);
-/// The same of a job: nobody's call is open meanwhile.
+/// The same for a job, which keeps no call open.
 constexpr Nanoseconds kScrubJobTimeout = std::chrono::hours(1);
 constexpr Nanoseconds kResetTimeout = std::chrono::seconds(30);
 constexpr Nanoseconds kIdleTimeout = std::chrono::seconds(30);
@@ -24,7 +24,7 @@ const InterfaceName kInterface{org::vgpu1::Vf_adaptor::INTERFACE_NAME};
 /// Replies when the VF is gone.
 void await_scrub(Context& context, const Target& target, std::uint32_t generation,
                  Nanoseconds limit, const Done<>& reply) {
-    // By generation: the number may be another VF's again.
+    // Compare the generation: the number may belong to another VF already.
     const auto is_gone = [&context, target, generation] {
         const auto seen = context.manager.find_gpu(target.gpu)->look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.generation != generation;
@@ -44,7 +44,7 @@ void await_reset(Context& context, const Target& target, const Done<>& reply) {
                         fmt::format("{}/vf{} is still resetting", target.gpu, target.vf), reply);
 }
 
-/// Answers when the VF has come out of the reset that `action` may begin.
+/// Replies when the VF has left the reset that `action` may begin.
 void control_vf(Context& context, const Target& target, vgpu_pf_control_action action,
                 const Options& options, const Done<>& reply) {
     context.manager.control(target, action, options,
@@ -54,16 +54,15 @@ void control_vf(Context& context, const Target& target, vgpu_pf_control_action a
                             });
 }
 
-/// Whether it works or not: nobody waits for it.
+/// Ignores the result: nothing waits for it.
 void thaw(Context& context, const Target& target) {
     context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
-/// Set when the job that asked was cancelled: what still waits for it ends without effect.
+/// Set when the requesting job was cancelled: pending waits then end without effect.
 using Cancelled = std::shared_ptr<bool>;
 
-/// A Quiesce whose processes are stopped, and what it still needs: the device's word, by
-/// `deadline`.
+/// A Quiesce whose processes are stopped; it waits until `deadline` for the device to be idle.
 struct Stopped {
     Context& context;
     Target target;
@@ -75,7 +74,7 @@ struct Stopped {
     [[nodiscard]] GpuHost& gpu() const { return *context.manager.find_gpu(target.gpu); }
 };
 
-/// Replies; unless the VF is idle, what was stopped goes on.
+/// Replies; unless the VF is idle, thaws the stopped processes.
 void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
     if (*quiesce.is_cancelled) return;
     if (!quiesce.context.agents.view(quiesce.target).is_connected)
@@ -89,11 +88,11 @@ void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
 
 void look_then_await_idle(const Stopped& quiesce);
 
-/// Of a GPU that is not in service nothing is known: the look that follows says why.
+/// Waits until the VF is idle. Ends early if the GPU leaves service; the next look reports why.
 void await_idle(const Stopped& quiesce) {
     const auto is_over = [quiesce] {
         if (*quiesce.is_cancelled) return true;
-        // For the next look. Not asked for anew by the news of itself.
+        // Ask for counters for the next check; kFreshEnough keeps the answer from asking again.
         static_cast<void>(quiesce.gpu().ask_fresh(Freshness::Counters, GpuModel::kFreshEnough));
         const auto seen = quiesce.gpu().look();
         const std::uint32_t vf = quiesce.target.vf;
@@ -111,7 +110,7 @@ void await_idle(const Stopped& quiesce) {
                                 done);
 }
 
-/// What was known of the VF from before its processes stopped does not count.
+/// Reads the VF's state first: a state from before its processes stopped does not count.
 void look_then_await_idle(const Stopped& quiesce) {
     quiesce.gpu().ask<void>(
         [vf = quiesce.target.vf](GpuModel& model) { return model.look_now(vf); },
@@ -121,7 +120,7 @@ void look_then_await_idle(const Stopped& quiesce) {
         });
 }
 
-/// Has the agent do something; Quiesce also waits for the device.
+/// Sends `act` to the agent; Quiesce also waits for the device.
 void ask_agent(Context& context, const Target& target, AgentAct act, const Options& options,
                const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
     context.agents.ask(
@@ -190,7 +189,7 @@ void start_agent(Context& context, const Target& target, const Options& options,
 
 void take_nothing_back(Context& /*context*/, const Target& /*target*/) {}
 
-/// A method that Start() begins as a job. `cancel` is null where the device cannot stop half-way.
+/// A method that Start() runs as a job. `cancel` is null if the device cannot stop half-way.
 struct Startable {
     std::string_view method, kind, step;
     const char* action;
@@ -242,7 +241,7 @@ Result<std::uint32_t> start(Context& context, const Target& target, const Starta
 
 }  // namespace
 
-/// Those that Start() does not begin change what VFs there are.
+/// Jobs that Start() does not begin create and destroy VFs.
 const char* action_of_job(std::string_view kind) {
     for (const Startable& one : kStartable)
         if (one.kind == kind) return one.action;
@@ -264,7 +263,7 @@ VfObject::~VfObject() {
     try {
         emitInterfacesRemovedSignal({kInterface});
     } catch (const sdbus::Error&) {
-        // the bus is gone, and everybody with it who would have wanted to know
+        // the bus is gone, so no listener is left
     }
     const Error gone{
         ErrorId::NoSuchVf,
@@ -277,7 +276,7 @@ void VfObject::refresh() {
     const auto seen = context_.manager.find_gpu(target_.gpu)->look();
     if (!seen->has_vf(target_.vf)) return;
     const VfView& view = seen->vfs.at(target_.vf);
-    // As a rule there is nothing to add and nothing to tell: no copy then.
+    // Usually there is nothing to add or to signal: avoid the copy.
     if (!wants_words(view) && changes(shown_, view).empty()) return;
     VfView now = view;
     add_words(context_, now);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfObject: org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Thin: getters read the VfView (the last one, if
-// the VF has just gone), methods hand their options to Manager. Made and removed by Objects.
+// VfObject implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. It is thin: getters read the VfView
+// (the last one if the VF has just gone), methods pass their options to Manager. Objects makes and
+// removes it.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -10,25 +11,25 @@
 
 namespace vgpu::daemon::dbus {
 
-/// The polkit action of what a job of that kind does.
+/// The polkit action that a job of this kind requires.
 const char* action_of_job(std::string_view kind);
 
 /// Aloud: with the signal InterfacesAdded.
 enum class Telling { Aloud, Silently };
 
-/// Changing methods go by polkit's org.vgpu1.provision, .assign and .control; Destroy (unless told
-/// not to wait), Reset and Quiesce reply when the device is there.
+/// Changing methods require polkit's org.vgpu1.provision, .assign or .control. Destroy (without
+/// no_wait), Reset and Quiesce reply once the device has finished.
 class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    /// `view`: the newest one, with no words added.
+    /// `view`: the newest one, before add_words().
     VfObject(Context& context, Target target, const VfView& view, Telling telling);
     ~VfObject();
 
     /// Signals the properties that changed since the last call.
     void refresh();
-    /// By which Objects tells a VF that was made anew under the same number.
+    /// UUID of the VF; it differs if a VF was created again under the same number.
     [[nodiscard]] const daemon::Uuid& made_for() const { return made_for_; }
 
 private:
@@ -41,18 +42,18 @@ private:
     void Resume(sdbus::Result<>&& result, SentOptions options) override;
     void Stop(sdbus::Result<>&& result, SentOptions options) override;
     void ClearQuarantine(sdbus::Result<>&& result, SentOptions options) override;
-    /// The claim's generation, durable when the reply comes.
+    /// Replies with the claim's generation once the claim is durable.
     void Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                SentOptions options) override;
     void Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                  SentOptions options) override;
-    /// What the guest's agent says of itself; nothing on the host depends on it.
+    /// Replies with the report of the guest's agent; nothing on the host depends on it.
     void SelfTest(sdbus::Result<Dict>&& result, SentOptions options) override;
-    /// Replies when the guest's processes are stopped and the device has seen the VF without work;
-    /// if that does not come, they are thawed.
+    /// Replies when the guest's processes are stopped and the device reports the VF without work;
+    /// otherwise thaws the processes.
     void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
     void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;
-    /// Replies at once, with a job that is over when the method would have replied.
+    /// Replies at once with a job, which ends when the method would have replied.
     void Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string method,
                SentOptions options) override;
     void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
@@ -63,8 +64,8 @@ private:
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
-    /// `value_of` the newest view; of the last that listeners know if the VF has gone. A property
-    /// is read far more often than there is anything to complete(): no copy for most of them.
+    /// `value_of` the newest view, or of the last signalled one if the VF has gone. Copies the view
+    /// only for the few properties that need complete(), because properties are read often.
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->look();
         const auto at = seen->vfs.find(target_.vf);
@@ -80,7 +81,7 @@ private:
     OpenCalls calls_;
     Target target_;
     daemon::Uuid made_for_{};
-    VfView shown_;  ///< as listeners know it
+    VfView shown_;  ///< as last signalled
 };
 
 }  // namespace vgpu::daemon::dbus
