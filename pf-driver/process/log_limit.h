@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A bound for the log lines that a guest, a VMM or a caller can cause. Each line has a subject: the
- * words before its first colon ("VF3", "gpu0/vf1") together with its level. A subject may say
- * VGPU_LOG_BURST lines at once and one line per VGPU_LOG_PERIOD_MS after that; lines beyond are
- * counted, and the count comes with the next line that is said. Used by softgpu, vgpu-pf, vgpud and
+ * Limits the log lines that a guest, a VMM or a caller can cause. Each line has a subject: the
+ * words before its first colon ("VF3", "gpu0/vf1") and its level. A subject may log VGPU_LOG_BURST
+ * lines at once and then one line per VGPU_LOG_PERIOD_MS; further lines are dropped and counted,
+ * and the count comes with the next line that is logged. Used by softgpu, vgpu-pf, vgpud and
  * vgpu-agent. Not thread-safe.
  */
 #ifndef VGPU_PROCESS_LOG_LIMIT_H
@@ -22,8 +22,8 @@
 /**
  * struct vgpu_log_subject - one subject
  * @key: hash of its words and its level; 0: the place is free
- * @paid_until_ms: when all lines it has said are paid for, at one per period
- * @left_out: lines not said since the last one that was
+ * @paid_until_ms: when all its logged lines are paid for, at one per period
+ * @left_out: lines dropped since the last logged one
  */
 struct vgpu_log_subject {
 	uint32_t key;
@@ -31,12 +31,12 @@ struct vgpu_log_subject {
 	uint64_t paid_until_ms;
 };
 
-/* All zeroes is a limit that has seen nothing. */
+/* All zeroes: the initial state. */
 struct vgpu_log_limit {
 	struct vgpu_log_subject subjects[VGPU_LOG_SUBJECTS];
 };
 
-/* FNV-1a; subjects that collide share one allowance, which is still a bound */
+/* FNV-1a; subjects with the same hash share one allowance, which is still a bound */
 static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t bytes)
 {
 	uint32_t key = 2166136261u ^ level;
@@ -46,7 +46,7 @@ static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t byt
 	return key ? key : 1;
 }
 
-/* a place that owes nothing any more is anybody's; with none free, subjects share the first */
+/* reuses a place that owes nothing; if none is free, subjects share the first */
 static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limit, uint32_t key,
 						     uint64_t now_ms)
 {
@@ -68,15 +68,15 @@ static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limi
 }
 
 /**
- * vgpu_log_admit() - may this line be said?
+ * vgpu_log_admit() - decide whether to log a line
  * @limit: of the program
- * @now_ms: of any clock that does not go back
- * @level: severity, in the program's own numbers
+ * @now_ms: time of any clock that does not go back
+ * @level: severity, in the program's numbers
  * @text: the line
- * @bytes: of @text
- * @left_out: lines about the same subject that were not said before this one, if it is said
+ * @bytes: length of @text
+ * @left_out: set if the line is logged: lines about the same subject dropped before it
  *
- * Return: false if the line is to be left out.
+ * Return: false if the line must be dropped.
  */
 static inline bool vgpu_log_admit(struct vgpu_log_limit *limit, uint64_t now_ms, uint32_t level,
 				  const char *text, size_t bytes, uint32_t *left_out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The descriptors that come with a message of a unix socket (SCM_RIGHTS). Every process that takes
- * them takes them here: vgpu-pf, softgpu and vgpud. The kernel installs them before the message can
- * be judged, so each has to be walked, and kept or closed.
+ * Receives the descriptors that come with a message of a unix socket (SCM_RIGHTS), for vgpu-pf,
+ * softgpu and vgpud. The kernel installs them before the message can be checked, so the receiver
+ * must walk all of them, and keep or close each.
  */
 #ifndef VGPU_PROCESS_PASSED_FDS_H
 #define VGPU_PROCESS_PASSED_FDS_H
@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 /**
- * vgpu_take_passed_fds() - take what recvmsg() has installed
- * @message: as recvmsg() left it
- * @fds: filled in, owned by the caller from here
- * @room: of @fds
+ * vgpu_take_passed_fds() - take the descriptors that recvmsg() has installed
+ * @message: as filled in by recvmsg()
+ * @fds: filled in; the caller owns them
+ * @room: size of @fds
  *
- * Return: how many. -EMSGSIZE: more came than @room, or than the control buffer could hold; all of
- * them are closed.
+ * Return: their number; -EMSGSIZE if there were more than @room, or more than the control buffer
+ * could hold; then all of them are closed.
  */
 static inline int vgpu_take_passed_fds(struct msghdr *message, int *fds, size_t room)
 {

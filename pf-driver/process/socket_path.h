@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Paths of unix sockets. The kernel takes 107 bytes and no more; every program makes its addresses
- * here, so that a longer path is refused by each with the same words and never cut.
+ * Makes the address of a unix socket from its path. The kernel allows at most 107 bytes; all
+ * programs use this file, so that each refuses a longer path with the same text and none cuts it.
  */
 #ifndef VGPU_PROCESS_SOCKET_PATH_H
 #define VGPU_PROCESS_SOCKET_PATH_H
@@ -37,8 +37,8 @@ static inline int vgpu_socket_address(const char *path, struct sockaddr_un *addr
 /**
  * vgpu_socket_path_words() - why vgpu_socket_address() refuses a path
  * @path: as there
- * @words: filled in: how long it is, how long it may be
- * @room: of @words
+ * @words: filled in: its length and the longest one allowed
+ * @room: size of @words
  */
 static inline void vgpu_socket_path_words(const char *path, char *words, size_t room)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A listening socket whose file somebody has removed (a cleaner of /run, an operator) is still open
- * and serves who is connected, but nobody can connect any more. Programs that listen watch the
- * directories of their sockets and bind a removed one again. One descriptor watches all of them.
+ * Notices that the file of a listening socket was removed (by a cleaner of /run, by an operator).
+ * Such a socket still serves its connections, but no client can connect. Programs that listen watch
+ * the directories of their sockets and bind a removed one again. One descriptor watches all of
+ * them.
  */
 #ifndef VGPU_PROCESS_SOCKET_WATCH_H
 #define VGPU_PROCESS_SOCKET_WATCH_H
@@ -30,7 +31,7 @@ static inline int vgpu_socket_watch_open(void)
 /**
  * vgpu_socket_watch_add() - watch the directory of a socket
  * @watch_fd: of vgpu_socket_watch_open()
- * @path: of the socket; again for one that has been made again: its directory may be a new one
+ * @path: of the socket; add it again after it was bound again: its directory may be a new one
  *
  * Return: 0, or a negative errno.
  */
@@ -50,8 +51,8 @@ static inline int vgpu_socket_watch_add(int watch_fd, const char *path)
 }
 
 /**
- * vgpu_socket_watch_clear() - take what has happened
- * @watch_fd: of vgpu_socket_watch_open(); not readable any more
+ * vgpu_socket_watch_clear() - read all events
+ * @watch_fd: of vgpu_socket_watch_open(); not readable afterwards
  */
 static inline void vgpu_socket_watch_clear(int watch_fd)
 {
@@ -62,7 +63,7 @@ static inline void vgpu_socket_watch_clear(int watch_fd)
 }
 
 /**
- * vgpu_socket_number() - what tells a socket's file from another of the same name
+ * vgpu_socket_number() - identify a socket's file among files of the same name
  * @path: of the socket
  *
  * Return: its inode number; 0 if there is no socket.
