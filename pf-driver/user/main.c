@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vgpu-pf: the PF core as a process. Drives one GPU through its vfio-user socket and serves the
- * uapi on a socket of its own. May be killed and started again at any time: VFs in service go on,
- * the new process adopts them. A device that goes away is waited for.
+ * vgpu-pf runs the PF core as a process. It drives one GPU through its vfio-user socket and serves
+ * the uapi on another socket. It may be killed and restarted at any time: VFs in service keep
+ * running, and the new process adopts them. If the device goes away, it waits for the device.
  *
  * One thread, one poll loop: timer, interrupts, device, uapi.
  */
@@ -29,14 +29,14 @@
 #include "pf-driver/user/uapi_server.h"
 
 /*
- * SIGHUP changes nothing: there is no configuration to read again.
+ * SIGHUP changes nothing: there is no configuration to reload.
  *
- * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi cannot be had, 2 for wrong
- * options. RECONNECT_MS: between two attempts to reach a device that has gone.
+ * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi is not available, 2 for wrong
+ * options. RECONNECT_MS: time between two attempts to reach a device that has gone.
  */
 #define RECONNECT_MS 100
 
-/* strings are argv's; numbers have passed their range when parse_options() returns 0 */
+/* strings belong to argv; numbers are within their range when parse_options() returns 0 */
 struct options {
 	const char *device;
 	const char *socket;
@@ -47,7 +47,7 @@ struct options {
 	enum vgpu_os_log_level log_level;
 };
 
-/* a process is one home; it lives as long as the process */
+/* the process has one home, which exists as long as the process */
 struct home {
 	struct options options;
 	struct os_user os;
@@ -55,7 +55,7 @@ struct home {
 	struct vgpu_pf *pf;
 	int signal_fd;
 	int lock_fd;
-	char refusal[VGPU_PF_MESSAGE_BYTES]; /* of the device, told already; "": none */
+	char refusal[VGPU_PF_MESSAGE_BYTES]; /* last logged refusal of the device; "": none */
 };
 
 enum poll_slot {
@@ -208,7 +208,7 @@ static void log_error(struct home *home, const char *what, const char *where, in
 	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, line);
 }
 
-/* two processes on one GPU would fight over it: the lock goes with the process */
+/* two processes must not drive one GPU; the lock ends with the process */
 static int lock_device(struct home *home)
 {
 	char path[512];
@@ -225,7 +225,7 @@ static int lock_device(struct home *home)
 	return -EBUSY;
 }
 
-/* signals arrive as input of the loop, so none interrupts the core half way */
+/* signals arrive as input of the loop, so that none interrupts the core */
 static int open_signals(struct home *home)
 {
 	sigset_t set;
@@ -256,8 +256,8 @@ static int init_core(struct home *home)
 }
 
 /*
- * Between two quanta the engine waits for this process; best effort, see docs/decisions/0004. The
- * priority is kRealTimeWatch of softgpu (base/priority.h).
+ * The engine waits for this process between two quanta, so it asks for real-time priority; best
+ * effort, see docs/decisions/0004. The priority is kRealTimeWatch of softgpu (base/priority.h).
  */
 static void become_real_time(void)
 {
@@ -293,7 +293,7 @@ static int start(struct home *home)
 	return error;
 }
 
-/* says why the device is refused once, and again when that changes, not at each try */
+/* logs why the device is refused once, and again if the reason changes, not at each attempt */
 static void tell_refusal(struct home *home)
 {
 	if (!strcmp(home->refusal, vgpu_pf_view_message(home->pf)))
@@ -302,7 +302,7 @@ static void tell_refusal(struct home *home)
 	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, home->refusal);
 }
 
-/* a refused device is fatal at the start; later it is waited for */
+/* a refused device is fatal at the start; later the process waits for it */
 static int try_attach(struct home *home)
 {
 	int error = vgpu_user_os_connect(&home->os, home->options.device);
@@ -327,12 +327,12 @@ static uint32_t list_fds(struct home *home, struct pollfd *fds)
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		fds[SLOT_VECTOR + i] =
 			(struct pollfd){.fd = home->os.vector_fds[i], .events = POLLIN};
-	/* negative while not connected: poll() skips it */
+	/* negative while not connected: poll() ignores it */
 	fds[SLOT_DEVICE] = (struct pollfd){.fd = home->os.device.fd, .events = POLLIN};
 	return SLOT_SERVER + vgpu_user_server_poll_fds(&home->server, fds + SLOT_SERVER);
 }
 
-/* one call for all vectors: the core reads GPUIOV_INTR_STATUS, a vector is only a hint */
+/* one call for all vectors: a vector is only a hint, since the core reads GPUIOV_INTR_STATUS */
 static void take_interrupts(struct home *home, const struct pollfd *fds)
 {
 	eventfd_t count;
@@ -354,7 +354,7 @@ static void take_timer(struct home *home, const struct pollfd *fds)
 		vgpu_pf_timer(home->pf);
 }
 
-/* true if the process is to end */
+/* true if the process must end */
 static bool take_signal(struct home *home, const struct pollfd *fds)
 {
 	struct signalfd_siginfo signal;
@@ -384,7 +384,7 @@ static void look_at_socket(struct home *home, const struct pollfd *fds)
 			  home->options.socket, result);
 }
 
-/* between requests the device says nothing: input is its end */
+/* between requests the device sends nothing: the socket is readable only at its end */
 static void take_device(struct home *home, const struct pollfd *fds)
 {
 	char byte;
@@ -397,7 +397,7 @@ static void take_device(struct home *home, const struct pollfd *fds)
 
 static void check_device(struct home *home)
 {
-	/* given up by the core: it does not come out of its reset */
+	/* the core has given up a device that does not leave its reset */
 	if (vgpu_user_client_is_connected(&home->os.device) &&
 	    !vgpu_pf_view_device(home->pf)->is_attached)
 		vgpu_user_client_close(&home->os.device);
@@ -409,8 +409,8 @@ static void check_device(struct home *home)
 }
 
 /*
- * The device is looked at first, so that interrupts and timers of a device that has gone reach a
- * core which knows -ENODEV from its first access; check_device() then detaches and tries again.
+ * The device is checked first: interrupts and timers of a device that has gone then get -ENODEV
+ * from the core's first access; check_device() detaches and tries again.
  */
 static void loop(struct home *home)
 {

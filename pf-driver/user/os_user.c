@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 /*
- * All DMA memory is one file and one map in the device, made at connect time: the core gets pieces
- * of it, so nothing has to be mapped or unmapped while the engine runs. The base lies above 4 GiB:
+ * All DMA memory is one file and one map in the device, made at connect time. The core gets pieces
+ * of it, so nothing is mapped or unmapped while the engine runs. The base lies above 4 GiB, so that
  * every bus address needs more than 32 bits.
  */
-#define DMA_BYTES    0x4000000ull /* of address space; pages come as they are touched */
+#define DMA_BYTES    0x4000000ull /* of address space; pages are allocated on first use */
 #define DMA_BUS_BASE 0x100000000ull
 #define PAGE_BYTES   4096u
 
@@ -49,7 +49,7 @@ static int mmio_read(struct vgpu_os *os, uint32_t reg, uint32_t *value)
 				     (uint64_t)reg * sizeof(*value), value, sizeof(*value));
 }
 
-/* posted, as on PCI: a loss shows at the next read at the latest, which returns -ENODEV */
+/* posted, as on PCI: after a loss the next read returns -ENODEV at the latest */
 static int mmio_write(struct vgpu_os *os, uint32_t reg, uint32_t value)
 {
 	return vgpu_user_client_post(&os_of(os)->device, VFIO_USER_REGION_BAR5,
@@ -80,7 +80,7 @@ static bool find_gap(const struct os_user *os, uint32_t bytes, uint64_t *offset)
 		    at >= block->offset + block->bytes)
 			continue;
 		at = block->offset + block->bytes;
-		i = UINT32_MAX; /* from the start: blocks are in no order */
+		i = UINT32_MAX; /* from the start: blocks are unordered */
 	}
 	*offset = at;
 	return at + bytes <= DMA_BYTES;
@@ -97,7 +97,7 @@ static int dma_alloc(struct vgpu_os *core_os, uint32_t bytes, struct vgpu_os_dma
 			block = &os->blocks[i];
 	if (!block || !find_gap(os, rounded, &block->offset))
 		return -ENOMEM;
-	/* returns the pages, so the next use reads zeroes */
+	/* frees the pages, so that the new block reads as zeroes */
 	if (fallocate(os->dma_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)block->offset,
 		      rounded))
 		return -errno;
@@ -170,10 +170,10 @@ static const char *const level_names[] = {"error", "warning", "info", "debug"};
 /**
  * vgpu_user_os_log() - write one line to stderr
  * @os: the home
- * @level: lines beyond the level of @os are dropped
+ * @level: lines above the level of @os are dropped
  * @text: the line
  *
- * Lines that a guest or a client can cause have a bound; those for debugging are all written.
+ * Limits lines that a guest or a client can cause; writes all debug lines.
  */
 void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const char *text)
 {
@@ -225,9 +225,9 @@ static int init_dma(struct os_user *os)
 }
 
 /**
- * vgpu_user_os_init() - descriptors and memory; no device yet
+ * vgpu_user_os_init() - make descriptors and memory; does not connect to the device
  * @os: filled in
- * @log_level: what is logged
+ * @log_level: highest level that is logged
  *
  * Return: 0 or a negative errno.
  */
@@ -249,7 +249,7 @@ int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level)
 }
 
 /**
- * vgpu_user_os_fini() - give everything back
+ * vgpu_user_os_fini() - release everything
  * @os: initialised
  */
 void vgpu_user_os_fini(struct os_user *os)
@@ -263,7 +263,7 @@ void vgpu_user_os_fini(struct os_user *os)
 }
 
 /**
- * vgpu_user_os_connect() - connect to the device; interrupts and DMA memory are set up
+ * vgpu_user_os_connect() - connect to the device, and set up interrupts and DMA memory
  * @os: initialised, not connected
  * @path: vfio-user socket of the PF
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The services of core/base/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
- * timerfd, two eventfds for the MSI-X vectors, one memfd for all DMA memory. The event loop in
- * main.c owns it and looks at its descriptors; nothing here blocks longer than one reply of the
+ * timerfd, one eventfd for each MSI-X vector, one memfd for all DMA memory. The event loop in
+ * main.c owns it and polls its descriptors; nothing here blocks longer than one reply of the
  * device.
  */
 #ifndef VGPU_USER_OS_USER_H
@@ -25,9 +25,9 @@ struct os_user_block {
 };
 
 /*
- * What the home does when the core reports something; set by uapi_server.c. Called in the loop's
- * thread from inside the core. A hook may be NULL: reports are then lost and streams fail with
- * -EIO. stream_*: bytes moved, 0 at the end of input, -EAGAIN or another errno.
+ * The home's handlers of the core's reports; set by uapi_server.c. The core calls them in the
+ * loop's thread. A hook may be NULL: reports are then lost and streams fail with -EIO. stream_*
+ * return the bytes moved, 0 at the end of input, -EAGAIN or another negative errno.
  */
 struct os_user_hooks {
 	void *context;
@@ -44,11 +44,11 @@ struct os_user_hooks {
  * @hooks: see above
  * @timer_fd: the core's one timer, CLOCK_MONOTONIC; readable when vgpu_pf_timer() is due
  * @vector_fds: eventfd per MSI-X vector, written by the device's process
- * @dma_fd: sealed memfd that the device maps whole, once per connection
- * @dma_memory: the same memory here
- * @blocks: pieces of it that the core has, in no order
+ * @dma_fd: sealed memfd that the device maps as a whole, once per connection
+ * @dma_memory: the same memory, mapped here
+ * @blocks: pieces of it that the core has allocated, unordered
  * @log_level: lines above it are dropped
- * @log_limit: what keeps guests and clients from filling the log
+ * @log_limit: keeps guests and clients from filling the log
  */
 struct os_user {
 	struct vgpu_os os; /* first member: the core's handle */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What the uapi server owns for its whole life: the event ring's memory and the listening socket.
+/* The parts that the uapi server keeps as long as it runs: event ring memory and listening socket.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include "pf-driver/user/uapi_server.h"
 
 /**
- * vgpu_user_server_make_ring() - memory for the event ring
+ * vgpu_user_server_make_ring() - make the memory of the event ring
  * @server: ring, ring_fd and ring_bytes are set
  *
- * Clients get a ring that they can only read: writable maps end with ours.
+ * Clients can only read the ring: a seal forbids writable maps after ours.
  */
 int vgpu_user_server_make_ring(struct uapi_server *server)
 {
@@ -36,7 +36,7 @@ int vgpu_user_server_make_ring(struct uapi_server *server)
 	return 0;
 }
 
-/* a socket whose process was killed stays in the file system, but nobody accepts on it */
+/* the socket of a killed process stays in the file system, but refuses connections */
 static bool answers(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -66,7 +66,7 @@ static int bind_socket(struct uapi_server *server)
 	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->listen_fd < 0)
 		return -errno;
-	/* before bind(): the file takes the descriptor's mode, so it is never open to others */
+	/* before bind(): the file gets the descriptor's mode, so it is never open to other users */
 	if (fchmod(server->listen_fd, S_IRUSR | S_IWUSR) ||
 	    bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(server->listen_fd, (int)UAPI_CLIENTS))
@@ -76,11 +76,11 @@ static int bind_socket(struct uapi_server *server)
 }
 
 /**
- * vgpu_user_server_listen() - bind the socket; a stale one is replaced
+ * vgpu_user_server_listen() - bind the socket, replacing a stale one
  * @server: the server
- * @path: where; kept
+ * @path: of the socket; kept
  *
- * Return: 0, -EADDRINUSE if somebody answers there, -EEXIST if it is not a socket, or an errno.
+ * Return: 0, -EADDRINUSE if a process answers there, -EEXIST if it is not a socket, or an errno.
  */
 int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 {
@@ -97,10 +97,10 @@ int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 }
 
 /**
- * vgpu_user_server_listen_again() - bind a socket again whose file was removed
+ * vgpu_user_server_listen_again() - bind the socket again if its file was removed
  * @server: listening; its watch_fd is readable
  *
- * Return: 0: the file is there, 1: it is there again, or as vgpu_user_server_listen().
+ * Return: 0: the file exists; 1: it was bound again; else as vgpu_user_server_listen().
  */
 int vgpu_user_server_listen_again(struct uapi_server *server)
 {

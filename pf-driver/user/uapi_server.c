@@ -15,24 +15,24 @@
 #include "pf-driver/process/passed_fds.h"
 
 /*
- * From message to reply: read_client() receives one message, check_message() looks at its head,
- * refuse() at rights and state. Operations of this home (event ring, lease) are answered here, all
- * others go to the core: run_request() answers at once unless the core says -EINPROGRESS, in which
- * case on_request_done() does. A client may vanish at any point; then its requests go on in the
- * core and nobody hears of their end.
+ * From message to reply: read_client() receives one message, check_message() checks its head,
+ * refuse() checks rights and state. Operations of this home (event ring, lease) are answered here;
+ * all others go to the core: run_request() answers at once unless the core returns -EINPROGRESS;
+ * then on_request_done() answers. A client may vanish at any point; the core then finishes its
+ * requests, and their results are dropped.
  */
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
 
-/* one message from a client, taken apart */
+/* one parsed message from a client */
 struct incoming {
 	struct vgpu_pf_request head;
 	const uint8_t *body;
 	uint32_t body_bytes;
-	int fd; /* -1: none came */
+	int fd; /* -1: none */
 };
 
-/* descriptors stay ours: sending duplicates them */
+/* the server keeps the descriptors: sending duplicates them */
 struct outgoing {
 	struct vgpu_pf_reply head;
 	const void *body;
@@ -60,8 +60,8 @@ static void send_reply(struct uapi_client *client, const struct outgoing *reply)
 		memcpy(CMSG_DATA(header), reply->fds, reply->fd_count * sizeof(int));
 	}
 	/*
-	 * A client that lets its socket fill up is not waited for. It is dropped by the event loop:
-	 * dropping calls the core, and this may be a service of the core's.
+	 * Do not wait for a client whose socket is full. The event loop drops it, because dropping
+	 * calls the core, and the core may have called this function.
 	 */
 	if (sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
 		client->is_lost = true;
@@ -81,7 +81,7 @@ static void reply_plain(struct uapi_client *client, const struct incoming *in, i
 	send_reply(client, &reply);
 }
 
-/* the client gets as much of the struct as it knows of */
+/* sends only the part of the struct that the client knows */
 static void reply_with_struct(struct uapi_client *client, const struct uapi_pending *pending,
 			      int error, const char *text)
 {
@@ -112,7 +112,7 @@ static void close_stream(struct uapi_server *server)
 	server->stream_token = 0;
 }
 
-/* the slot is free before the core is told, so that nothing it does leads back to this client */
+/* frees the slot before it tells the core, so that no callback finds this client */
 static void drop_client(struct uapi_server *server, struct uapi_client *client)
 {
 	if (client->fd < 0)
@@ -137,7 +137,7 @@ static void drop_client(struct uapi_server *server, struct uapi_client *client)
 	}
 }
 
-/* ---- what the core tells ---- */
+/* ---- callbacks of the core ---- */
 
 static void on_request_done(void *context, uint64_t token, int error, const char *message)
 {
@@ -168,7 +168,7 @@ static void on_events(void *context)
 			eventfd_write(server->clients[i].event_fd, 1);
 }
 
-/* what the core expects of a stream: bytes, 0 at the end of input, -EAGAIN and a call later */
+/* result of a stream hook: bytes, 0 at the end of input, or -EAGAIN, with a call later */
 static int64_t stream_result(struct uapi_server *server, ssize_t moved, short events)
 {
 	if (moved >= 0)
@@ -196,7 +196,7 @@ static int64_t on_stream_read(void *context, void *data, uint32_t bytes)
 
 /* ---- operations of the home ---- */
 
-/* one eventfd per client: asking again gives another descriptor of the same one */
+/* one eventfd per client: a second request returns another descriptor of it */
 static void get_event_ring(struct uapi_server *server, struct uapi_client *client,
 			   const struct incoming *in)
 {
@@ -262,7 +262,7 @@ static struct uapi_pending *find_free(struct uapi_client *client)
 	return NULL;
 }
 
-/* bytes the core does not know of must be zero */
+/* bytes that the core does not know must be zero */
 static bool has_unknown_part(const struct incoming *in, uint32_t known)
 {
 	for (uint32_t i = known; i < in->body_bytes; i++)
@@ -272,8 +272,8 @@ static bool has_unknown_part(const struct incoming *in, uint32_t known)
 }
 
 /*
- * Why a request does not reach the core: the text, with the errno; NULL if nothing is wrong. Rights
- * come before state, so that a client without them learns nothing about other clients.
+ * Returns the text, with the errno, if a request must not reach the core; else NULL. Checks rights
+ * before state, so that a client without them learns nothing about other clients.
  */
 static const char *refuse(struct uapi_server *server, struct uapi_client *client,
 			  const struct incoming *in, int *error)
@@ -301,7 +301,7 @@ static const char *refuse(struct uapi_server *server, struct uapi_client *client
 	return NULL;
 }
 
-/* a pipe that blocks would hold up the engine's next switch; the client shares the flag, too */
+/* non-blocking: a blocked pipe would delay the next switch; the client shares the flag */
 static void open_stream(struct uapi_server *server, struct incoming *in, uint64_t token)
 {
 	int flags = fcntl(in->fd, F_GETFL);
@@ -314,8 +314,8 @@ static void open_stream(struct uapi_server *server, struct incoming *in, uint64_
 }
 
 /*
- * The payload has the length that the core knows: a shorter struct of an older client is filled up
- * with zeros. It stays on the heap because the core keeps it while the request is under way.
+ * The payload has the length that the core knows: the shorter struct of an older client is padded
+ * with zeroes. It is on the heap because the core keeps it until the request is finished.
  */
 static void run_request(struct uapi_server *server, struct uapi_client *client, struct incoming *in,
 			struct uapi_pending *pending)
@@ -370,7 +370,7 @@ static void handle_request(struct uapi_server *server, struct uapi_client *clien
 
 /* ---- messages ---- */
 
-/* the head is copied before it is judged: a refusal repeats the client's op and cookie */
+/* copies the head before checking it: a refusal repeats the client's op and cookie */
 static const char *check_message(const struct uapi_server *server, struct incoming *in,
 				 size_t bytes, int flags)
 {
@@ -439,10 +439,10 @@ static void accept_client(struct uapi_server *server)
 /**
  * vgpu_user_server_add_client() - serve a connected socket
  * @server: the server
- * @fd: SOCK_SEQPACKET; owned by the server from here
- * @user: who is at the other end
+ * @fd: SOCK_SEQPACKET; the server owns it on success
+ * @user: user of the peer
  *
- * Return: 0, or -EMFILE; then @fd is still the caller's.
+ * Return: 0, or -EMFILE; then the caller keeps @fd.
  */
 int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user)
 {
@@ -461,11 +461,11 @@ int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user)
 }
 
 /**
- * vgpu_user_server_poll_fds() - what the event loop has to look at
+ * vgpu_user_server_poll_fds() - list the descriptors for the event loop
  * @server: the server
  * @fds: filled in
  *
- * Return: how many.
+ * Return: their number.
  */
 uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,
 				   struct pollfd fds[UAPI_POLL_FDS])
@@ -509,10 +509,10 @@ static void handle_fd(struct uapi_server *server, int fd)
 }
 
 /**
- * vgpu_user_server_handle() - serve what poll() reported
+ * vgpu_user_server_handle() - serve the descriptors that poll() reported
  * @server: the server
  * @fds: as listed by vgpu_user_server_poll_fds()
- * @count: how many
+ * @count: their number
  */
 void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fds, uint32_t count)
 {
@@ -525,8 +525,8 @@ void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fd
 
 /**
  * vgpu_user_server_init() - make a server that does not listen yet
- * @server: filled in; its ring is for vgpu_pf_init()
- * @pf: the core it serves, initialised later by the caller
+ * @server: filled in; pass its ring to vgpu_pf_init()
+ * @pf: the core, initialised later by the caller
  * @hooks: of the home's os; set here
  */
 int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
@@ -552,7 +552,7 @@ int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 }
 
 /**
- * vgpu_user_server_fini() - end all clients and give everything back
+ * vgpu_user_server_fini() - drop all clients and release everything
  * @server: initialised
  */
 void vgpu_user_server_fini(struct uapi_server *server)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The uapi (pf-driver/uapi/vgpu_pf.h) on a SOCK_SEQPACKET unix socket: one request is one message,
- * fds travel with it. Several clients; each may have a few requests under way, replies come in the
- * order in which they finish. Root and the user who runs the process may do everything, others only
- * look. Reading never changes anything. One client at a time holds the policy lease; while it does,
- * nobody else sets the run table.
+ * Serves the uapi (pf-driver/uapi/vgpu_pf.h) on a SOCK_SEQPACKET unix socket: one request is one
+ * message, with its fds. Each of several clients may have a few open requests; replies are sent in
+ * the order in which requests finish. Root and the user of the process may do everything, others
+ * may only read, and reads change nothing. At most one client holds the policy lease; until it
+ * ends, no other client may set the run table.
  *
  * Nothing here blocks: a client that does not read its replies is dropped, a stream fd is polled.
- * The event loop polls the descriptors that vgpu_user_server_poll_fds() lists.
+ * The event loop polls the descriptors listed by vgpu_user_server_poll_fds().
  */
 #ifndef VGPU_USER_UAPI_SERVER_H
 #define VGPU_USER_UAPI_SERVER_H
@@ -31,22 +31,22 @@ extern "C" {
 #define UAPI_MESSAGE_BYTES   0x8000u
 #define UAPI_POLL_FDS	     (2u + UAPI_CLIENTS)
 
-/* a request that the core has not finished yet; its payload is the core's until then */
+/* a request that the core has not finished; until then the core uses its payload */
 struct uapi_pending {
 	uint64_t token; /* 0: free */
 	uint64_t cookie;
 	uint32_t op;
-	uint32_t client_bytes; /* as long as the client's struct was */
+	uint32_t client_bytes; /* length of the client's struct */
 	void *payload;
 };
 
 /**
  * struct uapi_client - one connection
  * @fd: the socket, owned; -1: the slot is free
- * @event_fd: eventfd that is bumped when the ring has entries; ours, the client has a duplicate
+ * @event_fd: eventfd signalled when the ring has entries, owned; the client has a duplicate
  * @may_write: peer is root or the owner of the process, by SO_PEERCRED at accept()
- * @holds_lease: at most one client does; goes with the connection
- * @is_lost: a reply could not be sent; nothing more is read, and the event loop ends it
+ * @holds_lease: true for at most one client, until its connection ends
+ * @is_lost: a reply could not be sent; nothing more is read, and the event loop drops the client
  * @pending: requests that the core still works on
  */
 struct uapi_client {
@@ -61,25 +61,25 @@ struct uapi_client {
 /**
  * struct uapi_server - the server; large, so it lives in static memory
  * @pf: the core; not owned
- * @hooks: where the core's home calls back; set by init, must outlive the server's use
+ * @hooks: callbacks of the core's home; set by init, must outlive the server
  * @listen_fd: listening socket
  * @watch_fd: readable when the socket's file may have been removed
  * @path: of the socket; the caller's
  * @socket_number: of the socket's file
- * @ring_fd: sealed memfd of the event ring, handed to clients
- * @ring: the same memory, writable here; @ring_bytes of it; the core is its only writer
- * @owner: effective user of the process, who may do what root may
- * @next_token: last token given out; never reused, so a late answer meets no other request
- * @stream_fd: what SAVE, RESTORE or DUMP reads or writes; the client's, set non-blocking
+ * @ring_fd: sealed memfd of the event ring, passed to clients
+ * @ring: the same memory, @ring_bytes long, writable here; only the core writes it
+ * @owner: effective user of the process, with the same rights as root
+ * @next_token: last token given out; tokens are never reused, so a late answer finds no request
+ * @stream_fd: client's fd that SAVE, RESTORE or DUMP reads or writes; set non-blocking
  * @is_stream_blocked: the last transfer would have blocked, so poll @stream_events on it
- * @stream_token: request that the stream belongs to
- * @clients: slots; a slot's index means nothing to a client
- * @message: the one that is being taken apart; valid only while it is handled
+ * @stream_token: request of the stream
+ * @clients: slots; clients do not see the index
+ * @message: the message being parsed; valid only while it is handled
  */
 struct uapi_server {
 	struct vgpu_pf *pf;
 	struct os_user_hooks *hooks; /* of the home's os */
-	int listen_fd;		     /* -1: none (tests hand clients in) */
+	int listen_fd;		     /* -1: none (tests add clients directly) */
 	int watch_fd;		     /* -1: likewise */
 	const char *path;
 	uint64_t socket_number;
@@ -88,7 +88,7 @@ struct uapi_server {
 	uint32_t ring_bytes;
 	uid_t owner;
 	uint64_t next_token;
-	int stream_fd; /* of the one stream under way; -1: none */
+	int stream_fd; /* of the only stream; -1: none */
 	bool is_stream_blocked;
 	short stream_events;
 	uint64_t stream_token;

@@ -12,8 +12,8 @@
 #include "pf-driver/process/socket_path.h"
 
 /*
- * Layouts and numbers below are those of QEMU's docs/interop/vfio-user.rst; the payloads of DMA_MAP
- * and DEVICE_SET_IRQS follow struct vfio_iommu_type1_dma_map and vfio_irq_set of linux/vfio.h.
+ * Layouts and numbers below are from QEMU's docs/interop/vfio-user.rst; the payloads of DMA_MAP and
+ * DEVICE_SET_IRQS follow struct vfio_iommu_type1_dma_map and vfio_irq_set of linux/vfio.h.
  */
 enum message_command {
 	COMMAND_VERSION = 1,
@@ -53,7 +53,7 @@ struct irq_set {
 	uint32_t argsz, flags, index, start, count;
 };
 
-/* what we offer; replies that are longer than they may be are a breach, so memory is bounded */
+/* limits that we offer; a longer reply is a breach, so memory is bounded */
 #define DMA_READ_WRITE	   0x3u
 #define IRQ_DATA_EVENTFD   (1u << 2)
 #define IRQ_ACTION_TRIGGER (1u << 5)
@@ -66,7 +66,7 @@ struct irq_set {
 static const char capabilities[] =
 	"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":1048576,\"pgsizes\":4096}}";
 
-/* one request: header is composed, body and data follow it */
+/* one request: send_request() makes the header; body and data follow it */
 struct request {
 	uint16_t command;
 	uint32_t flags;
@@ -76,7 +76,7 @@ struct request {
 	size_t data_bytes;
 	const int *fds;
 	uint32_t fd_count;
-	void *reply;	    /* receives what follows the reply's header */
+	void *reply;	    /* receives the bytes after the reply's header */
 	size_t reply_bytes; /* room; the reply must not be longer */
 	size_t reply_got;
 };
@@ -96,8 +96,8 @@ void vgpu_user_client_init(struct vfio_user_client *client)
  * vgpu_user_client_is_connected() - whether the last call left a connection
  * @client: initialised
  *
- * Return: true until the client closes or a breach is met; a peer that has died since the last
- * request is noticed by the next one, or by poll().
+ * Return: true until the client closes or a breach occurs. Only the next request, or poll(),
+ * notices that the peer has died.
  */
 bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
 {
@@ -106,7 +106,7 @@ bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
 
 /**
  * vgpu_user_client_close() - end the connection; the device drops our interrupts and DMA maps
- * @client: initialised; nothing happens if it is not connected
+ * @client: initialised; no effect if it is not connected
  */
 void vgpu_user_client_close(struct vfio_user_client *client)
 {
@@ -115,7 +115,7 @@ void vgpu_user_client_close(struct vfio_user_client *client)
 	client->fd = -1;
 }
 
-/* after a breach nobody knows where the next message starts: only a new connection helps */
+/* after a breach the start of the next message is unknown: only a new connection helps */
 static int lose(struct vfio_user_client *client)
 {
 	vgpu_user_client_close(client);
@@ -138,7 +138,7 @@ static void attach_fds(struct msghdr *message, void *control, const struct reque
 	memcpy(CMSG_DATA(header), request->fds, request->fd_count * sizeof(int));
 }
 
-/* drop what has been sent from the front of the vector */
+/* removes the sent bytes from the front of the vector */
 static void consume(struct msghdr *message, size_t sent)
 {
 	while (message->msg_iovlen && sent >= message->msg_iov->iov_len) {
@@ -153,8 +153,8 @@ static void consume(struct msghdr *message, size_t sent)
 }
 
 /*
- * A stream may take a part of a message; descriptors go with the first part only, else the device
- * would get them twice. A socket that stays full ends in SO_SNDTIMEO, which is a breach.
+ * A stream may accept a part of a message; descriptors go only with the first part, else the device
+ * would get them twice. A socket that stays full fails by SO_SNDTIMEO, which is a breach.
  */
 static int send_request(struct vfio_user_client *client, const struct request *request)
 {
@@ -199,7 +199,7 @@ static int receive_all(struct vfio_user_client *client, void *data, size_t bytes
 	return 0;
 }
 
-/* what the device asks of us (message DMA) is not offered: all our memory is mappable */
+/* refuses requests of the device (message DMA): it can map all our memory */
 static int refuse_server_request(struct vfio_user_client *client,
 				 const struct message_header *asked)
 {
@@ -239,7 +239,7 @@ static int receive_header(struct vfio_user_client *client, struct message_header
 	}
 }
 
-/* an error that the device reports is the request's result and leaves the connection as it is */
+/* an error reported by the device is the result of the request; the connection stays */
 static int receive_reply(struct vfio_user_client *client, struct request *request)
 {
 	struct message_header header;
@@ -273,8 +273,8 @@ static int transact(struct vfio_user_client *client, struct request *request)
 }
 
 /*
- * The one key of the capabilities that matters here; a JSON parser is not worth its attack
- * surface. Whatever stands there, the result lies between MIN_TRANSFER and MAX_TRANSFER.
+ * Searches the only capability needed here; a JSON parser is not worth its attack surface. For any
+ * input the result lies between MIN_TRANSFER and MAX_TRANSFER.
  */
 static uint32_t offered_transfer(const char *json)
 {
@@ -317,7 +317,7 @@ static int negotiate(struct vfio_user_client *client)
  * @client: initialised, not connected
  * @path: unix socket
  *
- * Return: 0 or a negative errno; -EBUSY if another client is served.
+ * Return: 0 or a negative errno; -EBUSY if the device serves another client.
  */
 int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 {
@@ -365,7 +365,7 @@ static int read_part(struct vfio_user_client *client, struct region_access acces
 	return error;
 }
 
-/* registers and config space: no allocation */
+/* for registers and config space: without allocation */
 static int read_small(struct vfio_user_client *client, struct region_access access, void *data)
 {
 	char reply[sizeof(access) + 8];
@@ -389,7 +389,7 @@ static int read_small(struct vfio_user_client *client, struct region_access acce
  * @region: VFIO_USER_REGION_*
  * @offset: in the region
  * @data: receives the bytes
- * @bytes: how many
+ * @bytes: their number
  */
 int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			  void *data, uint32_t bytes)
@@ -415,7 +415,7 @@ int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint
  * @region: VFIO_USER_REGION_*
  * @offset: in the region
  * @data: the bytes
- * @bytes: how many
+ * @bytes: their number
  */
 int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			   const void *data, uint32_t bytes)
@@ -444,7 +444,7 @@ int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uin
 }
 
 /**
- * vgpu_user_client_post() - write to a region without waiting for it to be done
+ * vgpu_user_client_post() - write to a region without waiting for the reply
  * @client: the client
  * @region: VFIO_USER_REGION_*
  * @offset: in the region
@@ -466,11 +466,11 @@ int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint
 }
 
 /**
- * vgpu_user_client_set_irqs() - have interrupts signalled by eventfds
+ * vgpu_user_client_set_irqs() - let the device signal interrupts by eventfds
  * @client: the client
  * @index: VFIO_USER_IRQ_*
  * @fds: one per vector, from vector 0
- * @count: how many, at most 8
+ * @count: their number, at most 8
  */
 int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, const int *fds,
 			      uint32_t count)
@@ -495,7 +495,7 @@ int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, c
 }
 
 /**
- * vgpu_user_client_map_dma() - let the device reach memory of ours
+ * vgpu_user_client_map_dma() - let the device access our memory
  * @client: the client
  * @dma: the memory; page aligned
  */

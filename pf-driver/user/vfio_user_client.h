@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Client side of vfio-user (QEMU docs/interop/vfio-user.rst, protocol 0.0) over a stream socket, as
- * far as a PF driver needs it: region access, interrupts by eventfd, memory for DMA by memfd.
- * Requests are answered one at a time within VFIO_USER_REPLY_TIMEOUT_MS; small writes may be
- * posted, as on PCI: they keep their order, and a read after them sees their effect. Any breach of
- * protocol or time closes the connection, after which every call returns -ENODEV until the next
- * connect. Single-threaded. Used by os_user.c.
+ * The part of a vfio-user client (QEMU docs/interop/vfio-user.rst, protocol 0.0) that a PF driver
+ * needs, over a stream socket: region access, interrupts by eventfd, memory for DMA by memfd. There
+ * is one request at a time, answered within VFIO_USER_REPLY_TIMEOUT_MS. Small writes may be posted,
+ * as on PCI: they keep their order, and a later read sees their effect. Any breach of protocol or
+ * time limit closes the connection; every call then returns -ENODEV until the next connect.
+ * Single-threaded. Used by os_user.c.
  */
 #ifndef VGPU_USER_VFIO_USER_CLIENT_H
 #define VGPU_USER_VFIO_USER_CLIENT_H
@@ -27,10 +27,10 @@ extern "C" {
 /**
  * struct vfio_user_client - one connection to one device; made valid by vgpu_user_client_init()
  * @fd: the socket, owned; -1: not connected. The event loop may poll it, but only for its end:
- *      between two requests a well-behaved device sends nothing.
+ *      between two requests a correct device sends nothing.
  * @next_id: message id of the next request; a reply that does not repeat it is a breach
- * @max_transfer: data bytes of one message, the lesser of both sides' limits, at least 4096;
- *                longer reads and writes are split
+ * @max_transfer: data bytes of one message, the smaller limit of both sides, at least 4096; longer
+ *                reads and writes are split
  */
 struct vfio_user_client {
 	int fd; /* -1: not connected */
@@ -39,9 +39,9 @@ struct vfio_user_client {
 };
 
 /*
- * Memory of ours that the device may reach. The device maps the file itself and reads and writes it
- * at any time until the connection ends; fd stays the caller's. The seals keep it from shrinking
- * under the device's feet.
+ * Our memory that the device may access. The device maps the file, and reads and writes it at any
+ * time until the connection ends; the caller keeps fd. The seals keep the file from shrinking while
+ * the device has it mapped.
  */
 struct vfio_user_dma {
 	int fd; /* sealed memfd */
