@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * uapi of the PF core: what vgpud, tests and tools say to a GPU's PF driver.
+ * uapi of the PF core: the interface of a GPU's PF driver for vgpud, tests and tools.
  *
  * Two homes offer it: /dev/vgpu-pfN (ioctl, mmap, poll) and the process vgpu-pf (a SOCK_SEQPACKET
  * unix socket; one request per message: struct vgpu_pf_request and the operation's struct; the
- * reply is struct vgpu_pf_reply and the same struct filled in; fds travel by SCM_RIGHTS). The
- * structs are the same, padded, little endian, and versioned by their length, which the ioctl's
- * number or the message's head says: a shorter struct from an older client is extended with zeroes,
- * a longer one is accepted only if the excess is 0 (else -E2BIG). `size` in a struct is for answers
- * of GET operations, which say there how much the home knows; in a request it is not looked at.
- * Fields named reserved are 0 (else -EINVAL).
+ * reply is struct vgpu_pf_reply and the same struct filled in; fds travel by SCM_RIGHTS). Both use
+ * the same structs: padded, little endian, and versioned by their length, which is in the ioctl's
+ * number or the message's head. A shorter struct of an older client is extended with zeroes; a
+ * longer one is accepted only if the excess is 0 (else -E2BIG). In answers of GET operations `size`
+ * is the number of bytes that the home knows; in requests it is ignored. Fields named reserved must
+ * be 0 (else -EINVAL).
  *
  * VF numbers are 1..total_vfs. Sizes are bytes, times are ns of CLOCK_MONOTONIC unless named
  * otherwise. Errors are negative errno values in the reply.
@@ -44,27 +44,27 @@ enum vgpu_pf_op {
 		9,		 /* struct vgpu_pf_event_ring_info; fds: ring memory, eventfd */
 	VGPU_PF_OP_SAVE = 10,	 /* struct vgpu_pf_stream; fd: written until its end */
 	VGPU_PF_OP_RESTORE = 11, /* struct vgpu_pf_stream; fd: read until its end */
-	VGPU_PF_OP_LEASE = 12,	 /* struct vgpu_pf_lease: this client is the policy writer */
+	VGPU_PF_OP_LEASE = 12,	 /* struct vgpu_pf_lease: only this client sets policy */
 	/* struct vgpu_pf_vf_ref: -EUCLEAN if released VRAM is not 0, -ECANCELED if SCRUB_DURABLE
-	 * came before all of it was read
+	 * came before all VRAM was read
 	 */
 	VGPU_PF_OP_VERIFY_ZERO = 13,
 	/* struct vgpu_pf_stream, vf and generation 0; fd: text for a bug report */
 	VGPU_PF_OP_DUMP = 14,
-	/* of the kernel home alone */
+	/* only in the kernel home */
 	VGPU_PF_OP_GET_ERROR = 15, /* struct vgpu_pf_error: of this file's last failed request */
-	VGPU_PF_OP_CANCEL = 16,	   /* struct vgpu_pf_cancel: this file is done; any thread */
+	VGPU_PF_OP_CANCEL = 16,	   /* struct vgpu_pf_cancel: ends use of this file; any thread */
 };
 
 /*
- * Kernel home: one ioctl for each operation. It returns when the request is finished: -1 and errno,
- * the words by GET_ERROR. A signal ends the wait (EINTR) and withdraws the request; after CANCEL
- * the request in progress on that file, and all that follow, fail with ECANCELED.
+ * Kernel home: one ioctl for each operation. It returns when the request is finished, on failure -1
+ * and errno; GET_ERROR returns the text. A signal ends the wait (EINTR) and withdraws the request.
+ * After CANCEL the request in progress on that file, and all later ones, fail with ECANCELED.
  *
- * mmap() at offset 0, read-only, gives the event ring. poll() reports POLLIN when there are events
- * that this file has not been told of, and POLLHUP when the driver was unbound; of a device that is
- * lost, which may come back, DEVICE_LOST and device_lost tell. read() of 8 bytes tells the number
- * of events as a u64, as an eventfd does.
+ * mmap() at offset 0, read-only, maps the event ring. poll() reports POLLIN when there are events
+ * that this file has not read, and POLLHUP when the driver was unbound. A lost device, which may
+ * come back, is reported by the event DEVICE_LOST and by device_lost. read() of 8 bytes returns the
+ * number of events as a u64, as an eventfd does.
  */
 #define VGPU_PF_IOC_TYPE      0xB7
 #define VGPU_PF_IOC(op, type) _IOWR(VGPU_PF_IOC_TYPE, op, type)
@@ -83,7 +83,7 @@ struct vgpu_pf_reply {
 	uint32_t op;
 	uint32_t size; /* of the struct that follows */
 	uint64_t cookie;
-	char message[VGPU_PF_MESSAGE_BYTES]; /* what was wrong; empty if nothing */
+	char message[VGPU_PF_MESSAGE_BYTES]; /* error text; empty if none */
 };
 
 /* life cycle of a VF, docs/vf-lifecycle.md */
@@ -116,7 +116,7 @@ struct vgpu_pf_info {
 	uint32_t cu_count;
 	uint64_t device_time_ns;   /* clock of run log and events */
 	uint64_t table_generation; /* of the run table in force */
-	uint64_t boot_id;	   /* changes when the PF core starts anew */
+	uint64_t boot_id;	   /* differs after each start of the PF core */
 	uint32_t lease_held;	   /* 1: a client holds the policy lease */
 	uint32_t device_lost;	   /* 1: the device does not answer */
 	uint64_t switches;	   /* world switches since start */
@@ -125,7 +125,7 @@ struct vgpu_pf_info {
 	char name[VGPU_PF_NAME_BYTES];
 };
 
-/* everything about one VF: what adoption needs, and its counters */
+/* everything about one VF: the facts that adoption needs, and its counters */
 struct vgpu_pf_vf {
 	uint32_t size;
 	uint32_t vf;	     /* in: VF number */
@@ -138,7 +138,7 @@ struct vgpu_pf_vf {
 	uint32_t attached; /* a client has the function open */
 	uint32_t in_full_access;
 	uint32_t has_work;
-	uint64_t service_ns; /* RUN time received, from the device's time stamps; rest is none */
+	uint64_t service_ns; /* RUN time by the device's time stamps, without its idle time */
 	uint64_t wave_instructions;
 	uint64_t switches; /* times loaded */
 	uint64_t overruns; /* quanta exceeded by more than 200 us */
@@ -156,7 +156,7 @@ struct vgpu_pf_vf {
 	char driver_version[VGPU_PF_NAME_BYTES]; /* from VF2PF, sanitised */
 	uint64_t guest_fb_usage_bytes;
 	uint64_t reserved_service_ns; /* part of service_ns that its reservation paid for */
-	uint64_t capped_ns;	      /* had work, but no tokens */
+	uint64_t capped_ns;	      /* time with work, but without tokens */
 };
 
 struct vgpu_pf_provision {
@@ -181,7 +181,7 @@ enum vgpu_pf_provision_flags {
 struct vgpu_pf_vf_ref {
 	uint32_t size;
 	uint32_t vf;
-	uint32_t generation; /* must match; 0: whatever it is */
+	uint32_t generation; /* must match; 0: any */
 	uint32_t reserved;
 };
 
@@ -201,11 +201,11 @@ struct vgpu_pf_control {
 };
 
 /*
- * Run table: the executor cycles through entries[0 .. count) and gives each VF its quantum; a VF
- * without work is passed over. reserve[] lists VFs that may pre-empt a running quantum when they
- * wake, each with a budget per cycle. For a VF that also has entries this is an advance: it is
- * taken off its next turns, and never exceeds the quantum of its first entry. generation must be
- * the one in force + 1 (else -ESTALE).
+ * Run table: the executor cycles through entries[0 .. count) and gives each VF its quantum,
+ * skipping a VF without work. reserve[] lists VFs that may pre-empt a running quantum when they
+ * wake, each with a budget per cycle. For a VF that also has entries this budget is an advance: it
+ * is deducted from its next turns, and never exceeds the quantum of its first entry. generation
+ * must be the generation in force + 1 (else -ESTALE).
  */
 #define VGPU_PF_TABLE_ENTRIES 1024u
 
@@ -215,22 +215,21 @@ struct vgpu_pf_run_entry {
 };
 
 /*
- * What one VF gets beside its entries, kept by the executor whether or not its client lives. All
- * zeroes: nothing; the VF has its entries and no more.
+ * Contract of one VF in addition to its entries; the executor keeps it even if its client dies. All
+ * zeroes: the VF has only its entries.
  *
- *   reservation  budget_ns of service in every period_ns in which it has that much work, before any
- *                entry, earliest deadline first; it pre-empts. Of a burst, `ahead` further budgets
- *                may be taken ahead of time. What it serves is not taken off the VF's entries.
- *   cap          service in any time t is at most rate_ppm * t / 10^6 + burst_ns (and what the last
- *                run was overrun by); a VF that has used that up is passed over until it has the
- *                length of its first entry again
- *   band         the entries of a band count only while no VF of a lower number has work
- *   strict       its entries are kept while it has no work: the engine idles
- *   gang         the reservation is a slot: budget_ns from phase_us after each multiple of
- *                period_ns of CLOCK_MONOTONIC, kept without work and never cut. The VF runs at no
- *                other time but in full access, so VFs of one period and phase on several GPUs are
- *                in their engines together. Slots of one GPU do not meet; no cap, nothing ahead
- *   preempt_timeout_us  to leave the engine, before it is reset
+ *   reservation  budget_ns of service in every period_ns in which the VF has that much work; served
+ *                before any entry, earliest deadline first, pre-empting. A burst may use up to
+ *                `ahead` further budgets in advance. Reserved service is not deducted from entries.
+ *   cap          service in any time t <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run;
+ *                a VF without tokens is skipped until it has tokens for its first entry again
+ *   band         entries of a band are served only while no VF of a lower-numbered band has work
+ *   strict       the VF keeps its entries while it has no work: the engine idles
+ *   gang         the reservation is a slot: budget_ns, starting phase_us after each multiple of
+ *                period_ns of CLOCK_MONOTONIC; kept without work and never cut. Otherwise the VF
+ *                runs only in full access, so VFs with the same period and phase on several GPUs
+ *                run at the same time. Slots of one GPU must not overlap; no cap, ahead is 0
+ *   preempt_timeout_us  time to leave the engine before the VF is reset
  */
 #define VGPU_PF_BANDS		   3u
 #define VGPU_PF_CONTRACT_MIN_NS	   100000ull	  /* shortest budget and burst */
@@ -251,7 +250,7 @@ struct vgpu_pf_contract {
 	uint32_t ahead;
 	uint32_t band;		     /* 0 is served first; below VGPU_PF_BANDS */
 	uint32_t flags;		     /* enum vgpu_pf_contract_flags */
-	uint32_t preempt_timeout_us; /* 0: as it was provisioned */
+	uint32_t preempt_timeout_us; /* 0: as provisioned */
 	uint32_t phase_us;	     /* of a gang's slots */
 };
 
@@ -266,14 +265,14 @@ struct vgpu_pf_run_table {
 	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS]; /* of VF index + 1 */
 	/*
 	 * Of VF index + 1, 1 to 10000; 0: the VF is served only in the table's turns. The PF core
-	 * follows the order of the entries as long as no VF comes to be owed more than the longest
-	 * entry. If all weights are 0, each VF but a gang's gets one in proportion to the time of
-	 * its entries (6 ms without an entry), which is what GET_RUN_TABLE answers.
+	 * follows the order of the entries as long as no VF's lag exceeds the longest entry. If all
+	 * weights are 0, each VF except those of a gang gets a weight in proportion to the time of
+	 * its entries (6 ms if it has none), which GET_RUN_TABLE returns.
 	 */
 	uint32_t weights[VGPU_PF_MAX_VFS];
 	/*
-	 * Of VF index + 1, with a weight: the PF core's deviations leave a VF with work off the
-	 * engine no longer than that, if the entries do not; 0: no such limit.
+	 * Of VF index + 1, with a weight: when the PF core deviates from the entries, it keeps a VF
+	 * with work off the engine no longer than this, unless the entries do; 0: no limit.
 	 */
 	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
 };
@@ -284,22 +283,22 @@ enum vgpu_pf_table_flags {
 
 /*
  * Event ring: shared memory, one writer, any number of readers. A page with the head, then
- * `entries` (a power of two) events. An event is valid when its seq is index + 1 of that lap; a
- * reader that falls behind sees a larger seq and knows how many it lost.
+ * `entries` (a power of two) events. Event seq is at index (seq - 1) % entries, and is valid if its
+ * seq matches; a reader that falls behind sees a larger seq and knows how many events it lost.
  */
 enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_NONE = 0,
 	VGPU_PF_EVENT_RUN = 1,	   /* VF ran duration_ns until time_ns; arg: enum vgpu_hw_run_end */
 	VGPU_PF_EVENT_STATE = 2,   /* arg: new enum vgpu_pf_vf_state; arg2: old */
 	VGPU_PF_EVENT_WAKE = 3,	   /* inactive VFs have work, vf is the first; arg: bit per VF */
-	VGPU_PF_EVENT_IDLE = 4,	   /* VF has no more work it may do; arg: enum vgpu_pf_idle */
+	VGPU_PF_EVENT_IDLE = 4,	   /* VF has no work that it may do; arg: enum vgpu_pf_idle */
 	VGPU_PF_EVENT_OVERRUN = 5, /* duration_ns beyond its quantum */
 	VGPU_PF_EVENT_HANG = 6,	   /* arg: enum vgpu_pf_reason; VF will be reset */
 	VGPU_PF_EVENT_RESET_DONE = 7, /* arg: enum vgpu_pf_reason */
-	/* VRAM was zeroed in duration_ns, verified in arg2 ns; arg: generation; wants SCRUB_DURABLE
+	/* VRAM zeroed in duration_ns, verified in arg2 ns; arg: generation; requires SCRUB_DURABLE
 	 */
 	VGPU_PF_EVENT_SCRUBBED = 8,
-	VGPU_PF_EVENT_GUARD = 9,	/* arg: which limit; arg2: level */
+	VGPU_PF_EVENT_GUARD = 9,	/* arg: index of the limit; arg2: level */
 	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
 	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */
 	VGPU_PF_EVENT_GUEST_ERROR = 12, /* arg, arg2: dwords of LOG_VF_ERROR */
@@ -312,11 +311,11 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
 	VGPU_PF_EVENT_DEVICE_BACK = 16,
 	VGPU_PF_EVENT_WHOLE_RESET = 17,
-	/* arg: so many HANG, RESET_DONE, GUEST_ERROR and log lines of its guest were left out */
+	/* arg: number of HANG, RESET_DONE, GUEST_ERROR and log lines of the guest left out */
 	VGPU_PF_EVENT_UNTOLD = 18,
 };
 
-/* what was written; the value has the unit of the sysfs file, docs/pf-driver.md */
+/* policy that was written; the value has the unit of the sysfs file, docs/pf-driver.md */
 enum vgpu_pf_policy {
 	VGPU_PF_POLICY_EXEC_QUANTUM_MS = 1,
 	VGPU_PF_POLICY_PREEMPT_TIMEOUT_US = 2,
@@ -328,9 +327,9 @@ enum vgpu_pf_policy {
 };
 
 enum vgpu_pf_idle {
-	VGPU_PF_IDLE_RUNNING = 0, /* from the end of its run on, which is still to be reported */
-	VGPU_PF_IDLE_PARKED = 1,  /* it is off the engine already */
-	VGPU_PF_IDLE_CAPPED = 2,  /* it has work, and no tokens; WAKE comes when it has some */
+	VGPU_PF_IDLE_RUNNING = 0, /* from the end of its run on, which is reported later */
+	VGPU_PF_IDLE_PARKED = 1,  /* already off the engine */
+	VGPU_PF_IDLE_CAPPED = 2,  /* with work, but without tokens; WAKE comes when it has some */
 };
 
 struct vgpu_pf_event {
@@ -363,14 +362,14 @@ struct vgpu_pf_stream {
 	uint32_t size;
 	uint32_t vf;
 	uint32_t generation;
-	int32_t fd;	/* kernel home: the descriptor; the process takes it by SCM_RIGHTS */
+	int32_t fd;	/* kernel home: the descriptor; the process gets it by SCM_RIGHTS */
 	uint64_t bytes; /* out */
 };
 
 struct vgpu_pf_error {
 	uint32_t size;
-	int32_t error;			     /* negative errno; 0: none failed */
-	char message[VGPU_PF_MESSAGE_BYTES]; /* what was wrong, NUL-terminated */
+	int32_t error;			     /* negative errno; 0: no request failed */
+	char message[VGPU_PF_MESSAGE_BYTES]; /* error text, NUL-terminated */
 };
 
 struct vgpu_pf_cancel {
