@@ -62,7 +62,7 @@ struct aql_barrier {
 };
 HW_ASSERT_SIZE(struct aql_barrier, 64);
 
-/* AMD's vendor packet: waits until (signal value & mask) compares to value by condition */
+/* AMD's vendor packet: waits until `(signal value & mask) <condition> value` is true */
 struct aql_barrier_value {
 	uint16_t header;
 	uint8_t format; /* AQL_VENDOR_BARRIER_VALUE */
@@ -89,8 +89,8 @@ struct aql_pm4_ib {
 HW_ASSERT_SIZE(struct aql_pm4_ib, 64);
 
 /*
- * amd_signal_t. Completion of a packet: value - 1; then, if event_mailbox_ptr is not 0, event_id is
- * stored there and raised as the context of an end-of-pipe interrupt, in this order.
+ * amd_signal_t. Completion of a packet does in this order: value -= 1; if event_mailbox_ptr is not
+ * 0, store event_id there, then raise an end-of-pipe interrupt with event_id as its context.
  */
 struct aql_signal {
 	int64_t kind;
@@ -169,7 +169,7 @@ enum aql_queue_error {
 #define AQL_TRAP_ABORT 2u
 #define AQL_TRAP_DEBUG 3u
 
-/* amdhsa kernel descriptor (LLVM AMDGPUUsage); the code starts at entry offset from itself */
+/* amdhsa kernel descriptor (LLVM AMDGPUUsage); the entry offset counts from the descriptor */
 struct aql_kernel_descriptor {
 	uint32_t group_segment_fixed_size;
 	uint32_t private_segment_fixed_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Doorbell BAR (BAR2) of a VF: who rings where, in dwords. Source: Linux amdgpu_doorbell.h, amdkfd
- * kfd_doorbell.c; the VF owns its whole BAR.
+ * Layout of a VF's doorbell BAR (BAR2): the doorbell of each ring, as a dword index. Source: Linux
+ * amdgpu_doorbell.h, amdkfd kfd_doorbell.c; the VF owns its whole BAR.
  */
 #ifndef VGPU_HW_DOORBELL_H
 #define VGPU_HW_DOORBELL_H
@@ -13,8 +13,8 @@
 #define DOORBELL_PAGES	    (DOORBELL_BAR_BYTES / DOORBELL_PAGE_BYTES)
 
 /*
- * What a ring writes: CP queues their write pointer in dwords, SDMA queues theirs in bytes, IH its
- * read pointer in bytes, AQL queues the index of their last packet.
+ * Value of a doorbell write: write pointer in dwords (CP queues), write pointer in bytes (SDMA
+ * queues), read pointer in bytes (IH), index of the last packet (AQL queues).
  */
 enum doorbell_index {
 	DOORBELL_KIQ = 0x0,

@@ -3,7 +3,7 @@
  * Bit fields of registers and packet dwords, expanded from fields.def.
  *
  *   HW_GET(CP_HQD_VMID, VMID, value)       the field's bits, shifted down
- *   HW_PREP(CP_HQD_VMID, VMID, number)     number moved to its place, excess bits dropped
+ *   HW_PREP(CP_HQD_VMID, VMID, number)     number shifted to the field, excess bits dropped
  *   HW_SET(CP_HQD_VMID, VMID, value, n)    value with the field replaced
  */
 #ifndef VGPU_HW_FIELDS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * GPU-IOV: the vendor-specific extended capability in the PF's config space by which a PF driver
+ * GPU-IOV: the vendor-specific extended capability in the PF's config space with which a PF driver
  * partitions the GPU and switches worlds. Offsets are bytes from the capability header.
- * Source: AMD MxGPU-Virtualization (GIM), headers of MI300 and MI200; values as stock hardware has
- * them. Rows marked "ours" do not exist in silicon.
+ * Source: AMD MxGPU-Virtualization (GIM), headers of MI300 and MI200, with the values of stock
+ * hardware. Rows marked "ours" do not exist in silicon.
  */
 #ifndef VGPU_HW_GPUIOV_H
 #define VGPU_HW_GPUIOV_H
@@ -25,9 +25,9 @@ enum gpuiov_offset {
 	GPUIOV_HVVM_MBOX1 = 0x1c, /* 2 bits per VF (VF1 first): valid, ack */
 	GPUIOV_HVVM_MBOX2 = 0x20,
 	GPUIOV_CNTXT = 0x24,
-	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, MB: as GIM writes it */
+	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, MB, as written by GIM */
 	GPUIOV_TOTAL_FB_CONSUMED = 0x2a,
-	GPUIOV_GFX_SCH_OFFSET = 0x2e, /* u8, x 16: scheduler block of GFX, as MI200 and Navi32 */
+	GPUIOV_GFX_SCH_OFFSET = 0x2e, /* u8, x 16: scheduler block of GFX, as on MI200, Navi32 */
 	GPUIOV_REGION = 0x30,
 	GPUIOV_P2P_ENABLE = 0x34,
 	GPUIOV_VF1_FB = 0x38,	/* + 4 * (n - 1): size low half, offset high half */
@@ -103,7 +103,7 @@ enum gpuiov_intr {
 	GPUIOV_INTR_GFX_VM_BUSY = 1u << 3,	   /* an inactive VF got work: WAKE */
 	GPUIOV_INTR_GFX_QUANTUM_EXPIRED = 1u << 4, /* ours: the active VF parked itself */
 	GPUIOV_INTR_GFX_VM_IDLE = 1u << 5,	   /* ours: the active VF has run out of work */
-	GPUIOV_INTR_VF_FLR = 1u << 6, /* ours: a VF was reset or (de)attached by its client */
+	GPUIOV_INTR_VF_FLR = 1u << 6, /* ours: the client has reset, attached or detached a VF */
 	GPUIOV_INTR_HVVM_MBOX_ACK = 1u << 24,
 	GPUIOV_INTR_HVVM_MBOX_VALID = 1u << 25,
 };
@@ -122,7 +122,7 @@ enum gpuiov_vector {
 #define VGPU_ID_MAGIC	       0x55504756u
 #define VGPU_REGISTERS_VERSION 1u
 
-/* VGPU_OP_COMMAND: bulk operations of the device, commanded by the PF (ours) */
+/* VGPU_OP_COMMAND: bulk operations that the PF lets the device do (ours) */
 enum vgpu_hw_op {
 	VGPU_OP_NONE = 0,
 	VGPU_OP_FILL = 1,	 /* PATTERN to SIZE bytes at DST */
@@ -131,14 +131,14 @@ enum vgpu_hw_op {
 	VGPU_OP_DMA_OUT = 4,	 /* VRAM SRC to bus address DST */
 	VGPU_OP_SCRUB_VRAM = 5,	 /* replace the backing of SIZE bytes at DST by zeroes */
 	VGPU_OP_SCRUB_STATE = 6, /* registers, GPRs, LDS, TLB, IH, mailbox, doorbells of VF */
-	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes at SRC; status 2 if one byte is not zero */
+	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes at SRC; status 2 if any byte is not zero */
 	VGPU_OP_SAVE_STATE = 8,	 /* serialised state of a parked VF to bus address DST */
 	VGPU_OP_LOAD_STATE = 9,	 /* the inverse, from SRC */
 };
 
 /*
  * VGPU_OP_STATUS. VRAM addresses of an operation are device offsets if the command names VF 0, else
- * offsets in the VRAM of that VF. One at a time: a command written while BUSY is dropped.
+ * offsets in the VRAM of that VF. One operation at a time: a command written while BUSY is ignored.
  */
 enum vgpu_hw_op_status {
 	VGPU_OP_DONE = 0,
@@ -148,7 +148,7 @@ enum vgpu_hw_op_status {
 
 /*
  * Run log (ours, after GIM's RLCV time-stamp log): the device appends one entry per world switch to
- * a ring in PF memory; service received is computed from these, never from the plan.
+ * a ring in PF memory; the PF computes service from these entries, never from the plan.
  */
 struct vgpu_hw_run_log_entry {
 	uint64_t seq;		    /* written last; entry is valid when seq == index + 1 */
@@ -159,7 +159,7 @@ struct vgpu_hw_run_log_entry {
 	uint32_t park_ns;   /* stop request to parked */
 	uint32_t reason;    /* enum vgpu_hw_run_end */
 	uint32_t switch_ns; /* previous park to this RUN, spent in the device */
-	uint64_t idle_ns;   /* of the run, in dry spells that were told by GFX_VM_IDLE */
+	uint64_t idle_ns;   /* part of the run without work, as reported by GFX_VM_IDLE */
 	uint32_t reserved[2];
 };
 HW_ASSERT_SIZE(struct vgpu_hw_run_log_entry, 64);
@@ -167,7 +167,7 @@ HW_ASSERT_SIZE(struct vgpu_hw_run_log_entry, 64);
 enum vgpu_hw_run_end {
 	VGPU_RUN_END_COMMAND = 0, /* IDLE or CONTEXT_SWITCH before the quantum ended */
 	VGPU_RUN_END_QUANTUM = 1,
-	VGPU_RUN_END_NO_WORK = 2, /* commanded while the VF had no work */
+	VGPU_RUN_END_NO_WORK = 2, /* a command, while the VF had no work */
 	VGPU_RUN_END_RESET = 3,
 };
 

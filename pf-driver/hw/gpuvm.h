@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * GPUVM page tables of Vega10: PDB2 PDB1 PDB0 PTB, 512 entries of 8 bytes each, 4 KiB pages.
- * VMID 0 uses the flat GART table. Addresses of entries without the S bit are VF VRAM offsets and
- * pass the VF page table (vf_page_table.h) next. Source: Linux amdgpu_vm.h, gmc_v9_0.c.
+ * VMID 0 uses the flat GART table. Addresses in entries without the S bit are VF VRAM offsets,
+ * which the VF page table (vf_page_table.h) translates next. Source: Linux amdgpu_vm.h, gmc_v9_0.c.
  */
 #ifndef VGPU_HW_GPUVM_H
 #define VGPU_HW_GPUVM_H
 
 #include "pf-driver/hw/types.h"
 
-/* packets carry sign-extended addresses: only these bits of them are translated */
+/* addresses in packets are sign-extended: only these bits are translated */
 #define GPUVM_VA_BITS	 48u
 #define GPUVM_PAGE_SHIFT 12u
 #define GPUVM_LEVEL_BITS 9u
@@ -41,7 +41,7 @@
 #define GPUVM_FB_LOCATION_BASE	0xf400u
 #define GPUVM_FB_LOCATION_SHIFT 24u
 
-/* VMID 0 flat table entries are PTEs too; ROOT bit 0 = valid */
+/* entries of the flat table of VMID 0 are PTEs as well; ROOT bit 0 = valid */
 #define GPUVM_ROOT_VALID	 (1ull << 0)
 #define GPUVM_HUBS		 2u
 #define GPUVM_INVALIDATE_ENGINES 18u

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Interrupt vector (IV) entries of the IH ring, 32 bytes, and the client and source numbers a VF
- * needs. Source: Linux amdgpu soc15_ih_clientid.h, ivsrcid headers, amdkfd kfd_int_process_v9.c.
+ * Interrupt vector (IV) entries of the IH ring, 32 bytes, and the client and source numbers that a
+ * VF needs. Source: Linux amdgpu soc15_ih_clientid.h, ivsrcid headers, amdkfd
+ * kfd_int_process_v9.c.
  */
 #ifndef VGPU_HW_IH_H
 #define VGPU_HW_IH_H
@@ -9,8 +10,8 @@
 #include "pf-driver/hw/types.h"
 
 /*
- * KFD takes only IVs with one of its VMIDs and a pasid, and looks at the event slot as soon as it
- * has one: what an IV tells of is in memory before the IV is (Linux kfd_int_process_v9.c).
+ * KFD handles only IVs with one of its VMIDs and a pasid, and reads the event slot at once: so the
+ * device must write the reported data to memory before the IV (Linux kfd_int_process_v9.c).
  */
 struct ih_iv_entry {
 	uint8_t client_id;
@@ -26,11 +27,11 @@ struct ih_iv_entry {
 };
 HW_ASSERT_SIZE(struct ih_iv_entry, 32);
 
-/* pointers of a ring are byte offsets; only ring 0 has a write pointer written back */
+/* pointers of a ring are byte offsets; only ring 0 writes its write pointer back */
 #define IH_RINGS	      3u
 #define IH_ENTRY_BYTES	      32u
 #define IH_MAX_RING_BYTES     0x40000u
-#define IH_WPTR_SHADOW_OFFSET 0u /* from the end of the ring, when WPTR_ADDR says so */
+#define IH_WPTR_SHADOW_OFFSET 0u /* from the end of the ring, if WPTR_ADDR points there */
 
 enum ih_client {
 	IH_CLIENT_BIF = 3,
@@ -70,8 +71,8 @@ enum ih_source {
 #define IH_SQ_ENCODING_WAVE 1u /* SQ_INTERRUPT_0.ENCODING of s_sendmsg(MSG_INTERRUPT) */
 
 /*
- * CP_BAD_OPCODE_0.ERROR, source data 0 of IH_SOURCE_CP_BAD_OPCODE for a user queue: KFD hands it to
- * the runtime (Linux 6.12 kfd_int_process_v9.c; uapi kfd_ioctl.h, EC_QUEUE_PACKET_*).
+ * CP_BAD_OPCODE_0.ERROR, source data 0 of IH_SOURCE_CP_BAD_OPCODE for a user queue: KFD passes it
+ * to the runtime (Linux 6.12 kfd_int_process_v9.c; uapi kfd_ioctl.h, EC_QUEUE_PACKET_*).
  */
 enum ih_packet_error {
 	IH_PACKET_ERROR_NONE = 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * MMSCH v1.0, the scheduler of the video blocks, as a VF sees it: one init table in memory per VF,
- * handed over by VCE_MMSCH_VF_* registers. The table brings up the UVD and VCE encoders; their ring
- * bases appear nowhere else. Commands are in mmsch.def, fields in fields.def.
+ * MMSCH v1.0, the scheduler of the video blocks, as seen by a VF: each VF passes an init table in
+ * memory by the VCE_MMSCH_VF_* registers. The table starts the UVD and VCE encoders and is the only
+ * source of their ring bases. Commands are in mmsch.def, fields in fields.def.
  * Source: Linux amdgpu mmsch_v1_0.h, vce_v4_0.c, uvd_v7_0.c.
  */
 #ifndef VGPU_HW_MMSCH_H
@@ -16,7 +16,8 @@ enum mmsch_command {
 #undef MMSCH
 };
 
-/* head of an init table; sizes and offsets count dwords from its start, 0 and 0: no such table */
+/* head of an init table; sizes and offsets count dwords, offsets from its start; both 0: no table
+ */
 struct mmsch_init_header {
 	uint32_t version;
 	uint32_t header_dwords;
@@ -36,7 +37,7 @@ HW_ASSERT_SIZE(struct mmsch_init_header, 32);
 /* VCE_MMSCH_VF_MAILBOX_HOST */
 #define MMSCH_HOST_INIT 0x10000001u
 
-/* VCE_MMSCH_VF_MAILBOX_RESP. Drivers wait for both bits of DONE; all others are ours. */
+/* VCE_MMSCH_VF_MAILBOX_RESP. Drivers wait for both bits of DONE; all other values are ours. */
 enum mmsch_response {
 	MMSCH_RESPONSE_NONE = 0,
 	MMSCH_RESPONSE_DONE = 0x10000002,
@@ -46,11 +47,11 @@ enum mmsch_response {
 	MMSCH_RESPONSE_BAD_HEADER = 0x20000004,	  /* version, sizes or offsets */
 	MMSCH_RESPONSE_BAD_COMMAND = 0x20000005,  /* unknown or truncated, or no END */
 	MMSCH_RESPONSE_BAD_REGISTER = 0x20000006, /* not a register of the table's block */
-	MMSCH_RESPONSE_NOT_READY = 0x20000007,	  /* a polled condition that does not hold */
+	MMSCH_RESPONSE_NOT_READY = 0x20000007,	  /* a polled condition is not true */
 	MMSCH_RESPONSE_BAD_RING = 0x20000008,	  /* ring without size or too large */
 };
 
-/* registers a table may touch: [FIRST, END) of its block, in dwords */
+/* registers that a table may access: [FIRST, END) of its block, in dwords */
 #define MMSCH_UVD_REGISTER_FIRST 0x7e00u
 #define MMSCH_UVD_REGISTER_END	 0x8800u
 #define MMSCH_VCE_REGISTER_FIRST 0x8800u

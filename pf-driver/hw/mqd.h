@@ -23,7 +23,7 @@
 #define MQD_SH_COUNT 127u
 #define MQD_SH_DWORD_OF(reg)                                                                       \
 	(MQD_SH_FIRST + (uint32_t)(reg) - (uint32_t)REG_GC_COMPUTE_DISPATCH_INITIATOR)
-/* control stack of a user queue: this far behind its MQD */
+/* offset of a user queue's control stack from its MQD */
 #define MQD_CONTROL_STACK_OFFSET 4096u
 
 HW_STATIC_ASSERT(MQD_SH_DWORD_OF(REG_GC_COMPUTE_PGM_RSRC2) == 20);
@@ -32,7 +32,7 @@ HW_STATIC_ASSERT(MQD_HQD_COUNT == 56);
 HW_STATIC_ASSERT(MQD_DWORD_OF(REG_GC_CP_HQD_PQ_CONTROL) == 145);
 HW_STATIC_ASSERT(MQD_DWORD_OF(REG_GC_CP_HQD_CNTL_STACK_OFFSET) == 174);
 
-/* dwords that are needed by name (struct v9_mqd) */
+/* dwords that the code uses by name (struct v9_mqd) */
 enum mqd_dword {
 	MQD_HEADER = 0,
 	MQD_COMPUTE_PGM_RSRC2 = 20,

@@ -24,11 +24,11 @@ enum vgpu_pci_bar {
 	VGPU_BAR_REGISTERS = 5, /* 32-bit */
 };
 
-/* first VF's routing id - the PF's, and the step between VFs (ARI) */
+/* routing id of VF n = PF's + FIRST_VF_OFFSET + (n - 1) * STRIDE (ARI) */
 #define VGPU_SRIOV_FIRST_VF_OFFSET 1u
 #define VGPU_SRIOV_VF_STRIDE	   1u
 
-/* config space: where our capabilities stand */
+/* config space: offsets of our capabilities */
 enum vgpu_pci_cap {
 	VGPU_CAP_PCIE = 0x40,
 	VGPU_CAP_MSI = 0x80,
@@ -45,14 +45,14 @@ enum vgpu_pci_cap {
 #define VGPU_PCI_ECAP_NEXT(header) (((header) >> 20) & 0xffcu)
 #define VGPU_PCI_VSEC_HEADER	   0x04u /* id [15:0] of a vendor-specific capability */
 #define VGPU_PCI_VSEC_ID(header)   ((header)&0xffffu)
-/* MSI-X table and PBA of the PF, in BAR5 behind the registers the driver knows */
+/* MSI-X table and PBA of the PF, in BAR5 after the registers that the driver knows */
 #define VGPU_MSIX_TABLE_OFFSET 0x7e000u
 #define VGPU_MSIX_PBA_OFFSET   0x7f000u
 
 /*
- * The host view: an endpoint whose BARs open a PCI domain with a root port, the PF and its VFs, so
- * that the kernel of a VM sees the whole card. Ours by default; the other ids make Linux' own
- * vmd.ko drive it (registers and BARs as drivers/pci/controller/vmd.c has them).
+ * The host view: an endpoint whose BARs give access to a PCI domain with a root port, the PF and
+ * its VFs, so that the kernel of a VM sees the whole card. The default ids are ours; with the other
+ * ids Linux' vmd.ko drives it (registers and BARs as in drivers/pci/controller/vmd.c).
  */
 #define VGPU_HOST_VIEW_VENDOR	   0x5056u
 #define VGPU_HOST_VIEW_DEVICE	   0x0b1du
@@ -70,7 +70,7 @@ enum vgpu_host_view_bar {
 	VGPU_HOST_VIEW_BAR_HIGH = 4,   /* 64-bit prefetchable: VRAM and doorbells */
 };
 
-/* ECAM, PCIe Base Specification: what a bus and a function take of the configuration window */
+/* ECAM, PCIe Base Specification: size of a bus and a function in the configuration window */
 #define VGPU_ECAM_BUS_BYTES	 0x100000u
 #define VGPU_ECAM_BUS_SHIFT	 20
 #define VGPU_ECAM_FUNCTION_SHIFT 12
@@ -78,26 +78,27 @@ enum vgpu_host_view_bar {
 #define VGPU_HOST_VIEW_BUSES 2u
 
 /*
- * BAR0 of the root port: an IOMMU for what is behind it, so that a VM can give VFs to VMs of its
- * own. Ours, like its driver (tests/host/bridge): arguments first, then the command, then status.
+ * BAR0 of the root port: an IOMMU for the functions behind it, so that a VM can pass VFs to nested
+ * VMs. Ours, like its driver (tests/host/bridge): write the arguments, then the command, then read
+ * the status.
  */
 #define VGPU_ROOT_PORT_BAR_BYTES 0x1000u
 enum vgpu_iommu_reg {
 	VGPU_IOMMU_SUBJECT = 0x00, /* 32 bits: domain; ROUTE: function, counted behind the port */
-	VGPU_IOMMU_ADDRESS = 0x08, /* 64 bits: of the function's accesses */
-	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits: where they go; ROUTE: domain */
+	VGPU_IOMMU_ADDRESS = 0x08, /* 64 bits: address that the function accesses */
+	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits: address it is mapped to; ROUTE: domain */
 	VGPU_IOMMU_SIZE = 0x18,	   /* 64 bits */
 	VGPU_IOMMU_COMMAND = 0x20, /* 32 bits: enum vgpu_iommu_command, executed at once */
-	VGPU_IOMMU_STATUS = 0x24,  /* 32 bits: 0: the last command is done, 1: it was refused */
+	VGPU_IOMMU_STATUS = 0x24,  /* 32 bits: 0: the last command succeeded, 1: it was refused */
 	VGPU_IOMMU_BYTES = 0x28,
 };
 enum vgpu_iommu_command {
 	VGPU_IOMMU_MAP = 1,
-	VGPU_IOMMU_UNMAP = 2, /* what is mapped in the range */
-	VGPU_IOMMU_FREE = 3,  /* the domain: what is routed to it is blocked */
+	VGPU_IOMMU_UNMAP = 2, /* all mappings in the range */
+	VGPU_IOMMU_FREE = 3,  /* the domain; blocks functions that are routed to it */
 	VGPU_IOMMU_ROUTE = 4,
 };
-#define VGPU_IOMMU_IDENTITY 0u /* domain of functions that nobody routed */
+#define VGPU_IOMMU_IDENTITY 0u /* domain of functions that were never routed */
 #define VGPU_IOMMU_BLOCKED  1u
 
 /* config space of endpoint and root port */

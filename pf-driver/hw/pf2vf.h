@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What PF and VF tell each other through the VF's VRAM: PF2VF (v2) at 64 KiB, VF2PF (v3) at 65 KiB,
- * each 1024 bytes. The checksum is the 32-bit sum of all bytes, minus the bytes of the checksum.
- * Source: AMD MxGPU-Virtualization amdgv_sriovmsg.h; Linux amdgpu amdgv_sriovmsg.h.
+ * Messages between PF and VF in the VF's VRAM: PF2VF (v2) at 64 KiB, VF2PF (v3) at 65 KiB, each
+ * 1024 bytes. The checksum is the 32-bit sum of all bytes except those of the checksum. Source: AMD
+ * MxGPU-Virtualization amdgv_sriovmsg.h; Linux amdgpu amdgv_sriovmsg.h.
  */
 #ifndef VGPU_HW_PF2VF_H
 #define VGPU_HW_PF2VF_H
@@ -20,9 +20,8 @@
 #define VF2PF_VERSION		 3u
 
 /*
- * Written by the PF alone. The guest checks it before each of its VF2PF updates and resets the VF
- * when it is wrong twice in a row (Linux amdgpu_virt.c), so the checksum has to hold at every
- * instant.
+ * Only the PF writes it. The guest checks it before each of its VF2PF updates and resets the VF if
+ * it is wrong twice in a row (Linux amdgpu_virt.c), so the checksum must be right at every instant.
  */
 struct pf2vf_message {
 	uint32_t size;
@@ -47,7 +46,7 @@ struct pf2vf_message {
 	uint32_t pcie_atomic_ops_support_flags;
 	uint32_t gpu_capacity;
 	uint32_t reserved1[206];
-	/* the last dword of the 1024 bytes closes the struct */
+	/* last dword of the 1024 bytes */
 	uint32_t reserved2;
 };
 HW_ASSERT_SIZE(struct pf2vf_message, 1024);
@@ -68,7 +67,7 @@ enum pf2vf_feature {
 #define PF2VF_PCIE_ATOMICS_32_64 0x180u
 #define PF2VF_GPU_CAPACITY_FULL	 65535u
 
-/* byte offsets in VF2PF, which is byte packed behind the string */
+/* byte offsets in VF2PF, which is byte packed after the string */
 enum vf2pf_offset {
 	VF2PF_SIZE = 0,
 	VF2PF_VERSION_OFFSET = 4,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * PM4 packet format: opcodes expanded from pm4.def, selectors and constants. Fields of the packet
+ * PM4 packet format: opcodes (expanded from pm4.def), selectors and constants. Fields of the packet
  * dwords are in fields.def.
  */
 #ifndef VGPU_HW_PM4_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * PSP as a VF sees it: commands in C2PMSG registers, frames of the GPCOM ring, command buffers.
+ * PSP as seen by a VF: commands in C2PMSG registers, frames of the GPCOM ring, command buffers.
  * Source: Linux amdgpu psp_gfx_if.h, psp_v3_1.c.
  */
 #ifndef VGPU_HW_PSP_H
@@ -13,7 +13,7 @@
 #define PSP_TMR_BYTES	   0x400000u
 #define PSP_FIRMWARE_TYPES 128u
 
-/* C2PMSG_101 as the driver writes it */
+/* values that the driver writes to C2PMSG_101 */
 enum psp_ring_command {
 	PSP_RING_CREATE = 0x20000,
 	PSP_RING_CONSUME = 0x90000, /* C2PMSG_102: write pointer in dwords */
@@ -21,7 +21,7 @@ enum psp_ring_command {
 };
 #define PSP_RING_COMMAND_MASK 0xf0000u
 
-/* C2PMSG_64 as the driver writes it; 69: register id, 70: value */
+/* value that the driver writes to C2PMSG_64; 69: register id, 70: value */
 #define PSP_GBR_IH_SET 0x80000u
 
 /* reply in C2PMSG_64 and C2PMSG_101 */
@@ -41,7 +41,7 @@ enum psp_command_id {
 	PSP_CMD_PROG_REG = 0xb,
 };
 
-/* status in the response of a command buffer: numbers of the TEE */
+/* status in the response of a command buffer: error numbers of the TEE */
 #define PSP_STATUS_OK		  0u
 #define PSP_STATUS_ACCESS_DENIED  0xffff0001u
 #define PSP_STATUS_BAD_PARAMETERS 0xffff0006u
@@ -64,7 +64,7 @@ struct psp_frame {
 HW_ASSERT_SIZE(struct psp_frame, 64);
 HW_ASSERT_OFFSET(struct psp_frame, vmid, 32);
 
-/* head of a command buffer; what words[] mean depends on the command */
+/* head of a command buffer; the meaning of words[] depends on the command */
 struct psp_command {
 	uint32_t size;
 	uint32_t version;
@@ -94,7 +94,7 @@ enum psp_prog_reg_word {
 #define PSP_PROG_IH_RINGS 3u
 
 #define PSP_RESPONSE_OFFSET 864u
-/* written into the command buffer by the device, before the fence of the frame */
+/* the device writes it into the command buffer before the fence of the frame */
 struct psp_response {
 	uint32_t status;
 	uint32_t session_id;

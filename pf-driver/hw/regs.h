@@ -27,7 +27,7 @@ enum hw_reg_array {
 #undef REG_ARRAY
 };
 
-/* what a function may do with its own register by MMIO; see regs.def */
+/* MMIO access of a function to its own register; see regs.def */
 enum hw_reg_access {
 	HW_REG_ACCESS_NA,
 	HW_REG_ACCESS_RO,
@@ -47,7 +47,7 @@ enum hw_reg_access {
 #define HW_REG_BASE_SH	    0x2c00u
 #define HW_REG_BASE_CONTEXT 0xa000u
 #define HW_REG_BASE_UCONFIG 0xc000u
-/* first dword behind what SET_*_REG packets reach */
+/* first dword after the range of SET_*_REG packets */
 #define HW_REG_END_CONFIG  0x2c00u
 #define HW_REG_END_SH	   0x3000u
 #define HW_REG_END_CONTEXT 0xa400u

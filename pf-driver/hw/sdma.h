@@ -42,7 +42,7 @@ enum sdma_mqd_dword {
 	SDMA_MQD_WPTR_POLL_CNTL = 7,
 	SDMA_MQD_RPTR_ADDR_HI = 8,
 	SDMA_MQD_RPTR_ADDR_LO = 9,
-	/* 12-16: the IB being executed; 32-40: where a preempted packet stood (device-private) */
+	/* 12-16: the IB being executed; 32-40: position in a preempted packet (device-private) */
 	SDMA_MQD_IB_OFFSET = 12,
 	SDMA_MQD_IB_BASE_LO = 13,
 	SDMA_MQD_IB_BASE_HI = 14,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Codes of the atomic operations that packets ask for, expanded from tc_op.def.
+ * Codes of the atomic operations in packets, expanded from tc_op.def.
  */
 #ifndef VGPU_HW_TC_OP_H
 #define VGPU_HW_TC_OP_H

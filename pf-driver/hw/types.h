@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Fixed-width integers for both homes of the hardware contract: the kernel's own names where the
- * kernel compiles it, <stdint.h> elsewhere. Every other header in hw/ includes only this one.
+ * Fixed-width integers for the hardware contract: <linux/types.h> in the kernel, <stdint.h>
+ * elsewhere. Other headers in hw/ include only this one and each other.
  */
 #ifndef VGPU_HW_TYPES_H
 #define VGPU_HW_TYPES_H
@@ -21,7 +21,7 @@
 #define HW_STATIC_ASSERT(claim) _Static_assert(claim, #claim)
 #endif
 
-/* size and offset of a layout, as the documents give them */
+/* size and offset of a layout, from the hardware documents */
 #define HW_ASSERT_SIZE(type, bytes)	      HW_STATIC_ASSERT(sizeof(type) == (bytes))
 #define HW_ASSERT_OFFSET(type, member, bytes) HW_STATIC_ASSERT(offsetof(type, member) == (bytes))
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * VF page table (ours): the second stage that maps the VRAM of one VF to VRAM of the device. The PF
- * core writes it into PF VRAM; the device walks it for BAR0, GPUVM, SDMA and CP alike, so that no
- * VF reaches a byte the PF did not give it. Two levels: a root of 512 entries (1 GiB each) and leaf
- * tables of 512 entries (2 MiB each); every table is 4 KiB, 4 KiB aligned, entries are 8 bytes LE.
- * VGPU_VF0_FB_TABLE_ROOT_{LO,HI} hold the root's device VRAM offset | VALID.
+ * VF page table (ours): the second translation stage, from the VRAM of one VF to VRAM of the
+ * device. The PF core writes it into PF VRAM; the device walks it for BAR0, GPUVM, SDMA and CP, so
+ * that a VF can access only the VRAM that the PF gave it. Two levels: a root of 512 entries (1 GiB
+ * each) and leaf tables of 512 entries (2 MiB each); a table is 4 KiB, 4 KiB aligned; entries are 8
+ * bytes LE. VGPU_VF0_FB_TABLE_ROOT_{LO,HI} hold the root's device VRAM offset | VALID.
  */
 #ifndef VGPU_HW_VF_PAGE_TABLE_H
 #define VGPU_HW_VF_PAGE_TABLE_H
@@ -19,7 +19,7 @@
 #define VF_PAGE_TABLE_VALID	(1ull << 0)
 #define VF_PAGE_TABLE_ADDR_MASK 0x0000fffffffff000ull
 
-/* VRAM is provisioned in these units */
+/* unit in which VRAM is provisioned */
 #define VGPU_VRAM_UNIT_SHIFT 24u /* 16 MiB */
 #define VGPU_VRAM_UNIT_BYTES (1ull << VGPU_VRAM_UNIT_SHIFT)
 

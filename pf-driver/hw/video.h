@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Encoder rings (video.def) and the frames of their IBs: every command of an encode job is
- * {bytes, command, payload}; zeros behind the last one are padding.
+ * Encoder rings (video.def) and the frames of their IBs. Every command of an encode job is
+ * {bytes, command, payload}; zeroes after the last one are padding.
  * Source: Linux amdgpu soc15d.h, amdgpu_vce.c, uvd_v7_0.c.
  */
 #ifndef VGPU_HW_VIDEO_H
