@@ -25,7 +25,7 @@ struct ReportSources {
     HostFacts facts;
     Identity identity;
     /// If it cannot be read or is not JSON, the piece is missing: nothing goes out unredacted.
-    std::string configuration;             ///< path of vgpud's
+    std::string configuration;             ///< path of vgpud's configuration
     std::string kernel_log = "/dev/kmsg";  ///< or a file with such lines
 };
 

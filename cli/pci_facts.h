@@ -19,7 +19,7 @@ struct SriovFacts {
     unsigned enabled_vfs = 0;
     unsigned first_vf_offset = 0;
     unsigned vf_stride = 0;
-    bool has_vf_bars = false;           ///< there is a VF BAR at all
+    bool has_vf_bars = false;           ///< at least one VF BAR exists
     bool has_vf_bars_assigned = false;  ///< every VF BAR has an address
     bool is_ari_hierarchy = false;      ///< the PF may use function numbers above 7
 };

@@ -15,7 +15,7 @@ namespace {
 struct ExitRow {
     std::string_view name;
     ExitCode code;
-    std::string_view meaning{};  ///< added to the bus's own words
+    std::string_view meaning{};  ///< added to the message of the bus
 };
 
 constexpr std::string_view kGone =

@@ -147,7 +147,7 @@ private:
         }
     }
 
-    /// The VF that is wanted by its name, target or UUID; null for a profile, or if there is none.
+    /// The VF with this name, target or UUID; null for a profile, or if there is none.
     /// Points into `vfs`.
     [[nodiscard]] static const Properties* vf_of(const WantedVf& wanted_one,
                                                  const std::vector<Properties>& vfs) {

@@ -57,7 +57,7 @@ std::string whole_text(const PlanJson& vf) {
     return profile.empty() ? text : fmt::format("{}: {}", profile, text);
 }
 
-/// What a step changes, with old and new values. Leaves out a profile's name if its values are
+/// The change of a step, with old and new values. Leaves out a profile's name if its values are
 /// listed.
 std::string change_text(const PlanJson& step) {
     const std::string action = member(step, "action");

@@ -11,7 +11,7 @@
 namespace vgpu::text {
 
 /// "; did you mean 'weight'?" if one of `known` is close to `word`, else "".
-/// Close: two letters at most are wrong, or a third of them (Levenshtein).
+/// Close: Levenshtein distance <= max(2, letters of `word` / 3).
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace vgpu::text

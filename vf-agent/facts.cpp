@@ -64,7 +64,7 @@ std::string location_of(const std::string& pci_address) {
     return std::to_string(location);
 }
 
-/// VRAM of a process by its DRM clients, each counted once however many fds it has.
+/// VRAM of a process by its DRM clients; counts a client with several fds once.
 class DrmClients {
 public:
     explicit DrmClients(std::string pci_address) : pci_address_(std::move(pci_address)) {}

@@ -71,11 +71,11 @@ private:
     std::string wanted_;
 };
 
-/// First line of a file, at most `kMaxLine` bytes; empty if it cannot be read.
+/// First line of a file, at most 256 bytes; empty if it cannot be read.
 std::string line_of(const fs::path& file);
 /// Names in a directory, sorted; empty if it cannot be read.
 std::vector<std::string> names_in(const fs::path& directory);
-/// The digits of `text` as a number; -1 if it is none.
+/// `text` as a decimal number; -1 if it is not one.
 int pid_of(const std::string& text);
 
 }  // namespace vgpu::agent

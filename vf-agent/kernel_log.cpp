@@ -29,7 +29,7 @@ void KernelLog::read() {
     std::array<char, 8192> record{};
     for (int i = 0; fd_ >= 0 && i < kRecordsPerRead; ++i) {
         const ssize_t got = ::read(fd_, record.data(), record.size());
-        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten: go on
+        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten: read the next
         if (got <= 0) return;
         take({record.data(), static_cast<std::size_t>(got)});
     }

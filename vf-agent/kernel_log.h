@@ -26,7 +26,7 @@ public:
     /// One record: "PRIORITY,SEQUENCE,TIME,…;TEXT".
     void take(std::string_view record);
 
-    /// Resets that succeeded, as amdgpu's "GPU reset(N) succeeded!" says.
+    /// Successful resets: amdgpu's lines "GPU reset(N) succeeded!".
     [[nodiscard]] std::uint64_t resets() const { return resets_; }
     /// amdgpu's lines of level "err" and worse, and those that drm marks with *ERROR*.
     [[nodiscard]] std::uint64_t errors() const { return errors_; }

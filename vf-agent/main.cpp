@@ -52,7 +52,7 @@ int catch_signals() {
     return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// The agent's log, with a bound for what the host can cause (process/log_limit.h).
+/// The agent's log. Limits the lines that the host can cause (process/log_limit.h).
 class Log {
 public:
     void say(const std::string& line) {
@@ -79,7 +79,7 @@ public:
     }
     ~Agent() { session_.on_host_gone(); }
 
-    /// Until a signal comes.
+    /// Runs until SIGTERM or SIGINT.
     void serve(int signals) {
         while (!wait(signals) || !is_end(signals)) {
             if (!port_.is_open()) open();

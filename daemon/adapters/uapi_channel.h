@@ -24,7 +24,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// `body` must live until exchange() has returned; `fd` stays the caller's.
+/// `body` must live until exchange() has returned; the caller keeps `fd`.
 struct UapiRequest {
     vgpu_pf_op op;
     std::span<const std::byte> body;  ///< the operation's struct

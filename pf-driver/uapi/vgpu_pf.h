@@ -138,7 +138,7 @@ struct vgpu_pf_vf {
 	uint32_t attached; /* a client has the function open */
 	uint32_t in_full_access;
 	uint32_t has_work;
-	uint64_t service_ns; /* RUN time by the device's time stamps, without its idle time */
+	uint64_t service_ns; /* RUN time by the device's time stamps; idle rest does not count */
 	uint64_t wave_instructions;
 	uint64_t switches; /* times loaded */
 	uint64_t overruns; /* quanta exceeded by more than 200 us */
@@ -189,7 +189,7 @@ enum vgpu_pf_control_action {
 	VGPU_PF_PAUSE = 1,
 	VGPU_PF_RESUME = 2,
 	VGPU_PF_STOP = 3,  /* off the engine, gates shut, resources kept */
-	VGPU_PF_RESET = 4, /* FLR: guest told, device state scrubbed, back to PROVISIONED */
+	VGPU_PF_RESET = 4, /* FLR: guest notified, device state scrubbed, back to PROVISIONED */
 	VGPU_PF_CLEAR_QUARANTINE = 5,
 };
 
@@ -264,15 +264,16 @@ struct vgpu_pf_run_table {
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
 	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS]; /* of VF index + 1 */
 	/*
-	 * Of VF index + 1, 1 to 10000; 0: the VF is served only in the table's turns. The PF core
-	 * follows the order of the entries as long as no VF's lag exceeds the longest entry. If all
-	 * weights are 0, each VF except those of a gang gets a weight in proportion to the time of
-	 * its entries (6 ms if it has none), which GET_RUN_TABLE returns.
+	 * Weight of VF index + 1, 1 to 10000; 0: the VF is served only in the table's turns. The PF
+	 * core follows the order of the entries as long as no VF's lag exceeds the longest entry.
+	 * If all weights are 0, each VF except those of a gang gets a weight in proportion to the
+	 * time of its entries (6 ms if it has none), which GET_RUN_TABLE returns.
 	 */
 	uint32_t weights[VGPU_PF_MAX_VFS];
 	/*
-	 * Of VF index + 1, with a weight: when the PF core deviates from the entries, it keeps a VF
-	 * with work off the engine no longer than this, unless the entries do; 0: no limit.
+	 * Gap of VF index + 1, if it has a weight: when the PF core deviates from the entries, it
+	 * keeps a VF with work off the engine no longer than this, unless the entries do; 0: no
+	 * limit.
 	 */
 	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
 };
@@ -298,7 +299,7 @@ enum vgpu_pf_event_type {
 	/* VRAM zeroed in duration_ns, verified in arg2 ns; arg: generation; requires SCRUB_DURABLE
 	 */
 	VGPU_PF_EVENT_SCRUBBED = 8,
-	VGPU_PF_EVENT_GUARD = 9,	/* arg: index of the limit; arg2: level */
+	VGPU_PF_EVENT_GUARD = 9,	/* arg: index of the limit, 4 when relaxed; arg2: level */
 	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
 	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */
 	VGPU_PF_EVENT_GUEST_ERROR = 12, /* arg, arg2: dwords of LOG_VF_ERROR */
