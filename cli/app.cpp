@@ -72,8 +72,7 @@ std::string quoted(const std::string& word) {
 
 /// The error text if one of `words` is wrong for every verb, else "".
 /// An unset variable leaves an empty word. CLI11 2.1 treats it as an option that was not given,
-/// which may mean all GPUs; after '=' it takes the next word as the value. Words after "--" are not
-/// options.
+/// which may mean all GPUs; after '=' it takes the next word as value. After "--" come no options.
 std::string complaint_about(const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (!wrong_in_utf8(word).empty())

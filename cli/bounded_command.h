@@ -14,8 +14,7 @@ namespace vgpu::cli {
 /// Standard output of `command` (searched in PATH); empty if it cannot be started, fails, prints 64
 /// KiB or more, or takes longer than `limit`.
 /// `command` is the program and its arguments; no shell is involved. It reads /dev/null, and its
-/// standard error is discarded. Waits until the program has ended; kills only the program, not its
-/// children.
+/// standard error is discarded. Waits for the program to end; does not kill its children.
 [[nodiscard]] std::optional<std::string> output_of(const std::vector<std::string>& command,
                                                    std::chrono::milliseconds limit);
 

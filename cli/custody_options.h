@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // CustodyOptions are the options of 'create' and 'set' for a VF's custody: who gets its PCI
-// function (--handover), and when its VRAM is scrubbed (--scrub). docs/dbus-api.md defines the
-// values.
+// function (--handover), and when its VRAM is scrubbed (--scrub). Values: docs/dbus-api.md.
 #pragma once
 
 #include "cli/service.h"

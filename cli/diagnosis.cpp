@@ -203,8 +203,7 @@ void check_module(const HostFacts& facts, Findings& found) {
                          "dkms install vgpu-pf/" + facts.vgpuctl_version});
 }
 
-/// Checks the IOMMU groups rather than the firmware: groups exist only if an IOMMU driver has taken
-/// devices.
+/// Checks IOMMU groups, not the firmware: groups exist only if an IOMMU driver has taken devices.
 void check_iommu(const HostFacts& facts, Findings& found) {
     if (facts.iommu_groups > 0) {
         found.push_back({"iommu", Level::Ok, fmt::format("{} IOMMU groups", facts.iommu_groups)});

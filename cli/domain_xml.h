@@ -56,8 +56,7 @@ struct DomainFacts {
 [[nodiscard]] bool can_be_wanted(const WantedVf& wanted);
 
 /// uid and gid of "+N:+N", "N:N" or names; empty if they do not exist.
-/// Looks names, but not numbers, up in the host's user and group databases, which may block on a
-/// directory service.
+/// Looks up names in the host's user and group databases, which may block on a directory service.
 [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> ids_of_label(
     const std::string& dac_label);
 

@@ -37,8 +37,7 @@ std::size_t total_of(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-/// Shrinks the widest shrinkable column by one until the table fits, so that two long columns end
-/// equally wide.
+/// Shrinks the widest shrinkable column by one until the table fits: long columns end equally wide.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
                                    const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;

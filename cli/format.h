@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Formats values: tables that fit 80 columns, sizes, shares, and JSON with a schema id. Pure
-// functions of Properties; every verb prints through them, so that output looks the same
-// everywhere.
+// functions of Properties; every verb prints through them, for a uniform look.
 #pragma once
 
 #include "cli/service.h"
@@ -24,8 +23,7 @@ using text::printable;
 using text::size_text;
 using text::wrong_in_utf8;
 
-/// The usual width of a terminal. Output does not depend on the real width, so that it can be
-/// compared.
+/// The usual width of a terminal. Output does not depend on the real one, to be comparable.
 inline constexpr std::size_t kColumns = 80;
 
 /// Text of one property; "-" if it is missing or empty.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // HostFacts holds everything that `vgpuctl doctor` judges, as plain values. HostCollector fills it
-// from the machine, tests fill it by hand; diagnose() only reads it. An unknown fact is empty, not
-// a guess.
+// from the machine, tests fill it by hand; diagnose() only reads it. An unknown fact is empty.
 #pragma once
 
 #include "cli/pci_facts.h"

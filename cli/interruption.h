@@ -17,8 +17,7 @@ namespace vgpu::cli {
 /// A failed write is not an error in this case.
 [[nodiscard]] bool is_reader_gone();
 
-/// Changes the signal mask and SIGPIPE of the process: make at most one at a time, before any
-/// thread starts.
+/// Changes signal mask and SIGPIPE of the process: one at a time, made before any thread starts.
 class Interruption {
 public:
     Interruption();

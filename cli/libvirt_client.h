@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // LibvirtClient reads and writes a domain's definition through libvirt. It loads the library when
-// first used, because vgpuctl also works on hosts without libvirt, and because the hook must start
-// fast.
+// first used, because vgpuctl also works on hosts without libvirt, and the hook must start fast.
 #pragma once
 
 #include <stdexcept>

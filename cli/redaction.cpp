@@ -66,8 +66,7 @@ std::size_t word_end(const std::string& text, std::size_t begin) {
         text.begin());
 }
 
-/// True for "http", "https", "git+https": in other schemes the part before '@' is usually a user's
-/// name (qemu+ssh://root@host).
+/// True for "http", "https", "git+https": others have a user's name before '@' (qemu+ssh://root@h).
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));

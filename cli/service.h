@@ -101,8 +101,7 @@ Properties known_of(Properties gpu);
 std::string target_of_path(const std::string& path);
 
 /// All calls block until vgpud answers or the limit has passed, and throw ServiceError. Paths are
-/// D-Bus object paths from resolve() or from "Path" in a list; a path is invalid once its object is
-/// gone.
+/// D-Bus object paths from resolve() or a list's "Path"; a path is invalid once its object is gone.
 class Service {
 public:
     virtual ~Service() = default;
@@ -143,8 +142,7 @@ public:
                             std::uint64_t generation, const Options& options) = 0;
     /// Assigns VFs to `owner`, all or none, each chosen by "name" or "profile". Returns Target,
     /// Path, Generation and Socket of each.
-    /// Options: title, wait_ms (for VFs that are being scrubbed). NoCapacity if there are not
-    /// enough.
+    /// Options: title, wait_ms (for VFs that are being scrubbed). NoCapacity if too few.
     virtual std::vector<Properties> assign_vfs(
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
         const Options& options) = 0;
@@ -158,8 +156,7 @@ public:
     /// Lowers the limit of all further calls; a lower earlier limit stays in force.
     /// A call that exceeds it throws with ExitCode::Unreachable; vgpud may still carry it out.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
-    /// For a VF that a client has open, or that is claimed, some actions require the option
-    /// "force".
+    /// Some actions require "force" for a VF that a client has open, or that is claimed.
     virtual void act(const std::string& path, VfAction action, const Options& options) = 0;
     /// Returns the report: ok, text, duration_ms.
     /// May take a little longer than the option timeout_ms (quiesce also waits for the device).

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing. Steps that empty
-// the VRAM of a VF require --yes. The work is a job of vgpud and continues if vgpuctl is
-// interrupted.
+// the VRAM of a VF require --yes. The work is a job of vgpud, which outlives vgpuctl.
 #include "cli/progress.h"
 #include "cli/wanted_document.h"
 

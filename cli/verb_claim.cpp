@@ -12,8 +12,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Claim. With --generation it is a compare-and-swap: of two concurrent claims only one
-/// succeeds.
+/// Vf.Claim. With --generation it is a compare-and-swap: of two claims at once one fails.
 /// --json: vgpuctl-claim-1, with the generation.
 class ClaimVerb final : public Verb {
 public:

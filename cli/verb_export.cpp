@@ -8,8 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Export or AutoConfig. plan, apply and assert accept its output, as text or with --json,
-/// as FILE.
+/// Manager.Export or AutoConfig. plan, apply and assert accept its output (text or --json) as FILE.
 class ExportVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "export"; }

@@ -64,8 +64,7 @@ constexpr const char* kVfColumns =
     "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName,OwnerKept";
 
 /// Manager.ListGpus and ListVfColumns. --targets is for completion: only names, no titles.
-/// --json: vgpuctl-list-1, with all properties, not only the columns; with --targets
-/// vgpuctl-targets-1.
+/// --json: vgpuctl-list-1, with all properties; with --targets vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:
     [[nodiscard]] std::string name() const override { return "list"; }

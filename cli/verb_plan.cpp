@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl plan FILE: prints the steps from the present VFs to those of a configuration; changes
-// nothing.
+// vgpuctl plan FILE: prints the steps to the VFs of a configuration; changes nothing.
 #include "cli/wanted_document.h"
 
 namespace vgpu::cli {

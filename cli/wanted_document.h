@@ -40,8 +40,7 @@ using PlanJson = nlohmann::ordered_json;
 /// ServiceError if `text` is not such a plan: vgpuctl and vgpud are of different releases.
 /// The functions below take its result and trust its members.
 PlanJson parse_plan(const std::string& text);
-/// True if no step changes anything; the plan may still contain defined VFs that are out of
-/// service.
+/// True if no step changes anything; it may still contain VFs that are out of service.
 bool is_empty_plan(const PlanJson& plan);
 /// True if every wanted VF is in service: none is only defined.
 bool is_in_service(const PlanJson& plan);

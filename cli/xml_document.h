@@ -14,8 +14,7 @@
 namespace vgpu::cli {
 
 /// The XML is malformed, too large, or not a domain; what() names the mistake and its place.
-/// Verbs report it with the domain's name and end with ExitCode::Failed; the hook's row decides for
-/// the hook.
+/// Verbs report it with the domain's name and end with ExitCode::Failed; the hook follows its row.
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

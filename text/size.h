@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Parser and printer of sizes as people write them. vgpuctl, profiles, error texts and the
-// configuration of vgpud share them, so that each can read what another has printed. Pure
-// functions.
+// configuration of vgpud share them, so that each reads what another printed. Pure functions.
 #pragma once
 
 #include <cstdint>

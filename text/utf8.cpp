@@ -18,8 +18,7 @@ struct Letter {
     bool is_valid = false;
 };
 
-/// The smallest code that needs a sequence of this many bytes: a smaller code is overlong, thus
-/// invalid.
+/// The smallest code that needs a sequence of this many bytes: a smaller one is overlong.
 constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
 
 /// The first letter of `text`, which is not empty (RFC 3629).

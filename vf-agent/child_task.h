@@ -2,8 +2,7 @@
 //
 // ChildTask runs one of our programs as a Task. Exit status 0 is success; the first line that the
 // program prints is the text of the outcome. The program and its children are killed at the
-// deadline or when the task is destroyed; a crash is a failure that names the signal. LinuxGuest
-// makes it.
+// deadline or when the task is destroyed; a crash fails and names the signal. LinuxGuest makes it.
 #pragma once
 
 #include "vf-agent/session.h"

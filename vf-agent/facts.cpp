@@ -86,8 +86,7 @@ private:
 };
 
 /// Calls `look(pid, fd name, target)` for every open file of every process, up to kMaxFds.
-/// Files beyond the bound are not seen: processes that hold a million files must not stall the
-/// agent.
+/// Files beyond the bound are not seen: a process with a million files must not stall the agent.
 template <typename Look> void scan_fds(const fs::path& proc, Look look) {
     std::size_t left = kMaxFds;
     for (const std::string& name : names_in(proc)) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // KernelLog counts the resets and errors that amdgpu has logged to /dev/kmsg since the guest's
-// boot. Without the right to read that file, all counts stay 0. LinuxGuest reads it before each
-// status.
+// boot. Without the right to read it, all counts stay 0. LinuxGuest reads before each status.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,7 @@
 
 namespace vgpu::agent {
 
-/// The destructor thaws nothing: Session does, or the unit's ExecStopPost after the agent was
-/// killed.
+/// The destructor thaws nothing: Session does, or the unit's ExecStopPost after a kill.
 class LinuxGuest final : public Guest {
 public:
     /// `pci_address` selects the VF; empty: the first one.

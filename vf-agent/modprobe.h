@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Options that amdgpu of a Linux release needs on a VF, as a line for modprobe.d.
-// `vgpu-agent --modprobe-options` prints it; data/vgpu-modprobe.service and the initramfs hook run
-// that.
+// Printed by `vgpu-agent --modprobe-options` in data/vgpu-modprobe.service and the initramfs hook.
 #pragma once
 
 #include <string>

@@ -27,8 +27,7 @@ private:
         : path_(std::move(path)), device_(std::move(device)) {}
 
     [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
-    /// The core's error text for the last failed request on this file; an ioctl returns only an
-    /// errno.
+    /// The core's text for the last failed request on this file; an ioctl returns only an errno.
     [[nodiscard]] std::string last_words() const;
 
     const std::string path_;

@@ -19,8 +19,7 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     if (::fstat(memory, &file) != 0) return fail_errno(ErrorId::PfLost, errno, "event ring");
     const std::uint64_t wanted =
         info.events_offset + std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
-    // Check everything that becomes an address: the PF core may be another process of another
-    // version.
+    // Check everything that becomes an address: the PF core may be of another version.
     const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
                           info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&

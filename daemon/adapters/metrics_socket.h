@@ -31,8 +31,7 @@ public:
         std::string type;  ///< media type
         std::string text;
     };
-    /// Makes the document for a request with header `accept` (may be empty); called once per
-    /// request.
+    /// Makes the document for a request with header `accept` (maybe empty); once per request.
     using Source = std::function<Document(std::string_view accept)>;
 
     MetricsSocket(Source source, const Clock& clock);

@@ -51,8 +51,7 @@ Result<RunLock> RunLock::take(const std::string& run_dir) {
 Result<RunLock> RunLock::take_state(const std::string& state_dir) {
     const std::string path = state_dir + "/vgpud.state.lock";
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
-    // A file on a read-only disk can still be locked; vgpud then shows the state but changes
-    // nothing.
+    // A file on a read-only disk can still be locked; vgpud then only shows the state.
     if (!fd.is_open()) fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd.is_open()) fd = UniqueFd(::open(state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd.is_open())

@@ -18,8 +18,7 @@ public:
     /// Held as long as the RunLock exists. System if the file cannot be made.
     static Result<RunLock> take(const std::string& run_dir);
     /// The same for the state directory; works on a read-only or full disk.
-    /// Two vgpud with different run directories but one state directory would overwrite each
-    /// other's state.
+    /// Two vgpud with different run directories but one state directory would destroy it.
     static Result<RunLock> take_state(const std::string& state_dir);
 
 private:

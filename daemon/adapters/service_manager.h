@@ -21,8 +21,7 @@ public:
     /// GPU that never comes must not delay it further.
     static constexpr Nanoseconds kLongestStart = std::chrono::seconds(5);
 
-    /// Call in every turn of the main loop; reports once that vgpud is ready. `systemctl status`
-    /// shows `status`.
+    /// Call in every turn of the main loop; reports readiness once, with `status` for systemctl.
     void ready_if(bool is_settled, const std::string& status);
     /// True after the report.
     [[nodiscard]] bool is_ready() const { return !ready_by_; }

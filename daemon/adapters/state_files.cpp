@@ -31,8 +31,7 @@ Result<> write_all(int fd, std::string_view bytes, off_t at, const std::string& 
     return {};
 }
 
-/// Writes zeroes from `from` up to `to`, or none if the disk is nearly full. Returns the length of
-/// the file.
+/// Writes zeroes up to `to`, or none if the disk is nearly full. Returns the file's length.
 Result<std::uint64_t> reserve(int fd, std::size_t from, std::size_t to, const std::string& path) {
     if (from >= to) return from;
     const std::string zeroes(to - from, '\0');

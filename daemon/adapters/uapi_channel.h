@@ -5,8 +5,7 @@
 // or a character device of the kernel module. Used by UapiClient, one request at a time, from one
 // thread; only interrupt() may be called from others.
 //
-// Errors are PfLost (no answer: do not use the channel again) or PfRefused (an errno and the core's
-// text).
+// Errors: PfLost (no answer: do not use the channel again), PfRefused (errno and the core's text).
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

@@ -3,8 +3,7 @@
 // Admission limits the number of open requests. Each keeps its message until the reply, which may
 // take as long as polkit asks a person or a scrub lasts. So there are at most kMostPerSender of one
 // connection, kMostPerUser of one user and kMost in all, of which kReserve are only for root.
-// Others are refused at once (TooManyRequests). Used by authorized() and answered(); main loop
-// only.
+// Others get TooManyRequests at once. Used by authorized() and answered(); main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"

@@ -2,8 +2,7 @@
 //
 // Authority decides whether a caller may do an action. It asks polkit about the caller's bus name
 // (never about a pid), allowing interaction; without polkit, only root and vgpud's user may. No
-// answer, an error, or a caller that has left count as "no". Asynchronous; the answer comes in the
-// main loop.
+// answer, an error, or a caller that has left mean "no". The answer comes later, in the main loop.
 #pragma once
 
 #include "daemon/dbus/callers.h"

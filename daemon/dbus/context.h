@@ -2,8 +2,7 @@
 //
 // Context holds what every D-Bus object needs. authorized() is the only way a changing method runs:
 // ask the Authority, let the service do the work, reply with its result or error. Replies that must
-// wait longer (for a scrub) are kept in Waiters, which every turn of the main loop checks. One
-// thread.
+// wait longer (for a scrub) are in Waiters, which each turn of the main loop checks. One thread.
 #pragma once
 
 #include "daemon/dbus/admission.h"

@@ -29,8 +29,7 @@ private:
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
-    /// Needs no authorisation, like all reads; answers in pieces, so that a client may follow for
-    /// hours.
+    /// Needs no authorisation; answers in pieces, so that a client may follow for hours.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
     /// Returns the report as a file descriptor: it may be larger than a message.
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;

@@ -12,8 +12,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// The interface changes values by writing properties, so there is no reply that could wait for
-/// polkit.
+/// The interface changes values by writing properties, so no reply could wait for polkit.
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:

@@ -42,8 +42,7 @@ private:
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
     std::string GetMetrics(const SentOptions& options) override;
-    /// Needs no authorisation, since it changes nothing, but counts as an open request: it asks
-    /// every GPU.
+    /// Changes nothing, so it needs no authorisation, but counts as open: it asks every GPU.
     void Plan(sdbus::Result<std::string>&& result, std::string config,
               SentOptions options) override;
     /// Requires org.vgpu1.provision; replies with the job, which may still fail.
@@ -92,8 +91,7 @@ public:
     void note_news() { has_news_ = true; }
     /// Libvirt has reported new facts about owners, which objects show.
     void note_words() { has_news_ = has_words_ = true; }
-    /// Signals `notices`, sends due replies, reads one document; checks all properties at most
-    /// every kInterval.
+    /// Signals `notices`, sends due replies, reads one document; signals changes every kInterval.
     void step(const std::vector<Notice>& notices);
     [[nodiscard]] bool are_documents_waiting() const { return !backlog_.is_empty(); }
     /// When to call step() again, if wants_step().
@@ -110,15 +108,13 @@ private:
     [[nodiscard]] Nanoseconds next_look() const { return refreshed_at_ + kInterval; }
     /// Makes and removes objects, then signals changes of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
-    /// The two halves of refresh() for changed GPUs: before and after each reply of a changing
-    /// method.
+    /// The halves of refresh() for changed GPUs: before and after the reply of a changing method.
     void follow_changed();
     void tell_followed();
     void tell_changes(const std::set<std::string>& gpus);
     [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<Notice>& notices);
-    /// Makes and removes VF objects to match the snapshots; each signals InterfacesAdded and
-    /// InterfacesRemoved.
+    /// Makes and removes VF objects as in the snapshots, with InterfacesAdded or -Removed.
     void follow_vfs(const std::set<std::string>& gpus, Telling telling = Telling::Aloud);
     void follow_jobs();
     /// Makes objects for jobs that have none.

@@ -30,8 +30,7 @@ Dict dict_of(const AgentView& agent);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);
 
-/// Properties of VFs that depend on facts of the main loop: call complete() (context.h) before they
-/// are sent.
+/// Properties of VFs that depend on facts of the main loop: call complete() (context.h) first.
 inline constexpr std::array kCompleted{
 #define VF_PROPERTY(name, type, kind, value)
 #define VF_COMPLETED_PROPERTY(name, type, kind, value) std::string_view{#name},

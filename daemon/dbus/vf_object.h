@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // VfObject implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. It is thin: getters read the VfView
-// (the last one if the VF has just gone), methods pass their options to Manager. Objects makes and
-// removes it.
+// (the last one if the VF has just gone), methods pass their options to Manager. Made by Objects.
 #pragma once
 
 #include "daemon/dbus/context.h"

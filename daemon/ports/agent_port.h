@@ -34,8 +34,7 @@ public:
     /// Accepts no client while `is_wanted` is false.
     virtual void accept_clients(const std::string& path, bool is_wanted) = 0;
     /// Sends `bytes` to the client at `path`; false if the client does not take all of it at once.
-    /// Keeps nothing to send later. After `false` the stream may have a gap, so the caller must end
-    /// the client.
+    /// Keeps nothing to send later. After `false` the stream may have a gap: end the client.
     virtual bool send(const std::string& path, std::string_view bytes) = 0;
     /// Closes the client; no Gone follows.
     virtual void disconnect(const std::string& path) = 0;

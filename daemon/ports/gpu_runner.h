@@ -20,8 +20,7 @@ public:
     virtual void turn() = 0;
     /// Fds that become readable when there is work; ignore entries of -1.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
-    /// Time (of Clock) when the next turn is due even if no fd becomes readable. Called after each
-    /// turn.
+    /// Time (of Clock) of the next turn if no fd becomes readable before. Called after each turn.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
     /// Time (of Clock) until which another request is likely; at most wake_at(). Until then the
     /// runner does not sleep if it has a spare CPU: waking up takes as long as a request.

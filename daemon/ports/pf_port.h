@@ -28,8 +28,7 @@ public:
     /// Readable or hung up when the PF core closes the connection; -1 if not connected.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
-    /// Ensures `total_vfs` ≤ VGPU_PF_MAX_VFS and a terminated `name`, for any answer of the PF
-    /// core.
+    /// Ensures `total_vfs` ≤ VGPU_PF_MAX_VFS and a terminated `name`, for any answer.
     virtual Result<vgpu_pf_info> get_info() = 0;
     /// State and counters of VF `vf` (1..total_vfs).
     virtual Result<vgpu_pf_vf> get_vf(std::uint32_t vf) = 0;
@@ -42,11 +41,9 @@ public:
     /// Allows the VRAM to be handed out again. Call it only after the scrub is noted on disk: after
     /// an earlier crash the VRAM must be scrubbed again.
     virtual Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Succeeds if the VRAM of a SCRUBBING VF reads as zeroes. For a vgpud that missed the event
-    /// SCRUBBED.
+    /// Succeeds if the VRAM of a SCRUBBING VF reads as zeroes. Replaces a missed event SCRUBBED.
     virtual Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Pause, resume, stop, reset. Returns when the action is complete: a VF in the engine has left
-    /// it.
+    /// Pause, resume, stop, reset. Returns when complete: the VF has left the engine.
     virtual Result<> control(std::uint32_t vf, std::uint32_t generation,
                              vgpu_pf_control_action action) = 0;
     /// Replaces the table in force. `table.generation` must be generation in force + 1, so that a

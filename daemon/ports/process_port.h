@@ -2,8 +2,8 @@
 //
 // ProcessPort starts the helper processes of a GPU (softgpu, vgpu-pf) so that they outlive vgpud,
 // and finds them again by a note in the run directory. A process is identified by pid and start
-// time, so a reused pid is never mistaken for it. Implemented by adapters/process_launcher; tests
-// fake it.
+// time, so that a reused pid is not mistaken for it. Implemented by adapters/process_launcher;
+// tests fake it.
 #pragma once
 
 #include "daemon/ports/result.h"

@@ -47,8 +47,7 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// Causes quote foreign text (files, cut words), and a bus disconnects a peer that sends invalid
-/// UTF-8.
+/// Causes quote foreign text, and a bus disconnects a peer that sends invalid UTF-8.
 using text::as_utf8;
 
 /// Converts the cause by as_utf8().

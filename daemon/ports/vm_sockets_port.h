@@ -2,8 +2,7 @@
 //
 // VmSocketsPort gives a virtual machine the sockets of its VFs at paths that are known before a VF
 // is chosen: DIRECTORY/UUID/N.sock and N.agent.sock lead to the sockets of the N-th VF. It also
-// sets which user may open them. Implemented by adapters/vm_sockets, faked in tests; main loop
-// only.
+// sets who may open them. Implemented by adapters/vm_sockets, faked in tests; main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"

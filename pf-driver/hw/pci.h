@@ -79,8 +79,7 @@ enum vgpu_host_view_bar {
 
 /*
  * BAR0 of the root port: an IOMMU for the functions behind it, so that a VM can pass VFs to nested
- * VMs. Ours, like its driver (tests/host/bridge): write the arguments, then the command, then read
- * the status.
+ * VMs. Ours, like its driver (tests/host/bridge): write arguments, then command; read the status.
  */
 #define VGPU_ROOT_PORT_BAR_BYTES 0x1000u
 enum vgpu_iommu_reg {

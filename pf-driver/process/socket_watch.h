@@ -2,8 +2,7 @@
 /*
  * Notices that the file of a listening socket was removed (by a cleaner of /run, by an operator).
  * Such a socket still serves its connections, but no client can connect. Programs that listen watch
- * the directories of their sockets and bind a removed one again. One descriptor watches all of
- * them.
+ * the directories of their sockets and bind a removed one again. One descriptor watches all.
  */
 #ifndef VGPU_PROCESS_SOCKET_WATCH_H
 #define VGPU_PROCESS_SOCKET_WATCH_H

@@ -272,8 +272,7 @@ struct vgpu_pf_run_table {
 	uint32_t weights[VGPU_PF_MAX_VFS];
 	/*
 	 * Gap of VF index + 1, if it has a weight: when the PF core deviates from the entries, it
-	 * keeps a VF with work off the engine no longer than this, unless the entries do; 0: no
-	 * limit.
+	 * keeps a VF with work off the engine no longer, unless the entries do; 0: no limit.
 	 */
 	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
 };

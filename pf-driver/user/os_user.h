@@ -2,8 +2,7 @@
 /*
  * The services of core/base/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
  * timerfd, one eventfd for each MSI-X vector, one memfd for all DMA memory. The event loop in
- * main.c owns it and polls its descriptors; nothing here blocks longer than one reply of the
- * device.
+ * main.c owns it and polls its descriptors; nothing blocks longer than one reply of the device.
  */
 #ifndef VGPU_USER_OS_USER_H
 #define VGPU_USER_OS_USER_H
