@@ -91,7 +91,7 @@ public:
     void note_news() { has_news_ = true; }
     /// Libvirt has reported new facts about owners, which objects show.
     void note_words() { has_news_ = has_words_ = true; }
-    /// Signals `notices`, sends due replies, reads one document; signals changes every kInterval.
+    /// Signals `notices`, sends due replies, reads one document; checks for news every kInterval.
     void step(const std::vector<Notice>& notices);
     [[nodiscard]] bool are_documents_waiting() const { return !backlog_.is_empty(); }
     /// When to call step() again, if wants_step().
