@@ -25,7 +25,7 @@ struct StateHeader {
 };
 constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
 /// Counts up with every change of any block's State: streams carry no sizes of their own.
-constexpr std::uint32_t kStateVersion = 3;
+constexpr std::uint32_t kStateVersion = 4;
 
 /// How often the waits of inactive VFs are looked at: soon after something happened, then less.
 constexpr std::chrono::microseconds kPollFirst{250};

@@ -19,6 +19,12 @@
 
 namespace vgpu::softgpu::contract {
 
+struct WithPadding {
+    std::uint64_t wide;
+    std::uint32_t narrow;
+};
+static_assert(!Saved<WithPadding>);
+
 template <typename B> std::vector<std::byte> saved(B& block) {
     block.drain();
     std::vector<std::byte> stream;

@@ -25,6 +25,11 @@
 
 namespace vgpu::softgpu {
 
+/// What goes through a stream as it lies in memory. Padding would hold whatever was there before:
+/// equal states would not have equal streams, and a guest's save area would show it.
+template <typename T>
+concept Saved = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
+
 /// For save(): appends values to a byte vector as they lie in memory. A stream is of one version of
 /// the program and says nothing about itself but what its blocks write.
 class Writer {
@@ -34,12 +39,9 @@ public:
     void bytes(std::span<const std::byte> data) {
         out_.insert(out_.end(), data.begin(), data.end());
     }
-    template <typename T> void value(const T& v) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        bytes(bytes_of(v));
-    }
+    template <Saved T> void value(const T& v) { bytes(bytes_of(v)); }
     /// Length first, in elements, 64 bits.
-    template <typename T> void vector(const std::vector<T>& values) {
+    template <Saved T> void vector(const std::vector<T>& values) {
         value(static_cast<std::uint64_t>(values.size()));
         bytes(std::as_bytes(std::span<const T>(values)));
     }
@@ -62,13 +64,9 @@ public:
         in_ = in_.subspan(out.size());
         return {};
     }
-    template <typename T> [[nodiscard]] Result<> value(T& v) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        return bytes(bytes_of(v));
-    }
+    template <Saved T> [[nodiscard]] Result<> value(T& v) { return bytes(bytes_of(v)); }
     /// EPROTO: more than `limit` elements, or more than the stream holds.
-    template <typename T>
-    [[nodiscard]] Result<> vector(std::vector<T>& values, std::uint64_t limit) {
+    template <Saved T> [[nodiscard]] Result<> vector(std::vector<T>& values, std::uint64_t limit) {
         std::uint64_t count = 0;
         TRY_VOID(value(count));
         if (count > limit || count * sizeof(T) > in_.size())

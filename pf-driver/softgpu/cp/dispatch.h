@@ -40,12 +40,12 @@ struct DispatchState {
     std::array<std::uint32_t, 3> start{};  ///< first work-group of each dimension
     std::array<std::uint32_t, 3> end{};    ///< work-groups of the grid
     std::array<std::uint32_t, 3> next{};   ///< where the next group starts
-    std::uint64_t packet = 0;              ///< AQL: index of the packet
-    std::uint64_t signal = 0;              ///< AQL: completion signal; 0: none
-    std::uint64_t start_ticks = 0;         ///< GPU clock when it was accepted
     /// A slot is the scratch of one wave; a work-group takes as many in a row as it has waves. All
     /// kernels of a queue share its slots.
     std::uint32_t scratch_slots = 0;  ///< waves that may have scratch at once; 0: needs none
+    std::uint64_t packet = 0;         ///< AQL: index of the packet
+    std::uint64_t signal = 0;         ///< AQL: completion signal; 0: none
+    std::uint64_t start_ticks = 0;    ///< GPU clock when it was accepted
     QueueId queue = kNoQueue;
     Vmid vmid{};
     std::uint8_t is_launched = 0;  ///< every group has started

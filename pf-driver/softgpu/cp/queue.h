@@ -97,6 +97,7 @@ struct QueueState {
     std::array<std::uint32_t, MQD_HQD_COUNT> hqd{};
     /// COMPUTE_* registers from COMPUTE_DISPATCH_INITIATOR on: the queue's own, not the bank's.
     std::array<std::uint32_t, MQD_SH_COUNT> sh{};
+    std::uint32_t done = 0;  ///< AQL: bit i: packet rptr + i has completed
     std::uint64_t rptr = 0;  ///< PM4: dword in the ring; AQL: index of the oldest unfinished packet
     std::uint64_t next = 0;  ///< AQL: index of the next packet to look at
     std::uint64_t wptr = 0;  ///< PM4: dwords; AQL: packets
@@ -108,8 +109,7 @@ struct QueueState {
     std::uint64_t stop_deadline = 0;  ///< ns; scheduler queue: when its UNMAP_QUEUES gives up
     std::uint64_t aql_signal = 0;     ///< completion signal of the PM4-IB packet being executed
     std::uint64_t packet_ticks =
-        0;                   ///< AQL: when the packet at `next` was first looked at; 0: not yet
-    std::uint32_t done = 0;  ///< AQL: bit i: packet rptr + i has completed
+        0;  ///< AQL: when the packet at `next` was first looked at; 0: not yet
     std::uint16_t pasid = 0;
     std::uint8_t frame_count = 0;
     QueuePhase phase = QueuePhase::Idle;
@@ -121,6 +121,7 @@ struct QueueState {
     std::uint8_t is_unmapping = 0;  ///< scheduler queue: its UNMAP_QUEUES has begun
     QueueId stopped_by = kNoQueue;  ///< scheduler queue whose UNMAP_QUEUES waits for it
     std::uint8_t is_draining = 0;   ///< Stopping without save area: what is in flight runs out
+    std::uint32_t reserved = 0;
 };
 
 /// Where a queue is in the hardware's terms; the gfx ring is 0, 0, 0.

@@ -22,7 +22,7 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr std::uint32_t kStreamMagic = 0x53574356;  // VCWS
-constexpr std::uint32_t kStreamVersion = 3;
+constexpr std::uint32_t kStreamVersion = 4;
 constexpr std::uint32_t kControlRecordBytes = 8;
 constexpr std::size_t kStreamReserve = 64u << 10;
 /// What all compute units hold, twice: bound of a stream that is read back.

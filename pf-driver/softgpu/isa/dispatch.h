@@ -26,12 +26,17 @@ struct DispatchSpec {
     std::uint32_t pgm_rsrc1 = 0;
     std::uint32_t pgm_rsrc2 = 0;
     std::uint16_t code_properties = 0;
+    /// PM4 dispatches: COMPUTE_USER_DATA registers instead of code_properties. 0 or 1; not a bool,
+    /// since a saved state may be damaged.
+    std::uint8_t has_user_data = 0;
+    std::uint8_t reserved = 0;
     // dispatch
     std::array<std::uint32_t, 3> group_size{1, 1, 1};  ///< work-items
     std::array<std::uint32_t, 3> grid_size{1, 1, 1};   ///< work-items, not groups
     /// Of a work-group; rounded up to 512.
     std::uint32_t lds_bytes = 0;
-    std::uint32_t private_bytes = 0;  ///< per work-item
+    std::uint32_t private_bytes = 0;       ///< per work-item
+    std::uint32_t scratch_wave_bytes = 0;  ///< scratch of one wave (WAVESIZE)
     std::uint64_t packet_address = 0;
     std::uint64_t queue_address = 0;
     std::uint64_t kernarg_address = 0;
@@ -39,9 +44,6 @@ struct DispatchSpec {
     // scratch of the queue
     std::array<std::uint32_t, 4> scratch_descriptor{};  ///< SRD for s[0:3]
     std::uint64_t scratch_base = 0;                     ///< flat scratch init
-    std::uint32_t scratch_wave_bytes = 0;               ///< scratch of one wave (WAVESIZE)
-    // PM4 dispatches: COMPUTE_USER_DATA registers instead of code_properties
-    std::uint8_t has_user_data = 0;  ///< 0 or 1; not a bool, since a saved state may be damaged
     std::array<std::uint32_t, 16> user_data{};
 };
 

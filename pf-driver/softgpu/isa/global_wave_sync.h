@@ -15,7 +15,6 @@
 
 #include <array>
 #include <cstdint>
-#include <type_traits>
 
 namespace vgpu::softgpu::isa {
 
@@ -49,6 +48,5 @@ private:
 
     std::array<Resource, kResources> resources_{};
 };
-static_assert(std::has_unique_object_representations_v<GlobalWaveSync>);  // no padding in streams
 
 }  // namespace vgpu::softgpu::isa

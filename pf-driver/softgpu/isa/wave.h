@@ -14,7 +14,6 @@
 
 #include <array>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -96,8 +95,6 @@ struct WaveState {
     [[nodiscard]] std::uint64_t exec() const { return pair(ScalarReg::Exec); }
     [[nodiscard]] std::uint64_t vcc() const { return pair(ScalarReg::Vcc); }
 };
-static_assert(std::is_trivially_copyable_v<WaveState>);
-static_assert(std::has_unique_object_representations_v<WaveState>);  // no padding in streams
 
 /// Touched by one thread at a time, like its group.
 struct Wave {
