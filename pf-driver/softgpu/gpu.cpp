@@ -16,17 +16,6 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// Opens a state stream, so that a foreign or newer one is refused as a whole.
-struct StateHeader {
-    std::uint64_t magic = 0;
-    std::uint32_t version = 0;
-    std::uint32_t reserved = 0;
-    std::uint64_t bytes = 0;  ///< that follow
-};
-constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
-/// Counts up with every change of any block's State: streams carry no sizes of their own.
-constexpr std::uint32_t kStateVersion = 4;
-
 /// How often the waits of inactive VFs are looked at: soon after something happened, then less.
 constexpr std::chrono::microseconds kPollFirst{250};
 constexpr std::chrono::microseconds kPollLast{4000};
@@ -79,16 +68,17 @@ Gpu::Gpu(const Spec& spec, const Clock& clock)
 Result<> Gpu::build() {
     TRY(server_, vfio_user::Server::create());
     TRY(vram_, mem::DeviceVram::create(spec_.vram));
+    iov::VfPanels panels;
     for (std::uint32_t number = 1; number <= spec_.vfs; ++number) {
         const GpuVf::Spec vf{VfId{static_cast<std::uint8_t>(number)}, spec_.aperture,
                              spec_.compute_units, spec_.threads, spec_.doorbell_mode};
-        TRY(auto built, GpuVf::create(vf, *vram_, clock_, faults_, device_of_vf()));
+        TRY(auto built, GpuVf::create(vf, {*vram_, world_switch_, faults_, clock_, *this}));
         vfs_.push_back(std::move(built));
+        panels.all.push_back(vfs_.back().get());
     }
-    const GpuPf::Spec pf{spec_.vfs, spec_.vram, spec_.aperture, spec_.compute_units,
-                         spec_.switch_mode};
-    pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, static_cast<iov::VfPanel&>(*this),
-                                  faults_, clock_, device_of_pf());
+    const GpuPf::Spec pf{spec_.vram, spec_.aperture, spec_.compute_units, spec_.switch_mode};
+    pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, panels, faults_, clock_,
+                                  static_cast<GpuPf::Device&>(*this));
     build_host_view();
     const cp::Engine::Spec engine{.threads = spec_.threads, .idle_grace = spec_.idle_grace};
     engine_ =
@@ -105,34 +95,6 @@ void Gpu::build_host_view() {
     for (const auto& each : vfs_) functions.push_back(&each->function());
     host_view_ =
         std::make_unique<host_view::HostView>(*spec_.host_view, pf_->function(), functions);
-}
-
-GpuVf::Device Gpu::device_of_vf() {
-    return {
-        .mailbox_valid = [this](VfId vf) { pf_->vsec().mailbox_valid(vf); },
-        .mailbox_withdrawn = [this](VfId vf) { pf_->vsec().mailbox_withdrawn(vf); },
-        .mailbox_acknowledged = [this](VfId vf) { pf_->vsec().mailbox_acknowledged(vf); },
-        .work_arrived = [this](VfId vf) { work_arrived(vf); },
-        .quiesce = [this](VfId vf) { engine_->quiesce(vf); },
-        .attachment_changed =
-            [this](VfId) {
-                interrupt(GPUIOV_INTR_VF_FLR);
-                wake_poller();  // it sleeps while nobody is attached
-            },
-        .client_reset = [this](VfId vf) { client_reset(vf); },
-    };
-}
-
-GpuPf::Device Gpu::device_of_pf() {
-    return {
-        .busy_vfs = [this] { return busy_vfs(); },
-        .reset_device = [this] { reset_device(); },
-        .is_resetting = [this] { return is_resetting(); },
-        .set_wake_mask = [this](std::uint32_t mask) { set_wake_mask(mask); },
-        .mailbox_read = [this](VfId v, RegisterIndex i) { return vf(v).mailbox_read(i); },
-        .mailbox_write = [this](VfId v, RegisterIndex i,
-                                std::uint32_t value) { vf(v).mailbox_write(i, value); },
-    };
 }
 
 /// Threads first, since they call into every block; then the server, whose sessions detach and so
@@ -164,137 +126,6 @@ void Gpu::run() {
 
 void Gpu::stop() {
     server_->stop();
-}
-
-// --- what the PF does to a VF --------------------------------------------------------------------
-
-Result<> Gpu::commit_vram(VfId id, DeviceOffset root, Bytes size) {
-    if (size > spec_.aperture) {
-        vf(id).release_vram();
-        return fail(ENOSPC, fmt::format("{} MiB do not fit the aperture of {} MiB", size / 1_MiB,
-                                        spec_.aperture / 1_MiB));
-    }
-    return vf(id).commit_vram(root, size);
-}
-
-/// Whoever has the VF open maps memory that is no VF's any more, and must not be there when the
-/// next owner comes: a VM that is frozen would be. One that opened a VF without VRAM may wait.
-void Gpu::release_vram(VfId id) {
-    const bool had_vram = vf(id).vram().size().count > 0;
-    vf(id).release_vram();
-    if (had_vram) server_->hang_up(vf(id).function());
-}
-
-void Gpu::set_doorbell_pages(VfId id, std::uint32_t first, std::uint32_t count) {
-    vf(id).set_doorbell_pages(first, count);
-}
-
-void Gpu::set_cu_mask(VfId id, std::uint64_t mask) {
-    vf(id).set_cu_mask(mask);
-}
-
-void Gpu::set_quantum(VfId id, std::uint32_t quantum_us) {
-    quantum_us_[raw(id)] = quantum_us;
-}
-
-/// What the PF writes before it has seen a client's reset is meant for the client before: an answer
-/// to its request for full access may have been on its way.
-void Gpu::set_gates(VfId id, std::uint32_t gates) {
-    vf(id).set_gates(flags(id).is_pending ? gates & ~GpuVf::kClientGates : gates);
-}
-
-std::uint32_t Gpu::gates(VfId id) const {
-    return vfs_[raw(id) - 1u]->gates();
-}
-
-/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2): the bit is set before the request is
-/// queued, so the PF never reads "done" between the two.
-void Gpu::request_flr(VfId id) {
-    flags(id).is_running = true;
-    {
-        const std::scoped_lock lock(device_mutex_);
-        if (std::ranges::find(flrs_, id) == flrs_.end()) flrs_.push_back(id);
-    }
-    wake_device();
-}
-
-void Gpu::acknowledge_flr(VfId id) {
-    flags(id).is_pending = false;
-}
-
-std::uint32_t Gpu::reset_flags(VfId id) const {
-    const ResetFlags& of = reset_flags_[raw(id)];
-    return HW_PREP(VGPU_RESET, FLR, of.is_running ? 1 : 0) |
-           HW_PREP(VGPU_RESET, FLR_PENDING, of.is_pending ? 1 : 0);
-}
-
-/// Only the VF in the engine has a switch state; every other one is idle to the PF.
-std::uint32_t Gpu::status(VfId id) const {
-    GpuVf& of = *vfs_[raw(id) - 1u];
-    const iov::WorldSwitch::View view = world_switch_.view();
-    const std::uint32_t state = view.function == id ? view.state : GPUIOV_FUNCTION_IDLE;
-    const bool is_full_access = HW_GET(VGPU_GATES, REGWR_EN, of.gates()) != 0;
-    return HW_PREP(VGPU_STATUS, HAS_WORK, of.has_work() ? 1 : 0) |
-           HW_PREP(VGPU_STATUS, ATTACHED, of.is_attached() ? 1 : 0) |
-           HW_PREP(VGPU_STATUS, IN_FULL_ACCESS, is_full_access ? 1 : 0) |
-           HW_PREP(VGPU_STATUS, SWITCH_STATE, state);
-}
-
-iov::VfStatistics Gpu::statistics(VfId id) const {
-    return vfs_[raw(id) - 1u]->statistics();
-}
-
-void Gpu::set_switch_mode(iov::SwitchMode mode) {
-    switch_mode_ = mode;
-}
-
-bool Gpu::read_vram(VfId id, VfOffset offset, std::span<std::byte> out) {
-    return vf(id).vram().read(offset, out);
-}
-
-bool Gpu::write_vram(VfId id, VfOffset offset, std::span<const std::byte> data) {
-    return vf(id).vram().write(offset, data);
-}
-
-/// Through the world switch, so that no command can load the VF half way.
-Result<> Gpu::scrub_state(VfId id) {
-    world_switch_.reset(id, [&] {
-        reset_blocks(id, ResetScope::NewOwner);
-        vf(id).renew_doorbells();
-    });
-    return {};
-}
-
-Result<std::vector<std::byte>> Gpu::save_state(VfId id) {
-    std::vector<std::byte> state;
-    if (!world_switch_.with_parked(id, [&] { state = vf(id).save_stream(); }))
-        return fail(EBUSY, "the VF is running; IDLE it first");
-    StateHeader header{kStateMagic, kStateVersion, 0, state.size()};
-    std::vector<std::byte> stream;
-    Writer out(stream);
-    out.value(header);
-    out.bytes(state);
-    return stream;
-}
-
-/// The header is checked before the VF is touched; a body that turns out broken leaves the VF reset
-/// (GpuVf::load_stream).
-Result<> Gpu::load_state(VfId id, std::span<const std::byte> stream) {
-    StateHeader header;
-    Reader in(stream);
-    TRY_VOID(in.value(header));
-    if (header.magic != kStateMagic || header.version != kStateVersion)
-        return fail(EPROTO, "that is no state stream of this version");
-    if (header.bytes > in.remaining()) return fail(EPROTO, "the state stream is truncated");
-    Result<> loaded;
-    const auto state = stream.subspan(sizeof(header), header.bytes);
-    const auto load = [&] {
-        loaded = vf(id).load_stream(state);
-        look_for_work(id);
-    };
-    if (!world_switch_.with_parked(id, load))
-        return fail(EBUSY, "the VF is running; IDLE it first");
-    return loaded;
 }
 
 // --- world switch --------------------------------------------------------------------------------
@@ -339,10 +170,7 @@ std::uint64_t Gpu::run(VfId id) {
     active_ = id;
     busy_ &= ~iov::vf_bit(id);  // of a VF on the engine, only the engine knows
     vf(id).activate();
-    const std::uint32_t quantum_us = quantum_us_[raw(id)];
-    std::optional<Nanoseconds> quantum;
-    if (quantum_us != 0) quantum = std::chrono::microseconds(quantum_us);
-    const Result<> started = engine_->run(vf(id).context(), quantum);
+    const Result<> started = engine_->run(vf(id).context(), vf(id).quantum());
     if (!started) spdlog::error("VF{}: {}", raw(id), started.error().message);
     wake_poller();
     return run;
@@ -351,31 +179,6 @@ std::uint64_t Gpu::run(VfId id) {
 /// In pointer mode nothing is saved: the VF's blocks are its own and stay as they are.
 void Gpu::save(VfId id) {
     if (switch_mode_ == iov::SwitchMode::TrueCopy) vf(id).save_and_poison();
-}
-
-void Gpu::load(VfId id) {
-    vf(id).load();
-}
-
-void Gpu::clear(VfId id) {
-    reset_blocks(id, ResetScope::FunctionLevel);
-}
-
-void Gpu::reset_blocks(VfId id, ResetScope scope) {
-    vf(id).reset_blocks(scope);
-    look_for_work(id);
-}
-
-bool Gpu::has_work(VfId id) {
-    return vf(id).has_work();
-}
-
-bool Gpu::is_stuck(VfId id) {
-    return vf(id).is_stuck();
-}
-
-void Gpu::interrupt(std::uint32_t bits) {
-    pf_->vsec().interrupt(bits);
 }
 
 void Gpu::record(const vgpu_hw_run_log_entry& entry) {
@@ -434,22 +237,19 @@ std::uint32_t Gpu::busy_vfs() {
     return busy;
 }
 
-/// Gates first: nothing the next client writes may arrive before the PF has looked at the VF
-/// (GATES, VGPU_RESET in hw/regs.def). The reset is complete when this returns; only the
-/// acknowledgement is left to the PF, as the guest waits for the reset and the PF may be slow or
-/// gone.
-void Gpu::client_reset(VfId id) {
-    vf(id).shut_gates_after_client();
-    world_switch_.reset(id, [&] { reset_blocks(id, ResetScope::NewOwner); });
-    flags(id).is_pending = true;
-    interrupt(GPUIOV_INTR_VF_FLR);
-}
-
 Result<> Gpu::inject(const iov::PlannedFault& fault) {
     TRY_VOID(faults_.add(fault));
     // a link that goes down resets what is behind it
     if (fault.point == iov::FaultPoint::Device) pf_->function().reset();
     return {};
+}
+
+void Gpu::queue_flr(VfId id) {
+    {
+        const std::scoped_lock lock(device_mutex_);
+        if (std::ranges::find(flrs_, id) == flrs_.end()) flrs_.push_back(id);
+    }
+    wake_device();
 }
 
 void Gpu::reset_device() {
@@ -458,7 +258,7 @@ void Gpu::reset_device() {
         const std::scoped_lock lock(device_mutex_);
         flrs_.clear();
         for (const auto& each : vfs_) {
-            flags(each->vf()).is_running = true;
+            each->announce_flr();
             flrs_.push_back(each->vf());
         }
         is_whole_reset_ = true;
@@ -468,8 +268,7 @@ void Gpu::reset_device() {
 
 /// Until every VF has been through its reset.
 bool Gpu::is_resetting() const {
-    return std::ranges::any_of(reset_flags_,
-                               [](const ResetFlags& of) { return of.is_running.load(); });
+    return std::ranges::any_of(vfs_, [](const auto& vf) { return vf->is_resetting(); });
 }
 
 // --- threads -------------------------------------------------------------------------------------
@@ -501,8 +300,7 @@ void Gpu::device_loop() {
         }
         for (const VfId id : resets) {
             if (!is_whole && faults_.take(id, iov::FaultPoint::Flr)) continue;
-            world_switch_.reset(id, [&] { reset_blocks(id, ResetScope::FunctionLevel); });
-            flags(id).is_running = false;
+            vf(id).flr();
         }
         world_switch_.process();
     }

@@ -13,7 +13,6 @@
 // Locks: world switch action -> VF -> leaves (engine, interrupts, VSEC, run log).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -32,11 +31,14 @@
 
 namespace vgpu::softgpu {
 
-/// The device. It implements the three interfaces of its blocks itself, privately: what the PF
-/// orders (VfPanel), what the world switch drives (SwitchPort) and what the engine reports
-/// (Listener). Blocks so never name each other, and every call that crosses from one VF to the
-/// device passes this file.
-class Gpu final : private iov::VfPanel, private iov::SwitchPort, private cp::Engine::Listener {
+/// The device. It implements the interfaces of its parts itself, privately: what VFs and PF ask of
+/// it (Device), what the world switch drives (SwitchPort) and what the engine reports (Listener).
+/// Parts so never name each other, and every call that crosses from one VF to the device passes
+/// this file.
+class Gpu final : private GpuVf::Device,
+                  private GpuPf::Device,
+                  private iov::SwitchPort,
+                  private cp::Engine::Listener {
 public:
     /// What --help of the program offers; constant after create().
     struct Spec {
@@ -94,97 +96,54 @@ public:
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// What the PF sees in VGPU_RESET.
-    /// Both bits are hints for the PF core, which polls or is interrupted, and are read without a
-    /// lock.
-    struct ResetFlags {
-        /// From the PF's request until the device thread has reset the VF's blocks.
-        std::atomic<bool> is_running{false};
-        /// A client reset the function or left it. The blocks are reset already; the gates stay
-        /// shut until the PF has looked at the VF and writes the bit back.
-        std::atomic<bool> is_pending{false};
-    };
-
     /// Cannot fail and starts nothing; build() does what can fail, threads last, so that a half
     /// built device is destroyed without one running.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void build_host_view();
-    [[nodiscard]] GpuVf::Device device_of_vf();
-    [[nodiscard]] GpuPf::Device device_of_pf();
 
-    // iov::VfPanel: documented there. Calls come from PfRegisters on the io thread, but the bulk
-    // operations' from the op thread; each takes the VF lock it needs inside GpuVf.
-    Result<> commit_vram(VfId vf, DeviceOffset root, Bytes size) override;
-    void release_vram(VfId vf) override;
-    void set_doorbell_pages(VfId vf, std::uint32_t first, std::uint32_t count) override;
-    void set_cu_mask(VfId vf, std::uint64_t mask) override;
-    void set_quantum(VfId vf, std::uint32_t quantum_us) override;
-    void set_gates(VfId vf, std::uint32_t gates) override;
-    std::uint32_t gates(VfId vf) const override;
-    void request_flr(VfId vf) override;
-    void acknowledge_flr(VfId vf) override;
-    std::uint32_t reset_flags(VfId vf) const override;
-    std::uint32_t status(VfId vf) const override;
-    iov::VfStatistics statistics(VfId vf) const override;
-    void set_switch_mode(iov::SwitchMode mode) override;
-    bool read_vram(VfId vf, VfOffset offset, std::span<std::byte> out) override;
-    bool write_vram(VfId vf, VfOffset offset, std::span<const std::byte> data) override;
-    Result<> scrub_state(VfId vf) override;
-    Result<std::vector<std::byte>> save_state(VfId vf) override;
-    Result<> load_state(VfId vf, std::span<const std::byte> stream) override;
+    // GpuVf::Device, GpuPf::Device: documented there.
+    iov::Vsec& vsec() override { return pf_->vsec(); }
+    void work_arrived(VfId vf) override;
+    void quiesce(VfId vf) override { engine_->quiesce(vf); }
+    void look_for_work(VfId vf) override;
+    void queue_flr(VfId vf) override;
+    void wake_poller() override;
+    void hang_up(pci::Function& function) override { server_->hang_up(function); }
+    std::uint32_t busy_vfs() override;
+    void reset_device() override;
+    bool is_resetting() const override;
+    void set_wake_mask(std::uint32_t mask) override;
+    void set_switch_mode(iov::SwitchMode mode) override { switch_mode_ = mode; }
 
     // iov::SwitchPort: documented there. Called with the action lock of the world switch held, by
     // the device thread or by whoever resets a VF.
     std::optional<iov::RunSummary> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
-    void load(VfId vf) override;
-    void clear(VfId vf) override;
-    bool has_work(VfId vf) override;
-    bool is_stuck(VfId vf) override;
-    void interrupt(std::uint32_t bits) override;
+    void load(VfId id) override { vf(id).load(); }
+    void clear(VfId id) override { vf(id).reset_blocks(ResetScope::FunctionLevel); }
+    bool has_work(VfId id) override { return vf(id).has_work(); }
+    bool is_stuck(VfId id) override { return vf(id).is_stuck(); }
+    void interrupt(std::uint32_t bits) override { vsec().interrupt(bits); }
     void record(const vgpu_hw_run_log_entry& entry) override;
 
     // cp::Engine::Listener: on the engine's governor and worker threads, without any lock.
     void quantum_expired(const cp::RunReport& report) override;
     void out_of_work(VfId vf) override;
 
-    // events of VFs
-    /// May come with that VF's lock held, so it takes no lock of another VF and none above it.
-    void work_arrived(VfId vf);
-    /// Io thread, no lock held: waits for a park.
-    void client_reset(VfId vf);
-    /// `mask` holds vf_bit() of the VFs whose work raises GFX_VM_BUSY while they are off the
-    /// engine.
-    void set_wake_mask(std::uint32_t mask);
-    /// Queues a reset of every VF and returns; is_resetting() says when they are done. The PF's own
-    /// registers, VF page tables and VRAM stay.
-    void reset_device();
-    [[nodiscard]] bool is_resetting() const;
-    /// vf_bit() of every VF with work, on the engine or off it: VM_BUSY_STATUS of the scheduler
-    /// block.
-    [[nodiscard]] std::uint32_t busy_vfs();
-
     /// Any number of calls per stay; only the first of a stay acts.
     void left_engine(VfId vf);
     /// Raises WAKE once per stay off the engine, not once per doorbell.
     void mark_busy(VfId vf);
-    /// A VF off the engine is another than it was, by a reset or a LOAD_STATE: what is known of its
-    /// work is found anew. With the action lock of the world switch held.
-    void look_for_work(VfId vf);
-    /// As GpuVf::reset_blocks(); likewise.
-    void reset_blocks(VfId vf, ResetScope scope);
     /// Gives the engine's report the number run() returned for the stay.
     [[nodiscard]] iov::RunSummary summary_of(const cp::RunReport& report);
-    [[nodiscard]] ResetFlags& flags(VfId vf) { return reset_flags_[raw(vf)]; }
 
     // threads
     void device_loop();
     void poll_loop();
     bool poll_once();
     void wake_device();
-    void wake_poller();
 
     const Spec spec_;
     const Clock& clock_;
@@ -199,9 +158,6 @@ private:
     std::unique_ptr<cp::Engine> engine_;
 
     std::atomic<iov::SwitchMode> switch_mode_;
-    /// By VF number; 0: no end. Written on the io thread, read when the next stay begins.
-    std::array<std::atomic<std::uint32_t>, GPUIOV_MAX_VFS + 1> quantum_us_{};
-    std::array<ResetFlags, GPUIOV_MAX_VFS + 1> reset_flags_;
     std::atomic<VfId> active_{kPf};       // on the engine, kPf: none
     std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};

@@ -69,7 +69,7 @@ Json statistics_of(Gpu& gpu, VfId id) {
     const GpuVf::Details d = vf.details();
     return {{"vf", raw(id)},
             {"attached", vf.is_attached()},
-            {"vram_bytes", vf.vram().size().count},
+            {"vram_bytes", vf.vram_size().count},
             {"run_ns", s.run_ns},
             {"switches", s.switches},
             {"wave_instructions", s.wave_instructions},

@@ -51,21 +51,22 @@ private:
 /// BAR0 is as large as VRAM; pf_function() rounds it up to a power of two, and what lies beyond
 /// VRAM reads all ones.
 GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
-             iov::VfPanel& vfs, iov::FaultPlan& faults, const Clock& clock, Device device)
+             const iov::VfPanels& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device)
     : device_vram_(vram),
       faults_(faults),
-      device_(std::move(device)),
+      device_(device),
       log_([this](Iova at, std::span<const std::byte> data) { return system_.write(at, data); }),
-      operations_(spec.vfs, vram, system_, vfs),
-      pf_registers_({spec.vfs, spec.vram, spec.aperture, spec.compute_units, spec.switch_mode},
-                    registers_, vfs, operations_, log_, clock,
-                    {device_.set_wake_mask, device_.mailbox_read, device_.mailbox_write}),
-      vsec_({spec.vfs, spec.vram}, scheduler,
-            {[this](gpuiov_vector vector) { raise(vector); }, device_.busy_vfs,
-             device_.reset_device, device_.is_resetting}),
+      operations_(vram, system_, vfs),
+      pf_registers_({spec.vram, spec.aperture, spec.compute_units, spec.switch_mode}, registers_,
+                    vfs, operations_, log_, clock,
+                    {[this](std::uint32_t mask) { device_.set_wake_mask(mask); },
+                     [this](iov::SwitchMode mode) { device_.set_switch_mode(mode); }}),
+      vsec_({static_cast<std::uint32_t>(vfs.count()), spec.vram}, scheduler,
+            {[this](gpuiov_vector vector) { raise(vector); }, [this] { return device_.busy_vfs(); },
+             [this] { device_.reset_device(); }, [this] { return device_.is_resetting(); }}),
       vram_bar_(std::make_unique<Vram>(*this)),
       register_bar_(std::make_unique<Registers>(registers_)),
-      function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(spec.vfs), spec.aperture),
+      function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(vfs.count()), spec.aperture),
                 *this, *this) {
     function_.set_bar(VGPU_BAR_VRAM, *vram_bar_);
     function_.set_bar(VGPU_BAR_REGISTERS, *register_bar_);

@@ -8,7 +8,6 @@
 // running, and the next client finds the banks as they are.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "pf-driver/softgpu/iov/bulk_ops.h"
@@ -27,28 +26,31 @@ class GpuPf final : public pci::FunctionOwner, public pci::DmaSink, public pci::
 public:
     /// The same values as Gpu::Spec; checked there.
     struct Spec {
-        std::uint32_t vfs = GPUIOV_MAX_VFS;
         Bytes vram;
         Bytes aperture;
         std::uint32_t compute_units = 8;
         iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
     };
     /// What the PF's blocks ask of the device; called on the io thread.
-    struct Device {
-        /// iov::vf_bit() of VFs that have work.
-        std::function<std::uint32_t()> busy_vfs;
-        /// GPUIOV_RESET_WHOLE; returns before the reset is done.
-        std::function<void()> reset_device;
-        std::function<bool()> is_resetting;
-        std::function<void(std::uint32_t)> set_wake_mask;
-        std::function<std::uint32_t(VfId, RegisterIndex)> mailbox_read;
-        std::function<void(VfId, RegisterIndex, std::uint32_t)> mailbox_write;
+    class Device {
+    public:
+        virtual ~Device() = default;
+        /// iov::vf_bit() of every VF with work, on the engine or off it.
+        [[nodiscard]] virtual std::uint32_t busy_vfs() = 0;
+        /// GPUIOV_RESET_WHOLE: queues a reset of every VF and returns; is_resetting() says when
+        /// they are done. The PF's own registers, VF page tables and VRAM stay.
+        virtual void reset_device() = 0;
+        [[nodiscard]] virtual bool is_resetting() const = 0;
+        /// `mask` holds vf_bit() of the VFs whose work raises GFX_VM_BUSY while they are off the
+        /// engine.
+        virtual void set_wake_mask(std::uint32_t mask) = 0;
+        virtual void set_switch_mode(iov::SwitchMode mode) = 0;
     };
 
     /// All references outlive the PF. The caller starts the op thread, which runs
     /// operations().run().
-    GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler, iov::VfPanel& vfs,
-          iov::FaultPlan& faults, const Clock& clock, Device device);
+    GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
+          const iov::VfPanels& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device);
     ~GpuPf() override;
 
     [[nodiscard]] pci::Function& function() { return function_; }
@@ -80,7 +82,7 @@ private:
 
     mem::DeviceVram& device_vram_;
     iov::FaultPlan& faults_;
-    Device device_;
+    Device& device_;
     /// The PF client's memory: where run log and bulk operations go. VFs cannot reach it, so
     /// unmapping waits for no engine.
     mem::SystemMemory system_;

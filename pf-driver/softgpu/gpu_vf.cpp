@@ -15,8 +15,6 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// RCC_CONFIG_MEMSIZE counts MiB (Linux 6.12, amdgpu/gmc_v9_0.c).
-constexpr unsigned kMegabyteShift = 20;
 /// The client closes what it gets; the original stays with its block.
 OwnedFd duplicate(int fd) {
     return OwnedFd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -131,36 +129,34 @@ private:
 
 // --- build ---------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<GpuVf>> GpuVf::create(const Spec& spec, mem::DeviceVram& vram,
-                                             const Clock& clock, iov::FaultPlan& faults,
-                                             Device device) {
-    std::unique_ptr<GpuVf> vf(new GpuVf(spec, vram, clock, faults, std::move(device)));
+Result<std::unique_ptr<GpuVf>> GpuVf::create(const Spec& spec, const Shared& shared) {
+    std::unique_ptr<GpuVf> vf(new GpuVf(spec, shared));
     if (spec.doorbell_mode == iov::DoorbellMode::Poll) TRY_VOID(vf->doorbells_.make_mappable());
     return vf;
 }
 
-GpuVf::GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::FaultPlan& faults,
-             Device device)
+GpuVf::GpuVf(const Spec& spec, const Shared& shared)
     : spec_(spec),
-      clock_(clock),
-      faults_(faults),
-      device_(std::move(device)),
-      vram_(vram, spec.vf),
+      world_switch_(shared.world_switch),
+      faults_(shared.faults),
+      device_(shared.device),
+      vram_(shared.vram, spec.vf),
       blocks_({.vf = spec.vf, .compute_units = spec.compute_units, .workers = spec.workers}, vram_,
-              system_, clock, *this, {[this] { return register_gate(); }, [this] { raise_msi(); }}),
-      mailbox_(blocks_.registers, {[this] { device_.mailbox_valid(vf()); },
-                                   [this] { device_.mailbox_withdrawn(vf()); },
-                                   [this] { device_.mailbox_acknowledged(vf()); },
+              system_, shared.clock, *this,
+              {[this] { return register_gate(); }, [this] { raise_msi(); }}),
+      mailbox_(blocks_.registers, {[this] { device_.vsec().mailbox_valid(vf()); },
+                                   [this] { device_.vsec().mailbox_withdrawn(vf()); },
+                                   [this] { device_.vsec().mailbox_acknowledged(vf()); },
                                    [this](ih_source source) { interrupt_mailbox(source); }}),
       function_(pci::vf_function(spec.vf, spec.aperture), *this, *this),
       context_{spec.vf, lock_, blocks_.cp, {}} {
+    regs::claim_gpu_clock(blocks_.registers, shared.clock);
     wire();
 }
 
 GpuVf::~GpuVf() = default;
 
 void GpuVf::wire() {
-    regs::claim_gpu_clock(blocks_.registers, clock_);
     for (sdma::Engine& engine : blocks_.sdma)
         sources_.push_back(std::make_unique<SdmaSource>(*this, engine));
     sources_.push_back(std::make_unique<VideoSource>(blocks_.video));
@@ -195,95 +191,12 @@ std::unique_lock<PiMutex> GpuVf::enter() {
     return lock;
 }
 
-// --- the PF's hand -------------------------------------------------------------------------------
-
-/// Registers and translations follow the VRAM, also after an error: then the size is 0.
-Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
-    const Result<> committed = vram_.commit(root, size);
-    vram_replaced();
-    return committed;
-}
-
-void GpuVf::release_vram() {
-    vram_.release();
-    vram_replaced();
-}
-
-void GpuVf::vram_replaced() {
-    const auto lock = enter();
-    finish_bank_reset();
-}
-
-/// Registers whose value the device decides, after the bank or the VRAM changed.
-void GpuVf::finish_bank_reset() {
-    blocks_.registers.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
-                          low32(vram_.size().count >> kMegabyteShift));
-    blocks_.gpuvm.vram_changed();
-}
-
-void GpuVf::set_doorbell_pages(std::uint32_t first, std::uint32_t count) {
-    const auto lock = enter();
-    doorbells_.set_pages(first, count);
-}
-
-void GpuVf::set_cu_mask(std::uint64_t mask) {
-    const auto lock = enter();
-    blocks_.shader_arrays.set_cu_mask(mask);
-    blocks_.cp.set_compute_units(mask);
-}
-
-void GpuVf::set_gates(std::uint32_t gates) {
-    const auto lock = enter();
-    gates_ = gates;
-    doorbells_.set_gate(HW_GET(VGPU_GATES, DOORBELL_EN, gates) != 0 ? regs::Gate::Open
-                                                                    : regs::Gate::Shut);
-}
-
-void GpuVf::shut_gates_after_client() {
-    set_gates(gates_ & ~kClientGates);
-}
-
-void GpuVf::renew_doorbells() {
-    const std::scoped_lock lock(lock_);
-    const Result<> renewed = doorbells_.renew();
-    if (!renewed)
-        spdlog::error("VF{}: {}; no client can map it", raw(vf()), renewed.error().message);
-}
-
-regs::Gate GpuVf::register_gate() const {
-    return HW_GET(VGPU_GATES, REGWR_EN, gates_.load()) != 0 ? regs::Gate::Open : regs::Gate::Shut;
-}
-
-std::uint32_t GpuVf::mailbox_read(RegisterIndex index) {
-    const auto lock = enter();
-    return mailbox_.pf_read(index);
-}
-
-void GpuVf::mailbox_write(RegisterIndex index, std::uint32_t value) {
-    const auto lock = enter();
-    mailbox_.pf_write(index, value);
-}
-
-iov::VfStatistics GpuVf::statistics() {
-    const std::scoped_lock lock(lock_);
-    return is_saved_ ? saved_statistics_ : statistics_locked();
-}
-
-iov::VfStatistics GpuVf::statistics_locked() const {
-    iov::VfStatistics now = past_;
-    blocks_.add_to(now);
-    now.doorbells_latched = doorbells_.counters().latched;
-    now.bad_accesses = bad_accesses_ + blocks_.registers.refused() + blocks_.rlcg.refused() +
-                       doorbells_.counters().dropped;
-    return now;
-}
-
-void GpuVf::account(const vgpu_hw_run_log_entry& entry) {
-    const std::scoped_lock lock(lock_);
-    past_.run_ns += entry.run_end_ns - entry.run_start_ns;
-}
-
 // --- world switch --------------------------------------------------------------------------------
+
+std::optional<Nanoseconds> GpuVf::quantum() const {
+    const std::chrono::microseconds us{quantum_us_.load()};
+    return us.count() == 0 ? std::nullopt : std::optional<Nanoseconds>(us);
+}
 
 /// A last thorough scan before the rings are live: a ring that a client stored in a cold page while
 /// the VF was off must not wait for the poller.
@@ -296,6 +209,11 @@ void GpuVf::activate() {
 void GpuVf::deactivate() {
     const std::scoped_lock lock(lock_);
     doorbells_.deactivate();
+}
+
+void GpuVf::account(const vgpu_hw_run_log_entry& entry) {
+    const std::scoped_lock lock(lock_);
+    past_.run_ns += entry.run_end_ns - entry.run_start_ns;
 }
 
 void GpuVf::load() {
@@ -333,8 +251,16 @@ void GpuVf::bring_back() {
 }
 
 void GpuVf::reset_blocks(ResetScope scope) {
-    const auto lock = enter();
-    reset_locked(scope);
+    {
+        const auto lock = enter();
+        reset_locked(scope);
+    }
+    device_.look_for_work(vf());
+}
+
+void GpuVf::flr() {
+    world_switch_.reset(vf(), [this] { reset_blocks(ResetScope::FunctionLevel); });
+    is_resetting_ = false;
 }
 
 /// Counters are taken along before blocks forget them.
@@ -345,31 +271,6 @@ void GpuVf::reset_locked(ResetScope scope) {
     is_sdma_stuck_ = false;
     if (scope == ResetScope::NewOwner) mailbox_.reset();
     finish_bank_reset();
-}
-
-std::vector<std::byte> GpuVf::save_stream() {
-    const auto lock = enter();
-    blocks_.drain();
-    doorbells_.deactivate();  // rings of a queue that left meanwhile are latched
-    std::vector<std::byte> stream;
-    Writer out(stream);
-    blocks_.save(out);
-    mailbox_.save(out);
-    doorbells_.save(out);
-    return stream;
-}
-
-/// A stream that is broken anywhere leaves the VF reset, never half loaded.
-Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
-    const auto lock = enter();
-    Reader in(stream);
-    Result<> loaded = blocks_.load(in);
-    if (loaded) loaded = mailbox_.load(in);
-    if (loaded) loaded = doorbells_.load(in);
-    if (loaded && in.remaining() != 0) loaded = fail(EPROTO, "the state stream is too long");
-    if (!loaded) reset_locked(ResetScope::NewOwner);
-    finish_bank_reset();
-    return loaded;
 }
 
 bool GpuVf::has_work() {
@@ -437,7 +338,8 @@ GpuVf::Details GpuVf::details() {
 Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
     system_.set_message_dma(std::make_shared<Messages>(std::move(peer)));
     is_attached_ = true;
-    device_.attachment_changed(vf());
+    device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
+    device_.wake_poller();
     return {};
 }
 
@@ -446,12 +348,24 @@ Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
 void GpuVf::detached() {
     is_attached_ = false;
     system_.set_message_dma(nullptr);
-    device_.client_reset(vf());
+    client_reset();
     renew_doorbells();
 }
 
 void GpuVf::reset(pci::ResetKind) {
-    device_.client_reset(vf());
+    client_reset();
+}
+
+/// Gates first: nothing the next client writes may arrive before the PF has looked at the VF
+/// (GATES, VGPU_RESET in hw/regs.def). FB_EN is not among them: the VRAM is the VF's until the PF
+/// releases it, and a client asks whether it may map BAR0 when it attaches. The reset is complete
+/// when this returns; only the acknowledgement is left to the PF, as the guest waits for the reset
+/// and the PF may be slow or gone.
+void GpuVf::client_reset() {
+    write_gates(gates_ & ~kClientGates);
+    world_switch_.reset(vf(), [this] { reset_blocks(ResetScope::NewOwner); });
+    is_reset_pending_ = true;
+    device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
 }
 
 /// Engines look again: what they knew of a page may have become, or have been, the BAR.
@@ -622,6 +536,10 @@ void GpuVf::register_read(std::uint64_t offset, std::span<std::byte> out) {
     if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
         doorbells_.scan(iov::Doorbells::Scan::Hot);
     regs::mmio_read(blocks_.registers, offset, out);
+}
+
+regs::Gate GpuVf::register_gate() const {
+    return HW_GET(VGPU_GATES, REGWR_EN, gates_.load()) != 0 ? regs::Gate::Open : regs::Gate::Shut;
 }
 
 /// The gate is read under the lock, so a write is either before a set_gates() or after it.

@@ -13,9 +13,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "pf-driver/hw/fields.h"
@@ -29,13 +29,17 @@
 #include "pf-driver/softgpu/iov/doorbells.h"
 #include "pf-driver/softgpu/iov/fault_plan.h"
 #include "pf-driver/softgpu/iov/mailbox.h"
+#include "pf-driver/softgpu/iov/vf_panel.h"
+#include "pf-driver/softgpu/iov/vsec.h"
+#include "pf-driver/softgpu/iov/world_switch.h"
 #include "pf-driver/softgpu/mem/system_memory.h"
 #include "pf-driver/softgpu/mem/vf_vram.h"
 #include "pf-driver/softgpu/pci/function.h"
 
 namespace vgpu::softgpu {
 
-class GpuVf final : public pci::FunctionOwner,
+class GpuVf final : public iov::VfPanel,
+                    public pci::FunctionOwner,
                     public pci::DmaSink,
                     public iov::DoorbellListener,
                     private mem::OwnBar,
@@ -51,28 +55,37 @@ public:
         std::uint32_t workers = 1;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
     };
-    /// What a VF tells the device. mailbox_*, work_arrived, kick: with the VF's lock held.
-    struct Device {
-        /// A message waits for the PF: HVVM_MBOX_VALID and its interrupt.
-        std::function<void(VfId)> mailbox_valid;
-        /// The pending bit goes; no interrupt.
-        std::function<void(VfId)> mailbox_withdrawn;
-        /// The VF took the PF's message: HVVM_MBOX_ACK and its interrupt.
-        std::function<void(VfId)> mailbox_acknowledged;
+    /// What a VF tells the device and wants of it.
+    class Device {
+    public:
+        virtual ~Device() = default;
+        /// Where mailbox bits and interrupts of the PF are raised: any thread, any lock.
+        [[nodiscard]] virtual iov::Vsec& vsec() = 0;
         /// Kicks the engine if the VF is on it, else may raise WAKE; must not come back into the
-        /// VF. Also from a wave, without the lock.
-        std::function<void(VfId)> work_arrived;
-        /// Every worker that is inside the VF has passed a stop point.
-        std::function<void(VfId)> quiesce;
-        std::function<void(VfId)> attachment_changed;  ///< io thread, no lock held
-        std::function<void(VfId)> client_reset;        ///< io thread, no lock held
+        /// VF, whose lock may be held, so it takes no lock of another VF and none above it.
+        virtual void work_arrived(VfId vf) = 0;
+        /// Returns when every worker that is inside the VF has passed a stop point.
+        virtual void quiesce(VfId vf) = 0;
+        /// The VF, which is off the engine, is another than it was, by a reset or a LOAD_STATE:
+        /// what is known of its work is found anew. With the action lock held.
+        virtual void look_for_work(VfId vf) = 0;
+        /// The device thread is to call flr().
+        virtual void queue_flr(VfId vf) = 0;
+        /// The poller sleeps while nobody is attached.
+        virtual void wake_poller() = 0;
+        /// Whoever has the function open loses it. io thread.
+        virtual void hang_up(pci::Function& function) = 0;
     };
-    /// `vram`, `clock`, `faults` outlive the VF.
+    /// What is shared by all VFs of a device, and outlives them.
+    struct Shared {
+        mem::DeviceVram& vram;
+        iov::WorldSwitch& world_switch;
+        iov::FaultPlan& faults;
+        const Clock& clock;
+        Device& device;
+    };
     [[nodiscard]] static Result<std::unique_ptr<GpuVf>> create(const Spec& spec,
-                                                               mem::DeviceVram& vram,
-                                                               const Clock& clock,
-                                                               iov::FaultPlan& faults,
-                                                               Device device);
+                                                               const Shared& shared);
     /// The engine must not run the VF any more and its client must be gone.
     ~GpuVf() override;
 
@@ -86,43 +99,53 @@ public:
     /// The VF lock, with the VF's state in place.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
-    // --- the PF's hand; io thread -------------------------------------------------------------
-    /// As mem::VfVram::commit(); on an error the VF has no VRAM. The size the guest reads
-    /// (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP) follows in either case. Without the VF lock:
-    /// waits for all engines to pass a stop point.
-    [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size);
-    void release_vram();
-    /// In pages of 4 KiB from the start of BAR2; rings outside are dropped and counted.
-    void set_doorbell_pages(std::uint32_t first, std::uint32_t count);
-    /// Bit per CU of the device. Groups that run stay where they are; the guest's driver reads the
-    /// new count at its next probe only.
-    void set_cu_mask(std::uint64_t mask);
-    /// VGPU_GATES: FB_EN, DOORBELL_EN, REGWR_EN. A mapping of BAR0 that a client has already is not
-    /// taken back by FB_EN (vfio-user has no message for that); trapped accesses and new mappings
-    /// are.
-    void set_gates(std::uint32_t gates);
-    [[nodiscard]] std::uint32_t gates() const { return gates_; }
-    /// The PF's mirror of this VF's mailbox, see iov::Mailbox.
-    [[nodiscard]] std::uint32_t mailbox_read(RegisterIndex index);
-    void mailbox_write(RegisterIndex index, std::uint32_t value);
+    // --- iov::VfPanel: documented there (gpu_vf_panel.cpp) --------------------------------------
+    /// The size the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP) follows, also after an
+    /// error. Without the VF lock: waits for all engines to pass a stop point.
+    [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;
+    void release_vram() override;
+    void set_doorbell_pages(std::uint32_t first, std::uint32_t count) override;
+    /// Groups that run stay where they are; the guest's driver reads the new count at its next
+    /// probe only.
+    void set_cu_mask(std::uint64_t mask) override;
+    void set_quantum(std::uint32_t quantum_us) override { quantum_us_ = quantum_us; }
+    /// A mapping of BAR0 that a client has already is not taken back by FB_EN (vfio-user has no
+    /// message for that); trapped accesses and new mappings are.
+    void set_gates(std::uint32_t gates) override;
+    [[nodiscard]] std::uint32_t gates() const override { return gates_; }
+    void request_flr() override;
+    void acknowledge_flr() override { is_reset_pending_ = false; }
+    [[nodiscard]] std::uint32_t reset_flags() const override;
+    [[nodiscard]] std::uint32_t status() override;
     /// In true-copy mode of a VF that is off the engine: as they were when it was saved. Nothing is
     /// brought back for it, so the PF may read it as often as it likes.
-    [[nodiscard]] iov::VfStatistics statistics();
-    /// One stay on the engine is over.
-    void account(const vgpu_hw_run_log_entry& entry);
-    /// A client reset or left the function: its way to registers and doorbells, kClientGates,
-    /// closes until the PF has looked at it. FB_EN is not among them: the VRAM is the VF's until
-    /// the PF releases it, and a client asks whether it may map BAR0 when it attaches.
-    void shut_gates_after_client();
-    static constexpr std::uint32_t kClientGates =
-        HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
-    [[nodiscard]] mem::VfVram& vram() { return vram_; }
-    /// What a client has mapped of the doorbell BAR is the VF's no longer: for a new owner. A reset
-    /// does not do this, as a client keeps its mapping across its own. Any thread.
-    void renew_doorbells();
+    [[nodiscard]] iov::VfStatistics statistics() override;
+    [[nodiscard]] std::uint32_t mailbox_read(RegisterIndex index) override;
+    void mailbox_write(RegisterIndex index, std::uint32_t value) override;
+    [[nodiscard]] bool read_vram(VfOffset offset, std::span<std::byte> out) override;
+    [[nodiscard]] bool write_vram(VfOffset offset, std::span<const std::byte> data) override;
+    Result<> scrub_state() override;
+    /// Blocks, then mailbox and latched doorbells: all of the VF but VRAM, gates and what the PF
+    /// programmed. load_state() takes it on a VF of any device of the same version.
+    [[nodiscard]] Result<std::vector<std::byte>> save_state() override;
+    [[nodiscard]] Result<> load_state(std::span<const std::byte> stream) override;
+
+    // --- resets --------------------------------------------------------------------------------
+    /// FLR shows in VGPU_RESET from here to the end of flr().
+    void announce_flr() { is_resetting_ = true; }
+    /// Device thread.
+    void flr();
+    [[nodiscard]] bool is_resetting() const { return is_resetting_; }
+    /// Counters survive: they are of the VF since the device started (iov::VfStatistics). With the
+    /// action lock of the world switch held.
+    void reset_blocks(ResetScope scope);
+
+    [[nodiscard]] Bytes vram_size() const { return vram_.size(); }
 
     // --- world switch; the VF is not on the engine ---------------------------------------------
     /// Each takes the VF lock itself; none may be called with it held.
+    /// How long a stay lasts that begins now.
+    [[nodiscard]] std::optional<Nanoseconds> quantum() const;
     void activate();    ///< latched doorbells ring; before Engine::run
     void deactivate();  ///< after Engine::park
     /// True copy: the blocks become a stream and the live state garbage, so that whatever uses
@@ -131,12 +154,8 @@ public:
     void save_and_poison();
     /// Counts the switch; in true-copy mode enter() has brought the state back by then.
     void load();
-    /// Counters survive: they are of the VF since the device started (iov::VfStatistics).
-    void reset_blocks(ResetScope scope);
-    /// Blocks, then mailbox and latched doorbells: all of the VF but VRAM, gates and what the PF
-    /// programmed. load_stream() takes it on a VF of any device of the same version.
-    [[nodiscard]] std::vector<std::byte> save_stream();
-    [[nodiscard]] Result<> load_stream(std::span<const std::byte> stream);
+    /// One stay on the engine is over.
+    void account(const vgpu_hw_run_log_entry& entry);
     /// Could the VF make progress on the engine now? Looks at the memory that waits depend on.
     [[nodiscard]] bool has_work();
     /// Work that can only be found by polling memory, or rings in mapped doorbell pages.
@@ -179,8 +198,7 @@ private:
     /// Message DMA through the client that is attached.
     class Messages;
 
-    GpuVf(const Spec& spec, mem::DeviceVram& vram, const Clock& clock, iov::FaultPlan& faults,
-          Device device);
+    GpuVf(const Spec& spec, const Shared& shared);
     /// What needs all members to exist: hooks between blocks, BAR handlers, revocation.
     void wire();
 
@@ -226,7 +244,17 @@ private:
 
     /// Of full access: who may write registers marked FA in hw/regs.def, use RLCG, PSP and MMSCH.
     [[nodiscard]] regs::Gate register_gate() const;
+    /// A client's way to registers and doorbells: closed from its reset until the PF has looked at
+    /// the VF.
+    static constexpr std::uint32_t kClientGates =
+        HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
+    /// A client reset or left the function.
+    void client_reset();
+    void write_gates(std::uint32_t gates);
     void vram_replaced();
+    /// What a client has mapped of the doorbell BAR is the VF's no longer: for a new owner. A reset
+    /// does not do this, as a client keeps its mapping across its own. Any thread.
+    void renew_doorbells();
     void raise_msi();
     void interrupt_mailbox(ih_source source);
     /// After the register bank or the VRAM changed.
@@ -235,13 +263,15 @@ private:
     [[nodiscard]] bool has_work_locked();
     void save_and_poison_locked();
     void reset_locked(ResetScope scope);
+    [[nodiscard]] std::vector<std::byte> save_stream();
+    [[nodiscard]] Result<> load_stream(std::span<const std::byte> stream);
     /// VF lock held. Does nothing unless the VF's state is a stream.
     void bring_back();
 
     const Spec spec_;
-    const Clock& clock_;
+    iov::WorldSwitch& world_switch_;
     iov::FaultPlan& faults_;
-    const Device device_;
+    Device& device_;
     /// The VF lock. Priority inheriting: a worker in real time may wait for the io thread.
     mutable PiMutex lock_;
 
@@ -260,6 +290,13 @@ private:
     /// Written with the VF lock held, read without it by BAR0 accesses.
     std::atomic<std::uint32_t> gates_{0};
     std::atomic<bool> is_attached_{false};
+    /// 0: no end. Written on the io thread, read when the next stay begins.
+    std::atomic<std::uint32_t> quantum_us_{0};
+    /// What the PF sees in VGPU_RESET: hints for the PF core, which polls or is interrupted, read
+    /// without a lock. The second: a client reset the function or left it. The blocks are reset
+    /// already; the gates stay shut until the PF has looked at the VF and writes the bit back.
+    std::atomic<bool> is_resetting_{false};
+    std::atomic<bool> is_reset_pending_{false};
     /// Planned fault of point Sdma: stays until the VF is reset.
     std::atomic<bool> is_sdma_stuck_{false};
     bool is_saved_ = false;         // VF lock; true copy: the live state is poison

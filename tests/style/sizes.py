@@ -16,13 +16,11 @@ LONGER = {
     'daemon/service/gpu_host.cpp:GpuHost::turn': 44,
     'daemon/service/gpu_schedule.cpp': 630,
     'daemon/service/gpu_schedule.cpp:GpuSchedule::ideal_share': 56,
-    'pf-driver/softgpu/gpu_vf.cpp': 634,
     'pf-driver/core/run/preempt.c:vgpu_pf_run_preempt_consider': 43,
     'pf-driver/core/vf/control.c': 606,
     # Tables of data: one row a line.
     'tests/scenario/gpu/boot_order.cpp:boot_milestones': 46,
     'tests/unit/cli/fake_service.h:vf_properties': 65,
-    'tests/unit/iov/pf_registers_test.cpp:raw': 71,
     'tests/unit/isa/reference_vector.cpp': 647,
     # One noun or one job that has a few lines too many.
     'daemon/service/change_plan.cpp:Planner::add': 60,

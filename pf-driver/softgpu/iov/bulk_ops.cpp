@@ -39,9 +39,8 @@ const BulkOps::Row BulkOps::kRows[] = {
     {VGPU_OP_LOAD_STATE, true, &BulkOps::load_state},
 };
 
-BulkOps::BulkOps(std::uint32_t total_vfs, mem::DeviceVram& vram, mem::SystemMemory& bus,
-                 VfPanel& vfs)
-    : total_vfs_(total_vfs), vram_(vram), bus_(bus), vfs_(vfs) {}
+BulkOps::BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanels vfs)
+    : vram_(vram), bus_(bus), vfs_(std::move(vfs)) {}
 
 /// The status is BUSY before this returns: a PF that polls right after its write must not take the
 /// last operation's DONE for this one's.
@@ -103,7 +102,7 @@ Result<> BulkOps::execute(const Request& request) {
 }
 
 Result<> BulkOps::check(const Request& request, const Row& row) const {
-    if (raw(request.vf) > total_vfs_) return fail(ENODEV, "there is no such VF");
+    if (raw(request.vf) > vfs_.count()) return fail(ENODEV, "there is no such VF");
     if (row.needs_vf && request.vf == kPf) return fail(EINVAL, "it needs a VF number");
     return {};
 }
@@ -120,14 +119,14 @@ template <typename Piece> Result<> BulkOps::in_pieces(std::uint64_t size, Piece 
 
 Result<> BulkOps::read(VfId vf, std::uint64_t offset, std::span<std::byte> out) {
     const bool is_read = vf == kPf ? vram_.read(DeviceOffset{offset}, out)
-                                   : vfs_.read_vram(vf, VfOffset{offset}, out);
+                                   : vfs_[vf].read_vram(VfOffset{offset}, out);
     if (!is_read) return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
     return {};
 }
 
 Result<> BulkOps::write(VfId vf, std::uint64_t offset, std::span<const std::byte> data) {
     const bool is_written = vf == kPf ? vram_.write(DeviceOffset{offset}, data)
-                                      : vfs_.write_vram(vf, VfOffset{offset}, data);
+                                      : vfs_[vf].write_vram(VfOffset{offset}, data);
     if (!is_written) return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
     return {};
 }
@@ -197,7 +196,7 @@ Result<> BulkOps::scrub_vram(const Request& request) {
 }
 
 Result<> BulkOps::scrub_state(const Request& request) {
-    return vfs_.scrub_state(request.vf);
+    return vfs_[request.vf].scrub_state();
 }
 
 Result<> BulkOps::verify_zero(const Request& request) {
@@ -219,7 +218,7 @@ Result<> BulkOps::verify_zero(const Request& request) {
 }
 
 Result<> BulkOps::save_state(const Request& request) {
-    TRY(const std::vector<std::byte> stream, vfs_.save_state(request.vf));
+    TRY(const std::vector<std::byte> stream, vfs_[request.vf].save_state());
     size_ = stream.size();  // also if it does not fit: so much it takes
     if (stream.size() > request.size)
         return fail(ENOSPC, fmt::format("the state needs {} bytes", stream.size()));
@@ -234,7 +233,7 @@ Result<> BulkOps::load_state(const Request& request) {
     std::vector<std::byte> stream(request.size);
     if (!bus_.read(Iova{request.source}, stream))
         return fail(EFAULT, "the bus memory is not mapped for reading");
-    return vfs_.load_state(request.vf, stream);
+    return vfs_[request.vf].load_state(stream);
 }
 
 }  // namespace vgpu::softgpu::iov

@@ -46,7 +46,7 @@ public:
     static constexpr std::uint64_t kMaxStateBytes = 256ull << 20;
 
     /// `bus` is the PF's memory.
-    BulkOps(std::uint32_t total_vfs, mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanel& vfs);
+    BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanels vfs);
 
     /// Returns at once, with status() BUSY. While another operation is busy the new one is dropped
     /// and only the log says so: a PF polls status() before it starts the next.
@@ -92,10 +92,9 @@ private:
     /// Calls piece(first byte, bytes) until `size` is done; ECANCELED once stop() was called.
     template <typename Piece> Result<> in_pieces(std::uint64_t size, Piece piece);
 
-    const std::uint32_t total_vfs_;
     mem::DeviceVram& vram_;
     mem::SystemMemory& bus_;
-    VfPanel& vfs_;
+    const VfPanels vfs_;
 
     std::mutex mutex_;
     std::condition_variable changed_;

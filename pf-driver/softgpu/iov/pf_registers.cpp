@@ -37,10 +37,11 @@ const PfRegisters::BankRow PfRegisters::kBank[] = {
     {REG_VGPU_VF0_DOORBELLS, nullptr, &PfRegisters::write_doorbells},
     {REG_VGPU_VF0_CU_MASK_LO, nullptr, &PfRegisters::write_cu_mask},
     {REG_VGPU_VF0_CU_MASK_HI, nullptr, &PfRegisters::write_cu_mask},
-    {REG_VGPU_VF0_GATES, &PfRegisters::read_gates, &PfRegisters::write_gates},
-    {REG_VGPU_VF0_QUANTUM_US, nullptr, &PfRegisters::write_quantum},
-    {REG_VGPU_VF0_RESET, &PfRegisters::read_reset, &PfRegisters::write_reset},
-    {REG_VGPU_VF0_STATUS, &PfRegisters::read_status, nullptr},
+    {REG_VGPU_VF0_GATES, &PfRegisters::ask<&VfPanel::gates>,
+     &PfRegisters::tell<&VfPanel::set_gates>},
+    {REG_VGPU_VF0_QUANTUM_US, nullptr, &PfRegisters::tell<&VfPanel::set_quantum>},
+    {REG_VGPU_VF0_RESET, &PfRegisters::ask<&VfPanel::reset_flags>, &PfRegisters::write_reset},
+    {REG_VGPU_VF0_STATUS, &PfRegisters::ask<&VfPanel::status>, nullptr},
     {REG_VGPU_VF0_RUN_NS_LO, &PfRegisters::read_wide<&VfStatistics::run_ns, REG_VGPU_VF0_RUN_NS_HI>,
      nullptr},
     {REG_VGPU_VF0_SWITCHES, &PfRegisters::read_counter<&VfStatistics::switches>, nullptr},
@@ -56,11 +57,11 @@ const PfRegisters::BankRow PfRegisters::kBank[] = {
      nullptr},
 };
 
-PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanel& vfs,
+PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanels vfs,
                          BulkOps& ops, RunLog& log, const Clock& clock, Hooks hooks)
     : spec_(spec),
       registers_(registers),
-      vfs_(vfs),
+      vfs_(std::move(vfs)),
       ops_(ops),
       log_(log),
       clock_(clock),
@@ -76,7 +77,7 @@ PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPane
 /// Constants of the device; what a PF reads at its probe before it writes anything.
 void PfRegisters::refresh() {
     const auto mib = [](Bytes size) { return low32(size.count >> kMegabyteShift); };
-    registers_.set(reg(REG_VGPU_TOTAL_VFS), spec_.total_vfs);
+    registers_.set(reg(REG_VGPU_TOTAL_VFS), static_cast<std::uint32_t>(vfs_.count()));
     registers_.set(reg(REG_VGPU_VRAM_SIZE_MB), mib(spec_.vram));
     registers_.set(reg(REG_VGPU_APERTURE_SIZE_MB), mib(spec_.aperture));
     registers_.set(reg(REG_VGPU_DOORBELL_PAGES), DOORBELL_PAGES);
@@ -99,8 +100,9 @@ void PfRegisters::claim_device() {
     registers_.claim(reg(REG_VGPU_TIME_NS_LO), 1,
                      [this](RegisterIndex, std::uint32_t) { return latch_time(); }, {});
     on_write(REG_VGPU_SWITCH_MODE, [this](std::uint32_t value) {
-        vfs_.set_switch_mode(HW_GET(VGPU_SWITCH_MODE, TRUE_COPY, value) != 0 ? SwitchMode::TrueCopy
-                                                                             : SwitchMode::Pointer);
+        hooks_.set_switch_mode(HW_GET(VGPU_SWITCH_MODE, TRUE_COPY, value) != 0
+                                   ? SwitchMode::TrueCopy
+                                   : SwitchMode::Pointer);
     });
     on_write(REG_VGPU_WAKE_ENABLE, [this](std::uint32_t value) { hooks_.set_wake_mask(value); });
 }
@@ -152,13 +154,13 @@ void PfRegisters::claim_mailbox() {
     constexpr std::uint32_t kCount = REG_NBIO_MAILBOX_INT_CNTL - kFirst + 1u;
     const auto shown = [this](RegisterIndex index) {
         const VfId vf = selected_vf();
-        return vf == kPf ? 0u : hooks_.mailbox_read(vf, index);
+        return vf == kPf ? 0u : vfs_[vf].mailbox_read(index);
     };
     registers_.claim(
         reg(kFirst), kCount, [shown](RegisterIndex index, std::uint32_t) { return shown(index); },
         [this, shown](RegisterIndex index, std::uint32_t value) {
             const VfId vf = selected_vf();
-            if (vf != kPf) hooks_.mailbox_write(vf, index, value);
+            if (vf != kPf) vfs_[vf].mailbox_write(index, value);
             // A later write of single bytes merges with what the register shows.
             registers_.set(index, shown(index));
         });
@@ -173,12 +175,12 @@ void PfRegisters::claim_mailbox() {
 VfId PfRegisters::selected_vf() const {
     const std::uint32_t number =
         HW_GET(MAILBOX_INDEX, VF, registers_.get(reg(REG_NBIO_MAILBOX_INDEX)));
-    return number <= spec_.total_vfs ? VfId{static_cast<std::uint8_t>(number)} : kPf;
+    return number <= vfs_.count() ? VfId{static_cast<std::uint8_t>(number)} : kPf;
 }
 
 /// One closure per VF and register, made once; an access then is one table look-up.
 void PfRegisters::claim_banks() {
-    for (std::uint32_t number = 1; number <= spec_.total_vfs; ++number) {
+    for (std::uint32_t number = 1; number <= vfs_.count(); ++number) {
         const VfId vf{static_cast<std::uint8_t>(number)};
         for (const BankRow& row : kBank) {
             regs::RegisterFile::Read read;
@@ -200,60 +202,48 @@ void PfRegisters::claim_banks() {
 void PfRegisters::commit_table(VfId vf, std::uint32_t high) {
     const std::uint32_t low = bank(vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
     const std::uint64_t root = join(low, high);
-    if ((root & VF_PAGE_TABLE_VALID) == 0) return vfs_.release_vram(vf);
+    if ((root & VF_PAGE_TABLE_VALID) == 0) return vfs_[vf].release_vram();
     const Bytes size{std::uint64_t{bank(vf, REG_VGPU_VF0_FB_SIZE_MB)} << kMegabyteShift};
     const Result<> committed =
-        vfs_.commit_vram(vf, DeviceOffset{root & VF_PAGE_TABLE_ADDR_MASK}, size);
+        vfs_[vf].commit_vram(DeviceOffset{root & VF_PAGE_TABLE_ADDR_MASK}, size);
     if (committed) return;
     spdlog::warn("VF{}: VF page table refused: {}", raw(vf), committed.error().message);
     set_bank(vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO, low & ~low32(VF_PAGE_TABLE_VALID));
 }
 
 void PfRegisters::write_doorbells(VfId vf, std::uint32_t value) {
-    vfs_.set_doorbell_pages(vf, HW_GET(VGPU_DOORBELLS, FIRST_PAGE, value),
-                            HW_GET(VGPU_DOORBELLS, PAGES, value));
+    vfs_[vf].set_doorbell_pages(HW_GET(VGPU_DOORBELLS, FIRST_PAGE, value),
+                                HW_GET(VGPU_DOORBELLS, PAGES, value));
 }
 
 void PfRegisters::write_cu_mask(VfId vf, std::uint32_t) {
-    vfs_.set_cu_mask(vf,
-                     join(bank(vf, REG_VGPU_VF0_CU_MASK_LO), bank(vf, REG_VGPU_VF0_CU_MASK_HI)));
+    vfs_[vf].set_cu_mask(
+        join(bank(vf, REG_VGPU_VF0_CU_MASK_LO), bank(vf, REG_VGPU_VF0_CU_MASK_HI)));
 }
 
-void PfRegisters::write_quantum(VfId vf, std::uint32_t value) {
-    vfs_.set_quantum(vf, value);
+template <auto Set> void PfRegisters::tell(VfId vf, std::uint32_t value) {
+    (vfs_[vf].*Set)(value);
 }
 
-void PfRegisters::write_gates(VfId vf, std::uint32_t value) {
-    vfs_.set_gates(vf, value);
-}
-
-std::uint32_t PfRegisters::read_gates(VfId vf, std::uint32_t) {
-    return vfs_.gates(vf);
+template <auto Get> std::uint32_t PfRegisters::ask(VfId vf, std::uint32_t) {
+    return (vfs_[vf].*Get)();
 }
 
 /// Both bits may be in one write: the acknowledgement is of the last reset, the request is the
 /// next.
 void PfRegisters::write_reset(VfId vf, std::uint32_t value) {
-    if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vfs_.acknowledge_flr(vf);
-    if (HW_GET(VGPU_RESET, FLR, value) != 0) vfs_.request_flr(vf);
-}
-
-std::uint32_t PfRegisters::read_reset(VfId vf, std::uint32_t) {
-    return vfs_.reset_flags(vf);
-}
-
-std::uint32_t PfRegisters::read_status(VfId vf, std::uint32_t) {
-    return vfs_.status(vf);
+    if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vfs_[vf].acknowledge_flr();
+    if (HW_GET(VGPU_RESET, FLR, value) != 0) vfs_[vf].request_flr();
 }
 
 template <auto Member, hw_reg High> std::uint32_t PfRegisters::read_wide(VfId vf, std::uint32_t) {
-    const std::uint64_t value = vfs_.statistics(vf).*Member;
+    const std::uint64_t value = vfs_[vf].statistics().*Member;
     set_bank(vf, High, high32(value));
     return low32(value);
 }
 
 template <auto Member> std::uint32_t PfRegisters::read_counter(VfId vf, std::uint32_t) {
-    return low32(vfs_.statistics(vf).*Member);
+    return low32(vfs_[vf].statistics().*Member);
 }
 
 std::uint32_t PfRegisters::bank(VfId vf, hw_reg first) const {

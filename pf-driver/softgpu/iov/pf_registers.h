@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // PfRegisters: the PF-only range of BAR5 (block VGPU of hw/regs.def) and the PF's side of the
-// mailboxes. It turns register accesses into calls: VF banks go to VfPanel, operations to BulkOps,
+// mailboxes. It turns register accesses into calls: VF banks go to VfPanels, operations to BulkOps,
 // the run log to RunLog. It keeps no state but what the registers hold.
 //
 // Built once over the PF's RegisterFile; everything runs on the io thread with the PF's lock held,
@@ -25,22 +25,19 @@ class PfRegisters {
 public:
     /// Constants that the PF can read; checked by Gpu.
     struct Spec {
-        std::uint32_t total_vfs = 0;
         Bytes vram;
         Bytes aperture;
         std::uint32_t compute_units = 0;
         SwitchMode switch_mode = SwitchMode::Pointer;
     };
-    /// Where a write goes that is no VfPanel's; on the io thread.
+    /// Where a write goes that is no VF's; on the io thread.
     struct Hooks {
         std::function<void(std::uint32_t vf_bits)> set_wake_mask;
-        /// The PF's view of one VF's mailbox register.
-        std::function<std::uint32_t(VfId, RegisterIndex)> mailbox_read;
-        std::function<void(VfId, RegisterIndex, std::uint32_t)> mailbox_write;
+        std::function<void(SwitchMode)> set_switch_mode;
     };
 
     /// All references outlive it. Claims its registers at once and writes the constants.
-    PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanel& vfs, BulkOps& ops,
+    PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanels vfs, BulkOps& ops,
                 RunLog& log, const Clock& clock, Hooks hooks);
     PfRegisters(const PfRegisters&) = delete;
     PfRegisters& operator=(const PfRegisters&) = delete;
@@ -75,12 +72,9 @@ private:
     void commit_table(VfId vf, std::uint32_t high);
     void write_doorbells(VfId vf, std::uint32_t value);
     void write_cu_mask(VfId vf, std::uint32_t value);
-    void write_quantum(VfId vf, std::uint32_t value);
-    void write_gates(VfId vf, std::uint32_t value);
-    std::uint32_t read_gates(VfId vf, std::uint32_t stored);
     void write_reset(VfId vf, std::uint32_t value);
-    std::uint32_t read_reset(VfId vf, std::uint32_t stored);
-    std::uint32_t read_status(VfId vf, std::uint32_t stored);
+    template <auto Set> void tell(VfId vf, std::uint32_t value);
+    template <auto Get> std::uint32_t ask(VfId vf, std::uint32_t stored);
     /// 64-bit counters: reading the low half latches the high one, as for the time.
     template <auto Member, hw_reg High> std::uint32_t read_wide(VfId vf, std::uint32_t stored);
     /// 32-bit counters: the low half; a PF takes differences.
@@ -94,7 +88,7 @@ private:
 
     const Spec spec_;
     regs::RegisterFile& registers_;
-    VfPanel& vfs_;
+    const VfPanels vfs_;
     BulkOps& ops_;
     RunLog& log_;
     const Clock& clock_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// VfPanel: what the PF can do to a VF and learn about it, as the PF's registers and bulk operations
-// need it. The composition root implements it over the VF's blocks; tests fake it. Every call names
-// a VF that exists.
+// VfPanel: what the PF can do to one VF and learn about it, as the PF's registers and bulk
+// operations see it. GpuVf implements it over the VF's blocks; tests fake it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,46 +40,55 @@ struct VfStatistics {
 /// stream and poisons them, which finds state that a block forgot (docs/world-switch.md).
 enum class SwitchMode : std::uint8_t { Pointer, TrueCopy };
 
+/// Calls come on the io thread, those of bulk operations on the op thread, without the VF lock.
 class VfPanel {
 public:
     virtual ~VfPanel() = default;
 
-    // VRAM; io thread
     /// An error leaves the VF without VRAM. Waits until no engine holds an old translation.
-    [[nodiscard]] virtual Result<> commit_vram(VfId vf, DeviceOffset root, Bytes size) = 0;
+    [[nodiscard]] virtual Result<> commit_vram(DeviceOffset root, Bytes size) = 0;
     /// Hangs up the client that has the VF open.
-    virtual void release_vram(VfId vf) = 0;
+    virtual void release_vram() = 0;
 
-    // registers of the VF's bank; io thread
+    // registers of the VF's bank
     /// In 4 KiB pages from the start of BAR2.
-    virtual void set_doorbell_pages(VfId vf, std::uint32_t first, std::uint32_t count) = 0;
+    virtual void set_doorbell_pages(std::uint32_t first, std::uint32_t count) = 0;
     /// Bit per CU of the device; 0 leaves the VF one CU, or its kernels could never end.
-    virtual void set_cu_mask(VfId vf, std::uint64_t mask) = 0;
+    virtual void set_cu_mask(std::uint64_t mask) = 0;
     /// Length of a stay on the engine, from the next RUN on; 0: no end.
-    virtual void set_quantum(VfId vf, std::uint32_t quantum_us) = 0;
+    virtual void set_quantum(std::uint32_t quantum_us) = 0;
     /// Fields of VGPU_GATES. In force when this returns; while reset_flags() shows FLR_PENDING,
     /// DOORBELL_EN and REGWR_EN stay shut.
-    virtual void set_gates(VfId vf, std::uint32_t gates) = 0;
-    [[nodiscard]] virtual std::uint32_t gates(VfId vf) const = 0;
+    virtual void set_gates(std::uint32_t gates) = 0;
+    [[nodiscard]] virtual std::uint32_t gates() const = 0;
     /// Starts an FLR; reset_flags() shows FLR until it is done. A lost one (fault plan) never is.
-    virtual void request_flr(VfId vf) = 0;
+    virtual void request_flr() = 0;
     /// The PF has seen that a client reset the VF: FLR_PENDING goes.
-    virtual void acknowledge_flr(VfId vf) = 0;
-    [[nodiscard]] virtual std::uint32_t reset_flags(VfId vf) const = 0;  ///< VGPU_RESET
-    [[nodiscard]] virtual std::uint32_t status(VfId vf) const = 0;       ///< VGPU_STATUS
-    [[nodiscard]] virtual VfStatistics statistics(VfId vf) const = 0;
-    virtual void set_switch_mode(SwitchMode mode) = 0;
+    virtual void acknowledge_flr() = 0;
+    [[nodiscard]] virtual std::uint32_t reset_flags() const = 0;  ///< VGPU_RESET
+    [[nodiscard]] virtual std::uint32_t status() = 0;             ///< VGPU_STATUS
+    [[nodiscard]] virtual VfStatistics statistics() = 0;
+    /// The PF's view of a mailbox register (Mailbox).
+    [[nodiscard]] virtual std::uint32_t mailbox_read(RegisterIndex index) = 0;
+    virtual void mailbox_write(RegisterIndex index, std::uint32_t value) = 0;
 
     // bulk operations; op thread
     /// False if a byte is beyond the VF's VRAM; it reads all ones.
-    [[nodiscard]] virtual bool read_vram(VfId vf, VfOffset offset, std::span<std::byte> out) = 0;
-    [[nodiscard]] virtual bool write_vram(VfId vf, VfOffset offset,
-                                          std::span<const std::byte> data) = 0;
+    [[nodiscard]] virtual bool read_vram(VfOffset offset, std::span<std::byte> out) = 0;
+    [[nodiscard]] virtual bool write_vram(VfOffset offset, std::span<const std::byte> data) = 0;
     /// All of the VF but VRAM back to power-on, off the engine if it is there: for a new owner.
-    virtual Result<> scrub_state(VfId vf) = 0;
+    virtual Result<> scrub_state() = 0;
     /// EBUSY while the VF is on the engine or a step of its switch lasts.
-    [[nodiscard]] virtual Result<std::vector<std::byte>> save_state(VfId vf) = 0;
-    [[nodiscard]] virtual Result<> load_state(VfId vf, std::span<const std::byte> stream) = 0;
+    [[nodiscard]] virtual Result<std::vector<std::byte>> save_state() = 0;
+    [[nodiscard]] virtual Result<> load_state(std::span<const std::byte> stream) = 0;
+};
+
+/// All VFs of a device, VF 1 first.
+struct VfPanels {
+    std::vector<VfPanel*> all;
+
+    [[nodiscard]] std::size_t count() const { return all.size(); }
+    [[nodiscard]] VfPanel& operator[](VfId vf) const { return *all[raw(vf) - 1u]; }
 };
 
 }  // namespace vgpu::softgpu::iov

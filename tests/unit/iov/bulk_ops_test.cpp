@@ -42,8 +42,8 @@ protected:
     std::unique_ptr<mem::DeviceVram> vram = *mem::DeviceVram::create(64_MiB);
     OwnedFd memfd;
     mem::SystemMemory bus;
-    FakePanel panel;
-    BulkOps ops{4, *vram, bus, panel};
+    FakePanels panel;
+    BulkOps ops{*vram, bus, panel.list};
 };
 
 TEST_F(BulkOpsTest, FillCopyAndVerifyWorkOnDeviceVram) {
@@ -78,9 +78,9 @@ TEST_F(BulkOpsTest, OperationsOnAVfStayInItsVram) {
     EXPECT_EQ(panel.vram(vf)[4096], std::byte{1});
     EXPECT_EQ(panel.vram(vf)[4095], std::byte{0});
     EXPECT_EQ(run({VGPU_OP_VERIFY_ZERO, vf, 0, 0, 8192, 0}), VGPU_OP_REFUSED);
-    EXPECT_EQ(run({VGPU_OP_SCRUB_VRAM, vf, 0, 0, FakePanel::kVramBytes, 0}), VGPU_OP_DONE);
-    EXPECT_EQ(run({VGPU_OP_VERIFY_ZERO, vf, 0, 0, FakePanel::kVramBytes, 0}), VGPU_OP_DONE);
-    EXPECT_EQ(run({VGPU_OP_FILL, vf, 0, FakePanel::kVramBytes - 4, 8, 0}), VGPU_OP_REFUSED);
+    EXPECT_EQ(run({VGPU_OP_SCRUB_VRAM, vf, 0, 0, FakePanels::kVramBytes, 0}), VGPU_OP_DONE);
+    EXPECT_EQ(run({VGPU_OP_VERIFY_ZERO, vf, 0, 0, FakePanels::kVramBytes, 0}), VGPU_OP_DONE);
+    EXPECT_EQ(run({VGPU_OP_FILL, vf, 0, FakePanels::kVramBytes - 4, 8, 0}), VGPU_OP_REFUSED);
 }
 
 TEST_F(BulkOpsTest, RangesOutsideMemoryAreRefused) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// A VfPanel that writes down what the PF does to its VFs and gives each one 1 MiB of VRAM.
+// Four VfPanels that write down what the PF does to its VFs and give each one 1 MiB of VRAM.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,58 +15,9 @@
 
 namespace vgpu::softgpu::iov {
 
-class FakePanel final : public VfPanel {
-public:
+/// What the panels of all VFs have in common.
+struct PanelRecord {
     static constexpr std::size_t kVramBytes = 1u << 20;
-
-    Result<> commit_vram(VfId vf, DeviceOffset root, Bytes size) override {
-        calls.push_back(fmt::format("commit {} {:#x} {}", raw(vf), raw(root), size.count));
-        if (refuses_tables) return fail(EINVAL, "the table is wrong");
-        return {};
-    }
-    void release_vram(VfId vf) override { calls.push_back(fmt::format("release {}", raw(vf))); }
-    void set_doorbell_pages(VfId vf, std::uint32_t first, std::uint32_t count) override {
-        calls.push_back(fmt::format("doorbells {} {}+{}", raw(vf), first, count));
-    }
-    void set_cu_mask(VfId vf, std::uint64_t mask) override {
-        calls.push_back(fmt::format("cus {} {:#x}", raw(vf), mask));
-    }
-    void set_quantum(VfId vf, std::uint32_t quantum_us) override {
-        calls.push_back(fmt::format("quantum {} {}", raw(vf), quantum_us));
-    }
-    void set_gates(VfId vf, std::uint32_t value) override { gate_values[vf] = value; }
-    std::uint32_t gates(VfId vf) const override {
-        const auto found = gate_values.find(vf);
-        return found == gate_values.end() ? 0 : found->second;
-    }
-    void request_flr(VfId vf) override { calls.push_back(fmt::format("flr {}", raw(vf))); }
-    void acknowledge_flr(VfId vf) override { calls.push_back(fmt::format("ack {}", raw(vf))); }
-    std::uint32_t reset_flags(VfId) const override { return 3; }
-    std::uint32_t status(VfId vf) const override { return 0x10u + raw(vf); }
-    VfStatistics statistics(VfId) const override { return counters; }
-    void set_switch_mode(SwitchMode mode) override {
-        calls.emplace_back(mode == SwitchMode::TrueCopy ? "true copy" : "pointer");
-    }
-    bool read_vram(VfId vf, VfOffset offset, std::span<std::byte> out) override {
-        const auto part = window(vf, offset, out.size());
-        std::ranges::copy(part, out.begin());
-        return part.size() == out.size();
-    }
-    bool write_vram(VfId vf, VfOffset offset, std::span<const std::byte> data) override {
-        const auto part = window(vf, offset, data.size());
-        if (part.size() != data.size()) return false;
-        std::ranges::copy(data, part.begin());
-        return true;
-    }
-    Result<> scrub_state(VfId vf) override {
-        calls.push_back(fmt::format("scrub {}", raw(vf)));
-        return {};
-    }
-    Result<std::vector<std::byte>> save_state(VfId) override { return state; }
-    Result<> load_state(VfId, std::span<const std::byte> stream) override {
-        loaded.assign(stream.begin(), stream.end());
-        return {};
-    }
 
     std::vector<std::byte>& vram(VfId vf) {
         auto& bytes = vrams[vf];
@@ -74,18 +26,91 @@ public:
     }
 
     std::vector<std::string> calls;
+    std::vector<std::string> mailbox;  ///< written
     std::map<VfId, std::uint32_t> gate_values;
     std::map<VfId, std::vector<std::byte>> vrams;
     VfStatistics counters;
     std::vector<std::byte> state;
     std::vector<std::byte> loaded;
     bool refuses_tables = false;
+};
+
+class FakePanel final : public VfPanel {
+public:
+    FakePanel(VfId vf, PanelRecord& record) : vf_(vf), record_(record) {}
+
+    Result<> commit_vram(DeviceOffset root, Bytes size) override {
+        note(fmt::format("commit {} {:#x} {}", raw(vf_), raw(root), size.count));
+        if (record_.refuses_tables) return fail(EINVAL, "the table is wrong");
+        return {};
+    }
+    void release_vram() override { note(fmt::format("release {}", raw(vf_))); }
+    void set_doorbell_pages(std::uint32_t first, std::uint32_t count) override {
+        note(fmt::format("doorbells {} {}+{}", raw(vf_), first, count));
+    }
+    void set_cu_mask(std::uint64_t mask) override {
+        note(fmt::format("cus {} {:#x}", raw(vf_), mask));
+    }
+    void set_quantum(std::uint32_t quantum_us) override {
+        note(fmt::format("quantum {} {}", raw(vf_), quantum_us));
+    }
+    void set_gates(std::uint32_t value) override { record_.gate_values[vf_] = value; }
+    std::uint32_t gates() const override { return record_.gate_values[vf_]; }
+    void request_flr() override { note(fmt::format("flr {}", raw(vf_))); }
+    void acknowledge_flr() override { note(fmt::format("ack {}", raw(vf_))); }
+    std::uint32_t reset_flags() const override { return 3; }
+    std::uint32_t status() override { return 0x10u + raw(vf_); }
+    VfStatistics statistics() override { return record_.counters; }
+    std::uint32_t mailbox_read(RegisterIndex index) override {
+        return raw(vf_) * 0x100000u + raw(index);
+    }
+    void mailbox_write(RegisterIndex index, std::uint32_t value) override {
+        record_.mailbox.push_back(fmt::format("{} {:#x} {}", raw(vf_), raw(index), value));
+    }
+    bool read_vram(VfOffset offset, std::span<std::byte> out) override {
+        const auto part = window(offset, out.size());
+        std::ranges::copy(part, out.begin());
+        return part.size() == out.size();
+    }
+    bool write_vram(VfOffset offset, std::span<const std::byte> data) override {
+        const auto part = window(offset, data.size());
+        if (part.size() != data.size()) return false;
+        std::ranges::copy(data, part.begin());
+        return true;
+    }
+    Result<> scrub_state() override {
+        note(fmt::format("scrub {}", raw(vf_)));
+        return {};
+    }
+    Result<std::vector<std::byte>> save_state() override { return record_.state; }
+    Result<> load_state(std::span<const std::byte> stream) override {
+        record_.loaded.assign(stream.begin(), stream.end());
+        return {};
+    }
 
 private:
-    std::span<std::byte> window(VfId vf, VfOffset offset, std::size_t size) {
-        if (raw(offset) > kVramBytes || size > kVramBytes - raw(offset)) return {};
-        return std::span(vram(vf)).subspan(raw(offset), size);
+    void note(std::string call) { record_.calls.push_back(std::move(call)); }
+    std::span<std::byte> window(VfOffset offset, std::size_t size) {
+        constexpr std::size_t kBytes = PanelRecord::kVramBytes;
+        if (raw(offset) > kBytes || size > kBytes - raw(offset)) return {};
+        return std::span(record_.vram(vf_)).subspan(raw(offset), size);
     }
+
+    const VfId vf_;
+    PanelRecord& record_;
+};
+
+class FakePanels final : public PanelRecord {
+public:
+    FakePanels() {
+        for (std::uint8_t vf = 1; vf <= 4; ++vf)
+            list.all.push_back(&panels_.emplace_back(VfId{vf}, *this));
+    }
+
+    VfPanels list;
+
+private:
+    std::deque<FakePanel> panels_;
 };
 
 }  // namespace vgpu::softgpu::iov

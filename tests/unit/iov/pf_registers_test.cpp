@@ -27,9 +27,9 @@ protected:
 
     std::unique_ptr<mem::DeviceVram> vram = *mem::DeviceVram::create(64_MiB);
     mem::SystemMemory bus;
-    FakePanel panel;
+    FakePanels panel;
     VirtualClock clock;
-    BulkOps ops{4, *vram, bus, panel};
+    BulkOps ops{*vram, bus, panel.list};
     std::vector<std::uint64_t> log_addresses;
     RunLog log{[this](Iova at, std::span<const std::byte>) {
         log_addresses.push_back(raw(at));
@@ -37,18 +37,15 @@ protected:
     }};
     regs::RegisterFile registers{regs::Role::Pf};
     std::uint32_t wake_mask = 0;
-    std::vector<std::string> mailbox;
-    PfRegisters pf{{4, 64_MiB, 32_MiB, 8, SwitchMode::TrueCopy},
+    std::vector<SwitchMode> modes;
+    PfRegisters pf{{64_MiB, 32_MiB, 8, SwitchMode::TrueCopy},
                    registers,
-                   panel,
+                   panel.list,
                    ops,
                    log,
                    clock,
                    {[this](std::uint32_t mask) { wake_mask = mask; },
-                    [](VfId vf, RegisterIndex index) { return raw(vf) * 0x100000u + raw(index); },
-                    [this](VfId vf, RegisterIndex index, std::uint32_t value) {
-                        mailbox.push_back(fmt::format("{} {:#x} {}", raw(vf), raw(index), value));
-                    }}};
+                    [this](SwitchMode mode) { modes.push_back(mode); }}};
 };
 
 TEST_F(PfRegistersTest, DescribesTheDevice) {
@@ -180,7 +177,7 @@ TEST_F(PfRegistersTest, SwitchModeAndWakeMaskGoToTheDevice) {
     write(REG_VGPU_SWITCH_MODE, 0);
     write(REG_VGPU_SWITCH_MODE, 1);
     write(REG_VGPU_WAKE_ENABLE, 0xf);
-    EXPECT_THAT(panel.calls, ElementsAre("pointer", "true copy"));
+    EXPECT_THAT(modes, ElementsAre(SwitchMode::Pointer, SwitchMode::TrueCopy));
     EXPECT_EQ(wake_mask, 0xfu);
 }
 
@@ -188,7 +185,7 @@ TEST_F(PfRegistersTest, TheMailboxIndexSelectsWhoseBoxIsSeen) {
     write(REG_NBIO_MAILBOX_INDEX, 2);
     EXPECT_EQ(read(REG_NBIO_MAILBOX_MSGBUF_RCV_DW0), 0x200000u + REG_NBIO_MAILBOX_MSGBUF_RCV_DW0);
     write(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0, 9);
-    EXPECT_THAT(mailbox, ElementsAre("2 0xe56 9"));
+    EXPECT_THAT(panel.mailbox, ElementsAre("2 0xe56 9"));
 }
 
 TEST_F(PfRegistersTest, AnIndexWithoutVfShowsAnEmptyBox) {
@@ -197,7 +194,7 @@ TEST_F(PfRegistersTest, AnIndexWithoutVfShowsAnEmptyBox) {
         EXPECT_EQ(read(REG_NBIO_MAILBOX_CONTROL), 0u);
         write(REG_NBIO_MAILBOX_CONTROL, 1);
     }
-    EXPECT_THAT(mailbox, IsEmpty());
+    EXPECT_THAT(panel.mailbox, IsEmpty());
 }
 
 }  // namespace
