@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/regs/gpu_clock.h"
 #include "pf-driver/softgpu/regs/mmio.h"
 
@@ -51,23 +52,16 @@ private:
     Memory memory_;
 };
 
-/// An SDMA engine as a source of packets; a planned fault can make it stick.
-class GpuVf::SdmaSource final : public cp::PacketSource {
+/// An SDMA engine that a planned fault can make stick.
+class GpuVf::SdmaSource final : public PacketSource {
 public:
     SdmaSource(GpuVf& vf, sdma::Engine& engine) : vf_(vf), engine_(engine) {}
 
-    cp::StepResult step() override {
-        if (is_stuck()) return cp::StepResult::Blocked;
-        return kResults[static_cast<std::size_t>(engine_.step())];
-    }
+    StepResult step() override { return is_stuck() ? StepResult::Blocked : engine_.step(); }
     bool has_work() override { return !vf_.is_sdma_stuck_ && engine_.has_work(); }
-    bool waits_for_memory() const override { return engine_.waits_for_memory(); }
+    bool needs_polling() const override { return engine_.needs_polling(); }
 
 private:
-    /// Indexed by sdma::StepResult.
-    static constexpr std::array kResults{cp::StepResult::Progress, cp::StepResult::Blocked,
-                                         cp::StepResult::Idle};
-
     bool is_stuck() {
         if (!vf_.is_sdma_stuck_ && engine_.has_work() &&
             vf_.faults_.take(vf_.vf(), iov::FaultPoint::Sdma))
@@ -77,39 +71,6 @@ private:
 
     GpuVf& vf_;
     sdma::Engine& engine_;
-};
-
-/// The encoder rings as a source of packets.
-class GpuVf::VideoSource final : public cp::PacketSource {
-public:
-    explicit VideoSource(video::Engine& engine) : engine_(engine) {}
-
-    cp::StepResult step() override { return kResults[static_cast<std::size_t>(engine_.step())]; }
-    bool has_work() override { return engine_.has_work(); }
-    bool waits_for_memory() const override { return engine_.waits(); }
-
-private:
-    /// Indexed by video::StepResult.
-    static constexpr std::array kResults{cp::StepResult::Progress, cp::StepResult::Blocked,
-                                         cp::StepResult::Idle};
-
-    video::Engine& engine_;
-};
-
-/// What the VF's engines have rung in their own doorbell BAR, as packets. The last source, so that
-/// a ring is taken in the turn of the packet that wrote it.
-class GpuVf::PostedRings final : public cp::PacketSource {
-public:
-    explicit PostedRings(iov::Doorbells& doorbells) : doorbells_(doorbells) {}
-
-    cp::StepResult step() override {
-        return doorbells_.take_posted() ? cp::StepResult::Progress : cp::StepResult::Idle;
-    }
-    bool has_work() override { return doorbells_.has_posted(); }
-    bool waits_for_memory() const override { return false; }
-
-private:
-    iov::Doorbells& doorbells_;
 };
 
 /// Keeps the peer alive; its calls fail once the client has gone.
@@ -157,12 +118,14 @@ GpuVf::GpuVf(const Spec& spec, const Shared& shared)
 GpuVf::~GpuVf() = default;
 
 void GpuVf::wire() {
-    for (sdma::Engine& engine : blocks_.sdma)
-        sources_.push_back(std::make_unique<SdmaSource>(*this, engine));
-    sources_.push_back(std::make_unique<VideoSource>(blocks_.video));
-    sources_.push_back(std::make_unique<PostedRings>(doorbells_));
+    for (sdma::Engine& engine : blocks_.sdma) {
+        sdma_sources_.push_back(std::make_unique<SdmaSource>(*this, engine));
+        context_.sources.push_back(sdma_sources_.back().get());
+    }
+    context_.sources.push_back(&blocks_.video);
+    // Last, so that a ring is taken in the turn of the packet that wrote it.
+    context_.sources.push_back(&doorbells_);
     system_.set_own_bar(*this, {DOORBELL_BAR_BYTES});
-    for (const auto& source : sources_) context_.sources.push_back(source.get());
     blocks_.gpuvm.set_invalidation_hook(
         [this](std::uint16_t vmids) { blocks_.cp.invalidate_code(vmids); });
     const mem::Revocation revocation{[this] { blocks_.gpuvm.invalidate_all(); },
@@ -275,20 +238,22 @@ void GpuVf::reset_locked(ResetScope scope) {
 
 bool GpuVf::has_work() {
     const std::scoped_lock lock(lock_);
-    if (is_saved_) return saved_has_work_ || doorbells_.has_latched() || doorbells_.has_posted();
+    if (is_saved_) return saved_has_work_ || doorbells_.has_latched() || doorbells_.has_work();
     return has_work_locked();
 }
 
 bool GpuVf::has_work_locked() {
     if (doorbells_.has_latched() || blocks_.cp.has_work()) return true;
-    return std::ranges::any_of(sources_, [](const auto& source) { return source->has_work(); });
+    return std::ranges::any_of(context_.sources,
+                               [](PacketSource* source) { return source->has_work(); });
 }
 
 bool GpuVf::needs_polling() {
     const std::scoped_lock lock(lock_);
     if (is_saved_ || doorbells_.mode() == iov::DoorbellMode::Poll) return true;
-    return blocks_.cp.waits_for_memory() ||
-           std::ranges::any_of(sources_, [](const auto& s) { return s->waits_for_memory(); });
+    return blocks_.cp.needs_polling() ||
+           std::ranges::any_of(context_.sources,
+                               [](const PacketSource* source) { return source->needs_polling(); });
 }
 
 /// In true-copy mode a waiting VF has to be brought back to be looked at, and is saved again unless

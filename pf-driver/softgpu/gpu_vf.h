@@ -191,10 +191,7 @@ public:
 private:
     /// A BAR as a pair of member functions.
     class Bar;
-    /// Adapters from the VF's copy and video engines to cp::PacketSource; see gpu_vf.cpp.
     class SdmaSource;
-    class VideoSource;
-    class PostedRings;
     /// Message DMA through the client that is attached.
     class Messages;
 
@@ -281,8 +278,7 @@ private:
     VfBlocks blocks_;
     iov::Mailbox mailbox_;
     iov::Doorbells doorbells_{*this};
-    /// Owned here, lent to the engine through context_.
-    std::vector<std::unique_ptr<cp::PacketSource>> sources_;
+    std::vector<std::unique_ptr<SdmaSource>> sdma_sources_;
     std::vector<std::unique_ptr<Bar>> bars_;
     pci::Function function_;
     cp::Context context_;

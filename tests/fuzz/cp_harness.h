@@ -90,7 +90,7 @@ public:
     void live() {
         constexpr int kTurns = 64;
         for (int i = 0; i < kTurns; ++i) {
-            const bool has_moved = cp_.step() == cp::StepResult::Progress;
+            const bool has_moved = cp_.step() == StepResult::Progress;
             (void)cp_.has_work();
             clock_.advance(std::chrono::milliseconds(20));
             if (!run_group() && !has_moved && i > kTurns / 2) break;

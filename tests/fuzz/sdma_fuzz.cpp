@@ -160,14 +160,14 @@ void submit(World& world, Packets packets) {
 void run(World& world, std::uint32_t budget, Packets packets, bool is_kernel) {
     for (int i = 0; i < kMaxSteps; ++i) {
         const auto result = world.engine->step({budget, 4});
-        if (result == sdma::StepResult::Idle) break;
-        if (result == sdma::StepResult::Blocked) {
+        if (result == StepResult::Idle) break;
+        if (result == StepResult::Blocked) {
             std::uint32_t value = 0;
             const std::size_t at = static_cast<std::size_t>(i) * sizeof(value);
             if (at + sizeof(value) <= packets.size())
                 std::memcpy(&value, packets.data() + at, sizeof(value));
             world.go_on(value);
-            (void)world.engine->waits_for_memory();
+            (void)world.engine->needs_polling();
             (void)world.engine->has_work();
         }
         if (is_kernel || i % 8 != 7) continue;

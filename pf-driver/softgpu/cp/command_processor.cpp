@@ -210,7 +210,7 @@ bool CommandProcessor::has_work() {
                        [&](Queue& queue) { return is_runnable(core, queue); });
 }
 
-bool CommandProcessor::waits_for_memory() const {
+bool CommandProcessor::needs_polling() const {
     return find_waits(*core_);
 }
 

@@ -25,7 +25,7 @@
 #include "pf-driver/softgpu/base/block.h"
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
-#include "pf-driver/softgpu/cp/packet_source.h"
+#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/cp/services.h"
 #include "pf-driver/softgpu/isa/execute.h"
 #include "pf-driver/softgpu/regs/register_file.h"
@@ -34,6 +34,9 @@ namespace vgpu::softgpu::cp {
 
 struct Core;
 struct ResidentGroup;
+
+/// Bytes of a doorbell write.
+enum class DoorbellWidth : std::uint8_t { Dword = 4, Qword = 8 };
 
 /// Since reset; part of the state.
 struct Counters {
@@ -118,7 +121,7 @@ public:
 
     [[nodiscard]] StepResult step() override;
     [[nodiscard]] bool has_work() override;
-    [[nodiscard]] bool waits_for_memory() const override;
+    [[nodiscard]] bool needs_polling() const override;
 
     // --- work-groups (cp::Engine) ------------------------------------------------------------
     /// Lends worker `worker` a group to run; it must look at `stop` often. Nothing to run: nullopt.

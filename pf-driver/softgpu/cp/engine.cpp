@@ -323,9 +323,9 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
 bool Engine::polls(const Worker& worker, Context& context) const {
     if (worker.index != 0 || stopping_.load()) return false;
     const std::lock_guard vf(context.lock);
-    return context.cp.waits_for_memory() ||
+    return context.cp.needs_polling() ||
            std::any_of(context.sources.begin(), context.sources.end(),
-                       [](const PacketSource* s) { return s->waits_for_memory(); });
+                       [](const PacketSource* s) { return s->needs_polling(); });
 }
 
 /// Time until the dry spell is out_of_work()'s; zero or less: it is.

@@ -36,6 +36,7 @@
 
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/cp/command_processor.h"
 

@@ -13,22 +13,10 @@
 #include <cstdint>
 #include <span>
 
+#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/cp/core.h"
-#include "pf-driver/softgpu/cp/packet_source.h"
 
 namespace vgpu::softgpu::cp {
-
-/// What one step() may still do.
-struct Budget {
-    std::uint32_t packets = 16;
-    std::uint64_t bytes = 64u << 10;
-
-    [[nodiscard]] bool is_spent() const { return packets == 0 || bytes == 0; }
-    void charge(std::uint64_t n) {
-        packets -= packets != 0 ? 1 : 0;
-        bytes -= n < bytes ? n : bytes;
-    }
-};
 
 /// A packet whose length fits its opcode. Lives for one call of its handler.
 struct Packet {

@@ -81,7 +81,7 @@ void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
     latched_.read(offset, out);
 }
 
-/// The listener is told once until take_posted() has found the end, however fast an engine rings.
+/// The listener is told once until step() has found the end, however fast an engine rings.
 void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     {
         const std::scoped_lock lock(posted_mutex_);
@@ -95,8 +95,8 @@ void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
 }
 
 /// Rung after the leaf lock is free: a listener may go anywhere.
-bool Doorbells::take_posted() {
-    if (!has_posted()) return false;
+StepResult Doorbells::step() {
+    if (!has_posted_) return StepResult::Idle;
     {
         const std::scoped_lock lock(posted_mutex_);
         posted_.take(kMostRings, [this](const Ring& ring) { taken_.push_back(ring); });
@@ -105,7 +105,7 @@ bool Doorbells::take_posted() {
     }
     for (const Ring& ring : taken_) take(ring);
     taken_.clear();
-    return true;
+    return StepResult::Progress;
 }
 
 void Doorbells::set_pages(std::uint32_t first, std::uint32_t count) {
@@ -146,7 +146,7 @@ void Doorbells::activate() {
 /// No engine runs any more: what the last packets and waves rang still counts as rung by an active
 /// VF.
 void Doorbells::deactivate() {
-    while (take_posted()) {
+    while (step() == StepResult::Progress) {
     }
     is_active_ = false;
 }

@@ -13,10 +13,10 @@
 // which nobody looks at any more.
 //
 // The VF's own engines ring by a write to the BAR's address on the bus (mem/system_memory.h), on
-// threads that may hold the VF's lock or not. post() keeps such rings until take_posted(), so a
+// threads that may hold the VF's lock or not. post() keeps such rings until step(), so a
 // wave that rings never waits for a lock that its own worker is waited for with.
 //
-// All calls with the VF's lock held, but for post() and has_posted().
+// All calls with the VF's lock held, but for post() and has_work().
 #pragma once
 
 #include <atomic>
@@ -31,6 +31,7 @@
 #include "pf-driver/softgpu/base/block.h"
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/iov/ring_latch.h"
 #include "pf-driver/softgpu/regs/register_file.h"
@@ -50,12 +51,12 @@ public:
     virtual void ring(const Ring& ring) = 0;
     /// The first ring of an inactive VF since it went off the engine.
     virtual void latched_work() = 0;
-    /// An engine has rung, and take_posted() has taken all before. Any thread, with or without the
+    /// An engine has rung, and step() has taken all before. Any thread, with or without the
     /// VF's lock.
     virtual void posted_work() = 0;
 };
 
-class Doorbells {
+class Doorbells final : public PacketSource {
 public:
     /// Since the device started; not part of a saved state.
     struct Counters {
@@ -66,7 +67,7 @@ public:
     };
 
     explicit Doorbells(DoorbellListener& listener) : listener_(listener) {}
-    ~Doorbells();
+    ~Doorbells() override;
     Doorbells(const Doorbells&) = delete;
     Doorbells& operator=(const Doorbells&) = delete;
 
@@ -92,10 +93,12 @@ public:
     /// A BAR2 write by the VF's own engines, with the rules of write(). Any thread, whatever it
     /// holds.
     void post(std::uint64_t offset, std::span<const std::byte> data);
-    [[nodiscard]] bool has_posted() const { return has_posted_.load(); }
     /// Takes what engines have rung as if it had been written to the BAR, at most kMostRings
-    /// doorbells. False: nothing was there.
-    bool take_posted();
+    /// doorbells.
+    StepResult step() override;
+    /// Of what engines have rung. Any thread.
+    [[nodiscard]] bool has_work() override { return has_posted_.load(); }
+    [[nodiscard]] bool needs_polling() const override { return false; }
 
     /// The VF gets the engine: what was latched is rung, lowest doorbell first.
     void activate();

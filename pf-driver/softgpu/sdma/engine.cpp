@@ -348,7 +348,7 @@ bool Engine::has_work() {
 
 /// A doorbell tells of more packets only. Whatever changes a register need not tell, and a counted
 /// poll ends by being looked at.
-bool Engine::waits_for_memory() const {
+bool Engine::needs_polling() const {
     if (is_halted()) return false;
     return std::any_of(state_.queues.begin(), state_.queues.end(), [this](const Queue& queue) {
         return is_active(queue) && queue.wait.kind != WaitKind::None &&
@@ -381,7 +381,7 @@ bool Engine::run_queue(Queue& queue) {
     const std::uint64_t packets = state_.packets;
     const std::uint64_t bytes = state_.bytes;
     bool is_going = true;
-    while (is_going && budget_.packets != 0 && budget_.bytes != 0 && is_active(queue)) {
+    while (is_going && !budget_.is_spent() && is_active(queue)) {
         const Outcome outcome = run_packet();
         settle(outcome);
         is_going = outcome == Outcome::Done || outcome == Outcome::Partial;

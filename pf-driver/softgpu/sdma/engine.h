@@ -25,24 +25,12 @@
 #include "pf-driver/softgpu/base/block.h"
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/mem/gpuvm.h"
 #include "pf-driver/softgpu/mem/port.h"
 #include "pf-driver/softgpu/regs/register_file.h"
 
 namespace vgpu::softgpu::sdma {
-
-/// Most that one step() does. A transfer's unit is never cut, so `bytes` may be exceeded by less
-/// than one unit.
-struct Budget {
-    std::uint32_t bytes = 64u << 10;
-    std::uint32_t packets = 16;
-};
-
-enum class StepResult : std::uint8_t {
-    Progress,  ///< did something; more may be left
-    Blocked,   ///< every queue with work waits for memory or a register
-    Idle,      ///< no queue has anything to do
-};
 
 /// From MAP_QUEUES, by the composition root; everything else is in the MQD.
 struct MapRequest {
@@ -70,7 +58,7 @@ struct UnmapRequest {
 
 /// Packets: Linux 6.12, amdgpu/vega10_sdma_pkt_open.h; registers amdgpu/sdma_v4_0.c; MQD
 /// include/v9_structs.h (v9_sdma_mqd).
-class Engine {
+class Engine final : public PacketSource {
 public:
     static constexpr unsigned kQueues = 1 + SDMA_USER_QUEUES;  ///< 0 is the kernel's ring
     static constexpr unsigned kIbDepth = 2;
@@ -164,11 +152,10 @@ public:
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
     /// One queue per call, the next one first in the next call.
-    StepResult step(Budget budget = {});
-    /// Could step() make progress now? Looks at the conditions of waiting queues again.
-    [[nodiscard]] bool has_work();
-    /// True if only looking again, at memory or a register, can find out that a wait is over.
-    [[nodiscard]] bool waits_for_memory() const;
+    StepResult step(Budget budget);
+    StepResult step() override { return step(Budget{}); }
+    [[nodiscard]] bool has_work() override;
+    [[nodiscard]] bool needs_polling() const override;
 
     [[nodiscard]] const State& state() const { return state_; }
 

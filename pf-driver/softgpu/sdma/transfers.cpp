@@ -66,7 +66,7 @@ void Engine::account(std::uint64_t units, std::uint64_t unit_bytes) {
     const std::uint64_t bytes = units * unit_bytes;
     queue_->progress += units;
     state_.bytes += bytes;
-    budget_.bytes -= static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, budget_.bytes));
+    budget_.bytes -= std::min(bytes, budget_.bytes);
 }
 
 std::uint64_t Engine::copy_piece(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {

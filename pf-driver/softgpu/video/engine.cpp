@@ -139,7 +139,7 @@ bool Engine::has_work() {
     });
 }
 
-bool Engine::waits() const {
+bool Engine::needs_polling() const {
     return std::ranges::any_of(kEncoders, [this](Encoder encoder) {
         return is_active(encoder) && ring(encoder).wait.kind == WaitKind::Register;
     });
@@ -164,7 +164,7 @@ StepResult Engine::step() {
 bool Engine::run_ring(Encoder encoder) {
     const std::uint64_t packets = state_.packets;
     const std::uint64_t jobs = state_.jobs;
-    for (std::uint32_t i = 0; i < kPacketsPerStep && is_active(encoder); ++i) {
+    for (std::uint32_t i = 0; i < Budget{}.packets && is_active(encoder); ++i) {
         const Outcome outcome = run_packet(encoder);
         settle(encoder, outcome);
         if (outcome != Outcome::Done || state_.jobs != jobs) break;

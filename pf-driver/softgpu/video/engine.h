@@ -28,6 +28,7 @@
 #include "pf-driver/hw/video.h"
 #include "pf-driver/softgpu/base/block.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/mem/gpuvm.h"
 #include "pf-driver/softgpu/mem/port.h"
 #include "pf-driver/softgpu/regs/register_file.h"
@@ -35,19 +36,10 @@
 
 namespace vgpu::softgpu::video {
 
-enum class StepResult : std::uint8_t {
-    Progress,  ///< did something; more may be left
-    Blocked,   ///< every ring with work waits for a register
-    Idle,      ///< no ring has anything to do
-};
-
 /// Rings and packets as the stock driver's ring tests and IB tests need them: fences, traps,
 /// register writes. Frames are walked and not encoded.
-class Engine {
+class Engine final : public PacketSource {
 public:
-    /// Most that one step() does.
-    static constexpr std::uint32_t kPacketsPerStep = 16;
-
     struct Hooks {
         std::function<void(const ih_iv_entry&)> raise;
         /// A fault in the MM hub; pasid is not filled in.
@@ -101,12 +93,10 @@ public:
     /// `value` is the write pointer in dwords, taken modulo the ring.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
-    /// Up to kPacketsPerStep packets of one ring; the next step begins with the other.
-    StepResult step();
-    /// Could step() make progress now? Looks at the registers of waiting rings again.
-    [[nodiscard]] bool has_work();
-    /// True if only polling can find out that a wait is over.
-    [[nodiscard]] bool waits() const;
+    /// Packets of one ring; the next step begins with the other.
+    StepResult step() override;
+    [[nodiscard]] bool has_work() override;
+    [[nodiscard]] bool needs_polling() const override;
 
     [[nodiscard]] const State& state() const { return state_; }
     [[nodiscard]] const Ring& ring(Encoder encoder) const {

@@ -113,7 +113,7 @@ TEST_F(Aql, BarrierAndWaitsForAllSignals) {
     const std::uint64_t done = rig.make_signal(1);
     rig.barrier(queue, AQL_TYPE_BARRIER_AND, {a, 0, b}, done);
     run();
-    EXPECT_TRUE(rig.cp.waits_for_memory());
+    EXPECT_TRUE(rig.cp.needs_polling());
     EXPECT_FALSE(rig.cp.has_work());
     rig.memory.put(a + offsetof(aql_signal, value), std::int64_t{0});
     rig.pump();
@@ -491,7 +491,7 @@ TEST_F(AqlScratch, ThatIsAskedBackIsNotUsedAfterAnotherMapBeforeTheAnswer) {
     rig.map(queue);
     rig.pump();
     EXPECT_EQ(rig.signal_value(next), 1);
-    EXPECT_TRUE(rig.cp.waits_for_memory());
+    EXPECT_TRUE(rig.cp.needs_polling());
     EXPECT_FALSE(rig.cp.has_work());
     answer();
     EXPECT_TRUE(rig.cp.has_work());

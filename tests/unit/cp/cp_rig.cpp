@@ -12,7 +12,7 @@
 namespace vgpu::test {
 
 using softgpu::RegisterIndex;
-using softgpu::cp::StepResult;
+using softgpu::StepResult;
 using softgpu::mem::Access;
 
 namespace {

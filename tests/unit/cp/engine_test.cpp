@@ -86,28 +86,6 @@ struct EngineVf {
     std::uint64_t progress = 0;  ///< on a page of its own
 };
 
-/// An SDMA engine that the workers step, as the device has it.
-class SdmaSource final : public softgpu::cp::PacketSource {
-public:
-    explicit SdmaSource(softgpu::sdma::Engine& engine) : engine_(engine) {}
-    softgpu::cp::StepResult step() override {
-        switch (engine_.step()) {
-            case softgpu::sdma::StepResult::Progress:
-                return softgpu::cp::StepResult::Progress;
-            case softgpu::sdma::StepResult::Blocked:
-                return softgpu::cp::StepResult::Blocked;
-            case softgpu::sdma::StepResult::Idle:
-                break;
-        }
-        return softgpu::cp::StepResult::Idle;
-    }
-    bool has_work() override { return engine_.has_work(); }
-    bool waits_for_memory() const override { return engine_.waits_for_memory(); }
-
-private:
-    softgpu::sdma::Engine& engine_;
-};
-
 class EngineThreads : public testing::TestWithParam<std::uint32_t> {
 protected:
     EngineThreads() : engine({.threads = GetParam(), .group_budget = 4096}, clock, ear) {
@@ -312,8 +290,7 @@ TEST_P(EngineThreads, CountedPollOfACopyEngineIsLookedAtAgain) {
     sdma.enable_kernel_ring();
     sdma.submit(softgpu::test::poll_memory(va, PM4_COMPARE_EQUAL, 1, ~0u, kRetries));
     sdma.submit(softgpu::test::fence(va + 8, 9));
-    SdmaSource source(*sdma.engine);
-    vf.context.sources = {&source};
+    vf.context.sources = {&*sdma.engine};
     ASSERT_TRUE(engine.run(vf.context, std::nullopt));
     wait_for("the fence behind a poll that is given up", kSoon, [&] {
         const std::lock_guard guard(vf.lock);

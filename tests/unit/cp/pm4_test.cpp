@@ -148,13 +148,13 @@ TEST_F(Pm4, WaitRegMemBlocksItsQueueOnly) {
     rig.pump();
     EXPECT_TRUE(goes_on());
     EXPECT_EQ(at(8), 0u);
-    EXPECT_TRUE(rig.cp.waits_for_memory());
+    EXPECT_TRUE(rig.cp.needs_polling());
     EXPECT_FALSE(rig.cp.has_work());
     rig.memory.put(cell, 5u);
     EXPECT_TRUE(rig.cp.has_work());
     rig.pump();
     EXPECT_EQ(at(8), 1u);
-    EXPECT_FALSE(rig.cp.waits_for_memory());
+    EXPECT_FALSE(rig.cp.needs_polling());
 }
 
 TEST_F(Pm4, WaitRegMemWriteThenWaitWritesRegisterAOnce) {

@@ -152,7 +152,7 @@ TEST_F(Scheduler, MoreProcessesThanVmidsTakeTurns) {
     EXPECT_EQ(rig.signal_value(signals[1]), 0);
     EXPECT_EQ(rig.signal_value(signals[2]), 1) << "no VMID before a quantum is over";
     EXPECT_FALSE(rig.cp.has_work());
-    EXPECT_TRUE(rig.cp.waits_for_memory());
+    EXPECT_TRUE(rig.cp.needs_polling());
     for (int i = 0; i < 6; ++i) {
         rig.clock.advance(milliseconds(11));
         rig.pump();
@@ -168,7 +168,7 @@ TEST_F(Scheduler, MoreProcessesThanVmidsTakeTurns) {
     const std::uint64_t fence = rig.unmap_all();
     rig.pump();
     EXPECT_TRUE(is_done(fence));
-    EXPECT_FALSE(rig.cp.waits_for_memory());
+    EXPECT_FALSE(rig.cp.needs_polling());
 }
 
 TEST_F(Scheduler, MoreQueuesThanSlotsTakeTurns) {
@@ -205,7 +205,7 @@ TEST_F(Scheduler, RunListChainedToItselfWithoutEntriesEnds) {
     rig.run_list({}, CpRig::Chain::Yes);
     rig.pump();
     EXPECT_FALSE(rig.cp.has_work());
-    EXPECT_FALSE(rig.cp.waits_for_memory());
+    EXPECT_FALSE(rig.cp.needs_polling());
 }
 
 TEST_F(Scheduler, InvalidateTlbsNamesTheProcess) {

@@ -110,12 +110,12 @@ TEST_F(DoorbellsTest, RingsOfTheVfsOwnEnginesAreTakenAsIfWrittenToTheBar) {
     post<std::uint32_t>(0x4008, 8);
     post<std::uint32_t>(raw(kIh) * 4ull, 0x40);
     EXPECT_EQ(listener.posts, 1);
-    EXPECT_TRUE(doorbells.has_posted());
+    EXPECT_TRUE(doorbells.has_work());
     EXPECT_THAT(listener.rings, IsEmpty());
-    EXPECT_TRUE(doorbells.take_posted());
+    EXPECT_EQ(doorbells.step(), StepResult::Progress);
     EXPECT_THAT(listener.rings, ElementsAre(wide(0x1000, 7), narrow(0x1002, 8)));
     EXPECT_THAT(listener.read_pointers, ElementsAre(0x40u));
-    EXPECT_FALSE(doorbells.take_posted());
+    EXPECT_EQ(doorbells.step(), StepResult::Idle);
     post<std::uint64_t>(0x4000, 9);
     EXPECT_EQ(listener.posts, 2);
 }
@@ -124,11 +124,11 @@ TEST_F(DoorbellsTest, EnginesPassTheSameGateAndPagesAsTheCpu) {
     doorbells.activate();
     doorbells.set_pages(0, 2);
     post<std::uint64_t>(0x4000, 7);
-    doorbells.take_posted();
+    (void)doorbells.step();
     doorbells.set_pages(0, DOORBELL_PAGES);
     doorbells.set_gate(regs::Gate::Shut);
     post<std::uint64_t>(0x4000, 7);
-    doorbells.take_posted();
+    (void)doorbells.step();
     EXPECT_THAT(listener.rings, IsEmpty());
     EXPECT_EQ(doorbells.counters().dropped, 2u);
 }
@@ -140,10 +140,10 @@ TEST_F(DoorbellsTest, OddSizesAndMisalignedRingsOfEnginesAreDropped) {
     post<std::uint64_t>(0x4004, 1);
     post(0x4000, std::array<std::uint64_t, 2>{1, 2});
     post<std::uint64_t>(DOORBELL_BAR_BYTES, 1);
-    EXPECT_TRUE(doorbells.take_posted());
+    EXPECT_EQ(doorbells.step(), StepResult::Progress);
     EXPECT_THAT(listener.rings, IsEmpty());
     EXPECT_EQ(doorbells.counters().dropped, 5u);
-    EXPECT_FALSE(doorbells.has_posted());
+    EXPECT_FALSE(doorbells.has_work());
 }
 
 TEST_F(DoorbellsTest, AStormOfAnEngineIsToldOnceAndTakenInBoundedPieces) {
@@ -154,7 +154,8 @@ TEST_F(DoorbellsTest, AStormOfAnEngineIsToldOnceAndTakenInBoundedPieces) {
         for (std::uint32_t i = 0; i < kDoorbells; ++i) post((kFirst + 2ull * i) * 4, round);
     EXPECT_EQ(listener.posts, 1);
     std::size_t pieces = 0;
-    for (std::size_t seen = 0; doorbells.take_posted(); seen = listener.rings.size(), ++pieces)
+    for (std::size_t seen = 0; doorbells.step() == StepResult::Progress;
+         seen = listener.rings.size(), ++pieces)
         EXPECT_LE(listener.rings.size() - seen, Doorbells::kMostRings);
     EXPECT_EQ(pieces, kDoorbells / Doorbells::kMostRings + 1);
     ASSERT_EQ(listener.rings.size(), kDoorbells);
@@ -173,7 +174,7 @@ TEST_F(DoorbellsTest, AResetForgetsWhatEnginesHaveRung) {
     doorbells.activate();
     post<std::uint64_t>(0x4000, 7);
     doorbells.reset();
-    EXPECT_FALSE(doorbells.take_posted());
+    EXPECT_EQ(doorbells.step(), StepResult::Idle);
     EXPECT_THAT(listener.rings, IsEmpty());
 }
 

@@ -84,13 +84,13 @@ TEST_F(SdmaPacket, PollMemoryHoldsTheQueueUntilTheValueComes) {
     rig.submit(poll_memory(kKernelVa, kEqual, 5, 0xff) + fence(kKernelVa + 8, 1));
     EXPECT_EQ(rig.run(), StepResult::Blocked);
     EXPECT_FALSE(rig.engine->has_work());
-    EXPECT_TRUE(rig.engine->waits_for_memory());
+    EXPECT_TRUE(rig.engine->needs_polling());
     EXPECT_EQ(kernel_word(8), 0u);
     rig.mem.put(kKernelData, 0x105u);
     EXPECT_TRUE(rig.engine->has_work());
     EXPECT_EQ(rig.run(), StepResult::Idle);
     EXPECT_EQ(kernel_word(8), 1u);
-    EXPECT_FALSE(rig.engine->waits_for_memory());
+    EXPECT_FALSE(rig.engine->needs_polling());
 }
 
 TEST_F(SdmaPacket, PollFunctionsCompareUnsigned) {
@@ -128,18 +128,18 @@ TEST_F(SdmaPacket, APollWithRetriesGivesUp) {
         EXPECT_TRUE(rig.engine->has_work()) << "each try counts";
         (void)rig.engine->step();
         ++steps;
-        EXPECT_EQ(rig.engine->waits_for_memory(), steps < 4);
+        EXPECT_EQ(rig.engine->needs_polling(), steps < 4);
     }
     EXPECT_EQ(kernel_word(8), 9u);
     EXPECT_EQ(steps, 4);
-    EXPECT_FALSE(rig.engine->waits_for_memory());
+    EXPECT_FALSE(rig.engine->needs_polling());
 }
 
 TEST_F(SdmaPacket, PollRegisterWaitsForTheRegister) {
     rig.submit(poll_register(REG_GC_SCRATCH_REG0, kEqual, 4, 0xf) + fence(kKernelVa, 1));
     EXPECT_EQ(rig.run(), StepResult::Blocked);
     EXPECT_FALSE(rig.engine->has_work());
-    EXPECT_TRUE(rig.engine->waits_for_memory()) << "somebody has to look";
+    EXPECT_TRUE(rig.engine->needs_polling()) << "somebody has to look";
     rig.mem.write_reg(REG_GC_SCRATCH_REG0, 0x14);
     EXPECT_TRUE(rig.engine->has_work());
     EXPECT_EQ(rig.run(), StepResult::Idle);

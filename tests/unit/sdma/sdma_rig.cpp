@@ -165,13 +165,13 @@ void SdmaRig::submit_user(const Dwords& packets, unsigned which) {
     engine->doorbell(doorbell_of(which), user_wptr_[which]);
 }
 
-sdma::StepResult SdmaRig::run(sdma::Budget budget) {
+StepResult SdmaRig::run(Budget budget) {
     for (int i = 0; i < 100000; ++i) {
-        const sdma::StepResult result = engine->step(budget);
-        if (result != sdma::StepResult::Progress) return result;
+        const StepResult result = engine->step(budget);
+        if (result != StepResult::Progress) return result;
     }
     ADD_FAILURE() << "the engine never comes to rest";
-    return sdma::StepResult::Progress;
+    return StepResult::Progress;
 }
 
 }  // namespace vgpu::softgpu::test

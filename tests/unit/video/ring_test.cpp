@@ -136,13 +136,13 @@ TEST_F(EncoderRings, WaitForARegisterWithoutHoldingUpTheOther) {
     EXPECT_EQ(rig.memory.get<std::uint32_t>(kFence + 8), 2u);
     EXPECT_EQ(fence_value(), 0u);
     EXPECT_FALSE(rig.engine->has_work());
-    EXPECT_TRUE(rig.engine->waits());
+    EXPECT_TRUE(rig.engine->needs_polling());
     EXPECT_EQ(read_pointer(Encoder::Vce), 0u);
     rig.memory.write_reg(REG_GC_SCRATCH_REG2, 0x307);
     EXPECT_TRUE(rig.engine->has_work());
     EXPECT_EQ(rig.run(), StepResult::Idle);
     EXPECT_EQ(fence_value(), 1u);
-    EXPECT_FALSE(rig.engine->waits());
+    EXPECT_FALSE(rig.engine->needs_polling());
 }
 
 TEST_F(EncoderRings, FetchNothingWhileTheVcpuIsInReset) {
@@ -318,7 +318,7 @@ TEST_F(EncoderRings, GoOnAfterSaveAndLoadInTheMiddle) {
         }
     }
     EXPECT_EQ(fence_value(), 1u);
-    EXPECT_TRUE(rig.engine->waits());
+    EXPECT_TRUE(rig.engine->needs_polling());
     rig.memory.write_reg(REG_GC_SCRATCH_REG2, 1);
     EXPECT_EQ(rig.run(), StepResult::Idle);
     EXPECT_EQ(fence_value(), 2u);
