@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/gpu.h"
-#include "pf-driver/softgpu/base/priority.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -9,8 +8,8 @@
 #include <bit>
 #include <cassert>
 
-#include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/vf_page_table.h"
+#include "pf-driver/softgpu/base/priority.h"
 
 namespace vgpu::softgpu {
 

@@ -1,56 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/gpu_vf.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 
-#include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/regs/gpu_clock.h"
-#include "pf-driver/softgpu/regs/mmio.h"
 
 namespace vgpu::softgpu {
 
-namespace {
-
-/// The client closes what it gets; the original stays with its block.
-OwnedFd duplicate(int fd) {
-    return OwnedFd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
-}
-
-}  // namespace
-
 // --- adapters ------------------------------------------------------------------------------------
-
-/// Member functions of the VF as a handler: three BARs need no three classes.
-class GpuVf::Bar final : public pci::BarHandler {
-public:
-    using Read = void (GpuVf::*)(std::uint64_t, std::span<std::byte>);
-    using Write = void (GpuVf::*)(std::uint64_t, std::span<const std::byte>);
-    using Memory = std::optional<pci::MappableMemory> (GpuVf::*)() const;
-
-    Bar(GpuVf& vf, Read read, Write write, Memory memory)
-        : vf_(vf), read_(read), write_(write), memory_(memory) {}
-
-    void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
-        (vf_.*read_)(offset, out);
-    }
-    void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
-        (vf_.*write_)(offset, data);
-    }
-    std::optional<pci::MappableMemory> bar_memory() override {
-        return memory_ == nullptr ? std::nullopt : (vf_.*memory_)();
-    }
-
-private:
-    GpuVf& vf_;
-    Read read_;
-    Write write_;
-    Memory memory_;
-};
 
 /// An SDMA engine that a planned fault can make stick.
 class GpuVf::SdmaSource final : public PacketSource {
@@ -136,15 +96,7 @@ void GpuVf::wire() {
     system_.set_revocation(revocation);
     vram_.set_revocation(revocation);
 
-    bars_.push_back(
-        std::make_unique<Bar>(*this, &GpuVf::vram_read, &GpuVf::vram_write, &GpuVf::vram_memory));
-    function_.set_bar(VGPU_BAR_VRAM, *bars_.back());
-    bars_.push_back(std::make_unique<Bar>(*this, &GpuVf::doorbell_read, &GpuVf::doorbell_write,
-                                          &GpuVf::doorbell_memory));
-    function_.set_bar(VGPU_BAR_DOORBELL, *bars_.back());
-    bars_.push_back(
-        std::make_unique<Bar>(*this, &GpuVf::register_read, &GpuVf::register_write, nullptr));
-    function_.set_bar(VGPU_BAR_REGISTERS, *bars_.back());
+    make_bars();
     finish_bank_reset();
 }
 
@@ -452,66 +404,6 @@ void GpuVf::interrupt_mailbox(ih_source source) {
     entry.client_id = IH_CLIENT_BIF;
     entry.source_id = static_cast<std::uint8_t>(source);
     blocks_.interrupts.raise(entry);
-}
-
-// --- BARs ----------------------------------------------------------------------------------------
-
-/// Without the VF lock: VfVram may be read at any time, and a guest that reads VRAM must not wait
-/// for its own kernels' bookkeeping.
-void GpuVf::vram_read(std::uint64_t offset, std::span<std::byte> out) {
-    const bool is_open = HW_GET(VGPU_GATES, FB_EN, gates_.load()) != 0;
-    if (is_open && vram_.read(VfOffset{offset}, out)) return;
-    if (!is_open) std::ranges::fill(out, std::byte{0xff});
-    ++bad_accesses_;
-}
-
-void GpuVf::vram_write(std::uint64_t offset, std::span<const std::byte> data) {
-    const bool is_open = HW_GET(VGPU_GATES, FB_EN, gates_.load()) != 0;
-    if (!is_open || !vram_.write(VfOffset{offset}, data)) ++bad_accesses_;
-}
-
-std::optional<pci::MappableMemory> GpuVf::vram_memory() const {
-    const bool is_open = HW_GET(VGPU_GATES, FB_EN, gates_.load()) != 0;
-    OwnedFd fd = duplicate(is_open ? vram_.memfd() : -1);
-    if (!fd) return std::nullopt;
-    return pci::MappableMemory{std::move(fd), {{0, vram_.size().count}}};
-}
-
-void GpuVf::doorbell_read(std::uint64_t offset, std::span<std::byte> out) {
-    const auto lock = enter();
-    doorbells_.read(offset, out);
-}
-
-void GpuVf::doorbell_write(std::uint64_t offset, std::span<const std::byte> data) {
-    const auto lock = enter();
-    doorbells_.write(offset, data);
-}
-
-std::optional<pci::MappableMemory> GpuVf::doorbell_memory() const {
-    const std::scoped_lock lock(lock_);
-    OwnedFd fd = duplicate(doorbells_.memfd());
-    if (!fd) return std::nullopt;
-    return pci::MappableMemory{std::move(fd), {{0, DOORBELL_BAR_BYTES}}};
-}
-
-void GpuVf::register_read(std::uint64_t offset, std::span<std::byte> out) {
-    const auto lock = enter();
-    ++mmio_reads_;
-    // A driver checks here whether its read pointer doorbell arrived.
-    if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
-        doorbells_.scan(iov::Doorbells::Scan::Hot);
-    regs::mmio_read(blocks_.registers, offset, out);
-}
-
-regs::Gate GpuVf::register_gate() const {
-    return HW_GET(VGPU_GATES, REGWR_EN, gates_.load()) != 0 ? regs::Gate::Open : regs::Gate::Shut;
-}
-
-/// The gate is read under the lock, so a write is either before a set_gates() or after it.
-void GpuVf::register_write(std::uint64_t offset, std::span<const std::byte> data) {
-    const auto lock = enter();
-    ++mmio_writes_;
-    regs::mmio_write(blocks_.registers, offset, data, register_gate());
 }
 
 }  // namespace vgpu::softgpu

@@ -189,8 +189,9 @@ public:
     [[nodiscard]] Details details();
 
 private:
-    /// A BAR as a pair of member functions.
-    class Bar;
+    class VramBar;
+    class DoorbellBar;
+    class RegisterBar;
     class SdmaSource;
     /// Message DMA through the client that is attached.
     class Messages;
@@ -198,6 +199,7 @@ private:
     GpuVf(const Spec& spec, const Shared& shared);
     /// What needs all members to exist: hooks between blocks, BAR handlers, revocation.
     void wire();
+    void make_bars();
 
     // pci::FunctionOwner, pci::DmaSink
     Result<> attached(std::shared_ptr<vfio_user::Peer> peer) override;
@@ -228,16 +230,6 @@ private:
     bool map_sdma(const cp::SdmaQueue& queue) override;
     void unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) override;
     void work_arrived() override;
-
-    // BARs: io thread, through pci::Function; offset + size is inside the BAR.
-    void vram_read(std::uint64_t offset, std::span<std::byte> out);
-    void vram_write(std::uint64_t offset, std::span<const std::byte> data);
-    [[nodiscard]] std::optional<pci::MappableMemory> vram_memory() const;
-    void doorbell_read(std::uint64_t offset, std::span<std::byte> out);
-    void doorbell_write(std::uint64_t offset, std::span<const std::byte> data);
-    [[nodiscard]] std::optional<pci::MappableMemory> doorbell_memory() const;
-    void register_read(std::uint64_t offset, std::span<std::byte> out);
-    void register_write(std::uint64_t offset, std::span<const std::byte> data);
 
     /// Of full access: who may write registers marked FA in hw/regs.def, use RLCG, PSP and MMSCH.
     [[nodiscard]] regs::Gate register_gate() const;
@@ -279,7 +271,7 @@ private:
     iov::Mailbox mailbox_;
     iov::Doorbells doorbells_{*this};
     std::vector<std::unique_ptr<SdmaSource>> sdma_sources_;
-    std::vector<std::unique_ptr<Bar>> bars_;
+    std::vector<std::unique_ptr<pci::BarHandler>> bars_;
     pci::Function function_;
     cp::Context context_;
 
