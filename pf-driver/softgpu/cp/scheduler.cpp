@@ -276,10 +276,19 @@ Fit map_listed_queue(Packet& packet) {
 
 // --- run list -----------------------------------------------------------------------------------
 
-void refuse_run_list(Core& core, std::uint32_t header) {
+/// False, as whoever steps the list answers.
+bool refuse_run_list(Core& core, std::uint32_t header) {
     end_run_list(core);
     ++core.counters.bad_packets;
     core.raise(core.queue(core.scheduler.owner), IH_SOURCE_CP_BAD_OPCODE, header);
+    return false;
+}
+
+/// Likewise.
+bool fault_run_list(Core& core) {
+    core.fault(core.queue(core.scheduler.owner));
+    end_run_list(core);
+    return false;
 }
 
 /// From the top if somebody had to leave; otherwise everything is mapped and the list is done.
@@ -318,27 +327,17 @@ bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
     const auto header = core.memory.load32(Vmid{0}, at);
-    if (!header) {
-        core.fault(core.queue(core.scheduler.owner));
-        end_run_list(core);
-        return false;
-    }
+    if (!header) return fault_run_list(core);
     const std::uint32_t opcode = HW_GET(PM4_HEADER, OPCODE, *header);
     const std::uint32_t body = HW_GET(PM4_HEADER, COUNT, *header) + 1;
     const PacketRow& row = packet_row(opcode);
     const bool is_sound = HW_GET(PM4_HEADER, TYPE, *header) == PM4_TYPE_3 &&
                           row.handler != nullptr && body >= row.min_body && body <= row.max_body &&
                           body < list.size - list.next;
-    if (!is_sound) {
-        refuse_run_list(core, *header);
-        return false;
-    }
+    if (!is_sound) return refuse_run_list(core, *header);
     std::vector<std::uint32_t> words(body);
-    if (!core.memory.read(Vmid{0}, GpuVa{raw(at) + 4}, std::as_writable_bytes(std::span(words)))) {
-        core.fault(core.queue(core.scheduler.owner));
-        end_run_list(core);
-        return false;
-    }
+    if (!core.memory.read(Vmid{0}, GpuVa{raw(at) + 4}, std::as_writable_bytes(std::span(words))))
+        return fault_run_list(core);
     budget.charge(body * 4);
     Packet packet{core, core.queue(core.scheduler.owner), Vmid{0}, true, words, budget};
     if (opcode == PM4_OP_RUN_LIST) {
@@ -353,14 +352,11 @@ bool run_entry(Core& core, Budget& budget) {
             list.is_starved = 1;
             return false;
         case Fit::Bad:
-            refuse_run_list(core, *header);
-            return false;
+            return refuse_run_list(core, *header);
         case Fit::Fault:
             break;
     }
-    core.fault(core.queue(core.scheduler.owner));
-    end_run_list(core);
-    return false;
+    return fault_run_list(core);
 }
 
 /// VMID of the process that has been on the hardware longest.
@@ -426,10 +422,8 @@ bool step_starved(Core& core) {
         return true;
     }
     const std::optional<unsigned> victim = find_oldest(core);
-    if (!victim) {  // nobody has what the entry needs: it can never be mapped
-        refuse_run_list(core, 0);
-        return false;
-    }
+    // nobody has what the entry needs: it can never be mapped
+    if (!victim) return refuse_run_list(core, 0);
     if (!is_quantum_over(core, core.scheduler.processes[*victim])) return false;
     evict(core, *victim);
     return true;

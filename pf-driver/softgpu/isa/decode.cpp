@@ -2,7 +2,6 @@
 #include "pf-driver/softgpu/isa/decode.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/isa/encoding.h"
@@ -14,41 +13,6 @@ namespace {
 using std::uint16_t;
 using std::uint32_t;
 using std::uint8_t;
-
-constexpr std::size_t kCodes = 1024;
-constexpr std::size_t kEncodings = static_cast<std::size_t>(Encoding::Mtbuf) + 1;
-
-/// Opcode number to operation, for every encoding. The 64-bit encoding holds the shorter ones, too.
-/// Built once, at the first decode.
-struct OpTables {
-    std::array<std::array<Op, kCodes>, kEncodings> by_code;
-
-    OpTables() {
-        for (auto& table : by_code) table.fill(Op::Illegal);
-        for (std::size_t i = 0; i < kOpCount; ++i) add(static_cast<Op>(i));
-    }
-    void add(Op op) {
-        const OpInfo& row = info(op);
-        at(row.encoding, row.code) = op;
-        const bool has_constant = row.trait == Trait::Constant;
-        if (row.encoding == Encoding::Vopc) at(Encoding::Vop3, row.code) = op;
-        if (row.encoding == Encoding::Vop2 && !has_constant)
-            at(Encoding::Vop3, row.code + enc::kVop3OfVop2) = op;
-        if (row.encoding == Encoding::Vop1 && op != Op::v_swap_b32 && op != Op::v_readfirstlane_b32)
-            at(Encoding::Vop3, row.code + enc::kVop3OfVop1) = op;
-    }
-    Op& at(Encoding encoding, std::size_t code) {
-        return by_code[static_cast<std::size_t>(encoding)][code];
-    }
-    [[nodiscard]] Op get(Encoding encoding, std::size_t code) const {
-        return by_code[static_cast<std::size_t>(encoding)][code];
-    }
-};
-
-Op lookup(Encoding encoding, uint32_t code) {
-    static const OpTables tables;
-    return tables.get(encoding, code);
-}
 
 uint32_t field(uint32_t word, enc::Field f) {
     return static_cast<uint32_t>(bits(word, f.first, f.count));
@@ -140,7 +104,7 @@ private:
 
 /// False: no such operation; the result is illegal.
 bool Decoder::start(Encoding encoding, uint32_t code) {
-    out_.op = lookup(encoding, code);
+    out_.op = find_op(encoding, code);
     if (is_illegal()) return false;
     out_.float_class = float_class(out_.op);
     return true;

@@ -194,5 +194,7 @@ struct OpInfo {
 
 /// Op::Illegal has a row of its own, named "illegal".
 [[nodiscard]] const OpInfo& info(Op op);
+/// Op::Illegal if the encoding has none of that number; `code` has at most 10 bits.
+[[nodiscard]] Op find_op(Encoding encoding, std::uint32_t code);
 
 }  // namespace vgpu::softgpu::isa

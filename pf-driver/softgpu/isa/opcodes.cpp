@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of ops/*.def as a table: what decoding and printing need to know of an operation.
+// The rows of ops/*.def as tables: what decoding and printing need to know of an operation, and
+// which one an opcode number means.
+#include "pf-driver/softgpu/isa/encoding.h"
 #include "pf-driver/softgpu/isa/instruction.h"
 
 namespace vgpu::softgpu::isa {
 
 namespace {
+
+constexpr std::size_t kCodes = 1024;  // VOP3's field, the widest, has 10 bits
+constexpr std::size_t kEncodings = static_cast<std::size_t>(Encoding::Mtbuf) + 1;
 
 constexpr std::uint8_t registers_of(unsigned element_bytes, unsigned count) {
     return static_cast<std::uint8_t>(element_bytes < 4 ? 1 : element_bytes / 4 * count);
@@ -162,8 +167,7 @@ constexpr std::array<OpInfo, kOpCount> kInfo{{
 /// Two rows of one encoding with the same number do not compile. One pass over the rows: compilers
 /// bound the steps of a constant expression.
 constexpr bool numbers_are_unique() {
-    constexpr std::size_t kCodes = 1024;  // VOP3's field, the widest, has 10 bits
-    std::array<bool, (static_cast<std::size_t>(Encoding::Mtbuf) + 1) * kCodes> is_taken{};
+    std::array<bool, kEncodings * kCodes> is_taken{};
     for (const OpInfo& op : kInfo) {
         if (op.code >= kCodes) return false;
         bool& taken = is_taken[static_cast<std::size_t>(op.encoding) * kCodes + op.code];
@@ -177,10 +181,42 @@ static_assert(numbers_are_unique());
 constexpr OpInfo kIllegal =
     alu("illegal", Encoding::Sopp, 0xffff, Type::none, Type::none, Type::none, Type::none);
 
+/// Opcode number to operation, for every encoding. The 64-bit encoding holds the shorter ones, too.
+/// Built once, at the first decode.
+struct OpTables {
+    std::array<std::array<Op, kCodes>, kEncodings> by_code;
+
+    OpTables() {
+        for (auto& table : by_code) table.fill(Op::Illegal);
+        for (std::size_t i = 0; i < kOpCount; ++i) add(static_cast<Op>(i));
+    }
+    void add(Op op) {
+        const OpInfo& row = info(op);
+        at(row.encoding, row.code) = op;
+        const bool has_constant = row.trait == Trait::Constant;
+        if (row.encoding == Encoding::Vopc) at(Encoding::Vop3, row.code) = op;
+        if (row.encoding == Encoding::Vop2 && !has_constant)
+            at(Encoding::Vop3, row.code + enc::kVop3OfVop2) = op;
+        if (row.encoding == Encoding::Vop1 && op != Op::v_swap_b32 && op != Op::v_readfirstlane_b32)
+            at(Encoding::Vop3, row.code + enc::kVop3OfVop1) = op;
+    }
+    Op& at(Encoding encoding, std::size_t code) {
+        return by_code[static_cast<std::size_t>(encoding)][code];
+    }
+    [[nodiscard]] Op get(Encoding encoding, std::size_t code) const {
+        return by_code[static_cast<std::size_t>(encoding)][code];
+    }
+};
+
 }  // namespace
 
 const OpInfo& info(Op op) {
     return op == Op::Illegal ? kIllegal : kInfo[static_cast<std::size_t>(op)];
+}
+
+Op find_op(Encoding encoding, std::uint32_t code) {
+    static const OpTables tables;
+    return tables.get(encoding, code);
 }
 
 }  // namespace vgpu::softgpu::isa

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Operands that are no register and no constant: what Env keeps out of line.
+#include "pf-driver/softgpu/isa/env.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "pf-driver/softgpu/isa/encoding.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+/// One value of LDS for all lanes: M0 says where it is and of which type.
+u32 lds_direct(const Env& env) {
+    constexpr u32 type_shift = 16, type_bits = 7, place_bits = 0xffff;
+    enum Kind : u32 { kUnsignedByte, kUnsignedShort, kDword, kUnused, kSignedByte, kSignedShort };
+    const u32 place = env.m0() & place_bits;
+    u32 word = 0;
+    if (place < env.lds_bytes)
+        std::memcpy(&word, env.lds + place, std::min(env.lds_bytes - place, 4u));
+    switch ((env.m0() >> type_shift) & type_bits) {
+        case kUnsignedByte:
+            return word & 0xff;
+        case kUnsignedShort:
+            return word & 0xffff;
+        case kSignedByte:
+            return static_cast<u32>(i32{static_cast<i8>(word)});
+        case kSignedShort:
+            return static_cast<u32>(i32{static_cast<i16>(word)});
+        default:
+            return word;
+    }
+}
+
+}  // namespace
+
+u64 Env::special(u32 code) const {
+    constexpr u64 kApertureBytes = u64{1} << 32;
+    const Apertures& apertures = context.apertures;
+    switch (code) {
+        case enc::kSharedBase:
+            return apertures.shared_base;
+        case enc::kSharedLimit:
+            return apertures.shared_base + kApertureBytes - 1;
+        case enc::kPrivateBase:
+            return apertures.private_base;
+        case enc::kPrivateLimit:
+            return apertures.private_base + kApertureBytes - 1;
+        case enc::kVccZero:
+            return vcc() == 0 ? 1 : 0;
+        case enc::kExecZero:
+            return exec() == 0 ? 1 : 0;
+        case enc::kLdsDirect:
+            return lds_direct(*this);
+        default:
+            return wave.scc;
+    }
+}
+
+}  // namespace vgpu::softgpu::isa
