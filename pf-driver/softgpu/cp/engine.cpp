@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <utility>
 
 #include "pf-driver/softgpu/base/await.h"
-#include "pf-driver/softgpu/base/haste.h"
 #include "pf-driver/softgpu/base/priority.h"
+#include "pf-driver/softgpu/cp/worker_priority.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -18,10 +17,8 @@ struct Engine::Worker final : isa::MessageSink {
     std::uint32_t index = 0;
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> run_sequence{0};
-    bool is_inside = false;    // mutex_; may touch the VF
-    bool is_hastened = false;  // mutex_; real time
-    Haste haste;               // its own; real time because it has just woken
-    pthread_t thread{};        // mutex_; its own, set before it is first inside
+    bool is_inside = false;  // mutex_; may touch the VF
+    WorkerPriority priority;
     std::chrono::microseconds pause{};
     Messages messages;
 
@@ -37,7 +34,7 @@ struct Engine::Worker final : isa::MessageSink {
 };
 
 Engine::Engine(const Spec& spec, const Clock& clock, Listener& listener)
-    : spec_(spec), clock_(clock), listener_(listener) {
+    : spec_(spec), clock_(clock), listener_(listener), idle_(spec.idle_grace) {
     assert(spec.threads > 0);
     for (std::uint32_t i = 0; i < spec.threads; ++i) {
         workers_.push_back(std::make_unique<Worker>());
@@ -64,44 +61,32 @@ Engine::~Engine() {
 
 Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     const std::lock_guard lock(mutex_);
-    if (phase_ != Phase::Parked) return fail(EBUSY, "the engine is running another VF");
-    phase_ = Phase::Running;
-    context_ = &context;
-    ++runs_;
-    is_dry_.store(false);
-    has_worked_.store(false);
-    rests_since_.reset();
-    rested_ = {};
+    if (stay_.phase() != Stay::Phase::Parked)
+        return fail(EBUSY, "the engine is running another VF");
+    stay_.begin(context, clock_.now(), quantum);
+    idle_.begin();
     stopping_.store(false);
-    started_ = clock_.now();
-    deadline_ = quantum ? std::optional(started_ + *quantum) : std::nullopt;
-    instructions_before_ = context.cp.counters().wave_instructions;
     changed_.notify_all();
     governed_.notify_all();
     return {};
 }
 
-/// mutex_ held. The phase changes first: no worker enters after this. Workers inside are hastened,
-/// since the switch waits for the last of them.
+/// mutex_ held. The phase changes first: no worker enters after this.
 void Engine::request_park() {
-    phase_ = Phase::Parking;
-    park_requested_ = clock_.now();
+    stay_.stop(clock_.now());
     stopping_.store(true);
     for (const auto& worker : workers_) {
         worker->stop.store(true);
         // A worker that the host has put aside would not see the request until its turn comes.
-        if (worker->is_inside) worker->is_hastened = make_real_time(worker->thread, kRealTime);
+        if (worker->is_inside) worker->priority.hasten();
     }
     changed_.notify_all();
 }
 
-/// A guest waits for what a worker wakes for, often with a limit: it comes before the host's other
-/// work, as long as it has budget.
 void Engine::enter(Worker& worker) {
     worker.is_inside = true;
     ++inside_;
-    if (worker.haste.wake(clock_.now(), thread_time()) && !worker.is_hastened)
-        worker.is_hastened = make_real_time(worker.thread, kRealTime);
+    worker.priority.wake(clock_.now());
 }
 
 void Engine::leave(Worker& worker) {
@@ -109,44 +94,37 @@ void Engine::leave(Worker& worker) {
     --inside_;
 }
 
-void Engine::await_park(std::unique_lock<PiMutex>& lock) {
+/// After request_park(): waits for the last worker.
+RunReport Engine::close_run(std::unique_lock<PiMutex>& lock) {
     parked_.wait(lock, [&] { return inside_ == 0; });
+    const Nanoseconds now = clock_.now();
+    idle_.end_rest(now);
+    parked_.notify_all();
+    return stay_.end(now, idle_.rested());
 }
 
-/// mutex_ held and nobody inside: the counters of the VF stand still.
-RunReport Engine::close_run() {
-    RunReport report;
-    report.vf = context_->vf;
-    report.start = started_;
-    end_rest();
-    report.end = clock_.now();
-    report.idle = rested_;
-    report.park = report.end - park_requested_;
-    report.instructions = context_->cp.counters().wave_instructions - instructions_before_;
-    phase_ = Phase::Parked;
-    context_ = nullptr;
-    deadline_.reset();
-    parked_.notify_all();
-    return report;
+bool Engine::is_over(std::uint64_t stay) const {
+    return shutdown_ || !stay_.is_running() || stay_.number() != stay;
 }
 
 /// If the governor is parking the stay already, its report is the one that counts; this call waits
 /// until it was given, so the VF is off in any case when it returns, and the listener knows.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
-    if (phase_ == Phase::Running) {
+    if (stay_.is_running()) {
         request_park();
-        await_park(lock);
-        return close_run();
+        return close_run(lock);
     }
-    const std::uint64_t run = runs_;
-    parked_.wait(lock, [&] { return (phase_ != Phase::Parking && !is_telling_) || runs_ != run; });
+    const std::uint64_t stay = stay_.number();
+    parked_.wait(lock, [&] {
+        return (stay_.phase() != Stay::Phase::Parking && !is_telling_) || stay_.number() != stay;
+    });
     return std::nullopt;
 }
 
 std::optional<VfId> Engine::running() const {
     const std::lock_guard lock(mutex_);
-    return context_ == nullptr ? std::nullopt : std::optional(context_->vf);
+    return stay_.context() == nullptr ? std::nullopt : std::optional(stay_.context()->vf);
 }
 
 /// Ends runs whose quantum is over.
@@ -158,18 +136,17 @@ void Engine::govern() {
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     std::unique_lock lock(mutex_);
     while (!shutdown_) {
-        if (phase_ != Phase::Running || !deadline_) {
+        if (!stay_.is_running() || !stay_.deadline()) {
             governed_.wait(lock);
             continue;
         }
-        const Nanoseconds left = *deadline_ - clock_.now();
+        const Nanoseconds left = *stay_.deadline() - clock_.now();
         if (left > Nanoseconds::zero()) {
             governed_.wait_for(lock, std::min(left, kLongest));
             continue;
         }
         request_park();
-        await_park(lock);
-        const RunReport report = close_run();
+        const RunReport report = close_run(lock);
         is_telling_ = true;
         lock.unlock();
         listener_.quantum_expired(report);
@@ -200,7 +177,7 @@ void Engine::tick() {
 /// until its number moves; one outside holds no pointer of a wave. This covers waves: whoever has
 /// to exclude packets, too, holds the VF lock.
 ///
-/// Of a VF that is not on the engine no wave runs: all workers were out before context_ went. One
+/// Of a VF that is not on the engine no wave runs: all workers were out before its stay ended. One
 /// that comes on after the look does so under mutex_, so its waves see that their translations have
 /// ended, which the caller did before.
 void Engine::quiesce(VfId vf) {
@@ -218,14 +195,14 @@ void Engine::quiesce(VfId vf) {
 void Engine::work(Worker& worker) {
     compute_in_the_background();
     std::unique_lock lock(mutex_);
-    worker.thread = pthread_self();
+    worker.priority.attach();
     std::uint64_t served = 0;
     while (true) {
-        changed_.wait(lock,
-                      [&] { return shutdown_ || (phase_ == Phase::Running && runs_ != served); });
+        changed_.wait(
+            lock, [&] { return shutdown_ || (stay_.is_running() && stay_.number() != served); });
         if (shutdown_) return;
-        served = runs_;
-        Context& context = *context_;
+        served = stay_.number();
+        Context& context = *stay_.context();
         enter(worker);
         lock.unlock();
         serve(worker, context);
@@ -233,12 +210,11 @@ void Engine::work(Worker& worker) {
     }
 }
 
-/// Back among the host's other work where the haste is over; a park goes on in real time.
-void Engine::count_haste(Worker& worker) {
-    if (worker.haste.go_on(thread_time())) return;
+/// Back among the host's other work where the budget is spent; a park goes on in real time.
+void Engine::count_time(Worker& worker) {
+    if (!worker.priority.is_hasty() || worker.priority.goes_on()) return;
     const std::lock_guard lock(mutex_);
-    if (phase_ == Phase::Parking || !std::exchange(worker.is_hastened, false)) return;
-    make_normal(worker.thread);
+    if (stay_.phase() != Stay::Phase::Parking && worker.priority.end()) worker.priority.relax();
 }
 
 /// Works for the VF until it is parked; the worker is outside when this returns.
@@ -247,10 +223,9 @@ void Engine::serve(Worker& worker, Context& context) {
     while (true) {
         const std::uint64_t seen = kicks_.load();
         if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
-            if (worker.haste.is_on()) count_haste(worker);
+            count_time(worker);
             worker.pause = spec_.poll_first;
-            has_worked_.store(true);
-            is_dry_.store(false);
+            idle_.worked();
             continue;
         }
         if (!sleep(worker, context, seen)) return;
@@ -309,7 +284,7 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
         const isa::RunResult result = run_group(worker, *loan);
-        if (worker.haste.is_on()) count_haste(worker);
+        count_time(worker);
         vf.lock();
         context.cp.give_back(*loan, result, worker.messages);
         worker.messages.clear();
@@ -328,22 +303,10 @@ bool Engine::polls(const Worker& worker, Context& context) const {
                        [](const PacketSource* s) { return s->needs_polling(); });
 }
 
-/// Time until the dry spell is out_of_work()'s; zero or less: it is.
-Nanoseconds Engine::grace_left() const {
-    if (!has_worked_.load()) return Nanoseconds::zero();
-    return dry_since_ + spec_.idle_grace - clock_.now();
-}
-
-void Engine::end_rest() {
-    if (rests_since_) rested_ += clock_.now() - *rests_since_;
-    rests_since_.reset();
-}
-
 /// mutex_ is given up for the call: the listener takes locks of its own.
 void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
-    is_told_ = true;
-    rests_since_ = dry_since_;
-    const VfId vf = context_->vf;  // a park may end the context's life once the lock is free
+    idle_.tell();
+    const VfId vf = stay_.context()->vf;  // a park may end its life once the lock is free
     lock.unlock();
     listener_.out_of_work(vf);
     lock.lock();
@@ -353,31 +316,22 @@ void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
 /// outside starts the dry spell and stays for its end; one that still is inside then takes over.
 void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                   std::uint64_t seen_kicks) {
-    const std::uint64_t run = runs_;
+    const std::uint64_t stay = stay_.number();
     const auto poll_end = std::chrono::steady_clock::now() + worker.pause;
-    const auto is_awake = [&] {
-        return shutdown_ || phase_ != Phase::Running || runs_ != run || kicks_.load() != seen_kicks;
-    };
-    if (inside_ == 0 && !is_awake() && !is_dry_.exchange(true)) {
-        dry_since_ = clock_.now();
-        is_told_ = false;
-    }
-    // woken for nothing: the rest goes on
-    if (inside_ == 0 && !is_awake() && is_dry_.load() && is_told_ && !rests_since_)
-        rests_since_ = clock_.now();
+    const auto is_awake = [&] { return is_over(stay) || kicks_.load() != seen_kicks; };
+    if (inside_ == 0 && !is_awake()) idle_.found_dry(clock_.now());
     while (!is_awake()) {
-        const bool is_watching = inside_ == 0 && is_dry_.load() && !is_told_;
-        const Nanoseconds left = is_watching ? grace_left() : Nanoseconds::max();
-        if (left <= Nanoseconds::zero()) {
+        const auto left = inside_ == 0 ? idle_.left(clock_.now()) : std::nullopt;
+        if (left && *left <= Nanoseconds::zero()) {
             tell_out_of_work(lock);
             continue;
         }
         const auto now = std::chrono::steady_clock::now();
         if (is_polling && now >= poll_end) return;
         if (is_polling)
-            changed_.wait_until(lock, is_watching ? std::min(poll_end, now + left) : poll_end);
-        else if (is_watching)
-            changed_.wait_until(lock, now + left);
+            changed_.wait_until(lock, left ? std::min(poll_end, now + *left) : poll_end);
+        else if (left)
+            changed_.wait_until(lock, now + *left);
         else
             changed_.wait(lock);
     }
@@ -388,22 +342,20 @@ void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is
 bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     const bool is_polling = polls(worker, context);
     std::unique_lock lock(mutex_);
-    const std::uint64_t run = runs_;
+    const std::uint64_t stay = stay_.number();
     leave(worker);
     asleep_.fetch_add(1);
     if (inside_ == 0) parked_.notify_all();
-    const bool stays_hasty = worker.haste.is_on() && worker.haste.go_on(thread_time());
-    if (!stays_hasty && std::exchange(worker.is_hastened, false)) {
-        lock.unlock();  // the host may put it aside at once: not while others need the lock
-        make_normal(worker.thread);
+    if (!worker.priority.goes_on() && worker.priority.end()) {
+        lock.unlock();
+        worker.priority.relax();
         lock.lock();
     }
-    const auto is_over = [&] { return shutdown_ || phase_ != Phase::Running || runs_ != run; };
-    if (!is_over()) doze(lock, worker, is_polling, seen_kicks);
-    if (!is_over()) end_rest();
+    if (!is_over(stay)) doze(lock, worker, is_polling, seen_kicks);
+    if (!is_over(stay)) idle_.end_rest(clock_.now());
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);
-    if (is_over()) return false;
+    if (is_over(stay)) return false;
     enter(worker);
     return true;
 }

@@ -2,22 +2,17 @@
 //
 // Engine: the worker threads of the whole device. It runs one VF at a time: the workers execute its
 // packets (with the VF's lock held, in bounded steps) and its work-groups (without it). run() puts
-// a VF on the engine, park() takes it off; in between the state of the VF changes, afterwards
-// nothing touches it but the caller.
-//
-//              run()                     deadline, park()            last worker out
-//   Parked ------------> Running ------------------------> Parking --------------------> Parked
+// a VF on the engine, park() takes it off (stay.h); in between the state of the VF changes,
+// afterwards nothing touches it but the caller.
 //
 // A VF with a quantum parks itself at its end and quantum_expired() tells the listener. Every stay
 // is reported exactly once: by park(), or by quantum_expired() if the deadline came first; then a
 // park() returns nothing, and only after the report was given: whoever parks before each run() is
 // never told of a stay before this one. Where the host allows it, who ends quanta runs in real
-// time, and so does a worker from the moment it is asked to leave until it has left.
+// time, and so do workers at times (worker_priority.h).
 //
-// A VF that has worked and runs dry is out of work only after Spec::idle_grace: a guest that waits
-// for each packet before it submits the next would otherwise give up its slice with every packet.
-// The last worker out waits the grace, outside the VF, so a park or the end of the quantum is not
-// delayed by it. A VF that had nothing to do since run() has no such guest and gets no grace.
+// The last worker out of a VF that has run dry waits until it counts as out of work
+// (idle_tracker.h), outside the VF, so a park or the end of the quantum is not delayed by it.
 //
 // Threads: any thread may call; park() without the VF lock, the others with or without it. The
 // listener is called by the engine's own threads without any lock held; it may call run() and
@@ -36,30 +31,11 @@
 
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
-#include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
-#include "pf-driver/softgpu/cp/command_processor.h"
+#include "pf-driver/softgpu/cp/idle_tracker.h"
+#include "pf-driver/softgpu/cp/stay.h"
 
 namespace vgpu::softgpu::cp {
-
-/// A VF as the engine sees it; owned by GpuVf, outlives the engine's use of it.
-struct Context {
-    VfId vf;
-    /// Taken by workers for packets and loans, never while a group runs.
-    PiMutex& lock;  ///< the VF lock
-    CommandProcessor& cp;
-    std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
-};
-
-/// One stay of a VF on the engine.
-struct RunReport {
-    VfId vf{};
-    Nanoseconds start{};             ///< clock at run()
-    Nanoseconds end{};               ///< clock when the last worker was out
-    Nanoseconds park{};              ///< of which: stop request until then
-    Nanoseconds idle{};              ///< of which: dry spells that out_of_work() told
-    std::uint64_t instructions = 0;  ///< wave instructions retired
-};
 
 class Engine {
 public:
@@ -115,8 +91,6 @@ public:
 
 private:
     struct Worker;
-    /// As the diagram above.
-    enum class Phase : std::uint8_t { Parked, Running, Parking };
     enum class Turn : std::uint8_t { Worked, NothingToDo };
 
     /// Body of the governor thread: ends quanta.
@@ -131,16 +105,15 @@ private:
     [[nodiscard]] bool polls(const Worker& worker, Context& context) const;
     void doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
               std::uint64_t seen_kicks);
-    [[nodiscard]] Nanoseconds grace_left() const;
-    void end_rest();
     void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
-    void count_haste(Worker& worker);
+    void count_time(Worker& worker);
     void leave(Worker& worker);
     void request_park();
-    void await_park(std::unique_lock<PiMutex>& lock);
-    [[nodiscard]] RunReport close_run();
+    [[nodiscard]] RunReport close_run(std::unique_lock<PiMutex>& lock);
+    /// mutex_ held; of the stay with that number.
+    [[nodiscard]] bool is_over(std::uint64_t stay) const;
 
     const Spec spec_;
     const Clock& clock_;
@@ -150,23 +123,11 @@ private:
     PiCondition changed_;    // run, kick, park, shutdown: workers
     PiCondition governed_;   // deadline, shutdown: governor
     PiCondition parked_;     // last worker out, run closed, quantum's end told
-    Phase phase_ = Phase::Parked;
-    bool is_telling_ = false;  ///< the governor is in quantum_expired()
-    Context* context_ = nullptr;
+    Stay stay_;
+    IdleTracker idle_;
+    bool is_telling_ = false;   ///< the governor is in quantum_expired()
     std::uint32_t inside_ = 0;  ///< workers that may touch the VF
     bool shutdown_ = false;
-    std::atomic<bool> is_dry_{false};      ///< nothing has moved since dry_since_
-    std::atomic<bool> has_worked_{false};  ///< in this stay
-    Nanoseconds dry_since_{};
-    bool is_told_ = false;                    ///< out_of_work() called in this dry spell
-    std::optional<Nanoseconds> rests_since_;  ///< told, and nobody looks for work
-    Nanoseconds rested_{};                    ///< in this stay
-    /// Tells a stay from the next one of the same VF.
-    std::uint64_t runs_ = 0;
-    std::optional<Nanoseconds> deadline_;
-    Nanoseconds started_{};
-    Nanoseconds park_requested_{};
-    std::uint64_t instructions_before_ = 0;
     /// The stop of the whole stay; each worker's own flag stops one group.
     std::atomic<bool> stopping_{false};
     /// Counts up; a sleeper compares with what it saw before it last looked for work.

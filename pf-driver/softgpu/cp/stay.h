@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// Stay: the VF that is on the engine, since when, until when, and whether it is to leave.
+//
+//             begin()                        stop()                       end()
+//   Parked ------------> Running ------------------------> Parking ------------> Parked
+//
+// Guarded by the engine's lock, which also says when nobody is inside the VF any more.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pf-driver/softgpu/base/clock.h"
+#include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/packet_source.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
+#include "pf-driver/softgpu/cp/command_processor.h"
+
+namespace vgpu::softgpu::cp {
+
+/// A VF as the engine sees it; owned by GpuVf, outlives the engine's use of it.
+struct Context {
+    VfId vf;
+    /// Taken by workers for packets and loans, never while a group runs.
+    PiMutex& lock;  ///< the VF lock
+    CommandProcessor& cp;
+    std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
+};
+
+/// One stay of a VF on the engine.
+struct RunReport {
+    VfId vf{};
+    Nanoseconds start{};             ///< clock at run()
+    Nanoseconds end{};               ///< clock when the last worker was out
+    Nanoseconds park{};              ///< of which: stop request until then
+    Nanoseconds idle{};              ///< of which: dry spells that out_of_work() told
+    std::uint64_t instructions = 0;  ///< wave instructions retired
+};
+
+class Stay {
+public:
+    enum class Phase : std::uint8_t { Parked, Running, Parking };
+
+    [[nodiscard]] Phase phase() const { return phase_; }
+    [[nodiscard]] bool is_running() const { return phase_ == Phase::Running; }
+    /// nullptr: no VF is on the engine.
+    [[nodiscard]] Context* context() const { return context_; }
+    /// Tells a stay from the next one of the same VF.
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    /// nullopt: no end.
+    [[nodiscard]] std::optional<Nanoseconds> deadline() const { return deadline_; }
+
+    void begin(Context& context, Nanoseconds now, std::optional<Nanoseconds> quantum) {
+        phase_ = Phase::Running;
+        context_ = &context;
+        ++number_;
+        started_ = now;
+        deadline_ = quantum ? std::optional(now + *quantum) : std::nullopt;
+        instructions_before_ = context.cp.counters().wave_instructions;
+    }
+    void stop(Nanoseconds now) {
+        phase_ = Phase::Parking;
+        stopped_ = now;
+    }
+    /// Nobody is inside: the counters of the VF stand still.
+    [[nodiscard]] RunReport end(Nanoseconds now, Nanoseconds idle) {
+        const std::uint64_t instructions = context_->cp.counters().wave_instructions;
+        const RunReport report{context_->vf,   started_, now,
+                               now - stopped_, idle,     instructions - instructions_before_};
+        phase_ = Phase::Parked;
+        context_ = nullptr;
+        deadline_.reset();
+        return report;
+    }
+
+private:
+    Phase phase_ = Phase::Parked;
+    Context* context_ = nullptr;
+    std::uint64_t number_ = 0;
+    std::optional<Nanoseconds> deadline_;
+    Nanoseconds started_{};
+    Nanoseconds stopped_{};
+    std::uint64_t instructions_before_ = 0;
+};
+
+}  // namespace vgpu::softgpu::cp

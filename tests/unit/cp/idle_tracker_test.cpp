@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/cp/idle_tracker.h"
+
+#include <gtest/gtest.h>
+
+namespace vgpu::softgpu::cp {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr microseconds kGrace{100};
+
+Nanoseconds at(int us) {
+    return microseconds(us);
+}
+
+TEST(IdleTracker, AVfThatNeverWorkedIsOutOfWorkAtOnce) {
+    IdleTracker idle(kGrace);
+    idle.begin();
+    EXPECT_FALSE(idle.left(at(10))) << "somebody may be inside";
+    idle.found_dry(at(10));
+    EXPECT_EQ(idle.left(at(10)), at(0));
+}
+
+TEST(IdleTracker, AVfThatHasWorkedHasTheGraceFromWhenItRanDry) {
+    IdleTracker idle(kGrace);
+    idle.begin();
+    idle.worked();
+    idle.found_dry(at(10));
+    idle.found_dry(at(50));
+    EXPECT_EQ(idle.left(at(60)), at(50));
+    idle.worked();
+    EXPECT_FALSE(idle.left(at(200)));
+    idle.found_dry(at(200));
+    EXPECT_EQ(idle.left(at(250)), at(50)) << "another dry spell";
+}
+
+TEST(IdleTracker, EachDrySpellIsToldOnce) {
+    IdleTracker idle(kGrace);
+    idle.begin();
+    idle.found_dry(at(0));
+    idle.tell();
+    idle.found_dry(at(1));
+    EXPECT_FALSE(idle.left(at(500)));
+    idle.worked();
+    idle.found_dry(at(600));
+    EXPECT_EQ(idle.left(at(700)), at(0));
+}
+
+TEST(IdleTracker, RestIsADrySpellThatWasToldWithoutTheLooksInIt) {
+    IdleTracker idle(kGrace);
+    idle.begin();
+    idle.worked();
+    idle.found_dry(at(0));
+    idle.end_rest(at(50));
+    EXPECT_EQ(idle.rested(), at(0)) << "not told yet";
+    idle.found_dry(at(50));
+    idle.tell();
+    idle.end_rest(at(150));
+    EXPECT_EQ(idle.rested(), at(150));
+    idle.found_dry(at(160));  // woken for nothing
+    idle.end_rest(at(200));
+    EXPECT_EQ(idle.rested(), at(190));
+    idle.begin();
+    EXPECT_EQ(idle.rested(), at(0));
+}
+
+}  // namespace
+}  // namespace vgpu::softgpu::cp
