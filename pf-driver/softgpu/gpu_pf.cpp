@@ -19,18 +19,16 @@ constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
 /// BAR0: the whole device VRAM. Never mapped by a client: no fd covers more than one VF.
 class GpuPf::Vram final : public pci::BarHandler {
 public:
-    explicit Vram(GpuPf& pf) : pf_(pf) {}
+    explicit Vram(mem::DeviceVram& vram) : vram_(vram) {}
     void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
-        if (pf_.device_vram_.read(DeviceOffset{offset}, out)) return;
-        std::ranges::fill(out, std::byte{0xff});
-        ++pf_.bad_accesses_;
+        if (!vram_.read(DeviceOffset{offset}, out)) std::ranges::fill(out, std::byte{0xff});
     }
     void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
-        if (!pf_.device_vram_.write(DeviceOffset{offset}, data)) ++pf_.bad_accesses_;
+        (void)vram_.write(DeviceOffset{offset}, data);
     }
 
 private:
-    GpuPf& pf_;
+    mem::DeviceVram& vram_;
 };
 
 /// The PF's own bank has no gate: REGWR_EN is what the PF does to VFs.
@@ -52,8 +50,7 @@ private:
 /// VRAM reads all ones.
 GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
              const iov::VfPanels& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device)
-    : device_vram_(vram),
-      faults_(faults),
+    : faults_(faults),
       device_(device),
       log_([this](Iova at, std::span<const std::byte> data) { return system_.write(at, data); }),
       operations_(vram, system_, vfs),
@@ -64,7 +61,7 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
       vsec_({static_cast<std::uint32_t>(vfs.count()), spec.vram}, scheduler,
             {[this](gpuiov_vector vector) { raise(vector); }, [this] { return device_.busy_vfs(); },
              [this] { device_.reset_device(); }, [this] { return device_.is_resetting(); }}),
-      vram_bar_(std::make_unique<Vram>(*this)),
+      vram_bar_(std::make_unique<Vram>(vram)),
       register_bar_(std::make_unique<Registers>(registers_)),
       function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(vfs.count()), spec.aperture),
                 *this, *this) {

@@ -57,10 +57,6 @@ public:
     [[nodiscard]] iov::Vsec& vsec() { return vsec_; }
     [[nodiscard]] iov::RunLog& log() { return log_; }
     [[nodiscard]] iov::BulkOps& operations() { return operations_; }
-    /// Accesses outside VRAM and refused registers, since the device started.
-    [[nodiscard]] std::uint64_t bad_accesses() const {
-        return bad_accesses_ + registers_.refused();
-    }
 
 private:
     /// Handlers of BAR0 and BAR5; see gpu_pf.cpp. BAR2 has none: the PF has no doorbells.
@@ -80,7 +76,6 @@ private:
     /// MSI-X towards the PF's client; any thread, any lock held.
     void raise(gpuiov_vector vector);
 
-    mem::DeviceVram& device_vram_;
     iov::FaultPlan& faults_;
     Device& device_;
     /// The PF client's memory: where run log and bulk operations go. VFs cannot reach it, so
@@ -94,7 +89,6 @@ private:
     std::unique_ptr<Vram> vram_bar_;
     std::unique_ptr<Registers> register_bar_;
     pci::Function function_;
-    std::uint64_t bad_accesses_ = 0;
 };
 
 }  // namespace vgpu::softgpu

@@ -151,10 +151,6 @@ bool CommandProcessor::owns_doorbell(DoorbellIndex index) const {
                        [&](const Queue& queue) { return queue.listens_to(index); });
 }
 
-bool CommandProcessor::is_mapped(DoorbellIndex doorbell) const {
-    return owns_doorbell(doorbell);
-}
-
 /// A 32-bit ring carries the low half of the write pointer; the high half stays.
 void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width) {
     const auto found = std::find_if(core_->queues.begin(), core_->queues.end(),

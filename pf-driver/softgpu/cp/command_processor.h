@@ -143,8 +143,6 @@ public:
     /// Compute units the VF may use (VGPU_VF0_CU_MASK_*); groups already running stay.
     void set_compute_units(std::uint64_t mask);
     [[nodiscard]] const Counters& counters() const;
-    /// Address space bookkeeping for tests and dumps.
-    [[nodiscard]] bool is_mapped(DoorbellIndex doorbell) const;
 
 private:
     /// Its address is taken by register claims: it lives as long as this and never moves.

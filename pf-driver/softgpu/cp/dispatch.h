@@ -155,7 +155,6 @@ private:
     [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch) const;
     void mark_scratch(const Dispatch& dispatch, std::uint32_t first, bool is_used);
     void let_go(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
-    void let_go_all(Dispatch& dispatch);
     void advance(DispatchState& state);
     [[nodiscard]] Result<> load_all(Reader& in, const std::function<void(DispatchState&)>& adopt);
     [[nodiscard]] Result<Owned> load_one(Reader& in);

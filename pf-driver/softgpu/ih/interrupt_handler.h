@@ -53,7 +53,6 @@ public:
     /// Never fails: what cannot be delivered is counted in State and gone, as on hardware.
     void raise(ih_iv_entry entry, Ring ring = Ring::Main);
 
-    /// IH_RB_CNTL of ring 0..2, as PSP's PROG_REG writes it.
     /// IH_RB_CNTL of ring 0..2, as PSP's PROG_REG writes it: the way a VF's driver sets up its
     /// rings. Ignored for other numbers.
     void program_control(unsigned ring, std::uint32_t value);

@@ -71,11 +71,11 @@ PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPane
     claim_log();
     claim_mailbox();
     claim_banks();
-    refresh();
+    write_constants();
 }
 
 /// Constants of the device; what a PF reads at its probe before it writes anything.
-void PfRegisters::refresh() {
+void PfRegisters::write_constants() {
     const auto mib = [](Bytes size) { return low32(size.count >> kMegabyteShift); };
     registers_.set(reg(REG_VGPU_TOTAL_VFS), static_cast<std::uint32_t>(vfs_.count()));
     registers_.set(reg(REG_VGPU_VRAM_SIZE_MB), mib(spec_.vram));

@@ -42,9 +42,6 @@ public:
     PfRegisters(const PfRegisters&) = delete;
     PfRegisters& operator=(const PfRegisters&) = delete;
 
-    /// After a reset of the register file: constants and what the device still has.
-    void refresh();
-
 private:
     /// `stored` is what the register file holds; the answer is what the PF reads.
     using BankRead = std::uint32_t (PfRegisters::*)(VfId vf, std::uint32_t stored);
@@ -53,6 +50,7 @@ private:
     struct BankRow;
     static const BankRow kBank[];
 
+    void write_constants();
     void claim_device();
     void claim_operations();
     void claim_log();

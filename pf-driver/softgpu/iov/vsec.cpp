@@ -43,16 +43,7 @@ std::uint32_t byte_mask(std::size_t first, std::size_t count) {
 }  // namespace
 
 Vsec::Vsec(const Spec& spec, WorldSwitch& scheduler, Hooks hooks)
-    : spec_(spec), scheduler_(scheduler), hooks_(std::move(hooks)) {
-    reset();
-}
-
-void Vsec::reset() {
-    storage_ = {};
-    status_ = 0;
-    enable_ = 0;
-    mailbox_ = 0;
-}
+    : spec_(spec), scheduler_(scheduler), hooks_(std::move(hooks)) {}
 
 void Vsec::read(std::uint32_t offset, std::span<std::byte> out) const {
     for (std::size_t done = 0; done < out.size();) {

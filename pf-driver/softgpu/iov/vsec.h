@@ -70,8 +70,6 @@ public:
     /// Nobody listens any more; what is pending stays pending.
     /// When the PF's client goes or resets the PF.
     void disable_interrupts() { enable_ = 0; }
-    /// Everything software set is forgotten.
-    void reset();
 
 private:
     static constexpr std::size_t kDwords = GPUIOV_VSEC_LENGTH / sizeof(std::uint32_t);

@@ -235,22 +235,10 @@ void GpuVm::set_root(Vmid vmid, std::uint64_t root) {
     invalidate(static_cast<std::uint16_t>(1u << raw(vmid)));
 }
 
-void GpuVm::clear_root(Vmid vmid) {
-    if (raw(vmid) == 0 || raw(vmid) >= kVmids) return;
-    state_.process_root[raw(vmid)] = 0;
-    state_.process_mask &= ~(1ull << raw(vmid));
-    process_roots_[raw(vmid)] = 0;
-    invalidate(static_cast<std::uint16_t>(1u << raw(vmid)));
-}
-
 void GpuVm::set_pasid(Vmid vmid, std::uint16_t pasid) {
     if (raw(vmid) >= kVmids) return;
     regs_.set(pasid_register(vmid), HW_PREP(ATC_VMID_PASID_MAPPING, PASID, pasid) |
                                         HW_PREP(ATC_VMID_PASID_MAPPING, VALID, 1));
-}
-
-void GpuVm::clear_pasid(Vmid vmid) {
-    if (raw(vmid) < kVmids) regs_.set(pasid_register(vmid), 0);
 }
 
 std::uint16_t GpuVm::pasid_of(Vmid vmid) const {

@@ -75,12 +75,8 @@ public:
     /// MAP_PROCESS: `root` is a PDE and overrides the register of both hubs; flushes the VMID. VMID
     /// 0 is the kernel's own and is left alone.
     void set_root(Vmid vmid, std::uint64_t root);
-    /// The VMID goes back to its register root.
-    void clear_root(Vmid vmid);
-    /// ATC_VMIDn_PASID_MAPPING, the one place where PASIDs are kept.
-    /// Kept in the register itself, where drivers write it too.
+    /// ATC_VMIDn_PASID_MAPPING is the one place where PASIDs are kept; drivers write it too.
     void set_pasid(Vmid vmid, std::uint16_t pasid);
-    void clear_pasid(Vmid vmid);
     [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0: none
     /// The lowest one, should a guest give a PASID to several; nothing for PASID 0.
     [[nodiscard]] std::optional<Vmid> vmid_of(std::uint16_t pasid) const;

@@ -45,7 +45,7 @@ protected:
         kernel.arguments = rig.arguments(place, out, std::uint32_t{until_hit});
         kernel.signal = signal = rig.make_signal(1);
         rig.dispatch(queue, kernel);
-        if (rig.cp.is_mapped(queue.doorbell)) return rig.ring_doorbell(queue);
+        if (rig.cp.owns_doorbell(queue.doorbell)) return rig.ring_doorbell(queue);
         rig.run_list({{.queues = {&queue},
                        .trap_base = trap_base,
                        .trap_memory = trap_memory,

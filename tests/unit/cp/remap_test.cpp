@@ -227,7 +227,7 @@ protected:
         rig.write(REG_GC_CP_HQD_CNTL_STACK_OFFSET, kControlStack);
         rig.write(REG_GC_CP_HQD_WG_STATE_OFFSET, kControlStack);
     }
-    [[nodiscard]] bool is_on() { return rig.cp.is_mapped(queue().doorbell); }
+    [[nodiscard]] bool is_on() { return rig.cp.owns_doorbell(queue().doorbell); }
     /// GRBM_GFX_CNTL to where the queue is.
     void select_queue() {
         constexpr std::uint32_t kPerMec = CP_PIPES_PER_MEC * CP_QUEUES_PER_PIPE;

@@ -308,7 +308,7 @@ TEST_F(GpuVmTest, PasidFlushReachesTheVmidOfTheProcess) {
     EXPECT_EQ(read32(*memory, kVa), 1u);
     rig.gpuvm->invalidate_pasid(0x8001);
     EXPECT_EQ(read32(*memory, kVa), 2u);
-    rig.gpuvm->clear_pasid(Vmid{kUser});
+    rig.write_reg(REG_ATHUB_ATC_VMID0_PASID_MAPPING + kUser, 0);
     EXPECT_FALSE(rig.gpuvm->vmid_of(0x8001));
 }
 
@@ -333,7 +333,7 @@ TEST_F(GpuVmTest, MapProcessOverridesTheRegisterRoot) {
     rig.gpuvm->set_root(Vmid{kUser}, process | GPUVM_ROOT_VALID);
     EXPECT_EQ(read32(*memory, kVa), 2u);
     EXPECT_EQ(read32(*port(kUser, Hub::Mm), kVa), 2u);
-    rig.gpuvm->clear_root(Vmid{kUser});
+    rig.gpuvm->reset();
     EXPECT_EQ(read32(*memory, kVa), 1u);
 }
 
