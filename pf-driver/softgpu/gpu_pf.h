@@ -25,12 +25,7 @@ namespace vgpu::softgpu {
 class GpuPf final : public pci::FunctionOwner, public pci::DmaSink, public pci::ConfigHandler {
 public:
     /// The same values as Gpu::Spec; checked there.
-    struct Spec {
-        Bytes vram;
-        Bytes aperture;
-        std::uint32_t compute_units = 8;
-        iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
-    };
+    using Spec = iov::PfRegisters::Spec;
     /// What the PF's blocks ask of the device; called on the io thread.
     class Device {
     public:
