@@ -17,7 +17,6 @@ LONGER = {
     'daemon/service/gpu_schedule.cpp': 630,
     'daemon/service/gpu_schedule.cpp:GpuSchedule::ideal_share': 56,
     'pf-driver/core/run/preempt.c:vgpu_pf_run_preempt_consider': 43,
-    'pf-driver/core/vf/control.c': 606,
     # Tables of data: one row a line.
     'tests/scenario/gpu/boot_order.cpp:boot_milestones': 46,
     'tests/unit/cli/fake_service.h:vf_properties': 65,
@@ -37,7 +36,7 @@ LONGER = {
     'tests/unit/core/mailbox_test.cpp': 638,
     'tests/unit/core/run_contract_test.cpp': 726,
     'tests/unit/core/run_table_test.cpp': 649,
-    'tests/unit/core/world_switch_test.cpp': 647,
+    'tests/unit/core/world_switch_test.cpp': 633,
     'tests/unit/cp/aql_test.cpp': 610,
     'tests/unit/cp/cp_rig.cpp:CpRig::run_list': 41,
     'tests/unit/daemon/gpu_test.cpp': 604,

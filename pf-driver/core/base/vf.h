@@ -10,36 +10,42 @@
 #include "pf-driver/hw/mailbox.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
-/* life cycle events, control.c */
+/*
+ * Life cycle events, control.c. From PAUSE on they wait until the engine does not hold the VF, and
+ * the later one here is the weightier.
+ */
 enum vgpu_vf_event {
 	VGPU_VF_EVENT_NONE = 0,
 	VGPU_VF_EVENT_PROVISION,
-	VGPU_VF_EVENT_GRANT,  /* full access granted to the guest's driver */
-	VGPU_VF_EVENT_LOADED, /* world switch put it into the engine */
-	VGPU_VF_EVENT_UNLOADED,
-	VGPU_VF_EVENT_DRIVER_GONE,
-	VGPU_VF_EVENT_PAUSE,
+	VGPU_VF_EVENT_GRANT,	    /* full access granted to the guest's driver */
 	VGPU_VF_EVENT_RESUME,	    /* the guest's driver is still there */
 	VGPU_VF_EVENT_RESUME_FRESH, /* it is not */
-	VGPU_VF_EVENT_STOP,
-	VGPU_VF_EVENT_RESET,
-	VGPU_VF_EVENT_HANG, /* it holds the engine and does not let go */
 	VGPU_VF_EVENT_RESET_DONE,
-	VGPU_VF_EVENT_QUARANTINE,
 	VGPU_VF_EVENT_CLEAR_QUARANTINE,
-	VGPU_VF_EVENT_RELEASE,
 	VGPU_VF_EVENT_SCRUB_DURABLE,
-	VGPU_VF_EVENT_DEVICE_LOST,
 	VGPU_VF_EVENT_DEVICE_BACK,
+	VGPU_VF_EVENT_LOADED, /* world switch put it into the engine */
+	VGPU_VF_EVENT_UNLOADED,
+	VGPU_VF_EVENT_HANG, /* it holds the engine and does not let go */
+	VGPU_VF_EVENT_DEVICE_LOST,
+	VGPU_VF_EVENT_PAUSE,
+	VGPU_VF_EVENT_DRIVER_GONE,
+	VGPU_VF_EVENT_RESET,
+	VGPU_VF_EVENT_STOP,
+	VGPU_VF_EVENT_QUARANTINE,
+	VGPU_VF_EVENT_RELEASE,
 	VGPU_VF_EVENTS,
 };
 
+/* inbox.c: what has happened to the VF and is not carried out yet */
+struct vgpu_vf_inbox {
+	uint32_t events;		 /* bit per enum vgpu_vf_event */
+	uint8_t reasons[VGPU_VF_EVENTS]; /* enum vgpu_pf_reason */
+	enum vgpu_vf_event asked;	 /* by an operator */
+	uint64_t token;			 /* request to complete when that is done; 0: none */
+};
+
 struct vgpu_vf_control {
-	enum vgpu_pf_reason hang;   /* the engine's reset is its fault; NONE: it is not */
-	enum vgpu_vf_event pending; /* waits until the VF has left the engine */
-	enum vgpu_pf_reason pending_reason;
-	enum vgpu_vf_event asked; /* by an operator, meanwhile; pending may be weightier */
-	uint64_t token;		  /* request to complete when asked is done; 0: none */
 	bool driver_loaded;
 	bool lost;	/* STOPPED because the device went away */
 	uint32_t gates; /* last written to VGPU_VF0_GATES */
@@ -67,8 +73,7 @@ struct vgpu_vf_mailbox {
 };
 
 struct vgpu_vf_access {
-	bool granted;	/* register write gate is open */
-	bool finishing; /* REQ_FINI: driver unload */
+	bool granted; /* register write gate is open */
 	uint64_t count, timeouts;
 };
 
@@ -192,6 +197,7 @@ struct vgpu_vf {
 	struct vgpu_vf_config config;
 	/* of its leaf tables in PF VRAM; those behind them are zero */
 	uint32_t table_entries;
+	struct vgpu_vf_inbox inbox;
 	struct vgpu_vf_control control;
 	struct vgpu_vf_access access;
 	struct vgpu_vf_mailbox mailbox;
@@ -219,7 +225,21 @@ static inline bool vgpu_vf_is_in_service(const struct vgpu_vf *vf)
 /* may be put into the engine */
 static inline bool vgpu_vf_is_runnable(const struct vgpu_vf *vf)
 {
-	return vf->control.pending == VGPU_VF_EVENT_NONE && vgpu_vf_is_in_service(vf);
+	return vf->inbox.events == 0 && vgpu_vf_is_in_service(vf);
+}
+
+static inline enum vgpu_vf_event vgpu_vf_weightiest(uint32_t events)
+{
+	return events ? (enum vgpu_vf_event)(31 - __builtin_clz(events)) : VGPU_VF_EVENT_NONE;
+}
+
+/* something happened to a VF; the first reason counts, but for an operator's */
+static inline void vgpu_vf_post(struct vgpu_vf *vf, enum vgpu_vf_event event,
+				enum vgpu_pf_reason reason)
+{
+	if (!(vf->inbox.events & 1u << event) || reason == VGPU_PF_REASON_OPERATOR)
+		vf->inbox.reasons[event] = (uint8_t)reason;
+	vf->inbox.events |= 1u << event;
 }
 
 #endif

@@ -211,15 +211,6 @@ void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_evict() - a VF in the engine has to leave it
- * @pf: the PF
- */
-void vgpu_pf_run_engine_evict(struct vgpu_pf *pf)
-{
-	pf->executor.wants_decision = true;
-}
-
-/**
  * vgpu_pf_run_engine_set_exclusive() - let one VF stop the table
  * @pf: the PF
  * @vf: the one, NULL for none
@@ -323,8 +314,8 @@ void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_p
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
 		culprit = blame_for_abort(pf, culprit);
-	if (culprit)
-		pf->vfs[culprit].control.hang = reason;
+	if (culprit && vgpu_vf_is_in_service(&pf->vfs[culprit]))
+		vgpu_vf_post(&pf->vfs[culprit], VGPU_VF_EVENT_HANG, reason);
 }
 
 /* what is in the engine decides how we go on; a VF that may not be there is taken out */

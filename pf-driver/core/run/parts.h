@@ -22,7 +22,6 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_idle(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf);
-void vgpu_pf_run_engine_evict(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_recover(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 uint32_t vgpu_pf_run_engine_exclusive(const struct vgpu_pf *pf);

@@ -26,6 +26,7 @@ void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
 	vgpu_pf_vf_state_abort(pf, -EIO);
+	vgpu_pf_inbox_settle(pf);
 	vgpu_pf_reset_lose_all(pf);
 	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
 	pf->whole_reset_deadline_ns =

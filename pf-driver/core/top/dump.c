@@ -38,6 +38,11 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	    LLU(pf->stream.bytes));
 }
 
+static const char *pending(const struct vgpu_vf *vf)
+{
+	return vgpu_pf_control_event_name(vgpu_vf_weightiest(vf->inbox.events));
+}
+
 static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	put(dump,
@@ -59,9 +64,8 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 		    vf->contract.terms.rate_ppm, LLU(vf->contract.terms.burst_ns),
 		    (long long)(vf->contract.tokens / VGPU_PF_RATE_MAX_PPM), vf->contract.is_held,
 		    vf->contract.terms.band);
-	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n",
-	    vgpu_pf_control_event_name(vf->control.pending), vf->control.mismatches, vf->last_error,
-	    vf->guard.level);
+	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n", pending(vf),
+	    vf->control.mismatches, vf->last_error, vf->guard.level);
 	put(dump, "  resets %llu (guest %llu, hang %llu), stage %u; scrub stage %u, failures %u\n",
 	    LLU(vf->reset.count), LLU(vf->reset.guest_count), LLU(vf->reset.hang_count),
 	    vf->reset.stage, vf->scrub.stage, vf->scrub.failures);

@@ -49,13 +49,15 @@ int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_pa
 /* what became of the engine, what that means for its VFs, who is next */
 static void settle_engine(struct vgpu_pf *pf)
 {
-	if (!pf->device.is_attached)
+	if (!pf->device.is_attached) {
+		vgpu_pf_inbox_settle(pf);
 		return;
+	}
 	if (pf->wants_device_reset)
 		vgpu_pf_device_reset_begin(pf);
 	/* a run that has ended may have taken its VF out of the engine */
 	vgpu_pf_run_engine_look(pf);
-	vgpu_pf_control_settle(pf);
+	vgpu_pf_inbox_settle(pf);
 	vgpu_pf_run_engine_decide(pf);
 }
 
@@ -226,8 +228,9 @@ static void let_go(struct vgpu_pf *pf)
 	vgpu_pf_vf_state_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
+	vgpu_pf_inbox_settle(pf);
 	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_control_lose(pf, vf);
+		vgpu_pf_inbox_lose(pf, vf);
 	vgpu_pf_settle(pf);
 }
 
@@ -286,13 +289,13 @@ void vgpu_pf_leave(struct vgpu_pf *pf)
 	vgpu_pf_device_write(pf, REG_VGPU_WAKE_ENABLE, 0);
 	vgpu_pf_run_account_stop(pf);
 	pf->device.is_attached = false;
+	vgpu_for_each_vf(pf, vf)
+		vgpu_pf_inbox_leave(pf, vf);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
 	vgpu_pf_vf_state_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
-	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_control_end_request(pf, vf, -ENODEV);
 	vgpu_pf_settle(pf);
 }
 
@@ -404,11 +407,10 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* the device has forgotten them */
 	vf->control.gates = UINT32_MAX;
 	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.lost)
-		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_DEVICE_LOST);
+		vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_NONE);
 	if (vf->state == VGPU_PF_VF_RESETTING)
 		vgpu_pf_reset_device_back(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	vgpu_pf_mailbox_resume(pf, vf);
 }
 
 /* whatever VRAM held, it may hold something else now */
@@ -435,6 +437,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	enable(pf);
 	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
+	vgpu_pf_inbox_settle(pf);
 	/* nobody told of what came meanwhile */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);

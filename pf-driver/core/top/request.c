@@ -147,7 +147,7 @@ static int release(struct vgpu_pf *pf, void *payload, uint64_t token)
 		vgpu_pf_scrub_again(pf, vf);
 		return 0;
 	}
-	return vgpu_pf_control_request(pf, vf, VGPU_VF_EVENT_RELEASE, token);
+	return vgpu_pf_inbox_request(pf, vf, VGPU_VF_EVENT_RELEASE, token);
 }
 
 static int scrub_durable(struct vgpu_pf *pf, void *payload, uint64_t token)
@@ -178,7 +178,7 @@ static int control(struct vgpu_pf *pf, void *payload, uint64_t token)
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: a RESTORE is under way", vf->number);
 	if (event == VGPU_VF_EVENT_RESUME && !vf->control.driver_loaded)
 		event = VGPU_VF_EVENT_RESUME_FRESH;
-	return vgpu_pf_control_request(pf, vf, event, token);
+	return vgpu_pf_inbox_request(pf, vf, event, token);
 }
 
 static int set_run_table(struct vgpu_pf *pf, void *payload, uint64_t token)
@@ -338,8 +338,8 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 
 	vgpu_pf_provision_cancel(pf, token);
 	vgpu_for_each_vf(pf, vf)
-		if (vf->control.token == token)
-			vf->control.token = 0;
+		if (vf->inbox.token == token)
+			vf->inbox.token = 0;
 	if (pf->verify.token == token)
 		pf->verify.token = 0;
 	/* the end of a stream is reported all the same: the home closes its fd then */

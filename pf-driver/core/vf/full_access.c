@@ -23,14 +23,12 @@ static uint64_t limit_ns(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_full_access_grant() - open the gates and tell the guest
+ * vgpu_pf_full_access_grant() - what a guest's driver asks for is granted, unless the device fails
  * @pf: the PF
  * @vf: whom; PROVISIONED, READY or RUNNING
  * @request: the mailbox request that is answered
- *
- * Return: 0, or an error of the device; the guest is then told FAIL.
  */
-int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
 	int error = 0;
 
@@ -42,23 +40,30 @@ int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t r
 	}
 	if (error) {
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
-		return error;
+		return;
 	}
+	vgpu_vf_post(vf, VGPU_VF_EVENT_GRANT, VGPU_PF_REASON_NONE);
+}
+
+/**
+ * vgpu_pf_full_access_begin() - open the gates and tell the guest
+ * @pf: the PF
+ * @vf: whom
+ */
+void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
 	if (!vf->access.granted) {
 		vf->access.granted = true;
 		vf->access.count++;
-		vgpu_pf_journal_mark(pf);
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_GRANTED,
 				     0);
 	}
-	vf->access.finishing = request == MAILBOX_REQ_GPU_FINI_ACCESS;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
-	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_GRANT, VGPU_PF_REASON_NONE);
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
+	vgpu_pf_control_set_gates(pf, vf);
 	/* dword 2: key of a PF2VF v1 checksum; ours is v2 with key 0 */
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_READY_TO_ACCESS_GPU, 0, 0);
-	return 0;
 }
 
 /**
@@ -73,7 +78,6 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	vf->access.granted = false;
 	vgpu_pf_journal_mark(pf);
-	vf->access.finishing = false;
 	if (vgpu_pf_run_engine_exclusive(pf) == vf->number)
 		vgpu_pf_run_engine_set_exclusive(pf, NULL);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
@@ -124,7 +128,6 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_RESET))
-		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET,
-				     VGPU_PF_REASON_FULL_ACCESS_TIMEOUT);
+		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_FULL_ACCESS_TIMEOUT);
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_EXCLUSIVE_TIMEOUT);
 }

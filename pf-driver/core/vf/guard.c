@@ -100,12 +100,12 @@ static uint32_t level_for(const struct vgpu_vf *vf, enum vgpu_guard_kind kind, u
 	return level < GUARD_LEVELS ? level : GUARD_LEVEL_QUARANTINE;
 }
 
-static void react(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void react(struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = level_events[vf->guard.level];
 
 	if (event != VGPU_VF_EVENT_NONE && vgpu_pf_control_allows(vf, event))
-		vgpu_pf_control_post(pf, vf, event, VGPU_PF_REASON_GUARD);
+		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
 /**
@@ -132,7 +132,7 @@ void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard
 			 vf->number, kind, level);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUARD, vf->number, kind, level);
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
-	react(pf, vf);
+	react(vf);
 }
 
 /**
@@ -168,7 +168,7 @@ static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	vf->guard.paused = false;
 	if (vf->state == VGPU_PF_VF_PAUSED)
-		vgpu_pf_control_post(pf, vf, event, VGPU_PF_REASON_GUARD);
+		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
 /**

@@ -85,15 +85,15 @@ static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 }
 
 /* what is under way takes away what would be granted now, or it is over soon */
-static bool is_to_wait(const struct vgpu_vf *vf)
+static bool is_to_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return vf->control.pending != VGPU_VF_EVENT_NONE || vf->control.lost ||
-	       vf->state == VGPU_PF_VF_PAUSED || vf->state == VGPU_PF_VF_RESETTING;
+	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
+	       vf->state == VGPU_PF_VF_RESETTING || pf->is_whole_reset || !pf->device.is_attached;
 }
 
 static void take_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
-	if (is_to_wait(vf)) {
+	if (is_to_wait(pf, vf)) {
 		hold(pf, vf, request);
 		return;
 	}
@@ -126,7 +126,7 @@ static void take_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint
 {
 	take_init_release(pf, vf, message);
 	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_DRIVER_GONE))
-		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DRIVER_GONE, VGPU_PF_REASON_NONE);
+		vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, VGPU_PF_REASON_NONE);
 }
 
 static void take_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
@@ -141,7 +141,7 @@ static void take_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *m
 		return;
 	}
 	vf->reset.answer = message[0];
-	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
+	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
@@ -287,22 +287,25 @@ void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_mailbox_resume() - the VF can be served again: answer what was held
+ * vgpu_pf_mailbox_resume() - answer what was held, unless it has to wait still
  * @pf: the PF
- * @vf: whose; if it has to wait for something else, it goes on waiting
+ * @vf: whose
+ *
+ * Return: true if there was something to answer.
  */
-void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.held_request};
 
-	if (vf->mailbox.held_request == 0 || is_to_wait(vf))
-		return;
+	if (vf->mailbox.held_request == 0 || is_to_wait(pf, vf))
+		return false;
 	vf->mailbox.held_request = 0;
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
 	if (message[0] == MAILBOX_REQ_GPU_RESET_ACCESS)
 		take_reset(pf, vf, message);
 	else
 		take_access(pf, vf, message[0]);
+	return true;
 }
 
 /**

@@ -23,31 +23,29 @@ void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token);
 void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* control.c: the life cycle */
-int vgpu_pf_control_post(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
-			 enum vgpu_pf_reason reason);
-int vgpu_pf_control_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
-			    uint64_t token);
-void vgpu_pf_control_settle(struct vgpu_pf *pf);
-void vgpu_pf_control_end_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error);
-void vgpu_pf_control_lose(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_control_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
+			  enum vgpu_pf_reason reason);
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event);
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* the life cycle table, for the test that walks it */
-struct vgpu_control_row {
-	uint8_t from;  /* enum vgpu_pf_vf_state */
-	uint8_t event; /* enum vgpu_vf_event */
-	uint8_t to;
+struct vgpu_control_cell {
+	uint8_t to; /* enum vgpu_pf_vf_state */
 	void (*enter)(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
 };
-const struct vgpu_control_row *vgpu_pf_control_table(uint32_t *rows);
+const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t event);
+
+/* inbox.c */
+void vgpu_pf_inbox_settle(struct vgpu_pf *pf);
+int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
+			  uint64_t token);
+void vgpu_pf_inbox_leave(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_inbox_lose(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* mailbox.c */
 void vgpu_pf_mailbox_service(struct vgpu_pf *pf);
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2);
-void vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_forget(struct vgpu_vf *vf);
@@ -56,7 +54,8 @@ void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* full_access.c */
-int vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request);
+void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request);
+void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -66,6 +65,7 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
 void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf);
 void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf);

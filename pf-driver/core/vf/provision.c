@@ -186,7 +186,6 @@ static void begin_life(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	memcpy(limits, vf->guard.limits, sizeof(limits));
 	vgpu_pf_guard_init(vf, limits);
-	vgpu_pf_control_begin(pf, vf);
 	memset(&vf->access, 0, sizeof(vf->access));
 	memset(&vf->mailbox, 0, sizeof(vf->mailbox));
 	memset(&vf->reset, 0, sizeof(vf->reset));
@@ -206,7 +205,8 @@ static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	}
 	vf->generation = vf->generation + 1 ? vf->generation + 1 : 1;
 	begin_life(pf, vf);
-	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_PROVISION, VGPU_PF_REASON_NONE);
+	vgpu_vf_post(vf, VGPU_VF_EVENT_PROVISION, VGPU_PF_REASON_NONE);
+	return 0;
 }
 
 static bool is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)

@@ -87,12 +87,17 @@ static void tell_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	wait_half(pf, vf);
 }
 
-static void start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void wait_for_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_WAIT_FLR;
 	vf->reset.deadline_ns = vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_FLR_MS);
-	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET, HW_FIELD_MASK(VGPU_RESET, FLR));
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, RESET_POLL_FIRST_NS);
+}
+
+static void start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET, HW_FIELD_MASK(VGPU_RESET, FLR));
+	wait_for_flr(pf, vf);
 }
 
 static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer)
@@ -101,18 +106,37 @@ static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer
 		vgpu_pf_full_access_grant(pf, vf, answer);
 	else if (answer == MAILBOX_READY_TO_RESET)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
-	vgpu_pf_mailbox_resume(pf, vf);
 }
 
 /* of the reset under way: the guest waits for it to end */
 static uint32_t owed_answer(const struct vgpu_vf *vf)
 {
-	if (vf->state != VGPU_PF_VF_RESETTING)
-		return 0;
 	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
 }
 
-static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void acknowledge_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
+				  HW_FIELD_MASK(VGPU_RESET, FLR_PENDING));
+	/* FLR shut gates and forgot the quantum without telling */
+	vf->control.gates = UINT32_MAX;
+	vf->service.quantum_us = UINT32_MAX;
+	vgpu_pf_control_set_gates(pf, vf);
+}
+
+static void complete(struct vgpu_vf *vf)
+{
+	vf->reset.stage = VGPU_VF_RESET_NONE;
+	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
+	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
+}
+
+/**
+ * vgpu_pf_reset_end() - the VF is itself again: write what its guest finds, open the gates, tell it
+ * @pf: the PF
+ * @vf: PROVISIONED
+ */
+void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t answer = owed_answer(vf);
 	struct vgpu_pf_event done = {
@@ -120,17 +144,10 @@ static void complete(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
 	vf->reset.told_unanswered = vf->reset.guest_told && !vf->reset.guest_ready;
-	vf->reset.stage = VGPU_VF_RESET_NONE;
 	vf->reset.answer = 0;
-	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
 	vgpu_pf_vbios_write(pf, vf);
 	vgpu_pf_pf2vf_write(pf, vf);
-	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
-				  HW_FIELD_MASK(VGPU_RESET, FLR_PENDING));
-	/* FLR shut gates and forgot the quantum without telling */
-	vf->control.gates = UINT32_MAX;
-	vf->service.quantum_us = UINT32_MAX;
-	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
+	acknowledge_flr(pf, vf);
 	if (!is_guests(vf->reset.reason) || vgpu_pf_tell_allows(pf, vf))
 		vgpu_pf_event_push(pf, &done);
 	answer_guest(pf, vf, answer);
@@ -142,7 +159,7 @@ static void flr_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (is_hang(vf->reset.reason) && vf->reset.guest_told && !vf->reset.guest_ready)
 		wait_for_guest(pf, vf);
 	else
-		complete(pf, vf);
+		complete(vf);
 }
 
 static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -182,11 +199,8 @@ static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_rea
 static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->reset.flr_done) {
-		/* completed by the timer: RESETTING must be entered before it is left */
-		vf->reset.stage = VGPU_VF_RESET_WAIT_FLR;
-		vf->reset.deadline_ns =
-			vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_FLR_MS);
-		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, 0);
+		wait_for_flr(pf, vf);
+		poll_flr(pf, vf);
 		return;
 	}
 	if (should_tell(vf))
@@ -245,7 +259,7 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		if (vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
 			return;
 		if (vf->reset.flr_done)
-			complete(pf, vf);
+			complete(vf);
 		else
 			start_flr(pf, vf);
 		return;
@@ -261,7 +275,7 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	}
 	vf->reset.answer = MAILBOX_READY_TO_RESET;
-	vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
+	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
@@ -286,7 +300,7 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: guest was not ready to reset in time",
 				 vf->number);
 	if (vf->reset.flr_done)
-		complete(pf, vf);
+		complete(vf);
 	else
 		start_flr(pf, vf);
 }
@@ -304,23 +318,14 @@ void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
 }
 
-static void acknowledge_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
-				  HW_FIELD_MASK(VGPU_RESET, FLR_PENDING));
-	vf->control.gates = UINT32_MAX;
-	vf->service.quantum_us = UINT32_MAX;
-	vgpu_pf_control_set_gates(pf, vf);
-}
-
 /* a guest that is waited for is not there any more, and its function has been reset */
-static void stop_waiting(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void stop_waiting(struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
 		return;
 	/* what the one before it was told is not for the next guest to answer */
 	vf->reset.guest_told = false;
-	complete(pf, vf);
+	complete(vf);
 }
 
 /* the function was reset behind our back: catch up */
@@ -333,18 +338,18 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 			return;
 		vf->reset.answer = 0;
 		vgpu_pf_mailbox_forget(vf);
-		vf->reset.is_flr_known =
-			vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_RESET, reason) == -EINPROGRESS;
+		vf->reset.is_flr_known = true;
+		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, reason);
 	} else {
 		acknowledge_flr(pf, vf);
 		vgpu_pf_mailbox_forget(vf);
 		/* no way out of a pause */
 		if (vf->state == VGPU_PF_VF_PAUSED) {
-			vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_DRIVER_GONE, reason);
+			vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, reason);
 			vgpu_pf_vbios_write(pf, vf);
 			vgpu_pf_pf2vf_write(pf, vf);
 		}
-		stop_waiting(pf, vf);
+		stop_waiting(vf);
 	}
 	if (reason == VGPU_PF_REASON_GUEST_FLR)
 		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
@@ -404,11 +409,11 @@ void vgpu_pf_reset_lose_all(struct vgpu_pf *pf)
 
 	vgpu_for_each_vf(pf, vf) {
 		bool is_loaded = vf->control.driver_loaded;
-		uint32_t owed = owed_answer(vf);
+		uint32_t owed = vf->state == VGPU_PF_VF_RESETTING ? owed_answer(vf) : 0;
 
 		if (is_loaded && !owed && !is_told(vf))
 			tell_guest(pf, vf);
-		vgpu_pf_control_lose(pf, vf);
+		vgpu_pf_inbox_lose(pf, vf);
 		vf->reset.told_unanswered = is_loaded && !owed;
 		vf->reset.answer = owed;
 	}

@@ -200,7 +200,8 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (pf->verify.vf == vf->number)
 		finish_verify(pf, -ECANCELED, "the VRAM was handed back while it was checked");
 	vgpu_pf_vram_release(pf, vf);
-	return vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_SCRUB_DURABLE, VGPU_PF_REASON_NONE);
+	vgpu_vf_post(vf, VGPU_VF_EVENT_SCRUB_DURABLE, VGPU_PF_REASON_NONE);
+	return 0;
 }
 
 static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)

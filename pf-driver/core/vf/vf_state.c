@@ -111,7 +111,7 @@ static void finish(struct vgpu_pf *pf, int error)
 	if (is_half_restored && !error)
 		vgpu_pf_journal_mark(pf);
 	else if (is_half_restored)
-		vgpu_pf_control_post(pf, vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
+		vgpu_vf_post(vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
 	vgpu_pf_reply_add(pf, job->token, error, error ? pf->message : "");
 }
 

@@ -273,8 +273,7 @@ void Adversity::guest_asks(std::uint32_t vf, std::uint32_t message) {
 
 void Adversity::post(std::uint32_t number, vgpu_vf_event event, vgpu_pf_reason reason) {
     vgpu_vf& vf = rig.vf(number);
-    if (vgpu_pf_control_allows(&vf, event)) vgpu_pf_control_post(rig.pf.get(), &vf, event, reason);
-    vgpu_pf_settle(rig.pf.get());
+    if (vgpu_pf_control_allows(&vf, event)) rig.post(number, event, reason);
 }
 
 void Adversity::lose_device() {
@@ -291,8 +290,7 @@ void Adversity::get_device_back() {
 bool Adversity::is_quiet() {
     for (std::uint32_t n = 1; n <= kVfs; ++n) {
         const vgpu_vf& vf = rig.vf(n);
-        if (vf.control.pending != VGPU_VF_EVENT_NONE || vf.state == VGPU_PF_VF_RESETTING)
-            return false;
+        if (vf.inbox.events != 0 || vf.state == VGPU_PF_VF_RESETTING) return false;
         if (vf.state == VGPU_PF_VF_SCRUBBING && vf.scrub.stage != VGPU_VF_SCRUB_DONE &&
             !vgpu_pf_scrub_has_given_up(&vf))
             return false;
@@ -313,9 +311,10 @@ std::string Adversity::check_rest() {
     for (std::uint32_t n = 1; n <= kVfs; ++n) {
         const vgpu_vf& vf = rig.vf(n);
         const std::string who = "VF" + std::to_string(n) + " ";
-        if (vf.control.pending != VGPU_VF_EVENT_NONE)
-            return who + "still has pending " + vgpu_pf_control_event_name(vf.control.pending);
-        if (vf.control.token != 0) return who + "still has a request";
+        if (vf.inbox.events != 0)
+            return who + "still has pending " +
+                   vgpu_pf_control_event_name(vgpu_vf_weightiest(vf.inbox.events));
+        if (vf.inbox.token != 0) return who + "still has a request";
         if (vf.control.mismatches != 0) return who + "came upon an impossible transition";
         if (vf.state == VGPU_PF_VF_RUNNING && !vgpu_pf_run_engine_holds(rig.pf.get(), &vf))
             return who + "is RUNNING outside the engine";
@@ -419,6 +418,9 @@ std::string Adversity::give_to_next_tenant(std::uint32_t vf) {
 }
 
 std::string Adversity::check_engine() {
+    for (std::uint32_t n = 1; n <= kVfs; ++n)
+        if (rig.vf(n).inbox.events != 0 && !vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(n)))
+            return "VF" + std::to_string(n) + " waits for an engine that does not hold it";
     const std::uint32_t vf = rig.gpu.loaded();
     if (vf == 0 || !rig.gpu.is_running() || rig.pf->is_whole_reset) return "";
     if (vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(vf))) return "";

@@ -68,7 +68,8 @@ public:
     void post(std::uint32_t vf, vgpu_vf_event event, vgpu_pf_reason reason);
     void lose_device();
     void get_device_back();
-    /// At any time: whoever is said to be off the engine does not run there. Empty: so it is.
+    /// At any time: whoever is said to be off the engine does not run there, and waits for nothing.
+    /// Empty: so it is.
     [[nodiscard]] std::string check_engine();
     /// In the end, with the trouble over. Empty: nothing is wrong.
     [[nodiscard]] std::string check();

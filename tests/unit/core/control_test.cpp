@@ -16,24 +16,20 @@
 namespace vgpu::test {
 namespace {
 
-std::vector<vgpu_control_row> table() {
-    std::uint32_t rows = 0;
-    const vgpu_control_row* first = vgpu_pf_control_table(&rows);
-    return {first, first + rows};
+struct Row {
+    std::uint32_t from, event, to;
+};
+
+std::vector<Row> table() {
+    std::vector<Row> rows;
+    for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s)
+        for (std::uint32_t e = 1; e < VGPU_VF_EVENTS; ++e)
+            if (const auto* cell = vgpu_pf_control_cell(s, e)) rows.push_back({s, e, cell->to});
+    return rows;
 }
 
 bool has_cell(std::uint32_t from, std::uint32_t event) {
-    for (const auto& row : table())
-        if (row.from == from && row.event == event) return true;
-    return false;
-}
-
-TEST(LifeCycleTable, HasNoCellTwice) {
-    std::set<std::pair<int, int>> seen;
-    for (const auto& row : table())
-        EXPECT_TRUE(seen.insert({row.from, row.event}).second)
-            << vgpu_pf_control_state_name(row.from) << " x "
-            << vgpu_pf_control_event_name(row.event);
+    return vgpu_pf_control_cell(from, event) != nullptr;
 }
 
 TEST(LifeCycleTable, NamesEveryStateAndEvent) {
@@ -47,7 +43,7 @@ TEST(LifeCycleTable, NamesEveryStateAndEvent) {
 }
 
 TEST(LifeCycleTable, EveryStateIsReachedAndSurvivesTheLossOfTheDevice) {
-    std::set<int> reached{VGPU_PF_VF_ABSENT, VGPU_PF_VF_MISMATCH};
+    std::set<std::uint32_t> reached{VGPU_PF_VF_ABSENT, VGPU_PF_VF_MISMATCH};
     for (const auto& row : table()) reached.insert(row.to);
     EXPECT_EQ(reached.size(), std::size_t{VGPU_PF_VF_STATES});
     for (std::uint32_t s = 0; s < VGPU_PF_VF_STATES; ++s)
@@ -115,10 +111,10 @@ TEST(LifeCycle, ImpossibleCellsLeadToMismatchWithADumpAndShutGates) {
             Rig rig;
             rig.provision(1);
             rig.vf(1).state = static_cast<vgpu_pf_vf_state>(s);
-            // a RUNNING one has to leave the engine first
-            if (vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), static_cast<vgpu_vf_event>(e),
-                                     VGPU_PF_REASON_NONE) == -EINPROGRESS)
-                continue;
+            const auto event = static_cast<vgpu_vf_event>(e);
+            // a RUNNING one leaves the engine first
+            if (vgpu_pf_control_allows(&rig.vf(1), event)) continue;
+            rig.post(1, event, VGPU_PF_REASON_NONE);
             EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_MISMATCH)
                 << vgpu_pf_control_state_name(s) << " x " << vgpu_pf_control_event_name(e);
             EXPECT_EQ(rig.gpu.bank(1, REG_VGPU_VF0_GATES), 0u);
@@ -176,9 +172,8 @@ struct RunningVf : testing::Test {
     /// What waits until it has left the engine.
     void keep_back(vgpu_vf_event event) {
         ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
-        ASSERT_EQ(
-            vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), event, VGPU_PF_REASON_GUEST_REQUEST),
-            -EINPROGRESS);
+        rig.post(1, event, VGPU_PF_REASON_GUEST_REQUEST);
+        ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
     }
     int begin(vgpu_pf_control_action action) {
         control = {sizeof(control), 1, 0, static_cast<std::uint32_t>(action)};
@@ -226,6 +221,34 @@ TEST_F(RunningVf, IsResetAfterAStopThatWasBegunBefore) {
     EXPECT_EQ(rig.control(1, VGPU_PF_RESET), 0);
     rig.gpu.run_for(kSecond);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST_F(RunningVf, IsPausedAsAskedForThoughTheDeviceIsLostFirst) {
+    ASSERT_EQ(begin(VGPU_PF_PAUSE), -EINPROGRESS);
+    rig.gpu.is_gone = true;
+    vgpu_pf_detach(rig.pf.get());
+    ASSERT_TRUE(rig.gpu.is_done(kToken));
+    EXPECT_EQ(rig.gpu.done[kToken].first, 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.vf(1).last_error, VGPU_PF_REASON_DEVICE_LOST);
+}
+
+TEST_F(RunningVf, StaysUnderQuarantineThoughTheDeviceIsLostFirst) {
+    keep_back(VGPU_VF_EVENT_QUARANTINE);
+    rig.gpu.is_gone = true;
+    vgpu_pf_detach(rig.pf.get());
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_QUARANTINED);
+}
+
+/// The core that comes next finds it as it is.
+TEST_F(RunningVf, IsNotPausedByACoreThatLeaves) {
+    ASSERT_EQ(begin(VGPU_PF_PAUSE), -EINPROGRESS);
+    vgpu_pf_leave(rig.pf.get());
+    ASSERT_TRUE(rig.gpu.is_done(kToken));
+    EXPECT_EQ(rig.gpu.done[kToken].first, -ENODEV);
+    rig.restart_core();
+    rig.gpu.run_for(20 * kMs);  // it was on its way out
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
 }
 
 /// VF1 hangs on its way out, VF2 is on its way in.
@@ -293,18 +316,6 @@ TEST_F(IncomingVf, ThatIsReleasedIsAHealthyVfToItsNextOwner) {
     ASSERT_EQ(rig.durable(2), 0);
     ASSERT_EQ(rig.provision(2), 0);
     expect_service();
-}
-
-TEST(LifeCycle, ANewLifeDropsWhatIsLeftOfTheOneBefore) {
-    Rig rig;
-    rig.vf(1).control.pending = VGPU_VF_EVENT_PAUSE;
-    rig.vf(1).control.token = 77;
-    vgpu_pf_control_begin(rig.pf.get(), &rig.vf(1));
-    EXPECT_THAT(rig.gpu.log_lines, testing::Contains(testing::HasSubstr("PAUSE was left over")));
-    EXPECT_EQ(rig.vf(1).control.mismatches, 1u);
-    ASSERT_EQ(rig.provision(1), 0);
-    EXPECT_EQ(rig.vf(1).control.pending, VGPU_VF_EVENT_NONE);
-    EXPECT_EQ(rig.gpu.done[77].first, -ECANCELED);
 }
 
 TEST(LifeCycle, StopShutsAllGatesAndResetOpensThemAgain) {

@@ -86,9 +86,8 @@ TEST(Guard, WhereAResetTookThePlaceOfItsPauseThereIsNothingToResume) {
     Rig rig;
     rig.make_busy(1);
     rig.gpu.run_for(kMs);
-    ASSERT_EQ(vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESET,
-                                   VGPU_PF_REASON_FULL_ACCESS_TIMEOUT),
-              -EINPROGRESS);
+    rig.post(1, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_FULL_ACCESS_TIMEOUT);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING) << "on its way out";
     rig.provoke_pause(1);
     rig.gpu.run_for(2 * kSecond);
     ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);

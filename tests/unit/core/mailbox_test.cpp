@@ -77,12 +77,9 @@ void reach(Rig& rig, std::uint32_t state) {
     if (state == VGPU_PF_VF_STOPPED) rig.control(1, VGPU_PF_STOP);
     if (state == VGPU_PF_VF_RESETTING) rig.control(1, VGPU_PF_RESET);
     if (state == VGPU_PF_VF_QUARANTINED)
-        vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_QUARANTINE,
-                             VGPU_PF_REASON_GUARD);
+        rig.post(1, VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
     if (state == VGPU_PF_VF_SCRUBBING) rig.release(1);
-    if (state == VGPU_PF_VF_MISMATCH)
-        vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESET_DONE,
-                             VGPU_PF_REASON_NONE);
+    if (state == VGPU_PF_VF_MISMATCH) rig.post(1, VGPU_VF_EVENT_RESET_DONE, VGPU_PF_REASON_NONE);
     rig.gpu.run_for(kMs);
     rig.gpu.guest_acknowledges(1);
     rig.gpu.vf(1).received.clear();
@@ -520,7 +517,7 @@ TEST(Reset, AMessageThatStillIsInTheBoxIsNotLostByTheReset) {
     rig.gpu.lose_interrupts = true;
     rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
     rig.gpu.lose_interrupts = false;
-    vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESET, VGPU_PF_REASON_OPERATOR);
+    rig.post(1, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_OPERATOR);
     rig.gpu.run_for(2 * kSecond);
     EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
     EXPECT_THAT(rig.gpu.vf(1).received, Contains(MAILBOX_VF_READY_TO_ACCESS_GPU));
@@ -597,7 +594,7 @@ TEST_F(WholeReset, AndTheVfsOwnEndInFullAccessForAGuestThatAskedForOne) {
 }
 
 TEST_F(WholeReset, DoesNotReviveAVfThatComesUnderQuarantine) {
-    vgpu_pf_control_post(rig.pf.get(), &rig.vf(2), VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
+    rig.post(2, VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
     rig.gpu.run_for(1200 * kMs);
     EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_QUARANTINED);
     EXPECT_EQ(rig.control(2, VGPU_PF_CLEAR_QUARANTINE), 0);
@@ -630,7 +627,7 @@ TEST(Mailbox, ARequestThatWaitsForAVfThatIsTakenAwayIsRefused) {
     rig.provision(1);
     rig.control(1, VGPU_PF_PAUSE);
     rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
-    vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
+    rig.post(1, VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
     EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FAIL));
 }
 

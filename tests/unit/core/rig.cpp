@@ -82,6 +82,11 @@ int Rig::provision(std::uint32_t vf, std::uint64_t mib, std::uint32_t flags) {
     return this->request(VGPU_PF_OP_PROVISION, request);
 }
 
+void Rig::post(std::uint32_t vf, vgpu_vf_event event, vgpu_pf_reason reason) {
+    vgpu_vf_post(&this->vf(vf), event, reason);
+    vgpu_pf_settle(pf.get());
+}
+
 int Rig::control(std::uint32_t vf, vgpu_pf_control_action action) {
     vgpu_pf_control request{sizeof(request), vf, 0, static_cast<std::uint32_t>(action)};
     return this->request(VGPU_PF_OP_CONTROL, request);

@@ -275,7 +275,7 @@ struct RestoreUnderWay {
 TEST(HalfRestoredVf, IsStoppedThoughItHasBeenResumed) {
     RestoreUnderWay test;
     Rig& rig = test.rig;
-    vgpu_pf_control_post(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_RESUME, VGPU_PF_REASON_NONE);
+    rig.post(1, VGPU_VF_EVENT_RESUME, VGPU_PF_REASON_NONE);
     ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
     rig.gpu.run_for(kSecond);
     ASSERT_EQ(rig.gpu.done[kSave].first, -ECANCELED);

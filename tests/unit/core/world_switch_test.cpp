@@ -281,20 +281,6 @@ TEST(DeviceLoss, ADeviceThatIsParkedIsLostToItsVfsButNotInTheLog) {
     EXPECT_THAT(rig.gpu.log_lines, testing::Contains(testing::StartsWith("device parked")));
 }
 
-TEST(DeviceLoss, PendingRequestsEndWithAnError) {
-    Rig rig;
-    rig.make_busy(1);
-    rig.make_busy(2);
-    rig.gpu.run_for(50 * kMs);
-    const std::uint32_t vf = rig.gpu.loaded();
-    vgpu_pf_control pause{sizeof(pause), vf, 0, VGPU_PF_PAUSE};
-    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &pause, 77), -EINPROGRESS);
-    rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
-    ASSERT_TRUE(rig.gpu.is_done(77));
-    EXPECT_EQ(rig.gpu.done[77].first, -ENODEV);
-}
-
 // --- a core that ends in order
 
 TEST(Leave, AVfInServiceIsAdoptedByTheNextCore) {
