@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::uint32_t, AddressWatches::kCount> kTrapSts = {1u << 7, 1u << 12, 1u << 13,
                                                                         1u << 14};
 
-/// Addresses are 48 bits, sign-extended or not.
+/// Addresses have 48 bits, sign-extended or not.
 constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << 48) - 1;
 
 bool counts(WatchMode mode, WatchedAccess access) {
@@ -55,7 +55,7 @@ bool AddressWatches::Slot::is_for(Vmid wave, WatchedAccess access) const {
     return is_valid && vmid.load() == wave && counts(mode, access);
 }
 
-/// An access is of 16 bytes at most, so of two units.
+/// An access has at most 16 bytes, so it touches at most two units.
 std::uint32_t AddressWatches::hits(Vmid vmid, WatchedAccess access, std::uint64_t va,
                                    std::uint32_t size) const {
     std::uint32_t bits = 0;

@@ -4,9 +4,9 @@
 // accesses of the waves of one VMID with an address, in units of 64 bytes. A hit sets a bit of the
 // wave's TRAPSTS, and is an exception if MODE.EXCP_EN says so.
 //
-// One thread sets them, under the VF's lock; waves look at them meanwhile, without it: a change
-// counts from a wave's next block of instructions on. A driver that clears VALID before it changes
-// the address of a watch, as Linux does, has no hits of a mixture of both.
+// One thread sets them under the VF's lock. Waves read them without the lock, so a change takes
+// effect at a wave's next block of instructions. A driver that clears VALID before it changes a
+// watch's address, as Linux does, never gets a hit from a mixture of both addresses.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace vgpu::softgpu::isa {
 /// What a vector memory instruction does at an address.
 enum class WatchedAccess : std::uint8_t { Load, Store, Atomic };
 
-/// Which accesses a watch is for; values are those of TCP_WATCHn_CNTL.MODE (Linux, kfd_ioctl.h,
-/// enum kfd_dbg_trap_address_watch_mode).
+/// Which accesses a watch reports; the values of TCP_WATCHn_CNTL.MODE (Linux, kfd_ioctl.h, enum
+/// kfd_dbg_trap_address_watch_mode).
 enum class WatchMode : std::uint8_t { Loads = 0, NonLoads = 1, Atomics = 2, All = 3 };
 
 struct AddressWatch {
@@ -32,7 +32,7 @@ struct AddressWatch {
     Vmid vmid{};
     WatchMode mode = WatchMode::All;
     std::uint64_t unit = 0;  ///< address >> kUnitShift
-    std::uint64_t mask = 0;  ///< bits of `unit` that have to be the same
+    std::uint64_t mask = 0;  ///< bits of `unit` that must be equal
 };
 
 class AddressWatches {
@@ -42,11 +42,11 @@ public:
     void set(unsigned which, const AddressWatch& watch);
     void clear();
 
-    /// Whether a wave of the VMID has to ask hits() at all.
+    /// Whether a wave of the VMID must call hits() at all.
     [[nodiscard]] bool concern(Vmid vmid) const {
         return ((vmids_.load(std::memory_order_relaxed) >> raw(vmid)) & 1) != 0;
     }
-    /// For `size` bytes, at least one, at `va`: the bits that TRAPSTS gets.
+    /// The bits to set in TRAPSTS for an access of `size` bytes (at least one) at `va`.
     [[nodiscard]] std::uint32_t hits(Vmid vmid, WatchedAccess access, std::uint64_t va,
                                      std::uint32_t size) const;
 
@@ -61,7 +61,7 @@ private:
         [[nodiscard]] bool is_for(Vmid wave, WatchedAccess access) const;
     };
     std::array<Slot, kCount> slots_;
-    /// Bit per VMID that a valid watch is for.
+    /// One bit per VMID that a valid watch compares.
     std::atomic<std::uint32_t> vmids_{0};
 };
 

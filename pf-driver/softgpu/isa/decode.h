@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// From gfx900 machine words to Instruction, and the cache of decoded code.
+// Turns gfx900 machine words into Instructions, and caches decoded code.
 //
 // decode() is pure: words in, Instruction out, `Op::Illegal` for everything that this GPU does not
-// have. DecodeCache keeps runs of decoded instructions ("blocks", at most 32, ended by a branch)
-// by their GPU address. It has the meaning of an instruction cache: code that changes under it is
-// executed stale until invalidate() or until the epoch it watches moves (ACQUIRE_MEM with the
-// instruction-cache bit, TLB invalidation). Its size is bounded; a full cache starts anew.
+// have. DecodeCache keeps runs of decoded instructions ("blocks", at most 32, ended by a branch) by
+// GPU address. It behaves like an instruction cache: code that changes in memory runs stale until
+// invalidate() or until the watched epoch moves (ACQUIRE_MEM with the instruction-cache bit, TLB
+// invalidation). Its size is bounded; a full cache is emptied.
 //
 // A DecodeCache belongs to one engine thread and to one address space: the packet processor owns
 // one per compute unit and VMID, or calls invalidate() when a unit changes VMID or VF.
@@ -30,14 +30,12 @@ namespace vgpu::softgpu::isa {
 /// Builds of the execute unit.
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
-/// Decodes the instruction at the start of `words` (1 to 3 are looked at; more do not matter).
-/// With too few words, or words that are no instruction of this GPU, op is Op::Illegal and size is
-/// what was looked at.
+/// Decodes the instruction at the start of `words` and reads 1 to 3 of them. If the words are too
+/// few or no instruction of this GPU, op is Op::Illegal and size is the number of words read.
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
-/// Instructions that follow each other in memory.
-/// Straight-line code: at most kBlockInstructions, the last one may be a branch. Immutable once
-/// built; belongs to its cache.
+/// Straight-line code: at most kBlockInstructions that follow each other in memory; only the last
+/// one may be a branch. Immutable once built; belongs to its cache.
 struct Block {
     std::uint64_t pc = 0;
     std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that is named
@@ -48,7 +46,7 @@ class DecodeCache {
 public:
     /// Decoded code is valid while `epoch` keeps its value.
     explicit DecodeCache(const std::atomic<std::uint64_t>& epoch);
-    /// With the handlers of a given build of the execute unit, for tests and measurements.
+    /// For tests and measurements: uses the handlers of the given build of the execute unit.
     DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant);
     DecodeCache(const DecodeCache&) = delete;
     DecodeCache& operator=(const DecodeCache&) = delete;
@@ -64,19 +62,19 @@ public:
     }
     /// Forgets all code.
     void invalidate();
-    /// The same before the next block is looked up; safe while a block is being executed.
+    /// Forgets all code before the next lookup; safe while a block is being executed.
     void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
-    /// Decoded and kept; at most kMaxInstructions.
+    /// Number of decoded instructions in the cache; at most kMaxInstructions.
     [[nodiscard]] std::size_t instructions() const { return instructions_; }
 
-    /// Also how many instructions run between two looks at the stop flag.
+    /// Also the number of instructions between two checks of the stop flag.
     static constexpr std::size_t kBlockInstructions = 32;
     static constexpr std::size_t kMaxInstructions = 64 * 1024;
 
 private:
     /// Direct mapped by pc, in front of the map.
     static constexpr std::size_t kRecent = 512;
-    /// Looks in the map, else decodes.
+    /// Searches the map; decodes if the map has no block.
     const Block* find_slow(std::uint64_t pc, mem::Port& port);
     /// Empty if the first word cannot be fetched.
     std::unique_ptr<Block> build(std::uint64_t pc, mem::Port& port) const;

@@ -18,7 +18,7 @@ bool fetch(std::uint64_t va, mem::Port& port, std::uint32_t& word) {
     return !port.has_fault() && port.read(GpuVa{va}, bytes_of(word));
 }
 
-/// What an operation of the longest encoding needs; a fetch behind the last page is no fault.
+/// Fetches as many words as the longest encoding has; a fetch past the last page is no fault.
 std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint32_t, 2>& words) {
     if (!fetch(va, port, words[0])) return 0;
     if (fetch(va + 4, port, words[1])) return 2;
@@ -26,7 +26,7 @@ std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint3
     return 1;
 }
 
-/// For the check, once per block, that all registers named exist (run_block's `usual`).
+/// For run_block's `usual`: one check per block that all registers named exist.
 std::uint32_t vgprs_needed(const Instruction& instruction) {
     std::uint32_t needed = instruction.dst_regs == 0 ? 0u : instruction.dst + instruction.dst_regs;
     for (const Operand& source : instruction.src)
@@ -50,7 +50,7 @@ DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch) : DecodeCache(
 DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant)
     : epoch_(epoch), variant_(variant) {}
 
-/// The epoch is read last: nothing is decoded meanwhile, so what comes into the cache is newer.
+/// Reads the epoch last: nothing is decoded meanwhile, so later entries are newer than the epoch.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
@@ -58,8 +58,8 @@ void DecodeCache::invalidate() {
     valid_epoch_ = epoch_.load(std::memory_order_acquire);
 }
 
-/// Full: all goes. Kernels are small against kMaxInstructions, and code that is not will fill it
-/// again.
+/// Empties a full cache: most kernels are small against kMaxInstructions, and a larger one would
+/// fill any cache again.
 const Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     auto known = blocks_.find(pc);
     if (known == blocks_.end()) {
@@ -91,7 +91,7 @@ std::unique_ptr<Block> DecodeCache::build(std::uint64_t pc, mem::Port& port) con
         va += instruction.size;
         if (instruction.ends_block) break;
     }
-    // A fault behind the first instruction counts only when execution gets there.
+    // A fault behind the first instruction counts only when execution reaches it.
     if (!block->code.empty()) port.clear_fault();
     return block;
 }

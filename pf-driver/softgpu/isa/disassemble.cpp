@@ -19,7 +19,7 @@ using std::uint32_t;
 
 // ---- registers
 
-/// Scalar places with names of their own.
+/// Scalar places that have names.
 struct NamedScalar {
     uint32_t first;
     std::string_view pair;
@@ -34,7 +34,7 @@ constexpr std::array<NamedScalar, 4> kNamed{{
 }};
 constexpr uint32_t kFirstTrapRegister = 108, kM0 = 124, kNull = 125;
 
-/// LLVM's way: one register has its number, several a range in brackets.
+/// As LLVM prints them: one register by its number, several as a range in brackets.
 std::string registers(std::string_view file, uint32_t first, uint32_t count) {
     if (count <= 1) return fmt::format("{}{}", file, first);
     return fmt::format("{}[{}:{}]", file, first, first + count - 1);
@@ -85,14 +85,14 @@ bool is_small(std::int32_t value) {
     return value >= -16 && value <= 64;
 }
 
-/// An inline constant by its number of the table, if `matches` finds one.
+/// The name of an inline constant, by its number in the table, if `matches` accepts one.
 template <class Matches> std::string float_name(Matches matches, std::string_view inverse) {
     for (std::size_t i = 0; i < kFloatNames.size(); ++i)
         if (matches(enc::kFloatConstants[i])) return std::string(kFloatNames[i]);
     return matches(enc::kFloatConstants[kInverseTwoPi]) ? std::string(inverse) : std::string();
 }
 
-/// The low half alone says what the operand means: constants of 16-bit operations are halves.
+/// Only the low half counts: constants of 16-bit operations are halves.
 std::string number16(uint32_t value, bool is_float) {
     const auto low = static_cast<std::int16_t>(value);
     if (is_small(low)) return fmt::format("{}", low);
@@ -109,7 +109,7 @@ std::string number32(uint32_t value) {
     return name.empty() ? fmt::format("{:#x}", value) : name;
 }
 
-/// 64-bit operands: a literal is printed as the 32 bits that it is.
+/// 64-bit operands; a literal is printed as its 32 bits.
 std::string number64(const Operand& operand) {
     const auto low = static_cast<std::int32_t>(operand.value);
     if (operand.kind == OperandKind::InverseTwoPi) return "0.15915494309189532";
@@ -164,7 +164,7 @@ std::string with_signs(const Operand& operand, Type type, bool absolute) {
 
 // ---- text of one instruction
 
-/// One instruction; `row_` says of which encoding, the words hold what decoding did not keep.
+/// Prints one instruction. `row_` gives the encoding; the words hold what decoding did not keep.
 class Printer {
 public:
     explicit Printer(const Instruction& instruction)
@@ -220,7 +220,7 @@ void Printer::scalar() {
         if (row_.src[k] != Type::none) add(plain(i_.src[k], row_.src[k]));
 }
 
-/// SOPK: branches count in decimal, other constants are bits.
+/// SOPK: branch offsets are decimal, other constants are bits.
 void Printer::constant() {
     if (i_.op == Op::s_setreg_b32 || i_.op == Op::s_setreg_imm32_b32) {
         add(fmt::format("{:#x}", constant16()));
@@ -232,8 +232,8 @@ void Printer::constant() {
     add(jumps ? fmt::format("{}", constant16()) : fmt::format("{:#x}", constant16()));
 }
 
-/// Most program control has a constant; those that do not print none although the word has the
-/// field.
+/// Most program-control instructions print a constant; the others print none, although their word
+/// has the field.
 void Printer::program() {
     switch (i_.op) {
         case Op::s_barrier:
@@ -277,7 +277,7 @@ void Printer::list(std::string_view name, uint32_t value, uint32_t count) {
     out_ += "]";
 }
 
-/// Which form of a mnemonic with several.
+/// The form of a mnemonic that has several.
 void Printer::suffix() {
     const bool has_forms = row_.encoding == Encoding::Vop2 || row_.encoding == Encoding::Vop1 ||
                            row_.encoding == Encoding::Vopc;
@@ -294,7 +294,7 @@ void Printer::suffix() {
         out_ += row_.dst == Type::none ? "" : "_e32";
 }
 
-/// Sources in the order of the text: a constant that follows stands where it is used.
+/// Sources in the order of the text: a trailing constant stands where it is used.
 void Printer::vector_sources() {
     const bool multiplies_constant = i_.op == Op::v_madmk_f32 || i_.op == Op::v_madmk_f16;
     constexpr std::array<std::size_t, 3> kPlain{0, 1, 2};
@@ -318,13 +318,12 @@ void Printer::vector_sources() {
         const bool is_exponent = is_sdwa() && k == 1 && i_.op == Op::v_ldexp_f16;
         const std::string text = has_signs ? with_signs(source, row_.src[k], source.absolute)
                                            : plain(source, is_exponent ? Type::f16 : row_.src[k]);
-        // the one operation on bits whose operands can have a float's signs in other encodings
+        // the one bit operation whose operands can have float signs in other encodings
         const bool is_of_bits = !has_signs || i_.op == Op::v_cndmask_b32;
         add(extends && is_of_bits ? fmt::format("sext({})", text) : text);
     }
 }
 
-/// SDWA.
 void Printer::parts() {
     static constexpr std::array<std::string_view, 7> kSelect{"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
                                                              "WORD_0", "WORD_1", "DWORD"};
@@ -338,7 +337,6 @@ void Printer::parts() {
     if (row_.src[1] != Type::none) out_ += fmt::format(" src1_sel:{}", name(i_.select[1]));
 }
 
-/// DPP.
 void Printer::lanes() {
     struct Name {
         uint32_t first;
@@ -374,7 +372,7 @@ uint32_t sources_of(const OpInfo& row) {
         std::ranges::count_if(row.src, [](Type type) { return type != Type::none; }));
 }
 
-/// Operations that choose halves in the 64-bit encoding; LLVM shows the choice of no other.
+/// Operations that choose halves in the 64-bit encoding; LLVM prints the choice for no others.
 bool selects_halves(Op op) {
     switch (op) {
         case Op::v_mad_u32_u16:
@@ -390,7 +388,7 @@ bool selects_halves(Op op) {
     }
 }
 
-/// OP_SEL of the 64-bit encoding: a bit for each source, and one for the result.
+/// OP_SEL of the 64-bit encoding: one bit per source and one for the result.
 void Printer::selected() {
     const uint32_t bits = field(0, enc::kVop3OpSel);
     const uint32_t sources = sources_of(row_);
@@ -456,7 +454,7 @@ void Printer::local() {
     if ((i_.imm >> 8) != 0) out_ += fmt::format(" offset1:{}", i_.imm >> 8);
 }
 
-/// FLAT, GLOBAL, SCRATCH. A scratch instruction has either address; the other is off.
+/// FLAT, GLOBAL, SCRATCH. A scratch instruction has one of two addresses; the other prints as off.
 void Printer::address() {
     const bool is_flat = row_.encoding == Encoding::Flat;
     const bool has_scalar = i_.src[2].kind == OperandKind::Scalar;

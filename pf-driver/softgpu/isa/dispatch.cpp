@@ -27,14 +27,14 @@ constexpr uint32_t kModeDx10Clamp = 1u << 8, kModeIeee = 1u << 9, kModeFp16Overf
 constexpr uint32_t kMaxGroupItems = 1024, kMaxUserSgprs = 16, kVgprGranule = 4;
 constexpr uint64_t kLdsGranule = 512;
 
-/// A user SGPR group: which code property asks for it, how long it is.
+/// A user SGPR group: the code property that requests it, and its length.
 struct UserSgprs {
     unsigned property;
     unsigned count;
 };
 constexpr UserSgprs kPrivateBuffer{0, 4}, kDispatchPtr{1, 2}, kQueuePtr{2, 2}, kKernargPtr{3, 2},
     kDispatchId{4, 2}, kFlatScratchInit{5, 2}, kPrivateSize{6, 1};
-/// The order in which they stand in SGPRs (LLVM AMDGPUUsage, "SGPR register set up order").
+/// The order of the groups in the SGPRs (LLVM AMDGPUUsage, "SGPR register set up order").
 constexpr std::array<UserSgprs, 7> kUserSgprOrder{kPrivateBuffer, kDispatchPtr, kQueuePtr,
                                                   kKernargPtr,    kDispatchId,  kFlatScratchInit,
                                                   kPrivateSize};
@@ -97,7 +97,7 @@ uint32_t group_info(uint32_t wave, uint32_t waves) {
     return (wave == 0 ? 1u << 31 : 0) | (waves & 0x3f);
 }
 
-/// Behind the user SGPRs, those that PGM_RSRC2 enables.
+/// The system SGPRs that PGM_RSRC2 enables follow the user SGPRs.
 void write_system_sgprs(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
                         uint32_t wave, uint32_t waves) {
     out.seek(user_sgprs(spec));
@@ -122,7 +122,7 @@ uint32_t mode_of(uint32_t rsrc1, uint32_t exceptions) {
            (bit(rsrc1, kFp16Overflow) ? kModeFp16Overflow : 0);
 }
 
-/// Local ids in v0, v1, v2, and EXEC. A partial group is packed: its waves are full but the last.
+/// Local ids in v0, v1, v2, and EXEC. A partial group is packed: only its last wave is not full.
 uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32_t first) {
     const auto active = static_cast<uint32_t>(std::min<uint64_t>(items(size) - first, kLanes));
     std::array<uint32_t, 3> id{first % size[0], first / size[0] % size[1],
@@ -198,7 +198,7 @@ uint32_t vgprs_per_wave(const DispatchSpec& spec) {
     return std::min((blocks + 1) * kVgprGranule, kMaxVgprs);
 }
 
-/// Vectors keep their capacity from group to group; the contents are all new.
+/// Vectors keep their capacity from group to group; all contents are rewritten.
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement) {
     const std::array<uint32_t, 3> size = actual_size(spec, placement);
     const uint32_t waves = waves_for(items(size));

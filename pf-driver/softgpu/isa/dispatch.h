@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// From the fields of a kernel descriptor and of a dispatch packet to the first state of a
+// Turns the fields of a kernel descriptor and of a dispatch packet into the first state of a
 // work-group: user SGPRs in the order of the code properties, system SGPRs, local ids, EXEC of
 // partial groups, scratch offsets, float mode. Sources: LLVM AMDGPUUsage "Initial Kernel Execution
 // State" and the Vega ISA manual.
 //
-// No memory is touched here: the packet processor reads packet, descriptor and queue, fills a
-// DispatchSpec, asks check() once per dispatch and start_workgroup() once per group. All values
-// come from a guest; check() is what makes them safe.
+// Nothing here touches memory: the packet processor reads packet, descriptor and queue, fills a
+// DispatchSpec, and calls check() once per dispatch and start_workgroup() once per group. All
+// values come from a guest; check() makes them safe.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace vgpu::softgpu::isa {
 
-/// Flat: a part of DispatchState, so of state streams.
+/// Flat, because it is a part of DispatchState and so of state streams.
 struct DispatchSpec {
     // kernel descriptor
     std::uint64_t entry = 0;  ///< address of the first instruction
@@ -27,13 +27,13 @@ struct DispatchSpec {
     std::uint32_t pgm_rsrc2 = 0;
     std::uint16_t code_properties = 0;
     /// PM4 dispatches: COMPUTE_USER_DATA registers instead of code_properties. 0 or 1; not a bool,
-    /// since a saved state may be damaged.
+    /// because a saved state may be damaged.
     std::uint8_t has_user_data = 0;
     std::uint8_t reserved = 0;
     // dispatch
     std::array<std::uint32_t, 3> group_size{1, 1, 1};  ///< work-items
     std::array<std::uint32_t, 3> grid_size{1, 1, 1};   ///< work-items, not groups
-    /// Of a work-group; rounded up to 512.
+    /// Per work-group; rounded up to 512.
     std::uint32_t lds_bytes = 0;
     std::uint32_t private_bytes = 0;       ///< per work-item
     std::uint32_t scratch_wave_bytes = 0;  ///< scratch of one wave (WAVESIZE)
@@ -47,7 +47,7 @@ struct DispatchSpec {
     std::array<std::uint32_t, 16> user_data{};
 };
 
-/// Why a dispatch cannot run; the packet processor maps it to the queue's error code.
+/// Why a dispatch cannot run; the packet processor maps the reason to the queue's error code.
 enum class DispatchError : std::uint8_t {
     None,
     Dimensions,    ///< a group or grid size is 0
@@ -57,27 +57,27 @@ enum class DispatchError : std::uint8_t {
     EntryAddress,  ///< not 4-byte aligned or not a 48-bit address
 };
 
-/// Looks at the spec alone, never at memory; the first thing that is wrong.
+/// The first error of the spec; reads no memory.
 [[nodiscard]] DispatchError check(const DispatchSpec& spec);
 
 /// Work-groups in each dimension; a last, partial group counts.
 /// For a spec that check() accepted, as all functions below.
 [[nodiscard]] std::array<std::uint32_t, 3> group_counts(const DispatchSpec& spec);
 
-/// Waves of a full group: what scratch slots and occupancy are counted in.
+/// Waves of a full group: the unit of scratch slots and occupancy.
 [[nodiscard]] std::uint32_t waves_per_group(const DispatchSpec& spec);
 
-/// VGPRs that each wave gets (4 to 256).
-/// In the granule of gfx9, four registers (LLVM AMDGPUUsage, GRANULATED_WORKITEM_VGPR_COUNT).
+/// VGPRs of each wave (4 to 256), in the gfx9 granule of four registers (LLVM AMDGPUUsage,
+/// GRANULATED_WORKITEM_VGPR_COUNT).
 [[nodiscard]] std::uint32_t vgprs_per_wave(const DispatchSpec& spec);
 
-/// What a debugger wants of MODE.EXCP_EN.
+/// The MODE.EXCP_EN bits that a debugger requests.
 struct LaunchExceptions {
     std::uint32_t enabled = 0;
-    bool replace = false;  ///< instead of what the kernel enables; else besides
+    bool replace = false;  ///< true: instead of the kernel's bits; false: in addition
 };
 
-/// Where one group goes.
+/// Where one group runs.
 struct Placement {
     std::array<std::uint32_t, 3> group_id{};
     /// Wave i of the group owns scratch bytes [(first_scratch_slot + i) * scratch_wave_bytes, ...).
@@ -86,8 +86,8 @@ struct Placement {
     LaunchExceptions debug{};
 };
 
-/// Fills `group` for a spec that check() accepted and a group id inside the grid. Memory of an
-/// earlier group is reused; registers and LDS start as zero, so nothing leaks between kernels.
+/// Fills `group` for a spec that check() accepted and a group id inside the grid. Reuses the memory
+/// of an earlier group; registers and LDS start as zero, so nothing leaks between kernels.
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement);
 
 }  // namespace vgpu::softgpu::isa

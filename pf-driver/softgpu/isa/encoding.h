@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the fields of gfx900 machine words are (Vega ISA manual, chapter "Microcode Formats"), and
-// what operand numbers mean. Opcode numbers are not here but in ops/*.def.
+// The places of the fields of gfx900 machine words (Vega ISA manual, chapter "Microcode Formats"),
+// and the meaning of operand numbers. Opcode numbers are in ops/*.def.
 //
 // Used by isa/decode and its tests.
 #pragma once
@@ -65,7 +65,8 @@ inline constexpr Field kMubufOp{18, 7}, kMubufOffset{0, 12}, kMubufOffen{12, 1},
     kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufSlc{17, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8},
     kMubufSrsrc{16, 5}, kMubufTfe{23, 1}, kMubufSoffset{24, 8};
 inline constexpr Field kMtbufOp{15, 4}, kMtbufFormat{19, 7}, kMtbufSlc{22, 1};
-/// A format is a data format and above it a number format, as in words of descriptors.
+/// A format has the data format in its low bits and the number format above, as in descriptor
+/// words.
 inline constexpr Field kDataFormat{0, 4}, kNumberFormat{4, 3};
 
 // operand numbers
@@ -101,7 +102,7 @@ inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
 }};
 inline constexpr std::uint64_t kInverseTwoPiDouble = 0x3fc45f306dc9c882;
 
-// DPP: which lane a lane reads
+// DPP controls: the lane that a lane reads
 inline constexpr std::uint16_t kDppQuadPermLast = 0xff, kDppRowShl = 0x100, kDppRowShr = 0x110,
                                kDppRowRor = 0x120, kDppWaveShl = 0x130, kDppWaveRol = 0x134,
                                kDppWaveShr = 0x138, kDppWaveRor = 0x13c, kDppRowMirror = 0x140,
@@ -122,7 +123,7 @@ constexpr std::int32_t sign_extend(std::uint32_t value, unsigned bits) {
     return static_cast<std::int32_t>(value << shift) >> shift;
 }
 
-/// Program control after which the next instruction need not be the one that follows.
+/// Program control after which the next instruction may be elsewhere.
 constexpr bool ends_block_sopp(Op op) {
     return op != Op::s_nop && op != Op::s_waitcnt && op != Op::s_wakeup && op != Op::s_setprio &&
            op != Op::s_sendmsg && op != Op::s_incperflevel && op != Op::s_decperflevel &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Operands that are no register and no constant: what Env keeps out of line.
+// Operands that are neither registers nor constants: the part of Env that is kept out of line.
 #include "pf-driver/softgpu/isa/env.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// One value of LDS for all lanes: M0 says where it is and of which type.
+/// One value of LDS for all lanes; M0 holds its place and its type.
 u32 lds_direct(const Env& env) {
     constexpr u32 type_shift = 16, type_bits = 7, place_bits = 0xffff;
     enum Kind : u32 { kUnsignedByte, kUnsignedShort, kDword, kUnused, kSignedByte, kSignedShort };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a handler sees: the wave whose turn it is and the world around it. Built by run() for each
-// turn; nothing here outlives it. Scalar operands are read and written here, so that every unit
-// does it alike.
+// What a handler sees: the wave that runs and the world around it. Built by run() for each turn;
+// nothing here outlives the turn. Scalar operands are read and written here, so that every unit
+// does it the same way.
 //
 // Internal to isa/: included by the run loop and by the execute units.
 #pragma once
@@ -50,8 +50,7 @@ inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,
 }  // namespace trapsts
 
 /// `s` and `v` are copies of pointers into the wave, so that the hot loops load them once. A
-/// handler may change `wave` and registers as it likes; what it returns says what the run loop does
-/// next (Outcome).
+/// handler may change `wave` and registers freely; its Outcome tells the run loop what to do next.
 struct Env {
     WaveState& wave;
     u32* s;      ///< scalar file
@@ -59,16 +58,16 @@ struct Env {
     u32 vgprs;   ///< registers of the kernel
     std::byte* lds;
     u32 lds_bytes;
-    /// For barriers and for what STATUS says of the group.
+    /// For barriers and for the group's fields of STATUS.
     Workgroup& group;
     /// The world outside the group: memory, clock, messages, stop flag.
     const RunContext& context;
     /// Where a handler leaves the details of a Fault or Trap.
     RunResult& result;
-    /// The wave gave up its turn only to wait: run() may then give the thread back.
+    /// The wave gave up its turn only to wait, so run() may give the thread back.
     bool slept = false;
-    bool changed_phase = false;  ///< the group has to look at its barrier
-    /// Address watches of the wave's VMID; looked at anew for each block. nullptr: none is valid.
+    bool changed_phase = false;  ///< the group must check its barrier
+    /// Address watches of the wave's VMID, read again for each block; nullptr if none is valid.
     const AddressWatches* watches = nullptr;
 
     VGPU_INLINE u64 exec() const { return pair(static_cast<u32>(ScalarReg::Exec)); }
@@ -85,7 +84,7 @@ struct Env {
     /// Operands that are neither registers nor numbers.
     u64 special(u32 code) const;
 
-    /// A number's 32-bit value is its `value`, whatever 64 bits of it would be.
+    /// The 32-bit value of a number is its `value`, whatever its 64-bit value would be.
     VGPU_INLINE u32 scalar32(const Operand& operand) const {
         if (operand.kind == OperandKind::Scalar) return s[operand.value];
         if (operand.kind == OperandKind::Special) return static_cast<u32>(special(operand.value));
@@ -112,7 +111,7 @@ struct Env {
 /// Indexed by Op, with Op::Illegal last.
 using HandlerTable = std::array<Handler, kOpCount + 1>;
 
-/// The handlers of each unit are written into `table`; several units make up a variant.
+/// Each unit writes its handlers into `table`; several units make up a variant.
 void fill_scalar(HandlerTable& table);
 void fill_format(HandlerTable& table);
 void fill_wave_sync(HandlerTable& table);
@@ -131,10 +130,10 @@ void fill_lds(HandlerTable& table);
 void fill_scalar_memory(HandlerTable& table);
 }  // namespace avx2
 
-/// Handlers around an operation: parts of registers, other lanes.
+/// Handlers around an operation: SDWA selects parts of registers, DPP values of other lanes.
 Outcome run_sdwa(Env& env, const Instruction& instruction);
 Outcome run_dpp(Env& env, const Instruction& instruction);
-/// The same instruction under a MODE that is not the usual one, or with registers out of range.
+/// Runs the same instruction under an unusual MODE, or with registers out of range.
 Outcome run_with_care(Env& env, const Instruction& instruction);
 
 /// Built once; every entry is set. Any thread.

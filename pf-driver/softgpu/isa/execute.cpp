@@ -12,17 +12,16 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// Instructions of one turn of a wave.
-/// Long enough to hide the change of waves, short enough that a spinning wave costs its group
-/// little.
+/// Instructions of one turn of a wave: enough to hide the change of waves, few enough that a
+/// spinning wave costs its group little.
 constexpr u64 kTurn = 256;
-/// Rounds in which every wave only sleeps, until run() gives the thread back.
-/// A group that only sleeps waits for another group or for the host: the thread has better to do.
+/// Rounds in which every wave only sleeps before run() gives the thread back: such a group waits
+/// for another group or for the host, and the thread can do other work meanwhile.
 constexpr u32 kSleepyRounds = 8;
 
 constexpr u32 kHostDefault = 0x1f80;
 
-/// The host's float mode during run(): the default one, whatever the caller has.
+/// Sets the host's default float mode for the time of run(), whatever mode the caller has.
 class DefaultFloatMode {
 public:
     DefaultFloatMode() : before_(_mm_getcsr()) { _mm_setcsr(kHostDefault); }
@@ -37,8 +36,8 @@ private:
 /// Why a turn ended.
 enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
-/// Asked once per block: with default float mode, no indexing and all registers in range, handlers
-/// need no checks of their own.
+/// Evaluated once per block: with default float mode, no indexing and all registers in range,
+/// handlers need no checks.
 bool is_usual(const WaveState& wave, const Block& block) {
     constexpr u32 bits = mode::kFloatBits | mode::kException | mode::kGprIndex |
                          mode::kHalfOverflow | mode::kSkipVector;
@@ -79,7 +78,7 @@ private:
     const Instruction* last_ = nullptr;
 };
 
-/// Executes at most `limit` instructions of a block; leaves the pc where execution goes on.
+/// Executes at most `limit` instructions of a block and leaves the pc at the next one.
 Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     const std::size_t count = std::min<u64>(block.code.size(), limit);
     const Instruction* i = block.code.data();
@@ -101,9 +100,9 @@ Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     return outcome;
 }
 
-/// The trap handler finds the PC of the instruction and the trap id (0: an exception) in TTMP0 and
-/// TTMP1; PC_REWIND and HT stay 0 because every event is precise and none comes from the host
-/// (Vega ISA manual, "Trap and Exception registers"). False: there is none to enter.
+/// Puts the PC of the instruction and the trap id (0: an exception) into TTMP0 and TTMP1 for the
+/// trap handler. PC_REWIND and HT stay 0 because every event is precise and none comes from the
+/// host (Vega ISA manual, "Trap and Exception registers"). False if there is no handler to enter.
 bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
     constexpr unsigned kTrapIdShift = 48;
     const bool may_enter = wave.is_trap_enabled != 0 && wave.is_privileged == 0;
@@ -114,8 +113,7 @@ bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
     return true;
 }
 
-/// By Outcome of an exception: what TRAPSTS says about it.
-/// An arithmetic exception has set its bits itself.
+/// The TRAPSTS bits of an exception, by Outcome. An arithmetic exception has already set its bits.
 u32 exception_bits(Outcome outcome) {
     if (outcome == Outcome::Illegal) return trapsts::kIllegalInstruction;
     return outcome == Outcome::Fault ? trapsts::kMemoryViolation | trapsts::kXnackError : 0;
@@ -143,7 +141,7 @@ Turn Runner::event(const Env& env, Outcome outcome) {
     return Turn::Event;
 }
 
-/// Without a fault of the port the page is reached by message and its client has failed: to the
+/// If the port has no fault, the page is reached by message and its client has failed: for the
 /// guest there is no memory.
 Turn Runner::fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
@@ -158,8 +156,8 @@ Turn Runner::fetch_fault(WaveState& wave) {
     return Turn::Event;
 }
 
-/// The stop flag and the address watches are looked at once per block, so within
-/// kBlockInstructions.
+/// Reads the stop flag and the address watches once per block, so every kBlockInstructions at the
+/// latest.
 Turn Runner::turn(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),
@@ -179,7 +177,7 @@ Turn Runner::turn(Wave& wave, u64 limit) {
         const Outcome outcome = run_block(env, *block, last - result_.retired);
         if (outcome == Outcome::Next) continue;
         if (outcome == Outcome::Exception) {
-            (void)enter_trap(wave.state, wave.state.pc, 0);  // nobody to tell: only TRAPSTS says so
+            (void)enter_trap(wave.state, wave.state.pc, 0);  // no report: only TRAPSTS shows it
             continue;
         }
         const bool is_trap = outcome == Outcome::Trap;
@@ -191,8 +189,8 @@ Turn Runner::turn(Wave& wave, u64 limit) {
     return Turn::TimeUp;
 }
 
-/// All waves that have not ended wait: let them go on.
-/// Halted waves hold the barrier, ended ones do not (Vega ISA manual, S_BARRIER).
+/// Called when all waves that have not ended wait: releases them. Halted waves hold the barrier,
+/// ended ones do not (Vega ISA manual, S_BARRIER).
 void Runner::release_barrier() {
     const auto is_before = [](const Wave& wave) {
         return wave.state.phase == WavePhase::Running || wave.state.phase == WavePhase::Halted;
@@ -219,8 +217,8 @@ bool Runner::pick_wave() {
     return false;
 }
 
-/// One loop over turns. Budget and stop are looked at before a turn, so a group is always left
-/// between instructions, with the turn given to the next wave.
+/// One loop over turns. Checks budget and stop before each turn, so a group is always left between
+/// instructions, with the next wave chosen.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
     u32 sleepy_turns = 0;

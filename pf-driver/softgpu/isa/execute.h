@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// run(): executes a work-group until its budget is used up, somebody asks to stop, all waves have
-// ended or a wave does what it may not. Waves take turns of a few hundred instructions, so a wave
-// that spins for another one cannot starve it. Everything that outlives run() is in the Workgroup:
-// whatever the reason for stopping, the group may be saved, moved, and run again.
+// run(): executes a work-group until its budget is used up, someone requests a stop, all waves have
+// ended, or a wave does something that it may not do. Waves take turns of a few hundred
+// instructions, so a wave that spins for another one cannot starve it. Everything that outlives
+// run() is in the Workgroup: whatever the reason for the stop, the group may be saved, moved, and
+// run again.
 //
-// The unit exists twice, for x86-64-v2 and for AVX2 with FMA, and the processor chooses; results
-// are the same bit for bit. Threads run different groups at the same time; a Port, a DecodeCache
-// and a Workgroup belong to one thread during run().
+// The unit exists twice, for x86-64-v2 and for AVX2 with FMA; the processor decides which one runs,
+// and results are the same bit for bit. Threads run different groups at the same time; a Port, a
+// DecodeCache and a Workgroup belong to one thread during run().
 //
 // Called by the packet processor's compute units and by tests.
 #pragma once
@@ -32,34 +33,35 @@ public:
     /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave.
     /// Must not run waves or touch the group; the engine notes it and asks the group back.
     virtual void interrupt(std::uint32_t payload) = 0;
-    /// The same, for those who want to know which wave it is and whether its trap handler sent it.
+    /// The same, with the wave that sent it, for sinks that need the wave or its trap-handler
+    /// state.
     virtual void interrupt_from(const WaveState& /*sender*/, std::uint32_t payload) {
         interrupt(payload);
     }
 };
 
-/// Flat-address windows of LDS and scratch (SH_MEM_BASES); 4 GiB each.
-/// Only flat instructions look at them; both are aligned to 4 GiB.
+/// Flat-address windows of LDS and scratch (SH_MEM_BASES): 4 GiB each, aligned to 4 GiB. Only flat
+/// instructions use them.
 struct Apertures {
     std::uint64_t shared_base = 0x0001'0000'0000'0000;
     std::uint64_t private_base = 0x0002'0000'0000'0000;
 };
 
-/// Where waves of a process go on a trap or an exception (SQ_SHADER_TBA, TMA). It is entered by
-/// waves that have STATUS.TRAP_EN and are not in it already.
+/// Where waves of a process jump on a trap or an exception (SQ_SHADER_TBA, TMA). Waves enter it if
+/// they have STATUS.TRAP_EN and are not in it already.
 struct TrapHandler {
-    std::uint64_t base = 0;         ///< address of its first instruction; 0: there is none
+    std::uint64_t base = 0;         ///< address of its first instruction; 0: no handler
     std::uint64_t memory = 0;       ///< address of its memory
-    std::uint32_t doorbell_id = 0;  ///< what s_sendmsg(MSG_GET_DOORBELL) answers
+    std::uint32_t doorbell_id = 0;  ///< the answer to s_sendmsg(MSG_GET_DOORBELL)
 };
 
-/// References outlive the call of run(); nothing of it is kept.
+/// References outlive the call of run(), which keeps none of them.
 struct RunContext {
     mem::Port& port;
     DecodeCache& cache;
     const Clock& clock;
     MessageSink& messages;
-    /// Set by any thread: run() returns at the next instruction boundary it looks at (within 32
+    /// Set by any thread: run() returns at the next instruction boundary where it checks (within 32
     /// instructions).
     const std::atomic<bool>& stop;
     /// Never exceeded; 0 runs nothing.
@@ -70,25 +72,25 @@ struct RunContext {
     TrapHandler trap{};
     GlobalWaveSync* wave_sync = nullptr;      ///< of the process; nullptr: ds_gws_* are illegal
     const AddressWatches* watches = nullptr;  ///< of the VF; nullptr: there are none
-    Vmid vmid{};                              ///< whose waves these are, to the watches
+    Vmid vmid{};                              ///< the VMID that the watches compare
 };
 
-/// Budget, Stopped: run the group again. The others are for the packet processor to answer.
+/// Budget, Stopped: run the group again. The packet processor answers the others.
 enum class StopReason : std::uint8_t {
     Budget,
     Stopped,
     AllWavesEnded,
     Fault,               ///< `fault`, `lane`; pc is that of the instruction
     IllegalInstruction,  ///< `words`; pc is that of the instruction
-    Trap,                ///< `trap_id`; nobody handles it: pc is behind s_trap, the wave is Halted
+    Trap,                ///< `trap_id`; no handler: pc is behind s_trap, the wave is Halted
     Halted,              ///< every wave that has not ended is halted
 };
 
-/// What happened in this call. Waves are at an instruction boundary whatever it says.
+/// What happened in this call. In every case the waves are at an instruction boundary.
 struct RunResult {
     StopReason reason = StopReason::Budget;
     std::uint64_t retired = 0;  ///< instructions executed by this call
-    /// No wave did more than sleep or wait in its last turn: a good moment to run something else.
+    /// In its last turn every wave only slept or waited: a good moment to run something else.
     bool only_sleepers = false;
     // of the wave that caused Fault, IllegalInstruction or Trap
     std::uint32_t wave = 0;
@@ -97,11 +99,11 @@ struct RunResult {
     mem::Fault fault{};
     std::array<std::uint32_t, 2> words{};
     std::uint32_t trap_id = 0;
-    bool is_handled = false;  ///< Fault, IllegalInstruction: the wave goes on in its trap handler
+    bool is_handled = false;  ///< Fault, IllegalInstruction: the wave continues in its trap handler
 };
 
 /// The host's float mode (MXCSR) is the same before and after. A group without waves has ended.
-/// Never throws; what a wave does wrong is in the result.
+/// Never throws; the result reports a wave's errors.
 [[nodiscard]] RunResult run(Workgroup& group, const RunContext& context);
 
 /// Which build of the execute unit run() uses on this machine.

@@ -300,7 +300,7 @@ template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
     if (tiny_quotient) return same_bits(a, c) ? scale_by(a, D::kScale) : a;
     return exponent_of(c) <= D::kTiny ? scale_by(a, D::kScale) : a;
 }
-/// Whether the quotient has to be scaled back by v_div_fmas.
+/// Whether v_div_fmas must scale the quotient back.
 template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
     if (c == T{0} || b == T{0}) return false;
     if (exponent_of(c) - exponent_of(b) >= DivTraits<T>::kFar) return true;
@@ -337,7 +337,7 @@ template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
 /// 53 bits of 2 / pi that matter for the argument reduction of `a`, segment `b`.
 f64 trig_preop(f64 a, u32 b);
 
-// ---- half precision: computed in single (or double), rounded once as the host's mode says
+// ---- half precision: computed in single (or double), rounded once in the host's mode
 
 /// Exact. The multiplication normalises denormals, so no loop is needed and it vectorises.
 VGPU_INLINE f32 to_f32(f16 a) {
@@ -349,15 +349,15 @@ VGPU_INLINE f32 to_f32(f16 a) {
     return std::bit_cast<f32>((magnitude >= 0x7c00 ? special : number) | sign);
 }
 
-/// Infinity or the largest number, as the host's rounding mode says: its own overflow decides.
+/// Infinity or the largest number: the host's own overflow decides, by its rounding mode.
 template <class T> VGPU_INLINE f16 overflowed_half(T too_big, u16 sign) {
     constexpr T to_overflow = sizeof(T) == 4 ? static_cast<T>(0x1p112) : static_cast<T>(0x1p1008);
     const bool infinite = absolute(too_big * to_overflow) > std::numeric_limits<T>::max();
     return {static_cast<u16>(sign | (infinite ? 0x7c00 : 0x7bff))};
 }
 
-/// Rounds to a multiple of the half-precision quantum by adding and taking away a big number of the
-/// same sign, so that every rounding mode goes its way.
+/// Rounds to a multiple of the half-precision quantum: adds and subtracts a big number of the same
+/// sign, which works in every rounding mode.
 template <class T> VGPU_INLINE f16 round_to_half(T a) {
     using F = FloatTraits<T>;
     using B = typename F::Bits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The counters themselves, and the execute unit of the instructions that use them.
+// The counters of global wave sync, and the execute unit of the instructions that use them.
 #include "pf-driver/softgpu/isa/global_wave_sync.h"
 
 #include <atomic>
@@ -14,15 +14,15 @@ namespace vgpu::softgpu::isa {
 
 constexpr GlobalWaveSync::Ticket kQueued = 1;
 
-/// Hardware frees waiting waves the moment that a barrier is complete. Here they look later, when
-/// others may have completed a barrier for fewer waves, so barriers are told apart by number. What
-/// a wave waits for is never 0.
+/// Hardware frees waiting waves the moment a barrier is complete. Here waves check later, when
+/// others may have completed a barrier for fewer waves, so each barrier has a number. The ticket of
+/// a waiting wave is never 0.
 constexpr GlobalWaveSync::Ticket ticket_of(u16 barrier) {
     constexpr u16 in_use = std::numeric_limits<u16>::max();
     return static_cast<GlobalWaveSync::Ticket>(barrier % in_use + 1);
 }
 
-/// Changes a copy of the resource until nobody has changed the resource meanwhile.
+/// Compare-and-swap loop: changes a copy and stores it if no other thread changed the resource.
 template <class Change> void GlobalWaveSync::update(u32 resource, Change change) {
     const std::atomic_ref<Resource> cell(resources_[resource % kResources]);
     Resource old = cell.load();
@@ -95,7 +95,7 @@ u32 first_value(const Env& env, const Instruction& i) {
     return env.v[i.src[0].value].lane[exec == 0 ? 0u : static_cast<u32>(std::countr_zero(exec))];
 }
 
-/// The wave executes the instruction again in its next turn, and others have theirs meanwhile.
+/// The wave executes the instruction again in its next turn; other waves run meanwhile.
 Outcome wait(Env& env, const Instruction& i) {
     env.wave.pc = i.pc;
     env.slept = true;
@@ -128,7 +128,7 @@ Outcome do_gws_sema_release_all(Env& env, const Instruction& i, GlobalWaveSync& 
     return Outcome::Next;
 }
 
-/// A process that has not been given GWS gets an error, not a barrier that lets everybody pass.
+/// A process without GWS gets an error, not a barrier that lets every wave pass.
 template <Outcome (*Act)(Env&, const Instruction&, GlobalWaveSync&)>
 Outcome with_sync(Env& env, const Instruction& i) {
     if (env.context.wave_sync == nullptr) return Outcome::Illegal;

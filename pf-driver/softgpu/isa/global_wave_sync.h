@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Global wave sync (GWS): counters at which waves of different work-groups meet, as barriers
-// (ds_gws_init, ds_gws_barrier: what a cooperative launch of HIP synchronises its grid with) or as
-// semaphores (ds_gws_sema_*). Source: Vega ISA manual, "DS instructions", DS_GWS_*.
+// Global wave sync (GWS): counters at which waves of different work-groups meet. They act as
+// barriers (ds_gws_init, ds_gws_barrier: HIP synchronises the grid of a cooperative launch with
+// them) or as semaphores (ds_gws_sema_*). Source: Vega ISA manual, "DS instructions", DS_GWS_*.
 //
-// Hardware queues a wave that may not go on. Here the wave executes the instruction again until it
-// may: what it has done so far is its ticket, which is part of the wave, so waves can be saved and
-// moved while they wait. Order among waiting waves is not kept.
+// Hardware queues a wave that must wait. Here the wave repeats the instruction until it may
+// continue: its ticket holds its progress and is part of the wave, so waves can be saved and moved
+// while they wait. The order of waiting waves is not kept.
 //
-// One object belongs to one process and is state of its VF (cp/scheduler_state.h): flat. The acts
-// are called by the ds_gws_* handlers, by any number of threads at the same time; copying an object
-// needs that no wave of the process runs.
+// One object belongs to one process and is state of its VF (cp/scheduler_state.h), so it is flat.
+// The ds_gws_* handlers call the members from any number of threads at the same time. An object may
+// be copied only while no wave of the process runs.
 #pragma once
 
 #include <array>
@@ -22,20 +22,20 @@ class GlobalWaveSync {
 public:
     static constexpr std::uint32_t kResources = 64;
 
-    /// How far a wave has come with the instruction it waits in; 0: it has just met it.
+    /// A wave's progress in the instruction in which it waits; 0: it has just reached it.
     using Ticket = std::uint16_t;
 
-    /// `waves_minus_1` waves wait at the next barrier until one more comes.
+    /// Sets the next barrier to `waves_minus_1` + 1 waves.
     void init(std::uint32_t resource, std::uint32_t waves_minus_1);
-    /// True: every wave has come, this one goes on. The last one says how many the next barrier is
-    /// for.
+    /// True if every wave has arrived and this one continues. The last wave sets the number of
+    /// waves of the next barrier.
     [[nodiscard]] bool arrive(std::uint32_t resource, std::uint32_t next_minus_1, Ticket& ticket);
 
-    /// Lets `count` waves go on that wait, or will, in acquire().
+    /// Lets `count` waves pass acquire(), waiting now or later.
     void release(std::uint32_t resource, std::uint32_t count);
-    /// Lets those go on that wait now.
+    /// Lets the waves pass that wait now.
     void release_all(std::uint32_t resource);
-    /// True: this wave goes on.
+    /// True if this wave continues.
     [[nodiscard]] bool acquire(std::uint32_t resource, Ticket& ticket);
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One decoded instruction: which operation, on which operands, and the function that does it. The
+// One decoded instruction: its operation, its operands, and the function that executes it. The
 // operations are the rows of ops/*.def; Op is expanded from them, in their order.
 //
 // An Instruction depends only on the machine words and the address they were found at, so it can be
@@ -13,7 +13,7 @@
 
 namespace vgpu::softgpu::isa {
 
-/// Numbers are of this build: nothing that is stored may hold one.
+/// The numbers hold for this build only: nothing that is stored may contain one.
 enum class Op : std::uint16_t {
 #define VGPU_ROW(mnemonic, ...) mnemonic,
 #include "pf-driver/softgpu/isa/ops/all.inc"
@@ -22,7 +22,7 @@ enum class Op : std::uint16_t {
 };
 inline constexpr std::size_t kOpCount = static_cast<std::size_t>(Op::Illegal);
 
-/// What an operand of an operation is: decides its width and how constants are made.
+/// The type of an operand: decides its width and how constants are made.
 enum class Type : std::uint8_t {
     none,
     u8,
@@ -57,7 +57,7 @@ enum class OperandKind : std::uint8_t {
 /// Part of a 32-bit register, in the numbers of the SDWA encoding.
 enum class Select : std::uint8_t { Byte0, Byte1, Byte2, Byte3, Word0, Word1, Dword };
 
-/// What happens to the rest of a register of which an SDWA instruction writes a part.
+/// What happens to the rest of a register if an SDWA instruction writes a part of it.
 enum class Unused : std::uint8_t { Zero, SignExtend, Preserve };
 
 /// One source, ready to be read.
@@ -77,7 +77,7 @@ enum class Modifier : std::uint8_t {
     Dpp,   ///< source 0 from other lanes
 };
 
-/// Whose rounding and denormal mode applies.
+/// Which rounding and denormal mode applies.
 enum class FloatClass : std::uint8_t { None, Single, DoubleOrHalf };
 
 /// What the engine does after an instruction.
@@ -96,26 +96,26 @@ struct Env;
 struct Instruction;
 using Handler = Outcome (*)(Env&, const Instruction&);
 
-/// All fields are decided by decode(), handler and inner by the cache that keeps it.
+/// decode() sets all fields except `handler` and `inner`, which the cache sets.
 struct Instruction {
     Handler handler = nullptr;
     Handler inner = nullptr;  ///< the operation itself, if `handler` is a modifier around it
-    /// Address it was found at: branches and s_getpc count from it.
+    /// Its address: branches and s_getpc count from here.
     std::uint64_t pc = 0;
     Op op = Op::Illegal;
     std::uint8_t size = 4;      ///< bytes
     std::uint8_t dst = 0;       ///< vector register or place in the scalar file
     std::uint8_t dst_regs = 0;  ///< vector registers written
     std::uint8_t sdst = 0;      ///< scalar pair that gets a mask
-    /// Float results to [0, 1]; integer results saturate where the operation can.
+    /// Clamps float results to [0, 1]; integer results saturate if the operation can.
     bool clamp = false;
     std::uint8_t omod = 0;   ///< 1: * 2, 2: * 4, 3: / 2
     bool keep_high = false;  ///< a 16-bit result leaves the other half alone
     FloatClass float_class = FloatClass::None;
-    /// Control may go elsewhere, or MODE may change: the block is over.
+    /// The block ends here: control may continue elsewhere, or MODE may change.
     bool ends_block = false;
     Modifier modifier = Modifier::None;
-    bool returns = false;  ///< an atomic gives the old value back (GLC)
+    bool returns = false;  ///< an atomic returns the old value (GLC)
     std::array<Operand, 4> src{};
     std::int32_t imm = 0;  ///< offset, branch distance, constant
 
@@ -138,13 +138,13 @@ struct Instruction {
     bool offset_enable = false;
     bool index_enable = false;
     bool to_lds = false;      ///< the result goes to LDS instead of registers
-    std::uint8_t format = 0;  ///< of MTBUF: data format, number format above it (enc::kMtbufFormat)
+    std::uint8_t format = 0;  ///< MTBUF: data format, number format above it (enc::kMtbufFormat)
 
-    /// For messages; the second is 0 for a short instruction.
+    /// For messages; the second word is 0 for a short instruction.
     std::array<std::uint32_t, 2> words{};
 };
 
-/// Facts of an operation that its row states.
+/// Properties of an operation that its row states.
 enum class Encoding : std::uint8_t {
     Sop2,
     Sop1,
@@ -192,9 +192,9 @@ struct OpInfo {
     std::uint8_t data_operands = 0;
 };
 
-/// Op::Illegal has a row of its own, named "illegal".
+/// Op::Illegal has its own row, named "illegal".
 [[nodiscard]] const OpInfo& info(Op op);
-/// Op::Illegal if the encoding has none of that number; `code` has at most 10 bits.
+/// Op::Illegal if the encoding has no such number; `code` has at most 10 bits.
 [[nodiscard]] Op find_op(Encoding encoding, std::uint32_t code);
 
 }  // namespace vgpu::softgpu::isa

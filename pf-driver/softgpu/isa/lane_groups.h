@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory accesses of eight lanes at a time, where all eight touch one page (or LDS): one look into
-// the TLB and one range check for the eight, then one move if their places follow each other, or
-// are the same, and a gather otherwise. What does not fit goes lane by lane.
+// Memory accesses of eight lanes at a time, if all eight touch one page (or LDS): one TLB lookup
+// and one range check for the eight, then one move if their places are adjacent or equal, else a
+// gather. Groups that do not fit go lane by lane.
 //
 // Included into the namespace of one execute unit, like memory_access.h.
 #pragma once
@@ -16,11 +16,11 @@ namespace {
 constexpr unsigned kGroup = 8;
 constexpr u32 kWholeGroup = (1u << kGroup) - 1;
 
-/// Where eight lanes are in a page or in LDS, in bytes. Lanes that are off are where the first one
-/// that is on is.
+/// Where eight lanes are in a page or in LDS, in bytes. Lanes that are off have the place of the
+/// first lane that is on.
 struct GroupPlaces {
     alignas(32) u32 at[kGroup];
-    bool follow = false;  ///< words, one behind the other
+    bool follow = false;  ///< words, each directly behind the last
     bool are_one = false;
 };
 
@@ -46,7 +46,7 @@ VGPU_INLINE void compare(GroupPlaces& places) {
     places.are_one = is_zero(distance);
 }
 
-/// Places of four addresses in `page`; those whose bit of `on`, from `first` on, is not set are at
+/// Places of four addresses in `page`. Lanes whose bit in `on` (from `first` on) is clear get
 /// `lead`.
 VGPU_INLINE __m256i places_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
     const __m256i bits = _mm256_slli_epi64(_mm256_setr_epi64x(1, 2, 4, 8), static_cast<int>(first));
@@ -127,14 +127,14 @@ VGPU_INLINE void gather_parts(const std::byte* memory, const GroupPlaces& places
     }
 }
 
-/// The pages that an instruction goes through. Neighbouring lanes are mostly in the same one, so
-/// the last one's host address is kept; it is valid for the instruction.
+/// The pages that an instruction touches. Neighbouring lanes are mostly in one page, so the last
+/// host address is kept; it is valid for the instruction.
 class PageCursor {
 public:
     PageCursor(Env& env, Access access) : port_(env.context.port), access_(access) {}
 
-    /// Host address of the page in which `size` bytes at each of the eight addresses lie, as far as
-    /// their bits of `on` (never 0) are set; nullptr if they do not lie in one, or it has none.
+    /// Host address of the page that holds `size` bytes at each of the eight addresses whose bit in
+    /// `on` (never 0) is set; nullptr if they are not in one page, or it has no host address.
     VGPU_INLINE std::byte* find(const u64* at, u32 on, u32 size, GroupPlaces& places) {
         const u64 lead = at[std::countr_zero(on)];
         const u64 page = lead & ~(mem::Port::kPageBytes - 1);
@@ -142,7 +142,7 @@ public:
         if (page != page_) {
             page_ = page;
             host_ = port_.at(GpuVa{page}, access_);
-            if (host_ == nullptr) port_.clear_fault();  // lane by lane it is found out whose it is
+            if (host_ == nullptr) port_.clear_fault();  // the lane-by-lane way reports the lane
         }
         return host_;
     }

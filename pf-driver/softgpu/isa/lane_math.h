@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions that the value expressions of ops/*.def call, one lane at a time and written so
-// that a loop over lanes vectorises. Rounding is that of the host's control register, which the run
-// loop sets from MODE. Each is included into the namespace of one execute unit
-// (VGPU_ISA_VARIANT), so that code for different processors never mixes.
+// The functions that the value expressions of ops/*.def call, one lane at a time, written so that a
+// loop over lanes vectorises. They round as the host's control register says, which the run loop
+// sets from MODE. Each is included into the namespace of one execute unit (VGPU_ISA_VARIANT), so
+// that code for different processors never mixes.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// Types of ops/*.def that C++ has no name for: no operand, a bit per lane, a half.
+/// Types of ops/*.def that C++ has no name for: no operand, one bit per lane, a half.
 struct none {};
 struct mask {};
 struct f16 {
@@ -28,7 +28,7 @@ struct f16 {
 VGPU_INLINE u32 field_u32(u32 value, u32 first, u32 count) {
     return static_cast<u32>((u64{value} >> first) & ((u64{1} << (count > 32 ? 32 : count)) - 1));
 }
-/// A field that ends above the top bit is filled with copies of that.
+/// A field that ends above the top bit is filled with copies of the top bit.
 VGPU_INLINE i32 field_i32(u32 value, u32 first, u32 count) {
     if (count == 0) return 0;
     const u32 shift = count >= 32 ? 0 : 32 - count;
@@ -44,7 +44,7 @@ VGPU_INLINE i64 field_i64(u64 value, u32 first, u32 count) {
     const u64 moved = static_cast<u64>(static_cast<i64>(value) >> first);
     return static_cast<i64>(moved << shift) >> shift;
 }
-/// In unsigned arithmetic: the distance of two 32-bit numbers may need all 32 bits.
+/// Unsigned arithmetic: the distance of two 32-bit numbers may need all 32 bits.
 VGPU_INLINE u32 absdiff(i32 a, i32 b) {
     return a > b ? static_cast<u32>(a) - static_cast<u32>(b)
                  : static_cast<u32>(b) - static_cast<u32>(a);
@@ -61,11 +61,11 @@ VGPU_INLINE u32 popcount(u32 a) {
 VGPU_INLINE u32 popcount(u64 a) {
     return static_cast<u32>(std::popcount(a));
 }
-/// Place of the lowest one, or all ones if there is none.
+/// Place of the lowest one bit; all ones if there is none.
 template <class T> VGPU_INLINE u32 first_one(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countr_zero(a));
 }
-/// Zeros above the highest one, or all ones if there is none.
+/// Number of zeros above the highest one bit; all ones if there is none.
 template <class T> VGPU_INLINE u32 leading_zeros(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countl_zero(a));
 }
@@ -84,13 +84,13 @@ VGPU_INLINE u32 reverse_bits(u32 a) {
 VGPU_INLINE u64 reverse_bits(u64 a) {
     return (u64{reverse_bits(static_cast<u32>(a))} << 32) | reverse_bits(static_cast<u32>(a >> 32));
 }
-/// A quad with any bit set gets all four (S_WQM).
+/// Sets all four bits of a quad that has any bit set (S_WQM).
 template <class T> VGPU_INLINE T whole_quads(T a) {
     const T any =
         static_cast<T>((a | (a >> 1) | (a >> 2) | (a >> 3)) & static_cast<T>(0x1111111111111111));
     return static_cast<T>(any * 15);
 }
-/// A bit per quad: is any of its four set (S_QUADMASK)?
+/// One bit per quad: set if any of its four bits is set (S_QUADMASK).
 template <class T> VGPU_INLINE T quad_mask(T a) {
     T out = 0;
     for (unsigned quad = 0; quad < sizeof(T) * 2; ++quad)

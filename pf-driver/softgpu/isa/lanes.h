@@ -87,13 +87,13 @@ VGPU_INLINE u64 pack(const u32* row) {
     return out;
 }
 
-/// No branches, so that it vectorises; `where` is all ones or all zeros per lane.
+/// No branches, so that the loop vectorises; `where` is all ones or all zeros per lane.
 VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
     VGPU_LANES
     for (unsigned l = 0; l < kLanes; ++l) to[l] = (from[l] & where[l]) | (to[l] & ~where[l]);
 }
 
-/// The same for the lanes of a mask, which is usually EXEC.
+/// The same for the lanes of a mask, usually EXEC.
 VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #if defined(__AVX2__)
     const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -113,8 +113,7 @@ VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #endif
 }
 
-/// Applies the sign modifiers of a float operand.
-/// NEG and ABS of float operands; ABS comes first.
+/// Applies NEG and ABS of a float operand; ABS comes first.
 inline void modify(u32* row, const Operand& operand, u32 sign) {
     const u32 keep = operand.absolute ? ~sign : ~0u;
     const u32 flip = operand.negate ? sign : 0;
@@ -148,7 +147,7 @@ template <class T> constexpr u32 sign_bit() {
     if (sign != 0) modify(high.lane, operand, sign);
 }
 
-/// The operand as rows; `low` and `high` are where it goes if it is not a register as it is.
+/// The operand as rows; uses `low` and `high` unless the operand is a plain register.
 template <class T>
 VGPU_INLINE Rows fetch(const Env& env, const Operand& operand, Row& low, Row& high) {
     if constexpr (std::is_same_v<T, none>) return {};
@@ -201,7 +200,7 @@ template <class T> VGPU_INLINE void put_lane(u32* low, u32* high, unsigned l, T 
     }
 }
 
-/// The value of an expression as the result type: cut off, or as it is.
+/// Converts the value of an expression to the result type: truncated or unchanged.
 template <class T, class V> VGPU_INLINE T result_of(V value) {
     if constexpr (std::is_same_v<T, V>)
         return value;
@@ -242,8 +241,8 @@ template <class T>
     }
 }
 
-/// Where a result is computed: in place if all lanes are on, else beside it until commit().
-/// Spare rows, because a source may be the destination: lanes that are off keep what it held.
+/// Where a result is computed: in place if all lanes are on, else in spare rows until commit(). A
+/// source may be the destination, and lanes that are off keep their contents.
 template <class D> struct Result {
     Row spare_low;
     Row spare_high;
@@ -270,9 +269,8 @@ template <class D> struct Result {
     }
 };
 
-/// Operation of up to three sources: M says the types and the value of one lane.
-/// The loop computes all 64 lanes, those that are off too: it vectorises, and commit() keeps what
-/// EXEC lets through. Results of lanes that are off are never seen.
+/// Operation of up to three sources; M gives the types and the value of one lane. The loop computes
+/// all 64 lanes, so that it vectorises; commit() writes only the lanes of EXEC.
 template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];
@@ -300,7 +298,7 @@ template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// The same with a mask besides the result.
+/// The same, with a mask in addition to the result.
 template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];
@@ -328,7 +326,7 @@ template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Comparison: a mask of the lanes where it holds; EXEC gets it, too, if the row says so.
+/// Comparison: the mask of the lanes where it holds; goes to EXEC, too, if the row says so.
 template <class M> Outcome compare_op(Env& env, const Instruction& i) {
     Row t[4];
     Row held;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// How the units that touch memory do it: bytes of one lane at a global address or in LDS, rows of
+// Memory accesses of the execute units: bytes of one lane at a global address or in LDS, rows of
 // words to and from registers, atomics on memory that others see. A load writes no register until
-// every lane has been read, so a faulting instruction can be looked at, and repeated, as a whole.
+// every lane has been read, so a faulting instruction can be inspected, and repeated, as a whole.
 //
 // Included into the namespace of one execute unit, like lanes.h.
 #pragma once
@@ -20,12 +20,12 @@ using mem::Access;
 
 enum class Part { Whole, Low, High };
 
-/// Memory as T; who calls it knows the alignment.
+/// Memory as T; the caller guarantees the alignment.
 template <class T> T* typed(std::byte* at) {
     return static_cast<T*>(static_cast<void*>(at));
 }
 
-/// Leaves what and which lane in env.result. A port without a fault means a page by message that
+/// Records fault and lane in env.result. If the port has no fault, a page reached by message
 /// failed.
 [[maybe_unused]] Outcome fault(Env& env, u32 lane, u64 va, Access access) {
     mem::Port& port = env.context.port;
@@ -39,8 +39,8 @@ template <class T> T* typed(std::byte* at) {
 
 // ---- bytes of one lane
 
-/// Moves `size` bytes (at most 16) at a global address.
-/// False on a fault, which the port holds. Inside a page with a host address it is one copy.
+/// Moves `size` bytes (at most 16) at a global address: one copy inside a page with a host address.
+/// False on a fault, which the port holds.
 [[maybe_unused]] bool read_global(Env& env, u64 va, void* to, u32 size) {
     mem::Port& port = env.context.port;
     if (va % mem::Port::kPageBytes + size <= mem::Port::kPageBytes) [[likely]] {
@@ -107,8 +107,8 @@ struct BufferDescriptor {
         constexpr unsigned stride_bits = 14;  // the data format's place holds more of the stride
         stride |= ((w[3] >> 15) & 0xf) << stride_bits;
     }
-    /// Bits of an offset that count. Compilers fold negative registers into the immediate of a
-    /// private access, so the sum wraps there; elsewhere a register of ~0 is meant to be outside.
+    /// The bits of an offset that count. Compilers fold negative registers into the immediate of a
+    /// private access, so the sum wraps there; elsewhere a register of ~0 means outside.
     [[nodiscard]] u64 offset_mask() const {
         return swizzles && adds_lane ? u64{0xffffffff} : ~u64{0};
     }
@@ -121,7 +121,7 @@ struct BufferDescriptor {
     }
 };
 
-/// Addresses of all lanes, and whether they are in LDS (which only flat addressing finds out).
+/// Addresses of all lanes, and whether they are in LDS (only flat addresses can be).
 struct Addresses {
     alignas(64) u64 at[kLanes];
     u64 in_lds = 0;      ///< lanes whose `at` is an offset into LDS
@@ -130,8 +130,7 @@ struct Addresses {
 };
 
 /// Addresses of dword `part` of every lane. Lanes out of the buffer's range are dropped:
-/// NUM_RECORDS counts records where the instruction gives an index into a buffer with a stride,
-/// else bytes.
+/// NUM_RECORDS counts records if the instruction has an index and the buffer a stride, else bytes.
 [[maybe_unused]] void buffer_addresses(const Env& env, const Instruction& i, u32 part, u32 size,
                                        Addresses& out) {
     const BufferDescriptor buffer(env, i.src[2].value);
@@ -153,7 +152,7 @@ struct Addresses {
     }
 }
 
-/// Place in LDS of a lane's dword, for transfers between LDS and buffers: M0 names the first
+/// Place in LDS of a lane's dword, for transfers between LDS and buffers. M0 holds the first
 /// lane's.
 [[maybe_unused]] u64 lds_of_lane(const Env& env, const Instruction& i, u32 lane) {
     return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
@@ -190,7 +189,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 
 // ---- address watches
 
-/// Never inlined: nobody is debugged as a rule.
+/// Never inlined: watches are rare.
 [[maybe_unused, gnu::noinline]] u32 find_watch_hits(const Env& env, const Addresses& a, u64 lanes,
                                                     u32 size, WatchedAccess access) {
     u32 hits = 0;
@@ -211,7 +210,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return hits;
 }
 
-/// What TRAPSTS gets for accesses of `size` bytes of each of `lanes`; LDS is not watched.
+/// The TRAPSTS bits for accesses of `size` bytes by each of `lanes`; LDS is not watched.
 [[maybe_unused]] VGPU_INLINE u32 watch_hits(const Env& env, const Addresses& a, u64 lanes, u32 size,
                                             WatchedAccess access) {
     if (env.watches == nullptr) [[likely]]
@@ -219,7 +218,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return find_watch_hits(env, a, lanes, size, access);
 }
 
-/// The end of an instruction that has done all its accesses.
+/// Ends an instruction whose accesses are all done.
 [[maybe_unused]] VGPU_INLINE Outcome done_with_memory(Env& env, u32 watch_hits) {
     if (watch_hits == 0) [[likely]]
         return Outcome::Next;
@@ -229,8 +228,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 
 // ---- rows
 
-/// Consecutive lanes have their words one behind the other: memory is lane by lane, registers word
-/// by word.
+/// Transposes: memory holds the words lane by lane, registers word by word.
 template <unsigned Count> void from_memory(const std::byte* host, Row* rows) {
     if constexpr (Count == 1) {
         std::memcpy(rows[0].lane, host, sizeof rows[0].lane);
@@ -293,8 +291,8 @@ template <class T> void keep_old(Row* rows, u32 lane, T old) {
     }
 }
 
-/// The host's own atomic on memory that others see, too.
-/// M::value() computes the new value; returns the old one. `host` is aligned to T.
+/// The host's own atomic, for memory that others see, too. M::value() computes the new value;
+/// returns the old one. `host` is aligned to T.
 template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
     using Bits = std::conditional_t<sizeof(T) == 8, u64, u32>;
     std::atomic_ref<Bits> cell(*typed<Bits>(host));

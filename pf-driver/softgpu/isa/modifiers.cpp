@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What goes around an operation: parts of registers (SDWA, OP_SEL), values of other lanes (DPP),
-// and unusual circumstances (float modes, register indexing, registers that do not exist). Each
-// prepares a copy of the instruction whose operands are plain rows, lets the operation run on it,
-// and puts the result where it belongs. None of this is on the fast path.
+// Wrappers around an operation: parts of registers (SDWA, OP_SEL), values of other lanes (DPP), and
+// unusual circumstances (float modes, register indexing, registers that do not exist). Each
+// prepares a copy of the instruction whose operands are plain rows, runs the operation on it, and
+// moves the result to its place. None of this is on the fast path.
 #include <immintrin.h>
 
 #include "pf-driver/softgpu/isa/env.h"
@@ -51,7 +51,7 @@ struct PartOf {
     u32 sign;
 };
 
-/// The part is taken and extended first, then ABS and NEG apply to it (Vega ISA manual, SDWA).
+/// Selects and extends the part first, then applies ABS and NEG (Vega ISA manual, SDWA).
 void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
     if (operand.kind == OperandKind::None) return;
     VgprRow& out = scratch_row(env, row);
@@ -112,14 +112,14 @@ bool is_enabled(const Instruction& i, u32 lane) {
     return row && ((i.bank_mask >> (lane % 16 / 4)) & 1) != 0;
 }
 
-// ---- numbers that MODE does not let through
+// ---- numbers that MODE does not allow
 
 bool is_vector_alu(const OpInfo& row) {
     return row.encoding >= Encoding::Vop2 && row.encoding <= Encoding::Vop3p;
 }
 
-/// Operations that take and give denormals whatever MODE says: they move bits, look at them, or
-/// convert between formats of which only one has a mode (Vega ISA manual, V_CVT_F16_F32).
+/// Operations that keep denormals under every MODE: they move bits, test them, or convert between
+/// formats of which only one has a mode (Vega ISA manual, V_CVT_F16_F32).
 bool keeps_denormals(Op op) {
     switch (op) {
         case Op::v_cndmask_b32:
@@ -139,7 +139,7 @@ bool keeps_denormals(Op op) {
     }
 }
 
-/// Operations whose infinite result is right: a division by zero, or that of the whole division.
+/// Operations that may rightly return infinity: a division by zero, or the end of a division.
 bool divides(Op op) {
     return op == Op::v_rcp_f16 || op == Op::v_rsq_f16 || op == Op::v_log_f16 ||
            op == Op::v_div_fixup_f16 || op == Op::v_div_fixup_legacy_f16;
@@ -172,7 +172,7 @@ u32 flushed_single(u32 word) {
     return (word & kSingleExponent) == 0 ? word & kSingleSign : word;
 }
 
-/// Makes denormals in the lanes of `lanes` zero; `high` is the second word of f64.
+/// Zeroes denormals in the lanes of `lanes`; `high` is the second word of f64.
 void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
     for (u32 l = 0; l < kLanes; ++l) {
         if (((lanes >> l) & 1) == 0) continue;
@@ -184,7 +184,7 @@ void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
     }
 }
 
-/// Replaces a source by rows that may be changed: `row` and, for f64, the one behind it.
+/// Replaces a source by rows that may be changed: `row` and, for f64, the next one.
 void make_own(Env& env, Operand& operand, Type type, u32 row) {
     const bool is_own = operand.kind == OperandKind::Vgpr && operand.value >= env.vgprs;
     if (is_own) return;
@@ -250,7 +250,7 @@ InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
     return out;
 }
 
-/// MODE.FP16_OVFL: what only became too big is the largest number, not infinity.
+/// MODE.FP16_OVFL: a value that is only too big becomes the largest number, not infinity.
 u32 bounded_half(u32 half, bool may_be_infinite) {
     const bool infinite = (half & ~kHalfSign) == kHalfExponent;
     return infinite && !may_be_infinite ? (half & kHalfSign) | kHalfLargest : half;
@@ -265,7 +265,7 @@ void bound_halves(VgprRow& result, u64 exec, const InfiniteSources& sources) {
     }
 }
 
-/// What the halves of a result are: packed operations and conversions say u32 in their rows.
+/// The type of the result's halves: packed operations and conversions have u32 in their rows.
 Type result_type(Op op) {
     const OpInfo& row = info(op);
     const bool is_packed = row.encoding == Encoding::Vop3p && row.src[0] == Type::f16;
@@ -273,14 +273,14 @@ Type result_type(Op op) {
     return is_half ? Type::f16 : row.dst;
 }
 
-/// Bits of the result's register that an operation leaves as they were.
+/// Bits of the result's register that an operation does not change.
 u32 kept_bits(const Instruction& i) {
     constexpr u32 high = 0xffff0000;
     if (i.op == Op::v_mad_mixhi_f16) return ~high;
     return i.keep_high || i.op == Op::v_mad_mixlo_f16 ? high : 0;
 }
 
-/// The operation itself, on numbers that MODE lets through, with a result that it lets through.
+/// Runs the operation itself: adjusts the sources and the result to what MODE allows.
 Outcome run_operation(Env& env, const Instruction& instruction) {
     const u32 wave_mode = env.wave.mode;
     constexpr u32 float_bits = mode::kFloatBits | mode::kHalfOverflow;
@@ -323,8 +323,8 @@ u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
     return kMxcsrDefault | (kHostRounding[round & 3] << kMxcsrRounding) | (flush ? kMxcsrFlush : 0);
 }
 
-/// Adds M0's index to the registers that its mode bits name; false if one leaves the file.
-/// VGPR indexing mode (S_SET_GPR_IDX_ON): M0 holds the index and which operands it is for.
+/// VGPR indexing mode (S_SET_GPR_IDX_ON): M0 holds the index and the operands that it applies to.
+/// Adds the index to their registers; false if a register leaves the file.
 bool apply_index(const Env& env, Instruction& i) {
     const u32 index = env.m0() & 0xff;
     const u32 which = env.m0() >> 12;
@@ -349,15 +349,15 @@ bool keep_inside(const Env& env, Instruction& i) {
 
 constexpr u32 kMxcsrFlags = 0x3f;
 
-/// A number of the operand's type on which no operation fails; `word` counts from the low one.
+/// A number of the type on which no operation raises an exception; `word` counts from the low one.
 u32 harmless_word(Type type, u32 word) {
     constexpr u32 one = 0x3f800000, one_high = 0x3ff00000, two_halves = 0x3c003c00;
     if (type == Type::f64) return word == 0 ? 0 : one_high;
     return type == Type::f16 ? two_halves : one;
 }
 
-/// The operation works on all lanes, and host flags do not say which lane raised them: while it
-/// runs, lanes that EXEC turns off hold harmless numbers.
+/// The operation works on all lanes, and host flags do not show which lane raised them. So lanes
+/// that EXEC turns off hold harmless numbers while it runs.
 class QuietLanes {
 public:
     QuietLanes(Env& env, const Instruction& i) : env_(env), off_(~env.exec()) {
@@ -397,15 +397,15 @@ private:
     u32 count_ = 0;
 };
 
-/// The flags of the host are in the order of TRAPSTS.EXCP: invalid, denormal, division by zero,
-/// overflow, underflow, inexact.
+/// The host's flags have the order of TRAPSTS.EXCP: invalid, denormal, division by zero, overflow,
+/// underflow, inexact.
 u32 exceptions(const Instruction& i, u32 host_flags) {
     const u32 flags = host_flags & kMxcsrFlags;
     if (i.op != Op::v_rcp_iflag_f32 || (flags & trapsts::kDivideByZero) == 0) return flags;
     return (flags & ~trapsts::kDivideByZero) | trapsts::kIntegerDivideByZero;
 }
 
-/// Runs an operation that may raise exceptions, which the wave wants to know.
+/// Runs an operation that may raise exceptions which the wave has enabled.
 Outcome run_watched(Env& env, const Instruction& i) {
     Outcome outcome = Outcome::Next;
     {
@@ -418,7 +418,7 @@ Outcome run_watched(Env& env, const Instruction& i) {
     return outcome == Outcome::Next && (raised & enabled) != 0 ? Outcome::Exception : outcome;
 }
 
-/// v_swap names its source as a second result.
+/// v_swap writes its source as a second result.
 bool writes_source(Op op) {
     return op == Op::v_swap_b32;
 }
@@ -445,7 +445,7 @@ Outcome run_sdwa(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-/// Lanes whose source does not exist are off for the operation, or read 0 with BOUND_CTRL; lanes
+/// Lanes whose source does not exist are off for the operation, or read 0 with BOUND_CTRL. Lanes
 /// that the row and bank masks hide are always off.
 Outcome run_dpp(Env& env, const Instruction& instruction) {
     Instruction i = instruction;
@@ -467,8 +467,7 @@ Outcome run_dpp(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-/// The slow path of run_block(): what usual instructions need not ask is asked here, once per
-/// instruction.
+/// The slow path of run_block(): makes per instruction the checks that usual blocks do not need.
 Outcome run_with_care(Env& env, const Instruction& instruction) {
     const Encoding encoding = info(instruction.op).encoding;
     if (encoding < Encoding::Vop2 && encoding != Encoding::Smem)

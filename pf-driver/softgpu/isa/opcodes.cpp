@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of ops/*.def as tables: what decoding and printing need to know of an operation, and
-// which one an opcode number means.
+// The rows of ops/*.def as tables: the properties of operations for decoding and printing, and the
+// operation of each opcode number.
 #include "pf-driver/softgpu/isa/encoding.h"
 #include "pf-driver/softgpu/isa/instruction.h"
 
@@ -164,8 +164,8 @@ constexpr std::array<OpInfo, kOpCount> kInfo{{
 #undef ENC
 #undef T
 
-/// Two rows of one encoding with the same number do not compile. One pass over the rows: compilers
-/// bound the steps of a constant expression.
+/// Two rows of one encoding with the same number do not compile. Makes one pass over the rows,
+/// because compilers limit the steps of a constant expression.
 constexpr bool numbers_are_unique() {
     std::array<bool, kEncodings * kCodes> is_taken{};
     for (const OpInfo& op : kInfo) {
@@ -181,8 +181,8 @@ static_assert(numbers_are_unique());
 constexpr OpInfo kIllegal =
     alu("illegal", Encoding::Sopp, 0xffff, Type::none, Type::none, Type::none, Type::none);
 
-/// Opcode number to operation, for every encoding. The 64-bit encoding holds the shorter ones, too.
-/// Built once, at the first decode.
+/// Maps opcode number to operation, for every encoding. The 64-bit encoding contains the shorter
+/// ones, too. Built once, at the first decode.
 struct OpTables {
     std::array<std::array<Op, kCodes>, kEncodings> by_code;
 

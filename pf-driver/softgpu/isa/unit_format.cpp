@@ -2,7 +2,7 @@
 //
 // Execute unit: buffers with format conversion (MUBUF "format" and MTBUF). An element is up to four
 // components of 2 to 32 bits; a register holds one component, or two of 16 bits. Sources: Vega ISA
-// manual, "Buffer resource descriptor" and "MTBUF"; what it leaves open is listed in docs/isa.md.
+// manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md lists what it leaves open.
 #define VGPU_ISA_VARIANT format_unit
 #include "pf-driver/softgpu/isa/memory_access.h"
 
@@ -66,7 +66,7 @@ private:
 
 /// The words of one element.
 using Element = std::array<u32, kComponents>;
-/// Its components as they are in 32-bit registers.
+/// The components of an element in 32-bit registers.
 using Values = std::array<u32, kComponents>;
 
 u32 low_mask(u32 width) {
@@ -99,12 +99,12 @@ u32 float_to(u32 value, u32 width) {
     return width == 11 || width == 10 ? f32_to_small_float(number, width) : 0;
 }
 
-/// The largest value of a normalised component: what 1.0 is.
+/// The largest value of a normalised component, which stands for 1.0.
 f64 norm_top(u32 width, bool is_signed) {
     return static_cast<f64>(low_mask(is_signed ? width - 1 : width));
 }
 
-/// To what the register gets: floats for scaled and normalised numbers, integers as they are.
+/// The register's value: floats for scaled and normalised numbers, integers unchanged.
 u32 decode_component(u32 value, u32 width, u32 number) {
     const i32 with_sign = enc::sign_extend(value, width);
     switch (number) {
@@ -129,7 +129,7 @@ u32 decode_component(u32 value, u32 width, u32 number) {
     }
 }
 
-/// Nearest whole number within [low, high]; NaN is 0.
+/// Nearest whole number in [low, high]; 0 for NaN.
 i64 rounded(f64 value, f64 low, f64 high) {
     if (value != value) return 0;
     return static_cast<i64>(nearest_even(value < low ? low : (value > high ? high : value)));
@@ -159,7 +159,7 @@ u32 encode_component(u32 value, u32 width, u32 number) {
     }
 }
 
-/// What a component that the format does not have reads as.
+/// The value of a component that the format does not have.
 u32 missing_component(u32 which, u32 number) {
     if (which != kComponents - 1) return 0;
     const bool is_integer = number == kUint || number == kSint;
@@ -211,7 +211,7 @@ Values swizzled(const Values& values, u32 select, u32 number) {
     return out;
 }
 
-/// The inverse: the first register component that stands for a component of the element gives it.
+/// The inverse: a component of the element comes from the first register component that selects it.
 Values unswizzled(const Values& values, u32 select) {
     Values out{};
     for (u32 c = kComponents; c-- > 0;) {
@@ -250,7 +250,7 @@ u32 widened(u16 value, u32 number) {
     return number == kSint ? static_cast<u32>(i32{static_cast<i16>(value)}) : value;
 }
 
-/// How components are in registers.
+/// The layout of components in registers.
 enum class Layout { Whole, Packed, Low, High };
 
 template <Layout L> void put_values(const Values& values, u32 count, u32 number, u32* out) {
@@ -276,7 +276,7 @@ template <Layout L> Values get_values(const u32* in, u32 count, u32 number) {
     return out;
 }
 
-/// Words of an element, at least one; each is in memory by itself, because buffers interleave them.
+/// Words of an element, at least one; each is separate in memory, because buffers interleave words.
 u32 words_of(const Format& format) {
     return (format.bytes + 3) / 4;
 }
@@ -308,7 +308,7 @@ u32 watch_hits(const Env& env, const Places& places, WatchedAccess access) {
     return hits;
 }
 
-/// All words of all lanes are read before a register is written, as in every load.
+/// Reads all words of all lanes before it writes a register, as every load does.
 template <From F, u32 Count, Layout L> Outcome format_load(Env& env, const Instruction& i) {
     constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
     constexpr Part part = L == Layout::Low    ? Part::Low

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Execute unit: local data share. Compiled once for every variant. Places outside the group's share
-// read as 0 and drop what is written.
+// read as 0 and ignore writes.
 #include <string_view>
 
 #include "pf-driver/softgpu/isa/lane_groups.h"
@@ -12,7 +12,7 @@ namespace {
 
 // ---- local data share
 
-/// The sum wraps at 32 bits: a negative address with an offset is a place.
+/// The sum wraps at 32 bits: a negative address plus an offset may be a valid place.
 VGPU_INLINE u64 lds_place(u32 address, u32 offset) {
     return address + offset;
 }
@@ -27,8 +27,8 @@ bool is_lds_row(const Env& env, const u32* address, u32 offset, u32 step) {
     return wrong == 0;
 }
 
-/// Whether `size` bytes at every lane's place are in LDS, lanes that are off included: then loops
-/// over all lanes need no check.
+/// Whether `size` bytes at every lane's place are in LDS, including lanes that are off, so that
+/// loops over all lanes need no check.
 bool all_inside(const Env& env, const u32* address, u32 offset, u32 size) {
     if (size > env.lds_bytes) return false;
     u32 highest = 0;
@@ -56,7 +56,7 @@ void gather_lds(const Env& env, const u32* address, u32 offset, Row* rows) {
     }
 }
 
-/// The same for what active lanes write, in the order of lanes.
+/// The same for writes of active lanes, in lane order.
 template <unsigned Count>
 void scatter_lds(const Env& env, const u32* address, u32 offset, const VgprRow* source) {
     for (unsigned first = 0; first < kLanes; first += kGroup) {
@@ -72,7 +72,7 @@ void scatter_lds(const Env& env, const u32* address, u32 offset, const VgprRow* 
     }
 }
 
-/// Three ways, fastest first: one run of words, any words inside, lane by lane with a check each.
+/// Three ways, fastest first: one run of words, any words inside LDS, lane by lane with checks.
 template <class T, unsigned Count, Part P> Outcome lds_read(Env& env, const Instruction& i) {
     const u32* address = env.v[i.src[0].value].lane.data();
     const u32 offset = static_cast<u32>(i.imm);
@@ -160,8 +160,9 @@ template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i
     return Outcome::Next;
 }
 
-/// What an atomic leaves in LDS. Floats follow the denormal modes of MODE, but are always rounded
-/// to nearest (Mesa, aco_insert_fp_mode.cpp); comparing and storing moves the bits that it stores.
+/// The value that an atomic leaves in LDS. Floats follow the denormal modes of MODE but always
+/// round to nearest (Mesa, aco_insert_fp_mode.cpp); compare-and-store moves the stored bits
+/// unchanged.
 template <class M, class T = typename M::T>
 T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
     if constexpr (!std::is_floating_point_v<T>) {
@@ -179,7 +180,7 @@ T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
 }
 
 /// Waves of a group take turns in one thread, so a read and a write are atomic among them. Lanes go
-/// in order: each sees what the ones before it left.
+/// in order: each sees the results of the ones before it.
 template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
@@ -199,8 +200,8 @@ template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Where the second operand of an operation on two places is: the distance in dwords is the offset,
-/// or the upper bits of the address (Vega ISA manual, DS_ADD_SRC2_U32).
+/// The place of the second operand of an operation on two places: its distance in dwords is the
+/// offset, or the upper bits of the address (Vega ISA manual, DS_ADD_SRC2_U32).
 struct TwoPlaces {
     u64 first;
     u64 second;
@@ -289,7 +290,7 @@ Outcome do_ds_bpermute(Env& env, const Instruction& i) {
 
 constexpr u32 kSwizzleQuad = 0x8000, kSwizzleRotate = 0xc000, kSwizzleFourier = 0xe000;
 
-/// The bits of the lane number in its group of 32, reversed but for those in the mask.
+/// The lane number in its group of 32 with the bits outside `mask` reversed.
 u32 reversed_outside(u32 mask, u32 lane) {
     u32 reversed = 0;
     for (u32 bit = 0; bit < 5; ++bit) reversed |= ((lane >> bit) & 1) << (4 - bit);
@@ -345,7 +346,7 @@ Outcome do_ds_read_addtid(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Adds the number of active lanes to (or takes it from) a counter; all lanes get the old value.
+/// Adds the number of active lanes to a counter, or subtracts it; all lanes get the old value.
 Outcome count_lanes(Env& env, const Instruction& i, u32 change) {
     const u64 place = u64{env.m0() & 0xffff} + static_cast<u32>(i.imm);
     u32 old = 0;

@@ -2,18 +2,18 @@
 //
 // Execute unit: vector memory (flat, global, scratch, buffers). Compiled once for every variant.
 //
-// Each segment computes addresses. When those of all 64 lanes follow each other, a whole row moves
-// at once; else it goes by groups of eight lanes, and lane by lane where a group does not fit.
+// Each segment computes addresses. If the addresses of all 64 lanes follow each other, a whole row
+// moves at once; otherwise groups of eight lanes move, and single lanes where a group does not fit.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
-/// How an instruction addresses; the rows of ops/*.def name it.
+/// How an instruction addresses memory; named by the rows of ops/*.def.
 enum class Segment { Flat, Global, Scratch, Buffer };
 
-/// `extra` bytes behind the lane's address. False on a fault, which the port holds.
+/// Reads `extra` bytes behind the lane's address. False on a fault, which the port holds.
 bool read_lane(Env& env, const Addresses& a, u32 lane, u64 extra, void* to, u32 size) {
     const u64 at = a.at[lane] + extra;
     if (((a.in_lds >> lane) & 1) != 0) {
@@ -84,7 +84,7 @@ template <Segment S> void addresses(const Env& env, const Instruction& i, Addres
 
 // ---- whole rows
 
-/// Whether `lanes` are all and lane l is at the first address plus l times `step`.
+/// Whether `lanes` is all lanes and lane l is at the first address + l * `step`.
 /// Without an early exit the loop vectorises, and most accesses are contiguous anyway.
 bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     if (lanes != ~u64{0} || (a.in_lds | a.in_scratch) != 0) return false;
@@ -94,7 +94,7 @@ bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     return wrong == 0;
 }
 
-/// Host memory of a range inside one page, or nullptr: then the slow way finds out why.
+/// Host memory of a range inside one page; nullptr if none, and the slow way finds out why.
 std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     if (va % mem::Port::kPageBytes + size > mem::Port::kPageBytes) return nullptr;
     std::byte* host = env.context.port.at(GpuVa{va}, access);
@@ -102,7 +102,7 @@ std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     return host;
 }
 
-/// Whether all active lanes are at whole dwords of scratch, as spilled registers are.
+/// Whether all active lanes address whole dwords of scratch, as spilled registers do.
 bool is_in_scratch_words(const Env& env, const Addresses& a) {
     if ((env.exec() & ~a.in_scratch) != 0) return false;
     u64 low_bits = 0;
@@ -111,8 +111,8 @@ bool is_in_scratch_words(const Env& env, const Addresses& a) {
     return low_bits % kScratchCell == 0;
 }
 
-/// Dword `k` of every lane's place in scratch, as global addresses: those of one place follow each
-/// other.
+/// Dword `k` of every lane's place in scratch, as global addresses; those of one place are
+/// adjacent.
 Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
     Addresses out;
     for (unsigned l = 0; l < kLanes; ++l)
@@ -139,8 +139,8 @@ bool load_lane(Env& env, const Addresses& a, u32 lane, Row* rows) {
     return true;
 }
 
-/// Loads into `rows` what `lanes` address (other lanes of `rows` lose what they held); the first
-/// lane that faults, or kNoLane.
+/// Loads into `rows` from the addresses of `lanes`; other lanes of `rows` lose their contents.
+/// Returns the first lane that faults, or kNoLane.
 template <class T, unsigned Count>
 u32 load_rows(Env& env, const Addresses& a, u64 lanes, Row* rows) {
     constexpr u64 step = Count * 4;
@@ -182,7 +182,7 @@ Outcome load_op(Env& env, const Instruction& i) {
                             watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Load));
 }
 
-/// By how much a register is shifted to have the part of it that is stored at its lower end.
+/// The shift that moves the stored part of a register to its lower end.
 template <Part P> constexpr unsigned kPartShift = P == Part::High ? 16 : 0;
 
 template <class T, unsigned Count, Part P>
@@ -197,8 +197,8 @@ bool store_lane(Env& env, const Addresses& a, u32 first, u32 lane) {
     }
 }
 
-/// Stores the registers from `source` on; the first lane that faults, or kNoLane. Lanes in order:
-/// where several write one place, the last one's value stays.
+/// Stores the registers from `source` on; returns the first lane that faults, or kNoLane. Goes in
+/// lane order: if several lanes write one place, the last one's value stays.
 template <class T, unsigned Count, Part P>
 u32 store_rows(Env& env, const Addresses& a, u64 lanes, u32 source) {
     constexpr u64 step = Count * 4;
@@ -241,7 +241,7 @@ Outcome store_op(Env& env, const Instruction& i) {
         env, watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Store));
 }
 
-/// Buffers: every dword has an address of its own, because dwords are interleaved when swizzled.
+/// Buffers: every dword has its own address, because swizzling interleaves dwords.
 template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const Instruction& i) {
     Row rows[Count];
     u32 hits = 0;
@@ -261,7 +261,7 @@ template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const I
     return done_with_memory(env, hits);
 }
 
-/// Each lane's dword of LDS goes to its place in the buffer.
+/// Stores each lane's dword of LDS to its place in the buffer.
 Outcome do_store_lds(Env& env, const Instruction& i) {
     Addresses a;
     buffer_addresses(env, i, 0, 4, a);
@@ -305,7 +305,7 @@ Outcome any_store(Env& env, const Instruction& i) {
 
 // ---- atomics
 
-/// LDS and scratch belong to the group, whose waves run in one thread: no host atomic is needed.
+/// LDS and scratch belong to the group, whose waves run in one thread, so no host atomic is needed.
 template <class M, class T>
 bool atomic_lane(Env& env, const Addresses& at, u32 lane, T a, T b, T& old) {
     const bool in_window = (((at.in_lds | at.in_scratch) >> lane) & 1) != 0;
@@ -338,7 +338,7 @@ template <Segment S, class M> Outcome atomic_op(Env& env, const Instruction& i) 
     return done_with_memory(env, watch_hits(env, at, env.exec(), sizeof(T), WatchedAccess::Atomic));
 }
 
-/// Memory is coherent here; what is left of a cache flush is the order of accesses.
+/// Memory is coherent here, so a cache flush only orders accesses.
 Outcome do_cache_fence(Env&, const Instruction&) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return Outcome::Next;

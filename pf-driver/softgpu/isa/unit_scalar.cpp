@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: scalar arithmetic, branches and program control. Nothing here works on lanes, so it
-// exists once.
+// Execute unit: scalar arithmetic, branches and program control. None of it works on lanes, so it
+// is compiled once.
 #define VGPU_ISA_VARIANT scalar_unit
 #include "pf-driver/softgpu/isa/lane_math.h"
 
@@ -54,7 +54,7 @@ template <class M> Outcome scalar1(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// S_*_SAVEEXEC: the old EXEC goes to the destination before the new one is in force.
+/// S_*_SAVEEXEC: saves the old EXEC to the destination before the new one takes effect.
 template <class M> Outcome exec_op(Env& env, const Instruction& i) {
     const u64 a = env.scalar64(i.src[0]);
     const u64 exec = env.exec();
@@ -93,7 +93,7 @@ u64 behind(const Instruction& i) {
     return i.pc + i.size;
 }
 
-/// Addresses have 48 bits and are aligned; a program cannot jump anywhere else.
+/// Addresses have 48 bits and are aligned, so a jump target is masked to that.
 Outcome jump(Env& env, u64 to) {
     env.wave.pc = to & 0xfffffffffffcu;
     return Outcome::Jump;
@@ -108,7 +108,7 @@ Outcome do_nothing(Env&, const Instruction&) {
     return Outcome::Next;
 }
 
-// Forks keep the path that is not taken yet, its address and its lanes, in four scalar registers;
+// A fork keeps the address and the lanes of the path not taken yet in four scalar registers;
 // MODE.CSP counts these entries. The path with fewer lanes goes first.
 
 constexpr u32 kForkRegisters = 4, kForkBits = 7;
@@ -122,7 +122,7 @@ void set_fork_depth(Env& env, u32 depth) {
     env.wave.mode = (env.wave.mode & others) | ((depth & kForkBits) << mode::kForkShift);
 }
 
-/// Only one path has lanes: no fork, nothing is kept.
+/// If only one path has lanes, there is no fork and nothing is kept.
 Outcome fork(Env& env, const Instruction& i, u64 condition, u64 target) {
     const u64 pass = condition & env.exec();
     const u64 fail = ~condition & env.exec();
@@ -145,7 +145,7 @@ Outcome do_i_fork(Env& env, const Instruction& i) {
     return fork(env, i, env.pair(i.dst), behind(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
-/// The first time at the join the other path runs, the second time the program goes on.
+/// The first arrival at the join runs the other path; the second continues behind the join.
 Outcome do_join(Env& env, const Instruction& i) {
     if (fork_depth(env) == (env.scalar32(i.src[0]) & kForkBits)) return jump(env, behind(i));
     set_fork_depth(env, fork_depth(env) - 1);
@@ -154,7 +154,7 @@ Outcome do_join(Env& env, const Instruction& i) {
     return jump(env, env.pair(entry + 2));
 }
 
-/// Back from the trap handler; what it left in STATUS.HALT takes effect now.
+/// Returns from the trap handler; the STATUS.HALT that it left takes effect now.
 Outcome do_rfe(Env& env, const Instruction& i) {
     if (env.wave.is_privileged == 0) return Outcome::Illegal;
     const Outcome jumped = jump(env, env.scalar64(i.src[0]) & ~u64{3});
@@ -186,7 +186,7 @@ Outcome do_call(Env& env, const Instruction& i) {
     return jump(env, behind(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
-/// The group looks at its barrier when a wave's phase changes.
+/// The group checks its barrier when a wave's phase changes.
 Outcome change_phase(Env& env, WavePhase phase) {
     env.wave.phase = phase;
     env.changed_phase = true;
@@ -203,7 +203,7 @@ Outcome do_barrier(Env& env, const Instruction&) {
     return change_phase(env, WavePhase::AtBarrier);
 }
 
-/// In the trap handler it only sets STATUS.HALT, which takes effect when the handler returns.
+/// In the trap handler this only sets STATUS.HALT, which takes effect when the handler returns.
 Outcome do_sethalt(Env& env, const Instruction& i) {
     if (env.wave.is_privileged != 0) env.wave.is_halting = static_cast<u8>(i.imm & 1);
     if ((i.imm & 1) == 0 || env.wave.is_privileged != 0) return Outcome::Yield;
@@ -226,7 +226,7 @@ constexpr u32 kDoorbellMask = 0x3ff;
 Outcome do_sendmsg(Env& env, const Instruction& i) {
     const i32 message = i.imm & kMessageMask;
     if (message == kMessageInterrupt) env.context.messages.interrupt_from(env.wave, env.m0());
-    // the answer comes in EXEC_LO; bit 31, which the sender sets, says that it is not there yet
+    // the answer arrives in EXEC_LO; bit 31, set by the sender, marks it as not there yet
     if (message == kMessageGetDoorbell)
         env.s[static_cast<u32>(ScalarReg::Exec)] = env.context.trap.doorbell_id & kDoorbellMask;
     return i.op == Op::s_sendmsghalt ? change_phase(env, WavePhase::Halted) : Outcome::Next;
@@ -237,7 +237,7 @@ Outcome do_trap(Env& env, const Instruction& i) {
     return Outcome::Trap;
 }
 
-/// Only asks for fresh code: the block ends here and the next one is looked up again.
+/// Ends the block and looks the next one up again, which fetches fresh code.
 Outcome do_icache_inv(Env& env, const Instruction& i) {
     env.context.cache.invalidate_later();
     return jump(env, behind(i));
@@ -300,7 +300,7 @@ Outcome do_set_gpr_idx_idx(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// From here on vector instructions do nothing, or do again what they do.
+/// Sets or clears VSKIP; while it is set, vector instructions do nothing.
 Outcome do_setvskip(Env& env, const Instruction& i) {
     const u32 bits = env.scalar32(i.src[0]);
     const bool skips = ((bits >> (env.scalar32(i.src[1]) & 31)) & 1) != 0;
@@ -335,7 +335,7 @@ constexpr u32 kReplayShift = 15, kReplayBits = 0x3f;  // IB_STS.FIRST_REPLAY and
 constexpr u32 kTrapEnableOfTba = 1u << 31;
 constexpr unsigned kTrapAddressShift = 8;
 
-/// Computed, so that EXECZ and VCCZ can never be wrong.
+/// Computed on each read, so that EXECZ and VCCZ can never be wrong.
 u32 status_of(const Env& env) {
     const WaveState& wave = env.wave;
     u32 value = status::kValid | wave.scc | (u32{wave.priority} << status::kPriorityShift);
@@ -348,7 +348,7 @@ u32 status_of(const Env& env) {
     return value;
 }
 
-/// What a trap handler may change of STATUS; EXECZ and VCCZ follow EXEC and VCC.
+/// The part of STATUS that a trap handler may change; EXECZ and VCCZ follow EXEC and VCC.
 void set_status(WaveState& wave, u32 value) {
     wave.scc = static_cast<u8>(value & 1);
     wave.priority = static_cast<u8>((value & status::kPriority) >> status::kPriorityShift);
@@ -356,7 +356,7 @@ void set_status(WaveState& wave, u32 value) {
     wave.is_halting = (value & status::kHalt) != 0 ? 1 : 0;
 }
 
-/// TBA and TMA as the registers hold them; only a trap handler sees them.
+/// TBA and TMA as the registers hold them; visible only to a trap handler.
 u32 trap_register(const Env& env, HwReg which) {
     if (env.wave.is_privileged == 0) return 0;
     const TrapHandler& trap = env.context.trap;
@@ -423,8 +423,8 @@ Outcome do_getreg(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Writes part of MODE or TRAPSTS; a trap handler also STATUS and IB_STS. Other registers are not a
-/// program's to write.
+/// Writes part of MODE or TRAPSTS; a trap handler may also write STATUS and IB_STS. A program may
+/// not write other registers.
 Outcome write_register(Env& env, const Instruction& i, u32 value) {
     const RegisterField f = register_field(i);
     const u32 mask = f.mask << f.first;

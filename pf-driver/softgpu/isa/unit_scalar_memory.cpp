@@ -24,7 +24,7 @@ u64 scalar_address(const Env& env, const Instruction& i) {
     return (env.scalar64(i.src[0]) + scalar_offset(env, i)) & ~u64{3};
 }
 
-/// Scalar scratch: the offset in a register counts 64 bytes.
+/// Scalar scratch: an offset in a register counts units of 64 bytes.
 u64 scratch_address(const Env& env, const Instruction& i) {
     constexpr u64 unit = 64;
     const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
@@ -42,13 +42,13 @@ Outcome scalar_load(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Bytes of a buffer from `offset` on that are inside it.
+/// Bytes from `offset` to the end of the buffer.
 u64 inside_buffer(const BufferDescriptor& buffer, u64 offset) {
     const u64 size = buffer.stride == 0 ? buffer.records : u64{buffer.records} * buffer.stride;
     return offset >= size ? 0 : size - offset;
 }
 
-/// Dwords outside the buffer are 0, also when the load begins inside.
+/// Dwords outside the buffer read 0, also if the load begins inside.
 template <u32 Count> Outcome scalar_buffer_load(Env& env, const Instruction& i) {
     const BufferDescriptor buffer(env, i.src[0].value);
     const u64 offset = scalar_offset(env, i) & ~u64{3};
@@ -95,7 +95,7 @@ template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
     return scalar_atomic_at<M>(env, i, scalar_address(env, i));
 }
 
-/// Outside the buffer nothing happens, and the old value is 0.
+/// Outside the buffer memory does not change, and the old value is 0.
 template <class M> Outcome scalar_buffer_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     const BufferDescriptor buffer(env, i.src[0].value);
@@ -106,14 +106,15 @@ template <class M> Outcome scalar_buffer_atomic(Env& env, const Instruction& i) 
     return Outcome::Next;
 }
 
-/// The clock in ticks of `hz`; never rounds through floating point.
+/// The clock in ticks of `hz`; integer arithmetic throughout.
 u64 ticks(const Env& env, u64 hz) {
     const auto now = static_cast<u64>(env.context.clock.now().count());
     constexpr u64 kPerSecond = 1'000'000'000;
     return now / kPerSecond * hz + now % kPerSecond * hz / kPerSecond;
 }
 
-/// Both clocks are the device's clock: they go on while the wave is off the engine, as on hardware.
+/// Both clocks are the device's clock, so they run while the wave is off the engine, as on
+/// hardware.
 Outcome do_memtime(Env& env, const Instruction& i) {
     env.set_pair(i.dst, ticks(env, env.context.core_hz));
     return Outcome::Next;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: vector arithmetic, and the vector operations that look at the whole wave. Compiled
-// once for every variant.
+// Execute unit: vector arithmetic and the vector operations that read the whole wave. Compiled once
+// for every variant.
 #include "pf-driver/softgpu/isa/lanes.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// Payne-Hanek reduction: segment `b` of 2 / pi that still matters for an argument of that size,
-/// scaled to its place (Vega ISA manual, V_TRIG_PREOP_F64).
+/// Payne-Hanek reduction: segment `b` of 2 / pi that still matters for the size of `a`, scaled to
+/// its place (Vega ISA manual, V_TRIG_PREOP_F64).
 f64 trig_preop(f64 a, u32 b) {
     // The first 1201 bits of 2 / pi behind the point, most significant word first.
     static constexpr std::array<u32, 38> kTwoOverPi{
@@ -40,7 +40,7 @@ Outcome do_nothing(Env&, const Instruction&) {
     return Outcome::Next;
 }
 
-/// Lane 0 if none is on, as the manual has it for V_READFIRSTLANE_B32.
+/// Lane 0 if none is on, as the manual specifies for V_READFIRSTLANE_B32.
 u32 first_lane(u64 exec) {
     return exec == 0 ? 0 : static_cast<u32>(std::countr_zero(exec));
 }
@@ -55,7 +55,7 @@ Outcome do_readfirstlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// From a register it is the first active lane's value: the hardware takes a scalar here.
+/// An index in a vector register is the first active lane's: the hardware takes a scalar here.
 u32 lane_index_of(const Env& env, const Operand& operand) {
     return word_of_lane(env, operand, first_lane(env.exec())) % kLanes;
 }
@@ -65,7 +65,7 @@ Outcome do_readlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// EXEC does not count: the one lane is written whether it is on or not.
+/// EXEC does not count: the lane is written whether it is on or not.
 Outcome do_writelane(Env& env, const Instruction& i) {
     const u32 value = word_of_lane(env, i.src[0], first_lane(env.exec()));
     env.v[i.dst].lane[lane_index_of(env, i.src[1])] = value;
@@ -100,7 +100,7 @@ template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Four masked sums of absolute differences, of bytes that begin one further each time.
+/// Four masked sums of absolute differences; the bytes of each begin one byte after the last one's.
 Outcome do_mqsad_u32(Env& env, const Instruction& i) {
     constexpr unsigned sums = 4;
     Row t[3];
@@ -153,7 +153,7 @@ VGPU_INLINE u32 packed_value(const Env& env, const Instruction& i, const Rows (&
     }
 }
 
-/// Computed beside the result: a source may be the destination, and its halves are read twice.
+/// Computes into a separate row: the destination may be a source, whose halves are read twice.
 template <class M> Outcome packed_op(Env& env, const Instruction& i) {
     Row t[3];
     Rows rows[3];
@@ -179,7 +179,7 @@ VGPU_INLINE f32 mixed_source(const Instruction& i, const Rows& rows, unsigned k,
 
 enum class Part { Whole, Low, High };
 
-/// f32 arithmetic throughout; only the result is rounded to a half (Vega ISA manual, V_MAD_MIX).
+/// All arithmetic is f32; only the result is rounded to a half (Vega ISA manual, V_MAD_MIX).
 template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     Row t[3];
     Rows rows[3];

@@ -7,8 +7,8 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// What handlers rely on without looking; everything else may have any value, as in a guest's
-/// hands.
+/// Checks what handlers rely on without a check; all else may have any value, as a guest may set
+/// it.
 bool is_sane(const WaveState& state) {
     const bool has_registers = state.vgpr_count != 0 && state.vgpr_count <= kMaxVgprs;
     const bool has_flags = state.scc <= 1 && state.is_privileged <= 1 && state.is_halting <= 1 &&
@@ -16,7 +16,7 @@ bool is_sane(const WaveState& state) {
     return has_registers && has_flags && state.phase <= WavePhase::Ended && state.pc % 4 == 0;
 }
 
-/// Scratch rows are not in the stream; they hold nothing between instructions.
+/// Scratch rows are not in the stream, because they hold nothing between instructions.
 Result<> load_wave(Reader& reader, Wave& wave) {
     TRY_VOID(reader.value(wave.state));
     if (!is_sane(wave.state)) return fail(EPROTO, "state stream holds an impossible wave");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The state of waves and work-groups: everything a running kernel owns besides memory. It is flat
-// and complete: a work-group that run() has given back, at whatever instruction, can be saved,
+// The state of waves and work-groups: everything a running kernel owns except memory. It is flat
+// and complete, so that a work-group that run() returned, at whatever instruction, can be saved,
 // loaded elsewhere and continued bit for bit.
 //
 // The scalar file is indexed by the operand number of the instruction set, so SGPRs, FLAT_SCRATCH,
@@ -25,9 +25,9 @@ namespace vgpu::softgpu::isa {
 
 inline constexpr unsigned kLanes = 64;
 inline constexpr unsigned kMaxVgprs = 256;
-/// Of one work-group; 64 lanes each.
+/// Limit of one work-group; 64 lanes each.
 inline constexpr unsigned kMaxWaves = 16;  ///< 1024 work-items
-/// Of one work-group and of a CU (Vega ISA manual, "Local Data Share").
+/// Limit of one work-group and of a CU (Vega ISA manual, "Local Data Share").
 inline constexpr Bytes kMaxLds = 64_KiB;
 
 /// Places of the scalar file by operand number (fixed by the instruction set).
@@ -52,8 +52,8 @@ struct alignas(64) VgprRow {
     std::array<std::uint32_t, kLanes> lane;
 };
 
-/// All of a wave but its vector registers.
-/// The layout is what state streams hold: a change needs a new kStateVersion in gpu.cpp.
+/// All of a wave except its vector registers. State streams hold this layout: a change requires a
+/// new kStateVersion in gpu.cpp.
 struct WaveState {
     alignas(8) std::array<std::uint32_t, 128> scalar{};
     /// GPU address of the next instruction, a multiple of 4.
@@ -65,14 +65,14 @@ struct WaveState {
     /// HW_ID: where the wave runs, for programs and debuggers; nothing here depends on it.
     std::uint32_t hw_id = 0;
     std::uint16_t vgpr_count = 0;
-    /// GlobalWaveSync::Ticket: the wave waits in a ds_gws_* instruction; 0: it does not.
+    /// GlobalWaveSync::Ticket while the wave waits in a ds_gws_* instruction, else 0.
     std::uint16_t sync_ticket = 0;
     WavePhase phase = WavePhase::Running;
     std::uint8_t scc = 0;
-    /// s_setprio; kept for s_getreg, waves take turns all the same.
+    /// s_setprio; kept for s_getreg only: waves take turns whatever their priority.
     std::uint8_t priority = 0;
     std::uint8_t wave_in_group = 0;
-    // 0 or 1; not bools, since a saved state may be damaged
+    // 0 or 1; not bool, because a saved state may be damaged
     std::uint8_t is_privileged = 0;    ///< STATUS.PRIV: in the trap handler
     std::uint8_t is_halting = 0;       ///< STATUS.HALT while privileged: halts when it returns
     std::uint8_t is_trap_enabled = 0;  ///< STATUS.TRAP_EN
@@ -96,27 +96,27 @@ struct WaveState {
     [[nodiscard]] std::uint64_t vcc() const { return pair(ScalarReg::Vcc); }
 };
 
-/// Touched by one thread at a time, like its group.
+/// Used by one thread at a time, like its group.
 struct Wave {
     WaveState state;
-    /// The kernel's registers, then kScratchRows that instructions use as temporaries.
+    /// The kernel's registers, then kScratchRows for temporaries of instructions.
     std::vector<VgprRow> vgprs;
 
-    /// Of modifiers and checks (modifiers.cpp); hold nothing between instructions.
+    /// For modifiers and checks (modifiers.cpp); empty between instructions.
     static constexpr std::size_t kScratchRows = 8;
-    /// All registers become zero. `count` is 1 to kMaxVgprs.
+    /// Resizes and zeroes all registers. `count` is 1 to kMaxVgprs.
     void resize_vgprs(unsigned count);
 };
 
-/// Work-group: its waves, its local data share, its place in the grid.
-/// A value: moving or saving it is all there is to moving a running work-group.
+/// A work-group: its waves, its local data share, its place in the grid. It is a value: to move or
+/// save it is all that moving a running work-group takes.
 struct Workgroup {
     std::vector<Wave> waves;
-    /// A multiple of 512 bytes as dispatch makes it, up to kMaxLds.
+    /// A multiple of 512 bytes, as dispatch makes it; at most kMaxLds.
     std::vector<std::byte> lds;
     std::array<std::uint32_t, 3> group_id{};
-    std::uint32_t next_wave = 0;  ///< whose turn it is
-    std::uint64_t tag = 0;        ///< for the owner; saved and restored, never looked at here
+    std::uint32_t next_wave = 0;  ///< index of the wave that runs next
+    std::uint64_t tag = 0;        ///< for the owner; saved and restored, never read here
 
     /// True for a group without waves.
     [[nodiscard]] bool ended() const;
