@@ -69,9 +69,9 @@ const Operation<T>* find(const std::array<Operation<T>, 13>& rows, std::uint32_t
     return row == rows.end() ? nullptr : &*row;
 }
 
-/// A compare-and-swap loop for all operations: one way to be right, and contention is rare. False
-/// if the word has no host address, or on a fault; writing asks for both permissions, so a page
-/// without R faults first.
+/// Executes every operation as a compare-and-swap loop: one implementation to get right, and
+/// contention is rare. False if the word has no host address, or on a fault. Write access requires
+/// both permissions, so a page without R faults first.
 template <typename T, typename Next>
 bool exchange_direct(Port& port, GpuVa address, T& before, Next next) {
     const Port::Hold hold(port);

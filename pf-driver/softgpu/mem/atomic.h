@@ -13,7 +13,7 @@
 
 namespace vgpu::softgpu::mem {
 
-/// As the packet says it; operands of 32-bit operations are in the low half.
+/// The request in the packet's terms; operands of 32-bit operations are in the low half.
 struct AtomicRequest {
     std::uint32_t operation = 0;  ///< enum tc_op; forms with and without return are the same
     GpuVa address{};
@@ -33,8 +33,8 @@ struct AtomicResult {
     std::uint64_t before = 0;  ///< value that was in memory
 };
 
-/// Asks for read and write permission in this order. The VMID is the port's. On Fault and Bad
-/// memory is unchanged; the packet's handler decides what becomes of its queue.
+/// Requires read and write permission, checked in this order. The VMID is the port's. On Fault and
+/// Bad memory is unchanged; the packet's handler decides what happens to its queue.
 [[nodiscard]] AtomicResult perform_atomic(Port& port, const AtomicRequest& request);
 
 }  // namespace vgpu::softgpu::mem

@@ -24,8 +24,8 @@ static_assert(static_cast<std::uint64_t>(Access::Execute) == GPUVM_PTE_EXECUTABL
 static_assert(static_cast<std::uint64_t>(Access::Read) == GPUVM_PTE_READABLE);
 static_assert(static_cast<std::uint64_t>(Access::Write) == GPUVM_PTE_WRITEABLE);
 
-/// Where the registers of one hub are; both hubs are programmed alike.
-/// Numbers of the first of each array; context n and engine n follow.
+/// Register numbers of one hub; both hubs are programmed alike. Each is the first of an array that
+/// context n or engine n indexes.
 struct HubRegisters {
     std::uint32_t control;
     std::uint32_t root;
@@ -99,17 +99,17 @@ public:
     }
 
 private:
-    /// What one entry of a page directory maps, for as long as the TLB's own entries last: a stream
-    /// through memory walks the tables once for each.
+    /// The mapping of one page directory entry, valid as long as the TLB's entries: a sequential
+    /// access walks the tables once per Run.
     struct Run {
         std::uint64_t start = 0;
-        std::uint64_t epoch = 0;  ///< of a GpuVm it is never 0
+        std::uint64_t epoch = 0;  ///< never 0 in a GpuVm
         Location at;              ///< of its first page
     };
     static constexpr std::size_t kRuns = 16;
     static constexpr unsigned kHugePageShift = GPUVM_PAGE_SHIFT + GPUVM_LEVEL_BITS;
 
-    /// The epoch is read before the walk, as Port::miss() does.
+    /// Reads the epoch before the walk, as Port::miss() does.
     Location find(GpuVa va, Access access) {
         const std::uint64_t epoch = gpuvm_.epoch(vmid_).load(std::memory_order_acquire);
         Run& run = runs_[(raw(va) >> kHugePageShift) % kRuns];
@@ -135,7 +135,7 @@ private:
         return {host, at.access, {}};
     }
 
-    /// What the page table allows and what the client allowed when it mapped the range: both count.
+    /// An access requires the page table's permission and the client's permission for the range.
     Translation system_page(const Location& at, GpuVa va, Access access) const {
         const SystemMemory::Page page = gpuvm_.system_.find(Iova{at.address});
         if (!page.is_mapped) return {nullptr, 0, {FaultKind::OutOfRange, access, va}};
@@ -145,19 +145,19 @@ private:
         return {page.host, allowed, {}};
     }
 
-    /// Code is fetched by bus reads.
+    /// Code fetches are bus reads.
     static std::uint8_t bus_access(std::uint8_t granted) {
         const bool is_readable = (granted & static_cast<std::uint8_t>(Access::Read)) != 0;
         return is_readable ? granted | static_cast<std::uint8_t>(Access::Execute) : granted;
     }
 
-    /// The tables may lie in VRAM that is being taken away.
+    /// Holds memory in place, because the tables may lie in VRAM that is being revoked.
     Location locate(GpuVa va, Access access) {
         const Hold hold(*this);
         return gpuvm_.locate(hub_, vmid_, va, access);
     }
 
-    /// Translated again, not taken from the TLB: pages without a host address are never kept there.
+    /// Translates again instead of using the TLB, which never keeps pages without a host address.
     bool read_indirect(GpuVa va, std::span<std::byte> out) override {
         const Location at = locate(va, Access::Read);
         if (at.is_prt) {
@@ -203,9 +203,9 @@ void GpuVm::claim_hub(Hub hub) {
                 });
 }
 
-/// All contexts of the hub: register writes are rare, and the copy is a few hundred bytes. A walk
-/// on another thread may see half of a change; drivers invalidate after one, which ends whatever it
-/// filled in.
+/// Copies all contexts of the hub: register writes are rare, and the copy is a few hundred bytes. A
+/// walk on another thread may see half of a change; drivers invalidate after a change, which ends
+/// every translation that such a walk filled in.
 void GpuVm::refresh_contexts(Hub hub) {
     const HubRegisters& at = registers_of(hub);
     for (std::uint32_t i = 0; i < kVmids; ++i) {
@@ -217,7 +217,7 @@ void GpuVm::refresh_contexts(Hub hub) {
     }
 }
 
-/// Done when this returns, so the acknowledgement may be read at once. Epochs count, nothing is
+/// Complete on return, so the acknowledgement may be read at once. Only epochs move and nothing is
 /// searched: an invalidation costs the same however much is cached.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
@@ -296,7 +296,7 @@ void GpuVm::await_holds() const {
     for (const Port* port : ports_) port->await_hold();
 }
 
-/// Permissions are checked last: a page that does not exist is "not present", not "forbidden".
+/// Checks permissions last: a missing page is "not present", not "forbidden".
 GpuVm::Location GpuVm::locate(Hub hub, Vmid vmid, GpuVa va, Access access) const {
     const std::uint64_t top = raw(va) >> GPUVM_VA_BITS;
     if (top != 0 && top != kVaTop) return {{FaultKind::Aperture, access, va}};
@@ -361,9 +361,9 @@ GpuVm::Location GpuVm::walk_tables(std::uint64_t root, unsigned depth, std::uint
     return {{FaultKind::NotPresent}};
 }
 
-/// The page of `va` inside the run that `entry` maps; `mask` has the address bits of the run. A run
-/// is aligned in virtual addresses alone: amdgpu makes a PDE a PTE wherever system pages happen to
-/// be contiguous for 2 MiB, from any page on.
+/// The page of `va` inside the run that `entry` maps; `mask` has the address bits of the run. Only
+/// the virtual address of a run is aligned: amdgpu makes a PDE a PTE wherever system pages are
+/// contiguous for 2 MiB, from any page on.
 GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask) {
     if ((entry & GPUVM_PTE_VALID) == 0) {
         const bool is_prt = (entry & GPUVM_PTE_PRT) != 0;
@@ -378,7 +378,7 @@ GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t
             mask};
 }
 
-/// Tables in VRAM are read as whole entries: the guest's CPU and SDMA write them meanwhile.
+/// Reads tables in VRAM as whole entries, because the guest's CPU and SDMA write them meanwhile.
 std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_t index) const {
     const std::uint64_t address = (table & GPUVM_PDE_ADDR_MASK) + index * kEntryBytes;
     if ((table & GPUVM_PTE_SYSTEM) != 0) {
@@ -391,7 +391,7 @@ std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_
     return shared_at<std::uint64_t>(host).load(std::memory_order_relaxed);
 }
 
-/// Registers keep the first fault until it is cleared; a vector is made for every one.
+/// Registers keep the first fault until it is cleared; every fault gets an interrupt vector.
 ih_iv_entry GpuVm::record_fault(const VmFault& fault) {
     const HubRegisters& at = registers_of(fault.hub);
     const std::uint64_t page = (raw(fault.fault.va) & kVaMask) >> GPUVM_PAGE_SHIFT;
@@ -448,7 +448,7 @@ void GpuVm::save(Writer& out) const {
     out.value(state_);
 }
 
-/// VMID 0 can have no process: its bit in the mask makes the stream wrong.
+/// VMID 0 cannot have a process: its bit in the mask makes the stream invalid.
 Result<> GpuVm::load(Reader& in) {
     State state;
     Result<> read = in.value(state);

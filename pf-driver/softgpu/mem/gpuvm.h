@@ -6,10 +6,10 @@
 // ends: by VM_INVALIDATE_ENGn_REQ, by PASID, by a DMA unmap or by a change of the VF page table.
 // Until then a changed page table entry is seen stale, as on hardware.
 //
-// Every page a walk yields, and every table it reads, passes the VF page table (VfVram) or the DMA
-// map (SystemMemory): a guest's entry can name nothing else. Walks are bounded by the number of
-// levels. Addresses are 48 bits, sign-extended or not; LDS and scratch apertures are resolved
-// before a Port is asked.
+// Every page that a walk yields, and every table that it reads, passes the VF page table (VfVram)
+// or the DMA map (SystemMemory), so a guest's entry cannot name anything else. The number of levels
+// bounds a walk. Addresses have 48 bits, sign-extended or not; LDS and scratch apertures are
+// resolved before the access reaches a Port.
 //
 // Ports (each one thread at a time), invalidate*() and epoch(): any thread; all else with the VF's
 // lock held. Called by CP, SDMA, IH, PSP and the composition root.
@@ -36,7 +36,7 @@
 namespace vgpu::softgpu::mem {
 
 /// Each hub has its own context registers, invalidation engines and fault registers (Linux 6.12,
-/// amdgpu/gfxhub_v1_0.c and mmhub_v1_0.c); translations of both are of the same VMIDs.
+/// amdgpu/gfxhub_v1_0.c and mmhub_v1_0.c); both translate for the same VMIDs.
 enum class Hub : std::uint8_t { Gfx, Mm };
 
 inline constexpr unsigned kVmids = 16;
@@ -44,7 +44,7 @@ inline constexpr unsigned kVmids = 16;
 inline constexpr std::uint64_t kFbBase = std::uint64_t{GPUVM_FB_LOCATION_BASE}
                                          << GPUVM_FB_LOCATION_SHIFT;
 
-/// A fault and whose it was; what goes into registers and the interrupt.
+/// A fault and its origin, as registers and the interrupt report them.
 struct VmFault {
     Hub hub = Hub::Gfx;
     Vmid vmid{};
@@ -56,7 +56,7 @@ struct VmFault {
 /// hw/gpuvm.h.
 class GpuVm {
 public:
-    /// Contexts are not here: they are registers, and travel with the register file.
+    /// Contexts are not part of it: they are registers, and saved with the register file.
     struct State {
         /// By VMID; counts only where process_mask has the bit.
         std::array<std::uint64_t, kVmids> process_root{};  ///< PDE format
@@ -72,25 +72,25 @@ public:
     GpuVm(const GpuVm&) = delete;
     GpuVm& operator=(const GpuVm&) = delete;
 
-    /// MAP_PROCESS: `root` is a PDE and overrides the register of both hubs; flushes the VMID. VMID
-    /// 0 is the kernel's own and is left alone.
+    /// MAP_PROCESS: `root` is a PDE and overrides the register of both hubs; flushes the VMID.
+    /// Ignored for VMID 0, which belongs to the kernel.
     void set_root(Vmid vmid, std::uint64_t root);
-    /// ATC_VMIDn_PASID_MAPPING is the one place where PASIDs are kept; drivers write it too.
+    /// ATC_VMIDn_PASID_MAPPING is the only place that holds PASIDs; drivers write it too.
     void set_pasid(Vmid vmid, std::uint16_t pasid);
-    [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0: none
-    /// The lowest one, should a guest give a PASID to several; nothing for PASID 0.
+    [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0 if none
+    /// The lowest VMID if a guest gave a PASID to several; none for PASID 0.
     [[nodiscard]] std::optional<Vmid> vmid_of(std::uint16_t pasid) const;
 
-    /// Ends all translations of the VMIDs whose bit is set.
-    /// Returns at once; a walk that is under way fills an entry that is stale already. Pointers
-    /// from Port::at() stay usable until the engine's next stop point.
+    /// Ends all translations of the VMIDs whose bit is set. Returns at once; a walk in progress
+    /// fills an entry that is already stale. Pointers from Port::at() stay usable until the
+    /// engine's next stop point.
     void invalidate(std::uint16_t vmid_mask);
     /// The same for the VMIDs of a process; with the VF's lock held.
     void invalidate_pasid(std::uint16_t pasid);
     void invalidate_all();
-    /// Called with the VMIDs, bit by bit, whose translations the guest ended by a request or by
-    /// PASID: what else was kept of their memory ends, too. With the VF's lock held; once, before
-    /// the guest can reach anything.
+    /// Sets a hook that is called with the bit mask of the VMIDs whose translations the guest ended
+    /// by a request or by PASID, so that other caches of their memory end, too. Called with the
+    /// VF's lock held; set once, before the guest can reach anything.
     void set_invalidation_hook(std::function<void(std::uint16_t)> hook) {
         on_invalidated_ = std::move(hook);
     }
@@ -99,14 +99,16 @@ public:
         return epochs_[raw(vmid) % kVmids].value;
     }
 
-    /// The VF's VRAM was committed or released: FB_LOCATION_TOP of both hubs, all translations.
+    /// After commit or release of the VF's VRAM: updates FB_LOCATION_TOP of both hubs, ends all
+    /// translations.
     void vram_changed();
 
-    /// An engine's own way into `vmid`. It refers to this GpuVm and must not outlive it.
+    /// Makes an engine's port into `vmid`. The port refers to this GpuVm and must not outlive it.
     [[nodiscard]] std::unique_ptr<Port> make_port(Vmid vmid, Hub hub);
 
-    /// After invalidate_all(): returns when no engine holds a pointer that a port gave it before,
-    /// but for those inside a run of waves. Any thread that holds no lock a walk could wait for.
+    /// After invalidate_all(): returns when no engine holds a pointer that a port returned before
+    /// the call, except inside a run of waves. Any thread, without a lock that a walk could wait
+    /// for.
     void await_holds() const;
 
     /// Fills the fault registers of the hub (the first fault wins until cleared), counts, and
@@ -120,7 +122,7 @@ public:
     void reset();
     void drain() {}
     void save(Writer& out) const;
-    /// After the register file was loaded: contexts are taken from it.
+    /// Called after the register file was loaded, because contexts come from it.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -133,34 +135,33 @@ private:
         std::atomic<std::uint64_t> first_page{0};
         std::atomic<std::uint64_t> last_page{0};
     };
-    /// A cache line each: workers read the epoch of their VMID with every access.
+    /// One cache line each, because workers read the epoch of their VMID with every access.
     struct alignas(64) Epoch {
         std::atomic<std::uint64_t> value{1};
     };
-    /// Where a virtual page lies before it is turned into a host address.
+    /// The place of a virtual page before translation to a host address.
     struct Location {
         Fault fault;
         bool is_system = false;
         bool is_prt = false;        ///< unmapped but resident: reads 0, writes vanish
         std::uint64_t address = 0;  ///< VF VRAM offset or bus address of the 4 KiB page
         std::uint8_t access = 0;
-        std::uint64_t run_mask = 0;  ///< address bits inside what one entry maps
+        std::uint64_t run_mask = 0;  ///< address bits inside the range that one entry maps
     };
 
-    /// Register writes reach walks on other threads through contexts_, which refresh_contexts()
-    /// copies.
+    /// Walks on other threads read contexts_, into which refresh_contexts() copies register writes.
     void claim_hub(Hub hub);
     void refresh_contexts(Hub hub);
     void on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request);
     void clear_fault(Hub hub);
 
-    /// The guest's own: translations and what the hook ends.
+    /// For the guest's requests: ends translations and calls the hook.
     void flush(std::uint16_t vmid_mask);
     void publish_roots();
 
-    /// Any thread. The one place that decides what an access of a VMID means; never allocates.
+    /// Any thread. The only place that decides what an access of a VMID reaches; never allocates.
     [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
-    /// The fault that `access` is at a place, if it is one.
+    /// The place, with the fault that `access` raises there, if any.
     [[nodiscard]] static Location checked(Location at, GpuVa va, Access access);
     /// VMID 0: the frame buffer window maps VRAM without page tables, everything else is GART.
     [[nodiscard]] Location locate_kernel(const Context& from, std::uint64_t va) const;
@@ -169,10 +170,10 @@ private:
                                         std::uint64_t va) const;
     /// Depth 0, as GART uses it: the root is the table itself.
     [[nodiscard]] Location walk_flat(std::uint64_t root, std::uint64_t index) const;
-    /// At most `depth` + 1 entries are read, whatever they say.
+    /// Reads at most `depth` + 1 entries, whatever they contain.
     [[nodiscard]] Location walk_tables(std::uint64_t root, unsigned depth, std::uint64_t va) const;
     [[nodiscard]] static Location leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask);
-    /// Entry `index` of the table that the PDE `table` names; nothing if that is no memory.
+    /// Entry `index` of the table that the PDE `table` names; none if that is no memory.
     [[nodiscard]] std::optional<std::uint64_t> read_entry(std::uint64_t table,
                                                           std::uint64_t index) const;
     [[nodiscard]] Context& context(Hub hub, Vmid vmid) {
@@ -186,16 +187,16 @@ private:
     VfVram& vram_;
     SystemMemory& system_;
     mutable std::mutex ports_mutex_;
-    std::set<const Port*> ports_;  ///< those that are in use
+    std::set<const Port*> ports_;  ///< the ports in use
     std::function<void(std::uint16_t)> on_invalidated_;
     State state_;
     std::array<std::array<Context, kVmids>, GPUVM_HUBS> contexts_;
-    /// MAP_PROCESS roots for walks on other threads; 0: none.
+    /// MAP_PROCESS roots for walks on other threads; 0 if none.
     std::array<std::atomic<std::uint64_t>, kVmids> process_roots_{};
     std::array<Epoch, kVmids> epochs_;
 };
 
-/// The ports of one engine, made when first asked for. One thread at a time.
+/// The ports of one engine, each made at its first use. One thread at a time.
 class PortSet {
 public:
     PortSet(GpuVm& gpuvm, Hub hub) : gpuvm_(gpuvm), hub_(hub) {}

@@ -37,7 +37,7 @@ void Port::await_hold() const {
     await_soon([&] { return hold_sequence_.load() != seen; });
 }
 
-/// The part of one page that is reached directly; false if it is not.
+/// Reads the part of one page that has a host address; false if the page has none.
 bool Port::read_direct(GpuVa va, std::span<std::byte> out) {
     const Hold hold(*this);
     const std::byte* const host = at(va, Access::Read);
@@ -65,7 +65,7 @@ bool Port::read(GpuVa va, std::span<std::byte> out) {
     return true;
 }
 
-/// Page by page: the next page may be somewhere else, or nowhere.
+/// Goes page by page: the next page may be elsewhere or missing.
 bool Port::write(GpuVa va, std::span<const std::byte> data) {
     std::uint64_t address = raw(va);
     while (!data.empty()) {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // Port: how an engine (wave, packet processor, copy engine) reaches memory through one VMID of one
-// VF. It owns a small first-level TLB; a miss asks walk(), which translates GPUVM, then the VF page
-// table. A translation stays usable until the epoch it was filled in ends: that is what a TLB
-// invalidation does, and nothing else. A changed PTE without invalidation is therefore seen stale,
-// as on hardware.
+// VF. It owns a small first-level TLB; a miss calls walk(), which translates GPUVM, then the VF
+// page table. A translation stays usable until its epoch ends, and only a TLB invalidation ends it.
+// So a changed PTE without invalidation is seen stale, as on hardware.
 //
 // Memory without a host mapping (system memory whose fd the client may shrink) has no direct
-// address: at() returns nullptr with fault() == nullptr-kind "none" and the engine uses
-// read()/write(), which go through the indirect path.
+// address: at() returns nullptr with has_fault() false, and the engine uses read()/write(), which
+// take the indirect path.
 //
-// One thread at a time uses a Port. Pointers from at() are valid within a run of waves, because
-// unmapping waits until no worker is inside one; everywhere else as long as a Port::Hold exists,
-// because unmapping waits for that, too.
+// One thread at a time uses a Port. A pointer from at() is valid within a run of waves, or
+// elsewhere as long as a Port::Hold exists, because unmapping waits for both to end.
 #pragma once
 
 #include <array>
@@ -25,7 +23,7 @@
 
 namespace vgpu::softgpu::mem {
 
-/// What an access needs from a PTE; values are the PTE's own permission bits.
+/// The permission that an access requires; values are the PTE's own permission bits.
 enum class Access : std::uint8_t { Execute = 1u << 4, Read = 1u << 5, Write = 1u << 6 };
 
 enum class FaultKind : std::uint8_t {
@@ -40,7 +38,7 @@ enum class FaultKind : std::uint8_t {
 struct Fault {
     FaultKind kind = FaultKind::None;
     Access access = Access::Read;
-    /// As the engine used it, not cut to a page.
+    /// The address as the engine used it, not rounded to a page.
     GpuVa va{};
 };
 
@@ -55,10 +53,10 @@ public:
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    /// Keeps memory in place for pointers from at() outside a run of waves. Short, not nested, and
-    /// never over data that goes by message, as unmapping waits for it. A walk inside may ask the
-    /// client for page tables in memory that only messages reach: then unmapping waits no longer
-    /// than any lock that is held over a message (vfio_user/stall_budget.h).
+    /// Keeps memory in place for pointers from at() outside a run of waves. A Hold is short, not
+    /// nested, and never spans data that goes by message, because unmapping waits for it. A walk
+    /// inside may ask the client for page tables in memory that only messages reach: then unmapping
+    /// waits no longer than any lock that is held over a message (vfio_user/stall_budget.h).
     class Hold {
     public:
         explicit Hold(Port& port) : sequence_(port.hold_sequence_) { sequence_.fetch_add(1); }
@@ -69,12 +67,12 @@ public:
     private:
         std::atomic<std::uint64_t>& sequence_;
     };
-    /// A Hold exists; for the thread that uses the port.
+    /// Whether a Hold exists; for the thread that uses the port.
     [[nodiscard]] bool is_held() const { return hold_sequence_.load() % 2 != 0; }
-    /// Any thread, after the epoch has moved: returns when no Hold from before the call is left.
+    /// Any thread, after the epoch has moved: returns when no Hold from before the call exists.
     void await_hold() const;
 
-    /// Host address of `va`, valid up to the end of its 4 KiB page; nullptr if the access faults
+    /// Host address of `va`, valid up to the end of its 4 KiB page. nullptr if the access faults
     /// (then fault() says how) or the page is only reachable indirectly (then has_fault() is
     /// false).
     [[nodiscard]] std::byte* at(GpuVa va, Access access) {
@@ -91,8 +89,8 @@ public:
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
 
-    /// For a page without a host address: false where only reads and writes arrive. An atomic there
-    /// has no effect and returns all ones.
+    /// For a page without a host address: false if only reads and writes work there. An atomic
+    /// there has no effect and returns all ones.
     [[nodiscard]] virtual bool takes_atomics(GpuVa) { return true; }
 
     /// Stays until clear_fault(); a later fault replaces it.
@@ -111,7 +109,7 @@ protected:
     };
     /// Translates the page that holds `va`.
     [[nodiscard]] virtual Translation walk(GpuVa va, Access access) = 0;
-    /// Access to a page without host address; false if the other side failed.
+    /// Accesses a page without host address; false if the other side failed.
     [[nodiscard]] virtual bool read_indirect(GpuVa va, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_indirect(GpuVa va, std::span<const std::byte> data) = 0;
 

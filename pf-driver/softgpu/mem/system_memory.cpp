@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint8_t kReadWrite =
     static_cast<std::uint8_t>(Access::Read) | static_cast<std::uint8_t>(Access::Write);
 
-/// Pages of 4 KiB are what engines translate; a finer range could not be revoked alone.
+/// Engines translate pages of 4 KiB; a finer range could not be revoked alone.
 Result<> check_range(Iova address, Bytes size) {
     const std::uint64_t start = raw(address);
     const bool is_aligned = (start | size.count) % SystemMemory::kPageBytes == 0;
@@ -33,11 +33,12 @@ Result<> check_range(Iova address, Bytes size) {
                                     start, size.count));
 }
 
-/// Only a file that cannot shrink may be mapped: touching a page behind its end kills the process.
-/// A hole does so, too, where the file system has no page left for it, and the seal allows holes.
-/// That rules out huge pages (hugetlbfs), of which a host has few or none. A tmpfs may have a size
-/// limit, but only memfds can have that seal, and theirs is the kernel's own mount, without limit.
-/// (With vm.overcommit_memory=2 the kernel may refuse any page, those of VRAM as well.)
+/// Only a file that cannot shrink may be mapped: an access to a page behind its end kills the
+/// process. So does an access to a hole for which the file system has no page left, and the seal
+/// allows holes. That excludes huge pages (hugetlbfs), of which a host has few or none. A tmpfs may
+/// have a size limit, but only memfds can have that seal, and they are in the kernel's own mount,
+/// without limit. (With vm.overcommit_memory=2 the kernel may refuse any page, those of VRAM as
+/// well.)
 bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
@@ -49,7 +50,7 @@ bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     return offset <= file_size && size <= file_size - offset;
 }
 
-/// Of this host; Linux' default where it does not say.
+/// The host's limit; Linux' default if the host does not report one.
 std::uint64_t max_map_count() {
     constexpr std::uint64_t kDefault = 65530;
     std::uint64_t count = 0;
@@ -74,7 +75,7 @@ SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
 SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}
 
 SystemMemory::~SystemMemory() {
-    // No engine is left by now, and whoever revokes may be gone already.
+    // No engine is left now, and the object behind the revocation may be gone already.
     revocation_ = {};
     unmap_all();
 }
@@ -105,8 +106,8 @@ SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
     return {info.st_dev, info.st_ino, mapping.fd_offset};
 }
 
-/// Read-only mappings are mapped read-only, so a mistake here is a fault of ours and no corruption
-/// of the guest.
+/// Read-only mappings are mapped read-only, so a mistake here crashes this process instead of
+/// corrupting the guest.
 std::byte* SystemMemory::map_file(const Mapping& mapping) {
     if (mapping.fd < 0 || mapping.fd_offset % kPageBytes != 0) return nullptr;
     if (!is_safe_to_map(mapping.fd, mapping.fd_offset, mapping.size.count)) return nullptr;
@@ -142,8 +143,8 @@ Result<> SystemMemory::map(const Mapping& mapping) {
     return {};
 }
 
-/// Checked completely before anything is removed; the mutex is dropped before the revocation, which
-/// waits for engines that may be in find().
+/// Checks everything before it removes anything. Drops the mutex before the revocation, which waits
+/// for engines that may be in find().
 Result<> SystemMemory::unmap(Iova address, Bytes size) {
     TRY_VOID(check_range(address, size));
     const std::uint64_t start = raw(address);
@@ -185,7 +186,8 @@ void SystemMemory::retire(std::span<const Region> regions) {
     Share gone;
     for (const Region& region : regions) {
         if (region.host == nullptr) continue;
-        // What stays mapped stays in the share, so that it is bounded.
+        // A mapping that munmap() could not remove still counts in the share, so that it is
+        // bounded.
         if (munmap(region.host, region.size) == 0)
             gone = {gone.mappings + 1, gone.size + Bytes{region.size}};
         else
@@ -229,7 +231,7 @@ SystemMemory::Page SystemMemory::find(Iova address) const {
     return {true, region->access, host};
 }
 
-/// Within one region: neighbours may be other files.
+/// Stays within one region, because neighbours may be other files.
 SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t wanted,
                                            Access access) const {
     std::uint64_t start = 0;
@@ -255,8 +257,8 @@ bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, 
         std::shared_ptr<MessageDma> messages;
         std::span<Byte> part;
         {
-            // The lock covers the copy, so unmap() cannot pull the memory away; a message may
-            // take long and goes without it.
+            // The lock covers the copy, so unmap() cannot pull the memory away; a message may take
+            // long and runs without it.
             const std::shared_lock lock(mutex_);
             const Piece piece = piece_at(at, bytes.size(), access);
             if (piece.bytes == 0) return false;

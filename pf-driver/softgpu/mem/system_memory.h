@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// SystemMemory: the bus memory one function may reach, as its client mapped it (DMA_MAP). A range
-// whose fd is a memfd sealed against shrinking is mapped into this process; any other range is
-// reached by messages to the client, because a client that shrinks the file behind a mapping would
-// kill the reader. So are memfds of huge pages, which kill it where the host has none left, and
-// what is beyond the client's share of this process' mappings and address space.
+// SystemMemory: the bus memory that one function may reach, as its client mapped it (DMA_MAP). A
+// range whose fd is a memfd sealed against shrinking is mapped into this process. Messages to the
+// client reach any other range, because a client that shrinks the file behind a mapping would kill
+// the reader. The same holds for memfds of huge pages, which kill the reader if the host has none
+// left, and for all that exceeds the client's share of this process' mappings and address space.
 //
-// One BAR of the function itself is on the bus as well (OwnBar): an engine that is given the BAR's
-// bus address, as KFD gives it for a process's doorbells, reaches it without the client.
+// One BAR of the function itself is on the bus as well (OwnBar): an engine with the BAR's bus
+// address, which KFD passes for a process's doorbells, reaches it without the client.
 //
 // find(), read() and write() may be called from any thread. unmap() returns only after no engine
 // can hold a pointer into the range (revocation.h): it is called by the io thread, without locks an
@@ -40,8 +40,8 @@ public:
     [[nodiscard]] virtual bool write(Iova address, std::span<const std::byte> data) = 0;
 };
 
-/// A BAR of the function as its own engines reach it. Any thread, whatever it holds; offset + size
-/// is inside the BAR.
+/// A BAR of the function as its own engines reach it. Any thread, whatever locks it holds; offset +
+/// size is inside the BAR.
 class OwnBar {
 public:
     virtual ~OwnBar() = default;
@@ -54,14 +54,14 @@ public:
     static constexpr std::uint64_t kPageBytes = Port::kPageBytes;
     static constexpr std::size_t kMaxMappings = 65536;
 
-    /// As a DMA_MAP message says it (vfio-user specification, VFIO_USER_DMA_MAP).
+    /// A mapping in the terms of a DMA_MAP message (vfio-user specification, VFIO_USER_DMA_MAP).
     struct Mapping {
         Iova address{};
         Bytes size;
-        /// Looked at during map() only; the mapping outlives it.
+        /// Used during map() only; the mapping outlives it.
         int fd = -1;  ///< borrowed; -1: message DMA
         std::uint64_t fd_offset = 0;
-        std::uint8_t access = 0;  ///< Access::Read | Access::Write, what the device may do
+        std::uint8_t access = 0;  ///< Access::Read | Access::Write: what the device may do
     };
     /// One 4 KiB page as an engine sees it.
     struct Page {
@@ -70,16 +70,17 @@ public:
         std::byte* host = nullptr;  ///< start of the page; nullptr: by message
     };
 
-    /// What of a client's memory may be mapped into this process.
+    /// The part of a client's memory that may be mapped into this process.
     struct Share {
         std::size_t mappings = 0;
         Bytes size;
     };
-    /// One client's share where a process may have `max_map_count` mappings (vm.max_map_count). All
-    /// clients together leave it most of them, and none can use up what another needs.
+    /// One client's share if a process may have `max_map_count` mappings (vm.max_map_count). All
+    /// clients together leave most of them free, and no client can use up what another needs.
     [[nodiscard]] static Share share_of(std::uint64_t max_map_count);
 
-    /// Empty: every access fails until the client maps something. The share is that of this host.
+    /// Empty: every access fails until the client maps something. The share follows this host's
+    /// limit.
     SystemMemory();
     explicit SystemMemory(const Share& share) : share_(share) {}
     ~SystemMemory();
@@ -88,16 +89,16 @@ public:
 
     /// While building; without one, unmap() trusts that no engine has a pointer.
     void set_revocation(Revocation revocation) { revocation_ = std::move(revocation); }
-    /// While building. Until it is placed nothing reaches it.
+    /// While building. The BAR is unreachable until it is placed.
     void set_own_bar(OwnBar& bar, Bytes size);
-    /// Where the BAR answers from now on, if anywhere; it comes before what a client has mapped.
-    /// Address 0 is nowhere: it is what a BAR holds that nobody has programmed.
+    /// Moves the BAR to a bus address, or nowhere; it takes precedence over the client's mappings.
+    /// Address 0 means nowhere, because an unprogrammed BAR holds 0.
     void place_own_bar(std::optional<Iova> address);
-    /// Such a page takes reads and writes, but no atomics.
+    /// Whether the page is in the own BAR, which takes reads and writes, but no atomics.
     [[nodiscard]] bool is_own_bar(Iova address) const {
         return own_bar_offset(address).has_value();
     }
-    /// Who serves ranges without host mapping; nullptr: such accesses fail.
+    /// Serves ranges without host mapping; with nullptr such accesses fail.
     void set_message_dma(std::shared_ptr<MessageDma> messages);
 
     /// EINVAL: not 4 KiB aligned, empty, wraps or allows nothing; EEXIST: overlaps another mapping;
@@ -106,7 +107,7 @@ public:
     /// Removes every mapping inside the range. EINVAL if the range cuts a mapping in two, ENOENT if
     /// it holds none; nothing is removed then.
     [[nodiscard]] Result<> unmap(Iova address, Bytes size);
-    /// When the client goes; needs no range and cannot fail.
+    /// For a client that goes; needs no range and cannot fail.
     void unmap_all();
 
     /// The page that holds `address`. The host address is good until unmap() has revoked it.
@@ -117,13 +118,12 @@ public:
     [[nodiscard]] bool write(Iova address, std::span<const std::byte> data) const;
 
     [[nodiscard]] std::size_t mapping_count() const;
-    /// Mappings that are reached by message although an fd was given.
-    /// Since the device started; a guest whose memory is not sealed, or in too many pieces, works,
-    /// but slowly.
+    /// Mappings since the device started that are reached by message although they have an fd. A
+    /// guest whose memory is not sealed, or in too many pieces, works, but slowly.
     [[nodiscard]] std::uint64_t refused_fds() const;
 
 private:
-    /// Which file an fd means, so that the same mapping is known again.
+    /// Identifies the file of an fd, so that the same mapping is recognised.
     struct File {
         std::uint64_t device = 0;
         std::uint64_t inode = 0;
@@ -150,7 +150,7 @@ private:
     [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
     [[nodiscard]] bool is_in_share(Bytes size) const;
     [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t wanted, Access access) const;
-    /// Revokes, then unmaps: regions are out of regions_ already, so no new translation can find
+    /// Revokes, then unmaps: the regions have already left regions_, so no new translation finds
     /// them.
     void retire(std::span<const Region> regions);
     template <typename Byte, typename Direct, typename Message, typename Own>

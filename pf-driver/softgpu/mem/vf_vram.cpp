@@ -33,8 +33,8 @@ Result<> check_table(std::uint64_t offset) {
     return fail(EINVAL, fmt::format("VF page table at {:#x} is not in the PF's VRAM", offset));
 }
 
-/// Sealed against every resize: neither a client nor a mistake here can pull pages from under a
-/// mapping.
+/// Sealed against every resize, so that neither a client nor a mistake here can remove pages under
+/// a mapping.
 Result<OwnedFd> create_sealed_memfd(VfId vf, Bytes size) {
     const std::string name = fmt::format("vgpu-vf{}-vram", raw(vf));
     OwnedFd fd(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -55,7 +55,7 @@ VfVram::VfVram(DeviceVram& device, VfId vf)
       leaves_(std::make_unique<std::atomic<std::uint64_t>[]>(device.size().count / kLeaf)) {}
 
 VfVram::~VfVram() {
-    // No engine is left by now, and whoever revokes may be gone already.
+    // No engine is left now, and the object behind the revocation may be gone already.
     device_.return_pages(vf_);
 }
 
@@ -83,7 +83,7 @@ Result<std::vector<std::uint64_t>> VfVram::walk_table(DeviceOffset root, Bytes s
     return leaves;
 }
 
-/// Leaves that follow each other are mapped with one call; scattered ones cost one each.
+/// Maps adjacent leaves with one call; scattered leaves cost one call each.
 Result<> VfVram::back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes size) {
     TRY(memfd_, create_sealed_memfd(vf_, size));
     for (std::size_t first = 0; first < leaves.size();) {
@@ -96,8 +96,8 @@ Result<> VfVram::back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes
     return {};
 }
 
-/// The old VRAM goes first, whatever becomes of the new: its backing must not outlive the PF's
-/// order. The leaves are stored before the size that makes them visible.
+/// Releases the old VRAM first, even if the new one fails: its backing must not outlive the PF's
+/// order. Stores the leaves before the size that makes them visible.
 Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     release();
     TRY(const std::vector<std::uint64_t> leaves, walk_table(root, size));
@@ -112,8 +112,8 @@ Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     return {};
 }
 
-/// Untranslatable, then revoked, then gone: in this order no engine reaches pages that have a new
-/// owner.
+/// Makes the VRAM untranslatable, then revokes, then frees: in this order no engine reaches pages
+/// that have a new owner.
 void VfVram::release() {
     size_.store(0, std::memory_order_release);
     revocation_.run();

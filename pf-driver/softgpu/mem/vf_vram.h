@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // VfVram: the VRAM of one VF, the second stage of every address. commit() walks the VF page table
-// the PF core wrote (hw/vf_page_table.h), checks every leaf, takes the pages and puts a fresh
-// sealed memfd behind them: VF offset o is memfd offset o even where the device pages are
-// scattered, so BAR0 is one area a client may map. A new commit or release() replaces the backing:
-// who kept an old mapping keeps only the old memfd, never the next owner's memory.
+// that the PF core wrote (hw/vf_page_table.h), checks every leaf, takes the pages and puts a fresh
+// sealed memfd behind them. VF offset o is memfd offset o even if the device pages are scattered,
+// so BAR0 is one area that a client may map. A new commit or release() replaces the backing: an old
+// mapping shows only the old memfd, never the next owner's memory.
 //
-// host() may be called from any thread at any time; it uses the leaves as they were at commit().
-// commit() and release() are called by one thread at a time, without locks an engine could wait
-// for: they return after every engine has passed a stop point (revocation.h).
+// Any thread may call host() at any time; it uses the leaves of the last commit(). One thread at a
+// time calls commit() and release(), without locks an engine could wait for: they return after
+// every engine has passed a stop point (revocation.h).
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ namespace vgpu::softgpu::mem {
 /// One per VF, for as long as the device lives.
 class VfVram {
 public:
-    /// Without VRAM at first.
+    /// Starts without VRAM.
     VfVram(DeviceVram& device, VfId vf);
     ~VfVram();
     VfVram(const VfVram&) = delete;
@@ -40,8 +40,8 @@ public:
     /// `root` is the device offset of the root table, inside the PF's VRAM; `size` a multiple of
     /// 2 MiB, fully mapped. On any error the VF is left without VRAM and the error says why.
     [[nodiscard]] Result<> commit(DeviceOffset root, Bytes size);
-    /// Idempotent. Pages are fresh and zero afterwards; mappings that a client kept show the old
-    /// memfd, which nobody uses any more.
+    /// Idempotent. Afterwards pages are fresh and zero; mappings that a client kept show the old
+    /// memfd, which has no other user.
     void release();
 
     /// 0 without VRAM. Any thread.
@@ -64,8 +64,7 @@ public:
     bool write(VfOffset offset, std::span<const std::byte> data);
 
 private:
-    /// Device offsets of all leaves, in the order of VF offsets; EINVAL names the first that is
-    /// wrong.
+    /// Device offsets of all leaves, in the order of VF offsets; EINVAL names the first wrong one.
     [[nodiscard]] Result<std::vector<std::uint64_t>> walk_table(DeviceOffset root,
                                                                 Bytes size) const;
     [[nodiscard]] Result<> back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes size);
@@ -74,7 +73,7 @@ private:
     const VfId vf_;
     Revocation revocation_;
     OwnedFd memfd_;
-    /// Stored last by commit(), first by release(): who sees it sees leaves that count.
+    /// Stored last by commit(), first by release(): a thread that sees it sees valid leaves.
     std::atomic<std::uint64_t> size_{0};
     /// Device offset of each 2 MiB leaf; the table has room for the whole device.
     std::unique_ptr<std::atomic<std::uint64_t>[]> leaves_;

@@ -15,7 +15,7 @@ namespace vgpu::softgpu::mem {
 namespace {
 
 constexpr std::uint64_t kHostPage = 4096;
-/// From here on fresh pages cost less than storing zeroes.
+/// At this size and above, fresh pages cost less than storing zeroes.
 constexpr Bytes kReplaceFrom = 1_MiB;
 
 void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
@@ -83,7 +83,7 @@ Result<> DeviceVram::scrub(DeviceOffset offset, Bytes length, ScrubMethod method
     const bool is_wanted = method == ScrubMethod::ReplaceBacking ||
                            (method == ScrubMethod::Automatic && length >= kReplaceFrom);
     if (is_wanted) {
-        // Held until the pages are replaced: nobody may take them in between.
+        // Held until the pages are replaced, so that no owner takes them in between.
         const std::lock_guard lock(owners_mutex_);
         if ((raw(offset) | length.count) % kHostPage == 0 && is_unowned(offset, length))
             return map_fresh(offset, length);
@@ -119,7 +119,7 @@ Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
     return {};
 }
 
-/// On a copy, so that an error half way takes nothing.
+/// Works on a copy, so that an error half way takes nothing.
 Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets) {
     const std::lock_guard lock(owners_mutex_);
     std::vector<VfId> owners = owners_;
@@ -138,7 +138,7 @@ Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_
     return {};
 }
 
-/// Owned until their memory is fresh: in between nobody else may take them.
+/// Pages stay owned until their memory is fresh, so that no other owner takes them in between.
 void DeviceVram::return_pages(VfId owner) {
     std::vector<std::uint64_t> pages;
     {
@@ -148,8 +148,8 @@ void DeviceVram::return_pages(VfId owner) {
     }
     for (const std::uint64_t page : pages) {
         const DeviceOffset offset{page * kLeafBytes};
-        // Replacing a page needs a kernel object at most; if that fails, zeroes are as good for
-        // the next owner, and commit() maps a memfd of its own in any case.
+        // To replace a page costs at most a kernel object; if that fails, zeroes serve the next
+        // owner as well, and commit() maps its own memfd in any case.
         if (!map_fresh(offset, {kLeafBytes})) zero_non_temporal({host(offset), kLeafBytes});
     }
     const std::lock_guard lock(owners_mutex_);

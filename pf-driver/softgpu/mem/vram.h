@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// DeviceVram: all VRAM of the device, one reserved host address range. A device offset is a host
-// address for ever; what changes is the memory behind it: anonymous zero pages, or the memfd of the
-// VF that owns the pages (vf_vram.h). 2 MiB pages have at most one owner, so no two VFs can ever
+// DeviceVram: all VRAM of the device, one reserved host address range. A device offset always has
+// the same host address; only the memory behind it changes: anonymous zero pages, or the memfd of
+// the VF that owns the pages (vf_vram.h). A 2 MiB page has at most one owner, so two VFs can never
 // share one; the first 16 MiB belong to the PF and are never given away.
 //
 // Bulk operations (the PF's FILL, COPY, SCRUB, VERIFY) check their ranges and may run on any
@@ -37,7 +37,7 @@ public:
     /// VF page tables lie here, where no VF can write them.
     static constexpr Bytes kPfBytes{VGPU_VRAM_UNIT_BYTES};
 
-    /// `size` is a multiple of 16 MiB and holds the PF's part at least.
+    /// `size` is a multiple of 16 MiB and at least as large as the PF's part.
     [[nodiscard]] static Result<std::unique_ptr<DeviceVram>> create(Bytes size);
     ~DeviceVram();
     DeviceVram(const DeviceVram&) = delete;
@@ -64,7 +64,7 @@ public:
     /// EIO, naming the first offset, if a byte of the range is not zero.
     [[nodiscard]] Result<> verify_zero(DeviceOffset offset, Bytes length) const;
 
-    /// Takes all pages for `owner` or none; EBUSY if one belongs to somebody else.
+    /// Takes all pages for `owner` or none; EBUSY if one belongs to another owner.
     [[nodiscard]] Result<> take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets);
     /// Gives up every page of `owner`; their memory is fresh and zero afterwards.
     void return_pages(VfId owner);

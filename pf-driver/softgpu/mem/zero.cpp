@@ -55,8 +55,8 @@ void store_lines(std::span<std::byte> lines) {
 
 }  // namespace
 
-/// Head and tail by ordinary stores, whole cache lines between them past the caches: a scrub of a
-/// slice would otherwise throw everybody else's data out.
+/// Uses ordinary stores for head and tail, and non-temporal stores for whole cache lines: otherwise
+/// a scrub of a slice would evict all other data from the caches.
 void zero_non_temporal(std::span<std::byte> bytes) {
     void* start = bytes.data();
     std::size_t space = bytes.size();
