@@ -43,7 +43,7 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// 0 for an address that nobody has written.
+    /// 0 for an address that was never written.
     [[nodiscard]] std::uint32_t smn_read() const;
     void smn_write(std::uint32_t value);
 

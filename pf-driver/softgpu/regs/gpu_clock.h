@@ -12,8 +12,8 @@
 
 namespace vgpu::softgpu::regs {
 
-/// The counter at `now`; the reference clock the VBIOS announces.
-/// Microseconds and the rest apart, so that nothing overflows for centuries.
+/// The counter at `now`, in ticks of the reference clock that the VBIOS announces. Converts
+/// microseconds and the rest separately, so that nothing overflows for centuries.
 constexpr std::uint64_t gpu_ticks(Nanoseconds now) {
     constexpr std::uint64_t kTicksPerMicrosecond = 27;
     const auto ns = static_cast<std::uint64_t>(now.count());

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kDwordBytes = sizeof(std::uint32_t);
 
-/// Register of a byte offset; offsets beyond the BAR map to a number no register has.
+/// Register of a byte offset; offsets beyond the BAR give a number that no register has.
 RegisterIndex register_of(std::uint64_t byte_offset) {
     return RegisterIndex{
         static_cast<std::uint32_t>(std::min<std::uint64_t>(byte_offset / kDwordBytes, ~0u))};
@@ -34,7 +34,7 @@ void mmio_read(RegisterFile& registers, std::uint64_t byte_offset, std::span<std
     }
 }
 
-/// Merged with storage, not with a read: reading may have effects, and the write triggers once.
+/// Merges with storage, not with a read: a read may have effects, and the write must trigger once.
 void mmio_write(RegisterFile& registers, std::uint64_t byte_offset, std::span<const std::byte> data,
                 Gate write_gate) {
     while (!data.empty()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// BAR5 as bytes: cuts accesses of any size and alignment into registers. A part of a register is
-// written by merging it with what the register holds (drivers write MAILBOX_CONTROL bytewise).
-// Behaviour-free reads for merging: a partial write triggers its register once, never twice.
+// BAR5 as bytes: splits accesses of any size and alignment into registers. Drivers write
+// MAILBOX_CONTROL bytewise, so a partial write is merged with the register's stored value. The
+// merge reads without behaviour: a partial write triggers its register once, never twice.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace vgpu::softgpu::regs {
 
-/// `byte_offset` counts from the start of BAR5; beyond the registers all ones are read.
+/// `byte_offset` counts from the start of BAR5; reads beyond the registers give all ones.
 void mmio_read(RegisterFile& registers, std::uint64_t byte_offset, std::span<std::byte> out);
-/// `write_gate` shut refuses registers marked FA in hw/regs.def; each refused register is counted.
+/// A shut `write_gate` refuses registers marked FA in hw/regs.def; each refusal is counted.
 void mmio_write(RegisterFile& registers, std::uint64_t byte_offset, std::span<const std::byte> data,
                 Gate write_gate);
 

@@ -20,7 +20,7 @@ struct Row {
     hw_reg_access vf;
 };
 
-/// regs.def expanded; what it does not list is plain storage.
+/// The rows of regs.def; registers that it does not list are plain storage.
 constexpr Row kRows[] = {
 #define REG(block, name, offset, reset, pf, vf, doc) \
     Row{(offset), 1, 1, (reset), HW_REG_ACCESS_##pf, HW_REG_ACCESS_##vf},
@@ -36,7 +36,7 @@ template <typename Fn> void for_each_of(const Row& row, Fn fn) {
     for (std::uint32_t i = 0; i < row.count; ++i) fn(row.first + i * row.stride);
 }
 
-/// The PF-only range does not exist for a VF, its holes included.
+/// The PF-only range, including its holes, does not exist for a VF.
 std::uint8_t access_of_unlisted(Role role, std::uint32_t index) {
     const bool is_pf_only = role == Role::Vf && index >= REG_VGPU_ID;
     return is_pf_only ? HW_REG_ACCESS_NA : HW_REG_ACCESS_RW;
@@ -100,7 +100,7 @@ std::uint32_t RegisterFile::mmio_read(RegisterIndex index) {
     return read(index);
 }
 
-/// Rights first, behaviour second: a refused write has no effect at all.
+/// Checks rights before behaviour: a refused write has no effect at all.
 void RegisterFile::mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate) {
     const std::uint8_t access =
         raw(index) < HW_REG_COUNT ? access_[raw(index)] : std::uint8_t{HW_REG_ACCESS_NA};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Register file: one function's bank of BAR5 registers. Most are plain storage; a block claims
-// those that have a behaviour. Two ways in:
+// Register file: one function's bank of BAR5 registers. Most are plain storage; blocks claim the
+// registers that have a behaviour. Two ways in:
 //   mmio_read / mmio_write   the function's own BAR accesses, filtered by regs.def's access column
 //   read / write             privileged paths: PM4 and SDMA packets, RLCG, the PF, blocks
 //   themselves
@@ -20,7 +20,7 @@ namespace vgpu::softgpu::regs {
 
 /// Of a VF: open while it has full access (VGPU_GATES.REGWR_EN).
 enum class Gate : std::uint8_t { Shut, Open };
-/// Whose access column of hw/regs.def counts; a VF does not have the PF-only range at all.
+/// Selects the access column of hw/regs.def; a VF does not have the PF-only range at all.
 enum class Role : std::uint8_t { Pf, Vf };
 
 class RegisterFile {
@@ -34,12 +34,11 @@ public:
     explicit RegisterFile(Role role);
 
     /// Gives [first, first + count) a behaviour; an empty function keeps plain storage for that
-    /// direction. A register claimed twice is a programming error (assert).
-    /// The functions stay until the register file goes and may use read(), write(), get() and set()
-    /// of any register.
+    /// direction. A register claimed twice is a programming error (assert). The functions live as
+    /// long as the register file and may use read(), write(), get() and set() of any register.
     void claim(RegisterIndex first, std::uint32_t count, Read read, Write write);
 
-    /// With behaviour, without access rights. No such register: all ones, and writes vanish.
+    /// Runs the behaviour, ignores access rights. No such register: all ones, and writes vanish.
     [[nodiscard]] std::uint32_t read(RegisterIndex index);
     void write(RegisterIndex index, std::uint32_t value);
 
@@ -47,19 +46,19 @@ public:
     [[nodiscard]] std::uint32_t get(RegisterIndex index) const;
     void set(RegisterIndex index, std::uint32_t value);
 
-    /// What the function's MMIO sees; unknown registers are plain storage as on hardware, NA reads
-    /// 0. A refused access is counted.
+    /// The function's own MMIO. Unknown registers are plain storage as on hardware; NA reads 0. A
+    /// refused access is counted.
     [[nodiscard]] std::uint32_t mmio_read(RegisterIndex index);
-    /// NA and RO refuse always, FA while the gate is shut; the guest sees no error, as on hardware.
+    /// NA and RO always refuse, FA while the gate is shut; the guest sees no error, as on hardware.
     void mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate);
-    /// Since the device started; resets do not touch it.
+    /// Counts since the device started; resets keep it.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
     void reset();  ///< every register to its reset value, claims stay
     void drain() {}
     /// Storage only; claims belong to the blocks.
     void save(Writer& out) const;
-    /// No behaviour runs: blocks that follow registers load after it and look for themselves.
+    /// Runs no behaviour: blocks that follow registers load afterwards and read the registers.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:

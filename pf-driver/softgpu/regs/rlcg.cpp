@@ -11,7 +11,7 @@ namespace {
 
 enum class Operation : std::uint8_t { Invalid, Read, Write };
 
-/// Indexed by the command field; what the field's documentation does not name is invalid.
+/// Indexed by the command field; values that the field's documentation does not name are invalid.
 constexpr std::array<Operation, 16> kOperations = [] {
     std::array<Operation, 16> table{};
     table[0] = Operation::Write;  // GC
@@ -36,8 +36,8 @@ Rlcg::Rlcg(RegisterFile& registers, std::function<Gate()> gate)
                      });
 }
 
-/// The access is over when the write of RLC_SPARE_INT returns; drivers poll SCRATCH_REG1 and find
-/// it.
+/// The access is complete when the write of RLC_SPARE_INT returns, so a driver's first poll of
+/// SCRATCH_REG1 sees the answer.
 void Rlcg::perform() {
     const RegisterIndex mailbox{REG_GC_SCRATCH_REG1};
     std::uint32_t request = registers_.get(mailbox);

@@ -5,7 +5,7 @@
 // RLC_SPARE_INT; the device performs the access and answers in SCRATCH_REG1: offset field 0, error
 // field set if the access was refused. A refused access changes nothing else.
 //
-// While the register write gate is shut every access is refused (error 4), reads included, as the
+// While the register write gate is shut, every access is refused (error 4), including reads, as the
 // VF gate of the real RLC does. Called with the VF's lock held.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace vgpu::softgpu::regs {
 /// write of amdgpu/soc15_common.h.
 class Rlcg {
 public:
-    /// `gate` answers whether the register write gate of the VF is open now.
+    /// `gate` returns the current state of the VF's register write gate.
     Rlcg(RegisterFile& registers, std::function<Gate()> gate);
     Rlcg(const Rlcg&) = delete;
     Rlcg& operator=(const Rlcg&) = delete;
