@@ -50,7 +50,7 @@ constexpr std::uint32_t kBaseHiMask = 0xff;
 constexpr std::uint32_t kSmallestRing = 2 * IH_ENTRY_BYTES;
 constexpr std::uint32_t kOverflow = HW_FIELD_MASK(IH_RB_WPTR, RB_OVERFLOW);
 
-/// RB_SIZE n means 4 << n bytes; larger rings than the hardware has use its largest.
+/// RB_SIZE n means 4 << n bytes; a larger n than the hardware allows gives its largest ring.
 std::uint32_t ring_bytes(std::uint32_t control) {
     const std::uint32_t log2 = HW_GET(IH_RB_CNTL, RB_SIZE, control);
     const std::uint64_t bytes = sizeof(std::uint32_t) * (1ull << log2);
@@ -95,7 +95,7 @@ InterruptHandler::RingView InterruptHandler::view(Ring ring) const {
             join(regs_.get(RegisterIndex{at.base}), high) << kBaseShift};
 }
 
-/// A ring is full when its write pointer would meet the read pointer: one entry always stays free.
+/// A ring is full if its write pointer would reach the read pointer: one entry always stays free.
 void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     const RingView to = view(ring);
     if (!to.takes_entries()) {
@@ -138,7 +138,7 @@ bool InterruptHandler::write_entry(const RingView& ring, std::uint32_t offset,
 }
 
 void InterruptHandler::publish(const RingView& ring, std::uint32_t write_pointer) {
-    // The guest polls the pointer from another CPU: the entry has to be there first.
+    // The guest polls the pointer from another CPU, so the entry must be visible first.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     regs_.set(RegisterIndex{ring.at->write_pointer}, write_pointer);
     const bool is_written_back = HW_GET(IH_RB_CNTL, WPTR_WRITEBACK_ENABLE, ring.control) != 0 &&
@@ -150,7 +150,7 @@ void InterruptHandler::publish(const RingView& ring, std::uint32_t write_pointer
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// IH rings lie in bus memory or in VMID 0; a fault there is the guest's own and only counted.
+/// IH rings lie in bus memory or in VMID 0; a fault there is the guest's fault and only counted.
 bool InterruptHandler::write_memory(const RingView& ring, std::uint64_t address,
                                     std::span<const std::byte> data) {
     const std::uint32_t space = HW_GET(IH_RB_CNTL, MC_SPACE, ring.control);
@@ -171,7 +171,7 @@ void InterruptHandler::on_control(Ring ring, std::uint32_t value) {
     regs_.set(pointer, regs_.get(pointer) & ~kOverflow);
 }
 
-/// A VF's driver cannot write WPTR_OVERFLOW_CLEAR; moving the read pointer says as much.
+/// A VF's driver cannot write WPTR_OVERFLOW_CLEAR; moving the read pointer has the same effect.
 void InterruptHandler::on_read_pointer(Ring ring) {
     const RegisterIndex pointer{registers_of(ring).write_pointer};
     regs_.set(pointer, regs_.get(pointer) & ~kOverflow);

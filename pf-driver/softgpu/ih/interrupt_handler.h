@@ -2,14 +2,14 @@
 //
 // InterruptHandler: the three IH rings of one function. raise() puts an entry into a ring in guest
 // memory, then publishes the write pointer (register and, if enabled, write-back word), then raises
-// MSI: in this order, so that a guest that sees the interrupt sees the entry. All ring state is in
-// the IH_* registers, so RPTR reads back at once, also while the VF is off the engine.
+// MSI. The order guarantees that a guest that sees the interrupt sees the entry. All ring state is
+// in the IH_* registers, so RPTR reads back at once, also while the VF is off the engine.
 //
 // A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; without it the
 // new entry is dropped. Entries for a disabled ring or for unmapped memory are dropped and counted.
-// IH_RB_CNTL is not writable by a VF's MMIO: PSP PROG_REG and privileged paths reach it.
-// The overflow bit ends with WPTR_OVERFLOW_CLEAR, or when the guest moves its read pointer: a VF
-// cannot write the clear bit, and would read the whole ring again with every interrupt.
+// A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and privileged paths can.
+// WPTR_OVERFLOW_CLEAR ends the overflow bit, and so does a move of the read pointer: a VF cannot
+// write the clear bit, and would read the whole ring again with every interrupt.
 //
 // All calls with the VF's lock held.
 #pragma once
@@ -28,8 +28,7 @@
 
 namespace vgpu::softgpu::ih {
 
-/// Rings 0 to 2. Blocks raise into the main one; the other two are there for drivers that set them
-/// up.
+/// Rings 0 to 2. Blocks raise into the main ring; drivers may set up the other two.
 enum class Ring : std::uint8_t { Main, First, Second };
 
 /// Entry layout, registers and doorbells: Linux 6.12, amdgpu/vega10_ih.c.
@@ -49,12 +48,12 @@ public:
     InterruptHandler(regs::RegisterFile& regs, mem::SystemMemory& system, mem::Port& kernel,
                      const Clock& clock, std::function<void()> msi);
 
-    /// Time stamp, and the PASID of a graphics VMID if the entry has none, are filled in here.
-    /// Never fails: what cannot be delivered is counted in State and gone, as on hardware.
+    /// Fills in the time stamp, and the PASID of a graphics VMID if the entry has none. Never
+    /// fails: an entry that cannot be delivered is counted in State and dropped, as on hardware.
     void raise(ih_iv_entry entry, Ring ring = Ring::Main);
 
-    /// IH_RB_CNTL of ring 0..2, as PSP's PROG_REG writes it: the way a VF's driver sets up its
-    /// rings. Ignored for other numbers.
+    /// Writes IH_RB_CNTL of ring 0..2 for PSP's PROG_REG, by which a VF's driver sets up its rings.
+    /// Other numbers are ignored.
     void program_control(unsigned ring, std::uint32_t value);
 
     /// A read-pointer doorbell: true if `index` belongs to an enabled IH doorbell.
@@ -69,7 +68,7 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// Registers are read anew with every entry: the guest may have moved the ring.
+    /// The registers are read again for every entry, because the guest may have moved the ring.
     struct RingView;
     [[nodiscard]] RingView view(Ring ring) const;
     [[nodiscard]] bool write_entry(const RingView& ring, std::uint32_t offset,
