@@ -43,7 +43,7 @@ void Psp::on_ih_set(std::uint32_t value) {
     regs_.set(kIhSet, PSP_REPLY_READY | status);
 }
 
-/// Done when the write returns: READY and a status in one word (psp_v3_1.c polls for READY).
+/// Complete when the write returns: READY and a status in one word (psp_v3_1.c polls for READY).
 void Psp::on_ring_command(std::uint32_t value) {
     std::uint32_t status = PSP_REPLY_BAD_COMMAND;
     if (!hooks_.gate_is_open()) {
@@ -68,7 +68,7 @@ void Psp::on_ring_command(std::uint32_t value) {
     regs_.set(kRingCommand, PSP_REPLY_READY | status);
 }
 
-/// Nobody tells its size: it is the page that the driver allocates (Linux 6.12,
+/// No register holds the size: the ring is the page that the driver allocates (Linux 6.12,
 /// amdgpu/amdgpu_psp.c).
 std::uint32_t Psp::create_ring() {
     state_.ring = join(regs_.get(kRingLow), regs_.get(kRingHigh));
@@ -106,7 +106,7 @@ bool Psp::run_frame(std::uint64_t address) {
     response.tmr_bytes = PSP_TMR_BYTES;
     if (response.status != PSP_STATUS_OK) ++state_.refused;
     if (!kernel_.write(GpuVa{buffer + PSP_RESPONSE_OFFSET}, bytes_of(response))) return false;
-    // The guest polls the fence from another CPU: the response has to be there first.
+    // The guest polls the fence from another CPU, so the response must be visible first.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const std::uint64_t fence = join(frame.fence_lo, frame.fence_hi);
     return kernel_.write(GpuVa{fence}, bytes_of(frame.fence_value));
@@ -124,8 +124,8 @@ std::uint32_t Psp::run_command(const psp_command& command) {
     return row == kCommands.end() ? PSP_STATUS_NOT_SUPPORTED : (this->*row->handler)(command);
 }
 
-/// Type and size are all that is kept: what would be loaded is not there to be executed, and a
-/// guest may bring files of any content.
+/// Keeps only type and size: nothing here could execute the firmware, and a guest may load files of
+/// any content.
 std::uint32_t Psp::load_firmware(const psp_command& command) {
     const std::uint32_t bytes = command.words[PSP_LOAD_BYTES];
     const std::uint32_t type = command.words[PSP_LOAD_TYPE];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Psp: what a VF sees of the security processor. Commands come by C2PMSG registers (ring create,
-// destroy, consume; GBR_IH_SET) and by frames in a ring of 1024 dwords; every frame names a command
-// buffer that gets a response, and a fence (hw/psp.h). Firmware is recorded by type and size and
-// never executed. PROG_REG reaches the control registers of the three IH rings and nothing else.
+// Psp: the security processor as a VF sees it. Commands arrive in C2PMSG registers (ring create,
+// destroy, consume; GBR_IH_SET) and as frames in a ring of 1024 dwords. Each frame names a fence
+// and a command buffer, which receives the response (hw/psp.h). Firmware is recorded by type and
+// size and never executed. PROG_REG reaches only the control registers of the three IH rings.
 //
 // While the VF's register write gate is shut every command is refused with an error status
 // (VFGATE). All addresses are MC addresses of VMID 0. All calls with the VF's lock held.
@@ -31,7 +31,7 @@ public:
         /// IH_RB_CNTL of ring 0..2.
         std::function<void(unsigned ring, std::uint32_t value)> program_ih;
     };
-    /// What the guest has told the PSP; nothing of it changes how anything else behaves.
+    /// What the guest has told the PSP; no other behaviour depends on it.
     struct State {
         std::uint64_t ring = 0;               ///< MC address
         std::uint32_t ring_read_pointer = 0;  ///< dwords
@@ -69,7 +69,7 @@ private:
     [[nodiscard]] std::uint32_t consume(std::uint32_t write_pointer);
     /// False if frame, command buffer, response or fence is on memory that is not there.
     [[nodiscard]] bool run_frame(std::uint64_t address);
-    /// PSP status of one command buffer; NOT_SUPPORTED for ids that a VF has no use for.
+    /// PSP status of one command buffer; NOT_SUPPORTED for commands that a VF does not need.
     [[nodiscard]] std::uint32_t run_command(const psp_command& command);
 
     std::uint32_t load_firmware(const psp_command& command);
