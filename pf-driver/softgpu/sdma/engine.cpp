@@ -18,14 +18,14 @@ constexpr std::uint64_t kDwordMask = kDwordBytes - 1;
 constexpr std::uint32_t kEngineStride = REG_SDMA1_SDMA1_CNTL - REG_SDMA0_SDMA0_CNTL;
 constexpr unsigned kBaseShift = 8;
 constexpr std::uint32_t kStatusIdle = 1;
-/// In MIDCMD_CNTL above the IB depth: the MQD holds a position that this device wrote.
+/// In MIDCMD_CNTL above the IB depth: marks a position in the MQD as written by this device.
 constexpr std::uint32_t kPositionMark = 0x53440000;
 constexpr std::uint32_t kDepthMask = 0xffff;
 constexpr std::uint32_t kMaxIbDwords = HW_FIELD_MASK(SDMA_INDIRECT_3, SIZE);
 
-/// Dword index in the MQD's private area, from SDMA_MQD_MIDCMD_DATA0.
-/// Position inside a packet or IB of a queue that is preempted. The layout is ours; the driver
-/// keeps these dwords and never looks at them.
+/// Dword indices in the MQD's private area, from SDMA_MQD_MIDCMD_DATA0: the position inside a
+/// packet or IB of a preempted queue. The layout is ours; the driver keeps these dwords and never
+/// reads them.
 enum MidCommand : std::uint32_t {
     kProgressLow,
     kProgressHigh,
@@ -42,7 +42,7 @@ std::uint64_t ring_bytes(const Engine::Queue& queue) {
     return kDwordBytes << queue.ring_log2;
 }
 
-/// Nothing of an earlier ring is left to be executed.
+/// Drops the position, so that nothing of an earlier ring is executed.
 void forget_position(Engine::Queue& queue) {
     queue.is_halted = 0;
     queue.ib_depth = 0;
@@ -108,7 +108,8 @@ void Engine::claim_registers() {
                 {});
 }
 
-/// Enabling starts from the registers, as a driver sets pointers first (sdma_v4_0_gfx_resume).
+/// Starts from the registers on enable, because a driver sets pointers first
+/// (sdma_v4_0_gfx_resume).
 void Engine::on_ring_control() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_CNTL);
@@ -121,7 +122,7 @@ void Engine::on_ring_control() {
     configure_kernel_ring();
 }
 
-/// Written by the driver at start-up, then followed by doorbell and engine.
+/// The driver writes the pointers at start-up; afterwards doorbell and engine move them.
 void Engine::on_ring_pointers() {
     Queue& ring = state_.queues[0];
     ring.read_pointer =
@@ -151,7 +152,7 @@ void Engine::show_read_pointer() {
     regs_.set(reg(REG_SDMA0_SDMA0_GFX_RB_RPTR_HI), high32(value));
 }
 
-/// A ring without doorbell whose write pointer is polled in memory.
+/// For a ring without doorbell, whose write pointer is polled in memory.
 void Engine::poll_write_pointer() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_CNTL);
@@ -168,8 +169,7 @@ void Engine::poll_write_pointer() {
 
 // ---- mapping
 
-/// The MQD is copied once and checked; a queue whose process has died meanwhile still finds a sane
-/// one.
+/// Copies the MQD once and checks the copy, so the queue stays sane even if its process dies.
 bool Engine::map(const MapRequest& request) {
     const auto users = std::span(state_.queues).subspan(1);
     const auto is_same = [&](const Queue& q) { return q.is_mapped && q.mqd == raw(request.mqd); };
@@ -235,7 +235,7 @@ unsigned Engine::unmap(const UnmapRequest& request) {
     return count;
 }
 
-/// Pointers and the position inside an IB or packet, where load_position() finds them.
+/// Saves the pointers and the position inside an IB or packet, where load_position() reads them.
 void Engine::save_position(const Queue& queue, UnmapMode mode) {
     Queue kept = queue;
     if (mode == UnmapMode::Reset) forget_position(kept);
@@ -266,8 +266,8 @@ void Engine::save_position(const Queue& queue, UnmapMode mode) {
     kernel.clear_fault();
 }
 
-/// Everything here was in guest memory: sizes are cut to what a packet could have said, and a
-/// packet whose progress is beyond its end counts as done.
+/// All of it was in guest memory: sizes are cut to what a packet could contain, and a packet whose
+/// progress is beyond its end counts as done.
 void Engine::load_position(Queue& queue, std::span<const std::uint32_t> mqd) {
     const std::uint32_t depth = mqd[SDMA_MQD_MIDCMD_CNTL];
     if ((depth & ~kDepthMask) != kPositionMark) return;
@@ -287,7 +287,7 @@ bool Engine::doorbell(DoorbellIndex index, std::uint64_t value) {
     for (Queue& queue : state_.queues) {
         const bool is_ours = queue.has_doorbell != 0 && queue.doorbell == raw(index);
         if (!is_ours) continue;
-        // A driver rings before it enables its ring; that counts for nothing.
+        // A driver rings before it enables its ring; such a doorbell is ignored.
         if (queue.is_mapped != 0) queue.write_pointer = value & ~kDwordMask;
         if (&queue == &state_.queues[0] && queue.is_mapped != 0) {
             regs_.set(reg(REG_SDMA0_SDMA0_GFX_RB_WPTR), low32(queue.write_pointer));
@@ -313,7 +313,7 @@ bool Engine::is_active(const Queue& queue) const {
            (queue.ib_depth != 0 || pending_dwords(queue) != 0);
 }
 
-/// Looks without executing: used by the poller while the VF is off the engine, too.
+/// Checks without executing; the poller uses it, too, while the VF is off the engine.
 bool Engine::is_over(const Wait& wait, const Queue& queue) {
     switch (wait.kind) {
         case WaitKind::None:
@@ -334,7 +334,7 @@ bool Engine::is_over(const Wait& wait, const Queue& queue) {
     const auto bytes = bytes_of(value).first(std::min<std::size_t>(wait.width, sizeof(value)));
     const bool is_read = memory.read(GpuVa{wait.address}, bytes);
     memory.clear_fault();
-    // A wait on memory that went away ends: step() then meets the fault and reports it.
+    // A wait on memory that went away ends: step() then meets and reports the fault.
     return !is_read || compare(wait.function, value & wait.mask, wait.reference);
 }
 
@@ -346,8 +346,8 @@ bool Engine::has_work() {
     });
 }
 
-/// A doorbell tells of more packets only. Whatever changes a register need not tell, and a counted
-/// poll ends by being looked at.
+/// A doorbell ends only a wait for more packets. Memory and registers may change without any
+/// report, and only looks end a counted poll.
 bool Engine::needs_polling() const {
     if (is_halted()) return false;
     return std::any_of(state_.queues.begin(), state_.queues.end(), [this](const Queue& queue) {
@@ -356,7 +356,7 @@ bool Engine::needs_polling() const {
     });
 }
 
-/// A queue that only waits for more of its ring is idle, not blocked: its doorbell will say.
+/// A queue that only waits for more of its ring is idle, not blocked: its doorbell ends the wait.
 StepResult Engine::step(Budget budget) {
     if (is_halted()) return StepResult::Idle;
     budget_ = budget;
@@ -375,7 +375,7 @@ StepResult Engine::step(Budget budget) {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if anything was done. Retries of a counted poll are no progress.
+/// True if anything was done; a retry of a counted poll does not count.
 bool Engine::run_queue(Queue& queue) {
     queue_ = &queue;
     const std::uint64_t packets = state_.packets;
@@ -400,7 +400,7 @@ Engine::Outcome Engine::pass_over() {
     return truncated();
 }
 
-/// The one place where a packet's outcome moves its queue.
+/// The only place where a packet's outcome moves its queue.
 void Engine::settle(Outcome outcome) {
     Queue& queue = *queue_;
     if (outcome != Outcome::Blocked) queue.wait = {};
@@ -438,7 +438,7 @@ void Engine::settle(Outcome outcome) {
     }
 }
 
-/// Once per turn of a queue, after everything that its packets wrote.
+/// Called once per turn of a queue, after all writes of its packets.
 void Engine::report_read_pointer() {
     Queue& queue = *queue_;
     if (queue.reported == queue.read_pointer) return;
@@ -470,8 +470,8 @@ std::uint64_t Engine::available() const {
     return ib.dwords - ib.position;
 }
 
-/// A packet that does not end where its stream does: in a ring the rest may still come, unless it
-/// could never fit.
+/// Handles a packet that does not end inside its stream: in a ring the rest may still come, unless
+/// the packet could never fit.
 Engine::Outcome Engine::truncated() const {
     const bool is_in_ring = queue_->ib_depth == 0;
     const bool fits = length_ * kDwordBytes < ring_bytes(*queue_) || queue_->skip != 0;

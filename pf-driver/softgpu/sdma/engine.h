@@ -2,8 +2,8 @@
 //
 // Engine: one SDMA v4 copy engine of one VF. It serves the kernel's ring (SDMAn_GFX_* registers)
 // and up to two user queues (mapped with an SDMA MQD), in turns. step() does bounded work and may
-// stop in the middle of any packet: position, progress and waits are in State, so a queue can be
-// parked, saved and run on bit-exactly.
+// stop in the middle of any packet: State holds position, progress and waits, so that a queue can
+// be parked, saved and continued bit for bit.
 //
 //   ring (bytes, 64-bit monotonic) --INDIRECT--> IB --INDIRECT--> IB      (two levels, not more)
 //   head packet: done | in progress | waiting (POLL_REGMEM, SEM, ATOMIC loop) | starved (the rest
@@ -32,20 +32,20 @@
 
 namespace vgpu::softgpu::sdma {
 
-/// From MAP_QUEUES, by the composition root; everything else is in the MQD.
+/// From MAP_QUEUES, filled in by the composition root; the MQD holds the rest.
 struct MapRequest {
     GpuVa mqd{};  ///< in VMID 0
     DoorbellIndex doorbell{};
-    GpuVa write_pointer{};  ///< wptr poll address in `vmid`; 0: the MQD's wptr counts
+    GpuVa write_pointer{};  ///< wptr poll address in `vmid`; 0: use the MQD's wptr
     Vmid vmid{};
     std::uint16_t pasid = 0;
 };
 
-/// Which user queues; ByMqd and ByDoorbell name one, ByPasid those of a process.
+/// Selects user queues; ByMqd and ByDoorbell name one, ByPasid those of a process.
 enum class UnmapSelect : std::uint8_t { ByMqd, ByDoorbell, ByPasid, All };
-/// What happens to the packet or IB that is being executed.
+/// What happens to the packet or IB in execution.
 enum class UnmapMode : std::uint8_t {
-    Preempt,  ///< its position goes into the MQD, the next map() continues there
+    Preempt,  ///< its position goes into the MQD; the next map() continues there
     Reset,    ///< dropped
 };
 struct UnmapRequest {
@@ -78,7 +78,7 @@ public:
         None,
         Memory,    ///< `width` bytes at `address` in `vmid`
         Register,  ///< register `address`
-        Retry,     ///< nothing: every step() is a try, and they are counted
+        Retry,     ///< no event: every step() is a try, and tries are counted
         MoreData,  ///< a write pointer other than `address`
     };
     /// Over when function(value & mask, reference) is true.
@@ -100,7 +100,7 @@ public:
         std::uint32_t vmid = 0;
         std::uint32_t reserved = 0;
     };
-    /// Flat; a queue that is not mapped is all zero, but for the kernel's ring, which follows its
+    /// Flat. An unmapped queue is all zero, except for the kernel's ring, which follows its
     /// registers.
     struct Queue {
         std::uint32_t is_mapped = 0;
@@ -123,7 +123,7 @@ public:
         std::uint32_t polls = 0;     ///< unsuccessful polls of the head packet
         Wait wait;
     };
-    /// Everything that outlives a step().
+    /// All state that outlives a step().
     struct State {
         std::array<Queue, kQueues> queues{};
         std::uint32_t next_queue = 0;
@@ -139,19 +139,19 @@ public:
     /// Both references outlive the engine.
     Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hooks hooks);
 
-    /// Puts a user queue on the engine; false if there is no slot or the MQD is unusable. A queue
-    /// that is mapped already is left as it is.
+    /// Maps a user queue on the engine; false if there is no slot or the MQD is unusable. A queue
+    /// that is already mapped does not change.
     [[nodiscard]] bool map(const MapRequest& request);
-    /// Takes user queues off, saves their position in their MQDs; returns how many.
-    /// Never the kernel's ring. An MQD that cannot be written is counted as a fault; the queue is
-    /// off all the same.
+    /// Unmaps user queues and saves their positions in their MQDs; returns how many. Never unmaps
+    /// the kernel's ring. An MQD that cannot be written counts as a fault; the queue is unmapped
+    /// all the same.
     unsigned unmap(const UnmapRequest& request);
 
     /// True if the doorbell belongs to a queue of this engine.
     /// `value` is the new write pointer in bytes.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
-    /// One queue per call, the next one first in the next call.
+    /// Runs one queue; the next call starts with the next queue.
     StepResult step(Budget budget);
     StepResult step() override { return step(Budget{}); }
     [[nodiscard]] bool has_work() override;
@@ -162,25 +162,25 @@ public:
     void reset();
     void drain() {}  ///< every step() ends with the engine at rest
     void save(Writer& out) const;
-    /// EPROTO if a queue could not have come from save(); the engine is reset then.
+    /// EPROTO if a queue could not have come from save(); the engine is then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// What became of the head packet; settle() acts on it.
+    /// The outcome of the head packet; settle() acts on it.
     enum class Outcome : std::uint8_t {
         Done,
-        Partial,  ///< budget used up; `progress` says how far
-        Blocked,  ///< `wait` says for what
+        Partial,  ///< budget used up; `progress` holds how far
+        Blocked,  ///< `wait` holds the condition
         Starved,  ///< the ring ends before the packet does
         Fault,
         Bad,
     };
     using Handler = Outcome (Engine::*)();
     struct Row;
-    /// nullptr: no such packet, which halts the queue.
+    /// nullptr if there is no such packet, which halts the queue.
     [[nodiscard]] static const Row* find_row(std::uint32_t header);
 
-    // registers (engine.cpp); named after engine 0, this engine's are meant
+    // registers (engine.cpp); names are engine 0's, reg() gives this engine's
     [[nodiscard]] RegisterIndex reg(std::uint32_t engine0_register) const;
     [[nodiscard]] std::uint32_t get(std::uint32_t engine0_register) const;
     [[nodiscard]] std::uint64_t get_pair(std::uint32_t low, std::uint32_t high) const;
@@ -197,7 +197,7 @@ private:
     [[nodiscard]] bool is_over(const Wait& wait, const Queue& queue);
     [[nodiscard]] static std::uint64_t pending_dwords(const Queue& queue);
     [[nodiscard]] static bool is_selected(const Queue& queue, const UnmapRequest& request);
-    /// Sets queue_ and works through packets while the budget lasts.
+    /// Sets queue_ and executes packets while the budget lasts.
     bool run_queue(Queue& queue);
     [[nodiscard]] Outcome run_packet();
     [[nodiscard]] Outcome pass_over();
@@ -213,7 +213,7 @@ private:
     void advance(std::uint64_t dwords);
     [[nodiscard]] Vmid vmid() const;
     [[nodiscard]] mem::Port& port() { return hooks_.port(vmid()); }
-    /// The kernel's own stream: may touch registers and choose VMIDs.
+    /// Whether this is the kernel's own stream, which may touch registers and choose VMIDs.
     [[nodiscard]] bool is_privileged() const;
 
     // packets (packets.cpp)
@@ -240,10 +240,10 @@ private:
     Outcome write_linear();
     Outcome fill();
     Outcome generate_entries();
-    /// Copies up to a page border of either side; bytes copied, 0: fault.
+    /// Copies up to a page border of either side; returns the bytes copied, 0 on a fault.
     [[nodiscard]] std::uint64_t copy_piece(std::uint64_t to, std::uint64_t from,
                                            std::uint64_t bytes);
-    /// Units that this step may still do of `total`, at most `limit`.
+    /// Units of `total` that this step may still do, at most `limit`.
     [[nodiscard]] std::uint64_t share(std::uint64_t total, std::uint64_t unit_bytes,
                                       std::uint64_t limit) const;
     void account(std::uint64_t units, std::uint64_t unit_bytes);
@@ -257,7 +257,7 @@ private:
     State state_;
 
     // during one step()
-    /// Set by run_queue() for the time of one queue.
+    /// Set by run_queue() while it runs a queue.
     Queue* queue_ = nullptr;
     Budget budget_;
     std::array<std::uint32_t, kMaxPacketDwords> packet_{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The packet table and the packets that synchronise. A handler sees a packet whose fixed part lies
-// complete in packet_; it may be called again for the same packet after Blocked or Partial.
+// The packet table and the packets that synchronise. A handler sees a packet whose fixed part is
+// complete in packet_; after Blocked or Partial it may be called again for the same packet.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -85,8 +85,8 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
-/// The header says the length, the length is checked against what is published, and only then the
-/// rest is fetched: a guest may still be writing behind it.
+/// Takes the length from the header, checks it against what is published, and only then fetches the
+/// rest: a guest may still be writing behind it.
 Engine::Outcome Engine::run_packet() {
     call_ = {};
     if (queue_->skip != 0) return pass_over();
@@ -105,7 +105,7 @@ std::uint64_t Engine::pair(unsigned dword) const {
     return join(packet_[dword], packet_[dword + 1]);
 }
 
-/// Its data is passed over in pieces, since it may be longer than the ring holds now.
+/// Skips its data in pieces, because the data may be longer than the ring holds now.
 Engine::Outcome Engine::nop() {
     queue_->skip = HW_GET(SDMA_NOP, COUNT, packet_[0]);
     return Outcome::Done;
@@ -115,8 +115,8 @@ Engine::Outcome Engine::pass() {
     return Outcome::Done;
 }
 
-/// Entered by settle() when the packet has ended: the position saved for the outer stream is then
-/// behind it. A user queue's IB stays in its own VMID, whatever it asks for.
+/// settle() enters the IB when the packet has ended, so the position saved for the outer stream is
+/// behind the packet. A user queue's IB stays in its own VMID, whatever the packet requests.
 Engine::Outcome Engine::indirect() {
     if (queue_->ib_depth >= kIbDepth) return Outcome::Bad;
     const std::uint32_t wanted = HW_GET(SDMA_INDIRECT, VMID, packet_[0]);
@@ -126,7 +126,7 @@ Engine::Outcome Engine::indirect() {
     return Outcome::Done;
 }
 
-/// After everything before it in this queue; the guest's CPU polls the word.
+/// Writes after everything before it in this queue; the guest's CPU polls the word.
 Engine::Outcome Engine::fence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const bool is_written =
@@ -153,8 +153,8 @@ Engine::Outcome Engine::wait_for(const Wait& wait) {
     return Outcome::Blocked;
 }
 
-/// Signal adds 1 or writes it; wait takes 1 when there is one. A wait that loses the race against
-/// another engine waits on.
+/// Signal adds 1 or writes it; wait subtracts 1 when the value allows. A wait that loses the race
+/// against another engine continues to wait.
 Engine::Outcome Engine::semaphore() {
     const std::uint64_t address = pair(1) & ~7ull;
     if (HW_GET(SDMA_SEM, SIGNAL, packet_[0]) != 0) {
@@ -175,7 +175,7 @@ Engine::Outcome Engine::semaphore() {
         {WaitKind::Memory, kNotEqual, raw(vmid()), sizeof(value), 0, 0, kAllBits, address});
 }
 
-/// Polls with a retry count end after that many looks, successful or not; each step() is one look.
+/// A poll with a retry count ends after that many looks, successful or not; a step() is one look.
 Engine::Outcome Engine::poll() {
     if (HW_GET(SDMA_POLL_REGMEM, HDP_FLUSH, packet_[0]) != 0) return poll_hdp_flush();
     Wait wait;
@@ -190,7 +190,7 @@ Engine::Outcome Engine::poll() {
         wait.width = sizeof(value);
         if (!mem::load_value(port(), GpuVa{wait.address}, value)) return Outcome::Fault;
     } else if (wait.function == 0) {
-        return Outcome::Done;  // ROCr's flush: no register is looked at
+        return Outcome::Done;  // ROCr's flush: reads no register
     } else if (!is_privileged()) {
         return Outcome::Bad;
     } else {
@@ -244,7 +244,7 @@ Engine::Outcome Engine::atomic() {
         {WaitKind::Memory, kEqual, raw(vmid()), width, 0, reference, mask, raw(request.address)});
 }
 
-/// The engine's clock is the GPU clock and an offset, so it goes on by itself.
+/// The engine's clock is the GPU clock plus an offset, so it runs by itself.
 Engine::Outcome Engine::set_timestamp() {
     state_.time_offset = pair(1) - regs::gpu_ticks(clock_.now());
     return Outcome::Done;
@@ -260,8 +260,8 @@ Engine::Outcome Engine::get_global_timestamp() {
     return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
 }
 
-/// From the kernel's stream only. Bytes that are not enabled are merged from storage, so that no
-/// read behaviour is triggered.
+/// From the kernel's stream only. Merges bytes that are not enabled from storage, so that no read
+/// behaviour is triggered.
 Engine::Outcome Engine::write_register() {
     if (!is_privileged()) return Outcome::Bad;
     const RegisterIndex index{HW_GET(SDMA_SRBM_WRITE_1, ADDR, packet_[1])};

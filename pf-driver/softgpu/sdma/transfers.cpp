@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Packets that move data. Each is a total of units (bytes or entries) and a loop that goes on from
-// Queue::progress until the total or this step's budget is used up.
+// Packets that move data. Each has a total of units (bytes or entries) and a loop that continues
+// from Queue::progress until the total or this step's budget is used up.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -41,7 +41,7 @@ Side side_of(const std::uint32_t* dwords) {
             HW_GET(SDMA_SUBWIN_SLICE, PITCH, dwords[2]) + std::uint64_t{1}};
 }
 
-/// Between two pages that have host addresses; false if one has none, or on a fault.
+/// Copies between two pages with host addresses; false if one has none, or on a fault.
 bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     const mem::Port::Hold hold(memory);
     const std::byte* const source = memory.at(GpuVa{from}, mem::Access::Read);
@@ -54,7 +54,7 @@ bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::u
 
 }  // namespace
 
-/// At least one unit, so that a budget smaller than a unit still makes progress.
+/// At least one unit, so that a budget below one unit still makes progress.
 std::uint64_t Engine::share(std::uint64_t total, std::uint64_t unit_bytes,
                             std::uint64_t limit) const {
     const std::uint64_t left = total - std::min(total, queue_->progress);
@@ -80,7 +80,7 @@ std::uint64_t Engine::copy_piece(std::uint64_t to, std::uint64_t from, std::uint
     return is_copied ? piece : 0;
 }
 
-/// Upwards, piece by piece: overlapping ranges behave as on hardware, undefined but harmless.
+/// Copies upwards, piece by piece: overlapping ranges are undefined but harmless, as on hardware.
 Engine::Outcome Engine::copy_linear() {
     const std::uint64_t total = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
     const std::uint64_t from = pair(3);
@@ -95,8 +95,8 @@ Engine::Outcome Engine::copy_linear() {
     return Outcome::Done;
 }
 
-/// To two places. Progress counts bytes of the first copy, then of the second, so that a packet
-/// that is cut knows at which of them it was.
+/// Copies to two places. Progress counts bytes of the first copy, then of the second, so a packet
+/// that is interrupted continues in the right one.
 Engine::Outcome Engine::copy_broadcast() {
     const std::uint64_t bytes = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
     while (queue_->progress < 2 * bytes) {
@@ -138,7 +138,7 @@ Engine::Outcome Engine::copy_window() {
     return Outcome::Done;
 }
 
-/// The payload is part of the packet: length_ grows by it, and it has to be published as a whole.
+/// The payload is part of the packet: length_ includes it, and all of it must be published.
 Engine::Outcome Engine::write_linear() {
     const std::uint64_t header = length_;
     const std::uint64_t total = HW_GET(SDMA_WRITE_LINEAR_3, COUNT, packet_[3]) + std::uint64_t{1};
@@ -158,7 +158,8 @@ Engine::Outcome Engine::write_linear() {
     return Outcome::Done;
 }
 
-/// The count is in bytes and one unit short: n units of 2^size bytes are told as (n - 1) << size.
+/// The count is in bytes and one unit short: n units of 2^size bytes are encoded as (n - 1) <<
+/// size.
 Engine::Outcome Engine::fill() {
     const std::uint32_t size = HW_GET(SDMA_CONST_FILL, FILL_SIZE, packet_[0]);
     const std::uint64_t count = HW_GET(SDMA_CONST_FILL_4, COUNT, packet_[4]);
@@ -167,7 +168,7 @@ Engine::Outcome Engine::fill() {
     chunk.fill(packet_[3]);
     while (queue_->progress < total) {
         if (budget_.bytes == 0) return Outcome::Partial;
-        // The pattern is a dword: go on in the middle of one only at the very end.
+        // The pattern is a dword: only the very end may stop in the middle of one.
         std::uint64_t units = share(total, 1, kPage);
         if (queue_->progress + units < total)
             units = std::min(total - queue_->progress, std::max<std::uint64_t>(4, units & ~3ull));
