@@ -59,7 +59,7 @@ bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs) {
     return are_set(row.interrupts, regs);
 }
 
-/// Computed when it is read, so the bit follows clock and reset without anybody telling.
+/// Computed on each read, so the bit always follows clock and reset.
 void claim_status(regs::RegisterFile& regs) {
     for (const EncoderRow& row : kRows)
         regs.claim(RegisterIndex{row.loaded.reg}, 1,

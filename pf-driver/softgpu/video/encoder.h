@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The two encoders of a VF and their numbers: UVD 7.0's encoder and VCE 4.0, each with one ring.
-// They differ in registers, doorbell and interrupt only; everything else of this folder works on
-// rows of this table. A VCPU "runs its firmware" as soon as it has a clock and is out of reset.
+// Only their registers, doorbells and interrupts differ, so the rest of this folder works on rows
+// of this table. A VCPU "runs its firmware" as soon as it has a clock and is out of reset.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace vgpu::softgpu::video {
 enum class Encoder : std::uint8_t { Uvd, Vce };
 inline constexpr std::array kEncoders{Encoder::Uvd, Encoder::Vce};
 
-/// Bits of a register; all of them make the condition.
+/// Bits of a register; the condition requires all of them.
 struct Bits {
     std::uint32_t reg;
     std::uint32_t mask;
@@ -39,7 +39,7 @@ struct EncoderRow {
     std::uint32_t write_pointer;
     Bits clock;
     Bits reset;
-    Bits loaded;  ///< what the VCPU reports while it runs its firmware
+    Bits loaded;  ///< the VCPU's report while it runs its firmware
     Bits interrupts;
     std::uint32_t first_register;  ///< an init table may touch [first, end)
     std::uint32_t end_register;
@@ -51,7 +51,7 @@ struct EncoderRow {
 [[nodiscard]] bool runs_firmware(const EncoderRow& row, const regs::RegisterFile& regs);
 [[nodiscard]] bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs);
 
-/// Lets the status registers show whether the firmware runs. `regs` outlives the claims.
+/// Makes the status registers show whether the firmware runs. `regs` outlives the claims.
 void claim_status(regs::RegisterFile& regs);
 
 }  // namespace vgpu::softgpu::video

@@ -21,7 +21,7 @@ constexpr Vmid kKernel{0};
 constexpr RegisterIndex kHost{REG_VCE_VCE_MMSCH_VF_MAILBOX_HOST};
 constexpr RegisterIndex kResponse{REG_VCE_VCE_MMSCH_VF_MAILBOX_RESP};
 
-/// What run_ring() relies on without looking again.
+/// The conditions that run_ring() relies on without a check.
 bool is_consistent(const Engine::Ring& ring) {
     const bool are_pointers_good =
         ring.dwords == 0 ? ring.is_on == 0
@@ -30,7 +30,7 @@ bool is_consistent(const Engine::Ring& ring) {
            ring.wait.kind <= Engine::WaitKind::MoreData;
 }
 
-/// What the ring holds beyond its read pointer.
+/// Dwords of the ring beyond its read pointer.
 std::uint32_t pending_dwords(const Engine::Ring& ring) {
     return (ring.write_pointer + ring.dwords - ring.read_pointer) % ring.dwords;
 }
@@ -48,7 +48,7 @@ Engine::Engine(regs::RegisterFile& regs, Hooks hooks) : regs_(regs), hooks_(std:
 
 // ---- MMSCH
 
-/// The table is copied before anything of it is believed: its owner may change it meanwhile.
+/// Copies the table before it checks anything, because its owner may change it meanwhile.
 mmsch_response Engine::initialise(std::uint32_t request) {
     if (!hooks_.gate_is_open()) return MMSCH_RESPONSE_REFUSED;
     const std::uint32_t dwords = regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_CTX_SIZE});
@@ -79,7 +79,7 @@ mmsch_response Engine::initialise(std::uint32_t request) {
     return response;
 }
 
-/// The ring is off while its list runs: a list that fails leaves it off.
+/// The ring is off while its list runs, so a list that fails leaves it off.
 mmsch_response Engine::boot(Encoder encoder, std::span<const std::uint32_t> commands) {
     const EncoderRow& row = row_of(encoder);
     ring_of(encoder) = {};
@@ -160,7 +160,7 @@ StepResult Engine::step() {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if anything was done. A large job ends the turn: it is the only packet that takes time.
+/// True if anything was done. A large job ends the turn: no other packet takes time.
 bool Engine::run_ring(Encoder encoder) {
     const std::uint64_t packets = state_.packets;
     const std::uint64_t jobs = state_.jobs;
@@ -245,8 +245,8 @@ const Engine::PacketRow* Engine::find_row(std::uint32_t op) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
-/// The read pointer moves before the packet acts: a packet may write a register that ends this
-/// ring. A packet that has to wait is put back.
+/// Moves the read pointer before the packet acts, because a packet may write a register that ends
+/// this ring. Moves it back if the packet must wait.
 Engine::Outcome Engine::run_packet(Encoder encoder) {
     const Ring& which = ring(encoder);
     Packet packet{};
@@ -269,7 +269,7 @@ Engine::Outcome Engine::pass(Encoder, const Packet&) {
     return Outcome::Done;
 }
 
-/// In one piece: the guest polls it from another CPU.
+/// Writes in one piece, because the guest polls the value from another CPU.
 Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     const GpuVa address{join(packet[1], packet[2]) & ~kDwordMask};
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -277,7 +277,7 @@ Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     return is_written ? Outcome::Done : Outcome::Fault;
 }
 
-/// Source data 0 is the number of the encoder's ring: there is one.
+/// Source data 0 is the number of the encoder's only ring.
 Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     const EncoderRow& row = row_of(encoder);
     if (!has_interrupts(row, regs_)) return Outcome::Done;
@@ -288,7 +288,7 @@ Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     return Outcome::Done;
 }
 
-/// A job that is wrong harms its process only: the ring goes on, as the kernel's fence behind it
+/// A bad job harms its process only: the ring continues, because the kernel's fence behind the job
 /// must be reached.
 Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(VIDEO_IB_VM_1, VMID, packet[1]))};
@@ -313,7 +313,7 @@ Engine::Outcome Engine::write_register(Encoder, const Packet& packet) {
     return Outcome::Done;
 }
 
-/// Looked at once now; if it does not hold, step() and poller look again.
+/// Checks the condition once now; if it does not hold, step() and the poller check again.
 Engine::Outcome Engine::wait_register(Encoder encoder, const Packet& packet) {
     Ring& which = ring_of(encoder);
     which.wait = {WaitKind::Register, packet[1] / kDwordBytes, packet[2], packet[3]};

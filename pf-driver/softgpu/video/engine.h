@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
 // Engine: the video blocks of one VF, as far as a driver brings them up: the MMSCH, which takes an
-// init table from memory (init_table.h), and the ring of each encoder. Video coding is not offered:
-// the frames of an IB are walked and dropped, a job ends without output, its fence and interrupt
-// come. step() does bounded work; position and waits are in State, so a ring can be parked, saved
-// and run on bit-exactly.
+// init table from memory (init_table.h), and the ring of each encoder. It does not code video: it
+// walks and drops the frames of an IB; a job ends without output, but with fence and interrupt.
+// step() does bounded work; State holds position and waits, so that a ring can be parked, saved and
+// continued bit for bit.
 //
 //   off ---- init table ran to its END ----> on, pointers 0 ---- bad packet, fault ----> halted
 //    ^            (VCPU stopped: on, but nothing is fetched)                                |
 //    +---------------------- next init table that speaks of the encoder --------------------+
 //
-// A guest's mistakes: a bad table gets a response that is no success and leaves its encoder off; a
-// bad packet halts its ring; a bad IB is dropped and the ring goes on, because IBs come from
-// processes and the rings from the kernel. All are counted. Rings and fences are in VMID 0; they
-// are the kernel's and reach every register of the VF.
+// A guest's mistakes: a bad table gets an error response and leaves its encoder off; a bad packet
+// halts its ring; a bad IB is dropped and the ring continues, because processes write IBs and the
+// kernel writes rings. All are counted. Rings and fences are in VMID 0; they are the kernel's and
+// reach every register of the VF.
 //
 // Called by the engine's workers and by register or doorbell writes, with the VF's lock held.
 #pragma once
@@ -73,7 +73,7 @@ public:
         std::uint32_t reserved = 0;
         Wait wait;
     };
-    /// All of both encoders.
+    /// State of both encoders.
     struct State {
         std::array<Ring, kEncoders.size()> rings{};
         std::uint32_t next_ring = 0;
@@ -88,12 +88,11 @@ public:
     /// Claims VCE_MMSCH_VF_MAILBOX_HOST and the status registers in `regs`.
     Engine(regs::RegisterFile& regs, Hooks hooks);
 
-    /// True if the doorbell belongs to a ring that is on; a driver rings before it enables its
-    /// ring, and that counts for nothing.
-    /// `value` is the write pointer in dwords, taken modulo the ring.
+    /// True if the doorbell belongs to a ring that is on; a doorbell before the driver enables its
+    /// ring is ignored. `value` is the write pointer in dwords, taken modulo the ring.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
-    /// Packets of one ring; the next step begins with the other.
+    /// Executes packets of one ring; the next step begins with the other.
     StepResult step() override;
     [[nodiscard]] bool has_work() override;
     [[nodiscard]] bool needs_polling() const override;
@@ -106,7 +105,7 @@ public:
     void reset() { state_ = {}; }
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
-    /// EPROTO if a pointer lies outside its ring; the engine is reset then.
+    /// EPROTO if a pointer lies outside its ring; the engine is then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -115,8 +114,8 @@ private:
     using Handler = Outcome (Engine::*)(Encoder encoder, const Packet& packet);
     struct PacketRow;
 
-    /// Boots the encoders that the table speaks of; the first failure is the answer, the other
-    /// encoder is booted all the same.
+    /// Boots the encoders that the table names. Returns the first failure; the other encoder is
+    /// booted all the same.
     [[nodiscard]] mmsch_response initialise(std::uint32_t request);
     [[nodiscard]] mmsch_response boot(Encoder encoder, std::span<const std::uint32_t> commands);
 
@@ -127,7 +126,7 @@ private:
     [[nodiscard]] bool is_over(const Ring& ring);
     [[nodiscard]] bool run_ring(Encoder encoder);
     [[nodiscard]] Outcome run_packet(Encoder encoder);
-    /// Bad and Fault halt the ring until an init table sets it up anew.
+    /// Bad and Fault halt the ring until an init table sets it up again.
     void settle(Encoder encoder, Outcome outcome);
     [[nodiscard]] bool fetch(const Ring& ring, std::span<std::uint32_t> out);
     void advance(Encoder encoder, std::uint32_t dwords);

@@ -10,7 +10,7 @@ namespace vgpu::softgpu::video {
 
 namespace {
 
-/// A command as its handler sees it: complete, its register checked.
+/// A complete command whose register has been checked, as its handler sees it.
 struct Command {
     RegisterIndex reg;
     std::uint32_t first;
@@ -33,7 +33,7 @@ mmsch_response modify(const Command& command, regs::RegisterFile& regs) {
     return MMSCH_RESPONSE_DONE;
 }
 
-/// Nothing of the encoders that has a meaning here lies behind an index.
+/// No encoder register that has a behaviour here is reached through an index.
 mmsch_response write_indirect(const Command&, regs::RegisterFile&) {
     return MMSCH_RESPONSE_DONE;
 }
@@ -55,7 +55,7 @@ struct CommandRow {
     mmsch_response (*run)(const Command&, regs::RegisterFile&);
 };
 
-/// END is the list's own.
+/// END is not here: the loop over the list handles it.
 constexpr std::array<CommandRow, 4> kCommands = {{
     {MMSCH_COMMAND_DIRECT_WRITE, true, write},
     {MMSCH_COMMAND_DIRECT_POLLING, true, poll},
@@ -69,8 +69,8 @@ const CommandRow* find_command(std::uint32_t code) {
     return row == kCommands.end() ? nullptr : &*row;
 }
 
-/// The list at `offset` of `table`; nothing if it leaves the table or overlaps the header.
-/// Both numbers are a guest's: compared without adding them, so nothing wraps.
+/// The list at `offset` of `table`; none if it leaves the table or overlaps the header. A guest
+/// chose both numbers, so they are compared without an addition that could wrap.
 std::optional<CommandList> list_at(std::span<const std::uint32_t> table, std::uint32_t header,
                                    std::uint32_t offset, std::uint32_t dwords) {
     if (offset == 0 && dwords == 0) return CommandList{};

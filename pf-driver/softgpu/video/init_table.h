@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The MMSCH init table: a header and one list of register commands per encoder (hw/mmsch.h). All
-// of it was written by a guest: it is looked at as a copy, every size and offset is checked against
-// that copy, a command that does not fit or is not known ends it, and a list reaches the registers
-// of its own encoder only (never those of the MMSCH itself, so it cannot start another table).
-// The firmware here boots at once: a polled condition that does not hold now never will.
+// The MMSCH init table: a header and one list of register commands per encoder (hw/mmsch.h). A
+// guest wrote all of it, so only a copy is used and every size and offset is checked against that
+// copy. A command that does not fit or is unknown ends the list, and a list reaches the registers
+// of its own encoder only (never those of the MMSCH, so it cannot start another table). The
+// firmware here boots at once: a polled condition that does not hold now never will.
 #pragma once
 
 #include <array>
@@ -18,17 +18,17 @@
 
 namespace vgpu::softgpu::video {
 
-/// Commands of one encoder; empty: the table does not speak of it.
+/// Commands of one encoder; empty if the table does not name it.
 using CommandList = std::span<const std::uint32_t>;
 
-/// The lists inside `table`, indexed by Encoder; nothing if the header is wrong.
+/// The lists inside `table`, indexed by Encoder; none if the header is wrong.
 [[nodiscard]] std::optional<std::array<CommandList, kEncoders.size()>> find_lists(
     std::span<const std::uint32_t> table);
 
-/// Executes a list up to its END: DONE, or why it stopped. Commands before a bad one have been
-/// executed. With the VF's lock held.
-/// NOT_READY: a polled condition does not hold. BAD_REGISTER: one outside the encoder's own range.
-/// BAD_COMMAND: unknown, cut off, or no END.
+/// Executes a list up to its END: DONE, or the reason why it stopped. Commands before a bad one
+/// have been executed. With the VF's lock held. NOT_READY: a polled condition does not hold.
+/// BAD_REGISTER: a register outside the encoder's own range. BAD_COMMAND: unknown, cut off, or no
+/// END.
 [[nodiscard]] mmsch_response run_list(const EncoderRow& row, CommandList list,
                                       regs::RegisterFile& regs);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kDwordBytes = sizeof(std::uint32_t);
 constexpr std::uint64_t kPageBytes = mem::Port::kPageBytes;
 
-/// The job's dwords, one page of them at a time.
+/// The job's dwords, read one page at a time.
 class Window {
 public:
     Window(mem::Port& memory, GpuVa address, std::uint32_t dwords)
@@ -47,7 +47,7 @@ private:
 
 }  // namespace
 
-/// A frame length of 0 is padding and ends the job; every other one moves on, so the walk ends.
+/// A frame length of 0 is padding and ends the job; every other length advances, so the walk ends.
 JobResult walk_job(mem::Port& memory, GpuVa address, std::uint32_t dwords) {
     if (dwords > VIDEO_MAX_IB_DWORDS) return JobResult::Bad;
     Window window(memory, address, dwords);

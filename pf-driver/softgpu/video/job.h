@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// An encode job, that is an IB, as far as this device looks at it: a chain of frames {bytes,
-// command, payload} (hw/video.h). The chain is followed to its end or to padding; nothing is coded
-// and nothing is written. Jobs come from processes: any dword may be anything.
+// An encode job (an IB) as this device sees it: a chain of frames {bytes, command, payload}
+// (hw/video.h). The chain is followed to its end or to padding; nothing is coded or written. Jobs
+// come from processes, so any dword may have any value.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vgpu::softgpu::video {
 
-/// None of them stops the ring.
+/// No result stops the ring.
 enum class JobResult : std::uint8_t {
     Walked,
     Bad,    ///< too long, or a frame that does not fit
