@@ -15,7 +15,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// poll() up to a point in time; what has happened.
+// poll() up to a point in time; returns the events that happened.
 short poll_until(int fd, short events, std::chrono::steady_clock::time_point deadline) {
     const nanoseconds left = deadline - std::chrono::steady_clock::now();
     if (left <= nanoseconds::zero()) return 0;
@@ -50,7 +50,7 @@ std::optional<Message> Channel::next(ReplySink& replies) {
     return Message{.header = served_.header, .body = served_.body, .fds = &served_.fds};
 }
 
-/// Replies never reach the io thread's handlers: they go to whoever waits for them.
+/// Replies never reach the io thread's handlers: they go to the caller that waits for them.
 std::optional<Message> Channel::next_in_place(ReplySink& replies) {
     auto message = buffer_.next(served_.fds);
     while (message && is_reply(*message)) {
@@ -72,7 +72,7 @@ Header Channel::broken_header() const {
     return buffer_.broken_header();
 }
 
-/// Both locks: whoever holds either sees one reader.
+/// Takes both locks, so that a holder of either sees one reader.
 void Channel::hand_reading_to(ReadBy reader) {
     const std::scoped_lock lock(input_mutex_, send_mutex_);
     read_by_ = reader;
@@ -123,7 +123,7 @@ Channel::Reader::Outcome Channel::Reader::read(ReplySink& replies) {
     return sort(replies) == Sorted::UntilFull ? Outcome::Full : Outcome::Data;
 }
 
-/// Also sends, or two sides that both wait for room would wait for ever.
+/// Also sends: otherwise two sides that both wait for room would wait for ever.
 void Channel::Reader::wait_until(std::chrono::steady_clock::time_point deadline) {
     const bool had_backlog = channel_.has_backlog();
     const short events = had_backlog ? POLLIN | POLLOUT : POLLIN;
@@ -174,7 +174,7 @@ std::errc Channel::put_off(std::span<const std::byte> rest, int fd) {
     return {};
 }
 
-/// Behind a backlog everything waits: messages must not overtake each other.
+/// Queues every message behind a backlog, because messages must not overtake each other.
 std::errc Channel::send(std::span<const std::byte> message, int fd) {
     const std::lock_guard lock(send_mutex_);
     if (!unsent_.empty()) return put_off(message, fd);

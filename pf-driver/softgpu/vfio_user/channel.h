@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Channel: a connected client as a stream of messages, shared by the io thread, which serves the
-// client's requests, and by threads that sent the client a request themselves and wait for the
-// reply (ClientMemory). Such a thread may hold a lock that the io thread waits for, so it reads the
+// Channel: a connected client as a stream of messages. The io thread, which serves the client's
+// requests, shares it with threads that sent the client a request themselves and wait for the reply
+// (ClientMemory). Such a thread may hold a lock that the io thread waits for, so it reads the
 // socket itself:
 //
-//   nobody waits     socket --> io thread, which serves requests in place
-//   somebody waits   socket --> Reader --> replies to their calls
-//                                     \--> requests, copied, in order --> queue --> io thread
+//  no thread waits  socket --> io thread, which serves requests in place
+//  a thread waits   socket --> Reader --> replies to their calls
+//                                    \--> requests, copied, in order --> queue --> io thread
 //
-// While a Reader exists the io thread gets nothing from the socket and its loop does not watch it
-// for input. The queue is bounded: when it is full the Reader has to leave reading to the io
-// thread.
+// While a Reader exists, the io thread gets nothing from the socket and its loop does not watch it
+// for input. The queue is bounded: if it is full, the Reader must leave reading to the io thread.
 //
-// Writing sends each message whole; what the socket does not take at once waits in a bounded
-// backlog.
+// Writing sends each message whole; the part that the socket does not take at once waits in a
+// bounded backlog.
 //
 // fill() and next() are called on the io thread, everything else on any.
 #pragma once
@@ -37,8 +36,8 @@ namespace vgpu::softgpu::vfio_user {
 class Channel {
 public:
     using Input = MessageBuffer::Input;
-    /// What the socket shall be watched for.
-    /// One at a time: a client that does not read its replies is not read from.
+    /// The events to watch the socket for. Only one at a time: a client that does not read its
+    /// replies is not read from.
     enum class Interest : std::uint8_t { Nothing, Input, Output };
     /// How to reach the loop that watches the socket. Called on any thread, with the send lock
     /// held.
@@ -46,8 +45,8 @@ public:
         std::function<void(Interest)> watch;
         std::function<void()> serve;  ///< messages wait for the io thread, not in the socket
     };
-    /// Where replies go, whoever reads them. Called on any thread, with the input lock held: when a
-    /// Reader finds nothing more to read, nothing that was read before is on its way.
+    /// Receives the replies, whichever thread reads them. Called on any thread, with the input lock
+    /// held: when a Reader finds nothing more to read, every reply read before has been delivered.
     class ReplySink {
     public:
         virtual ~ReplySink() = default;
@@ -57,39 +56,39 @@ public:
 
     explicit Channel(OwnedFd socket) : socket_(std::move(socket)) {}
 
-    /// The former one is not called any more when this returns.
-    /// Empty functions: nobody is told any more.
+    /// The previous loop is not called any more when this returns. Empty functions: no loop is
+    /// called.
     void set_loop(Loop loop);
-    /// While it is held the loop watches for no input; Readers go on.
+    /// While held, the loop does not watch for input; Readers continue.
     void hold_input(bool is_held);
-    /// Both directions end: for the client, and for whoever waits for something to read.
+    /// Ends both directions: for the client, and for every thread that waits for input.
     void shut_down();
 
     [[nodiscard]] int fd() const { return socket_.get(); }
 
-    /// One recvmsg; nothing while somebody else reads.
+    /// One recvmsg; does nothing while another thread reads.
     [[nodiscard]] Input fill();
-    /// The next whole message that is no reply, valid until the next call; nothing: fill() again,
+    /// The next whole message that is no reply, valid until the next call. None: call fill() again,
     /// or the stream is broken.
     [[nodiscard]] std::optional<Message> next(ReplySink& replies);
-    /// The next message's header says it is no message: its size is impossible.
+    /// The size in the next message's header is impossible.
     [[nodiscard]] bool is_broken() const;
     [[nodiscard]] Header broken_header() const;
 
-    /// Header and body as one message. no_buffer_space: the backlog is full, nothing was queued;
-    /// anything else: the client is gone.
+    /// Sends header and body as one message. no_buffer_space: the backlog is full, nothing was
+    /// queued; any other error: the client is gone.
     [[nodiscard]] std::errc send(std::span<const std::byte> message, int fd = -1);
     [[nodiscard]] std::errc flush();
-    /// Any thread. While it is true the client is not served.
+    /// Any thread. While true, the client is not served.
     [[nodiscard]] bool has_backlog() const { return has_backlog_; }
 
 private:
-    /// The rest of a message; its descriptor goes with the first byte, if that is still to be sent.
+    /// The rest of a message; includes its descriptor if the first byte is still unsent.
     struct Unsent {
         std::vector<std::byte> bytes;
         OwnedFd fd;
     };
-    /// A message that is not for the one who read it.
+    /// A message for another thread than its reader.
     struct Queued {
         Header header;
         std::vector<std::byte> body;
@@ -97,7 +96,7 @@ private:
     };
     enum class ReadBy : std::uint8_t { IoThread, Reader };
 
-    /// Bounds of what a client that does not read, or does not wait, can make the server keep.
+    /// Limits of what the server keeps for a client that does not read or wait.
     static constexpr std::size_t kMaxBacklogBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedFds = 4 * kMaxFds;
@@ -129,14 +128,14 @@ private:
     ReadBy read_by_ = ReadBy::IoThread;  // changed with both locks held
 };
 
-/// Reading in place of the io thread, as long as this exists; one at a time. Any thread, also the
-/// io thread inside a device call: the message it serves stays valid.
+/// Reads instead of the io thread as long as it exists; one at a time. Any thread, also the io
+/// thread inside a device call: the message that it serves stays valid.
 class Channel::Reader {
 public:
     enum class Outcome : std::uint8_t {
         Data,     ///< something came; there may be more
         Nothing,  ///< wait()
-        Full,     ///< the io thread has to serve requests before more can be read
+        Full,     ///< the io thread must serve requests before more can be read
         Closed,   ///< no further reply will come
     };
     explicit Reader(Channel& channel) : channel_(channel) {
@@ -146,9 +145,9 @@ public:
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// Deals with all that has come and does one recvmsg; what is no reply waits for the io thread.
+    /// Handles all that has arrived and does one recvmsg; all but replies waits for the io thread.
     [[nodiscard]] Outcome read(ReplySink& replies);
-    /// Until there is something to read. Sends the backlog meanwhile.
+    /// Waits until there is something to read. Sends the backlog meanwhile.
     void wait_until(std::chrono::steady_clock::time_point deadline);
 
 private:

@@ -75,7 +75,7 @@ std::errc ClientMemory::dma_post(Iova address, std::span<const std::byte> data) 
     return channel_->send(request(id, Command::DmaWrite, access, data, kNoReply));
 }
 
-/// Ids of calls that wait are not used again; there are far fewer threads than ids.
+/// Does not reuse the ids of calls that wait; there are far fewer threads than ids.
 std::uint16_t ClientMemory::free_id() {
     const auto is_used = [this](std::uint16_t id) {
         return std::any_of(calls_.begin(), calls_.end(),
@@ -99,7 +99,7 @@ std::errc ClientMemory::begin(Call& call) {
     return {};
 }
 
-/// The call is in calls_ before the request is sent: the reply may come at once, on another thread.
+/// Adds the call to calls_ before it sends: the reply may arrive at once, on another thread.
 std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::byte> out,
                                  std::span<const std::byte> data) {
     const DmaAccess access{.address = raw(address), .count = out.size() + data.size()};
@@ -117,8 +117,8 @@ std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::b
     return result;
 }
 
-/// The grace is free: most clients answer in microseconds. From then on the wait is charged to the
-/// client's budget until it ends; to that of hold-ups from the start.
+/// The grace is free: most clients answer in microseconds. After it, the client's budget pays for
+/// the wait until it ends; the budget of hold-ups pays from the start.
 std::errc ClientMemory::await(Call& call, Lock& lock) {
     const Time start = StallBudget::Clock::now();
     const Time end = call.holds_up_others ? hold_ups_.begin(start) : Time::max();
@@ -156,7 +156,7 @@ void ClientMemory::wait_until(Time deadline, Call& call, Lock& lock) {
     changed_.notify_all();  // the next one may read
 }
 
-/// mutex_ is not held while the channel is read, as take_reply() takes it.
+/// Does not hold mutex_ while it reads the channel, because take_reply() takes it.
 Channel::Reader::Outcome ClientMemory::read_until(Time deadline, const Call& call) {
     using Outcome = Channel::Reader::Outcome;
     Channel::Reader reader(*channel_);
@@ -190,8 +190,8 @@ std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
     return {};
 }
 
-/// Data goes straight to the caller's buffer, under the mutex: a call that has timed out is no
-/// longer in calls_, so its buffer is not written any more.
+/// Copies data straight into the caller's buffer, under the mutex: a call that has timed out is no
+/// longer in calls_, so nothing writes to its buffer.
 void ClientMemory::take_reply(const Message& reply) {
     counters_->messages++;
     const std::lock_guard lock(mutex_);

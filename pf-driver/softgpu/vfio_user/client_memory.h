@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // ClientMemory: DMA_READ and DMA_WRITE towards one client, from any thread, also the io thread
-// inside a device call. Of the threads that wait for replies one reads the channel
+// inside a device call. One of the threads that wait for replies reads the channel
 // (Channel::Reader) and hands every reply to the call with its message id; the others sleep. So a
-// reply arrives whatever the io thread waits for, be it a lock of the caller.
+// reply arrives whatever the io thread waits for, even a lock of the caller.
 //
-// A client that refuses, answers nonsense, does not answer in time or goes away makes the transfer
-// fail. How long its slowness may hold up callers is limited per message and for all of them
-// together (StallBudget); when that is used up, transfers fail at once for a while. Answers within
-// a moment are free, as nobody but the client's own function waits for them; not so while the io
-// thread has been at one piece of work for longer (PresentWork).
+// A transfer fails if the client refuses, answers nonsense, answers too late or goes away. The time
+// for which its slowness may hold up callers is limited per message and for all messages together
+// (StallBudget); once that is used up, transfers fail at once for a while. Quick answers are free,
+// because only the client's own function waits for them; they are not free while the io thread has
+// been at one piece of work for longer (PresentWork).
 //
 // A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
 // needs a lock of the caller, the transfer ends when the budget does.
@@ -30,7 +30,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Kept alive by whoever uses it; after close() all calls fail at once.
+/// Its users keep it alive; after close() all calls fail at once.
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
@@ -40,10 +40,10 @@ public:
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
     std::errc dma_post(Iova address, std::span<const std::byte> data) override;
 
-    /// Of VERSION: larger transfers are cut into several messages.
+    /// The limit agreed in VERSION: larger transfers are split into several messages.
     void set_max_transfer(std::uint32_t bytes);
-    /// Counts a reply nobody waits for.
-    /// Any thread that reads the channel, with its input lock held.
+    /// Counts a reply that no call waits for. Any thread that reads the channel, with its input
+    /// lock held.
     void take_reply(const Message& reply) override;
     /// The client has gone: every call fails from now on.
     void close();
@@ -68,7 +68,7 @@ private:
 
     [[nodiscard]] std::errc transfer(Command command, Iova address, std::span<std::byte> out,
                                      std::span<const std::byte> data);
-    /// Registers the call; refused while a budget it needs is spent or after close().
+    /// Registers the call; refused while a budget that it needs is spent, or after close().
     [[nodiscard]] std::errc begin(Call& call);
     [[nodiscard]] std::errc await(Call& call, Lock& lock);
     void wait_until(Time deadline, Call& call, Lock& lock);
@@ -87,7 +87,7 @@ private:
     std::condition_variable changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;
-    /// One of the waiting threads reads the channel.
+    /// Whether one of the waiting threads reads the channel.
     bool has_reader_ = false;
     bool is_closed_ = false;
     StallBudget stalls_;

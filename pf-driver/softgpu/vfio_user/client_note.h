@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientNote: which process has a socket open, for vgpud to show: "PID NAME" in vf1.client next to
-// vf1.sock, as the kernel knows the client's end (SO_PEERCRED). There for as long as the client is
-// attached; made before the device hears of it. Used by Session.
+// ClientNote: names the process that has a socket open, for vgpud to show: "PID NAME" in vf1.client
+// next to vf1.sock, as the kernel knows the client's end (SO_PEERCRED). The file exists as long as
+// the client is attached; it is made before the device learns of the client. Used by Session.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace vgpu::softgpu::vfio_user {
 
 class ClientNote {
 public:
-    /// Of a client at the socket `path`, connected as `fd`. A note that cannot be written is
-    /// missing, and nothing else.
+    /// For a client at the socket `path`, connected as `fd`. If the note cannot be written, only
+    /// the note is missing.
     ClientNote(const std::string& path, int fd);
     ~ClientNote();
     ClientNote(const ClientNote&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the server has seen, for statistics and tests. Written on the io thread (what replies to
-// DMA change: on any thread), read from anywhere.
+// Counters of the server, for statistics and tests. Written on the io thread (those that DMA
+// replies change: on any thread), read from anywhere.
 #pragma once
 
 #include <atomic>
@@ -9,17 +9,17 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Only ever count up; a server's, not a client's.
+/// They only count up; they belong to a server, not to a client.
 struct Counters {
     std::atomic<std::uint64_t> messages{0};            ///< well-formed messages handled
     std::atomic<std::uint64_t> error_replies{0};       ///< requests answered with an error
     std::atomic<std::uint64_t> dropped_posted{0};      ///< posted writes that failed
     std::atomic<std::uint64_t> malformed{0};           ///< clients closed for a broken stream
     std::atomic<std::uint64_t> refused_clients{0};     ///< clients beyond the one per socket
-    std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies nobody waited for
+    std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies that no call waited for
     std::atomic<std::uint64_t> dma_messages{0};        ///< DMA_READ and DMA_WRITE sent
-    /// Transfers the client refused, was too slow for or went away from; also those not sent
-    /// because it had been too slow before.
+    /// Transfers that the client refused, answered too late or left; also those not sent because it
+    /// was too slow before.
     std::atomic<std::uint64_t> dma_failures{0};
 };
 

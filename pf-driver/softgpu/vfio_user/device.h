@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Device: what a served PCI function implements; Peer: its attached client as the device sees it.
+// Device: the interface of a served PCI function; Peer: its attached client as the device sees it.
 // The Server calls every Device method on its io thread, one at a time, only between attach() and
-// detach() (name() and resets() excepted). Requests have been checked against the protocol before:
-// indices are in range, counts fit, ranges do not wrap or overlap. An error a method returns
-// becomes the client's error reply; nothing a client sends is ever fatal.
+// detach() (except name() and resets()). Requests have already been checked against the protocol:
+// indices are in range, counts fit, ranges do not wrap or overlap. An error that a method returns
+// becomes the client's error reply; nothing that a client sends is ever fatal.
 //
 // A Peer may be used from any thread and kept after its client has gone: its calls then fail.
 #pragma once
@@ -29,16 +29,16 @@ namespace vgpu::softgpu::vfio_user {
 
 /// Access to client memory by message, for ranges that came without a usable descriptor. Blocks
 /// until the client has answered. Any thread, also inside a Device method, and with any lock held:
-/// the client's reply is read by the caller if need be. What the client's slowness may cost is
-/// limited (DmaLimits); a transfer that takes longer, or comes when nothing is left, ends with
+/// the caller reads the client's reply itself if necessary. DmaLimits bounds the cost of the
+/// client's slowness; a transfer that takes longer, or starts when nothing is left, ends with
 /// ETIMEDOUT. Some clients (QEMU) answer nothing while a request of their own is unanswered: a
-/// transfer that the answer to such a request waits for ends that way.
+/// transfer on which the answer to such a request depends ends that way.
 class Peer {
 public:
     virtual ~Peer() = default;
     [[nodiscard]] virtual std::errc dma_read(Iova address, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual std::errc dma_write(Iova address, std::span<const std::byte> data) = 0;
-    /// A posted write: waits for nothing, and nobody learns whether it arrived. For interrupts; at
+    /// A posted write: does not wait, and does not report whether it arrived. For interrupts; at
     /// most a page.
     [[nodiscard]] virtual std::errc dma_post(Iova address, std::span<const std::byte> data) = 0;
 };
@@ -47,8 +47,8 @@ public:
 struct DmaLimits {
     std::chrono::milliseconds answer{1000};  ///< per message
     StallBudget::Spec stalls{};              ///< all messages of a client together
-    /// What of it may be while the io thread has been at one piece of work for longer than the
-    /// grace; counted whole, however fast the answers are.
+    /// The budget while the io thread has been at one piece of work for longer than the grace;
+    /// counts every wait in full, however fast the answers are.
     StallBudget::Spec hold_ups{.capacity = std::chrono::milliseconds(100), .refill_percent = 20};
 };
 
@@ -69,9 +69,8 @@ struct IrqDescription {
 enum class IrqAction : std::uint8_t { Mask, Unmask, Trigger };
 
 /// One SET_IRQS request. Exactly one of the data kinds: eventfds (is_assignment; an fd that is not
-/// set takes the vector's eventfd away), or the sub-indices of [start, start + count) the action is
-/// to be performed on.
-/// fds are moved from by whoever keeps them.
+/// set removes the vector's eventfd), or the sub-indices of [start, start + count) to perform the
+/// action on. A device that keeps fds moves them out.
 struct IrqRequest {
     Irq index{};
     IrqAction action{};
@@ -82,7 +81,7 @@ struct IrqRequest {
     std::span<const std::uint8_t> is_selected;  ///< count of them, or empty: all
 };
 
-/// As mapped by the client; addresses are its guest's physical ones.
+/// A range as the client mapped it; addresses are its guest's physical ones.
 struct DmaRange {
     Iova address{};
     std::uint64_t size = 0;
@@ -101,13 +100,12 @@ public:
 
     /// A client has agreed on a version. An error refuses it (EBUSY: attached elsewhere).
     [[nodiscard]] virtual Result<> attach(std::shared_ptr<Peer> peer) = 0;
-    /// The client has gone. Its DMA maps are withdrawn by dma_unmap_all() before.
+    /// The client has gone. dma_unmap_all() has withdrawn its DMA maps before.
     virtual void detach() = 0;
 
-    /// Asked anew with every DEVICE_GET_REGION_INFO, so that memory may come and go between
-    /// clients.
+    /// Called for every DEVICE_GET_REGION_INFO, so that memory may come and go between clients.
     [[nodiscard]] virtual RegionDescription region(std::uint32_t index) = 0;
-    /// The size region() gives, asked at every access.
+    /// The size that region() gives; called for every access.
     [[nodiscard]] virtual std::uint64_t region_size(std::uint32_t index) const = 0;
     [[nodiscard]] virtual IrqDescription irq(Irq index) = 0;
     /// The device moves the fds it keeps out of the request; the others are closed.
@@ -116,10 +114,10 @@ public:
     /// `fd` is borrowed for the call; -1: reachable by message only. 4 KiB aligned, not empty, does
     /// not overlap a mapped range.
     [[nodiscard]] virtual Result<> dma_map(const DmaRange& range, int fd) = 0;
-    /// Every map inside the range, at least one; none is cut by it. No access to them is under way
-    /// or follows when this returns.
+    /// Unmaps every map inside the range, at least one; the range cuts none. When this returns, no
+    /// access to them is in progress or follows.
     virtual void dma_unmap(const DmaRange& range) = 0;
-    /// When the client asks, and before every detach().
+    /// Called if the client asks, and before every detach().
     virtual void dma_unmap_all() = 0;
 
     /// Accesses inside a region of region(): offset + size <= its size.
@@ -129,7 +127,7 @@ public:
                                           std::span<const std::byte> data) = 0;
     /// DEVICE_RESET: complete when it returns.
     virtual void reset() = 0;
-    /// Resets so far that clients asked for, by reset() or a register (ResetBrake).
+    /// Number of resets by clients so far, by reset() or a register (ResetBrake).
     [[nodiscard]] virtual std::uint64_t resets() const { return 0; }
 };
 

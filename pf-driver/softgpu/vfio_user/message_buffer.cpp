@@ -21,7 +21,7 @@ std::optional<Header> MessageBuffer::header_at(std::size_t offset) const {
     return load<Header>({storage_.data.get() + offset, sizeof(Header)});
 }
 
-// Rest of the incomplete message, or as much as one turn allows.
+// The rest of the incomplete message, or as much as one turn allows.
 std::size_t MessageBuffer::wanted() const {
     const std::size_t have = end_ - begin_;
     if (have == 0) return kTurnBytes;
@@ -30,7 +30,7 @@ std::size_t MessageBuffer::wanted() const {
     return size > have ? size - have : 0;
 }
 
-// What has not been given out yet moves to the front; a pinned message stays where it is.
+// Moves unread bytes to the front; a pinned message stays where it is.
 void MessageBuffer::make_room(std::size_t bytes) {
     const std::size_t have = end_ - begin_;
     const std::size_t needed = have + bytes;
@@ -46,7 +46,7 @@ void MessageBuffer::make_room(std::size_t bytes) {
     end_ = have;
 }
 
-/// Walks the headers: descriptors belong to the last message that starts in what was received.
+/// Walks the headers: descriptors belong to the last message that starts in the received bytes.
 std::size_t MessageBuffer::last_start() const {
     std::size_t start = 0;
     for (auto header = header_at(start); header && is_possible(*header);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// MessageBuffer: cuts what a client sends into messages. fill() takes what one recvmsg brings,
-// often several posted writes at once; next() gives out one message after the other, in place.
+// MessageBuffer: splits a client's stream into messages. fill() takes the bytes of one recvmsg,
+// often several posted writes at once; next() returns one message after the other, in place.
 // Descriptors belong to the message whose first byte they arrived with.
 //
 // How descriptors find their message: the kernel ends a recvmsg after the piece of the stream that
 // carried descriptors, and a client sends a message and its descriptors together, so they belong to
-// the last message that starts in what was received. While a message is incomplete only its rest
-// is asked for, so at most one message has descriptors waiting.
+// the last message that starts in the received bytes. While a message is incomplete, only its rest
+// is requested, so at most one message has descriptors waiting.
 //
 // Not locked; used by Channel.
 #pragma once
@@ -29,23 +29,23 @@ struct Message {
     ReceivedFds* fds = nullptr;  ///< never null
 };
 
-/// Reads ahead: one recvmsg may bring many messages, and that is where posted writes are cheap.
+/// Reads ahead: one recvmsg may bring many messages, which makes posted writes cheap.
 class MessageBuffer {
 public:
     enum class Input : std::uint8_t { Data, Nothing, Closed };
 
     MessageBuffer() : storage_(kTurnBytes) {}
 
-    /// One recvmsg, unless something is there already that has to be taken first.
+    /// One recvmsg, unless there is something to take first.
     [[nodiscard]] Input fill(int socket);
-    /// The next whole message, its descriptors in `fds` (empty before). Nothing: fill() again, or
+    /// The next whole message, its descriptors in `fds` (empty before). None: call fill() again, or
     /// the stream is broken. Its body is valid until the next fill().
     [[nodiscard]] std::optional<Message> next(ReceivedFds& fds);
-    /// The next message's header says it is no message: its size is impossible.
+    /// The size in the next message's header is impossible.
     [[nodiscard]] bool is_broken() const;
     [[nodiscard]] Header broken_header() const;
 
-    /// The body of the message given out last stays valid until unpin(). One pin at a time.
+    /// Keeps the body of the last message valid until unpin(). One pin at a time.
     void pin() { is_pinned_ = true; }
     void unpin() { is_pinned_ = false; }
 
@@ -65,7 +65,7 @@ private:
     [[nodiscard]] std::size_t last_start() const;
 
     Storage storage_;         // kMaxMessage once a client has sent a long message
-    Storage kept_;            // what a pin has kept; without one, room to be used again
+    Storage kept_;            // the storage that a pin keeps; without a pin, spare room
     std::size_t begin_ = 0;   // first byte of the next message
     std::size_t end_ = 0;     // one behind the last byte received
     bool is_pinned_ = false;  // in storage_

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kMaxTransferKey = "max_data_xfer_size";
 
-/// A number both sides have a limit for: the smaller one counts.
+/// A number that both sides limit: the smaller limit counts.
 struct NumberLimit {
     const char* key;
     std::uint64_t ours;
@@ -28,8 +28,7 @@ constexpr std::array kNumbers{
 };
 constexpr std::size_t kMaxJsonDepth = 8;
 
-/// The NUL must be the last byte, so that no parser reads beyond; what follows an earlier one is
-/// cut.
+/// The NUL must be the last byte, so that no parser reads beyond; text after an earlier NUL is cut.
 Result<std::string> text_of(std::span<const std::byte> data) {
     if (data.size() > kMaxVersionData)
         return fail(EINVAL, fmt::format("{} bytes of version data", data.size()));
@@ -41,7 +40,7 @@ Result<std::string> text_of(std::span<const std::byte> data) {
     return text;
 }
 
-/// Depth is bounded while parsing: recursion is what hostile JSON attacks.
+/// Bounds the depth while parsing, because hostile JSON attacks the recursion.
 Result<Json> object_of(const std::string& text) {
     bool is_too_deep = false;
     const auto limit = [&](int depth, Json::parse_event_t, Json&) {
@@ -99,7 +98,7 @@ Result<Agreement> agree(std::span<const std::byte> body) {
     if (offered.contains("capabilities")) {
         TRY(Json agreed, capabilities_of(offered.at("capabilities")));
         agreement.max_transfer = agreed.value(kMaxTransferKey, kMaxTransfer);
-        // The device would wait for thousands of answers where it needs a few.
+        // With less, the device would wait for thousands of answers instead of a few.
         if (agreement.max_transfer < kMinTransfer)
             return fail(EINVAL, fmt::format("{} {}: it must be {} at least", kMaxTransferKey,
                                             agreement.max_transfer, kMinTransfer));

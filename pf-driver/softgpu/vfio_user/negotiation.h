@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VERSION: what a client proposes and what the two sides then agree on. The reply names only
-// capabilities the client named, never more than it offered: QEMU reads the reply into the buffer
-// of its own, longer proposal. The JSON is untrusted; its size is bounded by kMaxVersionData.
+// VERSION: the client's proposal and the agreement of both sides. The reply names only capabilities
+// that the client named and never exceeds its offer: QEMU reads the reply into the buffer of its
+// own, longer proposal. The JSON is untrusted; kMaxVersionData bounds its size.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// What VERSION's reply says.
+/// The contents of VERSION's reply.
 struct Agreement {
     Version version;
     std::uint32_t max_transfer = kMaxTransfer;  ///< of the server's DMA messages

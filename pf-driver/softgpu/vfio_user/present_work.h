@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PresentWork: since when the io thread has been at its present piece of work: a message, a posted
-// function. Long means that it waits for somebody, be it a client that it reads memory of or a lock
-// that another thread holds while it waits for one; all other clients wait meanwhile. Written by
-// the io thread, read by threads that wait for a client (ClientMemory).
+// PresentWork: the time at which the io thread began its present piece of work (a message or a
+// posted function). A long time means that it waits, for a client whose memory it reads or for a
+// lock that another thread holds while it waits for a client; all other clients wait meanwhile. The
+// io thread writes it, threads that wait for a client read it (ClientMemory).
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ public:
     using Clock = std::chrono::steady_clock;
 
     void begin(Clock::time_point now) { since_ = now.time_since_epoch().count(); }
-    /// Nothing to do.
+    /// Called when there is no work.
     void rest() { since_ = kNone; }
 
     [[nodiscard]] bool has_lasted(Clock::duration time, Clock::time_point now) const {

@@ -13,7 +13,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Numbers of the vfio-user specification; the unused ones are refused with ENOTSUP.
+/// Numbers of the vfio-user specification; unused ones are refused with ENOTSUP.
 enum class Command : std::uint16_t {
 #define COMMAND(name, number, handler, body_bytes, max_fds, doc) name = (number),
 #include "pf-driver/softgpu/vfio_user/protocol.def"
@@ -30,9 +30,9 @@ inline constexpr std::uint32_t kTypeReply = 0x1;
 inline constexpr std::uint32_t kNoReply = 0x10;
 inline constexpr std::uint32_t kError = 0x20;
 
-// What this server offers at most; a client may propose less.
+// Upper limits that this server offers; a client may propose less.
 inline constexpr std::uint32_t kMaxTransfer = 1u << 20;  ///< data bytes of one message
-inline constexpr std::uint32_t kMinTransfer = 4096;      ///< that a client may propose
+inline constexpr std::uint32_t kMinTransfer = 4096;      ///< least that a client may propose
 inline constexpr std::uint32_t kMaxFds = 16;             ///< descriptors of one message
 inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< QEMU refuses more
 inline constexpr std::uint32_t kPageBytes = 4096;

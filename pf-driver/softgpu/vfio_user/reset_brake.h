@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ResetBrake: how often clients may reset a device, as a bucket of resets. A reset holds up what
-// the whole GPU does (commands of the world switch wait for it, the PF looks at the VF after it),
-// so a client whose device has used up the bucket is not served until there is room for the next
-// one. A driver as it should be does not notice: after a reset it leaves the function alone for
-// 100 ms (PCIe 6.0, 6.6.2).
+// ResetBrake: limits how often clients may reset a device, as a bucket of resets. A reset holds up
+// the whole GPU (commands of the world switch wait for it, the PF checks the VF after it), so a
+// client whose device has used up the bucket is not served until there is room for the next one. A
+// well-behaved driver does not notice: after a reset it leaves the function alone for 100 ms (PCIe
+// 6.0, 6.6.2).
 //
 // Time points are passed in: nothing here looks at a clock. Io thread.
 #pragma once
@@ -31,7 +31,7 @@ public:
         if (resets == 0) return;
         paid_at_ = std::max(paid_at_, now) + static_cast<std::int64_t>(resets) * spec_.gap;
     }
-    /// No client of the device is served before.
+    /// No client of the device is served before this time.
     [[nodiscard]] Time free_at() const { return paid_at_ - spec_.burst * spec_.gap; }
 
 private:

@@ -29,7 +29,7 @@ namespace {
 // Connections that have not sent VERSION yet, per socket.
 constexpr std::size_t kMaxNegotiating = 8;
 
-// The socket's name in the file system, removed with it unless somebody else took the name.
+// The socket's name in the file system, removed with it unless another socket took the name.
 class SocketName {
 public:
     explicit SocketName(std::string path) : path_(std::move(path)) { note_bound(); }
@@ -49,7 +49,7 @@ private:
     std::uint64_t number_ = 0;
 };
 
-/// All state is the io thread's, but for is_stopping_ and posted_.
+/// All state belongs to the io thread, except is_stopping_ and posted_.
 class EpollServer final : public Server {
 public:
     EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd names, OwnedFd reserve,
@@ -74,8 +74,8 @@ public:
     const Counters& counters() const override { return *context_.counters; }
 
 private:
-    // What an epoll event stands for. Ids are never used twice, so an event that was fetched before
-    // its source went away finds nothing.
+    // Identifies the source of an epoll event. Ids are never reused, so an event that was fetched
+    // before its source went away finds nothing.
     using SourceId = std::uint64_t;
     struct Watch {
         int fd = -1;
@@ -126,7 +126,7 @@ private:
     std::vector<std::function<void()>> posted_;  // guarded by posted_mutex_
 };
 
-/// Of epoll_wait(), in whole milliseconds.
+/// The timeout of epoll_wait(), in whole milliseconds.
 int timeout(std::optional<Nanoseconds> longest) {
     if (!longest) return -1;
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*longest).count());
@@ -148,7 +148,7 @@ Result<> EpollServer::start() {
     return watch(names_.get(), [this] { look_for_removed_names(); });
 }
 
-/// The id travels in the epoll event, so a stale event names nobody.
+/// The epoll event carries the id, so a stale event finds no source.
 Result<EpollServer::SourceId> EpollServer::add(int fd, std::function<void()> readable) {
     const SourceId id = next_id_++;
     epoll_event event{};
@@ -180,7 +180,7 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
     return {};
 }
 
-/// Of a socket that was just bound.
+/// Serves the name of a socket that was just bound.
 Result<> EpollServer::serve_name(Listener& listener) {
     const std::string& path = listener.name.path();
     if (const int error = vgpu_socket_watch_add(names_.get(), path.c_str()); error != 0)
@@ -188,7 +188,7 @@ Result<> EpollServer::serve_name(Listener& listener) {
     return watch(listener.socket.get(), [this, &listener] { accept_from(listener); });
 }
 
-/// The clients there are stay; a new one could not find the socket.
+/// Binds again for new clients, which could not find the socket; connected clients stay.
 void EpollServer::look_for_removed_names() {
     vgpu_socket_watch_clear(names_.get());
     for (const auto& listener : listeners_) {
@@ -229,8 +229,8 @@ void EpollServer::hang_up_now(const Device& device) {
     }
 }
 
-/// Posted work runs after the events of a round, so that what a session posts is not starved by its
-/// own socket.
+/// Runs posted work after the events of a round, so that a session's own socket does not starve the
+/// work that it posts.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
     HastyThread haste;
@@ -290,7 +290,7 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     if (found == clients_.end()) return;
     Client& client = found->second;
     Session& session = *client.session;
-    // Reported as long as it lasts, wanted or not.
+    // epoll reports these events whether watched or not, as long as they last.
     const bool has_hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
     if (has_hung_up && session.held_until()) session.close();
     if ((events & EPOLLOUT) != 0) session.on_writable();
@@ -298,7 +298,7 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     plan_next_turn(id, client);
 }
 
-/// Behind the events of the others, and what they post.
+/// The next turn comes after the events of other clients and the work that they post.
 void EpollServer::plan_next_turn(SourceId id, Client& client) {
     const Session& session = *client.session;
     if (session.state() == Session::State::Closed) return drop(id);
@@ -350,7 +350,7 @@ void EpollServer::accept_from(Listener& listener) {
     if (code == EMFILE || code == ENFILE) make_room_for_fds(listener.socket.get());
 }
 
-// Without a descriptor to accept it with, the connection would stay readable for ever.
+// Without a descriptor to accept it, the connection would stay readable for ever.
 void EpollServer::make_room_for_fds(int listener) {
     spdlog::error("out of descriptors: a client is refused; raise the limit of open files");
     context_.counters->refused_clients++;
@@ -359,7 +359,7 @@ void EpollServer::make_room_for_fds(int listener) {
     reserve_ = open_reserve();
 }
 
-/// Somebody who connects and says nothing must not keep others out for ever.
+/// A client that connects and sends nothing must not keep others out for ever.
 void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     std::size_t count = 0;
     SourceId oldest = next_id_;
@@ -374,7 +374,7 @@ void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     drop(oldest);
 }
 
-/// By id, not by pointer: the session may be gone when the posted work runs.
+/// Finds the session by id, not by pointer: it may be gone when the posted work runs.
 Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
     const auto watch = [epoll = epoll_.get(), fd, id](Channel::Interest interest) {
         epoll_event event{};
@@ -386,7 +386,7 @@ Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
     return {.watch = watch, .serve = [this, id] { post([this, id] { serve(id, EPOLLIN); }); }};
 }
 
-/// The session hears of its loop after the socket is watched: changes of interest then find it.
+/// Watches the socket before the session gets its loop, so that changes of interest find it.
 void EpollServer::add_client(Listener& listener, OwnedFd socket) {
     drop_oldest_negotiating(listener);
     const SourceId id = next_id_++;

@@ -31,7 +31,7 @@ IrqAction action_of(std::uint32_t flags) {
     return (flags & kIrqActionUnmask) != 0 ? IrqAction::Unmask : IrqAction::Trigger;
 }
 
-// The range's end is no 64-bit number.
+// The range's end does not fit into 64 bits.
 bool wraps(std::uint64_t address, std::uint64_t size) {
     return size > std::numeric_limits<std::uint64_t>::max() - address;
 }
@@ -58,8 +58,8 @@ Session::~Session() {
     close();
 }
 
-/// The loop lets go before the device hears of it; maps go before the detach, so that no transfer
-/// is under way when the owner is told.
+/// Detaches from the loop before the device learns of it; unmaps before the detach, so that no
+/// transfer is in progress when the owner is called.
 void Session::close() {
     if (state_ == State::Closed) return;
     state_ = State::Closed;
@@ -81,7 +81,7 @@ void Session::close_broken(const char* what) {
     close();
 }
 
-/// What has come is served before the end of the stream counts: a client may send and close.
+/// Serves what has arrived before it handles the end of the stream: a client may send and close.
 void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();
@@ -95,7 +95,7 @@ void Session::on_writable() {
     serve_received();
 }
 
-/// A client that does not read its replies is not served until it does.
+/// A client that does not read its replies is not served meanwhile.
 bool Session::may_serve(Time now) const {
     return state_ != State::Closed && !channel_->has_backlog() && port_.brake.free_at() <= now;
 }
@@ -145,8 +145,7 @@ void Session::serve(const Message& message) {
     if (closes_after_reply_) close();
 }
 
-/// Size and descriptors are checked here for all commands; handlers check only what the values
-/// mean.
+/// Checks size and descriptors for all commands; handlers check only the meaning of the values.
 Session::Reply Session::handle(const Message& request) {
     const std::uint16_t command = request.header.command;
     if (state_ == State::Negotiating) {
@@ -163,7 +162,7 @@ Session::Reply Session::handle(const Message& request) {
     return (this->*row.handler)(request);
 }
 
-/// Exactly one reply per request, errors included, unless it asked for none.
+/// Sends exactly one reply per request, errors included, unless the client asked for none.
 void Session::answer(const Header& request, Reply reply) {
     const bool is_error = reply.error != std::errc{};
     if (is_error) {
@@ -224,7 +223,7 @@ std::errc Session::attach_device() {
     return {};
 }
 
-/// The limits are set before the device is attached, which may start DMA at once.
+/// Sets the limits before the device is attached, because it may start DMA at once.
 Session::Reply Session::negotiate(const Message& request) {
     if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
     const auto agreement = agree(request.body);
@@ -260,7 +259,7 @@ std::errc Session::check_map(const DmaMap& map) const {
     return maps_.size() < kMaxDmaMaps ? std::errc{} : std::errc::no_space_on_device;
 }
 
-/// The map is remembered only when the device has taken it.
+/// Remembers the map only after the device has taken it.
 Session::Reply Session::dma_map(const Message& request) {
     const auto map = load<DmaMap>(request.body);
     if (const std::errc error = check_map(map); error != std::errc{}) return {.error = error};
@@ -290,7 +289,7 @@ Session::Reply Session::dma_unmap(const Message& request) {
     if (unmap.flags == kDmaUnmapAll) return dma_unmap_all(request);
     if (unmap.flags != 0 || unmap.size == 0 || wraps(unmap.address, unmap.size))
         return {.error = std::errc::invalid_argument};
-    // Like the kernel: every map inside the range goes, none may be cut.
+    // Like the kernel: unmaps every map inside the range; the range may cut none.
     const std::uint64_t end = unmap.address + unmap.size;
     const auto first = maps_.lower_bound(unmap.address);
     const auto last = maps_.lower_bound(end);
@@ -408,8 +407,8 @@ bool Session::is_inside(const RegionAccess& access) const {
     return access.offset <= size && access.count <= size - access.offset;
 }
 
-/// Read straight into the reply: no copy of up to a megabyte. There are no posted reads on a bus,
-/// and nobody would learn what was read.
+/// Reads straight into the reply, without a copy of up to a megabyte. A bus has no posted reads,
+/// and without a reply the data would reach no one.
 Session::Reply Session::region_read(const Message& request) {
     const auto access = load<RegionAccess>(request.body);
     const bool is_posted = (request.header.flags & kNoReply) != 0;

@@ -6,18 +6,19 @@
 //        |                                                                               ^
 //        +---- VERSION refused (other version, device taken), or not the first message ---+
 //
-// Every request is checked here against the protocol (size, descriptors, indices, ranges) before
-// the device sees it, and answered exactly once unless it asked for no reply. An error costs the
-// client an error reply; only a stream that cannot be followed any more costs it the connection.
+// The session checks every request against the protocol (size, descriptors, indices, ranges) before
+// the device sees it, and answers it exactly once unless the client asked for no reply. After an
+// error the client gets an error reply; only a stream that cannot be followed any more ends the
+// connection.
 //
-// A session serves for a turn of about a millisecond; what is left waits for its next one, so that
-// the others and what was posted get theirs, however much a client sends. A turn ends between two
-// messages or two writes of one message. While its device has been reset too often a session has
+// A session serves for a turn of about a millisecond. The rest waits for its next turn, so that
+// other clients and posted work get theirs, however much a client sends. A turn ends between two
+// messages or two writes of one message. While its device has been reset too often, a session has
 // no turns at all (ResetBrake).
 //
-// Everything runs on the io thread. The Server drives it: on_readable(), on_writable(), the first
-// also when it wants a turn or is held no longer, and drops it when it is closed; close() detaches
-// the device.
+// Everything runs on the io thread. The Server drives the session: it calls on_readable() (also
+// when the session asks for a turn or is no longer held) and on_writable(), and drops it when it is
+// closed; close() detaches the device.
 #pragma once
 
 #include <cstddef>
@@ -39,17 +40,16 @@ namespace vgpu::softgpu::vfio_user {
 
 class Session;
 
-/// A served device and who has it.
-/// One per listening socket; lives as long as the server.
+/// A served device and its client. One per listening socket; lives as long as the server.
 struct Port {
     Device& device;
     Session* attached = nullptr;
-    ResetBrake brake{};  ///< of the device: a client that comes back finds it as it was
-    std::string path{};  ///< of the socket
+    ResetBrake brake{};  ///< per device: a client that reconnects finds it unchanged
+    std::string path{};  ///< path of the socket
 };
 
-/// What all sessions of a server share.
-/// One io thread serves them all, so they can share the buffer of the reply.
+/// State that all sessions of a server share; because one io thread serves them all, they can share
+/// the buffer of the reply.
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
     std::shared_ptr<PresentWork> work = std::make_shared<PresentWork>();
@@ -74,16 +74,16 @@ public:
     [[nodiscard]] Channel& channel() { return *channel_; }
     [[nodiscard]] State state() const { return state_; }
 
-    /// Messages wait that this turn was too short for.
+    /// Whether messages wait that did not fit into this turn.
     [[nodiscard]] bool wants_turn() const { return wants_turn_; }
-    /// Nothing is served before; its socket is watched for no input meanwhile.
+    /// Until then nothing is served and the socket is not watched for input.
     [[nodiscard]] std::optional<Time> held_until() const { return held_until_; }
 
-    /// A turn: receives once and serves what is there, also what other threads have read.
+    /// A turn: receives once and serves everything that has arrived, also through other threads.
     void on_readable();
-    /// Sends what was waiting, then serves what had been received before.
+    /// Sends the backlog, then serves what was received before.
     void on_writable();
-    /// The client is gone or has to go. Idempotent.
+    /// The client is gone or must go. Idempotent.
     void close();
 
 private:
@@ -95,7 +95,7 @@ private:
         bool comes_later = false;
     };
     using Handler = Reply (Session::*)(const Message&);
-    /// Expanded from protocol.def: handler, least body, most descriptors of a command.
+    /// Expanded from protocol.def: handler, smallest body, most descriptors of a command.
     struct Row {
         Handler handler = nullptr;
         std::uint32_t body_bytes = 0;
@@ -104,8 +104,8 @@ private:
     static constexpr std::size_t kRows = 19;
     static const std::array<Row, kRows> kTable;
 
-    /// The REGION_WRITE_MULTI being served; the message stays where it is until the next is asked
-    /// for.
+    /// The REGION_WRITE_MULTI being served; the message stays in place until the next one is
+    /// requested.
     struct Writes {
         Header request;
         WriteMulti multi;
@@ -114,7 +114,7 @@ private:
     };
 
     void serve_received();
-    /// A message, or one write of it; false: there was none.
+    /// Serves a message, or one write of it; false if there was none.
     bool serve_piece();
     [[nodiscard]] bool may_serve(Time now) const;
     void hold(Time now);

@@ -27,7 +27,8 @@ OwnedFd new_socket() {
     return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// True if a server accepts connections there, or might: a full backlog is no stale socket.
+// True if a server accepts connections there, or might: a full backlog does not make a socket
+// stale.
 bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
     if (!probe) return true;
@@ -35,7 +36,7 @@ bool is_answered(const sockaddr_un& address) {
     return errno != ECONNREFUSED && errno != ENOENT;
 }
 
-/// Only a socket that nobody answers at is removed; a file of another kind is never touched.
+/// Removes only a socket that no server answers at; never touches a file of another kind.
 Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return {};
@@ -89,7 +90,7 @@ Result<OwnedFd> listen_at(const std::string& path) {
     TRY_VOID(remove_stale(path, address));
     OwnedFd listener = new_socket();
     if (!listener) return fail_errno(errno, "cannot create a socket");
-    // Before bind(): the name appears with this mode, whatever the umask allows.
+    // Before bind(): the name then appears with this mode, whatever the umask allows.
     if (::fchmod(listener.get(), kSocketMode) != 0 ||
         ::bind(listener.get(), generic(address), sizeof(address)) != 0 ||
         ::listen(listener.get(), kListenBacklog) != 0)
@@ -103,7 +104,7 @@ Result<OwnedFd> accept_client(int listener) {
     return client;
 }
 
-/// Close-on-exec from the start: a program started by another thread must not inherit them.
+/// Close-on-exec from the start, so that a program started by another thread does not inherit them.
 Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
     iovec data{.iov_base = out.data(), .iov_len = out.size()};
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxFds * sizeof(int))> control{};

@@ -20,8 +20,8 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Descriptors that came with a message; closed unless somebody moves them out.
-/// At most kMaxFds; the excess is closed and remembered as "truncated".
+/// Descriptors that came with a message; closed unless moved out. At most kMaxFds; the excess is
+/// closed and remembered as "truncated".
 class ReceivedFds {
 public:
     ReceivedFds() = default;
@@ -58,19 +58,19 @@ private:
 /// ENAMETOOLONG, with the length and the limit, if no socket can have this path.
 [[nodiscard]] Result<sockaddr_un> address_of(const std::string& path);
 
-/// What one system call did.
+/// The result of one system call.
 struct Transfer {
     std::size_t bytes = 0;
     std::errc error{};  ///< operation_would_block: try again when the socket is ready
 };
 
-/// Binds and listens at `path`, mode 0600. A socket nobody answers at is replaced.
+/// Binds and listens at `path`, mode 0600. Replaces a socket that no server answers at.
 /// ENAMETOOLONG, EEXIST (the path is no socket), EADDRINUSE (a server answers there).
 [[nodiscard]] Result<OwnedFd> listen_at(const std::string& path);
-/// Non-blocking and close-on-exec, like everything here.
+/// Non-blocking and close-on-exec, like all sockets here.
 [[nodiscard]] Result<OwnedFd> accept_client(int listener);
 
-/// bytes == 0 without error: the other side has closed.
+/// bytes == 0 without error: the other side has closed the connection.
 [[nodiscard]] Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds);
 /// `fd` (-1: none) goes with the first byte.
 [[nodiscard]] Transfer send(int socket, std::span<const std::byte> data, int fd);

@@ -25,7 +25,7 @@ void StallBudget::end(Time now) {
     waits_--;
 }
 
-/// Time is accounted lazily, whenever somebody asks: waiting drains, idling refills.
+/// Accounts time lazily, at each call: waiting drains, idling refills.
 void StallBudget::settle(Time now) {
     const auto passed = now - settled_;
     const auto change = waits_ > 0 ? -passed : passed * spec_.refill_percent / 100;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// StallBudget: how long one client's slowness may hold up the device, as a bucket of time. A thread
-// that waits for the client longer than the grace takes from the bucket while it waits; several at
-// the same time take once, because they hold the device up once. Time in which nobody waits refills
-// it, by a few per cent of that time. An empty bucket is spent until a reserve has come together,
-// so that a client that never answers costs one long wait now and then and not a short one every
-// time.
+// StallBudget: the time for which one client's slowness may hold up the device, as a bucket. A
+// thread that waits for the client longer than the grace drains the bucket while it waits; several
+// threads at the same time drain it once, because they hold the device up once. Time without a wait
+// refills it, by a few per cent of that time. An empty bucket is spent until a reserve has
+// accumulated, so that a client that never answers costs one long wait now and then, not a short
+// one every time.
 //
-// Two such buckets belong to a client (DmaLimits): waits that outlast a moment, and waits of any
-// length while the io thread is held up, for many short ones make a long one there.
+// A client has two such buckets (DmaLimits): one for waits that exceed the grace, and one for waits
+// of any length while the io thread is held up, because many short ones add up there.
 //
-// Time points are passed in: nothing here looks at a clock. The caller locks (ClientMemory).
+// The caller passes time points in (no clock is read here) and locks (ClientMemory).
 #pragma once
 
 #include <chrono>
@@ -25,17 +25,17 @@ public:
     struct Spec {
         std::chrono::milliseconds grace{1};       ///< free of charge
         std::chrono::milliseconds capacity{300};  ///< full bucket, as at the start
-        std::chrono::milliseconds reserve{20};    ///< a spent bucket is good again with this much
-        unsigned refill_percent = 5;              ///< of the time nobody waits
+        std::chrono::milliseconds reserve{20};  ///< level at which a spent bucket may be used again
+        unsigned refill_percent = 5;            ///< of the time without a wait
     };
 
     /// Full at the start.
     StallBudget(Spec spec, Time now);
 
-    /// Nobody shall wait for this client now.
+    /// Whether no thread may wait for this client now.
     [[nodiscard]] bool is_spent(Time now);
-    /// A wait is to be charged. Returns when it has to be over; end() must follow.
-    /// May be called by several waits at once; the budget drains as for one.
+    /// Starts to charge a wait. Returns the time at which it must end; end() must follow. Several
+    /// waits at once drain the budget as one.
     [[nodiscard]] Time begin(Time now);
     void end(Time now);
 
