@@ -12,8 +12,8 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// DevCap, LnkCap and friends as a Vega10 VF shows them, with FLR: 256-byte payloads, extended tags,
-// 8 GT/s x16.
+// DevCap, LnkCap and the like as a Vega10 VF shows them, with FLR: 256-byte payloads, extended
+// tags, 8 GT/s x16.
 constexpr std::uint32_t kDeviceCapabilities = 0x00008fa1u | PCI_EXP_DEVCAP_FLR;
 constexpr std::uint32_t kLinkCapabilities = 0x00000d03;
 constexpr std::uint16_t kLinkStatus = 0x1103;
@@ -61,7 +61,7 @@ void add_header(ConfigSpace& config, const FunctionSpec& spec) {
     add_bars(config, PCI_BASE_ADDRESS_0, spec.bars);
 }
 
-/// The same capability for PF and VF; what a VF on the PF's bus shows differently is BusVf's.
+/// The same capability for PF and VF; BusVf shows the differences of a VF on the PF's bus.
 void add_pcie(ConfigSpace& config, std::uint8_t next) {
     PcieCapability pcie{};
     pcie.id = PCI_CAP_ID_EXP;
@@ -73,7 +73,7 @@ void add_pcie(ConfigSpace& config, std::uint8_t next) {
     pcie.link_status = kLinkStatus;
     pcie.link_capabilities2 = kLinkCapabilities2;
     config.set(VGPU_CAP_PCIE, pcie);
-    // BCR_FLR reads as zero: Function takes it back after the reset.
+    // BCR_FLR reads as zero: Function clears it after the reset.
     PcieCapability writable{};
     writable.device_control = std::numeric_limits<std::uint16_t>::max();
     writable.link_control =

@@ -2,7 +2,7 @@
 //
 // Builders of a configuration space: header, BARs and capabilities, each a packed structure in the
 // layout of the PCI specifications with its writable bits. Offsets and bits are those of
-// <linux/pci_regs.h>; where a capability stands is said by hw/pci.h. Called by Function while it is
+// <linux/pci_regs.h>; hw/pci.h gives the place of each capability. Called by Function while it is
 // built; nothing here has behaviour.
 #pragma once
 
@@ -107,11 +107,11 @@ inline constexpr std::uint32_t kSupportedPageSizes = 0x553;
 
 /// Base address registers from `first_register` on, of a function or of a PF's VFs.
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars);
-/// What the BAR at `first_register` is set to.
+/// The address in the BAR at `first_register`.
 [[nodiscard]] std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_register,
                                         const BarSpec& bar);
 
-/// Everything the spec asks for, sealed as the state after power-on.
+/// Builds everything that the spec contains; the result is sealed as the state after power-on.
 void build_config(ConfigSpace& config, const FunctionSpec& spec);
 
 }  // namespace vgpu::softgpu::pci

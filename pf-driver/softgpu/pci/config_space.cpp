@@ -51,7 +51,7 @@ void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> 
     }
 }
 
-/// Storage, handlers, observers: an observer sees all of the access.
+/// Runs storage, handlers, observers in this order, so that an observer sees the whole access.
 void ConfigSpace::write(std::uint32_t offset, std::span<const std::byte> data) {
     assert(offset + data.size() <= kBytes);
     if (is_absent()) return;

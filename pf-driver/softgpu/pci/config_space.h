@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // ConfigSpace: the 4 KiB configuration space of one function. Every byte has a mask of writable
-// bits and a mask of bits cleared by writing 1; all others are read-only. Two ways to give bytes a
-// meaning: claim() puts a handler behind a range (the range's own storage is not used), on_write()
-// tells somebody after a write has been stored.
+// bits and a mask of bits cleared by writing 1; all others are read-only. Two functions give bytes
+// a meaning: claim() puts a handler behind a range (the range's own storage is not used),
+// on_write() registers a callback that runs after a write has been stored.
 //
 // One access reaches a handler once, with all its bytes inside the range (a driver writes a command
 // and its arguments as one dword). Used on the io thread only; claims are made while the GPU is
@@ -22,7 +22,7 @@
 
 namespace vgpu::softgpu::pci {
 
-/// What lives in a claimed range; `offset` counts from the range's first byte.
+/// The handler of a claimed range; `offset` counts from the range's first byte.
 class ConfigHandler {
 public:
     virtual ~ConfigHandler() = default;
@@ -36,21 +36,21 @@ class ConfigSpace {
 public:
     static constexpr std::size_t kBytes = VGPU_PCI_CONFIG_BYTES;
 
-    /// The function's own accesses; offset + size <= kBytes.
-    /// Any size and alignment; a span over a claim's edge is divided.
+    /// The function's own accesses; offset + size <= kBytes. Any size and alignment; an access
+    /// across a claim's edge is split.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// As after power-on, whoever uses the function now; handlers are not asked.
+    /// The values after power-on, whoever uses the function now; calls no handlers.
     void read_power_on(std::uint32_t offset, std::span<std::byte> out) const;
 
     /// A handler for [first, first + count); a byte claimed twice is a programming error.
     void claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler);
-    /// Runs after a write that touched [first, first + count) was stored.
-    /// The callback may get() and set(); it runs once per access, however many bytes that had.
+    /// Registers a callback that runs after a write to [first, first + count) was stored. It may
+    /// get() and set(); it runs once per access, however many bytes the access has.
     void on_write(std::uint32_t first, std::uint32_t count, std::function<void()> changed);
 
-    /// While `is_absent` says so nobody answers: all ones are read, writes are lost.
+    /// While `is_absent` returns true, reads give all ones and writes are lost.
     void set_absence(std::function<bool()> is_absent) { is_absent_ = std::move(is_absent); }
     [[nodiscard]] bool is_absent() const { return is_absent_ && is_absent_(); }
 
@@ -67,7 +67,7 @@ public:
     template <typename T> void clear_on_one(std::uint32_t offset, const T& mask) {
         store(std::span<std::byte>(one_clears_), offset, mask);
     }
-    /// The state reset() goes back to.
+    /// Makes the present state the one that reset() restores.
     void seal() { power_on_ = value_; }
     void reset() { value_ = power_on_; }
 

@@ -11,9 +11,9 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// The kernel makes room for more, at least eight a CPU.
+// The kernel makes room for more: at least eight per CPU.
 constexpr unsigned kRequests = 64;
-// Each makes room; only a host without memory fails so often.
+// Each try makes room; only a host without memory fails so often.
 constexpr int kTries = 100;
 
 }  // namespace
@@ -23,7 +23,7 @@ EventfdSignaller& EventfdSignaller::shared() {
     return signaller;
 }
 
-/// The context goes with the process.
+/// The context is released when the process ends.
 Result<> EventfdSignaller::start() {
     const std::lock_guard lock(mutex_);
     if (context_ != 0) return {};
@@ -34,8 +34,8 @@ Result<> EventfdSignaller::start() {
     return {};
 }
 
-/// A request that has ended keeps its place until its result is taken; nobody wants results, so
-/// they are taken when there is no place left.
+/// A request that has ended keeps its place until its result is taken. Results are not used, so
+/// they are taken only when no place is left.
 bool EventfdSignaller::signal(int eventfd) {
     iocb request{};
     request.aio_lio_opcode = IOCB_CMD_PWRITE;

@@ -50,7 +50,7 @@ std::shared_ptr<vfio_user::Peer> Function::peer() const {
 
 // ---- configuration space
 
-/// The few registers whose writes mean something to the function; all others are storage.
+/// The few registers whose writes have an effect on the function; all others are storage.
 void Function::watch_config() {
     config_.on_write(PCI_COMMAND, sizeof(std::uint16_t), [this] { command_changed(); });
     config_.on_write(PCI_BASE_ADDRESS_0, PCI_CARDBUS_CIS - PCI_BASE_ADDRESS_0,
@@ -69,7 +69,7 @@ void Function::watch_config() {
                          [this] { sriov_control_changed(); });
 }
 
-/// One place for all that follows the command register, for writes and resets alike.
+/// The only place for all that follows the command register, for writes and resets alike.
 void Function::command_changed() {
     const auto command = config_.get<std::uint16_t>(PCI_COMMAND);
     is_decoding_ = (command & PCI_COMMAND_MEMORY) != 0;
@@ -86,8 +86,8 @@ std::optional<Iova> Function::bar_address(std::uint32_t index) const {
     return Iova{pci::bar_address(config_, PCI_BASE_ADDRESS_0, *bar)};
 }
 
-/// FLR (PCIe 6.0, 6.6.2): configuration first, then the blocks, all before the write returns. The
-/// bit reads 0, as reset_config() takes it back.
+/// FLR (PCIe 6.0, 6.6.2): resets the configuration, then the blocks, all before the write returns.
+/// The bit reads 0, because reset_config() clears it.
 void Function::device_control_changed() {
     constexpr std::uint32_t kRegister = VGPU_CAP_PCIE + PCI_EXP_DEVCTL;
     if ((config_.get<std::uint16_t>(kRegister) & PCI_EXP_DEVCTL_BCR_FLR) == 0) return;
@@ -121,7 +121,7 @@ void Function::msi_message_changed() {
     interrupts_.set_message({Iova{join(msi.address_low, msi.address_high)}, msi.data});
 }
 
-// A write that the capability does not allow is taken back before anyone sees it.
+// Reverts a write that the capability does not allow before anyone sees it.
 void Function::sriov_control_changed() {
     constexpr std::uint32_t kNumVfs = VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF;
     constexpr std::uint32_t kPageSize = VGPU_ECAP_SRIOV + PCI_SRIOV_SYS_PGSIZE;
@@ -139,8 +139,8 @@ void Function::sriov_control_changed() {
     owner_.sriov_changed(sriov_);
 }
 
-/// Everything that follows the configuration is told by hand: reset() of the space runs no
-/// observers.
+/// Updates everything that follows the configuration explicitly, because reset() of the space runs
+/// no observers.
 void Function::reset_config() {
     config_.reset();
     interrupts_.reset();
@@ -164,13 +164,13 @@ Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer) {
     return attach(std::move(peer), Reach::Socket);
 }
 
-/// Sink and peer are in place before the owner hears of the client, since it may raise interrupts
-/// at once.
+/// Sets sink and peer before the owner learns of the client, because it may raise interrupts at
+/// once.
 Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
     if (reach_)
         return fail(EBUSY, *reach_ == Reach::Bus ? "it belongs to the host view"
                                                  : "it belongs to a client of its socket");
-    // A driver on the bus may have written to it without having attached it.
+    // A driver on the bus may have written to the configuration without an attachment.
     if (reach == Reach::Socket && spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
     interrupts_.connect(sink_for(reach, peer));
     {
@@ -188,7 +188,7 @@ Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
     return attached;
 }
 
-/// The peer goes first: threads that ask for it from now on get nothing.
+/// Removes the peer first, so that threads that request it from now on get none.
 void Function::detach() {
     {
         const std::lock_guard lock(peer_mutex_);
@@ -270,7 +270,7 @@ bool Function::decodes(std::uint32_t region) {
     return false;
 }
 
-/// Configuration space always answers; BARs only when they decode.
+/// Configuration space always answers; BARs answer only when they decode.
 std::errc Function::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> out) {
     if (region == kConfigRegion)
         config_.read(static_cast<std::uint32_t>(offset), out);
@@ -290,7 +290,7 @@ std::errc Function::write(std::uint32_t region, std::uint64_t offset,
     return {};
 }
 
-/// An access may begin before the table and end in it: it is cut where the meaning changes.
+/// An access may begin before the table and end in it, so it is split where the meaning changes.
 Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
                                    std::size_t size) const {
     struct Stretch {

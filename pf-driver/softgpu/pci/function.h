@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Function: one PCI function as a vfio-user device: configuration space, BARs, interrupts, resets,
-// attachment. It knows PCI, not GPUs: what the BARs mean is behind BarHandler, what a reset or an
-// attachment does behind FunctionOwner, where client memory goes behind DmaSink, what the GPU-IOV
-// bytes mean behind config().claim().
+// attachment. It knows PCI, not GPUs: BarHandler implements the BARs, FunctionOwner the resets and
+// attachments, DmaSink takes client memory, and config().claim() serves the GPU-IOV bytes.
 //
 // As on a bus, BARs answer only while the command register's memory bit is set (else reads are all
 // ones and writes are dropped), and interrupts need its bus master bit. A client writes the command
@@ -39,15 +38,15 @@ struct MappableMemory {
     std::vector<vfio_user::MmapArea> areas;
 };
 
-/// The bytes behind one BAR. offset + size is inside the BAR.
-/// Io thread. There is no error on the bus: what cannot be answered reads all ones and is dropped.
+/// The bytes behind one BAR. offset + size is inside the BAR. Io thread. A bus reports no errors: a
+/// read that cannot be answered gives all ones, such a write is dropped.
 class BarHandler {
 public:
     virtual ~BarHandler() = default;
     /// Fills all of `out`.
     virtual void bar_read(std::uint64_t offset, std::span<std::byte> out) = 0;
     virtual void bar_write(std::uint64_t offset, std::span<const std::byte> data) = 0;
-    /// Asked whenever the client asks about the region; nothing: every access is trapped.
+    /// Called whenever the client asks about the region; none: every access is trapped.
     [[nodiscard]] virtual std::optional<MappableMemory> bar_memory() { return std::nullopt; }
 };
 
@@ -56,20 +55,20 @@ class DmaSink {
 public:
     virtual ~DmaSink() = default;
     [[nodiscard]] virtual Result<> map(const vfio_user::DmaRange& range, int fd) = 0;
-    /// No engine reaches the range when it returns.
+    /// When it returns, no engine reaches the range.
     virtual void unmap(const vfio_user::DmaRange& range) = 0;
     virtual void unmap_all() = 0;
 };
 
-/// How an attached function is reached, and so where its interrupts go.
+/// How an attached function is reached, and so where its interrupts are delivered.
 enum class Reach : std::uint8_t {
-    Socket,  ///< vfio-user client of its own: eventfds
+    Socket,  ///< its own vfio-user client: eventfds
     Bus,     ///< behind a bridge of the host view: messages
 };
 
 enum class ResetKind : std::uint8_t { FunctionLevel, DeviceReset };
 
-/// What the SR-IOV capability says now (PCIe 6.0, 9.3.3.3): NumVFs, VF Enable, VF MSE.
+/// The present values of the SR-IOV capability (PCIe 6.0, 9.3.3.3): NumVFs, VF Enable, VF MSE.
 struct SriovState {
     std::uint16_t num_vfs = 0;
     bool is_enabled = false;
@@ -84,13 +83,13 @@ public:
     virtual ~FunctionOwner() = default;
     /// An error refuses the client.
     [[nodiscard]] virtual Result<> attached(std::shared_ptr<vfio_user::Peer> peer) = 0;
-    /// The peer's calls fail from now on; its DMA maps are gone already.
+    /// The peer's calls fail from now on; its DMA maps have already been removed.
     virtual void detached() = 0;
-    /// The configuration space has been reset; the function's blocks are to follow.
+    /// The configuration space has been reset; the owner resets the function's blocks.
     virtual void reset(ResetKind kind) = 0;
     /// After a write, or a reset that took the VFs away.
     virtual void sriov_changed(const SriovState&) {}
-    /// BARs may answer elsewhere now, or nowhere: after a write to them or to the memory bit, and
+    /// BARs may have moved or stopped answering: after a write to them or to the memory bit, and
     /// after a reset.
     virtual void bars_moved() {}
 };
@@ -109,19 +108,19 @@ public:
     /// Any thread: MSI has vector 0 only.
     void raise(std::uint32_t vector) { interrupts_.raise(vector); }
     [[nodiscard]] bool is_bus_master() const { return is_bus_master_; }
-    /// Any thread: the attached client, or nothing.
+    /// Any thread: the attached client, or none.
     [[nodiscard]] std::shared_ptr<vfio_user::Peer> peer() const;
 
     [[nodiscard]] const Interrupts& interrupts() const { return interrupts_; }
     [[nodiscard]] const SriovState& sriov() const { return sriov_; }
     [[nodiscard]] std::optional<Reach> reach() const { return reach_; }
-    /// Where a BAR of the spec answers on the client's bus; nothing while the memory bit is off.
-    /// A VF on the PF's bus has no BARs and no memory bit of its own.
+    /// Bus address of a BAR of the spec; none while the memory bit is off. A VF on the PF's bus
+    /// does not have its own BARs and memory bit.
     [[nodiscard]] std::optional<Iova> bar_address(std::uint32_t index) const;
-    /// EBUSY: attached already. The configuration stays as it is on the bus; a new client of a
-    /// function that resets on detach finds it fresh.
+    /// EBUSY if already attached. On the bus the configuration stays as it is; a function that
+    /// resets on detach is fresh for a new client.
     [[nodiscard]] Result<> attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach);
-    /// Accesses that somebody else has decoded; offset + size is inside the BAR.
+    /// Accesses that the caller has decoded; offset + size is inside the BAR.
     void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
     void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
     /// Accesses to BARs whose memory bit was off.
@@ -148,9 +147,9 @@ private:
         Bytes size;
         BarHandler* handler = nullptr;
     };
-    /// The first part of a BAR access that has one meaning.
-    /// Of the BAR that holds the MSI-X table; of all others everything is the handler's. Within one
-    /// page: a handler may hold a lock for all of an access.
+    /// The first part of a BAR access that has one meaning. Only the BAR with the MSI-X table has
+    /// several; in all others everything is the handler's. Stays within one page, because a handler
+    /// may hold a lock for all of an access.
     enum class Place : std::uint8_t { Handler, MsixTable, MsixPending };
     struct Piece {
         Place place = Place::Handler;
@@ -170,7 +169,7 @@ private:
         Reach reach, const std::shared_ptr<vfio_user::Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
-    /// Counts an access that finds the memory bit off, and warns of the first.
+    /// Counts an access while the memory bit is off, and warns of the first one.
     [[nodiscard]] bool decodes(std::uint32_t region);
     void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
 

@@ -47,7 +47,7 @@ FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) 
     return spec;
 }
 
-/// Ids as of a function of its own; SR-IOV's blank ids are shown by BusVf.
+/// Ids of an independent function; BusVf shows SR-IOV's blank ids.
 FunctionSpec vf_function(VfId vf, Bytes aperture) {
     FunctionSpec spec;
     spec.name = fmt::format("VF{}", raw(vf));

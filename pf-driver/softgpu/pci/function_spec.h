@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a PCI function is made of, constant after build: identity, BARs, capabilities. pf_function()
-// and vf_function() give the two kinds a GPU has, with the numbers of hw/pci.h; gpu.cpp makes one
-// Function from each.
+// The parts of a PCI function, constant after build: identity, BARs, capabilities. pf_function()
+// and vf_function() give the two kinds that a GPU has, with the numbers of hw/pci.h; gpu.cpp makes
+// one Function from each.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct BarSpec {
     Bytes size;  ///< a power of two, at least 4 KiB
 };
 
-/// Type 0 header, as lspci -n shows it.
+/// Type 0 header, in the terms of lspci -n.
 struct Identity {
     std::uint16_t vendor = 0;
     std::uint16_t device = 0;
@@ -58,7 +58,7 @@ struct VsecSpec {
     std::uint16_t length = 0;
 };
 
-/// What becomes of the configuration when the client goes. Interrupts end either way.
+/// What happens to the configuration when the client goes. Interrupts end in both cases.
 enum class DetachPolicy : std::uint8_t {
     ResetConfig,  ///< a VF: the next client finds a fresh function
     KeepConfig,   ///< the PF: VFs stay enabled while its driver is restarted

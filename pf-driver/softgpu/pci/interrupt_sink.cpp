@@ -11,7 +11,7 @@ namespace vgpu::softgpu::pci {
 namespace {
 
 // Eventfds (and their harmless kin, which cannot be signalled) are files without a type; any other
-// descriptor is a mistake that the client hears of now.
+// descriptor is a mistake that the client must learn of now.
 bool is_eventfd_like(int fd) {
     struct stat status {};
     return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
@@ -19,10 +19,10 @@ bool is_eventfd_like(int fd) {
 
 }  // namespace
 
-/// Started with the device: a client must not be able to use up what the host has of it before.
+/// Starts the signaller with the device, before a client can use up the host's share of it.
 EventfdSink::EventfdSink(std::string name, std::uint32_t vectors)
     : name_(std::move(name)), eventfds_(vectors) {
-    (void)EventfdSignaller::shared().start();  // assign() tells of an error
+    (void)EventfdSignaller::shared().start();  // assign() reports an error
 }
 
 bool EventfdSink::deliver(std::uint32_t vector, const InterruptMessage&) {
@@ -30,7 +30,7 @@ bool EventfdSink::deliver(std::uint32_t vector, const InterruptMessage&) {
     return eventfd && EventfdSignaller::shared().signal(eventfd.get());
 }
 
-/// Checked completely first: a request with one bad descriptor changes nothing.
+/// Checks everything first: a request with one bad descriptor changes nothing.
 Result<> EventfdSink::assign(const vfio_user::IrqRequest& request) {
     TRY_VOID(EventfdSignaller::shared().start());
     for (const OwnedFd& fd : request.fds) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// InterruptSink: where a function's interrupts go. Which one a function has depends on how it is
-// reached: a vfio-user client gets them as eventfds (EventfdSink), the bus of the host view as the
+// InterruptSink: the destination of a function's interrupts. The way a function is reached decides
+// which sink it has: a vfio-user client gets eventfds (EventfdSink), the bus of the host view the
 // messages that its driver programmed (MessageSink). Interrupts owns the sink and decides whether a
-// vector may be delivered; every call comes with its lock held, so from any thread.
+// vector may be delivered; it calls the sink with its lock held, so from any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace vgpu::softgpu::pci {
 
-/// What a driver wrote into the MSI capability or an entry of the MSI-X table.
+/// The message that a driver wrote into the MSI capability or an entry of the MSI-X table.
 struct InterruptMessage {
     Iova address{};
     std::uint32_t data = 0;
@@ -26,13 +26,13 @@ struct InterruptMessage {
 class InterruptSink {
 public:
     virtual ~InterruptSink() = default;
-    /// False: it goes nowhere.
+    /// False if there is no destination.
     [[nodiscard]] virtual bool deliver(std::uint32_t vector, const InterruptMessage& message) = 0;
     /// Eventfds of SET_IRQS.
     [[nodiscard]] virtual Result<> assign(const vfio_user::IrqRequest& request) = 0;
-    /// Nobody listens any more.
+    /// Drops the destination: no client listens any more.
     virtual void withdraw() = 0;
-    /// False: the client keeps the MSI-X table to itself, so an entry nobody wrote is not masked.
+    /// False: the client keeps the MSI-X table to itself, so an unwritten entry is not masked.
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 
@@ -53,7 +53,7 @@ private:
 };
 
 /// Posts the write that the driver programmed into the VM's memory, where the interrupt controller
-/// takes it; waits for nothing.
+/// takes it; never waits.
 class MessageSink final : public InterruptSink {
 public:
     explicit MessageSink(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}

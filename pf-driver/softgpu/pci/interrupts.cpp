@@ -34,7 +34,7 @@ void Interrupts::lose(const char* why) {
     spdlog::warn("{}: an interrupt is lost: {}", name_, why);
 }
 
-/// Under the lock throughout, so that a mask set by the io thread is in force when set_*() returns.
+/// Holds the lock throughout, so that a mask is in force when the io thread's set_*() returns.
 void Interrupts::raise(std::uint32_t vector) {
     const std::lock_guard lock(mutex_);
     if (vector >= vectors_.size()) return lose("no such vector");
@@ -60,8 +60,8 @@ InterruptMessage Interrupts::message_of(std::size_t vector) const {
             load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_DATA)};
 }
 
-/// An entry that nobody wrote is masked after reset (PCIe 6.0, 7.7.2), unless the client keeps
-/// the table to itself and would never unmask it here.
+/// An unwritten entry is masked after reset (PCIe 6.0, 7.7.2), unless the client keeps the table to
+/// itself and would never unmask it here.
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
     if (state.is_client_masked || function_ == Delivery::Off) return true;
@@ -71,14 +71,15 @@ bool Interrupts::is_masked(std::size_t vector) const {
            (load<std::uint32_t>(table_, control) & PCI_MSIX_ENTRY_CTRL_MASKBIT) != 0;
 }
 
-/// Called after everything that can take a mask away.
+/// Called after every change that can remove a mask.
 void Interrupts::deliver_pending() {
     if (enabled_ == Delivery::Off) return;
     for (std::uint32_t i = 0; i < vectors_.size(); i++)
         if (vectors_[i].is_pending && !is_masked(i)) signal(i);
 }
 
-/// Trigger by SET_IRQS is the client's own test of its eventfd: no masks, no bus master.
+/// Trigger by SET_IRQS is the client's own test of its eventfd, so masks and bus master do not
+/// apply.
 void Interrupts::act(std::uint32_t vector, vfio_user::IrqAction action) {
     if (action == vfio_user::IrqAction::Trigger)
         (void)sink_->deliver(vector, message_of(vector));
@@ -86,7 +87,7 @@ void Interrupts::act(std::uint32_t vector, vfio_user::IrqAction action) {
         vectors_[vector].is_client_masked = action == vfio_user::IrqAction::Mask;
 }
 
-/// A count of 0 disables the index: eventfds and pending vectors go.
+/// A count of 0 disables the index: drops eventfds and pending vectors.
 Result<> Interrupts::apply(const vfio_user::IrqRequest& request) {
     const std::lock_guard lock(mutex_);
     if (request.index != index_) return {};
@@ -172,7 +173,7 @@ void Interrupts::reset() {
     reset_locked();
 }
 
-/// The table goes too: the next client's driver programs its own.
+/// Drops the table too, because the next client's driver programs its own.
 void Interrupts::drop_client() {
     const std::lock_guard lock(mutex_);
     reset_locked();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Interrupts: MSI or MSI-X of one function, from raise() to its sink (interrupt_sink.h). A vector
-// is delivered when the capability is enabled, bus mastering is on, the sink can take it and
-// nothing masks it; a masked vector stays pending and is delivered when the mask goes. Anything
-// else is lost, as on the bus, and counted.
+// is delivered if the capability is enabled, bus mastering is on, the sink can take it and nothing
+// masks it. A masked vector stays pending and is delivered when the mask is removed. Any other
+// vector is lost, as on the bus, and counted.
 //
 // A vfio-user client may keep the MSI-X table to itself (QEMU never forwards table writes): an
-// entry nobody has written counts as unmasked then. Assigning eventfds enables the capability and
-// disabling the index disables it, as the kernel's vfio-pci does, so a user-space driver need not
+// unwritten entry then counts as unmasked. Assigning eventfds enables the capability and disabling
+// the index disables it, as the kernel's vfio-pci does, so a user-space driver need not touch the
+// capability.
 // touch the capability.
 //
 // raise() may be called from any thread; all else is called on the io thread.
@@ -28,7 +29,7 @@
 
 namespace vgpu::softgpu::pci {
 
-/// Instead of booleans, whose meaning differs from register to register (enable, mask).
+/// Replaces booleans, whose meaning differs from register to register (enable, mask).
 enum class Delivery : std::uint8_t { Off, On };
 
 /// PCIe 6.0, 6.1.4; one of the two types per function.
@@ -39,7 +40,7 @@ public:
     /// `index` is Msi or Msix: the one interrupt type the function has.
     Interrupts(std::string name, vfio_user::Irq index, std::uint32_t vectors);
 
-    /// Whom the function is attached to; at first, a client that assigns eventfds.
+    /// Sets the sink of the function's attachment; at first, a client that assigns eventfds.
     void connect(std::unique_ptr<InterruptSink> sink);
 
     void raise(std::uint32_t vector);  ///< out of range: counted, dropped
@@ -52,8 +53,8 @@ public:
     /// SET_IRQS of this function's index, or of Error and Request, which are accepted and unused.
     [[nodiscard]] Result<> apply(const vfio_user::IrqRequest& request);
 
-    // What the configuration space says.
-    /// On delivers what is pending; raising while it is off loses the interrupt.
+    // Values of the configuration space.
+    /// On delivers all pending vectors; raise() while off loses the interrupt.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
     void set_function_mask(Delivery delivery);          ///< Off: all vectors masked
