@@ -12,7 +12,7 @@ namespace vgpu::softgpu::host_view {
 
 // ---- functions
 
-/// Functions go before the memory they reach.
+/// Detaches functions before it drops the memory that they reach.
 void Attachments::close() {
     while (!attached_.empty()) detach(*attached_.back().function);
     unmap_all();
@@ -62,7 +62,7 @@ Result<std::shared_ptr<const OwnedFd>> Attachments::keep(int fd) {
     return kept;
 }
 
-/// Functions behind the IOMMU are filled again: a mapping of theirs may lead into the new range.
+/// Refills functions behind the IOMMU, because one of their mappings may lead into the new range.
 Result<> Attachments::map(const vfio_user::DmaRange& range, int fd) {
     TRY(auto kept, keep(fd));
     const Range entry{range, std::move(kept)};
@@ -103,7 +103,7 @@ bool Attachments::is_translated(const Attached& each) const {
     return iommu_.domain_of(each.routing_id) != Iommu::Domain::Identity;
 }
 
-/// The VM's ranges that a mapping leads to, as the function addresses them.
+/// The VM's ranges that a mapping leads to, in the function's addresses.
 std::vector<Attachments::Range> Attachments::parts_of(const Iommu::Mapping& mapping) const {
     std::vector<Range> parts;
     const std::uint64_t end = mapping.target + mapping.size;
@@ -138,8 +138,8 @@ void Attachments::map_parts(pci::Function& function, const Iommu::Mapping& mappi
     }
 }
 
-/// After a change of translation everything is mapped anew: rare, and simpler to be right about
-/// than differences.
+/// Maps everything again after a change of translation: changes are rare, and this is easier to get
+/// right than differences.
 void Attachments::refill(const Attached& each) const {
     each.function->dma_unmap_all();
     const Result<> filled = fill(each);

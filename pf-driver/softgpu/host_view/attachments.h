@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Attachments: the functions that the host view has attached, and the VM's memory that they reach:
-// all of it, or what the IOMMU maps for them. A function that comes later gets every range mapped
-// before. Descriptors are duplicated, one for each file, and closed when the last of its ranges
-// goes. Files are few: other VMs need descriptors, too.
+// all of it, or the ranges that the IOMMU maps for them. A function that is attached later gets
+// every range mapped before. Descriptors are duplicated, one per file, and closed when the last
+// range of the file goes. The number of files is limited, because other VMs need descriptors, too.
 //
 // Part of HostView; io thread only.
 #pragma once
@@ -20,24 +20,24 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Detached functions are untouched: their own sockets may have them.
+/// Leaves functions that it has not attached alone: clients of their own sockets may use them.
 class Attachments final : private Iommu::Listener {
 public:
-    /// The VM is there; nothing is attached before.
-    /// `peer` gets message DMA and interrupts of all functions attached later.
+    /// The VM has connected; nothing is attached yet. `peer` gets message DMA and interrupts of all
+    /// functions attached later.
     void open(std::shared_ptr<vfio_user::Peer> peer) { peer_ = std::move(peer); }
-    /// It is gone; all functions are detached.
+    /// The VM has gone; detaches all functions.
     void close();
 
-    /// EBUSY: the function has another attachment. `routing_id` is that of its accesses.
+    /// EBUSY: the function has another attachment. `routing_id` is the one in its accesses.
     [[nodiscard]] Result<> attach(pci::Function& function, std::uint32_t routing_id);
-    /// Does nothing if the host view does not have it.
+    /// Does nothing if the host view has not attached the function.
     void detach(pci::Function& function);
 
-    /// All functions get the range or none; an error refuses the VM's DMA_MAP (ENOSPC: of too many
-    /// files).
+    /// Gives the range to all functions or to none; an error refuses the VM's DMA_MAP (ENOSPC: too
+    /// many files).
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
-    /// The very range of a map() before. No function reaches it when this returns.
+    /// The exact range of an earlier map(). When this returns, no function reaches it.
     void unmap(const vfio_user::DmaRange& range);
     void unmap_all();
 
@@ -45,12 +45,12 @@ public:
 
 private:
     using File = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
-    /// Of the VM's memory at once; a VM has one for each of its memory devices.
+    /// Files of the VM's memory at once; a VM has one for each of its memory devices.
     static constexpr std::size_t kMaxFiles = 64;
     /// Several ranges of one file share a descriptor: VMs map their memory in many pieces.
     struct Range {
         vfio_user::DmaRange range;
-        std::shared_ptr<const OwnedFd> fd;  // nothing: by message
+        std::shared_ptr<const OwnedFd> fd;  // none: by message
     };
     struct Attached {
         pci::Function* function = nullptr;
@@ -66,8 +66,8 @@ private:
     [[nodiscard]] std::vector<Range> parts_of(const Iommu::Mapping& mapping) const;
     [[nodiscard]] Result<> fill(const Attached& each) const;
     void map_parts(pci::Function& function, const Iommu::Mapping& mapping) const;
-    /// All its mappings go and come back as the tables say now; errors are logged, as the VM has no
-    /// way to hear of them.
+    /// Removes all its mappings and adds those of the present tables; logs errors, because the VM
+    /// has no way to learn of them.
     void refill(const Attached& each) const;
     [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> keep(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);

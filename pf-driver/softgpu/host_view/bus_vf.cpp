@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::byte kMaster{PCI_COMMAND_MASTER};
 
-/// Bytes of the header that a VF shows otherwise than a function of its own: kept bits, set bits.
+/// Bytes of the header in which a VF differs from an independent function: kept bits, set bits.
 struct Overlay {
     std::uint32_t first;
     std::uint32_t count;
@@ -80,7 +80,7 @@ void BusVf::set_bus_master() {
     function_.config().write(PCI_COMMAND, bytes_of(kCommand));
 }
 
-/// What the driver has set up for interrupts outlives bus mastering, as it does on hardware.
+/// Keeps the driver's interrupt setup when bus mastering ends, as hardware does.
 void BusVf::clear_bus_master() {
     if (!function_.is_bus_master()) return;
     const auto msi = function_.config().get<pci::MsiCapability>(VGPU_CAP_MSI);

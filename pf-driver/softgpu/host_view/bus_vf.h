@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusVf: a VF as it stands on the PF's bus. Its configuration space is that of SR-IOV VFs: ids and
-// BARs are the PF's business, and of the command register only Bus Master Enable can be written.
+// BusVf: a VF as it appears on the PF's bus. Its configuration space is that of SR-IOV VFs: the PF
+// holds ids and BARs, and only Bus Master Enable of the command register can be written.
 //
 //   VFE           the configuration space answers, whoever has the VF
 //   BAR accessed  the host view attaches to the VF: reads all ones while a vfio-user client has it.
@@ -9,8 +9,8 @@
 //   BME set       the same, in case nothing was accessed before: the bit stays 0 while a client has
 //   it BME cleared   it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
 //
-// While a client has the VF nothing written here arrives, and the capabilities look as after
-// power-on. Part of HostView; io thread only.
+// While a client has the VF, writes here are lost, and the capabilities look as after power-on.
+// Part of HostView; io thread only.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,16 @@ namespace vgpu::softgpu::host_view {
 /// Header fields: PCIe 6.0, 9.3.4.1.
 class BusVf {
 public:
-    /// `routing_id`: of its accesses, counted from the first function behind the root port.
+    /// `routing_id`: the one in its accesses, counted from the first function behind the root port.
     BusVf(pci::Function& function, std::uint32_t routing_id, Attachments& attachments)
         : function_(function), routing_id_(routing_id), attachments_(attachments) {}
 
-    /// Only while VF Enable is set; HostView sees to that.
+    /// Only while VF Enable is set; HostView guarantees that.
     void config_read(std::uint32_t offset, std::span<std::byte> out) const;
     void config_write(std::uint32_t offset, std::span<const std::byte> data);
-    /// Who answers an access to a BAR; nobody if it is a client's.
+    /// The function that answers an access to a BAR; none while a client has the VF.
     [[nodiscard]] pci::Function* answering();
-    /// The VF is reset under its driver, or disabled.
+    /// Called if the VF is reset under its driver, or disabled.
     void detach() { attachments_.detach(function_); }
 
     [[nodiscard]] bool is_attached() const { return function_.reach() == pci::Reach::Bus; }

@@ -13,7 +13,7 @@ namespace {
 using pci::BarKind;
 
 constexpr Bytes kConfigWindow{std::uint64_t{VGPU_HOST_VIEW_BUSES} * VGPU_ECAM_BUS_BYTES};
-/// Room for the register BARs of PF and VFs; below 4 GiB, so not larger than it must be.
+/// Room for the register BARs of PF and VFs; as small as possible, because it is below 4 GiB.
 constexpr Bytes kLowWindow = 64_MiB;
 constexpr std::uint16_t kPcieVersion2 = 2;
 constexpr unsigned kPcieTypeShift = 4;
@@ -29,8 +29,7 @@ constexpr Id kIds[] = {{VGPU_HOST_VIEW_VENDOR, VGPU_HOST_VIEW_DEVICE},
 
 }  // namespace
 
-/// No capabilities but PCIe, and no interrupts: everything else is the business of the domain
-/// behind it.
+/// Has no capability but PCIe, and no interrupts: everything else is in the domain behind it.
 Endpoint::Endpoint(EndpointKind kind, Bytes high_window)
     : bars_{{VGPU_HOST_VIEW_BAR_CONFIG, BarKind::Memory64Prefetchable, kConfigWindow},
             {VGPU_HOST_VIEW_BAR_LOW, BarKind::Memory32, kLowWindow},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Endpoint: the PCI function that QEMU sees of the host view: a bridge to a PCI domain in the shape
-// of a RAID controller, because that is what Intel's VMD is. Its three BARs are the configuration
-// window (ECAM) of the domain and its two memory windows; nothing else about it does anything.
+// of a RAID controller, because Intel's VMD is one. Its three BARs are the configuration window
+// (ECAM) of the domain and its two memory windows; it has no other behaviour.
 //
 // Part of HostView; io thread only.
 #pragma once
@@ -15,8 +15,7 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Whose driver in the VM opens the domain.
-/// The two differ in their PCI ids alone.
+/// Selects the VM's driver that opens the domain. Only the PCI ids of the two differ.
 enum class EndpointKind : std::uint8_t {
     Bridge,  ///< tests/host/bridge
     Vmd,     ///< Linux' own vmd.ko
@@ -31,8 +30,7 @@ public:
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
     /// Bytes of a BAR, 0 if there is none.
     [[nodiscard]] std::uint64_t bar_size(std::uint32_t bar) const;
-    /// Where the VM has put it.
-    /// 0 before the VM has set it: windows then decode as if they began at 0.
+    /// The address that the VM has set; 0 before: windows then decode as if they began at 0.
     [[nodiscard]] std::uint64_t bar_address(std::uint32_t bar) const;
     void reset() { config_.reset(); }
 

@@ -16,12 +16,12 @@ using vfio_user::Irq;
 
 constexpr std::uint32_t kConfigRegion = static_cast<std::uint32_t>(vfio_user::Region::Config);
 constexpr std::byte kAllOnes{0xff};
-/// No BAR is smaller, so whether one answers can only change here.
+/// No BAR is smaller, so the answer to "does a BAR decode" can change only at this granularity.
 constexpr std::uint64_t kDecodeBytes = 4096;
 constexpr std::uint32_t kPfRoutingId = 0;
 constexpr std::uint32_t kVfBars = VGPU_ECAP_SRIOV + PCI_SRIOV_BAR;
 
-/// The function that an offset of the configuration window means, and the register.
+/// The function and the register that an offset of the configuration window addresses.
 struct ConfigAddress {
     std::uint32_t bus;
     std::uint32_t devfn;
@@ -41,7 +41,7 @@ std::size_t in_dword(std::uint64_t offset, std::size_t size) {
     return std::min(size, kDword - offset % kDword);
 }
 
-/// All BARs twice over: the kernel aligns each array of VF BARs and rounds the windows up.
+/// Twice the size of all BARs: the kernel aligns each array of VF BARs and rounds the windows up.
 Bytes high_window(const pci::FunctionSpec& pf) {
     constexpr Bytes kLeast = 16384_MiB;
     std::uint64_t sum = 0;
@@ -77,7 +77,7 @@ void HostView::attach_pf() {
     if (!attached) spdlog::warn("host view: the VM finds no PF: {}", attached.error().message);
 }
 
-/// The machine is off: whoever comes next finds PF and ports as after power-on.
+/// The machine is off: the next VM finds PF and ports as after power-on.
 void HostView::detach() {
     reset_bus();
     attachments_.close();
@@ -120,7 +120,7 @@ vfio_user::IrqDescription HostView::irq(Irq index) {
     return {.flags = vfio_user::kIrqEventfd, .count = is_known ? 1u : 0u};
 }
 
-/// Of the endpoint itself: error and request, which never come.
+/// Error and request interrupts of the endpoint itself, which never occur.
 Result<> HostView::set_irqs(const vfio_user::IrqRequest&) {
     return {};
 }
@@ -172,7 +172,7 @@ BusVf* HostView::vf_behind(std::optional<std::uint32_t> routing_id) {
     return from_first % sriov_.vf_stride == 0 ? enabled_vf(from_first / sriov_.vf_stride) : nullptr;
 }
 
-/// A dword at a time: an access over several functions' spaces is several accesses on the bus.
+/// Goes by dwords: an access across several functions' spaces is several accesses on the bus.
 void HostView::config_read(std::uint64_t offset, std::span<std::byte> out) {
     while (!out.empty()) {
         const auto part = out.first(in_dword(offset, out.size()));
@@ -206,7 +206,7 @@ void HostView::config_write(std::uint64_t offset, std::span<const std::byte> dat
     }
 }
 
-/// NumVFs, VFE or a reset may take VFs away.
+/// A write to NumVFs or VFE, or a reset, may remove VFs.
 void HostView::write_pf(std::uint32_t offset, std::span<const std::byte> data) {
     pf_.config().write(offset, data);
     for (std::size_t i = 0; i < vfs_.size(); i++)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // HostView: the whole card behind one vfio-user socket, so that the stock kernel of a VM finds a
-// root port, the PF with its SR-IOV capability and the VFs, as on a machine that has the card:
+// root port, the PF with its SR-IOV capability and the VFs, as on a machine with the card:
 //
 //   host.sock -- Endpoint -- configuration window --> 00:00.0 RootPort -- 01:00.0 PF, 01:00.1 VF1
 //                        \-- memory windows --> RootPort's windows --> BARs of PF and VFs
 //
-// The functions are those that have sockets of their own; each is attached to one side at a time
-// (pci::Function). The PF is attached as long as a VM is there, unless a client of its own socket
-// came first: then the VM finds no PF until it resets the endpoint without that client. For the VFs
-// see BusVf. Interrupts of attached functions are posted writes to the VM, DMA goes to the memory
-// the VM has mapped for the endpoint, through an IOMMU if the VM has a driver for it.
+// The functions are the same ones that have sockets; each is attached to one side at a time
+// (pci::Function). The PF is attached as long as a VM is connected, unless a client of its own
+// socket came first: then the VM finds no PF until it resets the endpoint after that client has
+// gone. For the VFs see BusVf. Interrupts of attached functions are posted writes to the VM. DMA
+// goes to the memory that the VM has mapped for the endpoint, through an IOMMU if the VM has a
+// driver for it.
 //
-// Everything a VM does is untrusted: what decodes to nothing reads all ones and is dropped. Called
-// by the Server on the io thread only.
+// Everything that a VM does is untrusted: an access that decodes to nothing reads all ones or is
+// dropped. The Server calls it on the io thread only.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ namespace vgpu::softgpu::host_view {
 
 class HostView final : public vfio_user::Device {
 public:
-    /// `pf` has an SR-IOV capability; the functions outlive the host view.
-    /// Attaches nothing: the PF comes with the VM's client, VFs when they are used.
+    /// `pf` has an SR-IOV capability; the functions outlive the host view. Attaches nothing: the PF
+    /// is attached with the VM's client, VFs at their first use.
     HostView(EndpointKind kind, pci::Function& pf, const std::vector<pci::Function*>& vfs);
 
     std::string name() const override { return "host view"; }
@@ -49,33 +50,34 @@ public:
     void reset() override;
 
 private:
-    /// A place in a BAR of an attached function, or in the root port's.
-    /// Of one address; valid until the next write to a configuration space.
+    /// The target of one address: a place in a BAR of an attached function, or in the root port's.
+    /// Valid until the next write to a configuration space.
     struct Target {
         bool is_iommu = false;
-        pci::Function* function = nullptr;  ///< else nothing: no function answers
+        pci::Function* function = nullptr;  ///< none: no function answers
         std::uint32_t bar = 0;
         std::uint64_t offset = 0;
         std::uint64_t left = 0;  ///< bytes from here on that have the same answer
     };
 
-    /// The VM sees the PF; false while a client of pf.sock has it.
+    /// Whether the VM sees the PF; false while a client of pf.sock has it.
     [[nodiscard]] bool has_pf() const { return pf_.reach() == pci::Reach::Bus; }
     void attach_pf();
     void detach_vfs();
-    /// As a secondary bus reset: VFs are detached, the PF is reset.
+    /// A secondary bus reset: detaches VFs and resets the PF.
     void reset_bus();
 
-    /// Number 0 is VF1; nothing: not enabled.
+    /// Number 0 is VF1; none if it is not enabled.
     [[nodiscard]] BusVf* enabled_vf(std::uint64_t number);
-    /// By routing id, counted from the PF; nothing: no VF that is enabled has it.
+    /// By routing id, counted from the PF; none if no enabled VF has it.
     [[nodiscard]] BusVf* vf_behind(std::optional<std::uint32_t> routing_id);
     void config_read(std::uint64_t offset, std::span<std::byte> out);
     void config_write(std::uint64_t offset, std::span<const std::byte> data);
-    /// VFs that the write has taken away are detached before it returns.
+    /// Detaches the VFs that the write has removed before it returns.
     void write_pf(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// Like the bus: the root port's own BAR, then what its windows forward to PF and VFs.
+    /// Decodes like the bus: the root port's own BAR, then the accesses that its windows forward to
+    /// PF and VFs.
     [[nodiscard]] Target decode(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_pf(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_vfs(std::uint64_t address);

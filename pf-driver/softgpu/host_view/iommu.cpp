@@ -100,7 +100,7 @@ void Iommu::add(Domain domain, const Mapping& mapping) {
     listener_.mapped(domain, mapping);
 }
 
-/// A mapping that is cut goes as a whole; what is left of it comes back.
+/// A mapping that is cut is removed as a whole; the rest of it is added again.
 Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t size) {
     const auto found = domains_.find(domain);
     if (found == domains_.end() || !is_well_formed({address, 0, size})) return Outcome::Refused;
@@ -123,7 +123,7 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
 }
 
 /// Functions that were routed to the domain are blocked, not back at identity: their kernel must
-/// say so itself.
+/// route them explicitly.
 Iommu::Outcome Iommu::free(Domain domain) {
     const auto found = domains_.find(domain);
     if (found != domains_.end()) {
@@ -136,7 +136,7 @@ Iommu::Outcome Iommu::free(Domain domain) {
     return Outcome::Done;
 }
 
-/// A domain that has no mappings yet is allowed: everything is blocked until it gets some.
+/// The domain may have no mappings yet: everything is blocked until it gets some.
 Iommu::Outcome Iommu::route(std::uint32_t routing_id, Domain domain) {
     if (routing_id >= kRoutingIds) return Outcome::Refused;
     routes_.insert_or_assign(routing_id, domain);
@@ -144,7 +144,7 @@ Iommu::Outcome Iommu::route(std::uint32_t routing_id, Domain domain) {
     return Outcome::Done;
 }
 
-/// Tables first, then the listener, which looks at them.
+/// Resets the tables before it calls the listener, which reads them.
 void Iommu::reset() {
     registers_ = {};
     domains_.clear();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Iommu: translates the addresses of functions behind the root port, so that the VM can hand a VF
-// to a VM of its own (vfio-pci). A function belongs to the identity domain until its kernel routes
-// it to another; a domain maps pages to addresses of the VM. Registers: VGPU_IOMMU_* of hw/pci.h.
+// Iommu: translates the addresses of functions behind the root port, so that the VM can pass a VF
+// to a nested VM (vfio-pci). A function belongs to the identity domain until its kernel routes it
+// to another; a domain maps pages to addresses of the VM. Registers: VGPU_IOMMU_* of hw/pci.h.
 //
-// It keeps tables; whoever has the functions hears of every change (Listener) and does the mapping.
-// What a VM may make it keep is limited; a command beyond that is refused. Io thread only.
+// It only keeps tables; the owner of the functions learns of every change (Listener) and does the
+// mapping. The tables are limited; a command that exceeds the limit is refused. Io thread only.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Domains and routing ids are numbers of the VM's choice.
+/// The VM chooses the numbers of domains and routing ids.
 class Iommu {
 public:
     enum class Domain : std::uint32_t {
@@ -38,30 +38,30 @@ public:
     public:
         virtual ~Listener() = default;
         virtual void mapped(Domain domain, const Mapping& mapping) = 0;
-        /// Exactly a mapping that mapped() told before.
+        /// Exactly a mapping that mapped() has reported.
         virtual void unmapped(Domain domain, const Mapping& mapping) = 0;
-        /// The function has another domain now.
+        /// The function has been routed to another domain.
         virtual void routed(std::uint32_t routing_id) = 0;
     };
 
     explicit Iommu(Listener& listener) : listener_(listener) {}
 
     [[nodiscard]] Domain domain_of(std::uint32_t routing_id) const;
-    /// Of a domain that is not Identity.
+    /// For a domain other than Identity.
     [[nodiscard]] const Mappings& mappings_of(Domain domain) const;
 
     /// The BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
-    /// A write that reaches the command register executes it; STATUS tells how it went.
+    /// A write that reaches the command register executes the command; STATUS holds the outcome.
     void write(std::uint64_t offset, std::span<const std::byte> data);
-    /// All functions are back in the identity domain; the listener hears of each.
+    /// Moves all functions back to the identity domain; reports each to the listener.
     void reset();
 
 private:
-    /// Of all domains together: what a VM can make softgpu remember.
+    /// For all domains together: limits what a VM can make softgpu remember.
     static constexpr std::size_t kMaxMappings = 65536;
     static constexpr std::size_t kMaxDomains = 64;
-    /// As STATUS shows it.
+    /// The value that STATUS shows.
     enum class Outcome : std::uint32_t { Done, Refused };
 
     [[nodiscard]] Outcome execute(std::uint32_t command);

@@ -17,7 +17,7 @@ constexpr unsigned kPcieTypeShift = 4;
 constexpr unsigned kClassShift = 8;
 constexpr unsigned kLinkWidthShift = 4;
 constexpr unsigned kLinkWidth16 = 16;
-// A link of 2.5 GT/s that does not report its state: the kernel waits the shortest after a reset.
+// A link of 2.5 GT/s that does not report its state gives the kernel's shortest wait after a reset.
 constexpr unsigned kLink = PCI_EXP_LNKCAP_SLS_2_5GB | kLinkWidth16 << kLinkWidthShift;
 constexpr unsigned kPortNumberShift = 24;
 constexpr std::uint16_t kPmVersion3 = 3;
@@ -107,7 +107,7 @@ RootPort::RootPort(std::function<void()> secondary_reset)
     config_.seal();
 }
 
-/// The edge resets, the level keeps the bus silent until the driver takes it away.
+/// The edge resets; the level keeps the bus silent until the driver clears it.
 void RootPort::bridge_control_changed() {
     const auto control = config_.get<std::uint16_t>(PCI_BRIDGE_CONTROL);
     const bool was_in_reset = is_in_reset_;
@@ -120,8 +120,8 @@ void RootPort::reset() {
     is_in_reset_ = false;
 }
 
-/// Without ARI a device has eight functions, and a port has one device: VFs beyond are out of reach
-/// (PCIe 6.0, 6.13).
+/// Without ARI a device has eight functions, and a port has one device, so further VFs are out of
+/// reach (PCIe 6.0, 6.13).
 std::optional<std::uint32_t> RootPort::function_behind(std::uint32_t bus,
                                                        std::uint32_t devfn) const {
     const std::uint32_t secondary = config_.get<std::uint8_t>(PCI_SECONDARY_BUS);
@@ -137,7 +137,7 @@ bool RootPort::decodes() const {
     return (config_.get<std::uint16_t>(PCI_COMMAND) & PCI_COMMAND_MEMORY) != 0;
 }
 
-/// Unsigned difference: addresses below the BAR become large and fall out.
+/// Unsigned difference: addresses below the BAR become large and fail the check.
 std::optional<std::uint64_t> RootPort::in_own_bar(std::uint64_t address) const {
     const std::uint64_t offset = address - pci::bar_address(config_, PCI_BASE_ADDRESS_0, kBar);
     if (!decodes() || offset >= kBar.size.count) return std::nullopt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // RootPort: the bridge above the PF in the host view's domain, 00:00.0: bus numbers, memory
-// windows, ARI forwarding, secondary bus reset, and a BAR with the registers of the IOMMU. It says
-// what lies where; HostView does the accesses.
+// windows, ARI forwarding, secondary bus reset, and a BAR with the registers of the IOMMU. It only
+// decodes addresses; HostView does the accesses.
 //
 // Io thread only.
 #pragma once
@@ -22,15 +22,15 @@ public:
     explicit RootPort(std::function<void()> secondary_reset);
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
-    /// Routing id of a function behind the port, counted from the first one; nothing: not behind
-    /// it, or out of reach while ARI forwarding is off.
-    /// 256 per bus: the first bus behind the port has 0 to 255.
+    /// Routing id of a function behind the port, counted from the first one: 256 per bus, so the
+    /// first bus behind the port has 0 to 255. None if it is not behind the port, or out of reach
+    /// while ARI forwarding is off.
     [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
                                                                std::uint32_t devfn) const;
-    /// Bytes from `address` on that a window forwards, 0: none.
-    /// Both memory windows; 0 also while the bus is in reset or decoding is off.
+    /// Bytes from `address` on that one of the two memory windows forwards; 0 if none, also while
+    /// the bus is in reset or decoding is off.
     [[nodiscard]] std::uint64_t forwards(std::uint64_t address) const;
-    /// Offset in its own BAR; nothing: the address is not in it.
+    /// Offset in its own BAR; none if the address is not in it.
     [[nodiscard]] std::optional<std::uint64_t> in_own_bar(std::uint64_t address) const;
     void reset();
 
