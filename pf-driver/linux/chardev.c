@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Open files of the nodes (nodes.c): /dev/vgpu-pfN speaks the uapi; whoever has a VF's node open is
- * the VF's owner. Each file holds a reference of the home, so an ioctl after remove() finds a home
- * that says -ENODEV.
+ * Open files of the nodes (nodes.c): /dev/vgpu-pfN implements the uapi; the process that has a
+ * VF's node open is the VF's owner. Each file holds a reference of the home, so an ioctl after
+ * remove() finds a home that returns -ENODEV.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -86,7 +86,7 @@ static void give_up_lease(struct vgpu_client *client)
 	if (home->is_gone)
 		return;
 	vgpu_pf_set_lease(home->pf, false);
-	/* what had to wait for the end of the lease */
+	/* work that had to wait for the end of the lease */
 	schedule_work(&home->chores);
 }
 
@@ -145,7 +145,7 @@ static const char *refuse(const struct vgpu_client *client, u32 op, int *error)
 	return NULL;
 }
 
-/* after this the request is done or on its way */
+/* after this the request is done or in progress */
 static int begin(struct vgpu_client *client, struct vgpu_request *request, u32 op, void *payload)
 {
 	const char *wrong;
@@ -221,7 +221,7 @@ static int run_on_pf(struct vgpu_client *client, u32 op, void *payload)
 	}
 }
 
-/* its owner sees this VF and nothing else */
+/* the owner of a VF sees only this VF */
 static int run_on_vf(struct vgpu_client *client, u32 op, void *payload)
 {
 	struct vgpu_pf_vf *vf = payload;
@@ -252,7 +252,7 @@ static int run_copied(struct vgpu_client *client, u32 op, void *payload, void __
 		return error;
 	error = client->node->number ? run_on_vf(client, op, payload)
 				     : run_on_pf(client, op, payload);
-	/* also after an error: a stream tells how far it came */
+	/* also after an error: a stream reports its progress */
 	if (copy_to_user(user, payload, min(known, user_bytes)))
 		return -EFAULT;
 	return error;
@@ -282,7 +282,7 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 
 /* ---- events ---- */
 
-/* each event is told to a file once, as a count */
+/* reports each event to a file once, as a count */
 static u64 take_news(struct vgpu_client *client)
 {
 	s64 now = (s64)READ_ONCE(client->home->event_seq);

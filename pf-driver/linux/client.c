@@ -2,10 +2,10 @@
 /*
  * Requests to the core on behalf of files and of the home itself, and their streams.
  *
- * A request waits outside the lock. Who cannot wait any longer withdraws: from then on the core
- * does not touch the payload. A stream goes through a bounce buffer: the core fills or empties it
- * under the lock and never waits; the caller's thread moves it to or from the file without the
- * lock, and may wait there as long as it likes.
+ * A request waits outside the lock. A caller that cannot wait any longer withdraws the request:
+ * from then on the core does not touch the payload. A stream goes through a bounce buffer: the
+ * core fills or empties it under the lock and never waits; the caller's thread moves the data to
+ * or from the file without the lock, and may wait there as long as necessary.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -15,11 +15,11 @@
 
 #include "pf-driver/linux/home.h"
 
-/* what a pipe or socket that can be written takes at once */
+/* bytes that a pipe or socket takes at once if it can be written */
 #define POLLED_BYTES 4096u
-/* how soon a wait for a file sees that its request has been cancelled */
+/* how soon a wait for a file notices that its request has been cancelled */
 #define POLL_MS 50u
-/* until a file is tried again that is ready, or in error, all the time and moves nothing */
+/* pause before a retry on a file that is always ready, or in error, but moves nothing */
 #define AGAIN_JIFFIES 1
 
 /* ---- requests ---- */
@@ -43,7 +43,7 @@ static void finish_request(struct vgpu_request *request, int error, const char *
 	smp_store_release(&request->is_done, true);
 	if (request->stream)
 		wake_up_all(&request->stream->wait);
-	/* last: the request is on the stack of who waits */
+	/* last: the request is on the waiter's stack */
 	complete(&request->done);
 }
 
@@ -74,7 +74,7 @@ void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *
 		finish_request(request, error, message);
 }
 
-/* the core's end of a stream whose caller has gone: its next move fails, which ends it */
+/* breaks the core's end of a stream whose caller has gone: its next move fails, which ends it */
 static void break_stream(struct vgpu_home *home, struct vgpu_stream *stream, int error)
 {
 	stream->error = error;
@@ -87,7 +87,7 @@ static void break_stream(struct vgpu_home *home, struct vgpu_stream *stream, int
 static void withdraw(struct vgpu_home *home, struct vgpu_request *request, int error,
 		     const char *message)
 {
-	/* in this order: while the core knows of the payload, its owner must wait */
+	/* in this order: while the core knows the payload, its owner must wait */
 	list_del_init(&request->entry);
 	vgpu_pf_request_cancel(home->pf, request->token);
 	if (request->stream)
@@ -116,7 +116,7 @@ void vgpu_client_cancel(struct vgpu_home *home, const void *client, int error)
 {
 	struct vgpu_request *request;
 
-	/* from the start each time: withdrawing one may finish others */
+	/* from the start each time: to withdraw one may finish others */
 	while ((request = find_of_client(home, client)))
 		withdraw(home, request, error,
 			 error == -ENODEV ? "the driver was unbound from the device" : "cancelled");
@@ -149,14 +149,14 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 	error = vgpu_pf_request_run(home->pf, op, payload, request->token);
 	if (error == -EINPROGRESS)
 		return;
-	/* the core took what a device answers that is not there for an answer */
+	/* the core took the all ones of a missing device for an answer */
 	if (error && home->is_device_lost)
 		vgpu_client_done(home, request->token, -ENODEV, "the device is lost");
 	else
 		vgpu_client_done(home, request->token, error, vgpu_pf_view_message(home->pf));
 }
 
-/* error: of the wait; who was interrupted withdraws, unless the core has finished meanwhile */
+/* error: of the wait; an interrupted caller withdraws, unless the core has finished meanwhile */
 static int end_wait(struct vgpu_home *home, struct vgpu_request *request, int error)
 {
 	if (!error)
@@ -178,7 +178,7 @@ static int wait_killable(struct vgpu_home *home, struct vgpu_request *request)
 	return end_wait(home, request, wait_for_completion_killable(&request->done));
 }
 
-/* the core's time-outs bound it, and the loss of the device ends it */
+/* the core's time-outs limit the wait, and the loss of the device ends it */
 static int wait_to_the_end(struct vgpu_request *request)
 {
 	wait_for_completion(&request->done);
@@ -201,7 +201,7 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 	vgpu_home_lock(home);
 	vgpu_client_run(home, &request, op, payload);
 	vgpu_home_unlock(home);
-	/* who is given resources learns of them even when killed: nobody else returns them */
+	/* even a killed caller learns of its resources: no one else returns them */
 	if (op == VGPU_PF_OP_PROVISION)
 		error = wait_to_the_end(&request);
 	else
@@ -233,7 +233,7 @@ s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes
 		stream->is_blocked = true;
 		return -EAGAIN;
 	}
-	/* filled from the start whenever it has been emptied */
+	/* filled from the start again after it has been emptied */
 	if (stream->used == 0)
 		stream->first = 0;
 	room = min(room, VGPU_STREAM_BYTES - stream->first - stream->used);
@@ -311,7 +311,7 @@ void vgpu_client_close_stream(struct vgpu_request *request)
 	request->stream = NULL;
 }
 
-/* nothing is left to be moved: what has been read may still have to be written */
+/* nothing is left to move: the data read so far may still have to be written */
 static bool is_over(const struct vgpu_request *request, __poll_t events)
 {
 	if (!smp_load_acquire(&request->is_done))
@@ -319,7 +319,7 @@ static bool is_over(const struct vgpu_request *request, __poll_t events)
 	return request->error || !(events & EPOLLOUT);
 }
 
-/* until the file can be written or read; -EAGAIN if nobody needs that any more */
+/* waits until the file can be written or read; -EAGAIN if no one needs that any more */
 static int wait_for_file(const struct vgpu_request *request, struct file *file, __poll_t events)
 {
 	struct poll_wqueues polls;
@@ -359,13 +359,13 @@ static void wake_core(struct vgpu_home *home, struct vgpu_stream *stream)
 	vgpu_pf_stream_ready(home->pf);
 }
 
-/* a stream that is half through is not started again, whatever the signal's handler wants */
+/* a stream in progress is not restarted, even if the signal's handler requests it */
 static ssize_t told_as(ssize_t moved)
 {
 	return moved == -ERESTARTSYS ? -EINTR : moved;
 }
 
-/* the file takes what the core has written; its position moves as with write(2) */
+/* writes the core's data to the file; its position moves as with write(2) */
 static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 first, u32 used)
 {
 	loff_t position = file->f_pos;
@@ -389,7 +389,7 @@ static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct
 		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->used) ||
 								   READ_ONCE(request->is_done)))
 			return -EINTR;
-		/* in this order; appended to under the lock, but what is there stays as it is */
+		/* in this order; data is appended under the lock and never changed */
 		is_done = smp_load_acquire(&request->is_done);
 		used = smp_load_acquire(&stream->used);
 		if (is_done && (request->error || used == 0))
@@ -411,7 +411,7 @@ static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct
 	}
 }
 
-/* exactly as much as the core wants: what follows the stream in the file is not ours */
+/* reads exactly as much as the core requests: data behind the stream in the file is not ours */
 static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 wanted)
 {
 	loff_t position = file->f_pos;
@@ -485,7 +485,7 @@ static const char *reason_of(int error)
 	return error == -EINTR ? "interrupted by a signal" : "the stream's file failed";
 }
 
-/* the file's end came to nothing: the request is withdrawn, unless the core has finished it */
+/* the file's end failed: withdraws the request, unless the core has finished it */
 static void give_up(struct vgpu_home *home, struct vgpu_request *request, int error)
 {
 	vgpu_home_lock(home);
@@ -518,7 +518,7 @@ int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32
 	error = wait_interruptible(home, request);
 	if (error || !moved || is_input)
 		return error;
-	/* the core had finished before the file had taken the rest */
+	/* the core finished before the file had taken the rest */
 	strscpy(request->message, reason_of(moved), sizeof(request->message));
 	return moved;
 }

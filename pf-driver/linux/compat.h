@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The kernels this module is compiled for, 6.1 to 7.x, seen as one: each difference stands here
- * once, under the name of the newest. No other file of linux/ asks for the version. What stable
- * kernels got later, whatever their number, is found out by Kbuild.
+ * One view of the kernels that this module is compiled for, 6.1 to 7.x: each difference is
+ * handled here once, under the name in the newest kernel. No other file of linux/ checks the
+ * version. Kbuild detects later changes of stable kernels, whatever their number.
  */
 #ifndef VGPU_LINUX_COMPAT_H
 #define VGPU_LINUX_COMPAT_H

@@ -2,9 +2,9 @@
 /*
  * The thread that serves the device, and the lock around the core.
  *
- * Whoever has called the core leaves through vgpu_home_unlock(), which looks at what the call has
- * done: a device that is gone is detached, a scrub that this home began is confirmed, changes of
- * state are told to those who wait and, through a work item, to sysfs and the driver core.
+ * Every caller of the core leaves through vgpu_home_unlock(), which acts on the results of the
+ * call: it detaches a device that is gone, confirms a scrub that this home began, and reports
+ * changes of state to waiters and, through a work item, to sysfs and the driver core.
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -49,7 +49,7 @@ static void confirm_scrub(struct vgpu_home *home, struct vgpu_home_vf *vf)
 	vgpu_pf_request_run(home->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref, ++home->next_token);
 }
 
-/* in the engine or about to be: the same to everybody outside */
+/* in the engine or about to be: the same state for everybody outside */
 static enum vgpu_pf_vf_state folded_state(const struct vgpu_home *home, u32 vf)
 {
 	enum vgpu_pf_vf_state state = vgpu_pf_view_vf(home->pf, vf).state;
@@ -68,8 +68,8 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
- * Who has a VF attached without a driver of this host using its function is a client of its own
- * socket, with a guest that may not have loaded a driver yet.
+ * If a VF is attached and no driver of this host uses its function, a client of its own socket
+ * has attached it, with a guest that may not have loaded a driver yet.
  */
 static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 {
@@ -83,9 +83,9 @@ static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
- * Whatever comes back must not write to memory that the core frees now. Who waits for a VF to be
- * released waits in vain. The thread looks for the device from now on; the loss may have been
- * noticed by any other, and nothing else wakes the thread any more.
+ * A device that comes back must not write to memory that the core frees now. The release of a VF
+ * that callers wait for will not happen. From now on the thread looks for the device: any other
+ * thread may have noticed the loss, and nothing else wakes this one any more.
  */
 static void let_go(struct vgpu_home *home)
 {
@@ -103,7 +103,7 @@ static void finish_call(struct vgpu_home *home)
 		return;
 	if (home->is_device_lost && vgpu_pf_view_device(home->pf)->is_attached)
 		let_go(home);
-	/* the core itself gives up a device that does not come back from its reset */
+	/* the core itself gives up a device that does not return from its reset */
 	if (vgpu_pf_view_was_lost_in_reset(home->pf) && !home->is_device_lost &&
 	    !home->is_device_parked) {
 		home->is_device_lost = true;
@@ -155,14 +155,14 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
  */
 void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns)
 {
-	/* one that fires all the same finds nothing due */
+	/* a timer that fires all the same finds nothing due */
 	if (deadline_ns == 0)
 		hrtimer_try_to_cancel(&home->timer);
 	else
 		hrtimer_start(&home->timer, ns_to_ktime(deadline_ns), HRTIMER_MODE_ABS_HARD);
 }
 
-/* tells of a failure once, not at each try */
+/* reports a failure once, not at each try */
 static int attach(struct vgpu_home *home)
 {
 	int error;
@@ -173,15 +173,15 @@ static int attach(struct vgpu_home *home)
 	if (error && !home->is_failure_told)
 		dev_err(&home->pdev->dev, "%s\n", vgpu_pf_view_message(home->pf));
 	home->is_failure_told = error != 0;
-	/* a device that went while the core attached is lost already */
+	/* a device that went away while the core attached is already lost */
 	home->is_device_lost |= error != 0;
-	/* what had to wait for the device */
+	/* work that had to wait for the device */
 	if (!error)
 		schedule_work(&home->chores);
 	return error;
 }
 
-/* a device that has gone away may come back, as after a reset */
+/* a device that went away may come back, as after a reset */
 static int try_attach(struct vgpu_home *home)
 {
 	if (!vgpu_linux_is_device_there(home))
@@ -255,7 +255,7 @@ void vgpu_home_stop(struct vgpu_home *home)
 	WRITE_ONCE(home->is_gone, true);
 	vgpu_client_cancel(home, NULL, -ENODEV);
 	vgpu_home_unlock(home);
-	/* the timer wakes the thread: it goes first, and nobody arms it any more */
+	/* the timer wakes the thread, so it goes first, and no one arms it any more */
 	hrtimer_cancel(&home->timer);
 	kthread_stop(home->thread);
 	wake_up_all(&home->state_wait);
@@ -289,16 +289,16 @@ int vgpu_home_unpark(struct vgpu_home *home)
 	vgpu_home_lock(home);
 	home->is_device_parked = false;
 	if (home->is_device_lost) {
-		/* nobody could save what it was, or restore it */
+		/* no one could save or restore its state */
 		error = try_attach(home);
 	} else {
-		/* who reset the device has restored it, and forgets what it had saved */
+		/* the code that reset the device has restored it and drops its saved state */
 		if (vgpu_linux_is_device_there(home))
 			pci_save_state(home->pdev);
 		error = attach(home);
 	}
 	vgpu_home_unlock(home);
-	/* what came while it was parked was not served, and does not come again */
+	/* events while parked were not served, and do not occur again */
 	set_bit(VGPU_WAKEUP_INTERRUPT, &home->wakeups);
 	vgpu_home_wake(home, VGPU_WAKEUP_TIMER);
 	return error;

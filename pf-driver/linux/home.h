@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * vgpu_pf.ko: the PF core at home in the kernel. One struct vgpu_home for each GPU; it lives until
- * the last open file is closed, also when device and driver are long gone (is_gone).
+ * vgpu_pf.ko: the PF core inside the kernel. Each GPU has one struct vgpu_home; it lives until
+ * the last open file is closed, even if device and driver are long gone (is_gone).
  *
  * Locks, outer first:
  *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
@@ -45,13 +45,13 @@
 #define VGPU_MAX_GAP_MAX_MS 10000u
 #define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: .bulk_profile */
 
-/* bits of home->wakeups: why the executor's thread was woken */
+/* bits of home->wakeups: the reasons why the executor's thread was woken */
 enum vgpu_wakeup {
 	VGPU_WAKEUP_INTERRUPT = 0,
 	VGPU_WAKEUP_TIMER,
 };
 
-/* to whom a VF's function is given when it has resources */
+/* who gets a VF's function when the VF has resources */
 enum vgpu_handover {
 	VGPU_HANDOVER_NONE = 0, /* nobody */
 	VGPU_HANDOVER_VFIO,	/* vfio-pci */
@@ -66,7 +66,7 @@ enum vgpu_priority {
 	VGPU_PRIORITIES,
 };
 
-/* what sysfs says about a VF's share; admin */
+/* what sysfs was told about a VF's share; admin */
 struct vgpu_policy {
 	u32 exec_quantum_ms;	/* 0: default */
 	u32 preempt_timeout_us; /* of the next provisioning */

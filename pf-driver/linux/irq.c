@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * MSI-X vectors of the PF: world switch and mailbox. In hard interrupt context: nothing is read
- * from the device here, the executor's thread is woken and asks it.
+ * MSI-X vectors of the PF: world switch and mailbox. In hard interrupt context the handler reads
+ * nothing from the device; it wakes the executor's thread, which does.
  */
 #include <linux/interrupt.h>
 
@@ -24,7 +24,7 @@ static void free_vectors(struct vgpu_home *home, int count)
  * vgpu_linux_irq_init() - request the PF's vectors
  * @home: its thread runs
  *
- * With a single vector the core still learns of everything: which one fired does not matter to it.
+ * A single vector is enough for the core, which does not need to know which one fired.
  */
 int vgpu_linux_irq_init(struct vgpu_home *home)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The nodes of a home: /dev/vgpu-pfN, and /dev/vgpu/vfM (of further GPUs: pfN-vfM) for each VF, so
- * that schedulers of devices can hand it out. What an open file does is chardev.c's.
+ * The nodes of a home: /dev/vgpu-pfN, and /dev/vgpu/vfM (of further GPUs: pfN-vfM) for each VF,
+ * so that schedulers of devices can hand it out. chardev.c implements the open files.
  *
- * The reference count of the PF's struct device is the home's: each open file and each VF's node
- * holds one; with the last one goes the home's memory.
+ * The reference count of the PF's struct device counts the home's users: each open file and each
+ * VF's node holds a reference; the last one frees the home's memory.
  */
 #include <linux/idr.h>
 #include <linux/module.h>

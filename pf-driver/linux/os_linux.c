@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The services of core/base/os.h in the kernel. All are called by the core, under home->lock, in
- * process context. A device that reads as all ones is asked whether it is still there; if not, the
- * flag makes vgpu_home_unlock() detach the core.
+ * The services of core/base/os.h in the kernel. The core calls all of them under home->lock, in
+ * process context. If a register reads as all ones, the PCI core is asked whether the device is
+ * still there; if not, a flag makes vgpu_home_unlock() detach the core.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -30,7 +30,7 @@ static int check_reachable(const struct vgpu_home *home)
 	return home->is_device_lost || home->is_device_parked ? -ENODEV : 0;
 }
 
-/* all ones may be a value */
+/* all ones may be a valid value */
 static int check_answer(struct vgpu_home *home, u32 value)
 {
 	if (value != U32_MAX || vgpu_linux_is_device_there(home))
@@ -162,7 +162,7 @@ static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 byte
 		__raw_writeq(word, to + done);
 	}
 	memcpy_toio(to + done, (const u8 *)data + done, bytes - done);
-	/* write-combined: out before the register write that tells of it */
+	/* write-combined: must arrive before the register write that announces it */
 	wmb();
 	return 0;
 }
@@ -172,7 +172,7 @@ static int dma_alloc(struct vgpu_os *os, u32 bytes, struct vgpu_os_dma *dma)
 	struct vgpu_home *home = home_of(os);
 	dma_addr_t bus;
 
-	/* megabytes in one piece may not be there; the core says what it was for */
+	/* megabytes in one piece may not be available; the core reports their purpose */
 	dma->cpu = dma_alloc_coherent(&home->pdev->dev, bytes, &bus, GFP_KERNEL | __GFP_NOWARN);
 	if (!dma->cpu)
 		return -ENOMEM;

@@ -2,10 +2,10 @@
 /*
  * The PCI driver: probe and remove, suspend, resets by others, errors of the bus.
  *
- * remove() is always safe: nodes and sysfs go first, then the VFs' functions, then requests are
- * ended with -ENODEV, then the device is let go. VFs with resources stay provisioned on it, and the
- * next probe adopts them. Open files keep the home's memory, nothing else. The module itself cannot
- * be unloaded while files are open or a VF is in use.
+ * remove() is always safe: it removes nodes and sysfs, then the VFs' functions, then ends
+ * requests with -ENODEV, then releases the device. VFs with resources stay provisioned on the
+ * device, and the next probe adopts them. Open files keep only the home's memory. The module
+ * cannot be unloaded while files are open or a VF is in use.
  */
 #include <linux/aer.h>
 #include <linux/dma-mapping.h>
@@ -59,12 +59,11 @@ static int check_silicon(struct pci_dev *pdev)
 	return -ENODEV;
 }
 
-/* ---- chores: what must not be done under the core's lock ---- */
+/* ---- chores: work that must not run under the core's lock ---- */
 
 /*
- * The module stays while somebody would miss it. The last thing that vfio-pci does when it is
- * closed is to disable the function, and nobody is told of that: as long as a VF is in use, it is
- * looked at again and again.
+ * Keeps the module while it is needed. vfio-pci disables the function last when it is closed,
+ * and no event reports that: as long as a VF is in use, it is checked again and again.
  */
 static void pin_module(struct vgpu_home *home)
 {
@@ -104,7 +103,7 @@ static void do_recheck(struct work_struct *work)
 	schedule_work(&home->chores);
 }
 
-/* either may start the other, but chores find that the home is gone and do nothing any more */
+/* either may start the other, but chores find that the home is gone and do nothing */
 static void stop_chores(struct vgpu_home *home)
 {
 	cancel_work_sync(&home->chores);
@@ -153,8 +152,8 @@ static int keep_state(struct vgpu_home *home)
  * vgpu_pci_restore() - a device that was away gets its configuration space back
  * @home: the device answers
  *
- * As it was when the driver came: what the PCI core has saved since, as before a sleep or a reset,
- * may be what a device says that does not answer.
+ * Restores the state from when the driver came: the state that the PCI core has saved since, as
+ * before a sleep or a reset, may come from a device that did not answer.
  */
 void vgpu_pci_restore(struct vgpu_home *home)
 {
@@ -195,7 +194,7 @@ static void disable_device(struct vgpu_home *home)
 	pci_clear_master(home->pdev);
 	unmap_bars(home);
 	pci_release_regions(home->pdev);
-	/* error recovery that came to nothing has done so already */
+	/* failed error recovery has already disabled it */
 	if (pci_is_enabled(home->pdev))
 		pci_disable_device(home->pdev);
 	kfree(home->pci_state);
@@ -332,7 +331,7 @@ static void shutdown(struct pci_dev *pdev)
 
 /* ---- power, resets, errors ---- */
 
-/* a guest's VRAM would not survive: then the machine stays awake */
+/* a guest's VRAM would not survive, so the machine stays awake then */
 static int suspend(struct device *dev)
 {
 	struct vgpu_home *home = dev_get_drvdata(dev);
@@ -368,7 +367,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	vgpu_home_park(pci_get_drvdata(pdev));
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	/* an error may follow on one that was not recovered from */
+	/* an error may follow one whose recovery failed */
 	if (pci_is_enabled(pdev))
 		pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
@@ -395,7 +394,7 @@ static const struct pci_error_handlers error_handlers = {
 	.reset_done = reset_done,
 };
 
-/* only ours stand in the module's aliases: real silicon does not load it */
+/* the module's aliases contain only our ids: real silicon does not load it */
 static const struct pci_device_id our_ids[] = {
 	{PCI_DEVICE_SUB(VGPU_PCI_VENDOR_ATI, VGPU_PCI_DEVICE_PF, VGPU_PCI_SUBVENDOR_PF,
 			VGPU_PCI_SUBDEVICE_PF)},

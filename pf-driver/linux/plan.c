@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The run table without a policy writer. The first write to sysfs makes this file plan it from then
- * on: each VF gets one entry. The VFs with resources divide a round by quantum times weight, none
- * below its min_pct or above its max_pct, and the round is shrunk until nobody is off the engine
- * for longer than max_gap_ms; when VFs get or lose resources it is divided anew. Weights and floors
- * hold while all VFs have work; caps are contracts too, and hold always. Contracts that a policy
- * writer leaves behind stay in force.
+ * The run table without a policy writer. From the first write to sysfs on, this file plans the
+ * table: each VF gets one entry. The VFs with resources divide a round by quantum times weight,
+ * none below its min_pct or above its max_pct, and the round is shrunk until no VF is off the
+ * engine for longer than max_gap_ms; when VFs get or lose resources, the round is divided again.
+ * Weights and floors hold while all VFs have work; caps are contracts too, and always hold.
+ * Contracts that a policy writer leaves behind stay in force.
  */
 #include <linux/slab.h>
 
@@ -22,7 +22,7 @@ static u64 wanted_us(const struct vgpu_policy *policy)
 	return quantum_us * policy->weight / VGPU_WEIGHT_DEFAULT;
 }
 
-/* those with resources: the others have no turns that anybody could miss */
+/* the VFs with resources: the others have no turns that could be missed */
 static u32 sharing_vfs(const struct vgpu_home *home)
 {
 	u32 mask = 0;
@@ -42,7 +42,7 @@ struct vgpu_plan {
 	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* of the round, by VF number */
 };
 
-/* as long as the quanta make it, but nobody is off the engine for longer than max_gap_ms */
+/* the sum of the quanta, but no VF is off the engine for longer than max_gap_ms */
 static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
 {
 	u64 most_us = (u64)vgpu_pf_view_max_gap(home->pf) * USEC_PER_MSEC;
@@ -96,8 +96,8 @@ static u32 quantum_us(const struct vgpu_home *home, const struct vgpu_plan *plan
 }
 
 /*
- * What a policy writer that has gone had promised stays in force; of the caps, those that this file
- * has set are its own to change. A gang has no cap.
+ * The promises of a policy writer that has gone stay in force; of the caps, this file changes
+ * only those that it has set. A gang has no cap.
  */
 static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 			  struct vgpu_pf_contract *contract)
@@ -153,7 +153,7 @@ static int set_plan(struct vgpu_home *home, struct vgpu_pf_run_table *table)
 	return 0;
 }
 
-/* known: generation of the table that may be replaced; 0: of any */
+/* known: generation of the table that may be replaced; 0: any */
 static int plan_over(struct vgpu_home *home, u64 known)
 {
 	struct vgpu_pf_run_table *table = kvzalloc(2 * sizeof(*table), GFP_KERNEL);
@@ -180,14 +180,14 @@ int vgpu_plan_table(struct vgpu_home *home)
 }
 
 /*
- * Something that the plan depends on has changed. A table that is not a plan of this file stays as
- * it is, whoever has set it.
+ * Called when something that the plan depends on has changed. A table that is not a plan of this
+ * file stays as it is, whoever set it.
  */
 static int plan_anew(struct vgpu_home *home)
 {
 	if (home->planned_generation == 0)
 		return 0;
-	/* its holder may go without having set a table; then there are chores */
+	/* its holder may go without having set a table; then the chores run again */
 	if (READ_ONCE(home->lease_holder)) {
 		home->is_plan_due = true;
 		return 0;
@@ -234,7 +234,7 @@ void vgpu_plan_follow(struct vgpu_home *home)
 {
 	bool is_due = home->is_plan_due || home->planned_vfs != sharing_vfs(home);
 
-	/* when the device is back there are chores again */
+	/* when the device is back, the chores run again */
 	if (is_due && !READ_ONCE(home->is_device_lost) && !READ_ONCE(home->is_device_parked))
 		plan_anew(home);
 }

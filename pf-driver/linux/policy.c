@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Policy without a policy writer: what sysfs is told when nobody holds the lease. With a lease,
- * weights and quanta become events for its holder, all else is EBUSY, and nothing else happens
- * here. Shares of the engine are planned by plan.c.
+ * Policy without a policy writer: what sysfs writes do while no one holds the lease. With a
+ * lease, weights and quanta become events for its holder, all else is EBUSY, and nothing else
+ * happens here. plan.c plans the shares of the engine.
  *
  * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions all in equal parts if
- * nothing was provisioned before, and takes back just that: the generation of each grant is kept,
- * so that a VF which somebody released and provisioned anew is left alone. A release begun here is
- * also confirmed here (confirms_scrub): SCRUB_DURABLE exists so that a record on disk never says
- * less than the device; without vgpud there is no such record, and all VRAM that a new core finds
- * without an owner counts as dirty. A release asked for through the char device stays its client's
- * to confirm.
+ * nothing was provisioned before, and takes back exactly that: the generation of each grant is
+ * kept, so that a VF which somebody released and provisioned again is left alone. A release
+ * begun here is also confirmed here (confirms_scrub): SCRUB_DURABLE exists so that a record on
+ * disk never says less than the device; without vgpud there is no such record, and all VRAM that
+ * a new core finds without an owner counts as dirty. The client that requested a release through
+ * the char device also confirms it.
  *
- * All of this under home->admin; the core's lock is taken inside, for each step.
+ * Everything here runs under home->admin and takes the core's lock inside, for each step.
  */
 #include <linux/log2.h>
 #include <linux/sched/signal.h>
@@ -22,7 +22,7 @@
 #include "pf-driver/linux/home.h"
 
 #define QUANTUM_MAX_MS (VGPU_PF_QUANTUM_MAX_US / USEC_PER_MSEC)
-/* to release and to scrub one VF; far more than a device needs */
+/* timeout to release and to scrub one VF; far more than a device needs */
 #define RELEASE_TIMEOUT_S 60u
 
 /**
@@ -38,7 +38,7 @@ void vgpu_policy_init(struct vgpu_home *home)
 
 /* ---- VRAM ---- */
 
-/* and they are not on their way out */
+/* and they are not being released */
 static bool has_resources(const struct vgpu_pf_vf_view *view)
 {
 	return view->state != VGPU_PF_VF_ABSENT && view->state != VGPU_PF_VF_SCRUBBING;
@@ -125,7 +125,7 @@ static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 	if (state == VGPU_PF_VF_ABSENT || state == VGPU_PF_VF_SCRUBBING)
 		return 0;
 	error = vgpu_home_request(home, VGPU_PF_OP_RELEASE, &ref);
-	/* what a writer that was killed began goes on, and nobody else confirms it */
+	/* a release begun by a writer that was killed continues, and no one else confirms it */
 	if (error && error != -EINTR) {
 		vgpu_home_lock(home);
 		home->vfs[vf].confirms_scrub = false;
@@ -144,7 +144,7 @@ static bool is_device_away(const struct vgpu_home *home)
 	return READ_ONCE(home->is_gone) || READ_ONCE(home->is_device_lost);
 }
 
-/* without the device nothing goes on; the rest is done when it is back */
+/* without the device nothing proceeds; the rest is done when it is back */
 static int wait_absent(struct vgpu_home *home, u32 vf)
 {
 	long left = wait_event_killable_timeout(home->state_wait,
@@ -163,7 +163,7 @@ static int release(struct vgpu_home *home, u32 vf)
 	return error ? error : wait_absent(home, vf);
 }
 
-/* generation: receives that of the grant */
+/* generation: receives the grant's */
 static int provision(struct vgpu_home *home, u32 vf, u64 bytes, u32 *generation)
 {
 	struct vgpu_pf_provision request = {
@@ -241,7 +241,7 @@ static int change_quota(struct vgpu_home *home, u32 vf, u64 before, u64 bytes)
 
 	if (!error && bytes)
 		error = provision(home, vf, bytes, &generation);
-	/* as it was, if it can be had */
+	/* the previous size, if it is available */
 	if (error && bytes && before)
 		provision(home, vf, before, &generation);
 	return error;
@@ -271,7 +271,7 @@ static bool is_anything_provisioned(struct vgpu_home *home)
 	return false;
 }
 
-/* the same for the same device and count, whatever happened before */
+/* the same result for the same device and count, whatever happened before */
 static u64 fair_bytes(const struct vgpu_home *home, u32 count)
 {
 	const struct vgpu_pf_device *device = vgpu_pf_view_device(home->pf);
@@ -318,7 +318,7 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 	return error;
 }
 
-/* does the VF still have what numvfs gave, and not what somebody else gave it since? */
+/* whether the VF still has the grant of numvfs, and not a later one */
 static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
@@ -326,7 +326,7 @@ static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
 	return view.generation == generation && has_resources(&view);
 }
 
-/* true: on its way */
+/* true: the release has begun */
 static bool start_auto_release(struct vgpu_home *home, u32 vf)
 {
 	u32 generation = home->vfs[vf].auto_generation;
@@ -392,7 +392,7 @@ static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
 	return error;
 }
 
-/* who has no advance does as all do: is_strict says what that is */
+/* a VF without an advance gets the common mode, which is_strict selects */
 static int set_priority(struct vgpu_home *home, u32 vf, u64 value)
 {
 	home->vfs[vf].policy.priority =
@@ -462,8 +462,8 @@ static const struct policy_row rows[] = {
 };
 
 /*
- * Turns that are kept while idle are for all VFs or none: what a single VF cannot have is what the
- * others do not have. An advance is never for all.
+ * Turns that are kept while idle are for all VFs or none: a single VF cannot have a mode that
+ * the others do not have. An advance is never for all.
  */
 static enum vgpu_priority refused_priority(const struct vgpu_home *home, u32 vf)
 {
@@ -481,7 +481,7 @@ static int check(const struct vgpu_home *home, u32 vf, enum vgpu_pf_policy polic
 	return -EPERM;
 }
 
-/* true: there is a lease holder, who decides; error: receives what the writer is told */
+/* true: a lease holder decides; error: receives the result for the writer */
 static bool tell_lease_holder(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value,
 			      int *error)
 {
@@ -515,7 +515,7 @@ static int set(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 v
 	return vf == VGPU_ALL_VFS ? set_all(home, row, policy, value) : row->set(home, vf, value);
 }
 
-/* what the run table is planned from; until a plan is in force the files say what was before */
+/* the plan's input; until a plan is in force, the files show the earlier values */
 struct policies {
 	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1];
 	bool is_strict;

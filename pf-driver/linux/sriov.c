@@ -2,11 +2,11 @@
 /*
  * VFs as PCI functions: sriov_numvfs, and who gets a function.
  *
- * A function that appears is given to nobody (driver_override "none"), so no driver is probed while
- * its VF has no resources. When the VF is provisioned it goes to whom "handover" names, by a work
- * of its own. Functions and their drivers come and go through the PCI bus' notifier, which runs
- * under the driver core's locks: it takes home->lock and functions_lock, never home->admin, whose
- * holders call the driver core.
+ * A new function belongs to no driver (driver_override "none"), so no driver is probed while its
+ * VF has no resources. When the VF is provisioned, a separate work item hands the function to
+ * the driver that "handover" names. Functions and their drivers come and go through the PCI bus'
+ * notifier, which runs under the driver core's locks: it takes home->lock and functions_lock,
+ * never home->admin, whose holders call the driver core.
  */
 #include <linux/device.h>
 #include <linux/kmod.h>
@@ -74,7 +74,7 @@ static void function_appears(struct vgpu_home_vf *vf, struct pci_dev *function)
 
 /*
  * A driver has come or gone. It may have attached the VF meanwhile, and a driver may leave its
- * function attached when it goes: the core hears of that before the next client can attach.
+ * function attached when it goes, so the core learns of it before the next client can attach.
  */
 static void driver_has_changed(struct vgpu_home_vf *vf)
 {
@@ -85,7 +85,7 @@ static void driver_has_changed(struct vgpu_home_vf *vf)
 		vgpu_pf_interrupt(home->pf);
 	vgpu_home_unlock(home);
 	WRITE_ONCE(vf->is_driver_changing, false);
-	/* who uses the VF may have changed */
+	/* the user of the VF may have changed */
 	schedule_work(&home->chores);
 }
 
@@ -133,7 +133,7 @@ static void warn_not_handed_over(const struct vgpu_home_vf *vf, int error)
 	dev_warn(&vf->home->pdev->dev, "VF%u: could not be handed over (%d)\n", vf->number, error);
 }
 
-/* a driver may take seconds to load, and wait for the PF core meanwhile: nothing is held */
+/* a driver may take seconds to load, and wait for the PF core meanwhile, so no lock is held */
 static void do_probe(struct work_struct *work)
 {
 	struct vgpu_home_vf *vf = container_of(work, struct vgpu_home_vf, probe);
@@ -145,7 +145,7 @@ static void do_probe(struct work_struct *work)
 	pci_dev_put(function);
 }
 
-/* a driver that only waits, as vfio-pci does, would let a VF without resources be opened */
+/* a driver that only waits, as vfio-pci does, would allow a VF without resources to be opened */
 static void take_back(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
 	if (is_bound(function) && !vgpu_sriov_is_busy(vf->home, vf->number))
@@ -153,9 +153,9 @@ static void take_back(struct vgpu_home_vf *vf, struct pci_dev *function)
 }
 
 /*
- * Gives the function to whom it shall go; one that has a driver already keeps it while its VF has
- * resources. Once for each time that it gets them: a driver that fails would be probed without end,
- * as its attempt changes the VF's state.
+ * Gives the function to the driver that "handover" names; a driver that already has it keeps it
+ * while its VF has resources. Once per grant of resources: a driver that fails would be probed
+ * without end, because its attempt changes the VF's state.
  */
 static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
@@ -166,7 +166,7 @@ static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 	if (is_gift && (is_bound(function) || vf->is_offered))
 		return;
 	vf->is_offered = is_gift;
-	/* first: whom it is taken from does not get it back */
+	/* first, so that the old driver does not get it back */
 	error = vgpu_set_driver_override(function, override);
 	if (error)
 		warn_not_handed_over(vf, error);
@@ -195,7 +195,7 @@ void vgpu_sriov_hand_over(struct vgpu_home *home)
 	for (u32 i = 1; i <= home->total_vfs; i++) {
 		struct pci_dev *function = get_function(home, i);
 
-		/* whoever has changed the override since may keep the function */
+		/* if others changed the override since, their driver may keep it */
 		if (function && home->vfs[i].handover != VGPU_HANDOVER_NONE)
 			hand_over(&home->vfs[i], function);
 		pci_dev_put(function);
@@ -238,7 +238,7 @@ static int check_handover(struct vgpu_home *home, enum vgpu_handover handover)
 {
 	if (handover != VGPU_HANDOVER_VFIO)
 		return 0;
-	/* without one, a guest's DMA would reach all of the host */
+	/* without an IOMMU, a guest's DMA would reach all of the host */
 	if (!device_iommu_mapped(&home->pdev->dev))
 		return -EOPNOTSUPP;
 	request_module("vfio-pci");
@@ -315,7 +315,7 @@ static int enable(struct vgpu_home *home, int count)
 	return count;
 }
 
-/* what the lease holder has provisioned is its own to take back */
+/* only the lease holder takes back what it has provisioned */
 static bool is_claimed(struct vgpu_home *home, u32 vf)
 {
 	return READ_ONCE(home->lease_holder) && vgpu_policy_quota(home, vf);
@@ -327,7 +327,7 @@ static void reopen(struct vgpu_home *home, u32 last)
 		vgpu_policy_reopen(home, i);
 }
 
-/* nobody opens a VF while its function and resources go */
+/* no one may open a VF while its function and resources go */
 static int close_all(struct vgpu_home *home)
 {
 	for (u32 i = 1; i <= home->total_vfs; i++)

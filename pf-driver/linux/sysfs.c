@@ -7,8 +7,8 @@
  *   sriov_admin/pf/{device,profile/...}
  *   sriov_admin/vfN/{device,stop,state,owner,handover,profile/...}
  *
- * One row per file and kind of directory, with its reader and writer. Readers only look. Writers
- * hold home->admin; docs/pf-driver.md has units and errors.
+ * Each file and kind of directory has one row, with its reader and writer. Readers change
+ * nothing. Writers hold home->admin; docs/pf-driver.md has units and errors.
  */
 #include <linux/kobject.h>
 #include <linux/module.h>
@@ -77,7 +77,7 @@ static int store_vram_quota(struct vgpu_home *home, u32 vf, const char *text)
 	return store_number(home, vf, VGPU_PF_POLICY_VRAM_QUOTA, text);
 }
 
-/* ---- choices: the one in force stands in brackets ---- */
+/* ---- choices: the one in force has brackets ---- */
 
 static const char *const priority_names[VGPU_PRIORITIES] = {
 	[VGPU_PRIORITY_LOW] = "low",
