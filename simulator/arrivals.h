@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// When VFs get something to do: the kinds of workload, and the arrivals to come of all VFs in the
-// order of time. Random pauses come from the dice of the caller.
+// The arrivals of work at VFs: the kinds of workload, and the arrivals of all VFs in the order of
+// time. Random pauses come from the caller's dice.
 #pragma once
 
 #include "simulator/dice.h"
@@ -26,11 +26,11 @@ struct RecordedJob {
     std::int64_t work_ns = 0;
 };
 
-/// What a kernel that goes wrong does.
+/// What a bad kernel does.
 enum class BadKernel : std::uint8_t {
     None,
-    Endless,  ///< goes on for ever, and can be stopped as any other
-    Hang,     ///< neither gets on nor leaves the engine: its VF has to be reset
+    Endless,  ///< runs for ever, but can be stopped like any other
+    Hang,     ///< neither proceeds nor leaves the engine: its VF must be reset
 };
 
 struct VfFault {
@@ -46,7 +46,7 @@ struct Workload {
     std::int64_t phase_ns = 0;
     std::int64_t deadline_ns = 0;     ///< after arrival; 0: none
     std::vector<RecordedJob> jobs{};  ///< in the order of time
-    std::vector<VfFault> faults{};    ///< beside its jobs
+    std::vector<VfFault> faults{};    ///< in addition to its jobs
 };
 
 struct Arrival {
@@ -85,11 +85,11 @@ public:
         from.work_ns = work.work_ns;
         queue_.push(from);
     }
-    /// A VF has lost its work and is there again; what comes in jobs goes on by itself.
+    /// A VF that lost its work is back; recorded jobs continue by themselves.
     void begin_again(const Workload& work, const Arrival& from) {
         if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }
-    /// The one after `last`; what is backlogged has only one.
+    /// The arrival after `last`; backlogged work has only one.
     void follow(const Workload& work, Arrival last, Dice& dice) {
         if (work.arrivals == Arrivals::Backlogged) return;
         if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);

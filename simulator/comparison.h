@@ -27,13 +27,13 @@ struct Row {
     std::uint64_t resets = 0;  ///< of VFs
 };
 
-/// A run of what is shipped, and how far the VF that was worst off was from its ideal share.
+/// The result of a run of the product, and how far the worst VF was from its ideal share.
 struct ProductOutcome {
     Figures figures{};
     double worst_lag_ms = 0;
-    std::string recording{};  ///< the last while of it (recording.h)
+    std::string recording{};  ///< the last part of it (recording.h)
 };
-/// The words of who refuses the scenario.
+/// The error is the text of the part that refuses the scenario.
 [[nodiscard]] tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario);
 
 [[nodiscard]] std::vector<Row> compare(const Scenario& scenario);

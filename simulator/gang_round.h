@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Rounds of gangs: slots of gangs are counted by the host's clock (docs/decisions/0012-gangs.md).
-// From a time at which slots of phase 0 of all gangs begin, they come in the same order, round
-// after round. A simulation's time 0 is such a time, so that phases are what a scenario says.
+// Rounds of gangs: the host's clock counts slots of gangs (docs/decisions/0012-gangs.md). From a
+// time at which slots of phase 0 of all gangs begin, slots come in the same order, round after
+// round. Time 0 of a simulation is such a time, so a scenario's phases count from it.
 #pragma once
 
 #include "simulator/simulator.h"
@@ -12,9 +12,9 @@
 
 namespace vgpu::simulator {
 
-/// 0: no gangs; nothing: they are so different that it is longer than anybody waits.
+/// 0 without gangs; none if the gangs differ so much that a round is longer than any useful wait.
 [[nodiscard]] std::optional<std::int64_t> round_of_slots(const Simulation& setup);
-/// The first at `now_ns` or after it; `now_ns` without gangs.
+/// The first begin of a round at or after `now_ns`; `now_ns` without gangs.
 [[nodiscard]] std::int64_t begin_of_round(const Simulation& setup, std::int64_t now_ns);
 
 }  // namespace vgpu::simulator

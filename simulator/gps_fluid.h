@@ -2,20 +2,20 @@
 //
 // Two ideal engines (generalised processor sharing) to judge a run by. Both share nothing with the
 // product: no virtual time, no deadlines, plain long double and loops over all VFs. Time is the
-// service that is delivered by weight; what reservations take does not count. An account is
-// rounded by 2^-64 of itself per event: by less than 1 ns in a run of 10^6 slices.
+// service that is delivered by weight; service of reservations does not count. Rounding is 2^-64 of
+// an account per event: less than 1 ns in a run of 10^6 slices.
 //
-// GpsFluid follows the run. Each piece of service is split by weight among those who compete. Who
-// ceases to compete in the middle of its slice forfeits what it is owed, which the others get in
-// its place; what others who cease to compete are owed is shared once nobody is owed anything; who
-// has received too much stays in the ideal engine until its share has paid for it. A smaller weight
-// takes effect when the VF is even, a larger one when the scheduler says so, if the VF is not owed
-// anything then: early_weights() counts the breaches. What one that leaves was owed goes to the
-// others once nobody is owed anything. That is the ideal engine for a scheduler that, like any,
-// does not know the length of work in advance.
+// GpsFluid follows the run. It splits each piece of service by weight among the competing VFs. A VF
+// that ceases to compete in the middle of its slice forfeits the service owed to it, and the others
+// get it instead. If another VF ceases to compete or leaves, the service owed to it is shared once
+// no VF is owed anything. A VF that has received too much stays in the ideal engine until its share
+// has paid for it. A smaller weight takes effect when the VF is even, a larger one when the
+// scheduler reports it, if the VF is not owed anything then: early_weights() counts the breaches.
+// It is the ideal engine for a scheduler that, like any, does not know the length of work in
+// advance.
 //
-// ClairvoyantGps is given the whole run afterwards and knows how much work each arrival turned out
-// to be. It serves each piece of work as the ideal engine would have, whatever the real one did.
+// ClairvoyantGps gets the whole run afterwards and knows the length of each arrival's work. It
+// serves each piece of work as the ideal engine would have, whatever the real one did.
 #pragma once
 
 #include "simulator/simulator.h"
@@ -27,7 +27,7 @@ namespace vgpu::simulator {
 
 class GpsFluid : public Witness {
 public:
-    /// A new weight must find a VF that is owed no more than this (rounding of both sides).
+    /// When a new weight takes effect, the VF may be owed at most this (rounding of both sides).
     static constexpr long double kEvenNs = 1.0L;
 
     void joined(std::uint32_t vf, std::uint32_t weight) override;
@@ -41,14 +41,14 @@ public:
     void served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t at_ns) override;
     void overran(std::int64_t ns) override;
 
-    /// Ideal minus received.
+    /// ideal - received
     [[nodiscard]] long double lag_ns(std::uint32_t vf) const;
-    /// Most that a VF was owed, and had too much, at any instant of the run.
+    /// The most that any VF was owed at any instant of the run; the other is the most it was ahead.
     [[nodiscard]] long double worst_owed_ns() const { return worst_owed_; }
     [[nodiscard]] long double worst_ahead_ns() const { return worst_ahead_; }
     [[nodiscard]] long double worst_lag_ns() const;
     void forget_worst() { worst_owed_ = worst_ahead_ = 0; }
-    /// |received / ideal - 1| of the VF for which that is largest, of those with `least_ns`.
+    /// max |received / ideal - 1| over the VFs with at least `least_ns`.
     [[nodiscard]] long double worst_share_error(std::int64_t least_ns) const;
     [[nodiscard]] std::int64_t worst_overrun_ns() const { return worst_overrun_; }
     /// Weights that took effect too early: must be 0.
@@ -70,7 +70,7 @@ private:
     void share_if_alone();
 
     std::vector<Account> accounts_;
-    long double estate_ = 0;  ///< to be shared once nobody is owed anything
+    long double estate_ = 0;  ///< to be shared once no VF is owed anything
     long double worst_owed_ = 0, worst_ahead_ = 0;
     std::int64_t worst_overrun_ = 0;
     std::uint64_t early_weights_ = 0;
@@ -82,7 +82,7 @@ public:
     void competes(std::uint32_t vf) override;
     void served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t at_ns) override;
 
-    /// Runs the ideal engine over the recorded run; largest |ideal - received| at any instant.
+    /// Runs the ideal engine over the recorded run; returns max |ideal - received| at any instant.
     [[nodiscard]] long double worst_lag_ns() const;
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GuestDriver: of one guest's driver what the PF core hears and says. It loads in full access for
-// as long as one message takes. Told of a reset, it says that it is ready at once; when the VF is
-// provisioned anew it loads again. A guest that is to stay out says nothing from its reset on.
+// GuestDriver: the part of a guest's driver that the PF core sees. It loads in full access for as
+// long as one message takes. After a reset it reports ready at once, and loads again when the VF is
+// provisioned again. A guest that stays out sends nothing after its reset.
 //
 //   Absent --load--> Asking --access--> Releasing --READY--> Loaded
 //                      ^                                        | was_reset
@@ -25,7 +25,7 @@ public:
     void load();
     /// The device has reset its VF.
     void was_reset(bool stays_out);
-    /// Does what there is to do now.
+    /// Does everything that is due now.
     void step();
 
     [[nodiscard]] bool is_loaded() const { return state_ == State::Loaded; }

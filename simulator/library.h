@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The scheduler library as a policy: it decides at the end of every slice, without a table. What is
-// shipped plans tables (product.h) and is compared with it.
+// The scheduler library as a policy: it decides at the end of every slice, without a table. The
+// product plans tables (product.h) and is compared with it.
 #pragma once
 
 #include "simulator/policy.h"
 
 namespace vgpu::simulator {
 
-/// What the scheduler library leaves to the PF core.
+/// Why it refuses gangs and hangs: the PF core runs gang slots and resets VFs.
 inline constexpr std::string_view kLeavesGangs = "gang slots are the PF core's, and not in it";
 inline constexpr std::string_view kLeavesHangs = "resets are the PF core's, and not in it";
 

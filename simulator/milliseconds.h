@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Times in milliseconds, as people read them: the one place where nanoseconds of the simulator's
-// clock become a fraction. Called by everything that prints figures of simulations and recordings;
-// what is computed stays in whole nanoseconds.
+// Times in milliseconds, for people: the only place where nanoseconds of the simulator's clock
+// become a fraction. Called by everything that prints figures of simulations and recordings; all
+// computation uses whole nanoseconds.
 #pragma once
 
 #include <chrono>

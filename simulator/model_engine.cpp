@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu: its engine. Commands of the PF core, runs and their ends, resets, and what guests do.
+// ModelGpu's engine: commands of the PF core, runs and their ends, resets, and guests' actions.
 #include "simulator/model_gpu.h"
 
 #include <algorithm>
@@ -136,7 +136,7 @@ void ModelGpu::start_run(std::uint32_t vf) {
     });
 }
 
-/// Says that the VF that runs has run out of work, unless its run ends before.
+/// Reports that the running VF has run out of work, unless its run ends before.
 void ModelGpu::watch_work() {
     const std::uint64_t work = vfs_[loaded_].work_ns;
     if (vfs_[loaded_].hangs) return;

@@ -5,8 +5,8 @@
 // mailbox, bulk operations; VFs are amounts of work. Time passes only in run_for() and run_until();
 // the core's timer, its interrupts and the engine's quantum ends happen in the order of the clock.
 //
-// Faults are planned per command: `faults` says how the next IDLE, SAVE, LOAD or RUN of a VF goes
-// wrong. `fail_after` makes the n-th access from now fail, to walk through all points of failure.
+// Faults are planned per command: `faults` says how the next IDLE, SAVE, LOAD or RUN of a VF fails.
+// `fail_after` makes the n-th access from now fail, so that tests reach all points of failure.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +63,8 @@ public:
         bool to_vf_valid = false;
         bool to_pf_acked = false;
         std::vector<std::uint32_t> received;  ///< events the PF sent, in order
-        /// Notices that came while the interrupt ring was off: the driver looks at its box when an
-        /// interrupt tells it to, and FLR switches the ring off until the driver has loaded again.
+        /// Notices that came while the interrupt ring was off: the driver reads its mailbox only on
+        /// an interrupt, and FLR turns the ring off until the driver has loaded again.
         std::vector<std::uint32_t> unheard;
         bool has_interrupts = false;
     };
@@ -80,21 +80,21 @@ public:
     [[nodiscard]] std::uint64_t now() const { return now_; }
     void run_until(std::uint64_t time);
     void run_for(std::uint64_t ns) { run_until(now_ + ns); }
-    /// When something happens next; kEndless: nothing.
+    /// The time of the next event; kEndless if there is none.
     [[nodiscard]] std::uint64_t next_event() const;
     [[nodiscard]] bool is_done(std::uint64_t token) const { return done.contains(token); }
 
     // --- as a device
     [[nodiscard]] Vf& vf(std::uint32_t number) { return vfs_[number]; }
     void give_work(std::uint32_t number, std::uint64_t ns);
-    /// From now on, or from its next run, it neither gets on nor leaves, whoever tells it to.
+    /// From now on, or from its next run, the VF neither proceeds nor leaves, whatever the command.
     void hang(std::uint32_t number);
     [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
     [[nodiscard]] bool is_running() const { return is_running_ && !is_stalled_; }
     [[nodiscard]] std::uint64_t total_switches() const { return switches_; }
     [[nodiscard]] std::uint32_t bank(std::uint32_t vf, std::uint32_t reg) const;
     void set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
-    /// As written, 0 if never.
+    /// The value last written; 0 if none.
     [[nodiscard]] std::uint32_t register_value(std::uint32_t reg) const {
         const auto found = regs_.find(reg);
         return found == regs_.end() ? 0 : found->second;
@@ -103,7 +103,7 @@ public:
     void poke(std::uint64_t offset, std::uint8_t value) { byte(offset) = value; }
     [[nodiscard]] std::uint8_t peek(std::uint64_t offset);
     void interrupt(std::uint32_t bits);
-    /// Loses all state, as a restarted device has.
+    /// Loses all state, like a restarted device.
     void power_cycle();
 
     // --- as a guest
@@ -139,10 +139,10 @@ public:
     std::uint32_t whole_resets = 0;
     bool whole_reset_keeps_vram = false;  ///< and the tables of the VFs, as softgpu does
     std::uint64_t whole_reset_ns = 0;     ///< until it is seen to be over
-    /// Times a service called back into the core, which os.h forbids: every call of the core ends
-    /// by arming the timer.
+    /// How often a service called back into the core, which os.h forbids. Detected because every
+    /// call of the core ends by arming the timer.
     std::uint32_t calls_back = 0;
-    /// Set: these take the place of `done`, `notifications` and the stream members.
+    /// If set, these replace `done`, `notifications` and the stream members.
     struct Forward {
         std::function<void(std::uint64_t, int, const char*)> request_done;
         std::function<void()> events;

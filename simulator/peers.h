@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What other systems do, as policies of the simulator. Each is modelled from its sources or its
-// documents, with its own default quantum, and where the model has a choice, in the peer's favour;
-// the comments say what was left out. None has gang slots. What they do about a VF that hangs is
-// known of GIM and xe, but neither how long their resets take nor what a VF is charged for one: no
-// policy here simulates a hang; each refuses it and says what is known.
+// Other systems' algorithms as policies of the simulator. Each is modelled from its sources or its
+// documents, with its own default quantum, and in the peer's favour where the model has a choice;
+// the comments name what is left out. None has gang slots. For a VF that hangs, the reactions of
+// GIM and xe are known, but neither how long their resets take nor what they charge a VF for one.
+// So no policy here simulates a hang; each refuses it and says what is known.
 #pragma once
 
 #include "simulator/policy.h"
@@ -14,7 +14,7 @@
 
 namespace vgpu::simulator {
 
-/// What all peers have in common: who is there and who has work.
+/// The common part of all peers: which VFs exist and which have work.
 class PeerPolicy : public Policy {
 public:
     /// Both are literals.
@@ -36,7 +36,7 @@ protected:
         bool has_work = false;
     };
 
-    /// The next VF with work after `last`, in a circle; 0: none.
+    /// The next VF with work after `last`, in a circle; 0 if none.
     [[nodiscard]] std::uint32_t next_in_circle(std::uint32_t last) const;
     virtual void entered(std::uint32_t /*vf*/) {}
 
@@ -49,10 +49,10 @@ private:
     std::string_view refuses_hangs_;
 };
 
-/// AMD GIM: round robin with slices of 6 ms; what a slice was overrun by is taken off the VF's next
-/// ones, to no less than half a slice, and a debt of more than a slice costs a turn. VFs without
-/// work are always passed over (GIM does so at most 8 times in a row). It has no weights. A command
-/// of a world switch that takes longer than 500 ms costs the VF an FLR.
+/// AMD GIM: round robin with slices of 6 ms. An overrun is subtracted from the VF's next slices,
+/// which keep at least half a slice; a debt of more than a slice costs a turn. VFs without work are
+/// always passed over (GIM does so at most 8 times in a row). It has no weights. A command of a
+/// world switch that takes longer than 500 ms costs the VF an FLR.
 class GimRoundRobin : public PeerPolicy {
 public:
     explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000)
@@ -71,8 +71,8 @@ private:
 };
 
 /// Linux xe (GuC firmware) with the PF's fair defaults: round robin with 16 ms, VFs without work
-/// passed over. No weights between VFs (priorities only for the PF), no debt. What does not leave
-/// the engine within 16 ms after its quantum, the default too, is reset by the firmware.
+/// passed over. No weights between VFs (priorities only for the PF), no debt. The firmware resets a
+/// VF that does not leave the engine within 16 ms (also the default) after its quantum.
 class XeSlices : public PeerPolicy {
 public:
     explicit XeSlices(std::int64_t quantum_ns = 16'000'000)
@@ -86,9 +86,9 @@ private:
 };
 
 /// Intel GVT-g: a tick of 1 ms; the VF that has waited longest and has credit is next. Credit for
-/// 100 ms comes every 100 ms by weight; every tenth time what is left over or owed is forgotten.
-/// With work but no credit the engine idles until the next credit. The 2 s of priority after start
-/// are left out.
+/// 100 ms comes every 100 ms by weight; every tenth time remaining credit and debt are reset. With
+/// work but no credit the engine idles until the next credit. The 2 s of priority after start are
+/// left out.
 class GvtCredit : public PeerPolicy {
 public:
     GvtCredit() : PeerPolicy("gvt-g", "a VF that hangs is not modelled") {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Policy: who is in the engine next, as the simulator asks it. The scheduler library is
-// one (library.h), the algorithms of other systems are others (peers.h). All of them are told the
-// same events at the same instants.
+// Policy: chooses the next VF for the engine when the simulator asks. The scheduler library is one
+// (library.h), and so are the algorithms of other systems (peers.h). All of them get the same
+// events at the same instants.
 #pragma once
 
 #include "daemon/service/scheduler/scheduler.h"
@@ -35,22 +35,22 @@ public:
     virtual void sleep(std::uint32_t vf, std::int64_t at_ns) = 0;
 
     virtual Grant next(std::int64_t at_ns) = 0;
-    /// The VF granted last is in the engine; it has left it.
+    /// The VF granted last has entered the engine; the next function: it has left.
     virtual void started(std::int64_t at_ns) = 0;
     virtual void ended(std::int64_t at_ns) = 0;
 
-    /// When the run under way is to be cut; asked after each event.
+    /// The time at which to cut the current run; called after each event.
     [[nodiscard]] virtual std::optional<std::int64_t> preempt_at(std::int64_t) const { return {}; }
-    /// When something changes without an event; advance() is called then.
+    /// The time of a change without an event; advance() is called then.
     [[nodiscard]] virtual std::optional<std::int64_t> next_event() const { return {}; }
     virtual void advance(std::int64_t) {}
 
-    /// The policy keeps a VF with work out of the engine on purpose.
+    /// Whether the policy deliberately keeps a VF with work out of the engine.
     [[nodiscard]] virtual bool is_held_back(std::uint32_t) const { return false; }
     /// The weight in force, for the oracle.
     [[nodiscard]] virtual std::uint32_t weight(std::uint32_t vf) const = 0;
 
-    // --- why a scenario with these cannot be simulated under it
+    // --- reasons why it cannot simulate a scenario with these
     [[nodiscard]] virtual std::string_view refuses_gangs() const { return "it has no gang slots"; }
     [[nodiscard]] virtual std::string_view refuses_hangs() const = 0;
 };

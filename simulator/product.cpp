@@ -30,7 +30,7 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kSwitchSteps = 4;
 constexpr std::int64_t kSettleNs = 1500 * kNsPerMs;
 
-/// A state file that nobody reads again.
+/// A state file that is never read.
 class Memory final : public daemon::StatePort {
 public:
     Result<std::optional<std::string>> read(daemon::StateFile) override { return std::nullopt; }
@@ -48,7 +48,7 @@ daemon::GpuConfig gpu_config() {
 }
 
 ModelGpu::Options device_options(const Simulation& setup) {
-    // slots of gangs begin a round soon after everybody has settled
+    // slots of gangs begin a round soon after all parts have settled
     constexpr std::int64_t kAheadNs = 2 * kSettleNs;
     constexpr auto kEarliestNs = static_cast<std::int64_t>(kSecond);
     const std::int64_t start_ns = begin_of_round(setup, kEarliestNs + kAheadNs) - kAheadNs;
@@ -216,8 +216,8 @@ Result<Figures> ProductRun::run() {
     return std::move(figures_);
 }
 
-/// vgpud has planned for the VFs there are when they get their first work; slots of gangs are
-/// counted from then.
+/// vgpud has planned for the present VFs before they get their first work; slots of gangs count
+/// from then.
 void ProductRun::settle() {
     while (now() < kSettleNs) go_on();
     const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
@@ -246,7 +246,7 @@ std::int64_t ProductRun::vgpud_acts_at() const {
     return is_stopped ? std::max(at_ns, vgpud_model_.continues_at_ns) : at_ns;
 }
 
-/// When something happens next, at least a nanosecond from now.
+/// The time of the next event, at least a nanosecond from now.
 std::int64_t ProductRun::next_ns() const {
     std::int64_t next = std::min(arrivals_.next_ns(), vgpud_acts_at());
     if (has_begun_ && next_change_ < setup_.changes.size())
@@ -257,7 +257,7 @@ std::int64_t ProductRun::next_ns() const {
     return std::max(next, now() + (arrivals_.next_ns() <= now() ? 0 : 1));
 }
 
-/// Device and core go on; the caller looks at what else is due.
+/// Advances device and core; the caller handles everything else that is due.
 void ProductRun::pass_to(std::int64_t at_ns) {
     pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
     account();
@@ -270,7 +270,7 @@ void ProductRun::pass_to(std::int64_t at_ns) {
     if (hears_at_ns_ == kNever) hears_at_ns_ = now() + vgpud_model_.plan_delay_ns;
 }
 
-/// While vgpud waits for an answer.
+/// Called while vgpud waits for an answer.
 void ProductRun::pass_one_event() {
     pass_to(static_cast<std::int64_t>(pf_.gpu.next_event()) - begin_ns_);
 }
@@ -288,7 +288,7 @@ bool ProductRun::is_reserved() const {
     return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
 }
 
-/// Everything up to now: nothing changed since it was called last.
+/// Accounts for the time since the last call, in which nothing changed.
 void ProductRun::account() {
     const std::int64_t ns = now() - accounted_ns_;
     accounted_ns_ = now();
@@ -313,7 +313,7 @@ void ProductRun::idle(std::int64_t ns) {
     if (!is_meant && somebody_waits()) figures_.idle_with_work_ns += ns;
 }
 
-/// It is charged to its VF like service by weight, and is none.
+/// Charges a hang to its VF like service by weight, although it is none.
 void ProductRun::hang(std::uint32_t index, std::int64_t ns) {
     vfs_[index].hung_ns += ns;
     figures_.vfs[index].hung_ns += ns;
@@ -368,7 +368,7 @@ void ProductRun::end() {
     if (witness_ && has_begun_) witness_->decided(0);
 }
 
-/// The VF was reset, and with it everything it had to do.
+/// The VF was reset and lost all its work.
 void ProductRun::lose_work(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || !vfs_[index].driver) return;
@@ -450,7 +450,7 @@ void ProductRun::arrive(const Arrival& arrival) {
     submit(arrival, is_backlogged(arrival.vf) ? Simulator::kEndlessNs : arrival.work_ns);
 }
 
-/// A kernel without an end, which hangs if it is one of these.
+/// Starts a kernel without an end; it also hangs if the fault says so.
 void ProductRun::go_wrong(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.driver->is_loaded()) return;
@@ -475,7 +475,7 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
                                      : static_cast<std::uint64_t>(work_ns));
 }
 
-/// Drivers that were reset load again, and have work again.
+/// Loads drivers that were reset again; their VFs get work again.
 void ProductRun::attend_guests() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -506,9 +506,9 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     return {};
 }
 
-/// The PF core's accounts are those of the VFs' numbers: a number that is free owes what its last
-/// VF did until that is paid. The witness knows places in the setup, and some behind them for
-/// numbers that have no place now.
+/// The PF core keeps accounts by VF number: a free number owes its last VF's debt until that is
+/// paid. The witness keeps them by place in the setup, plus some places behind for numbers without
+/// a place now.
 void ProductRun::take_account(std::uint32_t index) {
     const std::uint32_t number = vfs_[index].number;
     const std::uint32_t before = std::exchange(vfs_[index].account, number);
@@ -554,9 +554,9 @@ Result<> ProductRun::leave(std::uint32_t index) {
     return vgpud_.destroy(number, daemon::Force::Yes);
 }
 
-// --- what the witness is told of the side of the policy
+// --- reports to the witness on behalf of the policy
 
-/// A VF has a weight from the table that lists it, and a new one from when the PF core takes it.
+/// A VF has the weight of the table that lists it, and a new one once the PF core takes the table.
 void ProductRun::note_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -590,11 +590,11 @@ void ProductRun::note_held_back() {
     }
 }
 
-/// A gang has its slots, and competes for nothing.
+/// A gang has its slots and does not compete.
 void ProductRun::note_competes(std::uint32_t index, bool competes) {
     if (!witness_ || policy(index).is_gang || !vfs_[index].is_listed) return;
     if (!competes) return witness_->rests(index, running_ == index && !is_reserved());
-    // an estate is shared before somebody comes, as at a decision
+    // an estate is shared before a VF joins, as at a decision
     witness_->decided(0);
     witness_->competes(index);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Product: a simulation under what is shipped, not under a Policy: vgpud's GpuModel makes run
-// tables from contracts and events, the PF core carries them out and keeps the contracts, a
-// ModelGpu is the device. All of it in virtual time; vgpud answers to events after plan_delay_ns.
+// Product: a simulation of the shipped parts instead of a Policy: vgpud's GpuModel makes run tables
+// from contracts and events, the PF core executes them and keeps the contracts, a ModelGpu is the
+// device. All of it runs in virtual time; vgpud answers events after plan_delay_ns.
 //
 //   arrivals, changes --> ModelGpu <--> PF core <-- run tables -- GpuModel
 //                                          +------- events ------^
 //
-// VFs are created, loaded by a guest's driver, changed and destroyed as an operator would; those
-// that hang, or overrun for longer than their time-out, are reset by the PF core, and load again.
-// Time 0 is one at which slots of gangs with phase 0 begin. Figures and what a Witness is told mean
-// the same as those of Simulator, except that slots without work count as idle, that what a VF hung
-// counts as its service by weight for the witness alone, and that gangs do not compete.
+// VFs are created, loaded by a guest's driver, changed and destroyed as an operator would. The PF
+// core resets VFs that hang or overrun for longer than their time-out, and they load again. At time
+// 0 the slots of gangs with phase 0 begin. Figures and the reports to a Witness mean the same as
+// those of Simulator, with three exceptions: slots without work count as idle, the time of a hang
+// counts as service by weight for the witness alone, and gangs do not compete.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -30,13 +30,14 @@ inline constexpr std::int64_t kMeasuredPlanDelayNs = 1'200'000;
 
 struct VgpudModel {
     std::int64_t plan_delay_ns = kMeasuredPlanDelayNs;  ///< from an event to its answer
-    /// It hears and says nothing then, as one that is stopped, or dead and not started again.
+    /// From then on vgpud neither reads nor writes anything, as if stopped, or dead and not
+    /// restarted.
     std::int64_t stops_at_ns = INT64_MAX;
     std::int64_t continues_at_ns = INT64_MAX;
 };
 
-/// OutOfRange with more than kProductVfs VFs, or gangs whose slots never begin together; what vgpud
-/// refuses is refused with its words.
+/// OutOfRange with more than kProductVfs VFs, or gangs whose slots never begin together; a refusal
+/// of vgpud is passed on with its text.
 daemon::Result<Figures> run_product(const Simulation& setup, Witness* witness = nullptr,
                                     const VgpudModel& vgpud = {});
 

@@ -20,16 +20,16 @@ using daemon::trace::Json;
 
 namespace {
 
-/// No item is nested deeper; the library's reader of CBOR calls itself for each level.
+/// No item is nested deeper; the library's CBOR reader recurses once per level.
 constexpr int kDeepest = 8;
 constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
-/// Of all runs together, in ns: three days. Beyond that lags are no 64-bit numbers any more.
+/// All runs together, in ns: three days. Beyond that, lags do not fit into 64 bits.
 constexpr std::int64_t kMostService = std::int64_t{1} << 48;
-/// The end of the year 9999: a calendar has words for every second up to it.
+/// The end of the year 9999, the last second that a calendar can print.
 constexpr std::int64_t kLastUnixTime = 253'402'300'799;
 
-/// Goes through one item without keeping anything of it.
+/// Skips one item without keeping any of it.
 class Skimmer final : public nlohmann::json_sax<Json> {
 public:
     bool null() override { return true; }
@@ -59,7 +59,7 @@ public:
 
     [[nodiscard]] std::size_t at() const { return at_; }
     [[nodiscard]] bool is_over() const { return at_ == bytes_.size(); }
-    /// None if the rest is no whole item; BadTrace if it cannot become one.
+    /// None if the rest is not a whole item; BadTrace if it cannot become one.
     std::optional<Json> next() {
         Skimmer skimmer;
         const bool is_whole = Json::sax_parse(stream_, &skimmer, Json::input_format_t::cbor, false);
@@ -97,7 +97,7 @@ std::int64_t unix_time_in(const Json& head) {
     return time;
 }
 
-/// Texts are made printable where they are read, so that no verb and no export can forget it.
+/// Makes texts printable where they are read, so that no verb and no export can forget it.
 std::string text_in(const Json& head, const char* name) {
     const Json& value = member(head, name);
     if (!value.is_string()) throw BadTrace(fmt::format("{} is no text", name));
@@ -137,7 +137,7 @@ RecordedChunk chunk_of(const Json& head, Recording& recording) {
     return chunk;
 }
 
-/// One event; the names in it become known.
+/// Reads one event and remembers the names in it.
 Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
     Event event = daemon::trace::event_of(item, last);
     if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
@@ -181,7 +181,7 @@ Recording recording_of(Items& items) {
 
 using Replaced = std::function<std::string(const std::string&)>;
 
-/// Names of members are words of the format and stay.
+/// Names of members belong to the format and do not change.
 void replace_texts(Json& json, const Replaced& replaced) {
     if (json.is_string()) json = replaced(json.get<std::string>());
     if (!json.is_structured()) return;
@@ -201,7 +201,7 @@ std::string replaced_items(Items& items, const Replaced& replaced) {
     return bytes;
 }
 
-/// What `read` makes of the items; its errors with the place they were found at.
+/// The result of `read` on the items; adds the place to its errors.
 template <typename T, typename Read>
 tl::expected<T, std::string> made_of(std::string_view bytes, Read read) {
     Items items(bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Recording: what vgpud kept of a GPU's scheduling (daemon/service/trace), read from bytes and gone
-// through again. replay() gives a scheduler of this build the events there were and compares what
-// it decides; everything that is made of a recording (recording_export.h) watches a replay.
+// Recording: vgpud's record of a GPU's scheduling (daemon/service/trace), read from bytes and
+// replayed. replay() gives a scheduler of this build the recorded events and compares its
+// decisions; everything derived from a recording (recording_export.h) watches a replay.
 #pragma once
 
 #include "daemon/service/trace/event.h"
@@ -20,7 +20,8 @@ namespace vgpu::simulator {
 
 struct RecordedChunk {
     std::uint64_t number = 0;
-    /// Goes on where chunk number - 1 ended; otherwise vgpud came to a schedule from elsewhere.
+    /// True if it continues where chunk number - 1 ended; false if vgpud took the schedule from
+    /// elsewhere.
     bool continues = false;
     daemon::Nanoseconds at{0};
     std::int64_t unix_time = 0;  ///< s, at `at`; not before 1970, not after 9999
@@ -28,7 +29,7 @@ struct RecordedChunk {
     std::vector<daemon::trace::Event> events{};
 };
 
-/// Texts, also those of notes, are printable ASCII; what was not printable is '?'.
+/// Texts, including those of notes, are printable ASCII; '?' replaces unprintable characters.
 struct Recording {
     std::string gpu;
     std::string vgpud;                           ///< version that decided
@@ -37,10 +38,10 @@ struct Recording {
     bool is_cut = false;  ///< the last item is not whole
 };
 
-/// The error names the byte where `bytes` are no recording.
+/// The error names the byte at which `bytes` cease to be a recording.
 tl::expected<Recording, std::string> read_recording(std::string_view bytes);
 
-/// The same recording with `replaced(text)` for each text in it: names, and notes for people.
+/// The same recording with each text (names, and notes for people) replaced by `replaced(text)`.
 /// Errors as read_recording(); a last item that is not whole is left out.
 tl::expected<std::string, std::string> with_texts(
     std::string_view bytes, const std::function<std::string(const std::string&)>& replaced);
@@ -48,7 +49,7 @@ tl::expected<std::string, std::string> with_texts(
 /// The name of `vf`; "vf3" if it has none.
 [[nodiscard]] std::string name_in(const Recording& recording, std::uint32_t vf);
 
-/// When it happened; none for events without a time.
+/// The time of an event; none for events without a time.
 [[nodiscard]] std::optional<daemon::Nanoseconds> time_of(const daemon::trace::Event& event);
 
 struct Replay {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What people and other programs make of a Recording: figures, a trace for Perfetto and
-// chrome://tracing, a picture, and a scenario for `vgpuctl simulate`: the same VFs with the work
-// they had, under whatever contracts one would like to try.
+// Exports of a Recording for people and other programs: figures, a trace for Perfetto and
+// chrome://tracing, a picture, and a scenario for `vgpuctl simulate`: the same VFs and their work,
+// under contracts of the user's choice.
 #pragma once
 
 #include "simulator/milliseconds.h"
@@ -24,7 +24,7 @@ struct RecordedVf {
     std::int64_t worst_lag_ns = 0;  ///< either side
 };
 
-/// From the first thing that happened to the last.
+/// From the first event to the last.
 struct Period {
     daemon::Nanoseconds begin{0};
     daemon::Nanoseconds end{0};
@@ -46,11 +46,11 @@ struct RecordedFigures {
 /// Who ran when.
 [[nodiscard]] std::string svg_picture(const Recording& recording);
 
-/// schemas/vgpu-scenario.schema.json. Work that began before the recording begins with it; work
-/// that was not done at its end is as long as what was seen of it.
+/// schemas/vgpu-scenario.schema.json. Work that began before the recording starts with it; work
+/// unfinished at its end is as long as the part that was seen.
 [[nodiscard]] std::string scenario_text(const Recording& recording);
 
-/// When a run began, of which its end tells.
+/// The time at which a run began; the event reports its end.
 [[nodiscard]] inline daemon::Nanoseconds begin_of(const daemon::trace::Ran& ran) {
     return ran.end - daemon::Nanoseconds{ran.ns};
 }

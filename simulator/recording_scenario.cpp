@@ -21,8 +21,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-/// What one VF had to do: a job from when it had work to when it ran out of it, as long as the VF
-/// ran in between.
+/// The work of one VF: a job lasts from the time the VF had work to the time it ran out of work, if
+/// the VF ran in between.
 class WorkSeen {
 public:
     void wake(Nanoseconds at) {
@@ -33,7 +33,7 @@ public:
         done_ns_ += ns;
         if (is_last_run_) finish();
     }
-    /// What runs is reported when it is over.
+    /// The recording reports a run when it is over.
     void run_out(bool is_running) {
         has_paused_ = true;
         is_last_run_ = is_running && since_.has_value();
@@ -63,7 +63,7 @@ private:
     std::vector<std::pair<Nanoseconds, std::int64_t>> jobs_;
 };
 
-/// Where in its period a gang's slot begins when time is counted from `begin`.
+/// The phase of a gang's slot if time counts from `begin`.
 double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
     const std::int64_t period_us = std::llround(qos.latency_ms * kUsPerMs);
@@ -72,7 +72,7 @@ double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     return static_cast<double>((into_us + period_us) % period_us) / kUsPerMs;
 }
 
-/// A quantum of its own and what an operator asked for beside the weight.
+/// The VF's own quantum and the operator's settings other than the weight.
 OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms,
                           Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
@@ -177,7 +177,7 @@ private:
         last_vf_ = ran->vf;
     }
 
-    /// Of one that never was a member there is nothing to simulate.
+    /// A VF that never was a member cannot be simulated.
     Vf& vf_of(std::uint32_t vf) {
         const auto found = vfs_.find(vf);
         return found == vfs_.end() ? nobody_ : found->second;

@@ -28,18 +28,18 @@ using daemon::scheduler::SlotMode;
 constexpr std::size_t kMostVfs = 4096;
 constexpr std::size_t kFewWords = 80;
 
-/// What is wrong with the document; leaves this file as a value.
+/// An error in the document; leaves this file as a value.
 class Wrong : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// As much of a value as belongs into a message.
+/// As much of a value as fits into a message.
 std::string words_of(const Json& value) {
     return value.dump().substr(0, kFewWords);
 }
 
-/// One object of the document and where it stands.
+/// One object of the document and its place.
 class Section {
 public:
     Section(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
@@ -306,7 +306,7 @@ void admit(Simulation& setup, const std::vector<Party>& parties) {
     for (std::size_t i = 0; i < setup.vfs.size(); ++i) setup.vfs[i].policy = admission->policies[i];
 }
 
-/// The last step: until then members of the document name VFs as it has them.
+/// The last step: before it, members of the document refer to VFs by their original names.
 void make_names_printable(Simulation& setup) {
     setup.name = daemon::printable(setup.name);
     for (VfSetup& vf : setup.vfs) vf.name = daemon::printable(vf.name);

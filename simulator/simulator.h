@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Simulator: one engine, its VFs and what they have to do, under any Policy, event by event. Time
-// is simulated; a run depends on nothing but its setup and seed. The engine is a model of the
-// product's: a world switch costs switch_ns and nobody's service, a slice may be overrun, a VF
-// whose work ends leaves at once, a waking VF may cut the slice under way if the policy says so.
+// Simulator: one engine, its VFs and their work, under any Policy, event by event. Time is
+// simulated; a run depends on nothing but its setup and seed. The engine is a model of the
+// product's: a world switch costs switch_ns that no VF is charged for, a slice may be overrun, a VF
+// whose work ends leaves at once, a waking VF may cut the current slice if the policy allows.
 //
-// A kernel without an end is work without an end; one that hangs is no more than that here, where
-// nobody resets a VF: product.h does.
+// A kernel without an end is work without an end. A kernel that hangs is the same here, because no
+// one resets a VF; product.h does.
 //
-// Whoever wants to judge the run passes a Witness, which is told every piece of service and every
-// change of who competes, at the instants at which they happen.
+// To judge a run, pass a Witness: it gets every piece of service and every change of the set of
+// competing VFs, at the instants at which they happen.
 #pragma once
 
 #include "daemon/service/scheduler/contract.h"
@@ -79,7 +79,7 @@ struct VfFigures {
     std::int64_t worst_overrun_ns = 0;
     std::vector<std::int64_t> response_ns;  ///< of jobs
 
-    /// `job`, one of `work`, is done.
+    /// Records that `job`, one of `work`, is done.
     void complete(const Job& job, const Workload& work, std::int64_t at_ns);
 };
 
@@ -95,23 +95,23 @@ struct Figures {
     std::vector<VfFigures> vfs;  ///< by VF number; 0 unused
 };
 
-/// Sees a run as it happens; does nothing by itself.
+/// Observes a run as it happens; the default does nothing.
 class Witness {
 public:
     virtual ~Witness() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
-    /// What is known of the one and of the other is the other way round from now on: who has left
-    /// in debt, and comes back under another number, has another's account.
+    /// Swaps the accounts of the two: a VF that left in debt and returns under another number gets
+    /// another VF's account.
     virtual void traded(std::uint32_t, std::uint32_t /*other*/) {}
-    /// At the end: what vgpud's recorder kept (recording.h); only of what is shipped.
+    /// At the end: the data of vgpud's recorder (recording.h); only for the product.
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void wants_weight(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/, std::int64_t /*at_ns*/) {}
-    /// The engine is between two runs; `vf` is next by weight; 0: nobody, or not known.
+    /// The engine is between two runs; `vf` is next by weight; 0 if none, or unknown.
     virtual void decided(std::uint32_t /*vf*/) {}
     virtual void competes(std::uint32_t) {}
-    /// It has no work any more, or is held back. `is_mid_slice`: while it was served by weight,
+    /// The VF has run out of work or is held back. `is_mid_slice`: while it was served by weight,
     /// before the end of its slice.
     virtual void rests(std::uint32_t, bool /*is_mid_slice*/) {}
     /// `ns` of service that ended at `at_ns`.
@@ -121,7 +121,7 @@ public:
     virtual void arrived(std::uint32_t, std::int64_t /*work_ns*/) {}
 };
 
-/// The setup has to outlive it.
+/// The setup must outlive it.
 class Simulator {
 public:
     static constexpr std::size_t kMaxJobs = 4096;

@@ -39,7 +39,7 @@ public:
             vgpu_pf_set_lease(pf_.core_.get(), true);
             return reply;
         }
-        // the core wants its structs aligned
+        // the core requires aligned structs
         std::vector<std::uint64_t> body((reply.body.size() + 7) / 8);
         std::memcpy(body.data(), reply.body.data(), reply.body.size());
         const Answer answer = pf_.run(request.op, body.data());

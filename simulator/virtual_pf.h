@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// VirtualPf: the PF core on a ModelGpu in this process, and the uapi to it without a socket: what
-// vgpud's adapters see is what they see of vgpu-pf or vgpu_pf.ko, in virtual time. A request that
-// takes time lets time pass by `wait`, which has to carry the model to its next event. Errors are
-// those of the uapi.
+// VirtualPf: the PF core on a ModelGpu in this process, and the uapi to it without a socket.
+// vgpud's adapters see the same as with vgpu-pf or vgpu_pf.ko, but in virtual time. A request that
+// takes time calls `wait`, which must advance the model to its next event. Errors are those of the
+// uapi.
 #pragma once
 
 #include "daemon/adapters/uapi_client.h"
@@ -23,7 +23,7 @@ class VirtualPf {
 public:
     static constexpr std::uint32_t kRingEntries = 4096;
 
-    /// Throws std::runtime_error without memory for the event ring.
+    /// Throws std::runtime_error if there is no memory for the event ring.
     explicit VirtualPf(const ModelGpu::Options& options);
     ~VirtualPf();
     VirtualPf(const VirtualPf&) = delete;
@@ -58,7 +58,7 @@ private:
     std::uint64_t last_token_ = 0;
 };
 
-/// What the model's clock shows.
+/// The time of the model's clock.
 class ModelClock final : public daemon::Clock {
 public:
     explicit ModelClock(const ModelGpu& gpu) : gpu_(gpu) {}
