@@ -109,7 +109,7 @@ static struct vgpu_request *find_of_client(struct vgpu_home *home, const void *c
 /**
  * vgpu_client_cancel() - end requests before their time
  * @home: locked
- * @client: whose; NULL: everybody's
+ * @client: the requests' client; NULL: all clients
  * @error: what they end with
  */
 void vgpu_client_cancel(struct vgpu_home *home, const void *client, int error)

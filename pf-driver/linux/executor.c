@@ -243,7 +243,7 @@ int vgpu_home_start(struct vgpu_home *home)
 }
 
 /**
- * vgpu_home_stop() - nobody calls the core any more
+ * vgpu_home_stop() - stop the thread; the core is not called any more
  * @home: interrupts are off; VFs stay in service on the device
  */
 void vgpu_home_stop(struct vgpu_home *home)
@@ -280,7 +280,7 @@ void vgpu_home_park(struct vgpu_home *home)
  * vgpu_home_unpark() - the device is there again
  * @home: parked
  *
- * Return: 0, or the core's error; then the thread goes on trying.
+ * Return: 0, or the core's error; then the thread keeps trying.
  */
 int vgpu_home_unpark(struct vgpu_home *home)
 {

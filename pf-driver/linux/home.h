@@ -53,7 +53,7 @@ enum vgpu_wakeup {
 
 /* who gets a VF's function when the VF has resources */
 enum vgpu_handover {
-	VGPU_HANDOVER_NONE = 0, /* nobody */
+	VGPU_HANDOVER_NONE = 0, /* no driver */
 	VGPU_HANDOVER_VFIO,	/* vfio-pci */
 	VGPU_HANDOVER_HOST,	/* whatever driver of this host wants it */
 	VGPU_HANDOVERS,
@@ -93,15 +93,15 @@ struct vgpu_home_vf {
 	struct pci_dev *function;    /* functions_lock; NULL: not enabled */
 	bool is_driver_changing;     /* VF's device lock; a driver of this host comes or goes */
 	/* home->lock: */
-	bool confirms_scrub; /* we began the release: there is nobody else to say "durable" */
+	bool confirms_scrub; /* we began the release, so only we can say "durable" */
 	enum vgpu_pf_vf_state seen_state;
 	enum vgpu_pf_vf_state told_state; /* admin; by sysfs_notify() */
 	bool seen_attached;
 	bool has_client; /* of the VF's own socket; a driver of this host is none */
 	bool is_open;
-	bool is_closed;		      /* being released: nobody opens it */
+	bool is_closed;		      /* being released: cannot be opened */
 	bool told_open;		      /* admin */
-	char owner[VGPU_OWNER_BYTES]; /* who has the node open */
+	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
 };
 
 /* bounce buffer between the core, which never waits, and a file, which may; home->lock */
@@ -158,7 +158,7 @@ struct vgpu_home {
 	bool is_failure_told; /* lock; of the last attempt to attach */
 	bool is_device_parked; /* lock: suspended, or being reset by others */
 	struct work_struct chores;
-	struct delayed_work recheck;  /* of what nobody tells: chores, later */
+	struct delayed_work recheck;  /* of what no event reports: chores, later */
 	wait_queue_head_t state_wait; /* a VF changed its state */
 
 	/* client.c; lock */
@@ -185,7 +185,7 @@ struct vgpu_home {
 	bool is_strict;		/* admin; all VFs keep their turns */
 	u64 planned_generation; /* admin; of plan.c's run table; 0: none is in force */
 	u32 planned_vfs;	/* admin; bit per VF number: with resources then */
-	bool is_plan_due;	/* admin; a lease has kept plan.c from planning anew */
+	bool is_plan_due;	/* admin; a lease has kept plan.c from planning again */
 	bool is_sysfs_gone;	/* admin; being removed: nothing is notified any more */
 	bool is_pinned;		/* admin; the module stays while a VF is in use */
 

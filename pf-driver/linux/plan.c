@@ -171,7 +171,7 @@ static int plan_over(struct vgpu_home *home, u64 known)
 }
 
 /**
- * vgpu_plan_table() - from now on the run table is made here
+ * vgpu_plan_table() - from now on this file makes the run table
  * @home: the home; home->admin is held, nobody has the lease
  */
 int vgpu_plan_table(struct vgpu_home *home)
@@ -204,13 +204,13 @@ static void set_max_gap(struct vgpu_home *home, u32 max_gap_ms)
 }
 
 /**
- * vgpu_plan_set_max_gap() - how long a VF with work is off the engine at most
+ * vgpu_plan_set_max_gap() - limit how long a VF with work is off the engine
  * @home: the home; home->admin is held
  * @max_gap_ms: 0: no limit
  *
- * It is the executor's, whoever makes the run table.
+ * The executor applies it, whoever makes the run table.
  *
- * Return: 0, or a negative errno for write(2); then it is what it was.
+ * Return: 0, or a negative errno for write(2); then the limit is unchanged.
  */
 int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
 {

@@ -26,7 +26,7 @@
 #define RELEASE_TIMEOUT_S 60u
 
 /**
- * vgpu_policy_init() - nobody has said anything yet
+ * vgpu_policy_init() - start with the default policies
  * @home: the home
  */
 void vgpu_policy_init(struct vgpu_home *home)
@@ -74,7 +74,7 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 }
 
 /**
- * vgpu_policy_weight() - what a VF's weight is
+ * vgpu_policy_weight() - the weight of a VF
  * @home: the home
  * @vf: number
  *
@@ -187,7 +187,7 @@ static bool is_held(const struct vgpu_home *home, u32 vf)
 }
 
 /**
- * vgpu_policy_is_in_use() - would somebody miss this VF's resources?
+ * vgpu_policy_is_in_use() - are this VF's resources in use?
  * @home: the home
  * @vf: number
  */
@@ -202,7 +202,7 @@ bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf)
 }
 
 /**
- * vgpu_policy_close() - about to be released: nobody opens the VF's node any more
+ * vgpu_policy_close() - about to be released: the VF's node cannot be opened
  * @home: the home
  * @vf: number
  *
@@ -362,7 +362,7 @@ void vgpu_policy_release_auto(struct vgpu_home *home)
  * vgpu_policy_release_left() - take back what could not be taken back with the functions
  * @home: the home
  *
- * Nobody is waited for. A VF that somebody uses by now stays until the functions come and go again.
+ * Does not wait. A VF that is in use again stays until the functions come and go again.
  */
 void vgpu_policy_release_left(struct vgpu_home *home)
 {
@@ -446,8 +446,8 @@ static int set_quantum(struct vgpu_home *home, u32 vf, u64 value)
 struct policy_row {
 	u64 least, most;
 	int (*set)(struct vgpu_home *home, u32 vf, u64 value);
-	bool is_of_table; /* the run table is planned anew */
-	bool is_told;	  /* to a lease holder, who takes it; else it is EBUSY while there is one */
+	bool is_of_table; /* the run table is planned again */
+	bool is_told;	  /* goes to a lease holder, if any; false: EBUSY while there is one */
 };
 
 static const struct policy_row rows[] = {

@@ -203,7 +203,7 @@ void vgpu_sriov_hand_over(struct vgpu_home *home)
 }
 
 /**
- * vgpu_sriov_is_busy() - does somebody use the function?
+ * vgpu_sriov_is_busy() - is the function in use?
  * @home: the home
  * @vf: number
  *
@@ -223,7 +223,7 @@ bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf)
 }
 
 /**
- * vgpu_sriov_is_drivers() - is an attachment heard of now that of a driver of this host?
+ * vgpu_sriov_is_drivers() - does a driver of this host own a new attachment?
  * @home: the home; home->lock may be held
  * @vf: number
  *
@@ -249,7 +249,7 @@ static int check_handover(struct vgpu_home *home, enum vgpu_handover handover)
  * vgpu_sriov_set_handover() - decide who gets a VF's function
  * @home: the home; home->admin is held
  * @vf: number
- * @handover: who
+ * @handover: the driver
  *
  * Return: 0, -EBUSY while the function is in use, -EOPNOTSUPP for vfio-pci without an IOMMU.
  */
