@@ -124,7 +124,7 @@ bool Decoder::second_word() {
 
 Operand Decoder::vgpr(uint32_t first, uint32_t count) {
     if (first + count > enc::kVgprs) illegal();
-    const uint32_t place = count == 0 ? 0 : first;  // what is not read names nothing
+    const uint32_t place = count == 0 ? 0 : first;  // a place that is not read is 0
     return {OperandKind::Vgpr, static_cast<uint8_t>(count), false, false, place};
 }
 
@@ -539,7 +539,7 @@ void Decoder::finish() {
     out_.ends_block = is_illegal() || is_branch(out_.op);
 }
 
-/// Words that are no instruction still have a size, so that a disassembly can go on behind them.
+/// Words that are no instruction still have a size, so that a disassembly can continue behind them.
 Instruction Decoder::run() {
     if (!words_.empty()) {
         w0_ = words_[0];

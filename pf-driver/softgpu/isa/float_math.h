@@ -285,7 +285,7 @@ template <class T> VGPU_INLINE bool same_bits(T a, T b) {
     return bits_of(a) == bits_of(b);
 }
 
-/// `a` is the operand to be scaled, numerator or denominator: which one is told by its bits.
+/// `a` is the operand to be scaled, numerator or denominator: its bits show which one.
 template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
     using D = DivTraits<T>;
     if (c == T{0} || b == T{0}) return std::numeric_limits<T>::quiet_NaN();

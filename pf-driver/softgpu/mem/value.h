@@ -22,7 +22,7 @@ template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& val
     return !port.has_fault() && port.read(va, bytes_of(value));
 }
 
-/// False on a fault. Releases: who sees the value sees everything that was done before.
+/// False on a fault. Releases: a reader of the value sees everything done before.
 template <typename T> [[nodiscard]] bool store_value(Port& port, GpuVa va, T value) {
     if (raw(va) % sizeof(T) == 0) {
         const Port::Hold hold(port);
