@@ -113,13 +113,13 @@ public:
     void guest_resets_function(std::uint32_t number);
     void attach_client(std::uint32_t number, bool is_attached);
 
-    // --- what is recorded and what can be bent
+    // --- records and faults
     std::map<std::uint64_t, std::pair<int, std::string>> done;
     std::vector<std::string> log_lines;
     std::uint64_t notifications = 0;
     std::deque<Fault> faults;
     std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
-    bool overruns_hold = false;  ///< what is overrun does not stop for a command either
+    bool overruns_hold = false;  ///< an overrun run ignores commands, too
     std::function<void(std::uint32_t vf)> on_start;
     std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< a run is over
     std::function<void(std::uint32_t vf)> on_reset;            ///< and its work is gone

@@ -17,7 +17,7 @@ namespace vgpu::simulator {
 using daemon::scheduler::VfPolicy;
 
 struct Grant {
-    std::uint32_t vf = 0;  ///< 0: nobody
+    std::uint32_t vf = 0;  ///< 0: none
     std::int64_t slice_ns = 0;
     bool is_reserved = false;  ///< before the shares by weight, not part of them
 };

@@ -142,7 +142,7 @@ private:
         std::uint64_t life = 0;    ///< arrivals of an earlier life are void
     };
 
-    /// By weight; nobody's between two.
+    /// A slice by weight; belongs to no VF between two runs.
     struct Slice {
         std::uint32_t vf = 0;
         std::int64_t end_ns = 0;
