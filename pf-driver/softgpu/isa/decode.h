@@ -31,7 +31,7 @@ namespace vgpu::softgpu::isa {
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
 /// Decodes the instruction at the start of `words` and reads 1 to 3 of them. If the words are too
-/// few or no instruction of this GPU, op is Op::Illegal and size is the number of words read.
+/// few or no instruction of this GPU, op is Op::Illegal and size covers the words read.
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
 /// Straight-line code: at most kBlockInstructions that follow each other in memory; only the last
