@@ -30,7 +30,7 @@ namespace vgpu::softgpu::isa {
 /// Builds of the execute unit.
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
-/// Decodes the instruction at the start of `words` and reads 1 to 3 of them. If the words are too
+/// Decodes the instruction at the start of `words`; reads at most two of them. If the words are too
 /// few or no instruction of this GPU, op is Op::Illegal and size covers the words read.
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
