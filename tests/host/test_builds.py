@@ -26,8 +26,8 @@ class Builds(unittest.TestCase):
         with open(os.path.join(HOST, 'modules', kernel, 'src', 'checked')) as checked:
             looked_at = {line.strip().removeprefix('/src/') for line in checked}
         sources = {os.path.relpath(path, ROOT) for part in SOURCES
-                   for path in glob.glob(os.path.join(ROOT, 'pf-driver', part, '*.c'))}
-        self.assertGreater(len(sources), 20)
+                   for path in glob.glob(os.path.join(ROOT, 'pf-driver', part, '**', '*.c'), recursive=True)}
+        self.assertGreater(len(sources), 40)
         self.assertLessEqual(sources, looked_at)
 
     def test_debian_12(self):
