@@ -36,7 +36,7 @@ void check_service(const HostFacts& facts, Findings& found) {
                          fmt::format("vgpud {} answers, but not everything: {}",
                                      text_of(service.manager, "Version"), service.trouble),
                          "what it did not say of its GPUs and VFs was not checked",
-                         "journalctl -u vgpud tells why; 'vgpuctl list' whether it lasts"});
+                         "'journalctl -u vgpud' tells why; 'vgpuctl list' whether it lasts"});
         return;
     }
     if (service.is_there) {
@@ -46,7 +46,7 @@ void check_service(const HostFacts& facts, Findings& found) {
     }
     found.push_back({"vgpud", Level::Problem, "vgpud does not answer: " + service.trouble,
                      "VFs go on as they are, but nothing can be created, changed or seen",
-                     "systemctl status vgpud tells why; systemctl start vgpud"});
+                     "'systemctl status vgpud' tells why; then 'systemctl start vgpud'"});
 }
 
 /// An agent of another release is only a note: other people update the guests.
@@ -59,7 +59,7 @@ void check_versions(const HostFacts& facts, Findings& found) {
         found.push_back({"version", Level::Warning,
                          fmt::format("vgpuctl is {}, vgpud is {}", facts.vgpuctl_version, vgpud),
                          "verbs and options may not be known to the other",
-                         "install the same release of both, then systemctl restart vgpud"});
+                         "install the same release of both, then 'systemctl restart vgpud'"});
     for (const Properties& vf : facts.service.vfs) {
         const std::string agent = text_of(vf, "Agent.Version");
         if (!flag_of(vf, "Agent.Connected") || agent == vgpud) continue;
@@ -87,7 +87,7 @@ void check_state(const HostFacts& facts, Findings& found) {
     }
     found.push_back({"state", Level::Problem, "vgpud is read-only: " + message,
                      "VFs keep running, but nothing can be changed",
-                     "systemctl stop vgpud; vgpud --recover-state; systemctl start vgpud"});
+                     "'systemctl stop vgpud'; 'vgpud --recover-state'; 'systemctl start vgpud'"});
 }
 
 void check_gpus(const HostFacts& facts, Findings& found) {
@@ -196,11 +196,11 @@ void check_module(const HostFacts& facts, Findings& found) {
     if (facts.module.is_available)
         found.push_back({"module", is_needed ? Level::Warning : Level::Note,
                          "vgpu_pf is installed, but not loaded", why,
-                         "modprobe vgpu_pf && systemctl restart vgpud"});
+                         "'modprobe vgpu_pf'; then 'systemctl restart vgpud'"});
     else
         found.push_back({"module", is_needed ? Level::Warning : Level::Note,
                          "vgpu_pf is not installed for kernel " + facts.kernel_release, why,
-                         "dkms install vgpu-pf/" + facts.vgpuctl_version});
+                         "'dkms install vgpu-pf/" + facts.vgpuctl_version + "'"});
 }
 
 /// Checks IOMMU groups, not the firmware: groups exist only if an IOMMU driver has taken devices.

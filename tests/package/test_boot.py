@@ -98,6 +98,13 @@ class Boot(unittest.TestCase):
         self.assertEqual(self.system.show('vgpud', 'ActiveState'), 'active')
         self.assertEqual(self.devices(), devices)
 
+    def test_restarted_it_is_another_process_with_the_same_devices(self):
+        devices, before = self.devices(), self.system.show('vgpud', 'MainPID')
+        self.system.check('systemctl restart vgpud')
+        self.system.wait_for_gpu()
+        self.assertNotEqual(self.system.show('vgpud', 'MainPID'), before)
+        self.assertEqual(self.devices(), devices)
+
     def test_the_agent_is_started_by_its_port_alone(self):
         self.assertEqual(self.system.show('vgpu-agent', 'ActiveState'), 'inactive')
         self.system.check('mkdir -p /run/systemd/system && '

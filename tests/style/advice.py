@@ -25,11 +25,21 @@ ELSEWHERE = {
          'WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldAndNobodyDisturbed'),
     ('cli/diagnosis.cpp', 'vgpuctl set {} --name NEW'):
         ('tests/scenario/dbus/error_requests.cpp', 'raise_AmbiguousName'),
+    ('cli/diagnosis.cpp', 'systemctl start vgpud'):
+        ('tests/scenario/dbus/remedies_test.cpp', '&Remedies::no_vgpud'),
+    ('cli/diagnosis.cpp', 'systemctl stop vgpud'):
+        ('tests/scenario/dbus/remedies_test.cpp', '&Remedies::damaged_state'),
+    ('cli/diagnosis.cpp', 'vgpud --recover-state'):
+        ('tests/scenario/dbus/remedies_test.cpp', '&Remedies::damaged_state'),
+    ('cli/diagnosis.cpp', 'systemctl restart vgpud'):
+        ('tests/package/test_boot.py', 'systemctl restart vgpud'),
 }
 # Of doctor's findings, which remedies_test.cpp follows where they cure something; and no advice.
+# No machine of the tests has the module in its kernel's directory: tests/host loads it by its file.
 NO_CURE = {
     'cli/diagnosis.cpp': {'vgpuctl list', 'vgpuctl events', 'vgpuctl report', 'vgpuctl doctor',
-                          'vgpuctl show {}'},
+                          'vgpuctl show {}', 'systemctl status vgpud', 'journalctl -u vgpud',
+                          'modprobe vgpu_pf'},
     'cli/man_page.cpp': {'vgpuctl --manual'},
     'cli/bug_report.cpp': {'vgpuctl report'},
 }
@@ -44,7 +54,7 @@ def strings_of(text):
 
 def commands_of(text):
     for string in strings_of(text):
-        yield from re.findall(r"'((?:vgpuctl|vgpud|virsh|systemctl) [^'\n]+)'", string)
+        yield from re.findall(r"'((?:vgpuctl|vgpud|virsh|systemctl|journalctl|modprobe|dkms) [^'\n]+)'", string)
 
 
 def rows(text):

@@ -70,14 +70,7 @@ public:
         return hook("prepare").out;
     }
     std::string vf_that_was_not_made() {
-        vgpud->kill_now();
-        server.stop();
-        server.with([](FakePf& pf) {
-            pf.restart();
-            pf.refuses_shape = [](const vgpu_pf_provision&) { return true; };
-        });
-        server.start();
-        start_daemon();
+        restart_with_a_device_that_refuses();
         std::string text;
         test::wait_for("the GPU's words", kPrompt, [&] {
             text = ctl_json({"show", "gpu0"}).at("gpu").value("state_message", "");

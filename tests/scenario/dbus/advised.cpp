@@ -35,8 +35,26 @@ std::string Advised::filled(std::string command) const {
     return std::regex_replace(command, file, wanted_file());
 }
 
+void Advised::restart_daemon() {
+    vgpud->kill_now();
+    start_daemon();
+}
+
+void Advised::restart_with_a_device_that_refuses() {
+    vgpud->kill_now();
+    server.stop();
+    server.with([](FakePf& pf) {
+        pf.restart();
+        pf.refuses_shape = [](const vgpu_pf_provision&) { return true; };
+    });
+    server.start();
+    start_daemon();
+}
+
 void Advised::type(const std::string& command) {
-    if (command == "systemctl start vgpud") return start_daemon();
+    if (command == "systemctl status vgpud") return;
+    if (command == "systemctl stop vgpud") return vgpud->kill_now();
+    if (command == "systemctl start vgpud") return restart_daemon();
     const std::string program = command.substr(0, command.find(' '));
     std::string line = test::program(program) + command.substr(program.size());
     if (program == "vgpud") {
@@ -49,7 +67,7 @@ void Advised::type(const std::string& command) {
     // doctor looks at this host, too
     EXPECT_LE(done.status, command == "vgpuctl doctor" ? 1 : 0) << command << "\n" << done.out;
     if (program != "vgpud") return;
-    start_daemon();
+    restart_daemon();
     EXPECT_EQ(ctl({"create"}).status, 0) << "it takes changes again";
 }
 

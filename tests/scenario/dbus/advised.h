@@ -22,7 +22,11 @@ protected:
     /// Types each command as it is printed; returns how many there were.
     int do_as_told(const std::string& text);
 
+    /// The device began anew and refuses what the VF is defined as.
+    void restart_with_a_device_that_refuses();
+
 private:
+    void restart_daemon();
     void type(const std::string& command);
     [[nodiscard]] std::string filled(std::string command) const;
     [[nodiscard]] std::string wanted_file() const;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 #include <chrono>
+#include <fstream>
 
 namespace vgpu::daemon {
 namespace {
@@ -27,20 +28,21 @@ public:
         claim("a;exit(9)");
         mismatch();
     }
-    /// The device began anew and refuses what the VF is defined as.
-    void not_made() {
-        vgpud->kill_now();
-        server.stop();
-        server.with([](FakePf& pf) {
-            pf.restart();
-            pf.refuses_shape = [](const vgpu_pf_provision&) { return true; };
-        });
-        server.start();
-        start_daemon();
-    }
+    void not_made() { restart_with_a_device_that_refuses(); }
     void not_made_claimed() {
         claim("slurm:7");
         not_made();
+    }
+    void no_vgpud() { vgpud->kill_now(); }
+    void damaged_state() {
+        vgpud->kill_now();
+        {
+            std::fstream file(directory.file("state/vgpud.state.json"),
+                              std::ios::in | std::ios::out | std::ios::binary);
+            file.seekp(200);
+            file.put('\x7f');
+        }
+        start_daemon();
     }
     /// A claim whose lease is over; a vgpud looks at owners when it starts.
     void forgotten() {
@@ -61,13 +63,13 @@ protected:
     void put_into(vgpu_pf_vf_state state) {
         server.with([state](FakePf& pf) { pf.set_state(1, state); });
     }
-    /// The finding `id`; null if doctor has none.
+    /// What doctor finds wrong under `id`; null if nothing.
     [[nodiscard]] nlohmann::json finding(const std::string& id) const {
         const auto doctor = ctl({"doctor", "--json", "--qemu", "/bin/false"});
         const auto report = nlohmann::json::parse(doctor.out, nullptr, false);
         if (!report.is_object()) ADD_FAILURE() << doctor.out;
         for (const auto& one : report.value("findings", nlohmann::json::array()))
-            if (one.at("id") == id) return one;
+            if (one.at("id") == id && one.at("level") != "ok") return one;
         return nullptr;
     }
 };
@@ -89,7 +91,9 @@ TEST_P(RemedyOf, WorksInTheStateThatItIsRecommendedFor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(States, RemedyOf,
-                         ::testing::Values(Ill{"vf-state", &Remedies::quarantine},
+                         ::testing::Values(Ill{"vgpud", &Remedies::no_vgpud},
+                                           Ill{"state", &Remedies::damaged_state},
+                                           Ill{"vf-state", &Remedies::quarantine},
                                            Ill{"vf-state", &Remedies::quarantine_in_use},
                                            Ill{"vf-state", &Remedies::mismatch},
                                            Ill{"vf-state", &Remedies::mismatch_claimed},
