@@ -337,29 +337,20 @@ def check_core_scheduler_is_private(files):
                 yield f'{name}:{number}: the state of core/run is private'
 
 
-def check_core_page(files):
-    """pf-driver/core/README.md names every file of the core."""
-    page = text_of('pf-driver/core/README.md')
-    for name in files:
-        path = name.removeprefix('pf-driver/core/')
-        if path != name and name.endswith(CODE) and f'`{path}`' not in page:
-            yield f'pf-driver/core/README.md: does not name {path}'
-
-
 def check_folder_pages(files):
-    """The README.md of a source folder names every source file beside it (`range` is range.c and range.h)."""
-    folders = {}
-    for name in files:
-        if name.endswith(CODE + ('.def',)) and not name.startswith('tests/'):
-            folders.setdefault(os.path.dirname(name), []).append(os.path.basename(name))
-    for folder, sources in folders.items():
-        page = f'{folder}/README.md'
-        if page not in files:
+    """The README.md of a source folder names every source file beside it, the core's those of its folders, too."""
+    for page in files:
+        folder = os.path.dirname(page)
+        if os.path.basename(page) != 'README.md' or not folder or folder.startswith('tests/'):
             continue
-        named = {os.path.splitext(n)[0] for n in re.findall(r'`([\w.]+)`', text_of(page))}
-        for source in sources:
-            if os.path.splitext(source)[0] not in named:
-                yield f'{page}: does not name {source}'
+        named = {os.path.splitext(n)[0] for n in re.findall(r'`([\w./]+)`', text_of(page))}
+        for name in files:
+            inside = name.removeprefix(f'{folder}/')
+            if inside == name or not name.endswith(CODE + ('.def',)) or \
+                    ('/' in inside and folder != 'pf-driver/core'):
+                continue
+            if os.path.splitext(inside)[0] not in named:
+                yield f'{page}: does not name {inside}'
 
 
 def check_data_walks(files):
