@@ -15,7 +15,6 @@ namespace vgpu::simulator {
 
 namespace {
 
-constexpr std::uint64_t kPage = 65536;
 constexpr std::uint32_t kVsec = VGPU_ECAP_VSEC;
 constexpr std::uint32_t kScheduler = kVsec + GPUIOV_GFX_SCH0;
 
@@ -24,9 +23,9 @@ template <typename Each>
 void for_each_page(std::uint64_t offset, std::size_t bytes, const Each& each) {
     for (std::size_t done = 0; done < bytes;) {
         const std::uint64_t at = offset + done;
-        const auto count =
-            static_cast<std::size_t>(std::min<std::uint64_t>(bytes - done, kPage - at % kPage));
-        each(at / kPage, static_cast<std::size_t>(at % kPage), done, count);
+        const auto count = static_cast<std::size_t>(
+            std::min<std::uint64_t>(bytes - done, kVramPage - at % kVramPage));
+        each(at / kVramPage, static_cast<std::size_t>(at % kVramPage), done, count);
         done += count;
     }
 }
@@ -167,14 +166,14 @@ int ModelGpu::access() {
 }
 
 std::uint8_t& ModelGpu::byte(std::uint64_t offset) {
-    auto& page = vram_[offset / kPage];
-    if (page.empty()) page.resize(kPage);
-    return page[offset % kPage];
+    auto& page = vram_[offset / kVramPage];
+    if (page.empty()) page.resize(kVramPage);
+    return page[offset % kVramPage];
 }
 
 std::uint8_t ModelGpu::peek(std::uint64_t offset) {
-    const auto page = vram_.find(offset / kPage);
-    return page == vram_.end() ? std::uint8_t{0} : page->second[offset % kPage];
+    const auto page = vram_.find(offset / kVramPage);
+    return page == vram_.end() ? std::uint8_t{0} : page->second[offset % kVramPage];
 }
 
 void ModelGpu::read_vram(std::uint64_t offset, std::span<std::uint8_t> out) const {
@@ -198,7 +197,7 @@ void ModelGpu::write_vram(std::uint64_t offset, std::span<const std::uint8_t> da
             if (!vram_.contains(number) &&
                 std::ranges::all_of(piece, [](std::uint8_t b) { return b == 0; }))
                 return;
-            std::memcpy(&byte(number * kPage + in_page), piece.data(), count);
+            std::memcpy(&byte(number * kVramPage + in_page), piece.data(), count);
         });
 }
 
@@ -363,29 +362,34 @@ std::uint32_t ModelGpu::read_register(std::uint32_t reg) {
             return static_cast<std::uint32_t>(now_);
         case REG_VGPU_OP_STATUS:
             return op_busy_ ? VGPU_OP_BUSY : op_refused_ ? VGPU_OP_REFUSED : VGPU_OP_DONE;
-        case REG_NBIO_MAILBOX_CONTROL: {
-            if (selected == 0 || selected >= vfs_.size()) return 0;
-            const Vf& vf = vfs_[selected];
-            return HW_PREP(MAILBOX_CONTROL, RCV_VALID, vf.to_pf_valid && !vf.to_pf_acked ? 1 : 0) |
-                   HW_PREP(MAILBOX_CONTROL, TRN_VALID, vf.to_vf_valid ? 1 : 0);
-        }
+        case REG_NBIO_MAILBOX_CONTROL:
+            return mailbox_control(selected);
         default:
             break;
     }
     if (reg >= REG_NBIO_MAILBOX_MSGBUF_RCV_DW0 && reg <= REG_NBIO_MAILBOX_MSGBUF_RCV_DW3 &&
         selected != 0 && selected < vfs_.size())
         return vfs_[selected].to_pf[reg - REG_NBIO_MAILBOX_MSGBUF_RCV_DW0];
-    if (reg >= REG_VGPU_VF0_FB_TABLE_ROOT_LO) {
-        const std::uint32_t vf = (reg - REG_VGPU_VF0_FB_TABLE_ROOT_LO) / HW_VGPU_BANK_STRIDE;
-        const std::uint32_t first = reg - vf * HW_VGPU_BANK_STRIDE;
-        if (vf >= vfs_.size()) return 0;
-        if (first == REG_VGPU_VF0_STATUS)
-            return HW_PREP(VGPU_STATUS, HAS_WORK, vfs_[vf].work_ns != 0 ? 1 : 0) |
-                   HW_PREP(VGPU_STATUS, ATTACHED, vfs_[vf].is_attached ? 1 : 0);
-        if (first == REG_VGPU_VF0_RESET)
-            return HW_PREP(VGPU_RESET, FLR, bank(vf, first) & 1u) |
-                   HW_PREP(VGPU_RESET, FLR_PENDING, vfs_[vf].flr_pending ? 1 : 0);
-    }
+    return reg >= REG_VGPU_VF0_FB_TABLE_ROOT_LO ? read_bank(reg) : regs_[reg];
+}
+
+std::uint32_t ModelGpu::mailbox_control(std::uint32_t number) const {
+    if (number == 0 || number >= vfs_.size()) return 0;
+    const Vf& vf = vfs_[number];
+    return HW_PREP(MAILBOX_CONTROL, RCV_VALID, vf.to_pf_valid && !vf.to_pf_acked ? 1 : 0) |
+           HW_PREP(MAILBOX_CONTROL, TRN_VALID, vf.to_vf_valid ? 1 : 0);
+}
+
+std::uint32_t ModelGpu::read_bank(std::uint32_t reg) {
+    const std::uint32_t vf = (reg - REG_VGPU_VF0_FB_TABLE_ROOT_LO) / HW_VGPU_BANK_STRIDE;
+    const std::uint32_t first = reg - vf * HW_VGPU_BANK_STRIDE;
+    if (vf >= vfs_.size()) return 0;
+    if (first == REG_VGPU_VF0_STATUS)
+        return HW_PREP(VGPU_STATUS, HAS_WORK, vfs_[vf].work_ns != 0 ? 1 : 0) |
+               HW_PREP(VGPU_STATUS, ATTACHED, vfs_[vf].is_attached ? 1 : 0);
+    if (first == REG_VGPU_VF0_RESET)
+        return HW_PREP(VGPU_RESET, FLR, bank(vf, first) & 1u) |
+               HW_PREP(VGPU_RESET, FLR_PENDING, vfs_[vf].flr_pending ? 1 : 0);
     return regs_[reg];
 }
 
@@ -458,84 +462,6 @@ std::uint64_t ModelGpu::vf_to_device(std::uint32_t number, std::uint64_t offset)
     if ((leaf & VF_PAGE_TABLE_VALID) == 0) return kEndless;
     const std::uint64_t device = (leaf & VF_PAGE_TABLE_ADDR_MASK) + offset % (2ull << 20);
     return device < (std::uint64_t{options_.vram_mb} << 20) ? device : kEndless;
-}
-
-// --- bulk operations
-
-void ModelGpu::start_bulk(std::uint32_t command) {
-    if (op_busy_) return;
-    op_busy_ = true;
-    at(now_ + bulk_ns, [this, command] {
-        op_busy_ = false;
-        op_refused_ = !do_bulk(HW_GET(VGPU_OP_COMMAND, OPCODE, command),
-                               HW_GET(VGPU_OP_COMMAND, VF, command));
-    });
-}
-
-bool ModelGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
-    const std::uint64_t src = pair(REG_VGPU_OP_SRC_LO);
-    const std::uint64_t dst = pair(REG_VGPU_OP_DST_LO);
-    const std::uint64_t bytes = pair(REG_VGPU_OP_SIZE_LO);
-    const auto memory = [&](std::uint64_t bus) -> std::uint8_t* {
-        auto block = dma_.upper_bound(bus);
-        if (block == dma_.begin()) return nullptr;
-        --block;
-        const std::uint64_t inside = bus - block->first;
-        if (inside + bytes > block->second->size() * 8 && opcode != VGPU_OP_SAVE_STATE)
-            return nullptr;
-        return static_cast<std::uint8_t*>(static_cast<void*>(block->second->data())) + inside;
-    };
-    const auto device = [&](std::uint64_t offset) {
-        return number == 0 ? offset : vf_to_device(number, offset);
-    };
-    switch (opcode) {
-        case VGPU_OP_SCRUB_VRAM:
-            for (std::uint64_t at = 0; at < bytes; at += kPage)
-                vram_.erase(device(dst + at) / kPage);
-            return true;
-        case VGPU_OP_VERIFY_ZERO:
-            for (std::uint64_t at = 0; at < bytes; at += kPage) {
-                const auto page = vram_.find(device(src + at) / kPage);
-                if (page != vram_.end() &&
-                    std::ranges::any_of(page->second, [](std::uint8_t b) { return b != 0; }))
-                    return false;
-            }
-            return !verify_fails;
-        case VGPU_OP_SCRUB_STATE:
-            vfs_[number].work_ns = 0;
-            return true;
-        case VGPU_OP_SAVE_STATE: {
-            std::uint8_t* out = memory(dst);
-            regs_[REG_VGPU_OP_SIZE_LO] = state_bytes;
-            regs_[REG_VGPU_OP_SIZE_HI] = 0;
-            if (out == nullptr || bytes < state_bytes) return false;
-            std::memset(out, static_cast<int>(0x40 + number), state_bytes);
-            return true;
-        }
-        case VGPU_OP_LOAD_STATE:
-            return memory(src) != nullptr && bytes == state_bytes;
-        case VGPU_OP_DMA_OUT: {
-            std::uint8_t* out = memory(dst);
-            if (out == nullptr) return false;
-            for (std::uint64_t i = 0; i < bytes; i += kPage) {
-                const auto page = vram_.find(device(src + i) / kPage);
-                if (page == vram_.end())
-                    std::memset(out + i, 0, kPage);
-                else
-                    std::memcpy(out + i, page->second.data(), kPage);
-            }
-            return true;
-        }
-        case VGPU_OP_DMA_IN: {
-            const std::uint8_t* in = memory(src);
-            if (in == nullptr) return false;
-            for (std::uint64_t i = 0; i < bytes; i += kPage)
-                write_vram(device(dst + i), {in + i, std::min(kPage, bytes - i)});
-            return true;
-        }
-        default:
-            return false;
-    }
 }
 
 }  // namespace vgpu::simulator

@@ -29,6 +29,7 @@ namespace vgpu::simulator {
 inline constexpr std::uint64_t kUs = 1000;
 inline constexpr std::uint64_t kMs = 1000 * kUs;
 inline constexpr std::uint64_t kSecond = 1000 * kMs;
+inline constexpr std::uint64_t kVramPage = 65536;  ///< bytes
 inline constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
 enum class FaultKind { Lost, Aborted, Late };
@@ -158,7 +159,7 @@ private:
     struct Event {
         std::function<void()> act;
     };
-    using Pages = std::map<std::uint64_t, std::vector<std::uint8_t>>;
+    using Pages = std::map<std::uint64_t, std::vector<std::uint8_t>>;  ///< by offset / kVramPage
 
     static ModelGpu& self(vgpu_os* os);
     static const vgpu_os_ops kOps;
@@ -173,11 +174,24 @@ private:
     std::uint32_t read_config(std::uint32_t dword);
     void write_config(std::uint32_t offset, std::uint32_t value);
     std::uint32_t read_register(std::uint32_t reg);
+    [[nodiscard]] std::uint32_t read_bank(std::uint32_t reg);
+    [[nodiscard]] std::uint32_t mailbox_control(std::uint32_t vf) const;
     void write_register(std::uint32_t reg, std::uint32_t value);
     void write_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
     void commit_table(std::uint32_t vf);
     void start_bulk(std::uint32_t command);
     bool do_bulk(std::uint32_t opcode, std::uint32_t vf);
+    void scrub_vram(std::uint32_t vf, std::uint64_t offset, std::uint64_t bytes);
+    [[nodiscard]] bool is_zero(std::uint32_t vf, std::uint64_t offset, std::uint64_t bytes);
+    bool save_state(std::uint32_t vf, std::uint8_t* out, std::uint64_t bytes);
+    void copy_out(std::uint32_t vf, std::uint64_t offset, std::span<std::uint8_t> out);
+    void copy_in(std::uint32_t vf, std::uint64_t offset, std::span<const std::uint8_t> in);
+    /// `bytes` at the PF driver's bus address `bus`; null outside of its DMA memory.
+    [[nodiscard]] std::uint8_t* dma_memory(std::uint64_t bus, std::uint64_t bytes);
+    /// Where byte `offset` of VF `vf`'s VRAM lies in the device's; VF 0 is the PF.
+    [[nodiscard]] std::uint64_t in_device(std::uint32_t vf, std::uint64_t offset) {
+        return vf == 0 ? offset : vf_to_device(vf, offset);
+    }
     std::uint64_t vf_to_device(std::uint32_t vf, std::uint64_t offset);
     std::uint64_t pair(std::uint32_t reg_lo) const;
 

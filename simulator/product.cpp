@@ -4,6 +4,7 @@
 #include "daemon/service/gpu.h"
 #include "simulator/gang_round.h"
 #include "simulator/guest_driver.h"
+#include "simulator/product_setup.h"
 #include "simulator/virtual_pf.h"
 
 #include <fmt/format.h>
@@ -23,12 +24,9 @@ using daemon::Result;
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint32_t kVramMb = 1024;
 constexpr std::uint64_t kVfBytes = 32u << 20;
 constexpr std::int64_t kNsPerUs = 1'000;
-constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kSwitchSteps = 4;
-constexpr std::int64_t kSettleNs = 1500 * kNsPerMs;
 
 /// A state file that is never read.
 class Memory final : public daemon::StatePort {
@@ -39,40 +37,6 @@ public:
     Result<> cut(std::uint64_t) override { return {}; }
     [[nodiscard]] std::string where(daemon::StateFile) const override { return "memory"; }
 };
-
-daemon::GpuConfig gpu_config() {
-    daemon::GpuConfig config;
-    config.id = "gpu0";
-    config.max_gap_ms = daemon::kMaxGapMs;  // each VF has a gap of its own
-    return config;
-}
-
-ModelGpu::Options device_options(const Simulation& setup) {
-    // slots of gangs begin a round soon after all parts have settled
-    constexpr std::int64_t kAheadNs = 2 * kSettleNs;
-    constexpr auto kEarliestNs = static_cast<std::int64_t>(kSecond);
-    const std::int64_t start_ns = begin_of_round(setup, kEarliestNs + kAheadNs) - kAheadNs;
-    return {.total_vfs = kProductVfs,
-            .vram_mb = kVramMb,
-            .aperture_mb = 256,
-            .cu_count = 8,
-            .start_ns = static_cast<std::uint64_t>(start_ns)};
-}
-
-daemon::VfQos qos_of(const VfSetup& setup) {
-    const daemon::scheduler::Contract& contract = setup.contract;
-    daemon::VfQos qos;
-    qos.min_pct = contract.min_pct;
-    qos.max_pct = contract.max_pct;
-    qos.burst_ms = contract.burst_ms;
-    qos.latency_ms = contract.latency_ms;
-    qos.max_gap_ms = contract.max_gap_ms;
-    qos.phase_ms = contract.phase_ms;
-    qos.preempt_timeout_ms = setup.preempt_timeout_ms;
-    qos.mode = contract.mode;
-    qos.band = contract.band;
-    return qos;
-}
 
 class ProductRun {
 public:
@@ -530,7 +494,7 @@ void ProductRun::take_account(std::uint32_t index) {
 }
 
 Result<> ProductRun::load_driver(GuestDriver& driver, std::uint32_t number) {
-    constexpr std::int64_t kPatienceNs = 10'000 * kNsPerMs;
+    constexpr std::int64_t kPatienceNs = 10'000'000 * kNsPerUs;
     const std::int64_t limit_ns = now() + kPatienceNs;
     driver.load();
     for (driver.step(); !driver.is_loaded(); driver.step()) {

@@ -183,16 +183,21 @@ void Simulator::switch_to(std::uint32_t vf) {
     loaded_ = vf;
 }
 
-void Simulator::run_slice(const Grant& grant) {
+void Simulator::begin_slice(const Grant& grant) {
     VfFigures& figures = figures_.vfs[grant.vf];
-    Vf& vf = vfs_[grant.vf];
-    const bool is_strict = setup_.vfs[grant.vf - 1].policy.is_strict;
-    if (!vf.is_in || (!vf.has_work && !is_strict)) return;
+    const Vf& vf = vfs_[grant.vf];
     if (vf.has_work)
         figures.longest_wait_ns = std::max(figures.longest_wait_ns, now_ns_ - vf.waits_since_ns);
     ++figures.runs;
     ++figures_.runs;
     policy_.started(now_ns_);
+}
+
+void Simulator::run_slice(const Grant& grant) {
+    Vf& vf = vfs_[grant.vf];
+    const bool is_strict = setup_.vfs[grant.vf - 1].policy.is_strict;
+    if (!vf.is_in || (!vf.has_work && !is_strict)) return;
+    begin_slice(grant);
     std::int64_t end_ns = now_ns_ + grant.slice_ns;
     if (!grant.is_reserved) slice_ = {grant.vf, end_ns};
     bool is_overrun = false;
@@ -215,11 +220,7 @@ void Simulator::run_slice(const Grant& grant) {
         if (now_ns_ < end_ns) continue;
         if (is_overrun || !vf.has_work || !dice_.chance(setup_.device.overrun_part)) break;
         is_overrun = true;
-        const std::int64_t ns = std::min(dice_.exponential(setup_.device.overrun_mean_ns),
-                                         setup_.device.overrun_max_ns);
-        figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
-        if (witness_) witness_->overran(ns);
-        end_ns = now_ns_ + ns;
+        end_ns = now_ns_ + overrun_of(figures_.vfs[grant.vf]);
         cut_ns = kNever;
     }
     slice_ = {};
@@ -227,6 +228,15 @@ void Simulator::run_slice(const Grant& grant) {
     policy_.ended(now_ns_);
     note_held_back();
     note_weights();
+}
+
+/// How much longer than its slice a VF keeps the engine that does not stop in time.
+std::int64_t Simulator::overrun_of(VfFigures& figures) {
+    const std::int64_t ns =
+        std::min(dice_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
+    figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
+    if (witness_) witness_->overran(ns);
+    return ns;
 }
 
 void Simulator::serve(const Grant& grant, std::int64_t until_ns) {

@@ -162,7 +162,9 @@ private:
     void idle();
     [[nodiscard]] bool somebody_waits_for_nothing() const;
     void switch_to(std::uint32_t vf);
+    void begin_slice(const Grant& grant);
     void run_slice(const Grant& grant);
+    std::int64_t overrun_of(VfFigures& figures);
     void serve(const Grant& grant, std::int64_t until_ns);
     void complete_job(std::uint32_t vf);
     [[nodiscard]] std::int64_t end_of_work(std::uint32_t vf) const;
