@@ -46,6 +46,8 @@ struct Work {
     std::vector<Step> creates{}, resizes{}, destroys{};
     std::set<std::uint32_t> kept_numbers{};             ///< that names such as "gpu0-vf3" stand for
     std::map<std::string, std::string> names_before{};  ///< of each new VF the one before it
+    std::string last_new{};                             ///< its name
+    std::set<std::uint32_t> matched{};                  ///< VFs that stay
 
     /// Of the model, so of the moment the plan has come to.
     [[nodiscard]] std::uint64_t vram_free() const {
@@ -111,6 +113,24 @@ const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted
     return find([&](const VfDefinition& vf) { return vf.name == wanted.was; });
 }
 
+/// A VF that only has another profile's name is the same VF, unless it is to be exactly so.
+bool wants_settings(const VfDefinition& now, const VfDefinition& wanted) {
+    const bool is_exact = wanted.uuid != Uuid{};
+    const bool changes_profile =
+        wanted.profile != now.profile && (is_exact || wanted.shape != now.shape);
+    return wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
+           wanted.qos != now.qos || wanted.custody != now.custody || changes_profile;
+}
+
+/// All that a step Set changes.
+void take_settings(const VfDefinition& from, VfDefinition& to) {
+    to.weight = from.weight;
+    to.quantum_us = from.quantum_us;
+    to.qos = from.qos;
+    to.custody = from.custody;
+    to.profile = from.profile;
+}
+
 class Planner {
 public:
     explicit Planner(const Surroundings& around) : around_(around) {}
@@ -123,8 +143,10 @@ private:
                                                     const GpuInventory& gpu) const;
     Result<> check_name(const std::string& name) const;
     Result<> note_name(const std::string& name, const std::string& gpu, bool is_its_own);
+    Result<> want(Work& work, const WantedVf& wanted);
     void want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
     Result<> want_new(Work& work, const WantedVf& wanted);
+    static Result<> destroy_others(Work& work);
     bool advance();
     bool make_changes(Work& work);
     bool make_create(Work& work);
@@ -201,19 +223,10 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
             wanted.name;
         is_same = false;
     }
-    // a VF that only has another profile's name is the same VF, unless it is to be exactly so
-    const bool is_exact = wanted.uuid != Uuid{};
-    const bool changes_profile =
-        wanted.profile != now.profile && (is_exact || wanted.shape != now.shape);
-    if (wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
-        wanted.qos != now.qos || wanted.custody != now.custody || changes_profile) {
+    if (wants_settings(now, wanted)) {
         Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
         if (wanted.custody.handover != now.custody.handover) set.in_use = use_of(vf);
-        set.to->weight = wanted.weight;
-        set.to->quantum_us = wanted.quantum_us;
-        set.to->qos = wanted.qos;
-        set.to->custody = wanted.custody;
-        set.to->profile = wanted.profile;
+        take_settings(wanted, *set.to);
         is_same = false;
     }
     if (wanted.shape != now.shape) {
@@ -243,6 +256,49 @@ Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
     return {};
 }
 
+/// One of the document's; its shape is normalised.
+Result<> Planner::want(Work& work, const WantedVf& wanted) {
+    const GpuInventory& gpu = work.model;
+    const VfDefinition& definition = wanted.definition;
+    const InventoryVf* existing = find_existing(gpu, wanted);
+    const bool is_its_own = existing != nullptr && existing->definition.name == definition.name;
+    TRY_VOID(note_name(definition.name, gpu.id, is_its_own));
+    if (!is_its_own) TRY_VOID(check_name(definition.name));
+    if (existing == nullptr) {
+        work.names_before[definition.name] = std::exchange(work.last_new, definition.name);
+        return want_new(work, wanted);
+    }
+    if (!is_its_own) {
+        TRY(const std::uint32_t number, kept_number(definition.name, gpu));
+        if (number > 0 && number != existing->vf)
+            return fail(ErrorId::NameTaken, fmt::format("'{}' is kept for VF {} of {}",
+                                                        definition.name, number, gpu.id));
+    }
+    work.matched.insert(existing->vf);
+    want_existing(work, *existing, definition);
+    return {};
+}
+
+/// What the document does not name goes.
+Result<> Planner::destroy_others(Work& work) {
+    for (const InventoryVf& vf : work.model.vfs) {
+        const bool is_matched = work.matched.contains(vf.vf);
+        if (is_matched && work.kept_numbers.contains(vf.vf))
+            return fail(ErrorId::NameTaken,
+                        fmt::format("'{}-vf{}' is kept for that VF, which is '{}'", work.model.id,
+                                    vf.vf, vf.definition.name));
+        if (is_matched) continue;
+        work.destroys.push_back({.action = Action::Destroy,
+                                 .gpu = work.model.id,
+                                 .vf = vf.vf,
+                                 .from = vf.definition,
+                                 .owner = vf.owner,
+                                 .in_use = use_of(vf),
+                                 .why = "the configuration does not name it"});
+    }
+    return {};
+}
+
 Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
     Work work{.model = gpu};
     GpuSettings settings = gpu.settings;
@@ -255,51 +311,14 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
                                 .gpu_to = settings,
                                 .why = "takes effect with the next run table"});
     std::vector<VfDefinition> all;
-    std::set<std::uint32_t> matched;
-    std::string before;
-    for (const WantedVf& vf : wanted.vfs) {
-        VfDefinition definition = vf.definition;
-        definition.shape = normalised(definition.shape, gpu);
-        all.push_back(definition);
-        const InventoryVf* existing = find_existing(gpu, vf);
-        const bool is_its_own = existing != nullptr && existing->definition.name == definition.name;
-        TRY_VOID(note_name(definition.name, gpu.id, is_its_own));
-        if (is_its_own) {
-            matched.insert(existing->vf);
-            want_existing(work, *existing, definition);
-            continue;
-        }
-        TRY_VOID(check_name(definition.name));
-        if (existing == nullptr) {
-            WantedVf fresh = vf;
-            fresh.definition = definition;
-            work.names_before[definition.name] = std::exchange(before, definition.name);
-            TRY_VOID(want_new(work, fresh));
-            continue;
-        }
-        TRY(const std::uint32_t number, kept_number(definition.name, gpu));
-        if (number > 0 && number != existing->vf)
-            return fail(ErrorId::NameTaken, fmt::format("'{}' is kept for VF {} of {}",
-                                                        definition.name, number, gpu.id));
-        matched.insert(existing->vf);
-        want_existing(work, *existing, definition);
+    for (WantedVf vf : wanted.vfs) {
+        vf.definition.shape = normalised(vf.definition.shape, gpu);
+        all.push_back(vf.definition);
+        TRY_VOID(want(work, vf));
     }
     TRY_VOID(check_capacity(gpu, settings, all));
-    for (const InventoryVf& vf : gpu.vfs) {
-        names_.insert(vf.definition.name);
-        if (matched.contains(vf.vf) && work.kept_numbers.contains(vf.vf))
-            return fail(ErrorId::NameTaken,
-                        fmt::format("'{}-vf{}' is kept for that VF, which is '{}'", gpu.id, vf.vf,
-                                    vf.definition.name));
-        if (matched.contains(vf.vf)) continue;
-        work.destroys.push_back({.action = Action::Destroy,
-                                 .gpu = gpu.id,
-                                 .vf = vf.vf,
-                                 .from = vf.definition,
-                                 .owner = vf.owner,
-                                 .in_use = use_of(vf),
-                                 .why = "the configuration does not name it"});
-    }
+    for (const InventoryVf& vf : gpu.vfs) names_.insert(vf.definition.name);
+    TRY_VOID(destroy_others(work));
     works_.push_back(std::move(work));
     return {};
 }
@@ -495,11 +514,7 @@ void perform(const Step& step, GpuInventory& gpu) {
     if (step.action == Action::Rename) vf.name = step.to->name;
     if (step.action == Action::Resize) vf.shape = step.to->shape;
     if (step.action != Action::Set) return;
-    vf.weight = step.to->weight;
-    vf.quantum_us = step.to->quantum_us;
-    vf.qos = step.to->qos;
-    vf.custody = step.to->custody;
-    vf.profile = step.to->profile;
+    take_settings(*step.to, vf);
 }
 
 namespace {
