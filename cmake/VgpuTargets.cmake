@@ -14,8 +14,9 @@ function(vgpu_options target)
     if(VGPU_WERROR)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
-    if(VGPU_FUZZ)  # coverage for libFuzzer in every library
-        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    if(VGPU_FUZZ)  # coverage for libFuzzer in every library; nothing that calls out at run time
+        target_compile_options(${target} PRIVATE
+                               -fsanitize-coverage=inline-8bit-counters,pc-table)
     endif()
     if(VGPU_SANITIZE)
         if(VGPU_RUNS_HOT)
