@@ -12,7 +12,7 @@ namespace vgpu::daemon {
 namespace {
 
 /// Events that an administrator is told of, and in which words.
-/// {0} is the reason's name, {1} and {2} are arg and arg2.
+/// {0} is the name of the reason or of the limit, {1} and {2} are arg and arg2.
 struct EventWords {
     vgpu_pf_event_type type;
     std::string_view kind;
@@ -22,12 +22,24 @@ struct EventWords {
 constexpr std::array kWords{
     EventWords{VGPU_PF_EVENT_HANG, "hang", "does not give up the engine ({0}); it will be reset"},
     EventWords{VGPU_PF_EVENT_RESET_DONE, "reset-done", "was reset ({0})"},
-    EventWords{VGPU_PF_EVENT_GUARD, "guard", "exceeded guard limit {1}, level {2}"},
+    EventWords{VGPU_PF_EVENT_GUARD, "guard", "exceeded the guard limit '{0}', level {2}"},
     EventWords{VGPU_PF_EVENT_GUEST_ERROR, "guest-error", "the guest driver reports {1:#x} {2:#x}"},
     EventWords{VGPU_PF_EVENT_UNTOLD, "guest-error",
                "its guest caused {1} more errors, resets or log lines within a minute"},
     EventWords{VGPU_PF_EVENT_WHOLE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
 };
+
+/// The event with which the guard lifts its limits names no limit.
+bool is_relaxed(const vgpu_pf_event& event) {
+    return event.type == VGPU_PF_EVENT_GUARD && event.arg2 == 0;
+}
+
+std::string name_in(const vgpu_pf_event& event) {
+    if (event.type != VGPU_PF_EVENT_GUARD)
+        return std::string(reason_name(static_cast<std::uint32_t>(event.arg)));
+    return event.arg < kGuardKinds.size() ? std::string(kGuardKinds[event.arg])
+                                          : std::to_string(event.arg);
+}
 
 /// A VF that is being reset stays in the table: without it, it would be replaced twice.
 bool may_compete(std::uint32_t state) {
@@ -187,9 +199,10 @@ void GpuModel::note_event(const vgpu_pf_event& event) {
     const auto words = std::find_if(kWords.begin(), kWords.end(),
                                     [&](const EventWords& row) { return row.type == event.type; });
     if (words == kWords.end()) return;
-    const auto reason = reason_name(static_cast<std::uint32_t>(event.arg));
+    const std::string_view text =
+        is_relaxed(event) ? "is within its guard limits again" : words->text;
     say(event.vf, words->kind,
-        fmt::format(fmt::runtime(words->text), reason, event.arg, event.arg2));
+        fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
 }
 
 /// Somebody wrote to the PF's sysfs files while this vgpud is the policy writer (D19).

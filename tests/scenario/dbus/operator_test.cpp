@@ -73,7 +73,7 @@ protected:
 
 TEST_F(Operator, EventsAreKeptForThoseWhoWereNotListening) {
     guard_event(3);
-    wait_for_event("gpu0/vf1: guard: exceeded guard limit 1, level 3");
+    wait_for_event("gpu0/vf1: guard: exceeded the guard limit 'exclusive', level 3");
     const auto none = ctl({"events", "gpu0/vf2"});
     EXPECT_EQ(none.status, 0);
     EXPECT_EQ(none.out, "");

@@ -395,5 +395,23 @@ TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndToldInOneLine) {
     EXPECT_FALSE(world.manager->store().is_read_only());
 }
 
+TEST(PfEvents, OfTheGuardNameTheLimitAndSayWhenItIsLifted) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    const auto told = [&](std::uint64_t limit, std::uint64_t level) {
+        std::ignore = world.manager->take_notices();
+        world.pf().push(VGPU_PF_EVENT_GUARD, 1, limit, level);
+        world.pass(std::chrono::seconds(1));
+        std::vector<std::string> texts;
+        for (const Notice& notice : world.manager->take_notices())
+            if (notice.kind == "guard") texts.push_back(notice.text);
+        return texts;
+    };
+    EXPECT_THAT(told(1, 2),
+                ::testing::ElementsAre("exceeded the guard limit 'exclusive', level 2"));
+    EXPECT_THAT(told(4, 0), ::testing::ElementsAre("is within its guard limits again"));
+    EXPECT_THAT(told(UINT64_MAX, 3), ::testing::ElementsAre(::testing::HasSubstr("level 3")));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon
