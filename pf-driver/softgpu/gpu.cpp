@@ -2,13 +2,13 @@
 #include "pf-driver/softgpu/gpu.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
 
 #include "pf-driver/hw/vf_page_table.h"
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/priority.h"
 
 namespace vgpu::softgpu {
@@ -170,7 +170,7 @@ std::uint64_t Gpu::run(VfId id) {
     busy_ &= ~iov::vf_bit(id);  // of a VF on the engine, only the engine knows
     vf(id).activate();
     const Result<> started = engine_->run(vf(id).context(), vf(id).quantum());
-    if (!started) spdlog::error("VF{}: {}", raw(id), started.error().message);
+    if (!started) log::error("VF{}: {}", raw(id), started.error().message);
     wake_poller();
     return run;
 }
@@ -252,7 +252,7 @@ void Gpu::queue_flr(VfId id) {
 }
 
 void Gpu::reset_device() {
-    spdlog::warn("PF: whole device reset");
+    log::warn("PF: whole device reset");
     {
         const std::scoped_lock lock(device_mutex_);
         flrs_.clear();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/gpu_pf.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/regs/mmio.h"
 
 namespace vgpu::softgpu {
@@ -74,14 +73,14 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
 GpuPf::~GpuPf() = default;
 
 Result<> GpuPf::attached(std::shared_ptr<vfio_user::Peer>) {
-    spdlog::info("PF: driver attached");
+    log::info("PF: driver attached");
     return {};
 }
 
 /// Nobody is left to be interrupted or to read a log, and the memory of the ring goes with the
 /// client. Everything else stays programmed: a restarted PF core adopts it.
 void GpuPf::detached() {
-    spdlog::info("PF: driver gone; no world switches and no mailbox answers until it is back");
+    log::info("PF: driver gone; no world switches and no mailbox answers until it is back");
     vsec_.disable_interrupts();
     device_.set_wake_mask(0);
     log_.configure({}, 0);
@@ -108,7 +107,7 @@ Result<> GpuPf::map(const vfio_user::DmaRange& range, int fd) {
 
 void GpuPf::unmap(const vfio_user::DmaRange& range) {
     const Result<> unmapped = system_.unmap(range.address, {range.size});
-    if (!unmapped) spdlog::warn("PF: DMA unmap: {}", unmapped.error().message);
+    if (!unmapped) log::warn("PF: DMA unmap: {}", unmapped.error().message);
 }
 
 void GpuPf::unmap_all() {

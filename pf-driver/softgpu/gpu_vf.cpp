@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/gpu_vf.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/regs/gpu_clock.h"
 
@@ -159,8 +158,8 @@ void GpuVf::bring_back() {
     Reader in(saved_);
     const Result<> loaded = blocks_.load(in);
     if (!loaded) {
-        spdlog::error("VF{}: its saved state cannot be loaded: {}; the VF is reset", raw(vf()),
-                      loaded.error().message);
+        log::error("VF{}: its saved state cannot be loaded: {}; the VF is reset", raw(vf()),
+                   loaded.error().message);
         reset_locked(ResetScope::NewOwner);
     }
 }
@@ -301,7 +300,7 @@ Result<> GpuVf::map(const vfio_user::DmaRange& range, int fd) {
 
 void GpuVf::unmap(const vfio_user::DmaRange& range) {
     const Result<> unmapped = system_.unmap(range.address, {range.size});
-    if (!unmapped) spdlog::warn("VF{}: DMA unmap: {}", raw(vf()), unmapped.error().message);
+    if (!unmapped) log::warn("VF{}: DMA unmap: {}", raw(vf()), unmapped.error().message);
 }
 
 void GpuVf::unmap_all() {

@@ -2,9 +2,9 @@
 //
 // What the PF does to a VF: GpuVf as an iov::VfPanel.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/gpu_vf.h"
 
 namespace vgpu::softgpu {
@@ -211,8 +211,7 @@ Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
 void GpuVf::renew_doorbells() {
     const std::scoped_lock lock(lock_);
     const Result<> renewed = doorbells_.renew();
-    if (!renewed)
-        spdlog::error("VF{}: {}; no client can map it", raw(vf()), renewed.error().message);
+    if (!renewed) log::error("VF{}: {}; no client can map it", raw(vf()), renewed.error().message);
 }
 
 }  // namespace vgpu::softgpu

@@ -24,6 +24,7 @@
 
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/limited_sink.h"
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/priority.h"
 #include "pf-driver/softgpu/gpu.h"
 #include "pf-driver/softgpu/gpu_control.h"
@@ -114,7 +115,7 @@ void notify_ready() {
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
     const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
     if (::sendto(fd.get(), kReady.data(), kReady.size(), MSG_NOSIGNAL, generic, length) < 0)
-        spdlog::warn("cannot tell the service manager that softgpu is ready");
+        log::warn("cannot tell the service manager that softgpu is ready");
 }
 
 /// Linux shares the CPUs among sessions before it looks at threads (autogroup). VMs that spin while
@@ -130,7 +131,7 @@ void raise_session() {
 void raise_priority() {
     constexpr int kNice = -10;
     if (::setpriority(PRIO_PROCESS, 0, kNice) != 0)
-        spdlog::debug(
+        log::debug(
             "running at normal priority (no CAP_SYS_NICE): quanta may end late on a busy host");
 }
 
@@ -162,7 +163,7 @@ bool take_signal(int signals) {
     signalfd_siginfo signal{};
     if (::read(signals, &signal, sizeof(signal)) != sizeof(signal)) return false;
     if (signal.ssi_signo != SIGHUP) return true;
-    spdlog::info("SIGHUP: there is nothing to read again; softgpu goes on");
+    log::info("SIGHUP: there is nothing to read again; softgpu goes on");
     return false;
 }
 
@@ -188,7 +189,7 @@ Result<> serve(const Options& options) {
     std::fflush(stdout);
     notify_ready();
     gpu->run();
-    spdlog::info("{}: stopped", options.gpu.name);
+    log::info("{}: stopped", options.gpu.name);
     return {};
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/cp/command_processor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,6 +8,7 @@
 
 #include "pf-driver/hw/aql.h"
 #include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/cp/aql.h"
 #include "pf-driver/softgpu/cp/core.h"
 #include "pf-driver/softgpu/cp/debug_registers.h"
@@ -99,8 +98,8 @@ void resume_wave(isa::Workgroup& group, std::uint32_t wave) {
 /// A guest can repeat this as fast as it likes: the 1st, 2nd, 4th, 8th … time is logged.
 void log_illegal_instruction(const Core& core, const isa::RunResult& result) {
     if (!std::has_single_bit(core.counters.illegal_instructions)) return;
-    spdlog::warn("VF{}: illegal instruction {:#010x} {:#010x} at {:#x}, wave {}: kernel dropped",
-                 raw(core.spec.vf), result.words[0], result.words[1], result.pc, result.wave);
+    log::warn("VF{}: illegal instruction {:#010x} {:#010x} at {:#x}, wave {}: kernel dropped",
+              raw(core.spec.vf), result.words[0], result.words[1], result.pc, result.wave);
 }
 
 void settle_wave_error(Core& core, Dispatch& kernel, const isa::RunResult& result) {

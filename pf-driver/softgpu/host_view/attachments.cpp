@@ -3,10 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+
+#include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::host_view {
 
@@ -24,7 +25,7 @@ Result<> Attachments::attach(pci::Function& function, std::uint32_t routing_id) 
     if (!peer_) return fail(ENODEV, "no VM is there");
     TRY_VOID(function.attach(peer_, pci::Reach::Bus));
     attached_.push_back({&function, routing_id});
-    spdlog::info("{}: attached by the host view", function.name());
+    log::info("{}: attached by the host view", function.name());
     Result<> filled = fill(attached_.back());
     if (!filled) detach(function);
     return filled;
@@ -37,7 +38,7 @@ void Attachments::detach(pci::Function& function) {
         return;
     function.dma_unmap_all();
     function.detach();
-    spdlog::info("{}: detached from the host view", function.name());
+    log::info("{}: detached from the host view", function.name());
 }
 
 // ---- memory of the VM
@@ -134,7 +135,7 @@ Result<> Attachments::fill(const Attached& each) const {
 void Attachments::map_parts(pci::Function& function, const Iommu::Mapping& mapping) const {
     for (const Range& part : parts_of(mapping)) {
         const Result<> done = map_in(function, part);
-        if (!done) spdlog::warn("{}: IOMMU: {}", function.name(), done.error().message);
+        if (!done) log::warn("{}: IOMMU: {}", function.name(), done.error().message);
     }
 }
 
@@ -143,7 +144,7 @@ void Attachments::map_parts(pci::Function& function, const Iommu::Mapping& mappi
 void Attachments::refill(const Attached& each) const {
     each.function->dma_unmap_all();
     const Result<> filled = fill(each);
-    if (!filled) spdlog::warn("{}: IOMMU: {}", each.function->name(), filled.error().message);
+    if (!filled) log::warn("{}: IOMMU: {}", each.function->name(), filled.error().message);
 }
 
 void Attachments::mapped(Iommu::Domain domain, const Iommu::Mapping& mapping) {

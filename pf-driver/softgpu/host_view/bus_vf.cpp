@@ -2,8 +2,8 @@
 #include "pf-driver/softgpu/host_view/bus_vf.h"
 
 #include <linux/pci_regs.h>
-#include <spdlog/spdlog.h>
 
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/pci/capabilities.h"
 
 namespace vgpu::softgpu::host_view {
@@ -70,7 +70,7 @@ pci::Function* BusVf::answering() {
 bool BusVf::attach() {
     if (is_attached()) return true;
     const Result<> attached = attachments_.attach(function_, routing_id_);
-    if (!attached) spdlog::warn("{}: host view: {}", function_.name(), attached.error().message);
+    if (!attached) log::warn("{}: host view: {}", function_.name(), attached.error().message);
     return attached.has_value();
 }
 

@@ -2,11 +2,11 @@
 #include "pf-driver/softgpu/host_view/host_view.h"
 
 #include <linux/pci_regs.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <bit>
 
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/pci/capabilities.h"
 
 namespace vgpu::softgpu::host_view {
@@ -74,7 +74,7 @@ Result<> HostView::attach(std::shared_ptr<vfio_user::Peer> peer) {
 
 void HostView::attach_pf() {
     const Result<> attached = attachments_.attach(pf_, kPfRoutingId);
-    if (!attached) spdlog::warn("host view: the VM finds no PF: {}", attached.error().message);
+    if (!attached) log::warn("host view: the VM finds no PF: {}", attached.error().message);
 }
 
 /// The machine is off: the next VM finds PF and ports as after power-on.

@@ -2,12 +2,12 @@
 #include "pf-driver/softgpu/iov/bulk_ops.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
 
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::iov {
 
@@ -48,7 +48,7 @@ void BulkOps::start(const Request& request) {
     {
         const std::scoped_lock lock(mutex_);
         if (status_ == VGPU_OP_BUSY) {
-            spdlog::warn("PF: operation {} refused: another one is busy", request.opcode);
+            log::warn("PF: operation {} refused: another one is busy", request.opcode);
             return;
         }
         status_ = VGPU_OP_BUSY;
@@ -86,8 +86,8 @@ void BulkOps::run_pending() {
     }
     const Result<> result = execute(request);
     if (!result)
-        spdlog::warn("PF: operation {} of VF{} refused: {}", request.opcode, raw(request.vf),
-                     result.error().message);
+        log::warn("PF: operation {} of VF{} refused: {}", request.opcode, raw(request.vf),
+                  result.error().message);
     status_ = result ? VGPU_OP_DONE : VGPU_OP_REFUSED;
 }
 

@@ -2,9 +2,10 @@
 #include "pf-driver/softgpu/iov/fault_plan.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
+
+#include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::iov {
 
@@ -57,7 +58,7 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     planned_ = rows_.size();
     if (!row(fault.point).is_lasting) return {};
     ++injected_;
-    spdlog::warn("PF: {} of {} (injected)", name(fault.effect), name(fault.point));
+    log::warn("PF: {} of {} (injected)", name(fault.effect), name(fault.point));
     return {};
 }
 
@@ -73,7 +74,7 @@ std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (--found->count == 0) rows_.erase(found);
     planned_ = rows_.size();
     ++injected_;
-    spdlog::warn("VF{}: {} of {} (injected)", raw(vf), name(fault.effect), name(point));
+    log::warn("VF{}: {} of {} (injected)", raw(vf), name(fault.effect), name(point));
     return fault;
 }
 

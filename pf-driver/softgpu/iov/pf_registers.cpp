@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/iov/pf_registers.h"
 
-#include <spdlog/spdlog.h>
-
 #include "pf-driver/hw/doorbell.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::iov {
 
@@ -207,7 +206,7 @@ void PfRegisters::commit_table(VfId vf, std::uint32_t high) {
     const Result<> committed =
         vfs_[vf].commit_vram(DeviceOffset{root & VF_PAGE_TABLE_ADDR_MASK}, size);
     if (committed) return;
-    spdlog::warn("VF{}: VF page table refused: {}", raw(vf), committed.error().message);
+    log::warn("VF{}: VF page table refused: {}", raw(vf), committed.error().message);
     set_bank(vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO, low & ~low32(VF_PAGE_TABLE_VALID));
 }
 

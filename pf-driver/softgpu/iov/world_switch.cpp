@@ -22,12 +22,11 @@
 // was stopped otherwise changes no state; its run is still recorded.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cassert>
 
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::iov {
 
@@ -138,10 +137,10 @@ void WorldSwitch::step(SwitchEvent event) {
     if (c.action != nullptr) (this->*c.action)();
     state_ = c.to;
     if (from != S::Mismatch && state_ == S::Mismatch)
-        spdlog::error("world switch: VF{}: {} in {} cannot be; only a reset helps", raw(function_),
-                      name(event), name(from));
-    spdlog::debug("world switch: VF{}: {} --{}--> {}", raw(function_), name(from), name(event),
-                  name(state_));
+        log::error("world switch: VF{}: {} in {} cannot be; only a reset helps", raw(function_),
+                   name(event), name(from));
+    log::debug("world switch: VF{}: {} --{}--> {}", raw(function_), name(from), name(event),
+               name(state_));
     if (state_ == S::Empty) function_ = kPf;
     publish();
 }
@@ -393,8 +392,8 @@ bool WorldSwitch::is_for_held(SwitchEvent event, VfId function) const {
 /// False if the command ended here or waits: refused, lost, late or with a wrong status.
 bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
     if (!is_for_held(event, function) || cell(state_, event).is_refused) {
-        spdlog::warn("VF{}: world switch: {} refused in {} of VF{}", raw(function), name(event),
-                     name(state_), raw(function_));
+        log::warn("VF{}: world switch: {} refused in {} of VF{}", raw(function), name(event),
+                  name(state_), raw(function_));
         finish(GPUIOV_STATUS_ABORTED);
         return false;
     }

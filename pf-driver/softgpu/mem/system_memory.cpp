@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
-#include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -15,6 +14,7 @@
 #include <mutex>
 
 #include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::mem {
 
@@ -191,8 +191,8 @@ void SystemMemory::retire(std::span<const Region> regions) {
         if (munmap(region.host, region.size) == 0)
             gone = {gone.mappings + 1, gone.size + Bytes{region.size}};
         else
-            spdlog::warn("cannot unmap {} bytes of a client's memory: {}", region.size,
-                         std::strerror(errno));
+            log::warn("cannot unmap {} bytes of a client's memory: {}", region.size,
+                      std::strerror(errno));
     }
     const std::unique_lock lock(mutex_);
     used_ = {used_.mappings - gone.mappings, used_.size - gone.size};

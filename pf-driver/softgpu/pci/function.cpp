@@ -2,13 +2,13 @@
 #include "pf-driver/softgpu/pci/function.h"
 
 #include <linux/pci_regs.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
 #include <utility>
 
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/pci/capabilities.h"
 
 namespace vgpu::softgpu::pci {
@@ -265,8 +265,8 @@ bool Function::decodes(std::uint32_t region) {
     undecoded_++;
     if (has_warned_undecoded_) return false;
     has_warned_undecoded_ = true;
-    spdlog::warn("{}: BAR{} is accessed while the command register's memory bit is off", name(),
-                 region);
+    log::warn("{}: BAR{} is accessed while the command register's memory bit is off", name(),
+              region);
     return false;
 }
 

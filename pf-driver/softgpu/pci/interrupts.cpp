@@ -2,12 +2,12 @@
 #include "pf-driver/softgpu/pci/interrupts.h"
 
 #include <linux/pci_regs.h>
-#include <spdlog/spdlog.h>
 
 #include <cassert>
 #include <cstring>
 
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::pci {
 
@@ -31,7 +31,7 @@ void Interrupts::lose(const char* why) {
     lost_++;
     if (has_warned_) return;
     has_warned_ = true;
-    spdlog::warn("{}: an interrupt is lost: {}", name_, why);
+    log::warn("{}: an interrupt is lost: {}", name_, why);
 }
 
 /// Holds the lock throughout, so that a mask is in force when the io thread's set_*() returns.

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 
 #include "pf-driver/process/socket_watch.h"
 #include "pf-driver/softgpu/base/hasty_thread.h"
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/vfio_user/session.h"
 #include "pf-driver/softgpu/vfio_user/socket.h"
@@ -204,9 +204,9 @@ void EpollServer::look_for_removed_names() {
             served = serve_name(*listener);
         }
         if (served)
-            spdlog::warn("{}: the socket {} was removed; it is there again", name, path);
+            log::warn("{}: the socket {} was removed; it is there again", name, path);
         else
-            spdlog::error(
+            log::error(
                 "{}: the socket {} was removed and cannot be made again: {}; restart "
                 "softgpu",
                 name, path, served.error().message);
@@ -224,7 +224,7 @@ void EpollServer::hang_up_now(const Device& device) {
         std::vector<SourceId> open;
         for (const auto& [id, client] : clients_)
             if (client.listener == listener.get()) open.push_back(id);
-        if (!open.empty()) spdlog::warn("{}: {} clients are hung up", device.name(), open.size());
+        if (!open.empty()) log::warn("{}: {} clients are hung up", device.name(), open.size());
         for (const SourceId id : open) drop(id);
     }
 }
@@ -352,7 +352,7 @@ void EpollServer::accept_from(Listener& listener) {
 
 // Without a descriptor to accept it, the connection would stay readable for ever.
 void EpollServer::make_room_for_fds(int listener) {
-    spdlog::error("out of descriptors: a client is refused; raise the limit of open files");
+    log::error("out of descriptors: a client is refused; raise the limit of open files");
     context_.counters->refused_clients++;
     reserve_.reset();
     (void)accept_client(listener);

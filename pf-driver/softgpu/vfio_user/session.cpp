@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/vfio_user/session.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/vfio_user/negotiation.h"
 
 namespace vgpu::softgpu::vfio_user {
@@ -72,12 +71,12 @@ void Session::close() {
     port_.device.detach();
     note_.reset();
     port_.brake.count(1, Clock::now());  // it is one
-    spdlog::info("{}: client detached", port_.device.name());
+    log::info("{}: client detached", port_.device.name());
 }
 
 void Session::close_broken(const char* what) {
     context_.counters->malformed++;
-    spdlog::warn("{}: client closed: {}", port_.device.name(), what);
+    log::warn("{}: client closed: {}", port_.device.name(), what);
     close();
 }
 
@@ -167,8 +166,8 @@ void Session::answer(const Header& request, Reply reply) {
     const bool is_error = reply.error != std::errc{};
     if (is_error) {
         context_.counters->error_replies++;
-        spdlog::debug("{}: command {} refused: {}", port_.device.name(), request.command,
-                      std::make_error_code(reply.error).message());
+        log::debug("{}: command {} refused: {}", port_.device.name(), request.command,
+                   std::make_error_code(reply.error).message());
     }
     if ((request.flags & kNoReply) != 0) {
         if (is_error) context_.counters->dropped_posted++;
@@ -195,7 +194,7 @@ template <typename T> Session::Reply Session::reply_with(const T& payload) {
 }
 
 Session::Reply Session::refused(const Error& error) {
-    spdlog::debug("{}: {}", port_.device.name(), error.message);
+    log::debug("{}: {}", port_.device.name(), error.message);
     return {.error = static_cast<std::errc>(error.code == 0 ? EINVAL : error.code)};
 }
 
@@ -206,20 +205,20 @@ Session::Reply Session::not_supported(const Message&) {
 std::errc Session::attach_device() {
     if (port_.attached != nullptr) {
         context_.counters->refused_clients++;
-        spdlog::warn("{}: a second client was refused", port_.device.name());
+        log::warn("{}: a second client was refused", port_.device.name());
         return std::errc::device_or_resource_busy;
     }
     if (!port_.path.empty()) note_.emplace(port_.path, channel_->fd());
     if (auto attached = port_.device.attach(memory_); !attached) {
         note_.reset();
         context_.counters->refused_clients++;
-        spdlog::warn("{}: client refused: {}", port_.device.name(), attached.error().message);
+        log::warn("{}: client refused: {}", port_.device.name(), attached.error().message);
         return refused(attached.error()).error;
     }
     port_.attached = this;
     state_ = State::Attached;
     closes_after_reply_ = false;
-    spdlog::info("{}: client attached", port_.device.name());
+    log::info("{}: client attached", port_.device.name());
     return {};
 }
 
@@ -228,7 +227,7 @@ Session::Reply Session::negotiate(const Message& request) {
     if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
     const auto agreement = agree(request.body);
     if (!agreement) {
-        spdlog::warn("{}: client refused: {}", port_.device.name(), agreement.error().message);
+        log::warn("{}: client refused: {}", port_.device.name(), agreement.error().message);
         return refused(agreement.error());
     }
     memory_->set_max_transfer(agreement->max_transfer);
