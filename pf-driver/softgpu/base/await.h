@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Waiting for what another thread does within microseconds.
+// await_soon(): waits for a condition that another thread fulfils within microseconds.
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,9 @@
 
 namespace vgpu::softgpu {
 
-/// Until `is_done`. Spins for a moment, then sleeps: the other thread may have been put aside, and
-/// a thread that spins or yields in real time would keep it from the CPU for ever.
+/// Returns when `is_done()` is true. Spins for a moment, then sleeps: the host may have preempted
+/// the other thread, and a real-time thread that spins or yields would keep that thread off the CPU
+/// for ever.
 template <class Condition> void await_soon(const Condition& is_done) {
     constexpr int kSpins = 200;
     constexpr std::chrono::microseconds kNap{20};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The one place where bytes become numbers. Loads and stores are little endian, unaligned and
-// bounds-checked by the caller's span; nothing else in softgpu casts pointers to other types.
+// Conversions between bytes and numbers. Loads and stores are little endian, may be unaligned and
+// assert that they stay inside the caller's span. Only this file uses reinterpret_cast.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ template <typename T> void store(std::span<std::byte> bytes, std::size_t offset,
     std::memcpy(bytes.data() + offset, &value, sizeof(T));
 }
 
-/// A trivially copyable object seen as bytes.
+/// The bytes of a trivially copyable object.
 template <typename T> std::span<std::byte> bytes_of(T& object) {
     static_assert(std::is_trivially_copyable_v<T>);
     return std::as_writable_bytes(std::span<T, 1>(&object, 1));
@@ -43,16 +43,16 @@ template <typename T> std::span<const std::byte> bytes_of(const T& object) {
     return std::as_bytes(std::span<const T, 1>(&object, 1));
 }
 
-/// The T at `at`, in memory that a guest or another engine may change at any time. `at` must be
-/// aligned to sizeof(T).
+/// An atomic view of the T at `at`, for memory that a guest or another engine may change at any
+/// time. `at` must be aligned to sizeof(T).
 template <typename T> std::atomic_ref<T> shared_at(std::byte* at) {
     static_assert(std::atomic_ref<T>::is_always_lock_free);
     assert(reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0);
     return std::atomic_ref<T>(*reinterpret_cast<T*>(at));
 }
 
-/// Bits [first, first + count) of `value`.
-/// `first` is below 64; a count of 64 or more takes all that is there.
+/// Bits [first, first + count) of `value`. `first` is below 64; a count of 64 or more takes all
+/// bits from `first` on.
 constexpr std::uint64_t bits(std::uint64_t value, unsigned first, unsigned count) {
     const std::uint64_t mask = count >= 64 ? ~0ull : (1ull << count) - 1;
     return (value >> first) & mask;
@@ -62,7 +62,7 @@ constexpr bool bit(std::uint64_t value, unsigned index) {
     return ((value >> index) & 1u) != 0;
 }
 
-/// 64-bit value from the two dwords of a register or packet pair.
+/// The 64-bit value of the two dwords of a register or packet pair.
 constexpr std::uint64_t join(std::uint32_t low, std::uint32_t high) {
     return (static_cast<std::uint64_t>(high) << 32) | low;
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// The shape of every block of the GPU, and the streams its state travels in.
+// The interface of every block of the GPU (concept Block), and the streams that carry its state.
 //
-// A block is `struct Spec` (constant after build), `struct State` (flat, no pointers) and a class
-// with reset() drain() save(Writer&) load(Reader&) and its own work. The world switch of one VF is:
-// drain() and save() every block of the outgoing VF, load() every block of the incoming one, run.
+// A block has reset() drain() save(Writer&) load(Reader&) and its own work. A block's constants are
+// in `struct Spec` and its state, flat and without pointers, in `struct State`, if the block has
+// these. In true-copy mode a world switch drains and saves every block of the outgoing VF and loads
+// every block of the incoming VF; in pointer mode the blocks stay as they are.
 //   reset()   back to the state after power-on or FLR
-//   drain()   no work in flight inside the block when it returns; idempotent
-//   save()    append the whole State; allowed only after drain()
+//   drain()   on return no work is in flight inside the block; idempotent
+//   save()    appends the whole state; allowed only after drain()
 //   load()    the inverse: load(save(x)) == x, bit for bit; a truncated or foreign stream is an
 //             error and leaves the block in its reset state
-// tests/contract/block_contract.hpp runs this contract over every block.
+// tests/contract/block_contract.hpp checks this contract.
 #pragma once
 
 #include <concepts>
@@ -25,13 +26,14 @@
 
 namespace vgpu::softgpu {
 
-/// What goes through a stream as it lies in memory. Padding would hold whatever was there before:
-/// equal states would not have equal streams, and a guest's save area would show it.
+/// A type that a stream carries as it lies in memory. Padding is excluded because it holds leftover
+/// bytes: equal states would have different streams, and a guest's save area would show those
+/// bytes.
 template <typename T>
 concept Saved = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
-/// For save(): appends values to a byte vector as they lie in memory. A stream is of one version of
-/// the program and says nothing about itself but what its blocks write.
+/// Appends values to a byte vector as they lie in memory; for save(). A stream fits one version of
+/// the program and holds only what its blocks write, no description of itself.
 class Writer {
 public:
     explicit Writer(std::vector<std::byte>& out) : out_(out) {}
@@ -40,7 +42,7 @@ public:
         out_.insert(out_.end(), data.begin(), data.end());
     }
     template <Saved T> void value(const T& v) { bytes(bytes_of(v)); }
-    /// Length first, in elements, 64 bits.
+    /// Writes the number of elements (64 bits), then the elements.
     template <Saved T> void vector(const std::vector<T>& values) {
         value(static_cast<std::uint64_t>(values.size()));
         bytes(std::as_bytes(std::span<const T>(values)));
@@ -50,14 +52,14 @@ private:
     std::vector<std::byte>& out_;
 };
 
-/// Reads what Writer wrote, for load(). The bytes may come from a file or a guest's memory: a
-/// Reader never reads beyond them and never allocates for a length they cannot hold. What the
-/// values mean is for the block to check.
+/// Reads what Writer wrote; for load(). The bytes may come from a file or a guest's memory: a
+/// Reader never reads beyond them and never allocates for a length that they cannot hold. The block
+/// checks what the values mean.
 class Reader {
 public:
     explicit Reader(std::span<const std::byte> in) : in_(in) {}
 
-    /// EPROTO: fewer are left; nothing is taken then.
+    /// EPROTO if fewer bytes are left; nothing is consumed then.
     [[nodiscard]] Result<> bytes(std::span<std::byte> out) {
         if (out.size() > in_.size()) return fail(EPROTO, "state stream is truncated");
         if (!out.empty()) std::memcpy(out.data(), in_.data(), out.size());
@@ -65,7 +67,7 @@ public:
         return {};
     }
     template <Saved T> [[nodiscard]] Result<> value(T& v) { return bytes(bytes_of(v)); }
-    /// EPROTO: more than `limit` elements, or more than the stream holds.
+    /// EPROTO if the stream announces more than `limit` elements or more than it holds.
     template <Saved T> [[nodiscard]] Result<> vector(std::vector<T>& values, std::uint64_t limit) {
         std::uint64_t count = 0;
         TRY_VOID(value(count));
@@ -74,14 +76,14 @@ public:
         values.resize(count);
         return bytes(std::as_writable_bytes(std::span<T>(values)));
     }
-    /// Bytes; a whole stream that leaves some is one of another kind.
+    /// Bytes left. A whole stream that leaves some is of another kind.
     [[nodiscard]] std::size_t remaining() const { return in_.size(); }
 
 private:
     std::span<const std::byte> in_;
 };
 
-/// The verbs above, so that a block that lacks one does not compile in the contract suite.
+/// The verbs above. A block that lacks one does not compile in the contract suite.
 template <typename B>
 concept Block = requires(B block, const B constant, Writer& writer, Reader& reader) {
     block.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Time as the device sees it. Product code takes a Clock&; tests pass a VirtualClock and never
+// Clock: the time of the device. Product code takes a Clock&; tests pass a VirtualClock and never
 // sleep.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace vgpu::softgpu {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// Any thread may ask. Virtual, so that tests own time.
+/// Any thread may call now(). Virtual, so that tests control time.
 class Clock {
 public:
     virtual ~Clock() = default;
@@ -19,7 +19,7 @@ public:
     [[nodiscard]] virtual Nanoseconds now() const = 0;
 };
 
-/// The host's monotonic clock: goes on while the guest is stopped.
+/// The host's monotonic clock. It runs on while the guest is stopped.
 class SteadyClock final : public Clock {
 public:
     [[nodiscard]] Nanoseconds now() const override {
@@ -28,7 +28,7 @@ public:
     }
 };
 
-/// Stands still until advance(), which any thread may call.
+/// Moves only by advance(), which any thread may call.
 class VirtualClock final : public Clock {
 public:
     [[nodiscard]] Nanoseconds now() const override { return Nanoseconds{now_.load()}; }

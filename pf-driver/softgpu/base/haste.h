@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// How long a thread that answers may run before the host's other work: a budget of CPU time that
-// refills with wall time. Who sleeps nearly always is always in haste, who computes nearly never,
-// and nobody can take more of a CPU than 1 / Spec::refill. Used by one thread; sets no priority
-// itself.
+// Haste: the real-time budget of a thread that answers requests. The budget is CPU time that
+// refills with wall time. A mostly idle thread almost always has budget left, a busy one almost
+// never, and no thread can take more of a CPU than 1 / Spec::refill over time. Used by one thread;
+// the caller sets the priority.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,20 @@ namespace vgpu::softgpu {
 
 class Haste {
 public:
-    /// Both together bound what such a thread can take from the host.
+    /// Both together bound the CPU time that such a thread can take from the host.
     struct Spec {
-        Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time at a stretch
-        unsigned refill = 20;                               ///< wall time per CPU time
+        Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time without a pause
+        unsigned refill = 20;  ///< wall time that refills one unit of CPU time
 
-        /// Less is not worth a change of priority.
+        /// The least budget that is worth a change of priority.
         [[nodiscard]] Nanoseconds crumbs() const { return budget / 4; }
     };
 
     Haste() = default;
     explicit Haste(const Spec& spec) : spec_(spec), left_(spec.budget) {}
 
-    /// The thread has woken; `now` is wall time, `cpu` the CPU time it has used in its life.
+    /// Call after a sleep; `now` is wall time, `cpu` the CPU time that the thread has used in its
+    /// life. True if the thread may run in real time.
     [[nodiscard]] bool wake(Nanoseconds now, Nanoseconds cpu) {
         left_ = std::min(spec_.budget, left_ + (now - refilled_) / spec_.refill);
         refilled_ = now;
@@ -35,7 +36,7 @@ public:
         return is_on_;
     }
 
-    /// The thread has worked; false from then on where the budget is spent.
+    /// Call after work. False once the budget is spent, until the next wake() that returns true.
     [[nodiscard]] bool go_on(Nanoseconds cpu) {
         if (!is_on_) return false;
         left_ -= cpu - used_;
@@ -44,17 +45,17 @@ public:
         return is_on_;
     }
 
-    /// May run before others now.
+    /// The thread may run in real time now.
     [[nodiscard]] bool is_on() const { return is_on_; }
 
-    /// From the last wake() on, until one says true; zero: it would now.
+    /// Wall time from the last wake() until wake() would return true; zero if it would already.
     [[nodiscard]] Nanoseconds recovery() const {
         return std::max(Nanoseconds::zero(), spec_.crumbs() - left_) * spec_.refill;
     }
 
 private:
     Spec spec_{};
-    /// CPU time; never above the budget.
+    /// CPU time; at most the budget.
     Nanoseconds left_ = Spec{}.budget;
     Nanoseconds refilled_{};
     Nanoseconds used_{};

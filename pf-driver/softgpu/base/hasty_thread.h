@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// HastyThread: the real-time priority of a thread that answers guests, as its Haste allows. It
-// sleeps in real time, so that the host's other work cannot keep it from waking, and is a normal
-// thread from when its budget is spent until it has refilled. Made and used by that thread.
+// HastyThread: gives the thread that answers guests real-time priority while its Haste has budget.
+// The thread sleeps in real time, so that the host's other work cannot keep it from waking, and is
+// a normal thread from the moment its budget is spent until the budget has refilled. That thread
+// makes the object and is its only user.
 #pragma once
 
 #include <optional>
@@ -14,16 +15,18 @@ namespace vgpu::softgpu {
 
 class HastyThread {
 public:
-    /// More than a worker's: a driver that starts makes thousands of register accesses in a row.
+    /// A larger budget than a worker's, because a driver that starts makes thousands of register
+    /// accesses in a row.
     static constexpr Haste::Spec kAnswers{.budget = std::chrono::milliseconds(5), .refill = 10};
 
     HastyThread() { woke(); }
 
-    /// First thing after a sleep.
+    /// Call first after a sleep.
     void woke() { follow(haste_.wake(clock_.now(), thread_time())); }
-    /// Last thing before a sleep, and after each piece of work.
+    /// Call last before a sleep, and after each piece of work.
     void worked() { follow(haste_.go_on(thread_time())); }
-    /// How long it may sleep at most, so that it is in real time again when something comes.
+    /// The longest sleep after which the thread is in real time again before new work arrives; no
+    /// limit if it is in real time already or never will be.
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep() const {
         if (is_real_time_ || !is_allowed_) return std::nullopt;
         return haste_.recovery() + Nanoseconds{1};
@@ -41,7 +44,7 @@ private:
     SteadyClock clock_;
     Haste haste_{kAnswers};
     bool is_real_time_ = false;
-    bool is_allowed_ = true;  ///< nobody has refused it yet
+    bool is_allowed_ = true;  ///< the host has not refused real time
 };
 
 }  // namespace vgpu::softgpu

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// LimitedSink: the program's log on standard error, with a bound for what clients and guests can
-// cause (process/log_limit.h). Lines of level info and above count; debug and trace are for whoever
-// asked for them, and are all written. Set up by main.cpp; any thread logs.
+// LimitedSink: writes the program's log to another sink, with a limit for lines that clients and
+// guests can cause (process/log_limit.h). The limit applies to level info and above; debug and
+// trace lines are all written, because an operator asked for them. Set up by main.cpp; any thread
+// logs.
 #pragma once
 
 #include <fmt/format.h>

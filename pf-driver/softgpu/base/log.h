@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The program's log: {fmt} texts at a level, to where main.cpp sends them. Any thread logs. The
-// logging library stays in log.cpp, whose templates cost each file that includes them seconds.
+// The program's log: {fmt} texts at a level, written to the sink that main.cpp sets up. Any thread
+// logs. Only log.cpp includes the logging library, whose templates cost each file that includes
+// them seconds of compile time.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,7 +11,7 @@ namespace vgpu::softgpu::log {
 
 enum class Level { debug, info, warn, error };
 
-/// Writes `format` with `arguments` if lines of `level` are wanted.
+/// Writes `format` with `arguments` if the log's level admits `level`.
 void write(Level level, fmt::string_view format, fmt::format_args arguments);
 
 template <typename... Args> void debug(fmt::format_string<Args...> format, Args&&... args) {

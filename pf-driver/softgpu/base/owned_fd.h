@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnedFd: owns one file descriptor and closes it. Moved, never copied. Whoever receives a
-// descriptor from another process puts it into one of these first, so that no path can leak it.
+// OwnedFd: owns one file descriptor and closes it. It can be moved, not copied. A receiver of a
+// descriptor from another process puts it into an OwnedFd first, so that no path can leak it.
 #pragma once
 
 #include <unistd.h>
@@ -21,10 +21,10 @@ public:
     }
     ~OwnedFd() { reset(); }
 
-    /// Still owned here; -1: none.
+    /// The descriptor, still owned by this object; -1 if none.
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-    /// The caller owns it from now on.
+    /// Hands the descriptor over to the caller.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
     void reset(int fd = -1) {
         if (fd_ >= 0) ::close(fd_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PiMutex, PiCondition: std::mutex and std::condition_variable for data that a real-time thread
-// shares with normal ones. Whoever holds the mutex while a more urgent thread waits for it runs at
-// that thread's priority (PTHREAD_PRIO_INHERIT), so a holder that the host puts aside does not keep
-// the real-time thread waiting for milliseconds. Time is CLOCK_MONOTONIC.
+// PiMutex, PiCondition: like std::mutex and std::condition_variable, for data that a real-time
+// thread shares with normal ones. While a more urgent thread waits for the mutex, the holder runs
+// at that thread's priority (PTHREAD_PRIO_INHERIT), so a holder that the host preempts does not
+// keep the real-time thread waiting for milliseconds. Time is CLOCK_MONOTONIC.
 #pragma once
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 namespace vgpu::softgpu {
 
-/// Takes std::unique_lock, std::scoped_lock and friends. Not recursive.
+/// Works with std::unique_lock and std::scoped_lock. Not recursive.
 class PiMutex {
 public:
     PiMutex() {
@@ -39,7 +39,7 @@ private:
     pthread_mutex_t mutex_;
 };
 
-/// Wakes may come for nothing: wait in a loop, or with a predicate.
+/// Wakes may be spurious: wait in a loop or with a predicate.
 class PiCondition {
 public:
     PiCondition() {
@@ -61,7 +61,7 @@ public:
     template <typename Predicate> void wait(std::unique_lock<PiMutex>& lock, Predicate is_over) {
         while (!is_over()) wait(lock);
     }
-    /// steady_clock is CLOCK_MONOTONIC here, so its time points are those of the condition.
+    /// steady_clock is CLOCK_MONOTONIC here, so its time points suit the condition.
     void wait_until(std::unique_lock<PiMutex>& lock, std::chrono::steady_clock::time_point end) {
         constexpr long kSecond = 1'000'000'000;
         const long ns =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Priority of threads. A thread that must act on time runs under SCHED_FIFO, before every normal
+// Priorities of threads. A thread that must act on time runs under SCHED_FIFO, before every normal
 // thread of the host (docs/decisions/0004), and does not wait for the host to read its pages back.
-// Best effort: without CAP_SYS_NICE and CAP_IPC_LOCK nothing changes and the calls return false.
+// Best effort: if the host refuses (no CAP_SYS_NICE, no CAP_IPC_LOCK), nothing changes and the
+// calls return false.
 #pragma once
 
 #include <pthread.h>
@@ -17,24 +18,25 @@
 
 namespace vgpu::softgpu {
 
-/// Lowest real-time priority: before all normal threads, behind everybody else's real-time ones.
+/// Lowest real-time priority: before all normal threads, after other programs' real-time threads.
 inline constexpr int kRealTime = 1;
-/// Of threads that end quanta and switch worlds: before those that answer guests.
+/// For threads that end quanta and switch worlds: before the threads that answer guests.
 inline constexpr int kRealTimeWatch = 2;
 
-/// Any thread for any other; false without CAP_SYS_NICE, and then nothing has changed.
+/// Any thread may call this for any thread. False if the host refuses; nothing has changed then.
 inline bool make_real_time(pthread_t thread, int priority) {
     const sched_param parameters{.sched_priority = priority};
     return pthread_setschedparam(thread, SCHED_FIFO, &parameters) == 0;
 }
 
-/// Back among the normal threads, with the nice value it had.
+/// Makes the thread a normal one again, with its former nice value.
 inline void make_normal(pthread_t thread) {
     const sched_param parameters{.sched_priority = 0};
     (void)pthread_setschedparam(thread, SCHED_OTHER, &parameters);
 }
 
-/// Of this thread: behind the threads of this process that answer, as fast as the host's others.
+/// Gives the calling thread nice 0: after this process's threads that answer guests, equal to the
+/// host's other threads.
 inline void compute_in_the_background() {
     (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 0);
 }
@@ -46,9 +48,9 @@ inline std::chrono::nanoseconds thread_time() {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-/// Without a limit (RLIMIT_MEMLOCK), or with CAP_IPC_LOCK. The kernel asks for that capability in
-/// the first user namespace, whose capabilities a container's root only seems to have: so it is
-/// tried.
+/// True if there is no limit (RLIMIT_MEMLOCK) or CAP_IPC_LOCK lifts it. The kernel checks that
+/// capability in the initial user namespace, so a container's root may seem to have it without
+/// effect: a probe finds out.
 inline bool may_lock_all_memory() {
     constexpr std::size_t kPage = 4096;
     rlimit limit{};
@@ -63,9 +65,9 @@ inline bool may_lock_all_memory() {
     return is_locked;
 }
 
-/// What this process has touched once stays in memory; the rest is not brought in. Nothing is
-/// locked under a limit: every later mapping would count, VRAM and guests' memory as well, and fail
-/// at the limit, as would a stack that grows.
+/// Keeps pages in memory once this process has touched them; brings no page in early. Locks nothing
+/// under a limit, because every later mapping would count, VRAM and guests' memory included, and
+/// would fail at the limit, as would a stack that grows.
 inline bool lock_memory() {
     return may_lock_all_memory() && ::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }

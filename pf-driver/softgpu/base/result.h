@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T>: the value, or an error that says what, where and what to do. For errors of the caller
-// and of the world only; a guest's mistake is answered as hardware would and never becomes a Result
-// that leaves its block. TRY() returns early with the callee's error.
+// Result<T>: a value, or an error that says what failed, where, and the fix. For errors of the
+// caller and of the world only: a block answers a guest's mistake as hardware would, never with a
+// Result that leaves the block. TRY() returns early with the callee's error.
 #pragma once
 
 #include <cerrno>
@@ -13,12 +13,12 @@
 
 namespace vgpu {
 
-/// Context is added once, by the layer that knows the VF and the act.
+/// The layer that knows the VF and the act adds context, once.
 struct Error {
     int code = EINVAL;    ///< errno value, for exit codes and wire replies
-    std::string message;  ///< what happened, where, and how to mend it
+    std::string message;  ///< what happened, where, and the fix
 
-    /// "cannot map VRAM: Out of memory (ENOMEM class message from the system)"
+    /// `what`, then the system's message for `code`: "cannot map VRAM: Cannot allocate memory".
     static Error from_errno(int code, std::string what) {
         what += ": ";
         what += std::generic_category().message(code);
@@ -28,12 +28,12 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// `message` names what, where and, if the caller can do something, the fix.
+/// An error; `message` says what failed, where and, if the caller can act, the fix.
 inline tl::unexpected<Error> fail(int code, std::string message) {
     return tl::make_unexpected(Error{code, std::move(message)});
 }
 
-/// `what` and the system's words for `code`.
+/// An error with the system's message for `code` after `what`.
 inline tl::unexpected<Error> fail_errno(int code, std::string what) {
     return tl::make_unexpected(Error::from_errno(code, std::move(what)));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Sizes with their unit: 16_MiB is a Bytes, not an int, so that a count of pages or MiB cannot be
-// passed where bytes are wanted. Time is std::chrono everywhere; raw numbers (JSON, registers)
-// carry their unit in their name.
+// Bytes: a size with its unit. 16_MiB is a Bytes, not an int, so that a count of pages or MiB
+// cannot be passed where bytes are required. Time is std::chrono everywhere; raw numbers (JSON,
+// registers) carry their unit in their name.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace vgpu::softgpu {
 
-/// Wraps like its number: whoever adds sizes of a guest checks first.
+/// Arithmetic wraps as on std::uint64_t: code that adds sizes from a guest checks first.
 struct Bytes {
     std::uint64_t count = 0;
 
