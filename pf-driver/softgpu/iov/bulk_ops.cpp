@@ -13,14 +13,14 @@ namespace vgpu::softgpu::iov {
 
 namespace {
 
-/// Most that one step moves; also how long a stop may wait.
+/// Bytes of one piece; stop() is checked between pieces.
 constexpr std::uint64_t kPieceBytes = 4ull << 20;
-/// Bounce buffer of transfers that have no host address on one side; stays in the CPU's cache.
+/// Size of the bounce buffer for memory that may be in pieces; it fits the CPU's cache.
 constexpr std::uint64_t kBufferBytes = 64ull << 10;
 
 }  // namespace
 
-/// One row per operation; `needs_vf` rows act on the state of one VF.
+/// One row per operation. A row with `needs_vf` acts on the state of one VF.
 struct BulkOps::Row {
     vgpu_hw_op opcode;
     bool needs_vf;
@@ -149,7 +149,7 @@ Result<> BulkOps::fill(const Request& request) {
     return {};
 }
 
-/// Device VRAM only: between VFs nothing is ever copied.
+/// Device VRAM only: nothing is ever copied between VFs.
 Result<> BulkOps::copy(const Request& request) {
     if (request.vf == kPf)
         return vram_.copy(DeviceOffset{request.destination}, DeviceOffset{request.source},
@@ -157,7 +157,7 @@ Result<> BulkOps::copy(const Request& request) {
     return fail(EINVAL, "COPY moves device VRAM; name no VF");
 }
 
-/// Through a bounce buffer: VRAM and PF memory may both be in pieces.
+/// Copies through a bounce buffer, because VRAM and PF memory may both be in pieces.
 Result<> BulkOps::dma_in(const Request& request) {
     std::vector<std::byte> buffer(kBufferBytes);
     for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
@@ -219,7 +219,7 @@ Result<> BulkOps::verify_zero(const Request& request) {
 
 Result<> BulkOps::save_state(const Request& request) {
     TRY(const std::vector<std::byte> stream, vfs_[request.vf].save_state());
-    size_ = stream.size();  // also if it does not fit: so much it takes
+    size_ = stream.size();  // also if the state does not fit: the PF reads the size
     if (stream.size() > request.size)
         return fail(ENOSPC, fmt::format("the state needs {} bytes", stream.size()));
     if (!bus_.write(Iova{request.destination}, stream))
@@ -227,7 +227,7 @@ Result<> BulkOps::save_state(const Request& request) {
     return {};
 }
 
-/// Read as a whole before it is applied: the PF may change its memory meanwhile.
+/// Reads the whole stream before it is applied, because the PF may change its memory meanwhile.
 Result<> BulkOps::load_state(const Request& request) {
     if (request.size > kMaxStateBytes) return fail(E2BIG, "no state is that large");
     std::vector<std::byte> stream(request.size);

@@ -40,8 +40,8 @@ Result<> Doorbells::make_mappable() {
     return renew();
 }
 
-/// Sealed against every change of size: a client that could shrink the file would kill softgpu with
-/// the next scan.
+/// The memfd is sealed against every change of its size, because a client that shrank it would kill
+/// softgpu at the next scan.
 Result<> Doorbells::renew() {
     if (mode_ == DoorbellMode::Trap) return {};
     unmap();
@@ -59,7 +59,7 @@ Result<> Doorbells::renew() {
     return {};
 }
 
-/// Other sizes and misaligned rings are dropped, as no driver sends them.
+/// No ring for other sizes and misaligned writes, which no driver sends.
 std::optional<Ring> Doorbells::ring_of(std::uint64_t offset, std::span<const std::byte> data) {
     const bool is_qword = data.size() == sizeof(std::uint64_t);
     const bool is_sized = is_qword || data.size() == sizeof(std::uint32_t);
@@ -76,12 +76,12 @@ void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
         ++counters_.dropped;
 }
 
-/// What is latched, so a debugger can see it; drivers never read doorbells.
+/// Shows the latched values to a debugger; drivers never read doorbells.
 void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
     latched_.read(offset, out);
 }
 
-/// The listener is told once until step() has found the end, however fast an engine rings.
+/// Calls the listener once until step() has taken all rings, however fast an engine rings.
 void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     {
         const std::scoped_lock lock(posted_mutex_);
@@ -94,7 +94,7 @@ void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     listener_.posted_work();
 }
 
-/// Rung after the leaf lock is free: a listener may go anywhere.
+/// Rings after it has released the leaf lock, because a listener may take other locks.
 StepResult Doorbells::step() {
     if (!has_posted_) return StepResult::Idle;
     {
@@ -143,16 +143,16 @@ void Doorbells::activate() {
     latched_.take(RingLatch::kAll, [this](const Ring& ring) { listener_.ring(ring); });
 }
 
-/// No engine runs any more: what the last packets and waves rang still counts as rung by an active
-/// VF.
+/// No engine runs any more: the rings of the last packets and waves still count as rung by an
+/// active VF.
 void Doorbells::deactivate() {
     while (step() == StepResult::Progress) {
     }
     is_active_ = false;
 }
 
-/// Where the bound was reached the next scan begins with the page behind, so that no page can keep
-/// others waiting.
+/// After a scan that reached the bound, the next one begins at the page behind, so that no page can
+/// keep others waiting.
 void Doorbells::scan(Scan how) {
     if (bar_.empty()) return;
     const bool is_thorough = how == Scan::Thorough || is_cut_short_;
@@ -167,8 +167,9 @@ void Doorbells::scan(Scan how) {
     next_page_ = page;
 }
 
-/// Most pages hold nothing: the plain load keeps their cache lines shared, and only a qword that
-/// was rung costs an exchange. A ring between load and exchange is taken with it, not lost.
+/// Most cells are empty: the plain load keeps their cache lines shared, and only a cell that was
+/// rung costs an exchange. The exchange also takes a ring that arrives between load and exchange,
+/// so none is lost.
 void Doorbells::scan_page(std::size_t page, std::size_t& left) {
     for (std::size_t i = 0; i < kPageQwords && left != 0; ++i) {
         const std::size_t qword = page * kPageQwords + i;
@@ -200,7 +201,7 @@ void Doorbells::reset() {
     for (std::uint64_t& qword : bar_) std::atomic_ref(qword).store(kNothingRung);
 }
 
-/// A latched ring in a state stream: no padding, no enum to trust.
+/// A latched ring in a state stream, without padding or an enum that load() would have to trust.
 struct Doorbells::SavedRing {
     std::uint32_t index = 0;
     std::uint32_t width = 0;
@@ -216,7 +217,7 @@ void Doorbells::save(Writer& out) const {
     });
 }
 
-/// The count is checked against the bytes that are there before anything is allocated for it.
+/// Checks the count against the bytes left before it loads anything.
 Result<> Doorbells::load(Reader& in) {
     reset();
     std::uint64_t count = 0;

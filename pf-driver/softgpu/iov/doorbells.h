@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Doorbell BAR (BAR2) of one VF. While the VF is on the engine a ring goes straight to whoever
-// listens; while it is off the latest value per doorbell is latched and replayed by activate().
-// Read pointer doorbells of the IH are live all the time. A shut gate or a page the PF did not
-// enable drops the ring; everything is counted.
+// Doorbells: the doorbell BAR (BAR2) of one VF. While the VF is on the engine, a ring goes straight
+// to its listener. While the VF is off, RingLatch keeps the rings, and activate() replays them.
+// Read pointer doorbells of the IH always take effect at once. A ring is dropped if the gate is
+// shut or the PF did not enable its page. Everything is counted.
 //
-// Two modes (D13): in Trap each ring is a BAR write. In Poll the BAR is a memfd the client maps;
-// scan() takes what was rung. A page is then filled with all ones ("nothing rung"), a ring is any
-// other value, and taking it is one atomic exchange, so no ring is lost or seen twice. A 32-bit
-// ring leaves the other half all ones. Who rings all ones rings nothing: no pointer has that value.
-// A mapping that a client has cannot be taken back: renew() leaves the former one the old memfd,
-// which nobody looks at any more.
+// There are two modes. In Trap mode each ring is a BAR write. In Poll mode the BAR is a memfd that
+// the client maps, and scan() takes the rings from its enabled pages. All ones marks an empty cell
+// of a page, any other value is a ring, and scan() takes a ring with one atomic exchange, so no
+// ring is lost or seen twice. A 32-bit ring leaves the other half of its cell all ones. A doorbell
+// write of all ones is ignored: no pointer has that value. A client's mapping cannot be revoked:
+// after renew() the former client keeps the old memfd, which nothing reads any more.
 //
 // The VF's own engines ring by a write to the BAR's address on the bus (mem/system_memory.h), on
-// threads that may hold the VF's lock or not. post() keeps such rings until step(), so a
-// wave that rings never waits for a lock that its own worker is waited for with.
+// threads that may or may not hold the VF's lock. post() keeps such rings until step(), so a wave
+// that rings never waits for a lock whose holder waits for that wave's worker.
 //
-// All calls with the VF's lock held, but for post() and has_work().
+// All calls are made with the VF's lock held, except post(), has_work() and mode().
 #pragma once
 
 #include <atomic>
@@ -38,21 +38,22 @@
 
 namespace vgpu::softgpu::iov {
 
-/// Fixed while the VF is built.
+/// Fixed when the VF is built.
 enum class DoorbellMode : std::uint8_t { Trap, Poll };
 
-/// Who listens; implemented over CP, SDMA and IH.
+/// Receives rings; implemented over CP, SDMA and IH.
 class DoorbellListener {
 public:
     virtual ~DoorbellListener() = default;
-    /// True if the IH took it as a read pointer: then it is nobody else's.
+    /// True if the IH took the ring as a read pointer; no other block gets it then.
     [[nodiscard]] virtual bool ring_interrupts(const Ring& ring) = 0;
-    /// Of an active VF, or replayed by activate(). A doorbell nobody listens to is ignored.
+    /// A ring of an active VF, or one that activate() replays. A doorbell without a listening queue
+    /// is ignored.
     virtual void ring(const Ring& ring) = 0;
-    /// The first ring of an inactive VF since it went off the engine.
+    /// An inactive VF has latched its first ring since the latch was empty.
     virtual void latched_work() = 0;
-    /// An engine has rung, and step() has taken all before. Any thread, with or without the
-    /// VF's lock.
+    /// An engine has rung, the first time since step() took all rings. Any thread, with or without
+    /// the VF's lock.
     virtual void posted_work() = 0;
 };
 
@@ -60,7 +61,7 @@ class Doorbells final : public PacketSource {
 public:
     /// Since the device started; not part of a saved state.
     struct Counters {
-        /// Every ring that passed gate and pages, latched or not.
+        /// Rings that passed gate and pages, latched or not.
         std::uint64_t rung = 0;
         std::uint64_t latched = 0;
         std::uint64_t dropped = 0;  ///< gate shut, page not enabled or malformed
@@ -71,58 +72,60 @@ public:
     Doorbells(const Doorbells&) = delete;
     Doorbells& operator=(const Doorbells&) = delete;
 
-    /// While building: Poll mode from now on.
+    /// Switches to Poll mode; only while the VF is built.
     [[nodiscard]] Result<> make_mappable();
     /// Any thread.
     [[nodiscard]] DoorbellMode mode() const { return mode_; }
-    /// Poll mode: the next client gets a memfd of its own. On an error it gets none, and its rings
-    /// are trapped.
+    /// Poll mode: makes a new memfd for the next client. On an error that client gets none, and its
+    /// rings are trapped.
     [[nodiscard]] Result<> renew();
 
     /// A BAR2 write: 4 or 8 bytes, naturally aligned; anything else is dropped.
     void write(std::uint64_t offset, std::span<const std::byte> data);
-    /// BAR2 reads back what is latched, 0 otherwise.
+    /// BAR2 reads as the latched values, 0 elsewhere.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
 
-    /// Shut drops new rings; what is latched stays and is replayed all the same.
+    /// A shut gate drops new rings; latched rings stay and are replayed all the same.
     void set_gate(regs::Gate gate) { gate_ = gate; }
-    /// Pages the PF enabled, counted in 4 KiB from the start of the BAR.
-    /// Both are cut to the BAR; a count of 0 enables none. All pages are enabled at the start.
+    /// Sets the pages that the PF enables, counted in 4 KiB from the start of the BAR. Both numbers
+    /// are cut to the BAR; a count of 0 enables none. All pages are enabled at the start.
     void set_pages(std::uint32_t first, std::uint32_t count);
 
-    /// A BAR2 write by the VF's own engines, with the rules of write(). Any thread, whatever it
-    /// holds.
+    /// A BAR2 write by the VF's own engines, with the rules of write(). Any thread, with any lock
+    /// held.
     void post(std::uint64_t offset, std::span<const std::byte> data);
-    /// Takes what engines have rung as if it had been written to the BAR, at most kMostRings
-    /// doorbells.
+    /// Takes the rings that engines posted, as if they had been written to the BAR; at most
+    /// kMostRings doorbells.
     StepResult step() override;
-    /// Of what engines have rung. Any thread.
+    /// True if posted rings wait. Any thread.
     [[nodiscard]] bool has_work() override { return has_posted_.load(); }
     [[nodiscard]] bool needs_polling() const override { return false; }
 
-    /// The VF gets the engine: what was latched is rung, lowest doorbell first.
+    /// The VF goes on the engine: replays the latched rings, lowest doorbell first.
     void activate();
-    /// From here on rings are latched.
+    /// The VF leaves the engine: rings are latched from here on.
     void deactivate();
     [[nodiscard]] bool has_latched() const { return !latched_.is_empty(); }
 
-    /// Poll mode: takes rings from the pages; `Thorough` looks at every enabled page, `Hot` at
-    /// those that have been rung before and at the kernel's. At most kMostRings: who rings without
-    /// end does not hold the VF lock for as long. The next scan takes the rest.
+    /// Poll mode: takes rings from the pages. `Thorough` looks at every enabled page, `Hot` at the
+    /// enabled pages of the kernel and those that have been rung before. At most kMostRings per
+    /// call, so a client that rings without end does not hold up the VF lock; the next scan takes
+    /// the rest.
     enum class Scan : std::uint8_t { Hot, Thorough };
     void scan(Scan how);
     static constexpr std::size_t kMostRings = 1024;
-    /// The memfd of the BAR in Poll mode, else -1. Owned here, until renew().
+    /// The memfd of the BAR in Poll mode, else -1. Owned by this object, and replaced by renew().
     [[nodiscard]] int memfd() const { return memfd_.get(); }
 
-    /// Also of rings that a scan took.
+    /// Includes rings that a scan took.
     [[nodiscard]] const Counters& counters() const { return counters_; }
 
-    void reset();  ///< forgets what is latched or posted; gate, pages and counters stay
+    void reset();  ///< forgets rings; gate, pages and counters stay
     void drain() {}
     /// Latched rings only: {count, then index, width and value of each}.
     void save(Writer& out) const;
-    /// EPROTO if a ring lies outside the BAR or is misaligned; nothing is latched then.
+    /// EPROTO if a ring lies outside the BAR or is misaligned, or the stream is short; nothing is
+    /// latched then.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -131,11 +134,12 @@ private:
     [[nodiscard]] static std::optional<Ring> ring_of(std::uint64_t offset,
                                                      std::span<const std::byte> data);
     [[nodiscard]] bool is_enabled(std::uint64_t page) const;
-    /// The one way in, from BAR writes and scans: gate, pages, IH, then ring or latch.
+    /// Every ring passes here: checks gate and page, offers the ring to the IH, then rings or
+    /// latches.
     void take(const Ring& ring);
     void latch(const Ring& ring);
     struct SavedRing;
-    /// Takes at most `left` rings and counts it down.
+    /// Takes at most `left` rings and counts `left` down.
     void scan_page(std::size_t page, std::size_t& left);
     void unmap();
 
@@ -152,13 +156,13 @@ private:
     RingLatch posted_;              // posted_mutex_
     std::uint64_t posted_bad_ = 0;  // posted_mutex_; malformed, not counted yet
     std::atomic<bool> has_posted_{false};
-    std::vector<Ring> taken_;  // a member, so that taking allocates nothing after a while
+    std::vector<Ring> taken_;  // a member, so that step() reuses its memory
 
     OwnedFd memfd_;
-    std::span<std::uint64_t> bar_;  // Poll: the BAR as the client sees it
-    /// Poll: rung at least once since the last reset.
+    std::span<std::uint64_t> bar_;  // Poll: the BAR, as the client maps it
+    /// Poll: pages that were rung since the last reset.
     std::bitset<DOORBELL_PAGES> is_hot_;
-    /// The last scan took as many rings as it may: the next one is thorough, and begins behind it.
+    /// The last scan reached its bound: the next one is thorough and begins at next_page_.
     bool is_cut_short_ = false;
     std::size_t next_page_ = 0;
 };

@@ -15,7 +15,7 @@ struct PointRow {
     std::string_view name;
     bool can_be_late;
     bool can_be_wrong;
-    bool is_lasting;  ///< until clear(); of the PF alone
+    bool is_lasting;  ///< lasts until clear(); PF only
 };
 
 /// Indexed by FaultPoint.
@@ -34,7 +34,7 @@ const PointRow& row(FaultPoint point) {
     return kPoints[static_cast<std::size_t>(point)];
 }
 
-/// Lost is possible everywhere: every point is something that can fail to happen.
+/// Lost is possible everywhere, because every point is an event that can fail to happen.
 bool is_possible(const PlannedFault& fault) {
     const PointRow& point = row(fault.point);
     const std::array<bool, 3> allowed{true, point.can_be_late, point.can_be_wrong};
@@ -62,8 +62,8 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     return {};
 }
 
-/// The relaxed look keeps a device without a plan off the mutex; a row that is being added just now
-/// may miss this one event, never the next.
+/// The relaxed load keeps a device without a plan off the mutex. A row that is being added may miss
+/// this one event, never the next.
 std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (planned_.load(std::memory_order_relaxed) == 0) return std::nullopt;
     const std::scoped_lock lock(mutex_);

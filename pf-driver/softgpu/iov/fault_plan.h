@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Fault plan: failures that a test orders from the device, because a device that can always be
-// stopped cannot show what a hang does (D20). A row says: the next `count` times `vf` comes to
-// `point`, `effect` happens. Rows are written through the control socket; every use is logged with
-// the word "injected". A device without rows never looks further than one atomic.
+// FaultPlan: failures that a test orders from the device. They exist because a device that can
+// always be stopped cannot show what a hang does. A row says: the next `count` times that `vf`
+// reaches `point`, `effect` happens. Rows come through the control socket; each use is logged with
+// the word "injected". Without rows the only cost is a look at one atomic.
 //
-//   Idle Save Load Run   a world switch step: Lost: it never completes (until FLR); Late: it
-//                        completes after `delay`; Wrong: it completes with a wrong status
+//   Idle Save Load Run   a world switch step. Lost: it never completes, until a reset. Late: it
+//                        completes after `delay`. Wrong: its command ends ABORTED and the VF is
+//                        stalled until a reset
 //   Sdma                 Lost: the VF's copy engines stop making progress and cannot idle
-//   Interrupt            Lost: an interrupt to that function (0: the PF) is not delivered
-//   Flr                  Lost: an FLR that the PF ordered never ends (until the whole device is
-//   reset)
-//   Device               Lost, of the PF: its link is down and nobody answers, until the plan is
-//                        cleared; then it is there as after a reset of its bus
+//   Interrupt            Lost: one interrupt to that function (0: the PF) is not delivered
+//   Flr                  Lost: an FLR that the PF ordered does not happen; only another FLR or a
+//                        reset of the whole device helps
+//   Device               Lost, PF only: the link is down and no register answers until the plan is
+//                        cleared; then the device is as after a reset of its bus
 //
 // Any thread.
 #pragma once
@@ -31,7 +32,7 @@
 
 namespace vgpu::softgpu::iov {
 
-/// In the order of the names the control socket takes.
+/// In the order of the control socket's names (fault_plan.cpp).
 enum class FaultPoint : std::uint8_t { Idle, Save, Load, Run, Sdma, Interrupt, Flr, Device };
 enum class FaultEffect : std::uint8_t { Lost, Late, Wrong };
 
@@ -40,10 +41,10 @@ struct PlannedFault {
     VfId vf{};
     FaultPoint point = FaultPoint::Idle;
     FaultEffect effect = FaultEffect::Lost;
-    /// How often it happens; at least 1. The rows of one VF and point are used up in the order
-    /// added.
+    /// How often the fault happens; at least 1. Rows of the same VF and point are used up in the
+    /// order they were added.
     std::uint32_t count = 1;
-    /// Effect Late only: from the moment the step begins.
+    /// Effect Late only: the delay counts from the start of the step.
     Nanoseconds delay{};
 };
 
@@ -51,18 +52,20 @@ class FaultPlan {
 public:
     static constexpr std::size_t kMaxRows = 64;
 
-    /// EINVAL if the point cannot have the effect, ENOSPC if the plan is full.
+    /// EINVAL if the point cannot have the effect, `count` is 0, or a row of Device names a VF;
+    /// ENOSPC if the plan is full.
     [[nodiscard]] Result<> add(const PlannedFault& fault);
-    /// The fault that happens now, if one is planned; uses it up by one and logs it.
+    /// The planned fault that happens now, if any; uses the row up by one and logs it.
     [[nodiscard]] std::optional<PlannedFault> take(VfId vf, FaultPoint point);
-    /// Is a fault that lasts until clear() planned? Uses nothing up.
+    /// True if a row of this VF and point exists; uses nothing up. For Device, which lasts until
+    /// clear().
     [[nodiscard]] bool holds(VfId vf, FaultPoint point);
-    /// Also ends what holds() says; steps that are lost already stay lost until a reset.
+    /// Removes all rows, so holds() is false. A step that is already lost stays lost until a reset.
     void clear();
-    /// Faults that have happened; a run whose count is not 0 says nothing about the device itself.
+    /// Faults that have happened. If it is not 0, a test run shows nothing about the device itself.
     [[nodiscard]] std::uint64_t injected() const { return injected_.load(); }
 
-    /// EINVAL names the words that exist.
+    /// The message of EINVAL lists the valid words.
     [[nodiscard]] static Result<FaultPoint> parse_point(std::string_view name);
     [[nodiscard]] static Result<FaultEffect> parse_effect(std::string_view name);
     [[nodiscard]] static std::string_view name(FaultPoint point);
@@ -71,7 +74,7 @@ public:
 private:
     std::mutex mutex_;
     std::vector<PlannedFault> rows_;
-    /// rows_.size(), for the fast "nothing planned".
+    /// rows_.size(), for the fast path without a plan.
     std::atomic<std::size_t> planned_{0};
     std::atomic<std::uint64_t> injected_{0};
 };

@@ -33,7 +33,7 @@ Mailbox::Mailbox(regs::RegisterFile& vf_registers, Hooks hooks)
 
 void Mailbox::vf_control(std::uint32_t value) {
     const std::uint32_t before = state_.control;
-    set_control(before);  // the register shows only what the device put there
+    set_control(before);  // the register shows only the device's value
     if ((value & kRcvAck) != 0) return vf_acknowledge();
     const bool was_valid = (before & kTrnValid) != 0;
     const bool is_valid = (value & kTrnValid) != 0;
@@ -41,7 +41,7 @@ void Mailbox::vf_control(std::uint32_t value) {
     if (!is_valid) vf_withdraw();
 }
 
-/// A copy, not a reference to the registers: the guest may change them while the PF reads.
+/// Copies the registers, because the guest may change them while the PF reads.
 void Mailbox::vf_send() {
     for (std::uint32_t i = 0; i < MAILBOX_DWORDS; ++i) state_.to_pf[i] = registers_.get(vf_trn(i));
     ++state_.messages;
@@ -49,13 +49,13 @@ void Mailbox::vf_send() {
     hooks_.message_for_pf();
 }
 
-/// Also the normal end of a message: the driver clears TRN_VALID once it has seen TRN_ACK.
+/// This is also the normal end of a message: the driver clears TRN_VALID once it has seen TRN_ACK.
 void Mailbox::vf_withdraw() {
     set_control(state_.control & ~(kTrnValid | kTrnAck));
     hooks_.withdrawn_for_pf();
 }
 
-/// RCV_DW0 goes, so that a driver that polls for an event by its number does not see it twice.
+/// Clears RCV_DW0, so that a driver that polls for an event by its number does not see it twice.
 void Mailbox::vf_acknowledge() {
     if ((state_.control & kRcvValid) == 0) return;
     set_control(state_.control & ~kRcvValid);
@@ -90,7 +90,7 @@ void Mailbox::pf_control(std::uint32_t value) {
     pf_withdraw();
 }
 
-/// The dwords first, then the bit: a driver that sees RCV_VALID reads the whole message.
+/// Sets the dwords first, then the bit: a driver that sees RCV_VALID reads the whole message.
 void Mailbox::pf_send() {
     for (std::uint32_t i = 0; i < MAILBOX_DWORDS; ++i) registers_.set(vf_rcv(i), state_.staged[i]);
     state_.pf_has_ack = 0;
@@ -98,13 +98,14 @@ void Mailbox::pf_send() {
     interrupt(HW_FIELD_MASK(MAILBOX_INT_CNTL, VALID_INT_EN), IH_SOURCE_MAILBOX_MSG);
 }
 
-/// The dwords stay: a driver that polls RCV_DW0 without looking at RCV_VALID must still see them.
+/// Leaves the dwords: a driver that polls RCV_DW0 without a look at RCV_VALID must still see them.
 void Mailbox::pf_withdraw() {
     state_.pf_has_ack = 0;
     set_control(state_.control & ~kRcvValid);
 }
 
-/// An acknowledgement of nothing, or a second one, is dropped: it could only confuse the guest.
+/// Drops an acknowledgement without a message, and a second one: either could only confuse the
+/// guest.
 void Mailbox::pf_acknowledge() {
     const std::uint32_t vf = state_.control;
     if ((vf & kTrnValid) == 0 || (vf & kTrnAck) != 0) return;

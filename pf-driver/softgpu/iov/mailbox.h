@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// Mailbox of one VF: the device's half only. It carries four dwords each way, the valid and ack
-// bits, and the interrupts; it never answers anything itself (with no PF driver, requests stay
-// unanswered). The VF's side lives in the VF's MAILBOX_* registers, the PF sees the same box
-// mirrored through its own MAILBOX_* registers after selecting the VF with MAILBOX_INDEX (PF's TRN
-// is the VF's RCV).
+// Mailbox: the device's half of one VF's mailbox. It carries four dwords each way, the valid and
+// ack bits, and the interrupts. It never answers a request itself: without a PF driver, requests
+// stay unanswered. The VF uses the VF's MAILBOX_* registers. The PF sees the same mailbox mirrored
+// (the PF's TRN is the VF's RCV) in its own MAILBOX_* registers, after it has selected the VF with
+// MAILBOX_INDEX.
 //
-//   VF: TRN_VALID 0 -> 1    the four dwords are taken as they stand, the PF is interrupted
-//   PF: RCV_ACK             VF's TRN_ACK is set, interrupt 138 if enabled
-//   VF: TRN_VALID -> 0      TRN_ACK and the PF's RCV_VALID go away
-//   PF: TRN_VALID = 1       all four dwords appear in the VF's RCV at once, interrupt 135 if
-//   enabled VF: RCV_ACK             RCV_VALID and RCV_DW0 are cleared, the PF is interrupted
+//   VF: TRN_VALID 0 -> 1    the device copies the VF's four dwords and interrupts the PF
+//   PF: RCV_ACK             the VF's TRN_ACK is set; interrupt 138 to the VF if enabled
+//   VF: TRN_VALID -> 0      TRN_ACK and the PF's RCV_VALID are cleared
+//   PF: TRN_VALID = 1       all four dwords appear in the VF's RCV at once; interrupt 135 to the VF
+//                           if enabled
+//   VF: RCV_ACK             RCV_VALID and RCV_DW0 are cleared; the device interrupts the PF
+//   PF: neither bit         RCV_VALID is cleared; the dwords stay
 //
 // A write that acknowledges leaves the sender's bits alone, so a dword write of RCV_ACK withdraws
-// nothing. Works the same while the VF is off the engine. Survives an FLR (the register bank keeps
-// its MAILBOX_* values over it); reset() is for a new owner. All calls with the VF's lock held.
+// nothing. The mailbox works the same while the VF is off the engine. It survives an FLR, over
+// which the register bank keeps its MAILBOX_* values; reset() is for a new owner. All calls are
+// made with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -28,28 +31,28 @@
 
 namespace vgpu::softgpu::iov {
 
-/// Dword 0 is the request or event (hw/mailbox.def), the others its arguments. To the device they
-/// are four numbers.
+/// Dword 0 is the request or event (hw/mailbox.def), the others its arguments. The device does not
+/// interpret them.
 using Message = std::array<std::uint32_t, MAILBOX_DWORDS>;
 
 class Mailbox {
 public:
-    /// Called with the VF lock held; what they reach must be a leaf.
+    /// Called with the VF lock held, so they may take only leaf locks.
     struct Hooks {
-        std::function<void()> message_for_pf;      ///< HVVM_MBOX_VALID of this VF
-        std::function<void()> withdrawn_for_pf;    ///< its pending bit goes away, no interrupt
-        std::function<void()> acknowledged_by_vf;  ///< HVVM_MBOX_ACK of this VF
+        std::function<void()> message_for_pf;      ///< sets the VF's HVVM_MBOX_VALID
+        std::function<void()> withdrawn_for_pf;    ///< clears that bit, no interrupt
+        std::function<void()> acknowledged_by_vf;  ///< sets the VF's HVVM_MBOX_ACK
         /// Puts a vector of the BIF client into the VF's IH ring (Linux 6.12, amdgpu/mxgpu_ai.c).
         std::function<void(ih_source)> interrupt_vf;
     };
-    /// Both directions, apart from the dwords that stand in the VF's registers.
+    /// Both directions, except the dwords that are in the VF's registers.
     struct State {
-        Message to_pf{};               ///< as it stood when the VF set TRN_VALID
+        Message to_pf{};               ///< copied when the VF set TRN_VALID
         Message staged{};              ///< written by the PF, not yet sent
         std::uint32_t control = 0;     ///< as the VF reads it; MAILBOX_CONTROL's storage follows
         std::uint32_t pf_has_ack = 0;  ///< the VF acknowledged the PF's last message
-        /// The PF's MAILBOX_INT_CNTL; stored, but its interrupts are enabled in the capability
-        /// (Vsec).
+        /// The PF's MAILBOX_INT_CNTL. It is only stored: the capability (Vsec) enables the PF's
+        /// interrupts.
         std::uint32_t pf_int_cntl = 0;
         std::uint32_t reserved = 0;
         std::uint64_t messages = 0;  ///< sent by the VF
@@ -60,12 +63,11 @@ public:
     Mailbox(const Mailbox&) = delete;
     Mailbox& operator=(const Mailbox&) = delete;
 
-    /// The PF's view: `index` is one of MAILBOX_MSGBUF_TRN_DW0 .. MAILBOX_INT_CNTL.
-    /// Control shows the PF's view: its TRN_VALID is the VF's RCV_VALID, and RCV_VALID only while
-    /// the VF's message is not acknowledged.
+    /// The PF's view; `index` is one of MAILBOX_MSGBUF_TRN_DW0 .. MAILBOX_INT_CNTL. In
+    /// MAILBOX_CONTROL, TRN_VALID is the VF's RCV_VALID, and RCV_VALID is set while the VF's
+    /// message waits for its acknowledgement.
     [[nodiscard]] std::uint32_t pf_read(RegisterIndex index) const;
-    /// Of MAILBOX_CONTROL the acknowledgement wins over TRN_VALID, and neither set means
-    /// "withdrawn".
+    /// In MAILBOX_CONTROL, RCV_ACK wins over TRN_VALID; a write with neither withdraws the message.
     void pf_write(RegisterIndex index, std::uint32_t value);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -73,11 +75,11 @@ public:
     void reset();  ///< both directions empty, interrupts off
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
-    /// After the register bank, whose MAILBOX_CONTROL it makes consistent again.
+    /// Call after the register bank's load(); makes its MAILBOX_CONTROL consistent again.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// A write of MAILBOX_CONTROL as the VF's driver does it, a byte at a time: TRN in byte 0, RCV
+    /// A write of MAILBOX_CONTROL by the VF. Its driver writes single bytes: TRN is in byte 0, RCV
     /// in byte 1 (Linux 6.12, amdgpu/mxgpu_ai.h).
     void vf_control(std::uint32_t value);
     void vf_send();

@@ -17,14 +17,14 @@ constexpr RegisterIndex reg(hw_reg number) {
     return RegisterIndex{static_cast<std::uint32_t>(number)};
 }
 
-/// Register of one function's bank.
+/// A register of one function's bank.
 constexpr RegisterIndex bank_reg(VfId vf, hw_reg first) {
     return RegisterIndex{static_cast<std::uint32_t>(first) + raw(vf) * HW_VGPU_BANK_STRIDE};
 }
 
 }  // namespace
 
-/// Behaviour of one register of every VF's bank; rows without one are plain storage.
+/// The behaviour of one register of every VF's bank; nullptr: plain storage.
 struct PfRegisters::BankRow {
     hw_reg first;
     BankRead read;
@@ -73,7 +73,7 @@ PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPane
     write_constants();
 }
 
-/// Constants of the device; what a PF reads at its probe before it writes anything.
+/// Writes the constants of the device, which a PF reads at its probe before it writes anything.
 void PfRegisters::write_constants() {
     const auto mib = [](Bytes size) { return low32(size.count >> kMegabyteShift); };
     registers_.set(reg(REG_VGPU_TOTAL_VFS), static_cast<std::uint32_t>(vfs_.count()));
@@ -112,14 +112,15 @@ std::uint32_t PfRegisters::latch_time() {
     return low32(now);
 }
 
-/// OP_COMMAND starts; its operands are plain storage that the PF has written before.
+/// A write of OP_COMMAND starts an operation; its operands are plain storage that the PF writes
+/// before.
 void PfRegisters::claim_operations() {
     on_write(REG_VGPU_OP_COMMAND, [this](std::uint32_t value) { start_operation(value); });
     registers_.claim(reg(REG_VGPU_OP_STATUS), 1,
                      [this](RegisterIndex, std::uint32_t) {
                          const vgpu_hw_op_status status = ops_.status();
                          if (status == VGPU_OP_BUSY) return static_cast<std::uint32_t>(status);
-                         // A finished operation shows the size it moved.
+                         // A finished operation shows its size, which SAVE_STATE changes.
                          registers_.set(reg(REG_VGPU_OP_SIZE_LO), low32(ops_.size()));
                          registers_.set(reg(REG_VGPU_OP_SIZE_HI), high32(ops_.size()));
                          return static_cast<std::uint32_t>(status);
@@ -146,8 +147,8 @@ void PfRegisters::claim_log() {
                      [this](RegisterIndex, std::uint32_t) { return log_.write_pointer(); }, {});
 }
 
-/// The PF's mailbox registers are a window: MAILBOX_INDEX moves it, and the stored values follow,
-/// because mmio_write() merges the bytes of a partial write with storage, not with a read.
+/// The PF's mailbox registers are a window that MAILBOX_INDEX moves. The stored values follow the
+/// window, because mmio_write() merges the bytes of a partial write with the stored value.
 void PfRegisters::claim_mailbox() {
     constexpr auto kFirst = REG_NBIO_MAILBOX_MSGBUF_TRN_DW0;
     constexpr std::uint32_t kCount = REG_NBIO_MAILBOX_INT_CNTL - kFirst + 1u;
@@ -160,7 +161,7 @@ void PfRegisters::claim_mailbox() {
         [this, shown](RegisterIndex index, std::uint32_t value) {
             const VfId vf = selected_vf();
             if (vf != kPf) vfs_[vf].mailbox_write(index, value);
-            // A later write of single bytes merges with what the register shows.
+            // Keep the stored value current for a later write of single bytes.
             registers_.set(index, shown(index));
         });
     on_write(REG_NBIO_MAILBOX_INDEX, [this, shown](std::uint32_t) {
@@ -177,7 +178,7 @@ VfId PfRegisters::selected_vf() const {
     return number <= vfs_.count() ? VfId{static_cast<std::uint8_t>(number)} : kPf;
 }
 
-/// One closure per VF and register, made once; an access then is one table look-up.
+/// Makes one closure per VF and register; an access then is one table look-up.
 void PfRegisters::claim_banks() {
     for (std::uint32_t number = 1; number <= vfs_.count(); ++number) {
         const VfId vf{static_cast<std::uint8_t>(number)};
@@ -228,7 +229,7 @@ template <auto Get> std::uint32_t PfRegisters::ask(VfId vf, std::uint32_t) {
     return (vfs_[vf].*Get)();
 }
 
-/// Both bits may be in one write: the acknowledgement is of the last reset, the request is the
+/// Both bits may be in one write: the acknowledgement belongs to the last reset, the request is the
 /// next.
 void PfRegisters::write_reset(VfId vf, std::uint32_t value) {
     if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vfs_[vf].acknowledge_flr();
@@ -253,7 +254,7 @@ void PfRegisters::set_bank(VfId vf, hw_reg first, std::uint32_t value) {
     registers_.set(bank_reg(vf, first), value);
 }
 
-/// A register and the one after it as one number.
+/// A register and the next one as one 64-bit number.
 std::uint64_t PfRegisters::pair(hw_reg low) const {
     const RegisterIndex high{static_cast<std::uint32_t>(low) + 1u};
     return join(registers_.get(reg(low)), registers_.get(high));

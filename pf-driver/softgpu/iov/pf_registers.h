@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // PfRegisters: the PF-only range of BAR5 (block VGPU of hw/regs.def) and the PF's side of the
-// mailboxes. It turns register accesses into calls: VF banks go to VfPanels, operations to BulkOps,
-// the run log to RunLog. It keeps no state but what the registers hold.
+// mailboxes. It turns register accesses into calls: accesses to VF banks go to VfPanels, operations
+// to BulkOps, the run log to RunLog. Its only state is in the registers.
 //
-// Built once over the PF's RegisterFile; everything runs on the io thread with the PF's lock held,
-// which comes before every VF lock.
+// Built once over the PF's RegisterFile. Everything runs on the io thread, without a lock of the
+// PF; a VfPanel takes its VF's lock.
 #pragma once
 
 #include <cstdint>
@@ -23,30 +23,31 @@ namespace vgpu::softgpu::iov {
 /// Register numbers, fields and units are those of hw/regs.def, block VGPU.
 class PfRegisters {
 public:
-    /// Constants that the PF can read; checked by Gpu.
+    /// Values that the PF reads, checked by Gpu; `switch_mode` is the one at power-on.
     struct Spec {
         Bytes vram;
         Bytes aperture;
         std::uint32_t compute_units = 0;
         SwitchMode switch_mode = SwitchMode::Pointer;
     };
-    /// Where a write goes that is no VF's; on the io thread.
+    /// Writes that concern the whole device; called on the io thread.
     struct Hooks {
         std::function<void(std::uint32_t vf_bits)> set_wake_mask;
         std::function<void(SwitchMode)> set_switch_mode;
     };
 
-    /// All references outlive it. Claims its registers at once and writes the constants.
+    /// All references outlive the PfRegisters. Claims its registers at once and writes the
+    /// constants.
     PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanels vfs, BulkOps& ops,
                 RunLog& log, const Clock& clock, Hooks hooks);
     PfRegisters(const PfRegisters&) = delete;
     PfRegisters& operator=(const PfRegisters&) = delete;
 
 private:
-    /// `stored` is what the register file holds; the answer is what the PF reads.
+    /// `stored` is the value in the register file; the result is the value that the PF reads.
     using BankRead = std::uint32_t (PfRegisters::*)(VfId vf, std::uint32_t stored);
     using BankWrite = void (PfRegisters::*)(VfId vf, std::uint32_t value);
-    /// One register of every VF's bank; the table is in pf_registers.cpp.
+    /// One row per register of every VF's bank; the table is in pf_registers.cpp.
     struct BankRow;
     static const BankRow kBank[];
 
@@ -60,28 +61,29 @@ private:
     void on_write(hw_reg first, std::function<void(std::uint32_t)> write);
 
     void start_operation(std::uint32_t command);
-    /// VGPU_TIME_NS_LO latches the high half, so that the PF reads one instant in two accesses: low
-    /// first.
+    /// A read of VGPU_TIME_NS_LO latches the high half. So two accesses, low half first, read one
+    /// instant.
     [[nodiscard]] std::uint32_t latch_time();
 
     // bank rows
-    /// Writing ROOT_HI is what commits; FB_SIZE_MB and ROOT_LO are written before. Without the
-    /// VALID bit the VF loses its VRAM.
+    /// A write of ROOT_HI commits; the PF writes FB_SIZE_MB and ROOT_LO before. Without the VALID
+    /// bit the VF loses its VRAM.
     void commit_table(VfId vf, std::uint32_t high);
     void write_doorbells(VfId vf, std::uint32_t value);
     void write_cu_mask(VfId vf, std::uint32_t value);
     void write_reset(VfId vf, std::uint32_t value);
     template <auto Set> void tell(VfId vf, std::uint32_t value);
     template <auto Get> std::uint32_t ask(VfId vf, std::uint32_t stored);
-    /// 64-bit counters: reading the low half latches the high one, as for the time.
+    /// A 64-bit counter: a read of the low half latches the high half, as for the time.
     template <auto Member, hw_reg High> std::uint32_t read_wide(VfId vf, std::uint32_t stored);
-    /// 32-bit counters: the low half; a PF takes differences.
+    /// A 32-bit counter: the low half of the count; a PF takes differences.
     template <auto Member> std::uint32_t read_counter(VfId vf, std::uint32_t stored);
 
     [[nodiscard]] std::uint32_t bank(VfId vf, hw_reg first) const;
     void set_bank(VfId vf, hw_reg first, std::uint32_t value);
     [[nodiscard]] std::uint64_t pair(hw_reg low) const;
-    /// MAILBOX_INDEX; kPf if it names no VF, then the mailbox reads 0 and writes go nowhere.
+    /// The VF that MAILBOX_INDEX selects; kPf if it names none. Then the mailbox reads 0 and writes
+    /// are ignored.
     [[nodiscard]] VfId selected_vf() const;
 
     const Spec spec_;

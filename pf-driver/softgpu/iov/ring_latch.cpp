@@ -14,13 +14,13 @@ std::uint64_t get(const Values& values, std::size_t dword, bool is_wide) {
     return join(values[dword], is_wide ? values[dword + 1] : 0);
 }
 
-/// A 64-bit ring is aligned: its high half lies in the same page.
+/// A 64-bit ring is aligned, so its high half lies in the same page.
 template <typename Values> void put(Values& values, std::size_t dword, const Ring& ring) {
     values[dword] = low32(ring.value);
     if (ring.width == Ring::Width::Qword) values[dword + 1] = high32(ring.value);
 }
 
-/// Write pointers wrap: what is less than half the range ahead is larger.
+/// Write pointers wrap: a is larger if 0 < a - b < half the range.
 bool is_larger(std::uint64_t a, std::uint64_t b, Ring::Width width) {
     if (width == Ring::Width::Qword) return static_cast<std::int64_t>(a - b) > 0;
     return static_cast<std::int32_t>(low32(a) - low32(b)) > 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// RingLatch: doorbell rings that wait until somebody takes them. Write pointers are absolute, so
-// the latest ring of a doorbell says all (Linux 6.12, amdgpu/gfx_v9_0.c: WDOORBELL64 of the ring's
-// wptr), with one exception: several producers of an AQL queue ring in any order, and a smaller
-// index may come last. Then the largest value is kept as well and handed out first.
+// RingLatch: keeps doorbell rings until they are taken. Write pointers are absolute, so the latest
+// ring of a doorbell suffices (Linux 6.12, amdgpu/gfx_v9_0.c: WDOORBELL64 of the ring's wptr), with
+// one exception: several producers of an AQL queue ring in any order, and a smaller index may come
+// last. So the latch keeps the largest value of a doorbell as well and hands it out first.
 //
-// The size is bounded by the BAR, whoever rings. Not thread safe: the owner has a lock.
+// The size of the BAR bounds the latch, however often doorbells ring. Not thread safe: the owner
+// has a lock.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@
 
 namespace vgpu::softgpu::iov {
 
-/// One doorbell write. A 64-bit one belongs to the doorbell of its first dword.
+/// One doorbell write. A 64-bit ring belongs to the doorbell of its first dword.
 struct Ring {
     enum class Width : std::uint8_t { Dword = 4, Qword = 8 };
     DoorbellIndex index{};
@@ -37,16 +38,16 @@ public:
 
     void keep(const Ring& ring);
     [[nodiscard]] bool is_empty() const { return count_ == 0; }
-    /// Hands out the rings of at most `most` doorbells and forgets them, lowest doorbell first. A
-    /// call that leaves some begins the next one behind the page where it ended.
+    /// Hands out the rings of at most `most` doorbells and forgets them, lowest doorbell first.
+    /// After a call that leaves some, the next call begins at the page behind.
     void take(std::size_t most, const std::function<void(const Ring&)>& ring);
     void for_each(const std::function<void(const Ring&)>& ring) const;
-    /// The latest values as bytes of the BAR; 0 where nothing waits.
+    /// The latest values as bytes of the BAR; 0 on a page where no ring waits.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
     void clear();
 
 private:
-    /// The high half of a wide value is in the next dword.
+    /// A 64-bit value has its high half in the next dword.
     using Values = std::array<std::uint32_t, kPageDwords>;
     struct Page {
         Values latest{};
@@ -58,7 +59,7 @@ private:
     void hand_out(std::size_t page, std::size_t dword,
                   const std::function<void(const Ring&)>& ring) const;
 
-    std::uint64_t count_ = 0;  ///< doorbells
+    std::uint64_t count_ = 0;  ///< doorbells with a ring
     std::size_t next_page_ = 0;
     std::array<std::unique_ptr<Page>, DOORBELL_PAGES> pages_;  // made by the first ring
 };

@@ -20,9 +20,9 @@ void RunLog::configure(Iova base, std::uint32_t entries) {
     written_ = 0;
 }
 
-/// Three steps, as a reader on another CPU may look at any time: the entry with seq 0, a fence,
-/// then its number alone. The number counts up even when the write fails, so that the reader sees
-/// the gap.
+/// Writes in three steps, because a reader on another CPU may look at any time: the entry with seq
+/// 0, a fence, then the number alone. The number counts up even when the write fails, so that the
+/// reader sees the gap.
 void RunLog::append(vgpu_hw_run_log_entry entry) {
     const std::scoped_lock lock(mutex_);
     if (entries_ == 0) return;

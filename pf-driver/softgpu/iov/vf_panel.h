@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfPanel: what the PF can do to one VF and learn about it, as the PF's registers and bulk
-// operations see it. GpuVf implements it over the VF's blocks; tests fake it.
+// VfPanel: the operations of the PF on one VF, and what the PF reads of it; called by the PF's
+// registers and bulk operations. GpuVf implements it over the VF's blocks; tests fake it.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,15 @@
 
 namespace vgpu::softgpu::iov {
 
-/// What the PF's registers show of a VF. It counts since the device started; an FLR changes nothing
-/// here.
+/// The counters of a VF in the PF's registers. They count since the device started; an FLR does not
+/// clear them.
 struct VfStatistics {
-    /// Time on the engine of all stays that have ended, from run to the last worker out.
+    /// Time on the engine of all stays that have ended, each from run() until the last worker is
+    /// out.
     std::uint64_t run_ns = 0;
     /// Completed LOADs and INITs.
     std::uint64_t switches = 0;
-    /// Retired; one per wave, not per lane.
+    /// Retired instructions; one per wave, not per lane.
     std::uint64_t wave_instructions = 0;
     /// Rings that came while the VF was off the engine.
     std::uint64_t doorbells_latched = 0;
@@ -30,40 +31,44 @@ struct VfStatistics {
     std::uint64_t faults = 0;
     /// Refused packets of CP, copy engines and encoders.
     std::uint64_t bad_packets = 0;
-    /// Outside VRAM, refused registers (MMIO and RLCG), dropped doorbells.
+    /// BAR0 accesses outside VRAM or behind a shut gate, refused registers (MMIO and RLCG), dropped
+    /// doorbells.
     std::uint64_t bad_accesses = 0;
-    /// Each ends a kernel, unless the guest's trap handler takes it.
+    /// Each ends a kernel, unless the guest's trap handler handles it.
     std::uint64_t illegal_instructions = 0;
 };
 
-/// Pointer: SAVE and LOAD leave the VF's own blocks where they are. TrueCopy: SAVE makes them a
-/// stream and poisons them, which finds state that a block forgot (docs/world-switch.md).
+/// Pointer: SAVE and LOAD leave the VF's blocks in place. TrueCopy: SAVE turns them into a stream
+/// and poisons them, which exposes state that a block forgot to save (docs/world-switch.md).
 enum class SwitchMode : std::uint8_t { Pointer, TrueCopy };
 
-/// Calls come on the io thread, those of bulk operations on the op thread, without the VF lock.
+/// Called without the VF lock: by the io thread, or by the op thread for bulk operations.
 class VfPanel {
 public:
     virtual ~VfPanel() = default;
 
-    /// An error leaves the VF without VRAM. Waits until no engine holds an old translation.
+    /// Replaces the VF's VRAM; an error leaves the VF without. Waits until no engine holds an old
+    /// translation.
     [[nodiscard]] virtual Result<> commit_vram(DeviceOffset root, Bytes size) = 0;
-    /// Hangs up the client that has the VF open.
+    /// Takes the VF's VRAM and, if it had any, hangs up its client.
     virtual void release_vram() = 0;
 
-    // registers of the VF's bank
-    /// In 4 KiB pages from the start of BAR2.
+    // registers of the VF's bank; io thread
+    /// Both count 4 KiB pages from the start of BAR2.
     virtual void set_doorbell_pages(std::uint32_t first, std::uint32_t count) = 0;
-    /// Bit per CU of the device; 0 leaves the VF one CU, or its kernels could never end.
+    /// Bit per CU of the device. 0 leaves the VF one CU, because its kernels could never end
+    /// without.
     virtual void set_cu_mask(std::uint64_t mask) = 0;
-    /// Length of a stay on the engine, from the next RUN on; 0: no end.
+    /// Length of a stay on the engine, from the next RUN on; 0: no limit.
     virtual void set_quantum(std::uint32_t quantum_us) = 0;
-    /// Fields of VGPU_GATES. In force when this returns; while reset_flags() shows FLR_PENDING,
-    /// DOORBELL_EN and REGWR_EN stay shut.
+    /// `gates` has the fields of VGPU_GATES, in force on return. While reset_flags() shows
+    /// FLR_PENDING, DOORBELL_EN and REGWR_EN stay shut.
     virtual void set_gates(std::uint32_t gates) = 0;
     [[nodiscard]] virtual std::uint32_t gates() const = 0;
-    /// Starts an FLR; reset_flags() shows FLR until it is done. A lost one (fault plan) never is.
+    /// Starts an FLR; reset_flags() shows FLR until it is done. An FLR that a planned fault loses
+    /// is never done.
     virtual void request_flr() = 0;
-    /// The PF has seen that a client reset the VF: FLR_PENDING goes.
+    /// The PF has seen that a client reset the VF: clears FLR_PENDING.
     virtual void acknowledge_flr() = 0;
     [[nodiscard]] virtual std::uint32_t reset_flags() const = 0;  ///< VGPU_RESET
     [[nodiscard]] virtual std::uint32_t status() = 0;             ///< VGPU_STATUS
@@ -73,12 +78,13 @@ public:
     virtual void mailbox_write(RegisterIndex index, std::uint32_t value) = 0;
 
     // bulk operations; op thread
-    /// False if a byte is beyond the VF's VRAM; it reads all ones.
+    /// False if a byte is beyond the VF's VRAM; such bytes read all ones.
     [[nodiscard]] virtual bool read_vram(VfOffset offset, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_vram(VfOffset offset, std::span<const std::byte> data) = 0;
-    /// All of the VF but VRAM back to power-on, off the engine if it is there: for a new owner.
+    /// Takes the VF off the engine and puts it back to power-on for a new owner, except VRAM and
+    /// what the PF programmed.
     virtual Result<> scrub_state() = 0;
-    /// EBUSY while the VF is on the engine or a step of its switch lasts.
+    /// EBUSY while the VF is on the engine or in a step of its switch.
     [[nodiscard]] virtual Result<std::vector<std::byte>> save_state() = 0;
     [[nodiscard]] virtual Result<> load_state(std::span<const std::byte> stream) = 0;
 };

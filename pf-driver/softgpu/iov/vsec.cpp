@@ -10,7 +10,7 @@ namespace vgpu::softgpu::iov {
 namespace {
 
 constexpr std::uint32_t kDwordBytes = sizeof(std::uint32_t);
-constexpr std::uint32_t kOffsetUnit = 16;  // of GFX_SCH_OFFSET
+constexpr std::uint32_t kOffsetUnit = 16;  // bytes; unit of GFX_SCH_OFFSET
 /// ACTIVE_FUNCTION_ID.VALID of the GFX scheduler.
 constexpr std::uint32_t kValidBit = 1u << 31;
 
@@ -30,7 +30,7 @@ constexpr std::uint32_t ack_bit(VfId vf) {
 }
 constexpr std::uint32_t kAckBits = 0xaaaaaaaau;
 
-/// A 16-bit register that shares its dword with another one.
+/// Puts a 16-bit register into the high half of its dword.
 constexpr std::uint32_t high_half(std::uint32_t value) {
     return value << 16;
 }
@@ -68,7 +68,8 @@ void Vsec::write(std::uint32_t offset, std::span<const std::byte> data) {
     }
 }
 
-/// One view of the world switch for the whole dword, so that function and status belong together.
+/// Takes one view of the world switch for the whole dword, so that function and status belong
+/// together.
 std::uint32_t Vsec::read_dword(std::uint32_t offset) const {
     if (offset >= GPUIOV_VSEC_LENGTH) return 0;
     const std::uint32_t stored = storage_[offset / kDwordBytes];
@@ -134,8 +135,8 @@ void Vsec::write_dword(std::uint32_t offset, std::uint32_t value, std::uint32_t 
     }
 }
 
-/// Status that was pending is delivered when it is enabled: the PF would otherwise have to look at
-/// INTR_STATUS after every enable to lose nothing.
+/// Delivers pending bits when they are enabled; otherwise the PF would have to read INTR_STATUS
+/// after every enable.
 void Vsec::write_enable(std::uint32_t value, std::uint32_t mask) {
     const std::uint32_t before = enable_.load();
     const std::uint32_t now = (before & ~mask) | (value & mask);
@@ -143,7 +144,7 @@ void Vsec::write_enable(std::uint32_t value, std::uint32_t mask) {
     deliver(status_.load() & now & ~before);
 }
 
-/// Status before delivery: the PF's handler must find the bit.
+/// Sets the status before delivery, because the PF's handler must find the bit.
 void Vsec::interrupt(std::uint32_t bits) {
     status_.fetch_or(bits);
     deliver(bits & enable_.load());
@@ -159,7 +160,7 @@ void Vsec::mailbox_valid(VfId vf) {
     interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
 }
 
-/// INTR_STATUS keeps its bit: the PF finds an empty mask and goes on.
+/// INTR_STATUS keeps its bit; the PF then finds an empty mask, which is harmless.
 void Vsec::mailbox_withdrawn(VfId vf) {
     mailbox_.fetch_and(~valid_bit(vf));
 }

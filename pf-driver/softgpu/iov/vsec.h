@@ -4,14 +4,14 @@
 // and status, the HVVM mailbox bits, framebuffer slices, and the GFX scheduler block, whose command
 // dword goes to the WorldSwitch. Bytes that only software uses are plain storage.
 //
-// An interrupt is a bit in INTR_STATUS that stays until the PF writes 1; if INTR_ENABLE has the
-// bit, its MSI-X vector is raised, also when a pending bit gets enabled. HVVM_MBOX1 holds two bits
-// per VF: VALID (a message waits; the device clears it when the PF acknowledges) and ACK (the VF
-// has taken the PF's message; write 1 to clear).
+// An interrupt sets a bit in INTR_STATUS, which stays until the PF writes 1. If INTR_ENABLE has the
+// bit, the bit's MSI-X vector is raised; the same happens when the PF enables a pending bit.
+// HVVM_MBOX1 holds two bits per VF: VALID (the VF's message waits; cleared when the PF acknowledges
+// it or the VF withdraws it) and ACK (the VF has taken the PF's message; the PF writes 1 to clear).
 //
-// Bits "per VF" are numbered from VF1 = bit 0, like GPUIOV_FCN_VF.
+// Masks with one bit per VF start with VF1 = bit 0, like GPUIOV_FCN_VF.
 //
-// interrupt() and the mailbox calls: any thread, any lock held (leaf). read(), write(): io thread.
+// interrupt() and the mailbox calls: any thread, any lock held (leaf). All else: io thread.
 #pragma once
 
 #include <array>
@@ -27,13 +27,13 @@
 
 namespace vgpu::softgpu::iov {
 
-/// Bit of a VF in the masks of the capability and of WAKE_ENABLE.
+/// The bit of a VF in the masks of the capability and of WAKE_ENABLE.
 constexpr std::uint32_t vf_bit(VfId vf) {
     return 1u << (raw(vf) - 1u);
 }
 
 /// Offsets and commands are those of AMD's host driver (amd/MxGPU-Virtualization, libgv
-/// mi300_gpuiov.h); where ours differ hw/gpuiov.h says so.
+/// mi300_gpuiov.h), with the differences that hw/gpuiov.h marks as "ours".
 class Vsec {
 public:
     /// Constant after build.
@@ -41,34 +41,35 @@ public:
         std::uint32_t total_vfs = GPUIOV_MAX_VFS;
         Bytes vram;
     };
-    /// Called on the thread that caused them, with whatever locks it holds.
+    /// Called on the thread that causes the event, with any lock held.
     struct Hooks {
-        /// One MSI-X vector for world switches, one for mailboxes and resets.
+        /// There is one MSI-X vector for world switches, one for mailboxes and resets.
         std::function<void(gpuiov_vector)> raise;
         std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
         std::function<void()> reset_device;       ///< GPUIOV_RESET_WHOLE was written
-        std::function<bool()> is_resetting;       ///< shown by it until the reset is done
+        std::function<bool()> is_resetting;       ///< RESET_CONTROL shows it
     };
 
     Vsec(const Spec& spec, WorldSwitch& scheduler, Hooks hooks);
     Vsec(const Vsec&) = delete;
     Vsec& operator=(const Vsec&) = delete;
 
-    /// `offset` counts from the capability; bytes outside it read 0.
-    /// Any size and alignment; each dword is read once.
+    /// `offset` counts bytes from the capability's start; bytes beyond it read 0. Any size and
+    /// alignment; each dword is read once.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
-    /// Bytes that are not written keep their value: registers of 8 and 16 bits share dwords. A
-    /// command executes when its EXECUTE bit is among the bytes written.
+    /// Bytes that are not written keep their value, because registers of 8 and 16 bits share
+    /// dwords. A command executes when its EXECUTE bit is among the bytes written.
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// `bits`: GPUIOV_INTR_*. Raised again for every event, also while the bit is still pending.
+    /// `bits` are GPUIOV_INTR_*. Raises the vector for every event, even if the bit is still
+    /// pending.
     void interrupt(std::uint32_t bits);
-    void mailbox_valid(VfId vf);      ///< and its interrupt
-    void mailbox_withdrawn(VfId vf);  ///< acknowledged by the PF, or taken back by the VF
+    void mailbox_valid(VfId vf);      ///< also raises its interrupt
+    void mailbox_withdrawn(VfId vf);  ///< the PF acknowledged it, or the VF withdrew it
     void mailbox_acknowledged(VfId vf);
 
-    /// Nobody listens any more; what is pending stays pending.
-    /// When the PF's client goes or resets the PF.
+    /// For when the PF's client goes or resets the PF: nobody listens any more. Pending bits stay
+    /// pending.
     void disable_interrupts() { enable_ = 0; }
 
 private:
@@ -82,7 +83,7 @@ private:
     const Spec spec_;
     WorldSwitch& scheduler_;
     Hooks hooks_;
-    /// Bytes that have no behaviour; those that have are computed when they are read.
+    /// Bytes without behaviour; the others are computed at each read.
     std::array<std::uint32_t, kDwords> storage_{};  // io thread
     std::atomic<std::uint32_t> status_{0};
     std::atomic<std::uint32_t> enable_{0};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
+// The state machine of WorldSwitch: its diagram, its table, its actions.
+//
 //   Empty --Load,Init--> Loading --Done--> Held --Run--> Starting --Done--> Running
 //     ^                                    |  ^                             |  |
 //     |                                    |  +---------- QuantumEnd -------+  +--Run--> Starting
 //     +---Done-- Saving <------Save--------+  |                             |
 //                                             +---Done-- Idling <---Idle----+
 //
-//   Every arrow, one per line; the test holds this list against the table:
+//   Every arrow, one per line of kRows; a test compares this list with the table:
 //     Empty --Load--> Loading          Empty --Init--> Loading        Empty --Clear--> Empty
 //     Loading --Done--> Held           Loading --Lost--> Stalled
 //     Held --Run--> Starting           Held --Save--> Saving          Held --Idle--> Held
@@ -17,9 +19,9 @@
 //     Saving --Done--> Empty           Saving --Lost--> Stalled
 //     any --Reset--> Empty
 //
-// Loading, Starting, Idling and Saving last as long as their work does; a planned fault can make
-// them longer (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after the VF
-// was stopped otherwise changes no state; its run is still recorded.
+// Loading, Starting, Idling and Saving last as long as their work; a planned fault can prolong them
+// (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after the VF was stopped
+// otherwise changes no state; its stay is still recorded.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
 #include <algorithm>
@@ -40,13 +42,13 @@ constexpr std::array<std::string_view, kSwitchStates> kStateNames{
 constexpr std::array<std::string_view, kSwitchEvents> kEventNames{
     "Load", "Init", "Run", "Idle", "Save", "Clear", "Done", "QuantumEnd", "Lost", "Reset"};
 
-/// What ACTIVE_FUNCTION_STATUS shows, by SwitchState.
+/// Value of ACTIVE_FUNCTION_STATUS, by SwitchState.
 constexpr std::array<gpuiov_function_state, kSwitchStates> kFunctionStates{
     GPUIOV_FUNCTION_IDLE,    GPUIOV_FUNCTION_LOADING, GPUIOV_FUNCTION_IDLE,
     GPUIOV_FUNCTION_LOADING, GPUIOV_FUNCTION_ACTIVE,  GPUIOV_FUNCTION_IDLING,
     GPUIOV_FUNCTION_SAVING,  GPUIOV_FUNCTION_STALLED, GPUIOV_FUNCTION_STALLED};
 
-/// CMD_STATUS while a step lasts, by SwitchState.
+/// Value of CMD_STATUS while a step lasts, by SwitchState.
 constexpr std::array<gpuiov_status, kSwitchStates> kStepStatus{
     GPUIOV_STATUS_PENDING,  GPUIOV_STATUS_LOADING, GPUIOV_STATUS_PENDING,
     GPUIOV_STATUS_ENABLING, GPUIOV_STATUS_PENDING, GPUIOV_STATUS_IDLING,
@@ -56,7 +58,7 @@ constexpr bool is_transient(S state) {
     return state == S::Loading || state == S::Starting || state == S::Idling || state == S::Saving;
 }
 
-/// The fault point of a step, by SwitchEvent; Sdma where there is none (never asked).
+/// The fault point of a step, by SwitchEvent; Sdma stands for "none" and is never used.
 constexpr std::array<FaultPoint, kSwitchEvents> kFaultPoints{
     FaultPoint::Load, FaultPoint::Load, FaultPoint::Run,  FaultPoint::Idle, FaultPoint::Save,
     FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma};
@@ -129,8 +131,8 @@ WorldSwitch::WorldSwitch(const Spec& spec, SwitchPort& port, FaultPlan& faults, 
 
 // --- the machine ---------------------------------------------------------------------------------
 
-/// The action runs in the old state, so that a reset finds the function it drops; Empty then
-/// forgets the function, whatever led there.
+/// The action runs in the old state, so that a reset finds the function that it drops. The step to
+/// Empty then forgets the function, whatever led there.
 void WorldSwitch::step(SwitchEvent event) {
     const SwitchState from = state_;
     const Cell& c = cell(from, event);
@@ -162,7 +164,7 @@ void WorldSwitch::exit_loading() {
     });
 }
 
-/// RUN of the function that already runs gives it a new quantum.
+/// RUN of the function that already runs ends its stay and begins a new quantum.
 void WorldSwitch::exit_starting() {
     end_run(VGPU_RUN_END_COMMAND);
     timed([this] { open_run_ = port_.run(function_); });
@@ -195,19 +197,19 @@ template <typename Work> void WorldSwitch::timed(Work work) {
     switching_ += clock_.now() - before;
 }
 
-/// Asked before the park: afterwards a VF whose last wave ended by the stop would look idle.
+/// Call before the park: afterwards a VF whose last wave ended by the stop would look idle.
 vgpu_hw_run_end WorldSwitch::command_reason() {
     return port_.has_work(function_) ? VGPU_RUN_END_COMMAND : VGPU_RUN_END_NO_WORK;
 }
 
-/// A stay that has ended by itself since the command began is recorded before the next one begins:
-/// afterwards nobody would know it any more.
+/// Also records a stay that has ended by itself since the command began: its report would be
+/// dropped once the next stay begins.
 void WorldSwitch::end_run(vgpu_hw_run_end reason) {
     if (const auto run = port_.park()) close_run(*run, reason);
     take_quantum_ends();
 }
 
-/// Quantum end and command may both report a stay; the first to come records it.
+/// Quantum end and command may both report a stay; the first report records it.
 void WorldSwitch::close_run(const RunSummary& run, vgpu_hw_run_end reason) {
     if (open_run_ != run.id) return;  // recorded already
     open_run_.reset();
@@ -240,7 +242,7 @@ SwitchState WorldSwitch::state() const {
 
 // --- commands ------------------------------------------------------------------------------------
 
-/// How a command becomes steps: of the function it names, or of both for a switch.
+/// How a command becomes steps, for the function that it names or, in a switch, for both.
 struct WorldSwitch::CommandRow {
     bool is_known = false;
     SwitchEvent event = SwitchEvent::Idle;
@@ -262,7 +264,8 @@ const std::array<WorldSwitch::CommandRow, 16> WorldSwitch::kCommands = [] {
 
 namespace {
 
-/// The function a byte of the command dword names; a number no VF has for anything unknown.
+/// The function that a byte of the command dword names; for an unknown byte, a number that no VF
+/// has.
 VfId function_of(std::uint32_t byte) {
     constexpr std::uint8_t kNobody = 0xff;
     if (byte == GPUIOV_FCN_PF) return kPf;
@@ -306,7 +309,7 @@ std::optional<Nanoseconds> WorldSwitch::next_due() const {
     return seen_due_;
 }
 
-/// Quantum ends first: a RUN that the PF sends on hearing of one must find the VF Held.
+/// Handles quantum ends first: a RUN that the PF sends in answer to one must find the VF Held.
 void WorldSwitch::process() {
     const std::scoped_lock lock(action_);
     take_quantum_ends();
@@ -314,7 +317,7 @@ void WorldSwitch::process() {
     if (is_executing_) run_script();
 }
 
-/// Only the end of the current stay steps the machine; those of older ones are late reports.
+/// Only the end of the current stay steps the machine; an end of an older stay is a late report.
 void WorldSwitch::take_quantum_ends() {
     std::deque<RunSummary> ends;
     {
@@ -349,7 +352,8 @@ void WorldSwitch::begin_command() {
     add_step(row.event, function);
 }
 
-/// The PF as outgoing function means: nobody is in the engine.
+/// The PF as outgoing function means that no VF is in the engine; as next function, that none
+/// follows.
 void WorldSwitch::script_switch(VfId from, VfId to) {
     if (from != kPf) {
         add_step(E::Idle, from);
@@ -368,8 +372,8 @@ void WorldSwitch::add_step(SwitchEvent event, VfId function) {
     ++script_.count;
 }
 
-/// Returns with the command still executing when a step is late or lost; process() comes back when
-/// it is due.
+/// Returns with the command still executing if a step is late or lost; process() calls it again
+/// when the step is due.
 void WorldSwitch::run_script() {
     while (is_executing_ && script_.position < script_.count) {
         if (!is_step_open_ &&
@@ -389,7 +393,8 @@ bool WorldSwitch::is_for_held(SwitchEvent event, VfId function) const {
     return takes_function_in || event == E::Clear || function == function_;
 }
 
-/// False if the command ended here or waits: refused, lost, late or with a wrong status.
+/// False if the command ended here (refused, or a wrong status) or its step is lost. A late step
+/// sets due_.
 bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
     if (!is_for_held(event, function) || cell(state_, event).is_refused) {
         log::warn("VF{}: world switch: {} refused in {} of VF{}", raw(function), name(event),
@@ -400,8 +405,8 @@ bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
     target_ = function;
     is_step_open_ = true;
     step(event);
-    // A VF that parked itself at the end of its quantum is idled too: a planned fault of IDLE hits
-    // it there as well.
+    // IDLE of a VF that parked itself at the end of its quantum is a step, too: a planned fault of
+    // IDLE hits it there.
     if (!is_transient(state_) && event != E::Idle) return true;
 
     std::optional<PlannedFault> fault = faults_.take(function, kFaultPoints[at(event)]);
@@ -418,7 +423,7 @@ bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
     return false;
 }
 
-/// The work of a transient state is the action of its Done.
+/// The action of Done does the work of a transient state.
 void WorldSwitch::end_step() {
     is_step_open_ = false;
     due_.reset();
@@ -441,8 +446,8 @@ void WorldSwitch::finish(gpuiov_status status) {
 
 // --- resets --------------------------------------------------------------------------------------
 
-/// The blocks are reset under the action lock: no command can load the VF between its leaving the
-/// engine and its reset.
+/// Resets the blocks under the action lock, so that no command can load the VF between its leaving
+/// the engine and its reset.
 void WorldSwitch::reset(VfId vf, const std::function<void()>& reset_blocks) {
     const std::scoped_lock lock(action_);
     take_quantum_ends();

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// World switch: the GFX scheduler of the GPU-IOV capability. The PF writes commands (IDLE SAVE LOAD
-// RUN, or all four in one with CONTEXT_SWITCH); this machine checks their order, drives the engine
-// and the VF's blocks through SwitchPort, reports status, and writes down each stay of a VF on the
+// WorldSwitch: the GFX scheduler of the GPU-IOV capability. The PF writes commands (IDLE SAVE LOAD
+// RUN, or all four in one with CONTEXT_SWITCH). This machine checks their order, drives the engine
+// and the VF's blocks through SwitchPort, reports status, and records each stay of a VF on the
 // engine (run log, service time). Diagram and table are in world_switch.cpp.
 //
-// A command with the wrong order or function ends with status ABORTED and changes nothing. A
-// command that a planned fault makes vanish never ends: its function is stalled until it is reset.
+// A command with the wrong order or function ends with status ABORTED and changes nothing further.
+// A command that a planned fault loses never ends: its function is stalled until it is reset.
 //
-// Threads: command(), view(), quantum_expired() from any thread, cheap. process() on the device
-// thread executes what they left behind. reset() from any thread that may wait for a park. The
-// action lock is held during process() and reset() and comes before every VF lock.
+// Threads: command(), view(), quantum_expired(), state() and next_due() from any thread, cheap.
+// process() on the device thread executes what they left behind. reset() and with_parked() from any
+// thread that may wait for a park. The action lock is held during process(), reset() and
+// with_parked() and comes before every VF lock.
 #pragma once
 
 #include <array>
@@ -29,56 +30,56 @@
 
 namespace vgpu::softgpu::iov {
 
-/// One stay of a VF on the engine, as the engine measured it.
-/// Times are of the device's clock, the one of VGPU_TIME_NS.
+/// One stay of a VF on the engine, as the engine measured it. Times are of the device's clock,
+/// which VGPU_TIME_NS shows.
 struct RunSummary {
-    std::uint64_t id = 0;  ///< what SwitchPort::run() returned for it
+    std::uint64_t id = 0;  ///< the id that SwitchPort::run() returned
     VfId vf{};
     Nanoseconds start{};
-    Nanoseconds end{};   ///< the last worker was out
-    Nanoseconds park{};  ///< of which: from the stop request
-    Nanoseconds idle{};  ///< of which: dry spells that the PF was told of
+    Nanoseconds end{};   ///< when the last worker was out
+    Nanoseconds park{};  ///< the part after the stop request
+    Nanoseconds idle{};  ///< the part without work, as reported to the PF
     std::uint64_t instructions = 0;
 };
 
-/// What the machine drives; implemented by the composition root, faked in tests. Called with the
-/// action lock held.
+/// The device as the machine drives it; implemented by the composition root, faked in tests. Called
+/// with the action lock held.
 class SwitchPort {
 public:
     virtual ~SwitchPort() = default;
-    /// Takes the VF off the engine and waits for it; nothing if none is on it.
-    /// Nothing also if the VF parked itself at the end of its quantum: its summary has come by
-    /// quantum_expired() then. Takes as long as the waves need to reach a stop point.
+    /// Takes the VF off the engine and returns when it is off; nullopt if no VF is on it. nullopt
+    /// also if the VF parked itself at the end of its quantum; quantum_expired() has reported its
+    /// stay then. Takes as long as the waves need to reach a stop point.
     virtual std::optional<RunSummary> park() = 0;
-    /// Puts the VF on the engine for its quantum; returns the id of the stay that begins.
-    /// Ids count up; none is used twice while the device lives.
+    /// Puts the VF on the engine for its quantum; returns the id of the new stay. Ids count up and
+    /// are never reused.
     virtual std::uint64_t run(VfId vf) = 0;
-    /// Of a parked VF: its blocks may be taken away until load().
+    /// Saves a parked VF; its blocks may be unusable until load().
     virtual void save(VfId vf) = 0;
-    /// The VF's blocks are in place when this returns.
+    /// On return the VF's blocks are in place.
     virtual void load(VfId vf) = 0;
-    /// Device state of a parked VF back to power-on.
+    /// Resets the device state of a parked VF, as an FLR does.
     virtual void clear(VfId vf) = 0;
     [[nodiscard]] virtual bool has_work(VfId vf) = 0;
-    /// A planned fault keeps one of its engines from idling.
+    /// True if a planned fault keeps an engine of the VF from idling.
     [[nodiscard]] virtual bool is_stuck(VfId vf) = 0;
-    /// GPUIOV_INTR_* bits for the PF.
+    /// Raises GPUIOV_INTR_* bits at the PF.
     virtual void interrupt(std::uint32_t bits) = 0;
-    /// A stay is over.
+    /// Records a stay that is over.
     virtual void record(const vgpu_hw_run_log_entry& entry) = 0;
 };
 
-/// As the diagram in world_switch.cpp; order of the enum is that of its tables.
+/// States of the diagram in world_switch.cpp; the order of the enum is that of its tables.
 enum class SwitchState : std::uint8_t {
     Empty,     ///< no function is in the engine
-    Loading,   ///< its state is being brought in
+    Loading,   ///< the function's state is being loaded
     Held,      ///< in the engine, stopped
     Starting,  ///< about to run
     Running,
     Idling,   ///< its work is being stopped
-    Saving,   ///< its state is being taken out
+    Saving,   ///< its state is being saved
     Stalled,  ///< a step never ended; only a reset helps
-    Mismatch  ///< the machine met a cell that cannot be
+    Mismatch  ///< an event met a state where it is impossible
 };
 inline constexpr std::size_t kSwitchStates = 9;
 
@@ -97,7 +98,7 @@ enum class SwitchEvent : std::uint8_t {
 };
 inline constexpr std::size_t kSwitchEvents = 10;
 
-/// One per device: softgpu has one GFX scheduler, which all VFs share.
+/// One per device, because softgpu has one GFX scheduler, which all VFs share.
 class WorldSwitch {
 public:
     /// Constant after build.
@@ -106,12 +107,13 @@ public:
     };
     /// The scheduler block as the PF reads it.
     struct View {
-        std::uint32_t command = 0;  ///< dword at +4; EXECUTE until done
+        std::uint32_t command = 0;  ///< dword at +4; has EXECUTE until done
         std::uint8_t status = GPUIOV_STATUS_DONE;
         std::optional<VfId> function;  ///< in the engine
         gpuiov_function_state state = GPUIOV_FUNCTION_IDLE;
     };
-    /// What an event does to a state; `is_refused` cells answer ABORTED and stay.
+    /// The effect of an event in a state. A cell with `is_refused` answers ABORTED and keeps the
+    /// state.
     struct Cell {
         SwitchState to = SwitchState::Mismatch;
         void (WorldSwitch::*action)() = nullptr;
@@ -124,37 +126,35 @@ public:
     WorldSwitch(const WorldSwitch&) = delete;
     WorldSwitch& operator=(const WorldSwitch&) = delete;
 
-    /// The PF wrote the command dword: command, EXECUTE, function and next function in one byte
-    /// each (GPUIOV_SCH_CMD_CONTROL). Without EXECUTE it is only stored; with it, status is PENDING
-    /// when this returns. Ignored while one is executing, as on hardware.
+    /// The PF wrote the command dword (GPUIOV_SCH_CMD_CONTROL): command and EXECUTE in byte 0,
+    /// function in byte 1, next function in byte 2. Without EXECUTE the dword is only stored; with
+    /// it, status is PENDING on return. Ignored while a command executes, as on hardware.
     void command(std::uint32_t dword);
-    /// Consistent in itself; a status of DONE means that everything the command asked for is in
-    /// force.
+    /// A consistent view; status DONE means that everything that the command asked for is in force.
     [[nodiscard]] View view() const;
-    /// From the engine: the running VF has used up its quantum and is parked.
-    /// Called once per stay that ended by itself, before or after a command parks the same VF.
+    /// The engine reports that the running VF has used up its quantum and is parked. Called once
+    /// per stay that ended by itself, before or after a command parks the same VF.
     void quantum_expired(const RunSummary& run);
 
     /// Executes everything that is due. Device thread.
     void process();
-    /// When process() must be called again at the latest, for a step that is late.
-    /// On the device's clock; nothing if no step waits for time.
+    /// When process() must be called again at the latest, for a step that is late; on the device's
+    /// clock. nullopt if no step waits for time.
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
     /// Takes `vf` out of the engine if it is there, in whatever state, then runs `reset_blocks`
-    /// before any other command can touch it.
-    /// A command that is executing for `vf` ends ABORTED. A VF that is not in the engine is reset
-    /// while no command can load it.
+    /// before any other command can touch the VF. A command that executes for `vf` ends ABORTED. If
+    /// `vf` is not in the engine, no command can load it during the reset.
     void reset(VfId vf, const std::function<void()>& reset_blocks);
-    /// Runs `work` while no command executes; false if `vf` is in the engine.
-    /// Held counts as parked: in the engine, stopped.
+    /// Runs `work` under the action lock, so that no command acts meanwhile; false if `vf` is in
+    /// the engine. A VF in state Held counts as parked.
     [[nodiscard]] bool with_parked(VfId vf, const std::function<void()>& work);
 
-    /// Total: every pair of state and event has a cell; Mismatch where an event cannot be.
+    /// Every pair of state and event has a cell; it is Mismatch where the event is impossible.
     [[nodiscard]] static const Cell& cell(SwitchState state, SwitchEvent event);
     [[nodiscard]] static std::string_view name(SwitchState state);
     [[nodiscard]] static std::string_view name(SwitchEvent event);
-    /// As last published; any thread.
+    /// The state as last published; any thread.
     [[nodiscard]] SwitchState state() const;
 
 private:
@@ -171,15 +171,15 @@ private:
     static const std::array<CommandRow, 16> kCommands;
 
     // commands
-    /// Action lock held. Runs recorded here are those that no command has closed before.
+    /// Action lock held. Records the stays that no command has closed before.
     void take_quantum_ends();
     void begin_command();
     void run_script();
     [[nodiscard]] bool is_for_held(SwitchEvent event, VfId function) const;
     [[nodiscard]] bool begin_step(SwitchEvent event, VfId function);
     void end_step();
-    /// EXECUTE goes and GFX_CMD_COMPLETE is raised, in this order: "complete" to the PF is EXECUTE
-    /// clear and status 0 (libgv, amdgv_gpuiov.c).
+    /// Clears EXECUTE, then raises GFX_CMD_COMPLETE: to the PF a command is complete when EXECUTE
+    /// is clear and the status is 0 (libgv, amdgv_gpuiov.c).
     void finish(gpuiov_status status);
     void add_step(SwitchEvent event, VfId function);
     void script_switch(VfId from, VfId to);
@@ -200,7 +200,7 @@ private:
     /// Adds the time of `work` to switching_, which the next run log entry reports.
     template <typename Work> void timed(Work work);
     [[nodiscard]] vgpu_hw_run_end command_reason();
-    /// Copies what other threads may see, so that view() never waits for a park.
+    /// Copies the state for other threads, so that view() never waits for a park.
     void publish();
     void set_status(gpuiov_status status);
 
@@ -212,16 +212,16 @@ private:
 
     std::mutex action_;  // held while the machine acts; guards the next block
     SwitchState state_ = SwitchState::Empty;
-    VfId function_ = kPf;  // in the engine, kPf: none
-    VfId target_ = kPf;    // of the step that is executing
+    VfId function_ = kPf;  // the one in the engine, kPf: none
+    VfId target_ = kPf;    // function of the step that executes
     bool is_initialising_ = false;
     Script script_;
     bool is_executing_ = false;
     bool is_lost_ = false;
-    bool is_step_open_ = false;  // begun, not ended: late
+    bool is_step_open_ = false;  // begun, not ended
     std::optional<Nanoseconds> due_;
     std::optional<std::uint64_t> open_run_;  // the stay that is not recorded yet
-    Nanoseconds switching_{};                // spent in SAVE, LOAD, RUN since the last park
+    Nanoseconds switching_{};                // time in SAVE, LOAD, RUN since the last record
 
     mutable std::mutex mutex_;  // leaf; guards what other threads see
     View view_;
