@@ -15,11 +15,11 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// How often the waits of inactive VFs are looked at: soon after something happened, then less.
+/// Pause between two looks at the waits of inactive VFs: short after an event, then longer.
 constexpr std::chrono::microseconds kPollFirst{250};
 constexpr std::chrono::microseconds kPollLast{4000};
 
-/// One bit each in VGPU_VF0_CU_MASK_LO/HI.
+/// Each has one bit in VGPU_VF0_CU_MASK_LO/HI.
 constexpr std::uint32_t kMaxComputeUnits = 64;
 constexpr std::uint32_t kMaxThreads = 64;
 constexpr std::chrono::microseconds kMaxIdleGrace = std::chrono::seconds(1);
@@ -29,7 +29,7 @@ struct Requirement {
     const char* text;
 };
 
-/// The first requirement that is not met, in the words of the command line.
+/// Fails with the first requirement that is not met, in the terms of the command line.
 Result<> check(const Gpu::Spec& spec) {
     const Requirement requirements[] = {
         {spec.vfs >= 1 && spec.vfs <= GPUIOV_MAX_VFS, "--vfs must be 1 to 16"},
@@ -96,9 +96,9 @@ void Gpu::build_host_view() {
         std::make_unique<host_view::HostView>(*spec_.host_view, pf_->function(), functions);
 }
 
-/// Threads first, since they call into every block; then the server, whose sessions detach and so
-/// reach VFs and engine; the engine last, which parks. Members go in the opposite order of their
-/// declaration, which would take the server down after the VFs.
+/// Ends the threads first, because they call into every block; then the server, whose sessions
+/// detach and so reach VFs and engine; the engine last, which parks. The default order, the reverse
+/// of the declarations, would destroy the server after the VFs.
 Gpu::~Gpu() {
     is_stopping_ = true;
     wake_device();
@@ -106,7 +106,7 @@ Gpu::~Gpu() {
     if (pf_) pf_->operations().stop();
     for (std::thread* thread : {&device_thread_, &op_thread_, &poll_thread_})
         if (thread->joinable()) thread->join();
-    server_.reset();  // clients leave while everything they reach is still there
+    server_.reset();  // clients leave while everything that they reach still exists
     engine_.reset();
 }
 
@@ -129,28 +129,30 @@ void Gpu::stop() {
 
 // --- world switch --------------------------------------------------------------------------------
 
-/// has_work() is asked before the engine stops: "had none and has some now" is the one case in
-/// which the PF's decision to idle the VF was taken on old knowledge.
+/// Asks has_work() before the engine stops: if the VF had no work then and has some now, the PF
+/// decided to idle the VF on stale knowledge.
 std::optional<iov::RunSummary> Gpu::park() {
     const VfId id = active_;
     const bool was_busy = id != kPf && vf(id).has_work();
     const std::optional<cp::RunReport> report = engine_->park();
     if (id != kPf) left_engine(id);
-    // Work that came after the PF could have seen there was none must not sleep.
+    // Wake the PF for work that arrived after the PF saw none.
     if (id != kPf && !was_busy && (busy_ & wake_mask_ & iov::vf_bit(id)) != 0)
         interrupt(GPUIOV_INTR_GFX_VM_BUSY);
     if (!report) return std::nullopt;
     return summary_of(*report);
 }
 
-/// The VF is parked: its doorbells are latched from now on, its waits are the poller's. Never late:
-/// before the next stay begins park() has waited for the end of this one to be told.
+/// The VF is parked: from now on its doorbells are latched and the poller checks its waits. A call
+/// cannot come too late, because park() waits until the end of a stay has been reported before the
+/// next stay begins.
 void Gpu::left_engine(VfId id) {
     VfId expected = id;
     if (!active_.compare_exchange_strong(expected, kPf)) return;
     vf(id).deactivate();
-    // Cleared first: a doorbell that is latched meanwhile either is seen by has_work() or sets the
-    // bit after it. The other way round its bit would be lost, and the VF would sleep on it.
+    // Clear the bit first: a doorbell that is latched meanwhile is either seen by has_work() or
+    // sets the bit afterwards. In the other order the bit could be lost, and the VF would sleep on
+    // its work.
     busy_ &= ~iov::vf_bit(id);
     if (vf(id).has_work()) busy_ |= iov::vf_bit(id);
     wake_poller();
@@ -161,13 +163,13 @@ iov::RunSummary Gpu::summary_of(const cp::RunReport& report) {
             report.park, report.idle, report.instructions};
 }
 
-/// active_ is set before the latched doorbells ring, so that work_arrived() kicks the engine and
-/// does not mark the VF busy; the bit is cleared after it, or a doorbell between the two would
-/// leave it set for the whole stay.
+/// Sets active_ before the latched doorbells ring, so that work_arrived() kicks the engine and does
+/// not mark the VF busy. Clears the busy bit after that, or a doorbell between the two would leave
+/// it set for the whole stay.
 std::uint64_t Gpu::run(VfId id) {
     const std::uint64_t run = ++run_id_;
     active_ = id;
-    busy_ &= ~iov::vf_bit(id);  // of a VF on the engine, only the engine knows
+    busy_ &= ~iov::vf_bit(id);  // the bit is only for VFs off the engine
     vf(id).activate();
     const Result<> started = engine_->run(vf(id).context(), vf(id).quantum());
     if (!started) log::error("VF{}: {}", raw(id), started.error().message);
@@ -175,7 +177,7 @@ std::uint64_t Gpu::run(VfId id) {
     return run;
 }
 
-/// In pointer mode nothing is saved: the VF's blocks are its own and stay as they are.
+/// Saves nothing in pointer mode: each VF has blocks of its own, which stay as they are.
 void Gpu::save(VfId id) {
     if (switch_mode_ == iov::SwitchMode::TrueCopy) vf(id).save_and_poison();
 }
@@ -187,13 +189,14 @@ void Gpu::record(const vgpu_hw_run_log_entry& entry) {
 
 // --- engine --------------------------------------------------------------------------------------
 
-/// The VF latches from here on although the world switch hears of it later, on the device thread.
+/// The VF latches its doorbells from here on, although the world switch handles the event later, on
+/// the device thread.
 void Gpu::quantum_expired(const cp::RunReport& report) {
     left_engine(report.vf);
     world_switch_.quantum_expired(summary_of(report));
 }
 
-/// A VF that was taken off meanwhile has nothing to say any more.
+/// The report of a VF that was taken off the engine meanwhile is ignored.
 void Gpu::out_of_work(VfId id) {
     if (active_ == id) interrupt(GPUIOV_INTR_GFX_VM_IDLE);
 }
@@ -213,8 +216,7 @@ void Gpu::mark_busy(VfId id) {
     if (is_new && (wake_mask_ & bit) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
 }
 
-/// The action lock keeps the VF off the engine, whose VF has no bit. The bit is cleared first, as
-/// in left_engine().
+/// The action lock keeps the VF off the engine. The bit is cleared first, as in left_engine().
 void Gpu::look_for_work(VfId id) {
     assert(active_ != id);
     busy_ &= ~iov::vf_bit(id);
@@ -222,7 +224,7 @@ void Gpu::look_for_work(VfId id) {
     wake_poller();
 }
 
-/// Work that waits already when a VF's WAKE is enabled counts as having just arrived.
+/// Work that already waits when the PF enables WAKE for a VF counts as having just arrived.
 void Gpu::set_wake_mask(std::uint32_t mask) {
     const std::uint32_t before = wake_mask_.exchange(mask);
     if ((busy_ & mask & ~before) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
@@ -238,7 +240,7 @@ std::uint32_t Gpu::busy_vfs() {
 
 Result<> Gpu::inject(const iov::PlannedFault& fault) {
     TRY_VOID(faults_.add(fault));
-    // a link that goes down resets what is behind it
+    // a link that goes down resets the functions behind it
     if (fault.point == iov::FaultPoint::Device) pf_->function().reset();
     return {};
 }
@@ -265,7 +267,7 @@ void Gpu::reset_device() {
     wake_device();
 }
 
-/// Until every VF has been through its reset.
+/// True until every VF has been reset.
 bool Gpu::is_resetting() const {
     return std::ranges::any_of(vfs_, [](const auto& vf) { return vf->is_resetting(); });
 }
@@ -280,7 +282,7 @@ void Gpu::wake_device() {
     device_wake_.notify_all();
 }
 
-/// Real time: while a command lasts nobody computes.
+/// Runs in real time, because no VF computes while a switch lasts.
 void Gpu::device_loop() {
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     while (!is_stopping_) {
@@ -313,11 +315,11 @@ void Gpu::wake_poller() {
     poll_wake_.notify_one();
 }
 
-/// Pauses double from kPollFirst to kPollLast while nothing happens: what a VF waits for comes soon
-/// or late. With no VF to poll for the thread sleeps until it is woken.
+/// The pause doubles from kPollFirst to kPollLast while nothing happens, because a wait usually
+/// ends soon or late. If no VF needs polling, the thread sleeps until it is woken.
 void Gpu::poll_loop() {
     // Linux divides the weight of a session among the CPUs by the load there, and counts a thread
-    // that wakes thousands of times a second as load all the time: at nice -10 this one, which
+    // that wakes thousands of times a second as permanent load. At nice -10 this thread, which
     // computes next to nothing, kept nine tenths of the weight away from the CPU of the workers.
     compute_in_the_background();
     std::chrono::microseconds pause = kPollFirst;
@@ -335,7 +337,7 @@ void Gpu::poll_loop() {
 }
 
 /// True if a VF is left whose work only polling can find. A VF that is known to be busy waits for
-/// the engine, not for a poll.
+/// the engine and needs no poll.
 bool Gpu::poll_once() {
     bool must_go_on = false;
     for (const auto& each : vfs_) {

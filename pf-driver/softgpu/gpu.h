@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Gpu: the composition root of the software GPU. It builds the PF and the VFs, connects their
-// blocks, runs the threads and serves the sockets; no other file of softgpu knows more than its
+// blocks, runs the threads and serves the sockets. Every other file of softgpu knows only its
 // neighbours (gpu_vf and gpu_pf are parts of this one).
 //
-//   io thread (run())   all sockets: configuration space, BARs, DMA maps, interrupts assignment
+//   io thread (run())   all sockets: configuration space, BARs, DMA maps, interrupt set-up
 //   engine workers      packets and waves of the VF on the engine (cp::Engine)
 //   device thread       world switch commands, FLRs
 //   op thread           bulk operations of the PF
-//   poller              memory waits and mapped doorbells of VFs that are off the engine (WAKE)
+//   poller              waits of VFs that are off the engine (WAKE), mapped doorbells
 //
 // Locks: world switch action -> VF -> leaves (engine, interrupts, VSEC, run log).
 #pragma once
@@ -31,45 +31,45 @@
 
 namespace vgpu::softgpu {
 
-/// The device. It implements the interfaces of its parts itself, privately: what VFs and PF ask of
-/// it (Device), what the world switch drives (SwitchPort) and what the engine reports (Listener).
-/// Parts so never name each other, and every call that crosses from one VF to the device passes
-/// this file.
+/// The device. Gpu privately implements the interfaces of its parts: the requests of VFs and PF
+/// (Device), the device that the world switch drives (SwitchPort) and the engine's reports
+/// (Listener). So the parts never name each other, and every call between a VF and the device
+/// passes this file.
 class Gpu final : private GpuVf::Device,
                   private GpuPf::Device,
                   private iov::SwitchPort,
                   private cp::Engine::Listener {
 public:
-    /// What --help of the program offers; constant after create().
+    /// The options of softgpu --help; constant after create().
     struct Spec {
-        /// In log lines and in answers of the control socket only.
+        /// Appears only in log lines and in answers of the control socket.
         std::string name = "gpu0";
-        /// 1 to 16. VFs exist for as long as the device does, as TotalVFs of the SR-IOV capability
-        /// (PCIe 6.0, 9.3.3.6); NumVFs only says which of them stand on the bus.
+        /// 1 to 16. VFs exist as long as the device, like TotalVFs of the SR-IOV capability (PCIe
+        /// 6.0, 9.3.3.6); NumVFs says only which of them are on the bus.
         std::uint32_t vfs = GPUIOV_MAX_VFS;
         /// A multiple of 16 MiB (VGPU_VRAM_UNIT_BYTES), at least 32 MiB: the PF's own 16 MiB and
         /// one slice.
         Bytes vram = 2048_MiB;
-        /// Size of each VF's BAR0, a power of two. Also the most VRAM a VF can be given.
+        /// Size of each VF's BAR0, a power of two; also the most VRAM that a VF can have.
         Bytes aperture = 256_MiB;
-        /// 1 to 64, shared by all VFs: each VF sees those of its CU mask, whoever else sees them
-        /// too.
+        /// 1 to 64, shared by all VFs: each VF sees the CUs of its CU mask, and masks may overlap.
         std::uint32_t compute_units = 8;
-        /// Engine workers, 1 to 64. Independent of compute_units, which bound occupancy, not speed.
+        /// Engine workers, 1 to 64. Independent of compute_units, which bound the occupancy, not
+        /// the speed.
         std::uint32_t threads = 2;
-        /// A VF that runs dry keeps its quantum this long (cp::Engine::Spec), at most 1 s.
+        /// A VF that runs out of work keeps its quantum this long (cp::Engine::Spec), at most 1 s.
         std::chrono::microseconds idle_grace{100};
-        /// Exists already; the caller holds its lock (main.cpp), so stale sockets in it may be
-        /// replaced.
+        /// An existing directory whose lock the caller holds (main.cpp), so stale sockets in it may
+        /// be replaced.
         std::string socket_dir;
-        /// At power-on; the PF may change it with VGPU_SWITCH_MODE.
+        /// The mode at power-on; the PF may change it with VGPU_SWITCH_MODE.
         iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
-        /// Serve the whole card to a VM as well, at host.sock.
+        /// If set, also serves the whole card to a VM, at host.sock.
         std::optional<host_view::EndpointKind> host_view;
     };
 
-    /// EINVAL names the option that is wrong. `clock` outlives the GPU.
+    /// EINVAL names the wrong option. `clock` outlives the GPU.
     [[nodiscard]] static Result<std::unique_ptr<Gpu>> create(const Spec& spec, const Clock& clock);
     ~Gpu() override;
     Gpu(const Gpu&) = delete;
@@ -77,8 +77,8 @@ public:
 
     /// Binds pf.sock, vf1.sock ... and, if asked for, host.sock in the socket directory.
     [[nodiscard]] Result<> listen();
-    /// Serves until stop(). The calling thread is the io thread.
-    /// Returns with all sockets still open; they close with the destructor.
+    /// Serves until stop(). The calling thread is the io thread. On return all sockets are still
+    /// open; the destructor closes them.
     void run();
     void stop();  ///< any thread
 
@@ -88,16 +88,15 @@ public:
     [[nodiscard]] iov::FaultPlan& faults() { return faults_; }
     /// Plans a fault; a loss of the device begins at once. io thread.
     [[nodiscard]] Result<> inject(const iov::PlannedFault& fault);
-    /// `vf` is 1 to spec().vfs; the PF is not among them. VFs never move or go before the device
-    /// does.
+    /// `vf` is 1 to spec().vfs, not the PF. A VF never moves and lives as long as the device.
     [[nodiscard]] GpuVf& vf(VfId vf) { return *vfs_[raw(vf) - 1u]; }
     [[nodiscard]] const iov::WorldSwitch& world_switch() const { return world_switch_; }
-    /// Run log entries whose ring memory was not there; any thread.
+    /// Run log entries that were lost because their ring memory was missing. Any thread.
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// Cannot fail and starts nothing; build() does what can fail, threads last, so that a half
-    /// built device is destroyed without one running.
+    /// Cannot fail and starts nothing. build() does what can fail and starts the threads last, so
+    /// that a half-built device is destroyed without a running thread.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void build_host_view();
@@ -117,7 +116,7 @@ private:
     void set_switch_mode(iov::SwitchMode mode) override { switch_mode_ = mode; }
 
     // iov::SwitchPort: documented there. Called with the action lock of the world switch held, by
-    // the device thread or by whoever resets a VF.
+    // the device thread or by a thread that resets a VF.
     std::optional<iov::RunSummary> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
@@ -132,11 +131,11 @@ private:
     void quantum_expired(const cp::RunReport& report) override;
     void out_of_work(VfId vf) override;
 
-    /// Any number of calls per stay; only the first of a stay acts.
+    /// May be called several times per stay; only the first call of a stay acts.
     void left_engine(VfId vf);
     /// Raises WAKE once per stay off the engine, not once per doorbell.
     void mark_busy(VfId vf);
-    /// Gives the engine's report the number run() returned for the stay.
+    /// The engine's report with the number that run() returned for the stay.
     [[nodiscard]] iov::RunSummary summary_of(const cp::RunReport& report);
 
     // threads
@@ -147,7 +146,8 @@ private:
 
     const Spec spec_;
     const Clock& clock_;
-    /// Declared before everything it reaches; the destructor takes it down by hand, before the VFs.
+    /// Declared before everything that it reaches. The destructor destroys it explicitly, before
+    /// the VFs.
     std::unique_ptr<vfio_user::Server> server_;
     iov::FaultPlan faults_;
     std::unique_ptr<mem::DeviceVram> vram_;
@@ -158,24 +158,24 @@ private:
     std::unique_ptr<cp::Engine> engine_;
 
     std::atomic<iov::SwitchMode> switch_mode_;
-    std::atomic<VfId> active_{kPf};       // on the engine, kPf: none
+    std::atomic<VfId> active_{kPf};       // the VF on the engine, kPf: none
     std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};
 
-    /// Of the stay that is on the engine, or was last. No lock: it changes only while the engine is
-    /// parked and the end of the stay before was told.
+    /// Number of the stay that is on the engine, or was last. Needs no lock: it changes only while
+    /// the engine is parked and the end of the previous stay has been reported.
     std::uint64_t run_id_ = 0;
 
-    /// Guards what the device thread is woken for, down to is_whole_reset_. Priority inheriting:
-    /// that thread is real time.
+    /// Guards the requests to the device thread, down to is_whole_reset_. Priority inheriting,
+    /// because that thread is real time.
     PiMutex device_mutex_;  // leaf
     PiCondition device_wake_;
     bool has_device_work_ = false;
     /// Each VF at most once; a second request while one waits is the same request.
     std::vector<VfId> flrs_;
-    bool is_whole_reset_ = false;  // flrs_ are parts of one
+    bool is_whole_reset_ = false;  // flrs_ belong to a reset of the device
 
-    /// Guards must_poll_. A plain mutex: the poller is no real-time thread.
+    /// Guards must_poll_. A plain mutex, because the poller is a normal thread.
     std::mutex poll_mutex_;  // leaf
     std::condition_variable poll_wake_;
     bool must_poll_ = false;

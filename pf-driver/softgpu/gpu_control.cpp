@@ -21,8 +21,8 @@ Json ok() {
     return {{"ok", true}};
 }
 
-/// A number of `object` in [low, high], or `fallback` if it is missing.
-/// The error names key and range, so that a test's typing mistake is told at once.
+/// A number of `object` in [low, high], or `fallback` if `key` is missing. The error names key and
+/// range, so that a typing mistake in a test is found at once.
 Result<std::uint64_t> number(const Json& object, const char* key, std::uint64_t low,
                              std::uint64_t high, std::uint64_t fallback) {
     const auto found = object.find(key);
@@ -41,7 +41,7 @@ Result<std::string> text(const Json& object, const char* key) {
     return found->get<std::string>();
 }
 
-/// "vf" left out means the PF, which is what points "irq" and "device" of the PF want.
+/// Without "vf" the fault is the PF's, as points "device" and "irq" of the PF require.
 Result<Json> inject(Gpu& gpu, const Json& order) {
     constexpr std::uint64_t kMaxCount = 1'000'000;
     constexpr std::uint64_t kMaxDelayMs = 600'000;
@@ -62,7 +62,7 @@ Result<Json> clear(Gpu& gpu, const Json&) {
     return ok();
 }
 
-/// Keys are stable: tests read them by name.
+/// Keys are stable, because tests read them by name.
 Json statistics_of(Gpu& gpu, VfId id) {
     GpuVf& vf = gpu.vf(id);
     const iov::VfStatistics s = vf.statistics();
@@ -116,7 +116,7 @@ struct Verb {
 };
 constexpr std::array<Verb, 3> kVerbs{{{"inject", inject}, {"clear", clear}, {"stats", stats}}};
 
-/// Exactly one verb a line, so that an answer can be told from its request by order alone.
+/// Exactly one verb per line, so that the order alone matches answers with requests.
 Result<Json> execute(Gpu& gpu, const Json& order) {
     if (order.is_object() && order.size() == 1)
         for (const Verb& verb : kVerbs)
@@ -129,7 +129,7 @@ Result<Json> execute(Gpu& gpu, const Json& order) {
 Result<std::unique_ptr<GpuControl>> GpuControl::create(Gpu& gpu, const std::string& path) {
     TRY(const sockaddr_un address, vfio_user::address_of(path));
     OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    ::unlink(path.c_str());  // the directory's lock says that nobody else serves it
+    ::unlink(path.c_str());  // the directory's lock excludes another server
     const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
     if (!fd || ::bind(fd.get(), generic, sizeof(address)) != 0 ||
         ::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 || ::listen(fd.get(), kMaxClients) != 0)
@@ -149,7 +149,7 @@ GpuControl::~GpuControl() {
     ::unlink(path_.c_str());
 }
 
-/// A line that is no JSON parses to a discarded value, which is no object: the same error.
+/// A line that is not JSON parses to a discarded value, which is not an object: the same error.
 std::string GpuControl::answer(std::string_view line) {
     const Json order = Json::parse(line, nullptr, false);
     const Result<Json> answer = execute(gpu_, order);
@@ -176,7 +176,6 @@ void GpuControl::read_client(int fd) {
     if (!serve_lines(client)) drop_client(fd);
 }
 
-/// False if the client has to go: its line is too long or it does not read its answers.
 bool GpuControl::serve_lines(Client& client) {
     for (auto end = client.pending.find('\n'); end != std::string::npos;
          end = client.pending.find('\n')) {

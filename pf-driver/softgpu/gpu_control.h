@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuControl: the control socket (--control), a test feature: one JSON object a line in, one a line
-// out, in order.
+// GpuControl: the control socket (--control), a test feature. Each line in is one JSON object, each
+// line out is the answer to it, in order.
 //
-//   {"inject":{"vf":3,"point":"idle|save|load|run|sdma|irq","effect":"lost|late|wrong","count":1,
-//              "delay_ms":50}}                                     -> {"ok":true}
+//   {"inject":{"vf":3,"point":"idle|save|load|run|sdma|irq|flr|device","effect":"lost|late|wrong",
+//              "count":1,"delay_ms":50}}                            -> {"ok":true}
 //   {"clear":{}}    forgets planned faults                         -> {"ok":true}
 //   {"stats":{}}                                                   -> {"device":{...},"vfs":[...]}
 //   anything else                                                  -> {"error":"..."}
 //
-// The socket has mode 0600. Clients, line lengths and unsent bytes are bounded; who exceeds them is
-// closed. Everything runs on the io thread.
+// The socket has mode 0600. The number of clients, the length of a line and unsent bytes are
+// bounded; a client that exceeds a bound is closed. Everything runs on the io thread.
 #pragma once
 
 #include <map>
@@ -23,12 +23,12 @@
 
 namespace vgpu::softgpu {
 
-/// Registers itself with the GPU's server; all of it runs between create() and destruction there.
+/// Registers itself with the GPU's server, which calls it until its destruction.
 class GpuControl {
 public:
-    /// One more is accepted and closed at once.
+    /// A further client is accepted and closed at once.
     static constexpr std::size_t kMaxClients = 8;
-    /// Without the newline; a client that sends more without one is closed.
+    /// Counts without the newline; a client that sends more without a newline is closed.
     static constexpr std::size_t kMaxLineBytes = 4096;
 
     /// Listens at `path`. The control socket must not outlive the GPU.
@@ -38,22 +38,22 @@ public:
     GpuControl(const GpuControl&) = delete;
     GpuControl& operator=(const GpuControl&) = delete;
 
-    /// The answer to one line, without its newline.
-    /// One JSON object, {"error": ...} for anything it does not understand; never fails otherwise.
+    /// The answer to one line, both without the newline: one JSON object, {"error": ...} if the
+    /// line is not understood.
     [[nodiscard]] std::string answer(std::string_view line);
 
 private:
     struct Client {
         OwnedFd fd;
-        /// Received, not answered yet: at most an unfinished line.
+        /// Bytes that are received but not answered: at most an unfinished line.
         std::string pending;
     };
 
     GpuControl(Gpu& gpu, OwnedFd socket, std::string path);
     void accept_client();
     void read_client(int fd);
-    /// An answer that the socket does not take whole costs the client the connection: test tools
-    /// read their answers, and unsent ones are not kept.
+    /// False if the client is to be closed: its line is too long, or the socket does not take an
+    /// answer whole. Test tools read their answers, so unsent ones are not kept.
     [[nodiscard]] bool serve_lines(Client& client);
     void drop_client(int fd);
 

@@ -10,12 +10,12 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// The capability's own header, which config space holds.
+/// The capability's header, which config space holds.
 constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
 
 }  // namespace
 
-/// BAR0: the whole device VRAM. Never mapped by a client: no fd covers more than one VF.
+/// BAR0: the whole device VRAM. No client can map it, because no fd covers more than one VF.
 class GpuPf::Vram final : public pci::BarHandler {
 public:
     explicit Vram(mem::DeviceVram& vram) : vram_(vram) {}
@@ -30,7 +30,7 @@ private:
     mem::DeviceVram& vram_;
 };
 
-/// The PF's own bank has no gate: REGWR_EN is what the PF does to VFs.
+/// BAR5. The PF's bank has no gate: REGWR_EN applies to VFs only.
 class GpuPf::Registers final : public pci::BarHandler {
 public:
     explicit Registers(regs::RegisterFile& registers) : registers_(registers) {}
@@ -45,8 +45,8 @@ private:
     regs::RegisterFile& registers_;
 };
 
-/// BAR0 is as large as VRAM; pf_function() rounds it up to a power of two, and what lies beyond
-/// VRAM reads all ones.
+/// BAR0 has the size of VRAM, which pf_function() rounds up to a power of two; addresses beyond
+/// VRAM read all ones.
 GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
              const iov::VfPanels& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device)
     : faults_(faults),
@@ -77,7 +77,7 @@ Result<> GpuPf::attached(std::shared_ptr<vfio_user::Peer>) {
     return {};
 }
 
-/// Nobody is left to be interrupted or to read a log, and the memory of the ring goes with the
+/// No client is left for interrupts or the run log, and the memory of the log's ring goes with the
 /// client. Everything else stays programmed: a restarted PF core adopts it.
 void GpuPf::detached() {
     log::info("PF: driver gone; no world switches and no mailbox answers until it is back");
@@ -86,16 +86,16 @@ void GpuPf::detached() {
     log_.configure({}, 0);
 }
 
-/// As detached(): a reset of the PF is one of its driver's links, not of the VFs that run. The
-/// whole device is reset by GPUIOV_RESET_CONTROL only.
+/// Like detached(): a reset of the PF resets its driver's links, not the VFs that run. Only
+/// GPUIOV_RESET_CONTROL resets the whole device.
 void GpuPf::reset(pci::ResetKind) {
     vsec_.disable_interrupts();
     device_.set_wake_mask(0);
     log_.configure({}, 0);
 }
 
-/// Memory the device must never wait for: a range without a usable fd is not reachable. The PF has
-/// no message DMA, because a client that does not answer would hold up the device thread, which
+/// The device must never wait for this memory, so a range without a usable fd is not reachable. The
+/// PF has no message DMA: a client that does not answer would hold up the device thread, which
 /// writes the run log for all VFs.
 Result<> GpuPf::map(const vfio_user::DmaRange& range, int fd) {
     using mem::Access;

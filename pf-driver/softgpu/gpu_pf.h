@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuPf: the physical function, its blocks wired together: PCI function with the GPU-IOV
-// capability, register bank with the PF-only range, all VRAM behind BAR0 (trapped), run log, bulk
-// operations. Part of the composition root (gpu.h).
+// GpuPf: the physical function with its blocks connected: PCI function with the GPU-IOV capability,
+// register bank with the PF-only range, all VRAM behind BAR0 (trapped), run log, bulk operations.
+// Part of the composition root (gpu.h).
 //
-// A PF client that goes away takes its interrupts and its memory with it and nothing else: VFs keep
-// running, and the next client finds the banks as they are.
+// A PF client that goes takes only its interrupts and its memory with it: VFs keep running, and the
+// next client finds the register banks as they are.
 #pragma once
 
 #include <memory>
@@ -24,9 +24,9 @@ namespace vgpu::softgpu {
 
 class GpuPf final : public pci::FunctionOwner, public pci::DmaSink, public pci::ConfigHandler {
 public:
-    /// The same values as Gpu::Spec; checked there.
+    /// The same values as in Gpu::Spec; Gpu has checked them.
     using Spec = iov::PfRegisters::Spec;
-    /// What the PF's blocks ask of the device; called on the io thread.
+    /// Requests of the PF's blocks to the device; called on the io thread.
     class Device {
     public:
         virtual ~Device() = default;
@@ -36,7 +36,7 @@ public:
         /// they are done. The PF's own registers, VF page tables and VRAM stay.
         virtual void reset_device() = 0;
         [[nodiscard]] virtual bool is_resetting() const = 0;
-        /// `mask` holds vf_bit() of the VFs whose work raises GFX_VM_BUSY while they are off the
+        /// `mask` holds vf_bit() of each VF whose work raises GFX_VM_BUSY while that VF is off the
         /// engine.
         virtual void set_wake_mask(std::uint32_t mask) = 0;
         virtual void set_switch_mode(iov::SwitchMode mode) = 0;
@@ -54,7 +54,7 @@ public:
     [[nodiscard]] iov::BulkOps& operations() { return operations_; }
 
 private:
-    /// Handlers of BAR0 and BAR5; see gpu_pf.cpp. BAR2 has none: the PF has no doorbells.
+    /// Handlers of BAR0 and BAR5; see gpu_pf.cpp. BAR2 has none, because the PF has no doorbells.
     class Vram;
     class Registers;
 
@@ -68,12 +68,12 @@ private:
     void config_read(std::uint32_t offset, std::span<std::byte> out) override;
     void config_write(std::uint32_t offset, std::span<const std::byte> data) override;
 
-    /// MSI-X towards the PF's client; any thread, any lock held.
+    /// Raises an MSI-X vector of the PF's client; any thread, any lock held.
     void raise(gpuiov_vector vector);
 
     iov::FaultPlan& faults_;
     Device& device_;
-    /// The PF client's memory: where run log and bulk operations go. VFs cannot reach it, so
+    /// The PF client's memory, where the run log and bulk operations write. VFs cannot reach it, so
     /// unmapping waits for no engine.
     mem::SystemMemory system_;
     regs::RegisterFile registers_{regs::Role::Pf};

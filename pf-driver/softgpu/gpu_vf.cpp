@@ -32,7 +32,7 @@ private:
     sdma::Engine& engine_;
 };
 
-/// Keeps the peer alive; its calls fail once the client has gone.
+/// Keeps the peer alive; the peer's calls fail once the client has gone.
 class GpuVf::Messages final : public mem::MessageDma {
 public:
     explicit Messages(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}
@@ -82,7 +82,7 @@ void GpuVf::wire() {
         context_.sources.push_back(sdma_sources_.back().get());
     }
     context_.sources.push_back(&blocks_.video);
-    // Last, so that a ring is taken in the turn of the packet that wrote it.
+    // Last, so that a ring is taken in the same turn as the packet that wrote it.
     context_.sources.push_back(&doorbells_);
     system_.set_own_bar(*this, {DOORBELL_BAR_BYTES});
     blocks_.gpuvm.set_invalidation_hook(
@@ -112,8 +112,8 @@ std::optional<Nanoseconds> GpuVf::quantum() const {
     return us.count() == 0 ? std::nullopt : std::optional<Nanoseconds>(us);
 }
 
-/// A last thorough scan before the rings are live: a ring that a client stored in a cold page while
-/// the VF was off must not wait for the poller.
+/// Scans thoroughly before rings take effect at once: a ring that a client stored in a cold page
+/// while the VF was off must not wait for the poller.
 void GpuVf::activate() {
     const auto lock = enter();
     doorbells_.scan(iov::Doorbells::Scan::Thorough);
@@ -151,7 +151,7 @@ void GpuVf::save_and_poison_locked() {
     blocks_.poison();
 }
 
-/// True copy: what was saved becomes the live state again.
+/// True copy: loads the saved stream into the live state.
 void GpuVf::bring_back() {
     if (!is_saved_) return;
     is_saved_ = false;
@@ -177,7 +177,7 @@ void GpuVf::flr() {
     is_resetting_ = false;
 }
 
-/// Counters are taken along before blocks forget them.
+/// Adds the blocks' counters to past_ before the blocks clear them.
 void GpuVf::reset_locked(ResetScope scope) {
     blocks_.add_to(past_);
     blocks_.reset(scope);
@@ -207,8 +207,9 @@ bool GpuVf::needs_polling() {
                                [](const PacketSource* source) { return source->needs_polling(); });
 }
 
-/// In true-copy mode a waiting VF has to be brought back to be looked at, and is saved again unless
-/// it can go on. The lock is dropped before the device is told, which may take the VF lock.
+/// In true-copy mode this loads the VF's state to look at it, and saves it again unless the VF can
+/// make progress. Calls the device after it has dropped the lock, which work_arrived() does not
+/// need.
 void GpuVf::poll_waits() {
     std::unique_lock lock(lock_);
     const bool was_saved = is_saved_;
@@ -250,7 +251,7 @@ GpuVf::Details GpuVf::details() {
 
 // --- client --------------------------------------------------------------------------------------
 
-/// DMA first: once the PF hears of the attachment it may run the VF.
+/// Sets up DMA first: once the PF sees the attachment it may run the VF.
 Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
     system_.set_message_dma(std::make_shared<Messages>(std::move(peer)));
     is_attached_ = true;
@@ -259,8 +260,8 @@ Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
     return {};
 }
 
-/// The maps are gone already (vfio_user::Device); without the client a message would only time out.
-/// A client that leaves counts as a reset: the next one finds nothing of it.
+/// The DMA maps are already gone (vfio_user::Device); without the client a message would only time
+/// out. A client that leaves counts as a reset: the next client finds nothing of it.
 void GpuVf::detached() {
     is_attached_ = false;
     system_.set_message_dma(nullptr);
@@ -272,11 +273,11 @@ void GpuVf::reset(pci::ResetKind) {
     client_reset();
 }
 
-/// Gates first: nothing the next client writes may arrive before the PF has looked at the VF
-/// (GATES, VGPU_RESET in hw/regs.def). FB_EN is not among them: the VRAM is the VF's until the PF
-/// releases it, and a client asks whether it may map BAR0 when it attaches. The reset is complete
-/// when this returns; only the acknowledgement is left to the PF, as the guest waits for the reset
-/// and the PF may be slow or gone.
+/// Shuts the gates first: no write of the next client may arrive before the PF has looked at the VF
+/// (GATES, VGPU_RESET in hw/regs.def). FB_EN stays: the VF owns its VRAM until the PF releases it,
+/// and a client asks at its attachment whether it may map BAR0. The reset is complete on return.
+/// Only the acknowledgement is left to the PF, because the guest waits for the reset and the PF may
+/// be slow or gone.
 void GpuVf::client_reset() {
     write_gates(gates_ & ~kClientGates);
     world_switch_.reset(vf(), [this] { reset_blocks(ResetScope::NewOwner); });
@@ -284,7 +285,8 @@ void GpuVf::client_reset() {
     device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
 }
 
-/// Engines look again: what they knew of a page may have become, or have been, the BAR.
+/// Ends all translations, because a page that an engine has translated may have become, or have
+/// been, the BAR.
 void GpuVf::bars_moved() {
     system_.place_own_bar(function_.bar_address(VGPU_BAR_DOORBELL));
     blocks_.gpuvm.invalidate_all();
@@ -313,7 +315,7 @@ bool GpuVf::ring_interrupts(const iov::Ring& ring) {
     return blocks_.interrupts.doorbell(ring.index, low32(ring.value));
 }
 
-/// Copy and video engines know their doorbells exactly; whatever is left is the CP's or nobody's.
+/// Copy and video engines know their doorbells exactly; any other doorbell is the CP's or nobody's.
 void GpuVf::ring(const iov::Ring& ring) {
     for (sdma::Engine& engine : blocks_.sdma) {
         if (!engine.doorbell(ring.index, ring.value)) continue;
@@ -337,8 +339,8 @@ void GpuVf::posted_work() {
     work_arrived();
 }
 
-/// As Doorbells::read() answers while the VF is on the engine, where nothing is latched: without
-/// the VF's lock, which whoever reads may hold.
+/// Reads 0, as Doorbells::read() does while the VF is on the engine, where nothing is latched. Does
+/// not take the VF's lock, which the reader may hold.
 void GpuVf::engine_read(std::uint64_t, std::span<std::byte> out) {
     std::ranges::fill(out, std::byte{0});
 }
@@ -392,7 +394,7 @@ void GpuVf::work_arrived() {
 
 // --- interrupts ----------------------------------------------------------------------------------
 
-/// MSI has one vector; which ring has news is for the guest to find out.
+/// MSI has one vector; the guest finds out which ring has news.
 void GpuVf::raise_msi() {
     if (faults_.take(vf(), iov::FaultPoint::Interrupt)) return;
     function_.raise(0);

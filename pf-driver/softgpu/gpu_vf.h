@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuVf: one VF, its blocks wired together: PCI function, register bank, VRAM slice, GPUVM,
+// GpuVf: one VF with its blocks connected: PCI function, register bank, VRAM slice, GPUVM,
 // interrupt rings, PSP, copy engines, video blocks, command processor, mailbox, doorbells. Part of
-// the composition root (gpu.h): it decides nothing, it connects.
+// the composition root (gpu.h): it connects blocks and decides nothing.
 //
-// One lock per VF ("VF lock") is held for every register, doorbell, packet and mailbox action, by
-// the io thread and the engine's workers alike. Locks come in this order: world switch (action),
-// VF, then leaves (engine, interrupts, VSEC). In true-copy mode a VF that is off the engine exists
-// only as a saved stream; enter() brings it back before anybody can see poison.
+// Each VF has one lock, the "VF lock". The io thread and the engine's workers hold it for every
+// register, doorbell, packet and mailbox action. Locks are taken in this order: world switch
+// (action), VF, then leaves (engine, interrupts, VSEC). In true-copy mode a VF that is off the
+// engine exists only as a saved stream; enter() loads the stream before anybody can see poison.
 #pragma once
 
 #include <array>
@@ -50,33 +50,33 @@ public:
         VfId vf{1};
         Bytes aperture;
         std::uint32_t compute_units = 8;
-        /// Worker indices the engine will use; each has ports and decoded code of its own in the
-        /// CP.
+        /// Number of worker indices that the engine uses; each has ports and decoded code of its
+        /// own in the CP.
         std::uint32_t workers = 1;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
     };
-    /// What a VF tells the device and wants of it.
+    /// Reports and requests of a VF to the device.
     class Device {
     public:
         virtual ~Device() = default;
-        /// Where mailbox bits and interrupts of the PF are raised: any thread, any lock.
+        /// The capability that raises mailbox bits and interrupts at the PF: any thread, any lock.
         [[nodiscard]] virtual iov::Vsec& vsec() = 0;
-        /// Kicks the engine if the VF is on it, else may raise WAKE; must not come back into the
-        /// VF, whose lock may be held, so it takes no lock of another VF and none above it.
+        /// Kicks the engine if the VF is on it, else may raise WAKE. The caller may hold the VF
+        /// lock, so this must not call back into the VF and takes only leaf locks.
         virtual void work_arrived(VfId vf) = 0;
         /// Returns when every worker that is inside the VF has passed a stop point.
         virtual void quiesce(VfId vf) = 0;
-        /// The VF, which is off the engine, is another than it was, by a reset or a LOAD_STATE:
-        /// what is known of its work is found anew. With the action lock held.
+        /// A reset or a LOAD_STATE has replaced the state of the VF, which is off the engine: finds
+        /// out again whether it has work. With the action lock held.
         virtual void look_for_work(VfId vf) = 0;
-        /// The device thread is to call flr().
+        /// Makes the device thread call flr().
         virtual void queue_flr(VfId vf) = 0;
-        /// The poller sleeps while nobody is attached.
+        /// Wakes the poller, which sleeps while no VF needs it.
         virtual void wake_poller() = 0;
-        /// Whoever has the function open loses it. io thread.
+        /// Disconnects the client of the function. io thread.
         virtual void hang_up(pci::Function& function) = 0;
     };
-    /// What is shared by all VFs of a device, and outlives them.
+    /// Parts of the device that all VFs share, and that outlive them.
     struct Shared {
         mem::DeviceVram& vram;
         iov::WorldSwitch& world_switch;
@@ -86,92 +86,95 @@ public:
     };
     [[nodiscard]] static Result<std::unique_ptr<GpuVf>> create(const Spec& spec,
                                                                const Shared& shared);
-    /// The engine must not run the VF any more and its client must be gone.
+    /// The engine must no longer run the VF, and its client must be gone.
     ~GpuVf() override;
 
     [[nodiscard]] VfId vf() const { return spec_.vf; }
     [[nodiscard]] pci::Function& function() { return function_; }
-    /// What the engine runs; valid as long as the VF.
+    /// The VF as the engine sees it; valid as long as the VF.
     [[nodiscard]] cp::Context& context() { return context_; }
-    /// A client of the VF's socket or the host view has the function. Any thread.
+    /// True if a client of the VF's socket, or the host view, has the function. Any thread.
     [[nodiscard]] bool is_attached() const { return is_attached_; }
 
-    /// The VF lock, with the VF's state in place.
+    /// Takes the VF lock and makes sure that the VF's state is in place.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
     // --- iov::VfPanel: documented there (gpu_vf_panel.cpp) --------------------------------------
-    /// The size the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP) follows, also after an
-    /// error. Without the VF lock: waits for all engines to pass a stop point.
+    /// Also updates the size that the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP), even
+    /// after an error. Call without the VF lock: waits until all engines have passed a stop point.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;
     void release_vram() override;
     void set_doorbell_pages(std::uint32_t first, std::uint32_t count) override;
-    /// Groups that run stay where they are; the guest's driver reads the new count at its next
-    /// probe only.
+    /// Running work-groups stay where they are. The guest's driver reads the new count only at its
+    /// next probe.
     void set_cu_mask(std::uint64_t mask) override;
     void set_quantum(std::uint32_t quantum_us) override { quantum_us_ = quantum_us; }
-    /// A mapping of BAR0 that a client has already is not taken back by FB_EN (vfio-user has no
-    /// message for that); trapped accesses and new mappings are.
+    /// FB_EN applies to trapped accesses of BAR0 and to new mappings. A client's existing mapping
+    /// stays, because vfio-user has no message to revoke it.
     void set_gates(std::uint32_t gates) override;
     [[nodiscard]] std::uint32_t gates() const override { return gates_; }
     void request_flr() override;
     void acknowledge_flr() override { is_reset_pending_ = false; }
     [[nodiscard]] std::uint32_t reset_flags() const override;
     [[nodiscard]] std::uint32_t status() override;
-    /// In true-copy mode of a VF that is off the engine: as they were when it was saved. Nothing is
-    /// brought back for it, so the PF may read it as often as it likes.
+    /// In true-copy mode, for a VF that is off the engine: the values when it was saved. Does not
+    /// load the saved state, so the PF may read them as often as it likes.
     [[nodiscard]] iov::VfStatistics statistics() override;
     [[nodiscard]] std::uint32_t mailbox_read(RegisterIndex index) override;
     void mailbox_write(RegisterIndex index, std::uint32_t value) override;
     [[nodiscard]] bool read_vram(VfOffset offset, std::span<std::byte> out) override;
     [[nodiscard]] bool write_vram(VfOffset offset, std::span<const std::byte> data) override;
     Result<> scrub_state() override;
-    /// Blocks, then mailbox and latched doorbells: all of the VF but VRAM, gates and what the PF
-    /// programmed. load_state() takes it on a VF of any device of the same version.
+    /// The blocks, then mailbox and latched doorbells: all of the VF except VRAM, gates and what
+    /// the PF programmed. load_state() of a VF of any device of the same version accepts the
+    /// stream.
     [[nodiscard]] Result<std::vector<std::byte>> save_state() override;
     [[nodiscard]] Result<> load_state(std::span<const std::byte> stream) override;
 
     // --- resets --------------------------------------------------------------------------------
-    /// FLR shows in VGPU_RESET from here to the end of flr().
+    /// VGPU_RESET shows FLR from this call to the end of flr().
     void announce_flr() { is_resetting_ = true; }
     /// Device thread.
     void flr();
     [[nodiscard]] bool is_resetting() const { return is_resetting_; }
-    /// Counters survive: they are of the VF since the device started (iov::VfStatistics). With the
-    /// action lock of the world switch held.
+    /// Resets the blocks but keeps the counters, which count since the device started
+    /// (iov::VfStatistics). With the action lock of the world switch held.
     void reset_blocks(ResetScope scope);
 
     [[nodiscard]] Bytes vram_size() const { return vram_.size(); }
 
     // --- world switch; the VF is not on the engine ---------------------------------------------
-    /// Each takes the VF lock itself; none may be called with it held.
-    /// How long a stay lasts that begins now.
+    /// All except quantum() and is_stuck() take the VF lock; the caller must not hold it.
+    /// quantum(): the length of a stay that begins now; nullopt if it has no limit.
     [[nodiscard]] std::optional<Nanoseconds> quantum() const;
-    void activate();    ///< latched doorbells ring; before Engine::run
+    void activate();    ///< replays latched doorbells; before Engine::run
     void deactivate();  ///< after Engine::park
-    /// True copy: the blocks become a stream and the live state garbage, so that whatever uses
-    /// state it should not have fails loudly. Mailbox, doorbells, gates and VRAM are not part of a
-    /// world switch.
+    /// True copy: turns the blocks into a stream and poisons the live state, so that code that uses
+    /// state that it should not have fails visibly. Mailbox, doorbells, gates and VRAM are not part
+    /// of a world switch.
     void save_and_poison();
-    /// Counts the switch; in true-copy mode enter() has brought the state back by then.
+    /// Counts the switch; in true-copy mode its enter() loads the saved state.
     void load();
-    /// One stay on the engine is over.
+    /// Adds one stay on the engine to the statistics.
     void account(const vgpu_hw_run_log_entry& entry);
-    /// Could the VF make progress on the engine now? Looks at the memory that waits depend on.
+    /// True if the VF could make progress on the engine now. Looks at the memory that waits depend
+    /// on.
     [[nodiscard]] bool has_work();
-    /// Work that can only be found by polling memory, or rings in mapped doorbell pages.
+    /// True if only polling can find the VF's work: in memory, in mapped doorbell pages, or in a
+    /// saved state.
     [[nodiscard]] bool needs_polling();
-    /// Looks at what an inactive VF waits for; if it can go on, work_arrived() is told.
+    /// Checks the waits of an inactive VF; calls work_arrived() if the VF can make progress.
     void poll_waits();
     [[nodiscard]] bool is_stuck() const { return is_sdma_stuck_; }
-    /// Poll mode: takes the rings the client left in its pages.
+    /// Poll mode: takes the rings that the client stored in its pages.
     void scan_doorbells(iov::Doorbells::Scan how);
-    /// True copy: the VF is a stream now and its blocks are poison.
+    /// True copy: true while the VF is a stream and its blocks are poisoned.
     [[nodiscard]] bool is_saved() const;
     [[nodiscard]] iov::DoorbellMode doorbell_mode() const { return doorbells_.mode(); }
 
     // --- counters for the control socket --------------------------------------------------------
-    /// Numbers for people, not for the PF; since the device started where a block does not forget
-    /// them at a reset.
+    /// Numbers for people, not for the PF. They count since the device started, except those that a
+    /// block clears at a reset.
     struct Details {
         iov::Doorbells::Counters doorbells;
         ih::InterruptHandler::State interrupts;
@@ -185,7 +188,7 @@ public:
         std::uint64_t sdma_bytes = 0;
         std::uint64_t dma_mappings = 0;
     };
-    /// Brings a saved VF back (true copy) to look at its blocks.
+    /// In true-copy mode loads a saved VF, to read its blocks.
     [[nodiscard]] Details details();
 
 private:
@@ -193,11 +196,11 @@ private:
     class DoorbellBar;
     class RegisterBar;
     class SdmaSource;
-    /// Message DMA through the client that is attached.
+    /// Message DMA through the attached client.
     class Messages;
 
     GpuVf(const Spec& spec, const Shared& shared);
-    /// What needs all members to exist: hooks between blocks, BAR handlers, revocation.
+    /// Connects the members once all exist: hooks between blocks, BAR handlers, revocation.
     void wire();
     void make_bars();
 
@@ -231,22 +234,23 @@ private:
     void unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) override;
     void work_arrived() override;
 
-    /// Of full access: who may write registers marked FA in hw/regs.def, use RLCG, PSP and MMSCH.
+    /// The gate of full access: while it is shut, the guest may not write registers marked FA in
+    /// hw/regs.def, nor use RLCG, PSP and MMSCH.
     [[nodiscard]] regs::Gate register_gate() const;
-    /// A client's way to registers and doorbells: closed from its reset until the PF has looked at
-    /// the VF.
+    /// The gates of a client's registers and doorbells, shut from the client's reset until the PF
+    /// has looked at the VF.
     static constexpr std::uint32_t kClientGates =
         HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
-    /// A client reset or left the function.
+    /// Handles a client that resets or leaves the function.
     void client_reset();
     void write_gates(std::uint32_t gates);
     void vram_replaced();
-    /// What a client has mapped of the doorbell BAR is the VF's no longer: for a new owner. A reset
-    /// does not do this, as a client keeps its mapping across its own. Any thread.
+    /// Detaches the client's mapping of the doorbell BAR from the VF, for a new owner. A reset does
+    /// not do this, because a client keeps its mapping across its own reset. Any thread.
     void renew_doorbells();
     void raise_msi();
     void interrupt_mailbox(ih_source source);
-    /// After the register bank or the VRAM changed.
+    /// Sets the registers that the device decides, after the register bank or the VRAM changed.
     void finish_bank_reset();
     [[nodiscard]] iov::VfStatistics statistics_locked() const;
     [[nodiscard]] bool has_work_locked();
@@ -261,10 +265,11 @@ private:
     iov::WorldSwitch& world_switch_;
     iov::FaultPlan& faults_;
     Device& device_;
-    /// The VF lock. Priority inheriting: a worker in real time may wait for the io thread.
+    /// The VF lock. Priority inheriting, because a worker in real time may wait for the io thread.
     mutable PiMutex lock_;
 
-    /// Members are built in this order. Blocks keep references, so it is part of the design.
+    /// Members are built in this order, which matters: blocks keep references to members before
+    /// them.
     mem::SystemMemory system_;
     mem::VfVram vram_;
     VfBlocks blocks_;
@@ -278,20 +283,21 @@ private:
     /// Written with the VF lock held, read without it by BAR0 accesses.
     std::atomic<std::uint32_t> gates_{0};
     std::atomic<bool> is_attached_{false};
-    /// 0: no end. Written on the io thread, read when the next stay begins.
+    /// 0: no limit. Written on the io thread, read when the next stay begins.
     std::atomic<std::uint32_t> quantum_us_{0};
-    /// What the PF sees in VGPU_RESET: hints for the PF core, which polls or is interrupted, read
-    /// without a lock. The second: a client reset the function or left it. The blocks are reset
-    /// already; the gates stay shut until the PF has looked at the VF and writes the bit back.
+    /// The bits of VGPU_RESET, read without a lock: hints for the PF core, which polls or is
+    /// interrupted. is_reset_pending_: a client reset the function or left it. The blocks are
+    /// already reset; the gates stay shut until the PF has looked at the VF and writes the bit
+    /// back.
     std::atomic<bool> is_resetting_{false};
     std::atomic<bool> is_reset_pending_{false};
-    /// Planned fault of point Sdma: stays until the VF is reset.
+    /// A planned fault of point Sdma; lasts until the VF is reset.
     std::atomic<bool> is_sdma_stuck_{false};
-    bool is_saved_ = false;         // VF lock; true copy: the live state is poison
-    std::vector<std::byte> saved_;  // VF lock; the state then; kept, since fresh pages cost more
-    bool saved_has_work_ = false;   // VF lock; as it was when it was saved
+    bool is_saved_ = false;               // VF lock; true copy: the live state is poison
+    std::vector<std::byte> saved_;        // VF lock; the saved state; the memory is reused
+    bool saved_has_work_ = false;         // VF lock; value at the save
     iov::VfStatistics saved_statistics_;  // likewise
-    iov::VfStatistics past_;  // VF lock; of blocks that were reset since, and of finished runs
+    iov::VfStatistics past_;              // VF lock; counts before resets, and finished stays
     std::atomic<std::uint64_t> bad_accesses_{0};
     std::uint64_t mmio_reads_ = 0;   // VF lock
     std::uint64_t mmio_writes_ = 0;  // VF lock

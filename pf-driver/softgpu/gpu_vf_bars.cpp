@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The BARs of a VF: what its client reads, writes and maps. Calls come on the io thread, through
+// The BARs of a VF, which its client reads, writes and maps. Calls come on the io thread, through
 // pci::Function; offset and size are inside the BAR.
 #include <fcntl.h>
 
@@ -14,7 +14,7 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// The client closes what it gets; the original stays with its block.
+/// A duplicate of `fd`, which the client closes; the original stays with its block.
 std::optional<pci::MappableMemory> mappable(int fd, std::uint64_t bytes) {
     OwnedFd copy(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy) return std::nullopt;
@@ -23,8 +23,8 @@ std::optional<pci::MappableMemory> mappable(int fd, std::uint64_t bytes) {
 
 }  // namespace
 
-/// BAR0, without the VF lock: VfVram may be read at any time, and a guest that reads VRAM must not
-/// wait for its own kernels' bookkeeping.
+/// BAR0. Takes no VF lock: any thread may read VfVram at any time, and a guest that reads VRAM must
+/// not wait for work of its own kernels.
 class GpuVf::VramBar final : public pci::BarHandler {
 public:
     explicit VramBar(GpuVf& vf) : vf_(vf) {}
@@ -73,12 +73,12 @@ public:
     void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
         const auto lock = vf_.enter();
         ++vf_.mmio_reads_;
-        // A driver checks here whether its read pointer doorbell arrived.
+        // A driver checks by this register whether its read pointer doorbell arrived.
         if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
             vf_.doorbells_.scan(iov::Doorbells::Scan::Hot);
         regs::mmio_read(vf_.blocks_.registers, offset, out);
     }
-    /// The gate is read under the lock, so a write is either before a set_gates() or after it.
+    /// Reads the gate under the lock, so a write is either before a set_gates() or after it.
     void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
         const auto lock = vf_.enter();
         ++vf_.mmio_writes_;

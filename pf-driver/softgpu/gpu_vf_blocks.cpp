@@ -10,9 +10,9 @@ namespace {
 /// Stands out in a dump.
 constexpr std::uint32_t kPoison = 0x5bad5badu;
 
-/// What an FLR leaves in the register bank; everything else goes to its reset value. The mailbox,
-/// because PF and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for
-/// FLR_NOTIFICATION_CMPL), and the frame buffer's place, which the host programs, not the guest.
+/// Registers that survive an FLR; all others get their reset value. The mailbox survives because PF
+/// and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for FLR_NOTIFICATION_CMPL),
+/// and the frame buffer's place because the host programs it, not the guest.
 struct Survivor {
     std::uint32_t first;
     std::uint32_t count;
@@ -33,8 +33,8 @@ template <typename Visit> void for_each_survivor(Visit visit) {
 
 // --- the list ------------------------------------------------------------------------------------
 
-/// Members that need no act. A port holds translations, which end with their epoch; of the others,
-/// what the PF set and what the VF has counted since the device started stay.
+/// Members that the operations skip. A port holds only translations, which end with their epoch.
+/// The others hold what the PF set and counts since the device started, which stay.
 template <typename T> constexpr bool kHasNoState = false;
 template <> constexpr bool kHasNoState<std::unique_ptr<mem::Port>> = true;
 template <> constexpr bool kHasNoState<mem::PortSet> = true;
@@ -55,7 +55,7 @@ template <typename Member, typename Visit> void visit_member(Member& member, Vis
     }
 }
 
-/// Every member, in the order in which it was built.
+/// Visits every member in the order of construction.
 template <typename Self, typename Visit> void every(Self& self, Visit visit) {
     auto& [registers, gpuvm, kernel_gfx, kernel_mm, mm_ports, bus, rlcg, shader_arrays, interrupts,
            psp, sdma, video, cp] = self;
@@ -80,7 +80,7 @@ sdma::Engine::Hooks sdma_hooks(VfBlocks& of) {
             [&of](Vmid vmid) -> mem::Port& { return of.mm_ports(vmid); }};
 }
 
-/// The encoders do not know processes, so the PASID comes from the VMID.
+/// The encoders do not know processes, so the hook takes the PASID from the VMID.
 video::Engine::Hooks video_hooks(VfBlocks& of, const Gate& gate) {
     const auto fault = [&of](mem::VmFault what) {
         what.pasid = of.gpuvm.pasid_of(what.vmid);
@@ -103,7 +103,7 @@ void poison_block(regs::RegisterFile& registers) {
     for (std::uint32_t i = 0; i < HW_REG_COUNT; ++i) registers.set(RegisterIndex{i}, kPoison);
 }
 
-/// Of blocks that forget what they have counted at a reset. There is one for each type of block.
+/// Adds the counters that the block clears at a reset. One overload for each type of block.
 void count(iov::VfStatistics& sum, const cp::CommandProcessor& cp) {
     sum.wave_instructions += cp.counters().wave_instructions;
     sum.illegal_instructions += cp.counters().illegal_instructions;
@@ -146,9 +146,9 @@ void VfBlocks::report_fault(const mem::VmFault& fault) {
     interrupts.raise(gpuvm.record_fault(fault));
 }
 
-/// Survivors are read before the bank is reset and put back after every block has reset, because
-/// blocks write registers of their own. An FLR keeps the IH's counters, which are statistics; its
-/// rings are registers and go with the bank.
+/// Reads survivors before it resets the bank, and puts them back after every block has reset,
+/// because blocks write registers of their own. An FLR keeps the IH's counters, which are
+/// statistics; its rings are registers and are reset with the bank.
 void VfBlocks::reset(ResetScope scope) {
     const bool is_flr = scope == ResetScope::FunctionLevel;
     std::vector<std::uint32_t> kept;

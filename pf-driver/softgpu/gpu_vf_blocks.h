@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // VfBlocks: the blocks of one VF whose state its world switch moves, each built over the ones
-// before it, and the acts that go through all of them: reset, save, load, poison, count. A part of
-// GpuVf, which connects them; all calls are made with the VF lock held.
+// before it, and the operations over all of them: reset, save, load, poison, count. Part of GpuVf,
+// which connects them; all calls are made with the VF lock held.
 //
-// The acts have one list of members, every() in gpu_vf_blocks.cpp. It does not compile if a member
-// is missing there, or is neither a block nor said to be without state: what an act forgets would
-// be left for the next tenant.
+// All operations use one list of members, every() in gpu_vf_blocks.cpp. The list does not compile
+// if a member is missing, or is neither a block nor declared as stateless: the next tenant would
+// see state that an operation forgets.
 #pragma once
 
 #include <array>
@@ -28,15 +28,14 @@
 
 namespace vgpu::softgpu {
 
-/// What a reset leaves alone besides VRAM, which no reset touches: scrubbing is an operation of its
-/// own (BulkOps).
+/// How much a reset clears. No reset touches VRAM, which a separate operation scrubs (BulkOps).
 enum class ResetScope : std::uint8_t {
-    FunctionLevel,  ///< the mailbox lives on: PF and driver talk across it
-    NewOwner,       ///< nothing of the last owner stays
+    FunctionLevel,  ///< keeps the registers of kSurvivors, e.g. the mailbox
+    NewOwner,       ///< clears everything of the last owner
 };
 
-/// Blocks keep references to those before them, so the order is part of the design: registers,
-/// memory, then who uses both. It is the order of state streams, too.
+/// Blocks keep references to the blocks before them, so the order matters: registers, memory, then
+/// their users. State streams have the same order.
 struct VfBlocks {
     regs::RegisterFile registers;
     mem::GpuVm gpuvm;
@@ -55,25 +54,25 @@ struct VfBlocks {
     cp::CommandProcessor cp;
 
     struct Hooks {
-        std::function<regs::Gate()> gate;  ///< may the guest write registers of full access?
+        std::function<regs::Gate()> gate;  ///< may the guest write FA registers?
         std::function<void()> interrupt;   ///< an interrupt ring has news
     };
     VfBlocks(const cp::CommandProcessor::Spec& spec, mem::VfVram& vram, mem::SystemMemory& system,
              const Clock& clock, cp::Services& services, const Hooks& hooks);
 
-    /// Into the fault registers of the hub, and an interrupt.
+    /// Records the fault in the hub's fault registers and raises an interrupt.
     void report_fault(const mem::VmFault& fault);
 
     void reset(ResetScope scope);
-    /// Before save(): nothing is in flight in any block.
+    /// Call before save(): afterwards nothing is in flight in any block.
     void drain();
     void save(Writer& out) const;
-    /// An error may leave some blocks loaded: reset() is to follow.
+    /// An error may leave some blocks loaded: call reset() then.
     [[nodiscard]] Result<> load(Reader& in);
-    /// Nothing that runs, translates or is read may be taken from the live blocks after this, until
-    /// load() or reset().
+    /// Makes the live state useless: garbage in registers and CP, the reset state in other blocks.
+    /// Nothing may run, translate by or read the blocks until load() or reset().
     void poison();
-    /// Adds what the blocks have counted since their last reset.
+    /// Adds the blocks' counts since their last reset.
     void add_to(iov::VfStatistics& sum) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the PF does to a VF: GpuVf as an iov::VfPanel.
+// The PF's operations on a VF: GpuVf as an iov::VfPanel.
 #include <fmt/format.h>
 
 #include "pf-driver/hw/fields.h"
@@ -14,15 +14,16 @@ namespace {
 /// RCC_CONFIG_MEMSIZE counts MiB (Linux 6.12, amdgpu/gmc_v9_0.c).
 constexpr unsigned kMegabyteShift = 20;
 
-/// Opens a state stream, so that a foreign or newer one is refused as a whole.
+/// The head of a state stream. By it a foreign stream, or one of another version, is refused as a
+/// whole.
 struct StateHeader {
     std::uint64_t magic = 0;
     std::uint32_t version = 0;
     std::uint32_t reserved = 0;
-    std::uint64_t bytes = 0;  ///< that follow
+    std::uint64_t bytes = 0;  ///< bytes after the header
 };
 constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
-/// Counts up with every change of any block's State: streams carry no sizes of their own.
+/// Increases with every change of any block's state, because streams hold no sizes of their own.
 constexpr std::uint32_t kStateVersion = 4;
 
 }  // namespace
@@ -41,8 +42,8 @@ Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
     return committed;
 }
 
-/// Whoever has the VF open maps memory that is no VF's any more, and must not be there when the
-/// next owner comes: a VM that is frozen would be. One that opened a VF without VRAM may wait.
+/// Hangs up the client, which maps memory that no longer belongs to the VF. Otherwise a frozen VM
+/// would still be there when the next owner comes. A client that opened a VF without VRAM may stay.
 void GpuVf::release_vram() {
     const bool had_vram = vram_.size().count > 0;
     vram_.release();
@@ -55,7 +56,7 @@ void GpuVf::vram_replaced() {
     finish_bank_reset();
 }
 
-/// Registers whose value the device decides, after the bank or the VRAM changed.
+/// Sets the registers whose value the device decides, after the bank or the VRAM changed.
 void GpuVf::finish_bank_reset() {
     blocks_.registers.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
                           low32(vram_.size().count >> kMegabyteShift));
@@ -83,8 +84,8 @@ void GpuVf::set_cu_mask(std::uint64_t mask) {
     blocks_.cp.set_compute_units(mask);
 }
 
-/// What the PF writes before it has seen a client's reset is meant for the client before: an answer
-/// to its request for full access may have been on its way.
+/// A write of the PF before it has seen a client's reset is meant for the client before, e.g. an
+/// answer to that client's request for full access: the client's gates stay shut.
 void GpuVf::set_gates(std::uint32_t gates) {
     write_gates(is_reset_pending_ ? gates & ~kClientGates : gates);
 }
@@ -96,8 +97,8 @@ void GpuVf::write_gates(std::uint32_t gates) {
                                                                     : regs::Gate::Shut);
 }
 
-/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2): the bit is set before the request is
-/// queued, so the PF never reads "done" between the two.
+/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2). Sets the bit before it queues the
+/// request, so the PF never reads "done" between the two.
 void GpuVf::request_flr() {
     announce_flr();
     device_.queue_flr(vf());
@@ -108,7 +109,7 @@ std::uint32_t GpuVf::reset_flags() const {
            HW_PREP(VGPU_RESET, FLR_PENDING, is_reset_pending_ ? 1 : 0);
 }
 
-/// Only the VF in the engine has a switch state; every other one is idle to the PF.
+/// Only the VF in the engine has a switch state; the PF reads every other VF as idle.
 std::uint32_t GpuVf::status() {
     const iov::WorldSwitch::View view = world_switch_.view();
     const std::uint32_t state = view.function == vf() ? view.state : GPUIOV_FUNCTION_IDLE;
@@ -145,7 +146,7 @@ iov::VfStatistics GpuVf::statistics_locked() const {
 
 // --- state ---------------------------------------------------------------------------------------
 
-/// Through the world switch, so that no command can load the VF half way.
+/// Goes through the world switch, so that no command can load the VF half way.
 Result<> GpuVf::scrub_state() {
     world_switch_.reset(vf(), [this] {
         reset_blocks(ResetScope::NewOwner);
@@ -165,7 +166,7 @@ Result<std::vector<std::byte>> GpuVf::save_state() {
     return stream;
 }
 
-/// The header is checked before the VF is touched.
+/// Checks the header before it touches the VF.
 Result<> GpuVf::load_state(std::span<const std::byte> stream) {
     StateHeader header;
     Reader in(stream);
@@ -195,7 +196,7 @@ std::vector<std::byte> GpuVf::save_stream() {
     return stream;
 }
 
-/// A stream that is broken anywhere leaves the VF reset, never half loaded.
+/// A stream with any error leaves the VF reset, never half loaded.
 Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
     const auto lock = enter();
     Reader in(stream);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// softgpu: the software GPU as a process. Parses options, takes the socket directory's lock, builds
-// the GPU and serves until SIGTERM or SIGINT; SIGHUP changes nothing. Says "softgpu: ready DIR"
-// when all sockets are bound.
+// softgpu: the software GPU as a process. It parses options, takes the socket directory's lock,
+// builds the GPU and serves until SIGTERM or SIGINT; SIGHUP changes nothing. Once all sockets are
+// bound, it prints "softgpu: ready DIR".
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -34,7 +34,8 @@ namespace {
 using namespace vgpu;
 using namespace vgpu::softgpu;
 
-/// Options whose type on the command line is not that of Gpu::Spec; the rest goes there directly.
+/// The command line. Options whose type is not that of Gpu::Spec have members here; the others are
+/// parsed into `gpu` directly.
 struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
@@ -72,8 +73,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off");
 }
 
-/// Sizes are cut before they are shifted, so that no number wraps into a valid one; Gpu::create()
-/// then refuses what is too large.
+/// Cuts sizes before it shifts them, so that no number wraps into a valid one; Gpu::create() then
+/// refuses sizes that are too large.
 Gpu::Spec spec_of(const Options& options) {
     constexpr std::uint64_t kMaxMegabytes = 1ull << 24;
     Gpu::Spec spec = options.gpu;
@@ -87,7 +88,7 @@ Gpu::Spec spec_of(const Options& options) {
     return spec;
 }
 
-/// The directory exists and nobody else serves it; the lock lives as long as the fd.
+/// Makes the directory and locks it against another softgpu; the lock lives as long as the fd.
 Result<OwnedFd> lock_directory(const std::string& directory) {
     if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
         return fail_errno(errno, "cannot make the socket directory " + directory);
@@ -101,7 +102,7 @@ Result<OwnedFd> lock_directory(const std::string& directory) {
                                    directory));
 }
 
-/// Tells the service manager that started us, if one did.
+/// Reports readiness to the service manager, if one started this process.
 void notify_ready() {
     const char* path = std::getenv("NOTIFY_SOCKET");
     sockaddr_un address{};
@@ -118,16 +119,16 @@ void notify_ready() {
         log::warn("cannot tell the service manager that softgpu is ready");
 }
 
-/// Linux shares the CPUs among sessions before it looks at threads (autogroup). VMs that spin while
-/// they wait for the GPU had nine tenths of the CPUs in their session (docs/decisions/0004). Only
-/// where this session is softgpu's own, as vgpud starts it; best effort.
+/// Linux shares the CPUs among sessions before it looks at threads (autogroup). VMs that spun while
+/// they waited for the GPU had nine tenths of the CPUs in their session (docs/decisions/0004). Acts
+/// only if softgpu leads its session, as when vgpud starts it; best effort.
 void raise_session() {
     constexpr int kSessionNice = -5;
     if (::getsid(0) != ::getpid()) return;
     std::ofstream("/proc/self/autogroup") << kSessionNice;
 }
 
-/// Worlds switch fast only if the threads that do it are scheduled; best effort.
+/// Worlds switch fast only if the host schedules the threads that switch them; best effort.
 void raise_priority() {
     constexpr int kNice = -10;
     if (::setpriority(PRIO_PROCESS, 0, kNice) != 0)
@@ -135,8 +136,8 @@ void raise_priority() {
             "running at normal priority (no CAP_SYS_NICE): quanta may end late on a busy host");
 }
 
-/// Each client brings descriptors for its connection, interrupts and memory. The soft limit is for
-/// programs that use select(); best effort.
+/// Each client needs descriptors for its connection, interrupts and memory. The soft limit exists
+/// only for programs that use select(); best effort.
 void raise_descriptor_limit() {
     rlimit descriptors{};
     if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
@@ -144,7 +145,7 @@ void raise_descriptor_limit() {
     (void)::setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
-/// Termination signals as a descriptor; blocked before any thread starts.
+/// SIGTERM, SIGINT and SIGHUP as a descriptor; blocks them before any thread starts.
 Result<OwnedFd> take_signals() {
     sigset_t signals;
     sigemptyset(&signals);
@@ -158,7 +159,8 @@ Result<OwnedFd> take_signals() {
     return fd;
 }
 
-/// True if softgpu is to end. There is no configuration that SIGHUP could have read again.
+/// True if softgpu is to end. SIGHUP has no effect, because there is no configuration to read
+/// again.
 bool take_signal(int signals) {
     signalfd_siginfo signal{};
     if (::read(signals, &signal, sizeof(signal)) != sizeof(signal)) return false;
@@ -168,7 +170,7 @@ bool take_signal(int signals) {
 }
 
 /// Order: signals are blocked before the first thread, the directory is locked before a socket is
-/// replaced, and "ready" is said after all sockets are bound. Declared in this order, the GPU
+/// replaced, and "ready" is printed after all sockets are bound. Declared in this order, the GPU
 /// outlives its control socket.
 Result<> serve(const Options& options) {
     TRY(const OwnedFd signals, take_signals());
@@ -200,7 +202,7 @@ int main(int argc, char** argv) {
     Options options;
     add_options(app, options);
     CLI11_PARSE(app, argc, argv);
-    static const SteadyClock clock;  // the log is written to until the very end
+    static const SteadyClock clock;  // the log needs it until the very end
     spdlog::set_default_logger(std::make_shared<spdlog::logger>(
         "softgpu",
         std::make_shared<LimitedSink>(std::make_shared<spdlog::sinks::stderr_sink_mt>(), clock)));
