@@ -91,7 +91,7 @@ video::Engine::Hooks video_hooks(VfBlocks& of, const Gate& gate) {
             [gate] { return gate() == regs::Gate::Open; }};
 }
 
-// --- acts that differ from block to block --------------------------------------------------------
+// --- operations that differ from block to block --------------------------------------------------
 
 template <typename T> void poison_block(T& block) {
     block.reset();

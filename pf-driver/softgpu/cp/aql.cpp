@@ -16,11 +16,10 @@ namespace {
 constexpr std::uint64_t kMinusOne = ~0ull;
 constexpr std::uint64_t kVaEnd = 1ull << GPUVM_VA_BITS;
 
-/// What became of the packet at `next`.
-/// One answer per packet; run_one() alone turns it into movement of the queue.
+/// The result of the packet at `next`; only run_one() moves the queue by it.
 enum class Verdict : std::uint8_t {
-    Finished,  ///< complete it now
-    Launched,  ///< a kernel runs; complete_kernel() will
+    Finished,  ///< done: complete it now
+    Launched,  ///< a kernel runs; complete_kernel() completes it
     Entered,   ///< its IB is being executed
     Waiting,   ///< queue.wait says for what
     Stopped,   ///< the queue has been halted
@@ -29,15 +28,16 @@ enum class Verdict : std::uint8_t {
 using Bytes64 = std::array<std::byte, AQL_PACKET_BYTES>;
 using PacketHandlerAql = Verdict (*)(Core&, Queue&, const Bytes64&);
 
-/// The ring wraps by packets; a ring smaller than one packet counts as one, so nothing divides by
-/// 0.
+/// Address of packet `index`; the ring wraps by packets. A ring smaller than one packet counts as
+/// one, so nothing divides by 0.
 GpuVa packet_address(const Queue& queue, std::uint64_t index) {
     const std::uint64_t packets =
         std::max<std::uint64_t>(queue.ring_dwords() / (AQL_PACKET_BYTES / 4), 1);
     return GpuVa{raw(queue.ring()) + index % packets * AQL_PACKET_BYTES};
 }
 
-/// The hardware knows only where to report its read pointer, which is a member of amd_queue_t.
+/// Address of the queue's amd_queue_t. The hardware knows only the address where it reports its
+/// read pointer, which is a member of amd_queue_t.
 GpuVa queue_address(const Queue& queue) {
     return GpuVa{raw(queue.report_address()) - offsetof(aql_queue, read_dispatch_id)};
 }
@@ -46,7 +46,7 @@ GpuVa offset(GpuVa base, std::uint64_t bytes) {
     return GpuVa{raw(base) + bytes};
 }
 
-/// event mailbox and interrupt of a signal whose value has changed
+/// Writes the event mailbox and raises the interrupt of a signal whose value has changed.
 bool notify(Core& core, const Queue& queue, GpuVa signal) {
     Memory& memory = core.memory;
     const Vmid vmid = queue.vmid();
@@ -60,14 +60,15 @@ bool notify(Core& core, const Queue& queue, GpuVa signal) {
     return true;
 }
 
-/// Before the value changes: who sees the signal reads its time stamps at once.
+/// Stamps a signal before its value changes, because a reader of the value reads the time stamps at
+/// once.
 bool stamp(Core& core, const Queue& queue, GpuVa signal, std::uint64_t start) {
     const Vmid vmid = queue.vmid();
     return core.memory.store64(vmid, offset(signal, offsetof(aql_signal, start_ts)), start) &&
            core.memory.store64(vmid, offset(signal, offsetof(aql_signal, end_ts)), core.ticks());
 }
 
-/// The completion action of a packet, with timestamps if `start_ticks` is given. False: the queue
+/// The completion action of a packet, with timestamps if `start_ticks` is given. False if the queue
 /// has been halted.
 bool complete_signal(Core& core, Queue& queue, std::uint64_t handle,
                      const std::uint64_t* start_ticks) {
@@ -93,9 +94,9 @@ bool complete_signal(Core& core, Queue& queue, std::uint64_t handle,
     return true;
 }
 
-/// Packets that are done leave, oldest first.
-/// A packet's header becomes INVALID before read_dispatch_id passes it, since a producer may fill
-/// the slot as soon as it sees the new index.
+/// Retires completed packets, oldest first. A packet's header becomes INVALID before
+/// read_dispatch_id passes it, because a producer may fill the slot as soon as it sees the new
+/// index.
 void retire(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     const std::uint64_t before = state.rptr;
@@ -114,19 +115,20 @@ void retire(Core& core, Queue& queue) {
     if (!core.memory.store64(queue.vmid(), queue.report_address(), state.rptr)) core.fault(queue);
 }
 
-/// Packets complete in any order, `done` has a bit for each in the window; only a run of ones at
-/// its low end leaves.
+/// Packets complete in any order. `done` has a bit for each packet in the window, and only a run of
+/// ones at its low end retires.
 void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t signal,
                    const std::uint64_t* start_ticks) {
     ++core.counters.packets;
     core.needs_look = true;
-    if (index - queue.state.rptr >= kAqlWindow) return;  // not of this queue: a forged save area
+    if (index - queue.state.rptr >= kAqlWindow) return;  // foreign packet: a forged save area
     if (!complete_signal(core, queue, signal, start_ticks)) return;
     queue.state.done |= 1u << (index - queue.state.rptr);
     retire(core, queue);
 }
 
-/// Scratch is the one error that the runtime can mend: then the packet is tried again.
+/// Stops the queue. Missing scratch is the only error that the runtime can fix; the packet is tried
+/// again then.
 Verdict stop(Core& core, Queue& queue, std::uint32_t code) {
     const Halt why = code == AQL_QUEUE_ERROR_SCRATCH ? Halt::AqlScratch : Halt::AqlError;
     report_queue_error(core, queue, code, why);
@@ -155,7 +157,7 @@ constexpr std::array<std::uint32_t, 6> kDispatchErrors = {
     AQL_QUEUE_ERROR_APERTURE,        // EntryAddress
 };
 
-/// What KFD calls an error of a packet. What waves do wrong it learns from their trap handler.
+/// KFD's name for an error of a packet. KFD learns errors of waves from their trap handler.
 struct PacketErrorRow {
     std::uint32_t code;
     ih_packet_error error;
@@ -177,7 +179,8 @@ void raise_packet_error(Core& core, const Queue& queue, std::uint32_t code) {
     if (row != kPacketErrors.end()) core.raise_packet_error(queue, row->error);
 }
 
-/// Scratch of the queue for a kernel that needs it; the error code if there is too little.
+/// Fills in the queue's scratch for a kernel that needs it. Returns the error code if the queue has
+/// too little, else 0.
 std::uint32_t set_scratch(const aql_queue& owner, DispatchState& state) {
     isa::DispatchSpec& spec = state.spec;
     std::copy(std::begin(owner.scratch_resource_descriptor),
@@ -201,7 +204,7 @@ void describe(const Queue& queue, const aql_kernel_dispatch& packet,
     spec.entry =
         packet.kernel_object + static_cast<std::uint64_t>(kernel.kernel_code_entry_byte_offset);
     spec.pgm_rsrc1 = kernel.compute_pgm_rsrc1;
-    // whether there is a trap handler is the driver's to say (MQD), not the program's
+    // the driver (MQD), not the program, says if there is a trap handler
     const std::uint32_t has_trap =
         HW_GET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, queue.sh(REG_GC_COMPUTE_PGM_RSRC2));
     spec.pgm_rsrc2 = HW_SET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, kernel.compute_pgm_rsrc2, has_trap);
@@ -213,7 +216,7 @@ void describe(const Queue& queue, const aql_kernel_dispatch& packet,
     spec.kernarg_address = packet.kernarg_address;
 }
 
-/// Error code of a packet before memory is looked at.
+/// Error code by the packet alone, before any memory is read; 0 if none.
 std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
     if (HW_GET(AQL_SETUP, DIMENSIONS, packet.setup) == 0) return AQL_QUEUE_ERROR_DIMENSIONS;
     if (packet.kernel_object == 0 || packet.kernel_object % alignof(aql_kernel_descriptor) != 0)
@@ -221,9 +224,8 @@ std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
     return packet.kernel_object >= kVaEnd ? AQL_QUEUE_ERROR_APERTURE : 0;
 }
 
-/// Everything a guest wrote is copied, then checked, then used: packet, descriptor and amd_queue_t
-/// are three reads of memory that may change at any time. Nothing has happened to the queue until
-/// start().
+/// Copies all data of the guest, then checks it, then uses it: packet, descriptor and amd_queue_t
+/// are three reads of memory that may change at any time. The queue is unchanged until start().
 Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_kernel_dispatch>(bytes);
     if (const std::uint32_t code = check_packet(packet)) return stop(core, queue, code);
@@ -265,7 +267,7 @@ std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::ui
 
 enum class Met : std::uint8_t { No, Yes, Fault };
 
-/// A signal is met at 0; a handle of 0 stands for no signal (HSA Platform System Architecture,
+/// A signal is met at value 0; a handle of 0 means no signal (HSA Platform System Architecture,
 /// Barrier-AND packet).
 Met is_and_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     for (const std::uint64_t handle : barrier.dep_signal) {
@@ -277,7 +279,7 @@ Met is_and_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     return Met::Yes;
 }
 
-/// Without any signal it is met: there is nothing to wait for.
+/// Met also if the packet names no signal.
 Met is_or_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     bool has_signal = false;
     for (const std::uint64_t handle : barrier.dep_signal) {
@@ -334,7 +336,7 @@ Verdict barrier_or(Core& core, Queue& queue, const Bytes64& bytes) {
 
 // --- vendor packets -----------------------------------------------------------------------------
 
-/// The IB runs in the queue's VMID, unprivileged, whatever its packet says.
+/// The IB runs in the queue's VMID, whatever its packet says.
 Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_pm4_ib>(bytes);
     const std::uint32_t expected = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
@@ -352,7 +354,7 @@ Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     return Verdict::Entered;
 }
 
-/// The format byte stands where all vendor packets have it, so any of them may be loaded to see it.
+/// All vendor packets have the format byte in the same place, so loading any of them shows it.
 Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto barrier = load<aql_barrier_value>(bytes);
     switch (barrier.format) {
@@ -379,14 +381,14 @@ constexpr std::array kTypes = {
     TypeRow{AQL_TYPE_BARRIER_OR, barrier_or},
 };
 
-/// The barrier bit is the queue's affair: no packet before it may be in flight, whatever its type.
+/// With the barrier bit, a packet of any type waits until no earlier packet is in flight.
 Verdict execute(Core& core, Queue& queue, const Bytes64& bytes, std::uint32_t header) {
     const std::uint32_t type = HW_GET(AQL_HEADER, TYPE, header);
     if (HW_GET(AQL_HEADER, BARRIER, header) != 0 && queue.state.next != queue.state.rptr)
         return wait_for(queue, WaitKind::Dispatches);
     const auto row = std::find_if(kTypes.begin(), kTypes.end(),
                                   [&](const TypeRow& r) { return r.type == type; });
-    // agent dispatch is for agents that are not GPUs; everything else is no packet at all
+    // Agent dispatch is for agents other than GPUs; every other type is not a packet.
     if (row == kTypes.end()) return stop(core, queue, AQL_QUEUE_ERROR_PACKET);
     return row->handler(core, queue, bytes);
 }
@@ -395,9 +397,8 @@ std::uint64_t completion_signal_of(const Bytes64& bytes) {
     return load<std::uint64_t>(bytes, offsetof(aql_kernel_dispatch, completion_signal));
 }
 
-/// Where the time stamps of the packet at `next` begin: null unless it has a signal and the queue
-/// is profiled. Barriers and vendor packets are stamped like kernels; runtimes time events with
-/// them.
+/// Start time of the packet at `next`; nullptr unless it has a signal and the queue is profiled.
+/// Barriers and vendor packets are stamped like kernels, because runtimes time events with them.
 const std::uint64_t* profiled_since(Core& core, const Queue& queue, std::uint64_t signal) {
     if (signal == 0) return nullptr;
     const auto properties = core.memory.load32(
@@ -406,7 +407,7 @@ const std::uint64_t* profiled_since(Core& core, const Queue& queue, std::uint64_
     return is_profiled ? &queue.state.packet_ticks : nullptr;
 }
 
-/// The packet at `next` is done.
+/// Completes the packet at `next`; false if that halts the queue.
 bool finish_next(Core& core, Queue& queue, std::uint64_t signal) {
     const std::uint64_t index = queue.state.next++;
     finish_packet(core, queue, index, signal, profiled_since(core, queue, signal));
@@ -414,7 +415,7 @@ bool finish_next(Core& core, Queue& queue, std::uint64_t signal) {
     return queue.state.halt == Halt::None;
 }
 
-/// Looks at the packet at `next`; true if the queue may go on at once.
+/// Executes the packet at `next`; true if the queue may continue at once.
 bool run_one(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.next == state.wptr) return false;
@@ -423,7 +424,7 @@ bool run_one(Core& core, Queue& queue) {
         return false;
     }
     const GpuVa address = packet_address(queue, state.next);
-    // The header first, on its own: it is what makes the rest of the packet valid.
+    // Read the header first and alone, because it makes the rest of the packet valid.
     const auto header = core.memory.load32(queue.vmid(), address);
     if (!header) {
         core.fault(queue);
@@ -455,7 +456,7 @@ bool run_one(Core& core, Queue& queue) {
     return false;
 }
 
-/// Of queue_inactive_signal; nullopt if the queue has none that can be read.
+/// Value of queue_inactive_signal; nullopt if the queue has none that can be read.
 std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
     const Vmid vmid = queue.vmid();
     const auto signal = core.memory.load64(
@@ -464,8 +465,8 @@ std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
     return core.memory.load64(vmid, offset(GpuVa{*signal}, offsetof(aql_signal, value)));
 }
 
-/// False leaves the queue as it is. A wait that is over is forgotten, the packet says again what it
-/// wants.
+/// False if the queue still waits or is halted. Forgets a wait that is over; the packet sets it
+/// again if it has to.
 bool wakes_up(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.halt == Halt::AqlScratch || state.halt == Halt::AqlReclaim) {

@@ -20,9 +20,9 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-/// As a queue phase, VMID or kind of wait it is out of range everywhere.
+/// A byte that is out of range as a queue phase, VMID or kind of wait.
 constexpr std::uint8_t kPoison = 0xa5;
-/// Context of one queue in a state stream; far above what activate() lets a queue read back.
+/// Most bytes of one queue's context in a state stream; far above the limit of activate().
 constexpr std::uint64_t kMaxStream = 1ull << 30;
 
 StepResult step_queue(Core& core, Queue& queue, Budget& budget) {
@@ -35,8 +35,8 @@ bool asks_runtime(const Queue& queue) {
     return queue.state.halt == Halt::AqlScratch || queue.state.halt == Halt::AqlReclaim;
 }
 
-/// step() would do something for this queue.
-/// The conditions of step_queue() without its effects; who changes one changes the other.
+/// True if step() would do something for this queue. Has the conditions of step_queue() without its
+/// effects: change both together.
 bool is_runnable(Core& core, Queue& queue) {
     const QueueState& state = queue.state;
     if (!queue.is_mapped()) return false;
@@ -48,7 +48,7 @@ bool is_runnable(Core& core, Queue& queue) {
     return queue.is_aql() ? state.next != state.wptr : stream_left(queue) != 0;
 }
 
-/// By WaitKind: nobody will tell us when it is over.
+/// Kinds of wait whose end only polling can find.
 constexpr std::array kPolled = {
     WaitKind::Memory,      WaitKind::Register, WaitKind::Signals,
     WaitKind::SignalValue, WaitKind::Atomic,   WaitKind::Unmap,
@@ -60,13 +60,13 @@ bool is_polled(const Queue& queue) {
            std::find(kPolled.begin(), kPolled.end(), queue.state.wait.kind) != kPolled.end();
 }
 
-/// Kept as a flag by step(), because has_waits decides whether the next step() looks at all.
+/// step() stores the result in has_waits, because it decides whether the next step() looks at all.
 bool find_waits(const Core& core) {
     return is_run_list_timed(core) ||
            std::any_of(core.queues.begin(), core.queues.end(), is_polled);
 }
 
-// --- what becomes of a group --------------------------------------------------------------------
+// --- results of groups --------------------------------------------------------------------------
 
 using Return = Dispatcher::Return;
 
@@ -75,12 +75,12 @@ constexpr std::array<Return, 7> kReturns = {
     Return::Again,   // Stopped: quanta may be shorter than turns
     Return::Ended,   // AllWavesEnded
     Return::Again,   // Fault: dropped with its kernel
-    Return::Again,   // IllegalInstruction: the same
+    Return::Again,   // IllegalInstruction: dropped, too
     Return::Again,   // Trap
     Return::Halted,  // Halted
 };
 
-/// The kernel is dropped before the queue reports, so no group of it runs behind the error.
+/// Drops the kernel before the queue reports, so that no group of it runs after the error.
 void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
     Queue& queue = core.queue(kernel.state.queue);
     core.dispatcher.drop(kernel);
@@ -90,12 +90,12 @@ void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
         core.refuse(queue, IH_SOURCE_CP_PRIV_INSTR, code);
 }
 
-/// llvm.debugtrap without a debugger: the wave goes on behind the instruction.
+/// llvm.debugtrap without a debugger: the wave continues after the instruction.
 void resume_wave(isa::Workgroup& group, std::uint32_t wave) {
     if (wave < group.waves.size()) group.waves[wave].state.phase = isa::WavePhase::Running;
 }
 
-/// A guest can repeat this as fast as it likes: the 1st, 2nd, 4th, 8th … time is logged.
+/// Logs only the 1st, 2nd, 4th, 8th … time, because a guest can repeat this without end.
 void log_illegal_instruction(const Core& core, const isa::RunResult& result) {
     if (!std::has_single_bit(core.counters.illegal_instructions)) return;
     log::warn("VF{}: illegal instruction {:#010x} {:#010x} at {:#x}, wave {}: kernel dropped",
@@ -150,7 +150,7 @@ bool CommandProcessor::owns_doorbell(DoorbellIndex index) const {
                        [&](const Queue& queue) { return queue.listens_to(index); });
 }
 
-/// A 32-bit ring carries the low half of the write pointer; the high half stays.
+/// A 32-bit ring carries the low half of the write pointer and keeps the high half.
 void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width) {
     const auto found = std::find_if(core_->queues.begin(), core_->queues.end(),
                                     [&](const Queue& queue) { return queue.listens_to(index); });
@@ -159,7 +159,8 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
     const bool is_whole = width == DoorbellWidth::Qword;
     const std::uint64_t number = is_whole ? value : join(low32(value), high32(state.wptr));
     if (found->is_aql()) {
-        // The index of the last packet. Producers ring in any order: the pointer never goes back.
+        // The value is the index of the last packet. Producers ring in any order, so the pointer
+        // never goes back.
         const std::uint64_t wptr = number + 1;
         if (static_cast<std::int64_t>(wptr - state.wptr) > 0) state.wptr = wptr;
     } else {
@@ -168,9 +169,8 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
     core_->wake();
 }
 
-/// needs_look is cleared before the queues are looked at: what happens meanwhile sets it again and
-/// is not lost. The turn moves behind the queue that moved, so a busy queue cannot starve the
-/// others.
+/// Clears needs_look before it looks at the queues, so that an event meanwhile sets it again and is
+/// not lost. The turn moves behind the queue that moved, so a busy queue cannot starve the others.
 StepResult CommandProcessor::step() {
     Core& core = *core_;
     if (!core.needs_look && !core.has_waits) return StepResult::Idle;
@@ -211,8 +211,8 @@ bool CommandProcessor::needs_polling() const {
 
 // --- work-groups --------------------------------------------------------------------------------
 
-/// Ports and caches are made when a worker first meets a VMID: most workers never meet most of
-/// them.
+/// Makes a port and a cache when a worker first meets a VMID, because most workers never meet most
+/// VMIDs.
 std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
                                                       std::atomic<bool>& stop) {
     Core& core = *core_;
@@ -241,8 +241,8 @@ bool CommandProcessor::has_groups() const {
     return core_->dispatcher.has_runnable();
 }
 
-/// Messages before the completion: a guest sees the interrupts of a kernel before its signal. A
-/// group of a dropped kernel says nothing any more. After take_back() the kernel may be gone.
+/// Raises messages before the completion: a guest sees the interrupts of a kernel before its
+/// signal. Messages of a dropped kernel are dropped. After take_back() the kernel may be freed.
 void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& result,
                                  const Messages& messages) {
     Core& core = *core_;
@@ -357,7 +357,7 @@ Result<> load_core(Core& core, Reader& in) {
 
 }  // namespace
 
-/// Queues that were stopping get their groups held again; being held is no part of a queue's state.
+/// Holds the groups of queues that were stopping: held groups are not part of the saved state.
 Result<> CommandProcessor::load(Reader& in) {
     Core& core = *core_;
     reset();
@@ -387,7 +387,7 @@ void CommandProcessor::poison() {
         queue.stream_position = 0;
     }
     std::ranges::fill(bytes_of(core.scheduler), std::byte{kPoison});
-    core.watches.clear();  // to waves as wrong as garbage, if one was set
+    core.watches.clear();  // wrong for waves, if one was set
 }
 
 }  // namespace vgpu::softgpu::cp

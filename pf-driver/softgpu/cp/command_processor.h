@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Command processor of one VF: the gfx ring and 64 hardware queue descriptors (HQDs) with PM4 or
-// AQL packets, the scheduler that maps user queues from run lists, and the kernels these queues
-// have in flight. Packets are executed by step(), a bounded amount at a time; kernels are handed
-// out to the engine's workers as work-groups by take_group() and come back with give_back().
+// CommandProcessor: the command processor (CP) of one VF: the gfx ring and 64 hardware queue
+// descriptors (HQDs) with PM4 or AQL packets, the scheduler that maps user queues from run lists,
+// and the kernels that these queues have in flight. step() executes packets, a bounded amount at a
+// time. take_group() hands out kernels to the engine's workers as work-groups, which come back with
+// give_back().
 //
 // The VF lock is held for every call. Work-groups run outside the lock, between take_group() and
-// give_back(); all that a group is travels in the Workgroup, so the command processor may stop,
-// save or drop it at any instruction.
+// give_back(). All state of a group is in its Workgroup, so the command processor may stop, save or
+// drop it at any instruction.
 //
-// What a guest gets wrong ends in an interrupt vector, an error code in the queue's inactive
-// signal, a halted queue and a counter; a halted queue still obeys UNMAP_QUEUES. Nothing a guest
-// does can make a call fail, throw or run without bound.
+// A guest's mistake ends in an interrupt vector, an error code in the queue's inactive signal, a
+// halted queue and a counter; a halted queue still obeys UNMAP_QUEUES. No action of a guest can
+// make a call fail, throw or run without bound.
 //
-// Called by: regs::RegisterFile (claims), iov/gpu (doorbells, save, load, has_work), cp::Engine.
+// Called by: regs::RegisterFile (claims), GpuVf (doorbells, save, load, has_work), cp::Engine.
 #pragma once
 
 #include <atomic>
@@ -38,11 +39,11 @@ struct ResidentGroup;
 /// Bytes of a doorbell write.
 enum class DoorbellWidth : std::uint8_t { Dword = 4, Qword = 8 };
 
-/// Since reset; part of the state.
+/// Counts since the last reset; part of the state.
 struct Counters {
-    /// Retired; one per wave.
+    /// Retired instructions; one per wave.
     std::uint64_t wave_instructions = 0;
-    std::uint64_t illegal_instructions = 0;  ///< waves ended by one
+    std::uint64_t illegal_instructions = 0;  ///< waves that met one, handled or not
     std::uint64_t faults = 0;                ///< memory faults answered to the guest
     std::uint64_t bad_packets = 0;           ///< packets refused
     std::uint64_t packets = 0;
@@ -50,13 +51,13 @@ struct Counters {
     std::uint64_t workgroups = 0;  ///< work-groups completed
 };
 
-/// A work-group on loan to a worker. `context` and `group` are valid until give_back().
-/// All a worker needs; it looks up nothing else of the VF.
+/// A work-group on loan to a worker, with everything that the worker needs of the VF. Valid until
+/// give_back().
 struct GroupLoan {
-    /// Names the loan to give_back(); opaque to the worker.
+    /// Names the loan in give_back(); opaque to the worker.
     ResidentGroup* resident = nullptr;
     isa::Workgroup* group = nullptr;
-    /// Of the group's VMID and this worker, like `cache`: no other thread uses them.
+    /// For the group's VMID and this worker, like `cache`; no other thread uses them.
     mem::Port* port = nullptr;
     isa::DecodeCache* cache = nullptr;
     isa::Apertures apertures;
@@ -66,18 +67,18 @@ struct GroupLoan {
     Vmid vmid{};
 };
 
-/// s_sendmsg(MSG_INTERRUPT) of a wave; a number alone is a message of nowhere in particular.
+/// s_sendmsg(MSG_INTERRUPT) of a wave; made from a number alone, the message has no sender.
 struct Message {
     /// M0 of the wave.
     std::uint32_t payload = 0;
     std::uint32_t hw_id = 0;     ///< HW_ID of the wave
-    bool is_privileged = false;  ///< its trap handler sent it
+    bool is_privileged = false;  ///< the wave's trap handler sent it
 
     Message(std::uint32_t data) : payload(data) {}
     Message(const isa::WaveState& sender, std::uint32_t data)
         : payload(data), hw_id(sender.hw_id), is_privileged(sender.is_privileged != 0) {}
 };
-/// What a group sent while it was on loan.
+/// The messages that a group sent while it was on loan.
 using Messages = std::vector<Message>;
 
 class CommandProcessor final : public PacketSource {
@@ -86,11 +87,12 @@ public:
     struct Spec {
         VfId vf{1};
         std::uint32_t compute_units = 8;
-        std::uint32_t workers = 1;                ///< worker indices of take_group()
+        std::uint32_t workers = 1;                ///< number of worker indices of take_group()
         std::uint64_t reference_hz = 27'000'000;  ///< "GPU clock" of packets and s_memrealtime
     };
 
-    /// Claims its registers in `registers`; all four outlive the command processor.
+    /// Claims its registers in `registers`. `registers`, `services` and `clock` outlive the command
+    /// processor.
     CommandProcessor(const Spec& spec, regs::RegisterFile& registers, Services& services,
                      const Clock& clock);
     ~CommandProcessor() override;
@@ -99,22 +101,22 @@ public:
 
     // --- block -------------------------------------------------------------------------------
     // The engine must be parked, or never have run this VF: no group is on loan.
-    /// Also the counters; GpuVf keeps their sums.
+    /// Also clears the counters, whose sums GpuVf keeps.
     void reset();
-    /// Nothing to do: with the engine parked there are no loans. It asserts that.
+    /// Only asserts that no group is on loan, which the parked engine ensures.
     void drain();
-    /// Queues, scheduler, dispatches with all their waves. Register storage is RegisterFile's.
+    /// Saves queues, scheduler, and dispatches with all their waves; RegisterFile saves the
+    /// registers.
     void save(Writer& out) const;
-    /// EPROTO if the stream cannot come from save(): indices, phases and sizes are all checked, as
-    /// the stream may have been through a file. The CP is in its reset state then.
+    /// EPROTO if the stream cannot come from save(); the CP is in its reset state then. Checks all
+    /// indices, phases and sizes, because the stream may have been in a file.
     [[nodiscard]] Result<> load(Reader& in);
-    /// Overwrites the live state with garbage that is not valid anywhere: after save() in true-copy
-    /// mode, only load() or reset() may follow.
+    /// Overwrites the live state with garbage that is invalid everywhere, after save() in true-copy
+    /// mode. Only load() or reset() may follow.
     void poison();
 
     // --- packets -----------------------------------------------------------------------------
-    /// A doorbell of this VF that is open and belongs to the CP, or to nobody: ignored if no mapped
-    /// queue listens.
+    /// A ring of an enabled doorbell of this VF; ignored if no mapped queue listens to it.
     void doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width);
     /// True if `index` is a doorbell that a mapped queue listens to.
     [[nodiscard]] bool owns_doorbell(DoorbellIndex index) const;
@@ -124,28 +126,29 @@ public:
     [[nodiscard]] bool needs_polling() const override;
 
     // --- work-groups (cp::Engine) ------------------------------------------------------------
-    /// Lends worker `worker` a group to run; it must look at `stop` often. Nothing to run: nullopt.
+    /// Lends worker `worker` a group to run, which must read `stop` often; nullopt if there is
+    /// none.
     [[nodiscard]] std::optional<GroupLoan> take_group(std::uint32_t worker,
                                                       std::atomic<bool>& stop);
-    /// A group could be taken now: another worker would find something to do.
+    /// True if a group could be taken now, so that another worker would find work.
     [[nodiscard]] bool has_groups() const;
-    /// The group is back, with what happened to it.
+    /// Takes a group back, with the result of its run and the messages that it sent.
     void give_back(const GroupLoan& loan, const isa::RunResult& result, const Messages& messages);
-    /// True while a group is on loan.
-    /// While it is true, reset(), save() and load() must not be called.
+    /// True while a group is on loan; reset(), save() and load() must not be called then.
     [[nodiscard]] bool has_loans() const;
 
-    /// Bit per VMID: workers drop what they have decoded of its code before their next block.
-    /// With the VF's lock held; waves may be running.
+    /// Bit per VMID: workers drop their decoded code of the VMID before their next block. With the
+    /// VF's lock held; waves may run.
     void invalidate_code(std::uint16_t vmids);
 
     // --- management --------------------------------------------------------------------------
-    /// Compute units the VF may use (VGPU_VF0_CU_MASK_*); groups already running stay.
+    /// Sets the compute units that the VF may use (VGPU_VF0_CU_MASK_*); groups that already run
+    /// stay.
     void set_compute_units(std::uint64_t mask);
     [[nodiscard]] const Counters& counters() const;
 
 private:
-    /// Its address is taken by register claims: it lives as long as this and never moves.
+    /// Register claims refer to it, so it lives as long as this object and never moves.
     std::unique_ptr<Core> core_;
 };
 

@@ -30,7 +30,8 @@ Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, 
     for (unsigned i = 0; i < kQueues; ++i) queues[i].id = QueueId{static_cast<std::uint8_t>(i)};
 }
 
-/// Seconds and the rest apart: the product of ns and Hz would leave 64 bits within minutes.
+/// Converts seconds and the rest separately, because the product of ns and Hz exceeds 64 bits
+/// within minutes.
 std::uint64_t Core::ticks() const {
     const std::uint64_t ns = now_ns();
     return ns / kNanosecondsPerSecond * spec.reference_hz +
@@ -115,7 +116,7 @@ void Core::fault(Queue& queue) {
     fault(queue, memory.fault_vmid(), memory.fault());
 }
 
-/// No retry: the fault is reported once, and the process gets the queue back only by unmapping it,
+/// No retry: the fault is reported once, and the process gets the queue back only if it unmaps it,
 /// as with XNACK off.
 void Core::fault(Queue& queue, Vmid vmid, const mem::Fault& what) {
     count_fault(vmid, what);
@@ -132,7 +133,7 @@ void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {
     ++counters.bad_packets;
     halt(queue, Halt::BadPacket);
     dispatcher.drop(queue.id);
-    // a user's header would be taken for an error code and a doorbell
+    // KFD would take a user's header for an error code and a doorbell
     if (source != IH_SOURCE_CP_BAD_OPCODE || raw(queue.vmid()) == 0) raise(queue, source, header);
     if (source != IH_SOURCE_CP_PRIV_INSTR) raise_packet_error(queue, IH_PACKET_ERROR_UNSUPPORTED);
 }

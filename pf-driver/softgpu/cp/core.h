@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Core: the state that the parts of one VF's command processor share, and the few acts that all of
-// them need: answering a fault or a bad packet, raising interrupt vectors, waking the engine. The
-// parts (Pm4, Aql, Scheduler, ContextSave, HqdRegisters) are functions over it; command_processor.h
-// is the only way in from outside.
+// Core: the state that the parts of one VF's command processor share, and the few operations that
+// all of them need: to answer a fault or a bad packet, to raise interrupt vectors, to wake the
+// engine. The parts (PM4, AQL, scheduler, context save, registers) are functions over Core; outside
+// code uses only command_processor.h.
 #pragma once
 
 #include <array>
@@ -21,26 +21,26 @@
 
 namespace vgpu::softgpu::cp {
 
-/// What became of a packet. Handlers never move the stream themselves.
+/// The result of a packet handler. Only a handler that answers Redirected moves the stream itself.
 enum class Outcome : std::uint8_t {
     Done,
-    Redirected,          ///< the handler has set up where to go on
-    Partial,             ///< did a bounded part; call again
+    Redirected,          ///< the handler has moved the stream
+    Partial,             ///< did a bounded part; call it again
     Blocked,             ///< queue.wait says for what
-    BadPacket,           ///< refused: halt the queue
-    PrivilegedRegister,  ///< as BadPacket, for a register that the stream may not reach
+    BadPacket,           ///< refused: the queue halts
+    PrivilegedRegister,  ///< like BadPacket, for a register that the stream may not access
     Fault,               ///< memory fault, in core.memory
 };
 
-/// What one worker needs to run waves of this VF: a port and decoded code per VMID.
-/// Made as needed; entries are null until the worker has run a wave of that VMID.
+/// A port and decoded code per VMID, for one worker that runs waves of this VF. An entry is null
+/// until the worker has run a wave of its VMID.
 struct Lane {
     std::array<std::unique_ptr<mem::Port>, CP_VMIDS> ports;
     std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
 };
 
-/// Guarded by the VF lock, but for what workers use while they run: code_epoch, watches, and the
-/// ports and caches of their own lane.
+/// Guarded by the VF lock, except what workers use while they run: code_epoch, watches, global wave
+/// sync, and the ports and caches of their own lane.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -53,64 +53,65 @@ struct Core {
     Counters counters;
     std::array<Queue, kQueues> queues;
     SchedulerState scheduler;
-    /// Round robin over queues; saved, so that a world switch does not favour the first ones.
-    std::uint32_t turn = 0;  ///< queue that is looked at first
-    bool needs_look = true;  ///< something happened since the last step() that found nothing
-    bool has_waits = false;  ///< that step() left waits that only polling can end
+    /// Round robin over queues; saved, so that a world switch does not favour the first queues.
+    std::uint32_t turn = 0;  ///< the queue that step() looks at first
+    bool needs_look = true;  ///< events since the last step() that found no work
+    bool has_waits = false;  ///< step() left waits that only polling can end
 
-    /// Packets' own ports, apart from those of waves.
+    /// The ports of packets; waves have ports of their own.
     Memory memory;
     Dispatcher dispatcher;
     std::vector<Lane> lanes;
-    /// Decoded code of a VMID is valid while its number stays.
+    /// Decoded code of a VMID is valid while the VMID's number stays.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
-    /// What TCP_WATCHn_* say, for waves that run.
+    /// The contents of TCP_WATCHn_*, for running waves.
     isa::AddressWatches watches;
-    /// A member, so that fetching a packet allocates nothing after the largest one.
+    /// A member, so that its memory is reused from packet to packet.
     std::vector<std::uint32_t> packet;  ///< body of the packet being executed
 
-    /// "GPU clock" of packets: the device's clock in ticks of the reference clock, which the VBIOS
-    /// announces (Linux 6.12, amdgpu/soc15.c, soc15_get_xclk).
+    /// The "GPU clock" of packets: the device's clock in ticks of the reference clock, which the
+    /// VBIOS announces (Linux 6.12, amdgpu/soc15.c, soc15_get_xclk).
     [[nodiscard]] std::uint64_t ticks() const;
     [[nodiscard]] std::uint64_t now_ns() const {
         return static_cast<std::uint64_t>(clock.now().count());
     }
     /// SH_MEM_BASES: bits [63:48] of both windows.
     [[nodiscard]] isa::Apertures apertures(Vmid vmid) const;
-    /// What MAP_PROCESS gave the VMID, and the doorbell by which the handler names the queue to
-    /// KFD.
+    /// The handler that MAP_PROCESS gave the VMID, and the doorbell by which the handler names the
+    /// queue to KFD.
     [[nodiscard]] isa::TrapHandler trap_handler(const Queue& queue, Vmid vmid) const;
-    /// nullptr: its process has not been given any.
+    /// nullptr if the VMID's process has none.
     [[nodiscard]] isa::GlobalWaveSync* wave_sync(Vmid vmid);
     Queue& queue(QueueId id) { return queues[raw(id)]; }
 
-    /// End-of-pipe interrupt with a context id.
+    /// Raises an end-of-pipe interrupt with a context id.
     void raise_eop(const Queue& queue, std::uint32_t context_id);
-    /// IH vector of the CP: the queue says ring id, VMID and PASID.
+    /// Raises an IH vector of the CP with the queue's ring id, VMID and PASID.
     void raise(const Queue& queue, ih_source source, std::uint32_t data0);
-    /// Tells KFD, and so the runtime, why a user queue has stopped; nothing for kernel queues,
-    /// whose VMID KFD does not look at. The inactive signal alone is not enough: with a
-    /// debugger-capable KFD ROCr takes only requests for scratch from it (amd_aql_queue.cpp,
+    /// Reports to KFD, and so to the runtime, why a user queue has stopped. Does nothing for kernel
+    /// queues, whose VMID KFD ignores. The inactive signal alone is not enough: under a KFD that
+    /// supports debuggers ROCr takes only requests for scratch from it (amd_aql_queue.cpp,
     /// ExceptionHandler).
     void raise_packet_error(const Queue& queue, ih_packet_error error);
-    /// s_sendmsg(MSG_INTERRUPT) of a wave.
+    /// Raises the interrupt of a wave's s_sendmsg(MSG_INTERRUPT).
     void raise_message(Vmid vmid, const Message& message);
 
-    /// The last access of `memory` failed on behalf of the queue: report, count, halt, drop.
+    /// For an access of `memory` that failed on behalf of the queue: reports and counts the fault,
+    /// halts the queue, drops its kernels.
     void fault(Queue& queue);
     void fault(Queue& queue, Vmid vmid, const mem::Fault& what);
-    /// Reports and counts a fault that the wave's own trap handler deals with.
+    /// Reports and counts a fault that the wave's trap handler handles.
     void count_fault(Vmid vmid, const mem::Fault& what);
-    /// The queue keeps its place and forgets its wait.
+    /// Halts the queue; the queue keeps its place and forgets its wait.
     void halt(Queue& queue, Halt why);
-    /// A packet that makes no sense: counted, the queue halts and loses its kernels, and the guest
-    /// gets an interrupt with the header as data (Linux 6.12, amdgpu/gfx_v9_0.c, priv_reg_irq and
-    /// its kin). A bad opcode of a user queue is a packet error for KFD instead; so is a register,
-    /// besides.
+    /// Refuses a packet: counts it, halts the queue and drops its kernels. The guest gets an
+    /// interrupt with the header as data (Linux 6.12, amdgpu/gfx_v9_0.c, priv_reg_irq and similar).
+    /// On a user queue a bad opcode is a packet error for KFD instead, and a privileged register is
+    /// both.
     void refuse(Queue& queue, ih_source source, std::uint32_t header);
-    /// Bit per VMID: workers drop decoded code before their next block.
+    /// Bit per VMID: workers drop the VMID's decoded code before their next block.
     void invalidate_code(std::uint16_t vmids);
-    /// Something that step() has to look at has happened.
+    /// Makes step() look again, and wakes the engine.
     void wake();
 };
 

@@ -8,13 +8,13 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr std::uint32_t kFirst = REG_GC_TCP_WATCH0_ADDR_H;
-constexpr std::uint32_t kStride = 3;  ///< registers of a watch
+constexpr std::uint32_t kStride = 3;  ///< registers per watch
 
 std::uint32_t get(const Core& core, std::uint32_t which, unsigned watch) {
     return core.registers.get(RegisterIndex{which + watch * kStride});
 }
 
-/// MASK has no bits for the upper part of an address, which therefore always counts.
+/// MASK has no bits for the upper part of an address, so that part is always compared.
 isa::AddressWatch decode(const Core& core, unsigned watch) {
     constexpr unsigned kHighShift = 32 - isa::AddressWatch::kUnitShift;
     constexpr std::uint64_t kMaskBits = HW_FIELD_MASK(TCP_WATCH0_CNTL, MASK);

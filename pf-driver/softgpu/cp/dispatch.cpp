@@ -10,16 +10,16 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-/// Ended groups whose memory is kept: registers and LDS of a group may be a megabyte, and
-/// allocating them would cost more than a small kernel.
+/// Number of ended groups whose memory is kept. Registers and LDS of a group may be a megabyte, and
+/// to allocate them would cost more than a small kernel.
 constexpr std::size_t kSpareGroups = 64;
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
-/// Groups of one kernel in a stream: what all CUs hold at one wave each, and the one in excess.
+/// Most groups of one kernel in a stream: those of all CUs at one wave each, and the one in excess.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
 using Groups = std::vector<std::unique_ptr<ResidentGroup>>;
 
-/// Slots of the same number are the same memory.
+/// True if slots of the same number are the same memory.
 bool has_same_scratch(const DispatchState& a, const DispatchState& b) {
     return a.spec.scratch_base == b.spec.scratch_base &&
            a.spec.scratch_wave_bytes == b.spec.scratch_wave_bytes && a.vmid == b.vmid;
@@ -64,7 +64,7 @@ void Dispatcher::release(QueueId queue) {
     held_[raw(queue)] = false;
 }
 
-/// Groups that are lent come back first and are discarded then; their flag makes that soon.
+/// Lent groups are discarded when they come back, which their flag makes soon.
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
     for (const auto& group : dispatch.lent) group->stop->store(true);
@@ -75,7 +75,7 @@ void Dispatcher::drop(Dispatch& dispatch) {
     remove_if([](const Dispatch& d) { return d.is_dropped && d.lent.empty(); });
 }
 
-/// Collected first: drop() removes from the list that is being walked.
+/// Collects the kernels first, because drop() removes from the list.
 void Dispatcher::drop(QueueId queue) {
     std::vector<Dispatch*> victims;
     for (const Owned& dispatch : dispatches_)
@@ -98,8 +98,8 @@ bool Dispatcher::may_start(const Dispatch& dispatch) const {
     return dispatch.state.is_launched == 0 && find_scratch(dispatch).has_value();
 }
 
-/// The same conditions as lend(), without starting anything: every kernel may have one group, even
-/// on full CUs, so none is kept out by another.
+/// The conditions of lend(), without its effects. Every kernel may have one group even on full CUs,
+/// so no kernel can keep another out.
 bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
     if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
@@ -113,8 +113,8 @@ bool Dispatcher::has_runnable() const {
 }
 
 /// Kernels of a queue get slots in the order of their packets, as the hardware starts their groups:
-/// a later one could otherwise wait for an earlier one and hold what that needs. Where slots lie
-/// may change only while none is used.
+/// a later kernel that waits for an earlier one could otherwise hold the slots that the earlier one
+/// needs. The memory of the slots may change only while no slot is used.
 bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
     for (const Owned& earlier : dispatches_) {
         if (earlier.get() == &dispatch) break;
@@ -126,7 +126,7 @@ bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
     return true;
 }
 
-/// First fit of slots in a row: waves of one group find theirs by their number in it.
+/// First fit of slots in a row, because a wave finds its slot by its number in the group.
 std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
     if (dispatch.state.scratch_slots == 0) return 0;
     if (!may_take_scratch(dispatch)) return std::nullopt;
@@ -159,7 +159,7 @@ CuMask Dispatcher::cu_mask(const Dispatch& dispatch) const {
     return queues_[raw(dispatch.state.queue)].cu_mask();
 }
 
-/// Vega ISA manual, hardware register HW_ID; SIMD and wave slot are not modelled.
+/// Hardware register HW_ID (Vega ISA manual); SIMD and wave slot are not modelled.
 std::uint32_t Dispatcher::hw_id(const DispatchState& state, std::uint32_t cu) const {
     const CuPlace place = occupancy_.place(cu);
     const QueuePlace queue = queues_[raw(state.queue)].place();
@@ -197,7 +197,7 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
     return group;
 }
 
-/// New groups before waiting ones: a kernel whose groups wait for each other needs them all
+/// Prefers new groups to waiting ones: a kernel whose groups wait for each other needs them all
 /// resident.
 ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
@@ -217,7 +217,7 @@ ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop, const isa::LaunchExcept
     return nullptr;
 }
 
-/// A dropped kernel never completes; it goes with its last loan.
+/// A dropped kernel never completes; it is freed with its last loan.
 Dispatch* Dispatcher::take_back(ResidentGroup* group, Return how) {
     Dispatch& dispatch = *group->owner;
     const auto found = std::find_if(dispatch.lent.begin(), dispatch.lent.end(),
@@ -302,8 +302,8 @@ Result<> Dispatcher::load(Reader& in, QueueId queue, std::optional<Vmid> vmid) {
     });
 }
 
-/// First everything is read into its own list, then it is taken over: a stream that breaks off
-/// changes nothing.
+/// Reads everything into a list of its own, then adds the list: a stream that breaks off changes
+/// nothing.
 Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState&)>& adopt) {
     std::uint64_t count = 0;
     TRY_VOID(in.value(count));

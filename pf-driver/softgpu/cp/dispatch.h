@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Dispatcher: the kernels a VF has in flight. A Dispatch is a kernel whose packet has been
+// Dispatcher: the kernels that a VF has in flight. A Dispatch is a kernel whose packet has been
 // consumed: its description, the position in the grid where the next work-group starts, and its
-// resident groups. Groups are lent to workers one turn at a time. A new group starts when a compute
-// unit has room (and a scratch slot, if it needs one); those that have used up a turn go to the end
-// of the line, so groups that spin for each other all make progress; kernels take turns with each
-// other.
+// resident groups. Workers borrow groups one turn at a time. A new group starts when a compute unit
+// has room (and a scratch slot is free, if the kernel needs one). A group that has used up its turn
+// goes to the end of the line, so groups that spin for each other all make progress. Kernels take
+// turns with each other.
 //
-// All of it is state of the VF: whatever has been lent comes back at an instruction boundary, and
-// then every dispatch can be saved, dropped or loaded, alone (context save of one queue) or all
-// together (world switch).
+// All of it is state of the VF. Every lent group comes back at an instruction boundary. Then every
+// dispatch can be saved, dropped or loaded, alone (context save of one queue) or all together
+// (world switch).
 //
-// With the VF's lock held; the Workgroup of a loan belongs to the worker until it is back.
+// Called with the VF's lock held; the Workgroup of a loan belongs to the worker until it is back.
 #pragma once
 
 #include <atomic>
@@ -32,17 +32,16 @@
 
 namespace vgpu::softgpu::cp {
 
-/// What a dispatch is and how far it has come; flat.
-/// Travels in state streams and in a guest's context save area; every field is checked when it
-/// comes back (load_one).
+/// The description and progress of a dispatch; flat. State streams and a guest's context save area
+/// carry it, so load_one() checks it.
 struct DispatchState {
     isa::DispatchSpec spec;
     std::array<std::uint32_t, 3> start{};  ///< first work-group of each dimension
     std::array<std::uint32_t, 3> end{};    ///< work-groups of the grid
     std::array<std::uint32_t, 3> next{};   ///< where the next group starts
-    /// A slot is the scratch of one wave; a work-group takes as many in a row as it has waves. All
+    /// A slot is the scratch of one wave; a work-group takes one slot per wave, in a row. All
     /// kernels of a queue share its slots.
-    std::uint32_t scratch_slots = 0;  ///< waves that may have scratch at once; 0: needs none
+    std::uint32_t scratch_slots = 0;  ///< slots; 0: the kernel needs no scratch
     std::uint64_t packet = 0;         ///< AQL: index of the packet
     std::uint64_t signal = 0;         ///< AQL: completion signal; 0: none
     std::uint64_t start_ticks = 0;    ///< GPU clock when it was accepted
@@ -50,8 +49,7 @@ struct DispatchState {
     Vmid vmid{};
     std::uint8_t is_launched = 0;  ///< every group has started
     std::uint8_t is_profiled = 0;
-    /// AQL_QUEUE_USE_SCRATCH_ONCE: the runtime is asked to take scratch back when the kernel has
-    /// ended.
+    /// AQL_QUEUE_USE_SCRATCH_ONCE: asks the runtime to take scratch back when the kernel has ended.
     std::uint8_t gives_scratch_back = 0;
     std::uint8_t is_packet = 0;  ///< AQL packet number `packet`; else a PM4 dispatch
     std::array<std::uint8_t, 2> reserved{};
@@ -59,24 +57,24 @@ struct DispatchState {
 
 struct Dispatch;
 
-/// A work-group that has started and not ended: it holds a CU's room and perhaps scratch.
+/// A work-group that has started and not ended; it takes room on a CU and perhaps scratch.
 struct ResidentGroup {
     isa::Workgroup group;
     Dispatch* owner = nullptr;
     /// Index in Occupancy, 0 to compute_units - 1.
     std::uint32_t cu = 0;
     std::uint32_t scratch_slot = 0;
-    std::atomic<bool>* stop = nullptr;  ///< of the worker that has it; nullptr: not lent
+    std::atomic<bool>* stop = nullptr;  ///< flag of its worker; nullptr: not lent
 };
 
-/// A kernel in flight; never moves, since its groups point to it.
+/// A kernel in flight; never moves, because its groups point to it.
 struct Dispatch {
     DispatchState state;
     Footprint footprint;
     std::deque<std::unique_ptr<ResidentGroup>> ready;
     std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
     std::vector<std::unique_ptr<ResidentGroup>> lent;
-    bool is_dropped = false;  ///< only waits for its loans
+    bool is_dropped = false;  ///< waits only for its loans
 
     [[nodiscard]] std::size_t resident() const {
         return ready.size() + halted.size() + lent.size();
@@ -88,60 +86,60 @@ struct Dispatch {
 /// Owned by Core; one per VF.
 class Dispatcher {
 public:
-    /// `queues`: all of the VF by id; they say which CUs their work-groups may go to.
+    /// `queues` are all of the VF by id; they say which CUs their work-groups may use.
     Dispatcher(std::uint32_t compute_units, std::span<const Queue> queues)
         : queues_(queues), occupancy_(compute_units) {}
 
     /// Accepts a kernel that isa::check() and Footprint::fits_a_cu() allow.
     void start(const DispatchState& state);
 
-    /// Kernels of the queue that are not complete.
+    /// Number of kernels of the queue that are not complete.
     [[nodiscard]] std::uint32_t in_flight(QueueId queue) const;
-    /// Groups of the queue that workers have.
+    /// True if workers have groups of the queue.
     [[nodiscard]] bool has_loans(QueueId queue) const;
     [[nodiscard]] bool has_loans() const;
-    /// A group could be lent now.
+    /// True if a group could be lent now.
     [[nodiscard]] bool has_runnable() const;
-    /// Also no dropped kernel that still waits for a loan.
+    /// True if no kernel is left, not even a dropped one that waits for a loan.
     [[nodiscard]] bool is_empty() const { return dispatches_.empty(); }
 
-    /// A queue being preempted: its groups are neither lent nor started, those lent are asked to
-    /// stop.
+    /// For a queue that is preempted: its groups are neither lent nor started, and lent groups are
+    /// asked to stop.
     void hold(QueueId queue);
-    /// Takes back hold(); groups may be lent again.
+    /// Ends hold(); groups may be lent again.
     void release(QueueId queue);
     [[nodiscard]] bool is_held(QueueId queue) const { return held_[raw(queue)]; }
-    /// The kernels of the queue never complete; groups that are lent vanish when they come back.
+    /// Drops the kernels of the queue, which never complete. Lent groups are discarded when they
+    /// come back.
     void drop(QueueId queue);
-    /// Drops one kernel (its queue goes on to report an error).
+    /// Drops one kernel; its queue reports an error.
     void drop(Dispatch& dispatch);
 
-    /// A group to run, started for it if there is room, else one that waits; nullptr: none. `stop`
-    /// is the flag the worker watches, and lives until the group is back; `debug` is for one that
-    /// is started.
+    /// A group to run: a new one if there is room, else one that waits; nullptr if there is none.
+    /// `stop` is the flag that the worker reads, and lives until the group is back. `debug` applies
+    /// to a new group.
     [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop, const isa::LaunchExceptions& debug);
-    /// Takes a group back; `Ended` groups leave. Returns the dispatch if this completed it; the
-    /// caller finishes it with retire(). A group of a dropped kernel is discarded.
+    /// Takes a group back; `Ended` frees it. Returns the dispatch if this completed it, and the
+    /// caller then calls retire(). A group of a dropped kernel is discarded.
     enum class Return : std::uint8_t { Again, Halted, Ended };
     [[nodiscard]] Dispatch* take_back(ResidentGroup* group, Return how);
-    /// Frees a completed dispatch; no group of it exists any more.
+    /// Frees a completed dispatch, which has no groups any more.
     void retire(Dispatch* dispatch);
 
     void set_compute_units(std::uint64_t mask) { occupancy_.set_mask(mask); }
     [[nodiscard]] std::uint32_t compute_units() const { return occupancy_.compute_units(); }
 
-    /// Nothing may be lent.
+    /// No group may be lent.
     void reset();
-    /// All kernels, or those of one queue.
-    /// kNoQueue: all. Groups that are lent cannot be saved (asserted).
+    /// Saves the kernels of one queue, or all for kNoQueue. No saved group may be lent (asserted).
     void save(Writer& out, QueueId queue = kNoQueue) const;
-    /// Adds to what is there, all or nothing. EPROTO for anything that start() and the hardware's
-    /// sizes would not allow.
+    /// Adds the kernels of a stream, all or none. EPROTO for a kernel that start() and the
+    /// hardware's sizes would not allow.
     [[nodiscard]] Result<> load(Reader& in);
-    /// From a queue's save area, which belongs to the guest: whatever it says, the kernels are
-    /// those of `queue` and run in `vmid`, if one is given.
+    /// The same from a queue's save area, which belongs to the guest: whatever the area says, the
+    /// kernels are those of `queue` and, if `vmid` is given, run in `vmid`.
     [[nodiscard]] Result<> load(Reader& in, QueueId queue, std::optional<Vmid> vmid);
-    /// Forgets the kernels of a queue that were saved; nothing of it is lent.
+    /// Forgets the kernels of a queue that has left; none of its groups is lent.
     void forget(QueueId queue);
 
 private:
@@ -169,11 +167,11 @@ private:
     /// In the order of their packets.
     std::vector<Owned> dispatches_;
     std::size_t turn_ = 0;  ///< dispatch whose turn it is
-    /// By QueueId, whose type has 256 values; a damaged id cannot leave the array.
+    /// By QueueId. The array covers all 256 values of the type, so a damaged id cannot leave it.
     std::array<bool, 256> held_{};
-    /// By QueueId and slot, as far as slots have been used; behind the end all are free.
+    /// By QueueId and slot; slots beyond the end are free.
     std::array<std::vector<bool>, kQueues> scratch_used_;
-    std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< memory of ended groups
+    std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< ended groups, whose memory is reused
 };
 
 }  // namespace vgpu::softgpu::cp

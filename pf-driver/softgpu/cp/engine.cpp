@@ -12,7 +12,7 @@
 
 namespace vgpu::softgpu::cp {
 
-/// One thread. `stop` is what a running group looks at; `run_sequence` is odd while a group runs.
+/// One worker thread. A running group reads `stop`; `run_sequence` is odd while a group runs.
 struct Engine::Worker final : isa::MessageSink {
     std::uint32_t index = 0;
     std::atomic<bool> stop{false};
@@ -22,7 +22,7 @@ struct Engine::Worker final : isa::MessageSink {
     std::chrono::microseconds pause{};
     Messages messages;
 
-    /// The group comes back at once, so that the interrupt is raised while its kernel runs.
+    /// Stops the group at once, so that the interrupt is raised while its kernel runs.
     void interrupt(std::uint32_t payload) override {
         messages.emplace_back(payload);
         stop.store(true);
@@ -71,13 +71,13 @@ Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     return {};
 }
 
-/// mutex_ held. The phase changes first: no worker enters after this.
+/// mutex_ held. The phase changes first, so that no further worker enters.
 void Engine::request_park() {
     stay_.stop(clock_.now());
     stopping_.store(true);
     for (const auto& worker : workers_) {
         worker->stop.store(true);
-        // A worker that the host has put aside would not see the request until its turn comes.
+        // A worker that the host has preempted would see the request only at its next turn.
         if (worker->is_inside) worker->priority.hasten();
     }
     changed_.notify_all();
@@ -94,7 +94,7 @@ void Engine::leave(Worker& worker) {
     --inside_;
 }
 
-/// After request_park(): waits for the last worker.
+/// Call after request_park(): waits for the last worker and ends the stay.
 RunReport Engine::close_run(std::unique_lock<PiMutex>& lock) {
     parked_.wait(lock, [&] { return inside_ == 0; });
     const Nanoseconds now = clock_.now();
@@ -107,8 +107,8 @@ bool Engine::is_over(std::uint64_t stay) const {
     return shutdown_ || !stay_.is_running() || stay_.number() != stay;
 }
 
-/// If the governor is parking the stay already, its report is the one that counts; this call waits
-/// until it was given, so the VF is off in any case when it returns, and the listener knows.
+/// If the governor already parks the stay, the governor's report counts. This call then waits until
+/// the report was given: on return the VF is off in any case, and the listener knows it.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (stay_.is_running()) {
@@ -127,11 +127,11 @@ std::optional<VfId> Engine::running() const {
     return stay_.context() == nullptr ? std::nullopt : std::optional(stay_.context()->vf);
 }
 
-/// Ends runs whose quantum is over.
-/// Waits at most kLongest at a time, so a virtual clock that jumps is noticed even without tick().
+/// Ends stays whose quantum is over. Waits at most kLongest at a time, so that a jump of a virtual
+/// clock is noticed even without tick().
 void Engine::govern() {
     constexpr Nanoseconds kLongest = std::chrono::seconds(1);
-    // The default slack of 50 us would be added to every quantum.
+    // The default timer slack of 50 us would prolong every quantum.
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     std::unique_lock lock(mutex_);
@@ -158,10 +158,10 @@ void Engine::govern() {
 
 // --- wake-ups -----------------------------------------------------------------------------------
 
-/// Without a lock unless somebody sleeps: doorbells of a busy VF cost one atomic.
+/// Takes no lock unless a worker sleeps: doorbells of a busy VF cost one atomic.
 void Engine::kick() {
     kicks_.fetch_add(1);
-    // A worker counts itself asleep before it looks at kicks_ for the last time.
+    // A worker increments asleep_ before its last look at kicks_.
     if (asleep_.load() == 0) return;
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
@@ -173,13 +173,13 @@ void Engine::tick() {
     changed_.notify_all();
 }
 
-/// An odd sequence number means "inside isa::run()". A worker that runs is stopped and waited for
-/// until its number moves; one outside holds no pointer of a wave. This covers waves: whoever has
-/// to exclude packets, too, holds the VF lock.
+/// An odd sequence number means "inside isa::run()". Stops a worker that runs and waits until its
+/// number changes; a worker outside holds no pointer of a wave. This covers waves only: a caller
+/// that must exclude packets, too, holds the VF lock.
 ///
-/// Of a VF that is not on the engine no wave runs: all workers were out before its stay ended. One
-/// that comes on after the look does so under mutex_, so its waves see that their translations have
-/// ended, which the caller did before.
+/// No wave of a VF runs while that VF is off the engine, because all workers were out before its
+/// stay ended. A stay that begins after the look begins under mutex_, so its waves see that their
+/// translations have ended, which the caller did before this call.
 void Engine::quiesce(VfId vf) {
     if (running() != vf) return;
     for (const auto& worker : workers_) {
@@ -210,14 +210,14 @@ void Engine::work(Worker& worker) {
     }
 }
 
-/// Back among the host's other work where the budget is spent; a park goes on in real time.
+/// Makes the worker a normal thread once its budget is spent; during a park it stays in real time.
 void Engine::count_time(Worker& worker) {
     if (!worker.priority.is_hasty() || worker.priority.goes_on()) return;
     const std::lock_guard lock(mutex_);
     if (stay_.phase() != Stay::Phase::Parking && worker.priority.end()) worker.priority.relax();
 }
 
-/// Works for the VF until it is parked; the worker is outside when this returns.
+/// Works for the VF until it is parked; on return the worker is outside.
 void Engine::serve(Worker& worker, Context& context) {
     worker.pause = spec_.poll_first;
     while (true) {
@@ -232,7 +232,7 @@ void Engine::serve(Worker& worker, Context& context) {
     }
 }
 
-/// VF lock held. Each source does one bounded step, so a long copy cannot keep out the CP.
+/// VF lock held. Each source does one bounded step, so that a long copy cannot keep out the CP.
 Engine::Turn Engine::packet_turn(Context& context) {
     Turn turn = Turn::NothingToDo;
     if (context.cp.step() == StepResult::Progress) turn = Turn::Worked;
@@ -241,14 +241,14 @@ Engine::Turn Engine::packet_turn(Context& context) {
     return turn;
 }
 
-/// Clears the stop flag for the next group, unless everybody is to stop.
-/// Clear, then look: a park between the two would otherwise be wiped out by the clearing.
+/// Clears the stop flag for the next group, unless the whole stay is to stop. Reads stopping_ after
+/// the clearing, which could otherwise wipe out a park's request.
 void Engine::arm(Worker& worker) const {
     worker.stop.store(false);
     if (stopping_.load()) worker.stop.store(true);
 }
 
-/// VF lock not held.
+/// Call without the VF lock.
 isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
     const isa::RunContext context{
         .port = *loan.port,
@@ -271,8 +271,8 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
     return result;
 }
 
-/// Packets, then work-groups as long as there are no packets.
-/// The lock is free while a group runs, so other workers execute packets and take groups meanwhile.
+/// Executes packets, then work-groups while there are any, with a step of packets after each. The
+/// lock is free while a group runs, so other workers execute packets and take groups meanwhile.
 Engine::Turn Engine::turn(Worker& worker, Context& context) {
     std::unique_lock vf(context.lock);
     Turn turn = packet_turn(context);
@@ -280,7 +280,7 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         arm(worker);
         const std::optional<GroupLoan> loan = context.cp.take_group(worker.index, worker.stop);
         if (!loan) break;
-        // No doorbell tells of a kernel that waited for the one before.
+        // No doorbell announces a kernel that waited for the one before.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
         const isa::RunResult result = run_group(worker, *loan);
@@ -294,7 +294,7 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
     return turn;
 }
 
-/// True if nobody would kick this worker when the VF can go on: one worker looks for all.
+/// True if no kick would come when the VF can make progress. Only worker 0 polls, for all.
 bool Engine::polls(const Worker& worker, Context& context) const {
     if (worker.index != 0 || stopping_.load()) return false;
     const std::lock_guard vf(context.lock);
@@ -303,17 +303,17 @@ bool Engine::polls(const Worker& worker, Context& context) const {
                        [](const PacketSource* s) { return s->needs_polling(); });
 }
 
-/// mutex_ is given up for the call: the listener takes locks of its own.
+/// Releases mutex_ for the call, because the listener takes locks of its own.
 void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
     idle_.tell();
-    const VfId vf = stay_.context()->vf;  // a park may end its life once the lock is free
+    const VfId vf = stay_.context()->vf;  // a park may end the stay once the lock is free
     lock.unlock();
     listener_.out_of_work(vf);
     lock.lock();
 }
 
-/// Until there is a reason to look again or the run is over. The worker that finds everybody
-/// outside starts the dry spell and stays for its end; one that still is inside then takes over.
+/// Waits until there is a reason to look again or the stay is over. The worker that leaves the VF
+/// last starts the dry spell and waits for its end.
 void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                   std::uint64_t seen_kicks) {
     const std::uint64_t stay = stay_.number();
@@ -337,8 +337,8 @@ void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is
     }
 }
 
-/// Waits for a kick, or a while if only looking again helps. False: the run is over.
-/// Leaves the VF before it sleeps and enters it again after: a parked VF has no sleeper inside.
+/// Waits for a kick or, if only polling helps, for a pause. False if the stay is over. Leaves the
+/// VF before the sleep and enters it again afterwards: a parked VF has no sleeper inside.
 bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     const bool is_polling = polls(worker, context);
     std::unique_lock lock(mutex_);

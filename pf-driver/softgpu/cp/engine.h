@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
 // Engine: the worker threads of the whole device. It runs one VF at a time: the workers execute its
-// packets (with the VF's lock held, in bounded steps) and its work-groups (without it). run() puts
-// a VF on the engine, park() takes it off (stay.h); in between the state of the VF changes,
-// afterwards nothing touches it but the caller.
+// packets (with the VF's lock held, in bounded steps) and its work-groups (without the lock). run()
+// puts a VF on the engine, park() takes it off (stay.h). In between the VF's state changes; after
+// park() only the caller touches the VF.
 //
-// A VF with a quantum parks itself at its end and quantum_expired() tells the listener. Every stay
-// is reported exactly once: by park(), or by quantum_expired() if the deadline came first; then a
-// park() returns nothing, and only after the report was given: whoever parks before each run() is
-// never told of a stay before this one. Where the host allows it, who ends quanta runs in real
-// time, and so do workers at times (worker_priority.h).
+// A VF with a quantum is parked by the engine when the quantum ends, and quantum_expired() reports
+// it to the listener. Every stay is reported exactly once: by park(), or by quantum_expired() if
+// the deadline came first. In the second case park() returns nullopt, and only after the report was
+// given, so a caller that parks before each run() never receives a report of an earlier stay. Where
+// the host allows it, the governor thread, which ends quanta, runs in real time, and workers do at
+// times (worker_priority.h).
 //
-// The last worker out of a VF that has run dry waits until it counts as out of work
-// (idle_tracker.h), outside the VF, so a park or the end of the quantum is not delayed by it.
+// When a VF has run out of work, the last worker out of it waits until the VF counts as out of work
+// (idle_tracker.h). It waits outside the VF, so it delays neither a park nor the end of the
+// quantum.
 //
 // Threads: any thread may call; park() without the VF lock, the others with or without it. The
-// listener is called by the engine's own threads without any lock held; it may call run() and
+// engine's own threads call the listener without any lock held; the listener may call run() and
 // kick(), but not park().
 #pragma once
 
@@ -43,23 +45,25 @@ public:
     struct Spec {
         std::uint32_t threads = 1;
         std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
-        std::chrono::microseconds poll_first{20};  ///< memory waits of the running VF are looked at
-        std::chrono::microseconds poll_last{1000};  ///< this often, slower the longer they last
-        /// Longest dry spell that belongs to a stay; longer than a guest takes from a signal to
-        /// its next doorbell (tens of microseconds), short against a quantum.
+        std::chrono::microseconds poll_first{20};  ///< first pause between polls for the running VF
+        std::chrono::microseconds poll_last{1000};  ///< longest pause; pauses double in between
+        /// How long a VF without work keeps the engine before out_of_work(): longer than a guest
+        /// takes from a signal to its next doorbell (tens of microseconds), short against a
+        /// quantum.
         std::chrono::microseconds idle_grace{100};
-        /// What s_memrealtime and s_memtime count (Vega ISA manual, SMEM).
+        /// Rates of s_memrealtime and s_memtime (Vega ISA manual, SMEM).
         std::uint64_t reference_hz = 27'000'000;
         std::uint64_t core_hz = 1'000'000'000;
     };
 
-    /// Called without any lock, by governor or workers.
+    /// Called by the governor or a worker, without any lock.
     class Listener {
     public:
         virtual ~Listener() = default;
         /// The VF has used up its quantum and is parked.
         virtual void quantum_expired(const RunReport& report) = 0;
-        /// The running VF has had nothing to do for the idle grace; once per dry spell.
+        /// The running VF has had no work for the idle grace, or since its stay began. Once per dry
+        /// spell.
         virtual void out_of_work(VfId vf) = 0;
     };
 
@@ -69,24 +73,25 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Puts a VF on the parked engine; EBUSY if another one is on it.
-    /// The quantum counts from here, whether or not a worker has come yet; nullopt: no end.
-    /// `context` must live until the VF is parked.
+    /// Puts a VF on the parked engine; EBUSY if a VF is on it. The quantum counts from here,
+    /// whether or not a worker has started yet; nullopt: no limit. `context` must live until the VF
+    /// is parked.
     [[nodiscard]] Result<> run(Context& context, std::optional<Nanoseconds> quantum);
-    /// Takes the VF off; returns when no worker is inside it. nullopt if it was parked already, or
-    /// parked itself meanwhile; quantum_expired() has returned then. Never call with the VF lock
-    /// held, or another one that the listener takes.
+    /// Takes the VF off the engine; returns when no worker is inside it. nullopt if no VF was on
+    /// the engine, or its quantum ended meanwhile; quantum_expired() has returned then. Never call
+    /// with the VF lock held, or another lock that the listener takes.
     std::optional<RunReport> park();
-    /// Also while it is being parked. Out of date at once, unless the caller prevents switches.
+    /// The VF on the engine, also while it is being parked. Out of date at once unless the caller
+    /// prevents switches.
     [[nodiscard]] std::optional<VfId> running() const;
 
-    /// New work for the running VF; cheap, any lock may be held.
+    /// Reports new work for the running VF; cheap, any lock may be held.
     void kick();
-    /// Returns when no pointer that a wave of the VF got from a Port before the call is still in
-    /// use: workers that are inside the VF have passed a stop point. Others are let alone. The VF
-    /// lock may be held.
+    /// Returns when no wave of the VF still uses a pointer that it got from a Port before the call:
+    /// workers inside the VF have passed a stop point. Does not disturb other VFs. The VF lock may
+    /// be held.
     void quiesce(VfId vf);
-    /// Looks at the clock again (a virtual clock has been advanced).
+    /// Makes the threads read the clock again, after a virtual clock has advanced.
     void tick();
 
 private:
@@ -112,7 +117,7 @@ private:
     void leave(Worker& worker);
     void request_park();
     [[nodiscard]] RunReport close_run(std::unique_lock<PiMutex>& lock);
-    /// mutex_ held; of the stay with that number.
+    /// True if the stay with that number is over. mutex_ held.
     [[nodiscard]] bool is_over(std::uint64_t stay) const;
 
     const Spec spec_;
@@ -122,15 +127,15 @@ private:
     mutable PiMutex mutex_;  // leaf: taken with a VF lock held, never the other way round
     PiCondition changed_;    // run, kick, park, shutdown: workers
     PiCondition governed_;   // deadline, shutdown: governor
-    PiCondition parked_;     // last worker out, run closed, quantum's end told
+    PiCondition parked_;     // last worker out, stay closed, quantum's end reported
     Stay stay_;
     IdleTracker idle_;
     bool is_telling_ = false;   ///< the governor is in quantum_expired()
     std::uint32_t inside_ = 0;  ///< workers that may touch the VF
     bool shutdown_ = false;
-    /// The stop of the whole stay; each worker's own flag stops one group.
+    /// Stops the whole stay; each worker's own flag stops one group.
     std::atomic<bool> stopping_{false};
-    /// Counts up; a sleeper compares with what it saw before it last looked for work.
+    /// Counts kicks. A sleeper compares it with its value before the sleeper's last look for work.
     std::atomic<std::uint64_t> kicks_{0};
     std::atomic<std::uint32_t> asleep_{0};
 

@@ -29,7 +29,7 @@ Queue* selected(Core& core) {
     return &core.queues[index];
 }
 
-/// Pointers of a mapped queue live in QueueState; the registers follow when somebody looks.
+/// The pointers of a mapped queue are in QueueState; a read updates the registers.
 std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
     Queue* queue = selected(core);
     if (queue == nullptr) return stored;
@@ -37,12 +37,12 @@ std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
     return queue->state.hqd[raw(index) - REG_GC_CP_MQD_BASE_ADDR];
 }
 
-/// Linux 6.12, amdgpu/amdgpu_amdkfd_gfx_v9.c, kgd_gfx_v9_hqd_destroy: 1 drains, 2 resets, 3 saves
-/// waves. All but the reset keep what is in flight.
+/// 1 drains, 2 resets, 3 saves waves (Linux 6.12, amdgpu/amdgpu_amdkfd_gfx_v9.c,
+/// kgd_gfx_v9_hqd_destroy). All but the reset keep what is in flight.
 enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 
-/// One step at once: a queue with nothing in flight is off before the register write returns, which
-/// drivers poll for.
+/// Does one step at once, so that a queue with nothing in flight is off before the register write
+/// returns; drivers poll for that.
 void stop(Core& core, Queue& queue, StopMode mode) {
     begin_stop(core, queue, mode);
     Budget budget;
@@ -67,7 +67,7 @@ void write_dequeue(Core& core, Queue& queue, std::uint32_t value) {
     stop(core, queue, request == kDequeueReset ? StopMode::Reset : StopMode::Preempt);
 }
 
-/// ACTIVE is never stored as written: it reads what the queue is.
+/// ACTIVE is never stored as written; it shows the state of the queue.
 void write_hqd(Core& core, RegisterIndex index, std::uint32_t value) {
     Queue* queue = selected(core);
     if (queue == nullptr) return;
@@ -103,7 +103,7 @@ std::uint32_t get(const Core& core, hw_reg which) {
     return core.registers.get(index_of(which));
 }
 
-/// The gfx ring is an HQD to the packet processor: its registers, translated.
+/// To the packet processor the gfx ring is an HQD, with its registers translated.
 void refresh_gfx(Core& core) {
     Queue& queue = core.queue(kGfxQueue);
     queue.set_reg(REG_GC_CP_HQD_PQ_BASE, get(core, REG_GC_CP_RB0_BASE));
@@ -126,7 +126,7 @@ void refresh_gfx(Core& core) {
     }
 }
 
-/// A driver that writes 0 starts the ring anew.
+/// A driver that writes 0 restarts the ring.
 void write_gfx_wptr(Core& core) {
     Queue& queue = core.queue(kGfxQueue);
     queue.state.wptr = join(get(core, REG_GC_CP_RB0_WPTR), get(core, REG_GC_CP_RB0_WPTR_HI));
@@ -152,7 +152,7 @@ constexpr std::array kGfxPointers = {REG_GC_CP_RB0_WPTR, REG_GC_CP_RB0_WPTR_HI};
 
 }  // namespace
 
-/// The HQD range is one claim: its registers are consecutive, as they are in the MQD.
+/// Claims the HQD range as one, because its registers are consecutive, as in the MQD.
 void claim_registers(Core& core) {
     core.registers.claim(
         index_of(REG_GC_CP_MQD_BASE_ADDR), MQD_HQD_COUNT,

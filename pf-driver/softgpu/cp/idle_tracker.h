@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// IdleTracker: when the VF on the engine counts as out of work, and how long it was.
+// IdleTracker: decides when the VF on the engine counts as out of work, and measures for how long.
 //
-// A VF that has worked and runs dry is out of work only after the grace: a guest that waits for
-// each packet before it submits the next would otherwise give up its slice with every packet. A VF
-// that had nothing to do since its stay began has no such guest and gets no grace.
+// A VF that has worked and runs dry is out of work only after a grace period. Otherwise a guest
+// that waits for each packet before it submits the next would lose its slice with every packet. A
+// VF that has had no work since its stay began has no such guest and gets no grace.
 //
-// Guarded by the engine's lock, but for worked().
+// Guarded by the engine's lock, except worked().
 #pragma once
 
 #include <atomic>
@@ -20,19 +20,19 @@ class IdleTracker {
 public:
     explicit IdleTracker(Nanoseconds grace) : grace_(grace) {}
 
-    /// A stay begins.
+    /// Call when a stay begins.
     void begin() {
         is_dry_ = false;
         has_worked_ = false;
         rests_since_.reset();
         rested_ = {};
     }
-    /// A worker inside has done something; any thread.
+    /// A worker inside has done work; any thread.
     void worked() {
         has_worked_ = true;
         is_dry_ = false;
     }
-    /// Nobody is inside or has anything to do. Woken for nothing, a rest goes on.
+    /// No worker is inside and there is no work. After a spurious wake the rest continues.
     void found_dry(Nanoseconds now) {
         if (!is_dry_.exchange(true)) {
             dry_since_ = now;
@@ -40,32 +40,32 @@ public:
         }
         if (is_told_ && !rests_since_) rests_since_ = now;
     }
-    /// Time until the dry spell is to be told, zero or less: now; nullopt: there is none, or it was
-    /// told.
+    /// Time until the dry spell is to be reported; zero or less: now. nullopt if there is none, or
+    /// it was reported.
     [[nodiscard]] std::optional<Nanoseconds> left(Nanoseconds now) const {
         if (!is_dry_ || is_told_) return std::nullopt;
         return has_worked_ ? dry_since_ + grace_ - now : Nanoseconds::zero();
     }
-    /// The dry spell is being told: it counts as rest from its beginning.
+    /// The dry spell is being reported: it counts as rest from its beginning.
     void tell() {
         is_told_ = true;
         rests_since_ = dry_since_;
     }
-    /// Somebody looks for work again.
+    /// A worker looks for work again, or the stay ends.
     void end_rest(Nanoseconds now) {
         if (rests_since_) rested_ += now - *rests_since_;
         rests_since_.reset();
     }
-    /// In this stay, without a rest that lasts.
+    /// Rest in this stay, without one that still lasts.
     [[nodiscard]] Nanoseconds rested() const { return rested_; }
 
 private:
     const Nanoseconds grace_;
-    std::atomic<bool> is_dry_{false};  ///< nothing has moved since dry_since_
+    std::atomic<bool> is_dry_{false};  ///< no work since dry_since_
     std::atomic<bool> has_worked_{false};
     Nanoseconds dry_since_{};
-    bool is_told_ = false;                    ///< in this dry spell
-    std::optional<Nanoseconds> rests_since_;  ///< told, and nobody looks for work
+    bool is_told_ = false;                    ///< this dry spell was reported
+    std::optional<Nanoseconds> rests_since_;  ///< reported, and no worker looks for work
     Nanoseconds rested_{};
 };
 

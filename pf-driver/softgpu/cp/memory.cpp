@@ -14,7 +14,7 @@ mem::Port& Memory::port(Vmid vmid) {
 /// Keeps the fault for the caller's report and leaves the port clean for the next access.
 bool Memory::failed(Vmid vmid, mem::Port& port) {
     fault_ = port.fault();
-    // the other side of an indirect page failed: to the guest, there is no memory
+    // the client of an indirect page failed: to the guest, there is no memory
     if (fault_.kind == mem::FaultKind::None) fault_.kind = mem::FaultKind::OutOfRange;
     fault_vmid_ = vmid;
     port.clear_fault();

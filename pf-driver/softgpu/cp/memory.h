@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory: the packet processor's view of the VF's address spaces: one port per VMID, values of 32
-// and 64 bits that are read and written whole (atomically where the page has a host address, as a
-// guest's CPU and other engines look on), and blocks of bytes. A fault stays in `fault()` until the
-// next access. Used with the VF's lock held.
+// Memory: the packet processor's access to the VF's address spaces: one port per VMID, values of 32
+// and 64 bits that are read and written whole (atomically where the page has a host address,
+// because a guest's CPU and other engines read them), and blocks of bytes. fault() keeps the last
+// fault. Used with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -20,15 +20,14 @@
 
 namespace vgpu::softgpu::cp {
 
-/// Each call is one access: it either did all of it or, on a fault, perhaps a part up to a page
-/// border.
+/// Each call is one access. On a fault it may have done a part, up to a page border.
 class Memory {
 public:
     /// Ports are made by `services` when a VMID is first used.
     explicit Memory(Services& services) : services_(services) {}
 
-    /// nullopt, or false for stores: fault() says why. Loads acquire and stores release where the
-    /// value is aligned and has a host address.
+    /// On a fault nullopt, or false for stores; fault() holds the reason. Loads acquire and stores
+    /// release if the value is aligned and has a host address.
     [[nodiscard]] std::optional<std::uint32_t> load32(Vmid vmid, GpuVa va);
     [[nodiscard]] std::optional<std::uint64_t> load64(Vmid vmid, GpuVa va);
     [[nodiscard]] bool store16(Vmid vmid, GpuVa va, std::uint16_t value);
@@ -36,14 +35,15 @@ public:
     [[nodiscard]] bool store64(Vmid vmid, GpuVa va, std::uint64_t value);
     [[nodiscard]] bool read(Vmid vmid, GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(Vmid vmid, GpuVa va, std::span<const std::byte> data);
-    /// As mem::perform_atomic(), with the fault kept here.
+    /// Like mem::perform_atomic(), but fault() keeps the fault.
     [[nodiscard]] mem::AtomicResult atomic(Vmid vmid, const mem::AtomicRequest& request);
 
-    /// Of the access that failed last.
+    /// The fault of the access that failed last.
     [[nodiscard]] const mem::Fault& fault() const { return fault_; }
     [[nodiscard]] Vmid fault_vmid() const { return fault_vmid_; }
 
-    /// Owned here; for the packet processor only, waves have their own.
+    /// The port of a VMID, owned by this object. For the packet processor only: waves have ports of
+    /// their own.
     [[nodiscard]] mem::Port& port(Vmid vmid);
 
 private:

@@ -30,12 +30,12 @@ void Occupancy::set_mask(std::uint64_t mask) {
         units_[i].is_allowed = i < 64 && bit(mask, static_cast<unsigned>(i));
         any |= units_[i].is_allowed;
     }
-    // a VF without compute units could never finish a kernel: it keeps the first one
+    // a VF without compute units could never finish a kernel, so it keeps the first one
     if (!any) units_.front().is_allowed = true;
     deal();
 }
 
-/// As ShaderArrays counts them for the driver: the n-th CU of the VF is in engine n modulo engines.
+/// Counts like ShaderArrays: CU n of the VF is in engine n modulo kEngines.
 void Occupancy::deal() {
     std::uint32_t count = 0;
     for (Unit& unit : units_) {
@@ -49,7 +49,7 @@ bool Occupancy::is_open(const Unit& unit, const CuMask& queue) {
     return unit.is_allowed && bit(queue[unit.place.engine], unit.place.cu);
 }
 
-/// COMPUTE_STATIC_THREAD_MGMT comes from the guest and may name no CU at all.
+/// The mask comes from the guest (COMPUTE_STATIC_THREAD_MGMT) and may name no CU of the VF.
 const CuMask& Occupancy::usable(const CuMask& queue) const {
     const bool has_any = std::any_of(units_.begin(), units_.end(),
                                      [&](const Unit& unit) { return is_open(unit, queue); });
@@ -87,7 +87,7 @@ std::optional<std::uint32_t> Occupancy::take(const Footprint& need, const CuMask
     return std::nullopt;
 }
 
-/// On the CU with the fewest waves.
+/// Takes the CU with the fewest waves.
 std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
     const CuMask& mask = usable(queue);
     std::uint32_t best = 0;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Occupancy: which compute unit (CU) has room for another work-group. A CU of gfx900 holds 40
-// waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new groups.
-// A VF's CUs are dealt to the shader engines round robin, as its driver is told (ShaderArrays); in
-// these terms queues limit themselves to CUs (COMPUTE_STATIC_THREAD_MGMT_SE0..3).
-// What a group needs is known before it starts, so the memory of resident groups is bounded by the
-// number of CUs.
+// Occupancy: tracks which compute unit (CU) has room for another work-group. A CU of gfx900 holds
+// 40 waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new
+// groups. A VF's CUs are dealt to the shader engines round robin, as ShaderArrays shows its driver;
+// queues limit themselves to CUs in these terms (COMPUTE_STATIC_THREAD_MGMT_SE0..3). The needs of a
+// group are known before it starts, so the number of CUs bounds the memory of resident groups.
 #pragma once
 
 #include <array>
@@ -24,7 +23,7 @@ inline constexpr std::uint32_t kVgprBytesPerCu = 256u << 10;
 inline constexpr std::uint32_t kLdsBytesPerCu = 64u << 10;
 inline constexpr std::uint32_t kBytesPerVgpr = 256;  // 64 lanes of 4 bytes
 
-/// What one work-group takes of a CU, by the kernel's descriptor and packet. It is equal for all
+/// The part of a CU that one work-group takes, by the kernel's descriptor and packet; equal for all
 /// groups of a kernel.
 struct Footprint {
     std::uint32_t waves = 0;
@@ -32,41 +31,41 @@ struct Footprint {
     std::uint32_t vgpr_bytes = 0;
 
     [[nodiscard]] static Footprint of(const isa::DispatchSpec& spec);
-    /// False if even an empty CU could not hold it.
+    /// False if even an empty CU could not hold the group.
     [[nodiscard]] bool fits_a_cu() const;
 };
 
-/// Where a CU is.
+/// The place of a CU in the shader engines.
 struct CuPlace {
     std::uint32_t engine = 0;
-    std::uint32_t cu = 0;  ///< in the array of the engine
+    std::uint32_t cu = 0;  ///< index in the engine's array
 };
-/// CUs a queue may use, bit per CU, by shader engine.
+/// The CUs that a queue may use: a bit per CU, by shader engine.
 using CuMask = std::array<std::uint32_t, regs::ShaderArrays::kEngines>;
 inline constexpr CuMask kAllCus{~0u, ~0u, ~0u, ~0u};
 
-/// Of one VF. VFs that share a CU of the device do not see each other's groups: only one VF at a
-/// time is on the engine.
+/// The CUs of one VF. VFs that share a CU of the device do not see each other's groups, because
+/// only one VF at a time is on the engine.
 class Occupancy {
 public:
     explicit Occupancy(std::uint32_t compute_units);
 
-    /// Bit per CU; groups on a CU that leaves the mask stay until they end.
+    /// A bit per CU; groups on a CU that leaves the mask stay until they end.
     void set_mask(std::uint64_t mask);
-    /// A queue mask without a CU that the VF has means all of the VF's: such a queue could never
-    /// finish a kernel.
+    /// True if a CU has room. A queue mask that names none of the VF's CUs counts as all of them,
+    /// because such a queue could never finish a kernel.
     [[nodiscard]] bool can_take(const Footprint& need, const CuMask& queue) const;
-    /// A CU with room, taken; nullopt if all are full.
+    /// Takes room on a CU; nullopt if all are full.
     [[nodiscard]] std::optional<std::uint32_t> take(const Footprint& need, const CuMask& queue);
-    /// Takes room on an allowed CU though it may be full: the one group that every kernel may have
+    /// Takes room on an allowed CU even if it is full. Every kernel may have one such group
     /// resident, so that an endless kernel cannot keep others out.
     [[nodiscard]] std::uint32_t force(const Footprint& need, const CuMask& queue);
-    /// Of a CU outside the mask: its last one.
+    /// The place of a CU; for a CU outside the mask, its last place.
     [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }
-    /// Accounts for a group restored from a stream.
+    /// Takes room for a group that a stream restores.
     void retake(std::uint32_t cu, const Footprint& need);
     void release(std::uint32_t cu, const Footprint& need);
-    /// All groups are gone; the mask stays.
+    /// Frees all room; the mask stays.
     void clear();
     [[nodiscard]] std::uint32_t compute_units() const {
         return static_cast<std::uint32_t>(units_.size());
@@ -85,7 +84,7 @@ private:
     static void add(Unit& unit, const Footprint& need);
 
     std::vector<Unit> units_;
-    /// Where take() begins to look, so that groups are spread over the CUs.
+    /// The CU where take() begins to look, so that groups are spread over the CUs.
     std::uint32_t next_ = 0;
 };
 

@@ -49,7 +49,7 @@ constexpr auto handle_UNMAP_QUEUES = handle_unmap_queues;
 constexpr auto handle_QUERY_STATUS = handle_query_status;
 constexpr auto handle_RUN_LIST = handle_run_list;
 
-/// The table is hw/pm4.def with handlers by name: a row without a handler does not compile.
+/// The table of hw/pm4.def with handlers by name: a row without a handler does not compile.
 constexpr std::array<PacketRow, 256> make_rows() {
     std::array<PacketRow, 256> rows{};
 #define PM4(name, opcode, min_body, max_body, doc) \
@@ -74,8 +74,8 @@ Position position_of(const Queue& queue) {
     return {Vmid{static_cast<std::uint8_t>(frame.vmid)}, stream_left(queue)};
 }
 
-/// Reads dwords of the innermost stream, `first` dwords ahead; the stream holds them.
-/// At most two reads: a ring wraps once.
+/// Reads dwords of the innermost stream, which holds them, from `first` dwords ahead. Needs at most
+/// two reads, because a ring wraps once.
 bool read_stream(Core& core, const Queue& queue, std::uint64_t first,
                  std::span<std::uint32_t> out) {
     const QueueState& state = queue.state;
@@ -99,7 +99,8 @@ bool is_in_ring(const Queue& queue) {
     return queue.state.frame_count == 0;
 }
 
-/// A packet longer than what is left: in a ring the rest may follow, in an IB it never does.
+/// The packet is longer than the stream's rest: in a ring the rest may follow, in an IB it never
+/// does.
 Fetched too_short(Queue& queue, std::uint64_t dwords) {
     if (!is_in_ring(queue) || dwords >= queue.ring_dwords()) return Fetched::Bad;
     queue.state.wait.kind = WaitKind::MoreData;
@@ -107,8 +108,8 @@ Fetched too_short(Queue& queue, std::uint64_t dwords) {
     return Fetched::Nothing;
 }
 
-/// Fetches the next packet: header and, if a handler wants it, core.packet as body.
-/// The header alone first: it says how much more there must be before more is read.
+/// Fetches the next packet: its header and, in core.packet, the body for its handler. Reads the
+/// header first, which says how long the packet is.
 Fetched fetch(Core& core, Queue& queue, std::uint32_t& header) {
     const std::uint64_t left = stream_left(queue);
     if (left == 0) return Fetched::Nothing;
@@ -138,8 +139,8 @@ void report_rptr(Core& core, Queue& queue) {
     if (!core.memory.store32(queue.vmid(), address, low32(state.rptr))) core.fault(queue);
 }
 
-/// Answers an outcome; true if the queue may go on at once.
-/// The only place where a handled packet moves its stream.
+/// Applies an outcome; true if the queue may continue at once. The only place where a handled
+/// packet moves its stream, unless its handler did.
 bool settle(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
     switch (outcome) {
         case Outcome::Done:
@@ -166,9 +167,8 @@ bool settle(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
     return false;
 }
 
-/// Executes one packet; true if the queue may go on at once.
-/// The privilege is of the stream, not of the packet: an IB that a kernel queue runs for a process
-/// is the process's.
+/// Executes one packet; true if the queue may continue at once. The stream has the privilege, not
+/// the packet: an IB that a kernel queue runs for a process has the process's privilege.
 bool run_one(Core& core, Queue& queue, Budget& budget) {
     std::uint32_t header = 0;
     switch (fetch(core, queue, header)) {
@@ -238,7 +238,8 @@ void run_pm4_packet(Core& core, Queue& queue, Budget& budget) {
     report_rptr(core, queue);
 }
 
-/// The read pointer is reported once per step, not per packet: guests poll it only to find room.
+/// Reports the read pointer once per step, not per packet, because guests poll it only to find
+/// room.
 StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     bool moved = false;
@@ -251,7 +252,8 @@ StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
         const std::uint32_t before = budget.packets;
         const bool goes_on = run_one(core, queue, budget);
         moved |= budget.packets != before && state.wait.kind == WaitKind::None;
-        // A vendor AQL packet ends with its IB; so does what a queue being stopped may still do.
+        // A vendor AQL packet ends with its IB, and a queue that is being stopped may do no more
+        // than that.
         const bool is_ib_over = was_in_ib && is_in_ring(queue);
         if (!goes_on || (is_ib_over && (queue.is_aql() || state.phase != QueuePhase::Running)))
             break;

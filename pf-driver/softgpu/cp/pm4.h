@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers it calls.
-// A packet's length is checked against hw/pm4.def and against what the stream still holds before a
-// handler sees its body; handlers answer with an Outcome and never move the stream, except for
-// those whose meaning it is (INDIRECT_BUFFER, COND_EXEC: Redirected).
+// Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers that it
+// calls. A packet's length is checked against hw/pm4.def and against the rest of the stream before
+// a handler sees its body. Handlers answer with an Outcome and never move the stream, except those
+// whose purpose it is (INDIRECT_BUFFER, COND_EXEC: Redirected).
 //
-// A stream is privileged while a kernel queue executes in VMID 0; IBs that a kernel queue runs in
-// another VMID and everything in user queues is not, and reaches neither scheduler packets nor
-// registers outside the SH, context and UCONFIG spaces.
+// A stream is privileged while a kernel queue executes in VMID 0. IBs that a kernel queue runs in
+// another VMID are not privileged, nor is anything in user queues: such a stream reaches neither
+// scheduler packets nor registers outside the SH, context and UCONFIG spaces.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ namespace vgpu::softgpu::cp {
 struct Packet {
     Core& core;
     Queue& queue;
-    /// Whose addresses its operands are: of the ring or of the IB.
+    /// The VMID of its operands' addresses: that of the ring or of the IB.
     Vmid vmid;
-    /// Of a kernel queue, executing in VMID 0.
+    /// True for a kernel queue that executes in VMID 0.
     bool is_privileged;
-    /// Without the header; min_body to max_body of the row.
+    /// The packet without its header; min_body to max_body dwords of the row.
     std::span<const std::uint32_t> body;
-    /// A handler that copies much charges it and answers Partial.
+    /// A handler that copies much data charges the budget and answers Partial.
     Budget& budget;
 
     /// `ordinal` counts from the header, which is 0; it must be inside the body.
@@ -39,8 +39,8 @@ struct Packet {
     }
 };
 
-/// May be called again for the same packet after Partial or Blocked; queue.state.progress is its
-/// memory then, 0 at the first call.
+/// A handler may be called again for the same packet after Partial or Blocked. Its memory is
+/// queue.state.progress, which is 0 at the first call.
 using PacketHandler = Outcome (*)(Packet&);
 
 struct PacketRow {
@@ -55,19 +55,20 @@ struct PacketRow {
 /// Executes packets until the budget is spent, the queue blocks, halts or runs dry.
 [[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
 
-/// Goes on with the head packet alone, or with a part of it if it is a long one.
+/// Executes the head packet alone, or a part of it if it is a long one.
 void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
 
-/// Calls an IB (AQL PM4-IB packets); false if it nests too deep.
+/// Calls an IB (AQL PM4-IB packets); false if the IB nests too deep.
 [[nodiscard]] bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid);
 
 /// Dwords left in the innermost stream.
 [[nodiscard]] std::uint64_t stream_left(const Queue& queue);
-/// In an IB: leaves every frame that is used up. `dwords` must be there.
+/// Moves the innermost stream by `dwords`, which it must hold. In an IB, leaves every frame that is
+/// used up.
 void advance_stream(Queue& queue, std::uint64_t dwords);
 
-/// True if what queue.state.wait describes has come about, or cannot be found out because memory
-/// faults: then executing the packet again answers the fault.
+/// True if the condition of queue.state.wait is met, or memory faults: another execution of the
+/// packet then answers the fault.
 [[nodiscard]] bool is_wait_over(Core& core, Queue& queue);
 
 // Handlers, by file.
@@ -100,7 +101,7 @@ Outcome handle_query_status(Packet& packet);
 Outcome handle_run_list(Packet& packet);
 Outcome handle_invalidate_tlbs(Packet& packet);
 
-/// Register access of a packet; false if its stream may not.
+/// Register access of a packet; false if its stream may not access the register.
 [[nodiscard]] bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value);
 [[nodiscard]] bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value);
 [[nodiscard]] bool may_reach(const Packet& packet, std::uint32_t index);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PM4 packets that steer: indirect buffers, conditions, register writes, dispatches from registers.
+// PM4 packets that control a stream: indirect buffers, conditions, register writes, dispatches from
+// registers.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t kShFirst = REG_GC_COMPUTE_DISPATCH_INITIATOR;
 
-/// User queues may set the registers of their own dispatches and no others (SH, context, UCONFIG).
+/// Which streams may access a register space. User queues may access SH, context and UCONFIG
+/// registers, no others.
 enum class Reach : std::uint8_t { Privileged, Everyone };
 
 struct RegisterSpace {
@@ -49,18 +51,18 @@ constexpr unsigned kAddressShift = 8;
 
 constexpr std::uint32_t kBaseOfIndirect = 1;
 
-/// What a dispatch says beside the registers of its queue.
+/// The operands of a dispatch, in addition to the registers of its queue.
 struct Launch {
     std::array<std::uint32_t, 3> grid;  ///< work-groups, or work-items
     std::uint32_t initiator;            ///< COMPUTE_DISPATCH_INITIATOR
 };
 
-/// Work-items of one dimension; 0 is taken as 1, as a fresh MQD holds zeroes.
+/// Work-items of one dimension. 0 counts as 1, because a fresh MQD holds zeroes.
 std::uint32_t threads(const Queue& queue, hw_reg which) {
     return std::max(HW_GET(COMPUTE_NUM_THREAD, FULL, queue.sh(which)), 1u);
 }
 
-/// Grid in work-items; nullopt if it does not fit 32 bits.
+/// The grid in work-items; nullopt if it exceeds 32 bits.
 std::optional<std::array<std::uint32_t, 3>> grid_of(const Launch& launch,
                                                     const std::array<std::uint32_t, 3>& group) {
     const bool is_in_items =
@@ -97,9 +99,9 @@ bool waits_for_room(Queue& queue, const Core& core) {
     return true;
 }
 
-/// Registers of the queue describe the kernel (Linux 6.12, amdgpu/gfx_v9_0.c,
-/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). A dispatch that no CU could hold is
-/// refused, one with an empty grid does nothing.
+/// Starts a kernel that the queue's registers describe (Linux 6.12, amdgpu/gfx_v9_0.c,
+/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). Refuses a dispatch that no CU could
+/// hold; a dispatch with an empty grid does nothing.
 Outcome dispatch(Packet& packet, const Launch& launch) {
     Queue& queue = packet.queue;
     DispatchState state;
@@ -169,7 +171,7 @@ Outcome handle_ignored(Packet&) {
     return Outcome::Done;
 }
 
-/// Of all bases only that of indirect arguments means anything here; it needs an address.
+/// Only the base of indirect arguments has a meaning here; it needs an address.
 Outcome handle_set_base(Packet& packet) {
     const bool is_indirect = HW_GET(SET_BASE_1, BASE_INDEX, packet.dword(1)) == kBaseOfIndirect;
     if (is_indirect && packet.body.size() < 3) return Outcome::BadPacket;
@@ -178,14 +180,14 @@ Outcome handle_set_base(Packet& packet) {
 }
 
 Outcome handle_event_write(Packet& packet) {
-    // Caches are coherent here; what is left of every event is that earlier kernels have finished.
+    // Caches are coherent here, so an event only waits until earlier kernels have finished.
     if (packet.core.dispatcher.in_flight(packet.queue.id) == 0) return Outcome::Done;
     packet.queue.state.wait.kind = WaitKind::Dispatches;
     return Outcome::Blocked;
 }
 
-/// The stream moves behind the packet before the IB is entered, or, chained, to its end: an IB that
-/// chains to another never comes back.
+/// Moves the stream behind the packet before the IB begins; if chained, to the stream's end,
+/// because an IB that chains to another never resumes.
 Outcome handle_indirect_buffer(Packet& packet) {
     QueueState& state = packet.queue.state;
     const std::uint32_t control = packet.dword(3);
@@ -198,7 +200,7 @@ Outcome handle_indirect_buffer(Packet& packet) {
     return call_ib(packet.queue, va, dwords, vmid) ? Outcome::Redirected : Outcome::BadPacket;
 }
 
-/// What is skipped may reach beyond the packet's stream; it ends there.
+/// The skip may reach beyond the end of the packet's stream; it is cut there.
 Outcome handle_cond_exec(Packet& packet) {
     const std::optional<std::uint32_t> flag =
         packet.core.memory.load32(packet.vmid, GpuVa{packet.pair(1) & ~3ull});
@@ -231,7 +233,8 @@ Outcome handle_dispatch_direct(Packet& packet) {
     return dispatch(packet, launch);
 }
 
-/// A read of bounded size before the same checks; the grid is looked at once there is room for it.
+/// Reads the grid, which has a fixed size, then does the checks of a direct dispatch. Reads it only
+/// once there is room for the kernel.
 Outcome handle_dispatch_indirect(Packet& packet) {
     const bool is_offset = packet.queue.is_gfx();
     if (packet.body.size() != (is_offset ? 2u : 3u)) return Outcome::BadPacket;

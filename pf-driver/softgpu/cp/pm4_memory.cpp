@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PM4 packets that move data, wait for it, and tell others about it.
+// PM4 packets that move data, wait for it, and signal others.
 #include <algorithm>
 #include <array>
 
@@ -18,7 +18,7 @@ constexpr std::uint64_t kAll = ~0ull;
 
 enum class Place : std::uint8_t { Register, Memory, Immediate, Clock, Nowhere };
 
-// by COPY_DATA and WRITE_DATA selector
+// by selector of COPY_DATA and WRITE_DATA
 constexpr std::array<Place, 16> kCopySource = {
     Place::Register, Place::Memory,    Place::Memory,  Place::Nowhere,
     Place::Nowhere,  Place::Immediate, Place::Nowhere, Place::Nowhere,
@@ -29,13 +29,13 @@ constexpr std::array<Place, 16> kDestination = {
     Place::Nowhere,  Place::Nowhere, Place::Memory,  Place::Nowhere, Place::Nowhere, Place::Nowhere,
     Place::Nowhere,  Place::Nowhere, Place::Nowhere, Place::Nowhere};
 
-/// What a RELEASE_MEM does, by INT_SEL.
+/// The actions of a RELEASE_MEM, by INT_SEL.
 struct ReleaseAction {
     bool is_known = false;
     bool has_data = false;
     bool has_interrupt = false;
 };
-// 5 and 6 compare memory first; no driver sends them, and what they compare is not published
+// 5 and 6 compare memory first; no driver sends them, and no public document describes them
 constexpr std::array<ReleaseAction, 8> kReleaseActions = {{
     {true, true, false},  // NO_INTERRUPT
     {true, false, true},  // INTERRUPT_ONLY
@@ -130,7 +130,7 @@ Outcome store_value(Packet& packet, bool is_wide, std::uint64_t value) {
     }
 }
 
-/// Copies or fills at most `bytes` of a DMA_DATA packet from `done` on.
+/// Copies or fills `bytes` of a DMA_DATA packet, from byte `done` on.
 bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     Memory& memory = packet.core.memory;
     std::vector<std::byte> buffer(bytes);
@@ -144,7 +144,7 @@ bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     return memory.write(packet.vmid, GpuVa{packet.pair(4) + done}, buffer);
 }
 
-/// The device has no GDS, and the queue's write pointer is the doorbell's alone to move.
+/// The device has no GDS, and only doorbells move the queue's write pointer.
 bool is_release_possible(std::uint32_t select) {
     const std::uint32_t to = HW_GET(RELEASE_MEM_2, DST_SEL, select);
     return kReleaseActions[HW_GET(RELEASE_MEM_2, INT_SEL, select)].is_known &&
@@ -164,7 +164,7 @@ bool store_fence(Packet& packet) {
         case PM4_RELEASE_GPU_CLOCK:
             return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, packet.core.ticks());
         case PM4_RELEASE_CP_PERFCOUNTER:
-            // the counters of the CP have been started by nobody: there are no registers to do so
+            // the counters of the CP never run: there are no registers to start them
             return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, 0);
         default:
             return true;
@@ -191,16 +191,16 @@ Outcome handle_copy_data(Packet& packet) {
     return loaded == Outcome::Done ? store_value(packet, is_wide, value) : loaded;
 }
 
-/// In parts of the budget; `progress` counts bytes.
+/// Works in parts of the budget; `progress` counts bytes.
 Outcome handle_dma_data(Packet& packet) {
     const std::uint32_t command = packet.dword(6);
-    // register operands exist for the driver's use of GDS and registers only
+    // drivers use register operands only for GDS and registers
     if (HW_GET(DMA_DATA_6, SAS, command) != 0 || HW_GET(DMA_DATA_6, DAS, command) != 0)
         return Outcome::BadPacket;
     const std::uint32_t from = HW_GET(DMA_DATA_1, SRC_SEL, packet.dword(1));
     const std::uint32_t to = HW_GET(DMA_DATA_1, DST_SEL, packet.dword(1));
     if (from == kDmaGds || to == kDmaGds) return Outcome::BadPacket;  // the device has no GDS
-    if (to == kDmaNowhere) return Outcome::Done;  // a prefetch into L2, which cannot be seen here
+    if (to == kDmaNowhere) return Outcome::Done;  // a prefetch into L2: no effect here
     const std::uint64_t total = HW_GET(DMA_DATA_6, BYTE_COUNT, command);
     std::uint64_t& done = packet.queue.state.progress;
     const std::uint64_t part = std::min(total - std::min(done, total), packet.budget.bytes);
@@ -235,7 +235,7 @@ Outcome handle_atomic_mem(Packet& packet) {
     return Outcome::Blocked;
 }
 
-/// Cache actions (TC_WB, TC_INV, TCL1_INV …) have nothing to do: memory is coherent.
+/// Cache actions (TC_WB, TC_INV, TCL1_INV …) do nothing, because memory is coherent.
 Outcome handle_release_mem(Packet& packet) {
     Queue& queue = packet.queue;
     const std::uint32_t select = packet.dword(2);
@@ -251,14 +251,14 @@ Outcome handle_release_mem(Packet& packet) {
     return Outcome::Done;
 }
 
-/// Data caches are coherent; decoded code is the one cache that has to be dropped.
+/// Data caches are coherent; only the cache of decoded code must be dropped.
 Outcome handle_acquire_mem(Packet& packet) {
     if (HW_GET(ACQUIRE_MEM_1, SH_ICACHE_ACTION, packet.dword(1)) != 0)
         packet.core.invalidate_code(static_cast<std::uint16_t>(1u << raw(packet.vmid)));
     return Outcome::Done;
 }
 
-/// The condition is looked at at once: most waits of a driver are over when they are executed.
+/// Checks the condition at once, because most waits of a driver are over when they are executed.
 Outcome handle_wait_reg_mem(Packet& packet) {
     const std::uint32_t control = packet.dword(1);
     const bool writes_first = HW_GET(WAIT_REG_MEM_1, OPERATION, control) == kWaitWriteThenWait;
@@ -274,11 +274,11 @@ Outcome handle_wait_reg_mem(Packet& packet) {
     if (!is_memory) {
         std::uint32_t ignored = 0;
         if (!read_register(packet, wait.index, ignored)) return Outcome::PrivilegedRegister;
-        // once: `progress` remembers that register A has been written
+        // write register A once: `progress` records it
         if (writes_first && packet.queue.state.progress == 0 &&
             !write_register(packet, packet.dword(2), packet.dword(4)))
             return Outcome::PrivilegedRegister;
-        // the reference is what went to register A; only the masked bits are acknowledged
+        // the reference is the value for register A; only the masked bits are acknowledged
         if (writes_first) wait.reference &= wait.mask;
     } else if (!packet.core.memory.load32(packet.vmid, GpuVa{wait.address})) {
         return Outcome::Fault;

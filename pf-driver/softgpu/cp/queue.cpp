@@ -11,11 +11,11 @@ namespace {
 
 constexpr unsigned kHqdsPerMe = CP_PIPES_PER_MEC * CP_QUEUES_PER_PIPE;
 constexpr unsigned kRingAddressShift = 8;
-/// Larger sizes of QUEUE_SIZE count as the largest.
+/// Larger values of QUEUE_SIZE count as this one.
 constexpr std::uint32_t kMaxRingLog2 = 26;  // 2 << n dwords
 constexpr std::uint64_t kAqlDwords = AQL_PACKET_BYTES / 4;
 
-/// The number closest below or at `limit` whose low 28 bits are those of `low`.
+/// The largest number up to `limit` whose low 28 bits are those of `low`.
 std::uint64_t extend_index(std::uint64_t low, std::uint64_t limit) {
     constexpr std::uint64_t kMask = (1ull << 28) - 1;
     return limit - ((limit - low) & kMask);
@@ -63,7 +63,7 @@ DoorbellIndex Queue::doorbell() const {
         HW_GET(CP_HQD_PQ_DOORBELL_CONTROL, OFFSET, reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL))};
 }
 
-/// me 1 and 2 are the MECs; queues count up by pipe, as GRBM_GFX_CNTL selects them.
+/// me 1 and 2 are the MECs. Queues count up by pipe, as GRBM_GFX_CNTL selects them.
 QueuePlace Queue::place() const {
     if (is_gfx()) return {};
     const unsigned index = raw(id);
@@ -84,8 +84,8 @@ std::array<std::uint32_t, 4> Queue::cu_mask() const {
             state.sh[MQD_STATIC_THREAD_MGMT_SE3 - MQD_SH_FIRST]};
 }
 
-/// CP_HQD_PQ_RPTR has 32 bits and counts dwords, AQL indices have 64: the high part is taken from
-/// the write pointer, which the read pointer is never more than a ring behind.
+/// CP_HQD_PQ_RPTR has 32 bits and counts dwords; AQL indices have 64 bits. The high part comes from
+/// the write pointer, which is at most a ring ahead.
 void Queue::load_pointers() {
     const std::uint64_t rptr = reg(REG_GC_CP_HQD_PQ_RPTR);
     state.wptr = reg_pair(REG_GC_CP_HQD_PQ_WPTR_LO);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Queue: one hardware queue descriptor (HQD) with what the packet processor needs to continue it.
-// The banked CP_HQD_* registers are kept as the guest sees them; ring pointers, IB nesting and the
-// wait of the head packet are beside them. The gfx ring is the last queue of a VF.
+// Queue: one hardware queue descriptor (HQD) with the state by which the packet processor continues
+// it: the banked CP_HQD_* registers as the guest sees them, ring pointers, IB nesting and the wait
+// of the head packet. The gfx ring is the last queue of a VF.
 //
 //            map                     stop                       nothing in flight
 //   Idle ---------> Running -----------------> Stopping -----------------------------> Idle
@@ -11,7 +11,7 @@
 //         Restoring                              Saving --------------------------------+
 //
 // A halted queue keeps its phase but fetches nothing until it is unmapped or its error is answered.
-// State is flat. Touched with the VF's lock held only.
+// State is flat. Used only with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -25,38 +25,36 @@
 
 namespace vgpu::softgpu::cp {
 
-/// Index of a queue in its VF: HQDs as me, pipe, queue count up; then the gfx ring.
+/// Index of a queue in its VF: the HQDs by me, pipe and queue, then the gfx ring.
 enum class QueueId : std::uint8_t {};
 inline constexpr unsigned kQueues = CP_HQD_COUNT + 1;
 inline constexpr QueueId kGfxQueue{CP_HQD_COUNT};
 inline constexpr QueueId kNoQueue{0xff};
 
-/// AQL packets of one queue that may be in flight.
-/// One bit each in QueueState::done.
+/// Most AQL packets of one queue in flight; each has a bit in QueueState::done.
 inline constexpr std::uint32_t kAqlWindow = 32;
 
-/// As in the diagram above.
+/// Phases of the diagram above.
 enum class QueuePhase : std::uint8_t { Idle, Running, Stopping, Saving, Restoring };
 
 /// Why a mapped queue fetches nothing.
 enum class Halt : std::uint8_t {
     None,
     Fault,       ///< memory fault
-    BadPacket,   ///< the stream makes no sense
+    BadPacket,   ///< the stream is invalid
     AqlError,    ///< reported through queue_inactive_signal
-    AqlScratch,  ///< the runtime is asked for scratch; goes on when it has answered
-    AqlReclaim,  ///< the runtime is asked to take its scratch back; also mapped with a question
-                 ///< open
+    AqlScratch,  ///< asked the runtime for scratch; continues after the answer
+    AqlReclaim,  ///< asked the runtime to take scratch back, or mapped before the answer
 };
 
-/// Preempt keeps what is in flight (save area, or run to the end); Reset drops it.
+/// Preempt keeps what is in flight (in the save area, or by running it to its end); Reset drops it.
 enum class StopMode : std::uint8_t { Preempt, Reset };
 
-/// What the head packet waits for.
+/// The condition that the head packet waits for.
 enum class WaitKind : std::uint8_t {
     None,
-    Memory,       ///< 32-bit value in memory compares
-    Register,     ///< register compares
+    Memory,       ///< a 32-bit value in memory compares
+    Register,     ///< a register compares
     Dispatches,   ///< kernels of this queue complete
     Window,       ///< room for another AQL packet in flight
     Signals,      ///< AQL barrier: the packet says which
@@ -67,7 +65,7 @@ enum class WaitKind : std::uint8_t {
     MoreData,     ///< the rest of a packet is not in the ring yet
 };
 
-/// Flat, so that it survives a world switch and can be looked at without the packet.
+/// A wait in full. Flat, so that it survives a world switch and can be checked without the packet.
 struct Wait {
     WaitKind kind = WaitKind::None;
     std::uint8_t function = 0;
@@ -79,34 +77,34 @@ struct Wait {
     std::uint64_t mask = 0;
 };
 
-/// An indirect buffer being executed.
-/// INDIRECT_BUFFER calls nest up to PM4_MAX_IB_NESTING.
+/// An indirect buffer that is being executed. INDIRECT_BUFFER calls nest up to PM4_MAX_IB_NESTING.
 struct IbFrame {
     std::uint64_t va = 0;
     std::uint32_t size = 0;  ///< dwords
     std::uint32_t next = 0;  ///< dword of the next packet
-    /// Of the IB's address and of all its packets' addresses.
+    /// The VMID of the IB's address and of all addresses in its packets.
     std::uint32_t vmid = 0;
     std::uint32_t reserved = 0;
 };
 
-/// All of a queue but the stream that is being saved or restored.
+/// All state of a queue except the stream that is being saved or restored.
 struct QueueState {
     /// CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI, in their order in register space and in the MQD
     /// (Linux 6.12, include/v9_structs.h).
     std::array<std::uint32_t, MQD_HQD_COUNT> hqd{};
-    /// COMPUTE_* registers from COMPUTE_DISPATCH_INITIATOR on: the queue's own, not the bank's.
+    /// COMPUTE_* registers from COMPUTE_DISPATCH_INITIATOR on: each queue has its own, not the
+    /// bank's.
     std::array<std::uint32_t, MQD_SH_COUNT> sh{};
-    std::uint32_t done = 0;  ///< AQL: bit i: packet rptr + i has completed
+    std::uint32_t done = 0;  ///< AQL: bit i is set if packet rptr + i is complete
     std::uint64_t rptr = 0;  ///< PM4: dword in the ring; AQL: index of the oldest unfinished packet
     std::uint64_t next = 0;  ///< AQL: index of the next packet to look at
     std::uint64_t wptr = 0;  ///< PM4: dwords; AQL: packets
     std::uint64_t reported = 0;       ///< read pointer last written to memory
-    std::uint64_t progress = 0;       ///< bytes done of a long packet
-    std::uint64_t indirect_base = 0;  ///< SET_BASE: what DISPATCH_INDIRECT counts from
+    std::uint64_t progress = 0;       ///< progress in the head packet; bytes of a copy
+    std::uint64_t indirect_base = 0;  ///< SET_BASE: base of DISPATCH_INDIRECT
     std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
     Wait wait;
-    std::uint64_t stop_deadline = 0;  ///< ns; scheduler queue: when its UNMAP_QUEUES gives up
+    std::uint64_t stop_deadline = 0;  ///< scheduler queue: when UNMAP_QUEUES gives up, ns
     std::uint64_t aql_signal = 0;     ///< completion signal of the PM4-IB packet being executed
     std::uint64_t packet_ticks =
         0;  ///< AQL: when the packet at `next` was first looked at; 0: not yet
@@ -115,26 +113,26 @@ struct QueueState {
     QueuePhase phase = QueuePhase::Idle;
     Halt halt = Halt::None;
     StopMode stop = StopMode::Preempt;
-    QueueId mapped_by = kNoQueue;   ///< scheduler queue that mapped it
+    QueueId mapped_by = kNoQueue;   ///< the scheduler queue that mapped it
     std::uint8_t queue_type = 0;    ///< of MAP_QUEUES
     std::uint8_t in_aql_ib = 0;     ///< frames belong to the AQL packet at `next`
     std::uint8_t is_unmapping = 0;  ///< scheduler queue: its UNMAP_QUEUES has begun
     QueueId stopped_by = kNoQueue;  ///< scheduler queue whose UNMAP_QUEUES waits for it
-    std::uint8_t is_draining = 0;   ///< Stopping without save area: what is in flight runs out
+    std::uint8_t is_draining = 0;   ///< Stopping without save area: what is in flight ends
     std::uint32_t reserved = 0;
 };
 
-/// Where a queue is in the hardware's terms; the gfx ring is 0, 0, 0.
+/// The place of a queue in the hardware's terms; the gfx ring has 0, 0, 0.
 struct QueuePlace {
     std::uint32_t me = 0;
     std::uint32_t pipe = 0;
     std::uint32_t queue = 0;
 };
 
-/// Queues never move: the dispatcher and packets refer to them.
+/// Queues never move, because the dispatcher and packets refer to them.
 struct Queue {
     QueueState state;
-    /// Saving: what is still to be written to the save area. Restoring: what has been read.
+    /// Saving: the bytes for the save area. Restoring: the bytes read from it.
     std::vector<std::byte> stream;
     std::uint64_t stream_position = 0;
     QueueId id{};
@@ -148,31 +146,31 @@ struct Queue {
 
     [[nodiscard]] bool is_mapped() const { return state.phase != QueuePhase::Idle; }
     [[nodiscard]] bool is_gfx() const { return id == kGfxQueue; }
-    /// CP_HQD_AQL_CONTROL.CONTROL0; the gfx ring never is.
+    /// CP_HQD_AQL_CONTROL.CONTROL0; false for the gfx ring.
     [[nodiscard]] bool is_aql() const;
-    /// PRIV_STATE of the MQD, which the driver writes and user space cannot; the gfx ring always
-    /// is.
+    /// PRIV_STATE of the MQD, which the driver writes and user space cannot; true for the gfx ring.
     [[nodiscard]] bool is_privileged() const;
     [[nodiscard]] Vmid vmid() const;
     [[nodiscard]] GpuVa ring() const;
     /// A power of two, 2 to 2^27.
     [[nodiscard]] std::uint64_t ring_dwords() const;
-    /// Where read pointers are written; 0: nowhere.
+    /// Where read pointers are reported; 0: nowhere.
     [[nodiscard]] GpuVa report_address() const;
-    /// In VMID 0; 0: none, as of a queue started by registers.
+    /// Address of the MQD in VMID 0 (CP_MQD_BASE_ADDR); 0 if none.
     [[nodiscard]] GpuVa mqd() const;
-    /// Mapped, with an enabled doorbell of that number.
+    /// True if the queue is mapped and has that doorbell enabled.
     [[nodiscard]] bool listens_to(DoorbellIndex index) const;
     [[nodiscard]] DoorbellIndex doorbell() const;
     [[nodiscard]] std::uint8_t ring_id() const;  ///< for interrupt vectors
     [[nodiscard]] QueuePlace place() const;
-    /// COMPUTE_STATIC_THREAD_MGMT_SE0..3: a bit per CU by shader engine.
+    /// COMPUTE_STATIC_THREAD_MGMT_SE0..3: a bit per CU, by shader engine.
     [[nodiscard]] std::array<std::uint32_t, 4> cu_mask() const;
 
-    /// Registers to pointers (activation) and pointers to registers (unmapping, reads).
+    /// Copies registers to pointers (activation).
     void load_pointers();
+    /// Copies pointers to registers (unmapping, reads).
     void store_pointers();
-    /// The queue as it is before it is mapped; registers stay.
+    /// Resets the queue to its state before it is mapped; registers stay.
     void clear_progress();
 
     static std::size_t slot(hw_reg which) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kLatencyUnitMs = 100;
 
-/// What became of an entry: NoRoom waits for somebody to leave, Bad and Fault end the list.
+/// The result of an entry. NoRoom waits until a process leaves; Bad and Fault end the list.
 enum class Fit : std::uint8_t { Mapped, NoRoom, Bad, Fault };
 
 enum QueryCommand : std::uint32_t { kInterruptOnly = 0, kFenceAndInterrupt = 3 };
@@ -33,12 +33,12 @@ bool has_queues(const Core& core, Vmid vmid) {
            });
 }
 
-/// VMIDs that SET_RESOURCES gave to the scheduler; 0 is the kernel's.
+/// True for a VMID that SET_RESOURCES gave to the scheduler; 0 is the kernel's.
 bool is_given(const SchedulerState& scheduler, unsigned vmid) {
     return vmid != 0 && bit(scheduler.vmid_mask, vmid);
 }
 
-/// Also the one of a process under a debugger.
+/// Also true for the VMID of a process under a debugger.
 bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
     return is_given(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
 }
@@ -62,8 +62,9 @@ std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     return unused ? unused : idle;
 }
 
-/// Watches of addresses are for one VMID: KFD takes it from the scheduler and gives it to the one
-/// process that it debugs (Linux, kfd_device_queue_manager.c, reserve_debug_trap_vmid).
+/// The VMID of a debugged process; nullopt while another process has queues in it. Address watches
+/// apply to one VMID, which KFD takes from the scheduler and gives to the one process that it
+/// debugs (Linux, kfd_device_queue_manager.c, reserve_debug_trap_vmid).
 std::optional<Vmid> find_debug_vmid(const Core& core, std::uint32_t number, std::uint16_t pasid) {
     const Vmid vmid{static_cast<std::uint8_t>(number)};
     const ProcessState& process = core.scheduler.processes[number];
@@ -71,7 +72,7 @@ std::optional<Vmid> find_debug_vmid(const Core& core, std::uint32_t number, std:
     return is_taken ? std::nullopt : std::optional(vmid);
 }
 
-/// SQ_SHADER_TBA and TMA: 40 bits of an address in units of 256 bytes each, then flags.
+/// SQ_SHADER_TBA and TMA: an address of 40 bits in units of 256 bytes, then flags.
 std::uint64_t trap_address(const Packet& packet, std::size_t dword) {
     constexpr unsigned kBits = 40;
     constexpr unsigned kUnitShift = 8;
@@ -85,8 +86,7 @@ void map_trap_handler(Packet& packet, Vmid vmid) {
     scheduler.trap_memory[raw(vmid)] = has_handler ? trap_address(packet, 8) : 0;
 }
 
-/// The bank of the process if it still has one, else that of the process that has been away
-/// longest.
+/// The bank of the process if it still has one, else the bank whose process has been away longest.
 WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     SchedulerState& scheduler = core.scheduler;
     const auto is_in_use = [&](const WaveSyncBank& bank) {
@@ -111,8 +111,8 @@ WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     return *oldest;
 }
 
-/// KFD gives a process all of GWS or none (AMDKFD_IOC_ALLOC_QUEUE_GWS). Each has all resources for
-/// itself, so processes need not take turns because of them.
+/// KFD gives a process all of GWS or none (AMDKFD_IOC_ALLOC_QUEUE_GWS). Here each process has all
+/// resources for itself, so processes need not take turns because of them.
 void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
     SchedulerState& scheduler = packet.core.scheduler;
     std::uint8_t& number = scheduler.wave_sync_of[raw(vmid)];
@@ -123,8 +123,7 @@ void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
     number = static_cast<std::uint8_t>(&bank - scheduler.wave_sync.data() + 1);
 }
 
-/// A process keeps the VMID it has while it has queues; mapping it again is how KFD changes its
-/// page table root.
+/// A process keeps its VMID while it has queues. KFD maps it again to change its page table root.
 Fit map_process(Packet& packet) {
     Core& core = packet.core;
     const std::uint32_t control = packet.dword(1);
@@ -176,7 +175,7 @@ Queue* find_slot(Core& core) {
     return nullptr;
 }
 
-/// Registers of a queue from its MQD and the packet that maps it.
+/// Loads a queue's registers from its MQD and the packet that maps it.
 bool load_mqd(Packet& packet, Queue& queue, Vmid vmid) {
     std::array<std::uint32_t, MQD_DWORDS> mqd{};
     Core& core = packet.core;
@@ -199,7 +198,7 @@ bool load_mqd(Packet& packet, Queue& queue, Vmid vmid) {
     return true;
 }
 
-/// The write pointer as memory has it; a queue may be mapped with work in its ring.
+/// Loads the write pointer from memory, because a queue may be mapped with work in its ring.
 void poll_wptr(Core& core, Queue& queue, Vmid vmid) {
     const GpuVa address{queue.reg_pair(REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull};
     if (raw(address) == 0) return;
@@ -223,7 +222,8 @@ Fit map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by) {
     return Fit::Mapped;
 }
 
-/// Mapped already counts as mapped: a list that is read again from the top names everybody.
+/// A queue that is already mapped counts as mapped, because a list that is read again from the top
+/// names every queue.
 Fit map_sdma(Packet& packet, SdmaEngine engine) {
     Core& core = packet.core;
     SchedulerState& scheduler = core.scheduler;
@@ -246,7 +246,8 @@ Fit map_sdma(Packet& packet, SdmaEngine engine) {
     return Fit::Mapped;
 }
 
-/// The run list form: the device picks the slot, the VMID is that of the MAP_PROCESS before.
+/// The form in a run list: the device picks the slot, and the VMID is that of the MAP_PROCESS
+/// before.
 Fit map_listed_queue(Packet& packet) {
     Core& core = packet.core;
     const RunListState& list = core.scheduler.run_list;
@@ -276,7 +277,7 @@ Fit map_listed_queue(Packet& packet) {
 
 // --- run list -----------------------------------------------------------------------------------
 
-/// False, as whoever steps the list answers.
+/// Ends the list for a bad entry. Returns false, the result of run_entry() and step_starved().
 bool refuse_run_list(Core& core, std::uint32_t header) {
     end_run_list(core);
     ++core.counters.bad_packets;
@@ -284,15 +285,15 @@ bool refuse_run_list(Core& core, std::uint32_t header) {
     return false;
 }
 
-/// Likewise.
+/// The same for a memory fault.
 bool fault_run_list(Core& core) {
     core.fault(core.queue(core.scheduler.owner));
     end_run_list(core);
     return false;
 }
 
-/// From the top if somebody had to leave; otherwise everything is mapped and the list is done.
-/// has_evicted is cleared here and set by the next eviction: a round without one has mapped all.
+/// Starts again from the top if a process had to leave; otherwise everything is mapped and the list
+/// is done. Clears has_evicted, which the next eviction sets: a round without one has mapped all.
 void go_round(Core& core) {
     RunListState& list = core.scheduler.run_list;
     list.next = 0;
@@ -320,9 +321,8 @@ void chain(Core& core, const Packet& packet) {
     go_round(core);
 }
 
-/// Reads and executes the entry at `next`. False: the list stands still.
-/// A list is the kernel driver's, but read like a guest's: one bad entry ends it and raises an
-/// interrupt.
+/// Reads and executes the entry at `next`. False if the list does not move. A list is the kernel
+/// driver's, but read like a guest's: one bad entry ends it and raises an interrupt.
 bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
@@ -359,7 +359,7 @@ bool run_entry(Core& core, Budget& budget) {
     return fault_run_list(core);
 }
 
-/// VMID of the process that has been on the hardware longest.
+/// The VMID of the process that has been on the hardware longest.
 std::optional<unsigned> find_oldest(const Core& core) {
     std::optional<unsigned> found;
     const auto& processes = core.scheduler.processes;
@@ -376,8 +376,8 @@ bool is_quantum_over(const Core& core, const ProcessState& process) {
     return process.is_leaving == 0 && core.now_ns() - process.mapped_at >= process.quantum_ns;
 }
 
-/// mapped_at stays: find_oldest() goes on to name this process and is_quantum_over() says no, so
-/// nobody else is evicted until it has left.
+/// Leaves mapped_at unchanged: find_oldest() still names this process and is_quantum_over() is
+/// false for it, so no other process is evicted until this one has left.
 void evict(Core& core, unsigned index) {
     ProcessState& process = core.scheduler.processes[index];
     const Vmid vmid{static_cast<std::uint8_t>(index)};
@@ -392,7 +392,7 @@ void evict(Core& core, unsigned index) {
         if (slot.is_used != 0 && slot.pasid == process.pasid) unmap_sdma_slot(core, slot);
 }
 
-/// Processes whose queues are all off have left. True if one has.
+/// Marks processes whose queues are all off as gone. True if there is one.
 bool finish_evictions(Core& core) {
     bool any = false;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
@@ -400,7 +400,7 @@ bool finish_evictions(Core& core) {
         const Vmid vmid{static_cast<std::uint8_t>(i)};
         if (process.is_leaving == 0 || has_queues(core, vmid)) continue;
         process.is_leaving = 0;
-        process.mapped_at = core.now_ns();  // queues that had no slot may be next
+        process.mapped_at = core.now_ns();  // its queues that had no slot may be next
         any = true;
     }
     return any;
@@ -414,7 +414,8 @@ bool is_anybody_gone(const Core& core) {
     return false;
 }
 
-/// One process at a time leaves, when its quantum is over: the entry needs one VMID or slot.
+/// Evicts one process at a time, when its quantum is over, because the entry needs one VMID or
+/// slot.
 bool step_starved(Core& core) {
     RunListState& list = core.scheduler.run_list;
     if (finish_evictions(core)) {
@@ -422,7 +423,7 @@ bool step_starved(Core& core) {
         return true;
     }
     const std::optional<unsigned> victim = find_oldest(core);
-    // nobody has what the entry needs: it can never be mapped
+    // no process has what the entry needs: it can never be mapped
     if (!victim) return refuse_run_list(core, 0);
     if (!is_quantum_over(core, core.scheduler.processes[*victim])) return false;
     evict(core, *victim);
@@ -446,8 +447,8 @@ void end_run_list(Core& core) {
 
 // --- packets ------------------------------------------------------------------------------------
 
-/// KFD's packet (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_set_resources_v9). The one that
-/// amdgpu sends for the KIQ changes nothing.
+/// Handles KFD's packet (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_set_resources_v9). The one
+/// that amdgpu sends for the KIQ changes nothing.
 Outcome handle_set_resources(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     constexpr std::uint32_t kHiq = 1;
@@ -467,7 +468,7 @@ Outcome handle_map_process(Packet& packet) {
     return map_process(packet) == Fit::Mapped ? Outcome::Done : Outcome::BadPacket;
 }
 
-/// The direct form, with the slot given: KIQ packets of amdgpu/gfx_v9_0.c
+/// The direct form, which names the slot: KIQ packets of amdgpu/gfx_v9_0.c
 /// (gfx_v9_0_kiq_map_queues).
 Outcome handle_map_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
@@ -483,7 +484,7 @@ Outcome handle_map_queues(Packet& packet) {
     if (!is_slot_given || !is_compute || index == raw(packet.queue.id)) return Outcome::BadPacket;
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(MAP_QUEUES_1, VMID, control))};
     Queue& slot = core.queues[index];
-    if (core.dispatcher.has_loans(slot.id)) {  // remapped under running waves: they go first
+    if (core.dispatcher.has_loans(slot.id)) {  // remapped under running waves: stop those first
         begin_stop(core, slot, StopMode::Reset);
         slot.state.stopped_by = packet.queue.id;
         packet.queue.state.wait.kind = WaitKind::Unmap;
@@ -505,7 +506,7 @@ Outcome handle_query_status(Packet& packet) {
     return Outcome::Done;
 }
 
-/// A new list replaces the one being read; queues it does not name stay until UNMAP_QUEUES, which
+/// A new list replaces the present one. Queues that it does not name stay until UNMAP_QUEUES, which
 /// KFD sends first.
 Outcome handle_run_list(Packet& packet) {
     Core& core = packet.core;
@@ -520,7 +521,7 @@ Outcome handle_run_list(Packet& packet) {
         ProcessState& process = core.scheduler.processes[i];
         if (!has_queues(core, Vmid{static_cast<std::uint8_t>(i)})) process.is_leaving = 0;
     }
-    // KFD's lists fit: a fence behind this packet finds them mapped
+    // If the list fits, as KFD's do, a fence behind this packet finds its queues mapped.
     (void)step_run_list(core, packet.budget);
     return Outcome::Done;
 }

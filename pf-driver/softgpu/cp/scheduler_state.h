@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// State of the hardware scheduler of one VF: which VMIDs and queue slots it may use, which process
-// has which VMID, and the run list it is working through. Flat; see scheduler.h for what happens to
-// it.
+// SchedulerState: the state of one VF's hardware scheduler: which VMIDs and queue slots it may use,
+// which process has which VMID, and the run list that it reads. Flat; scheduler.h describes its
+// use.
 #pragma once
 
 #include <array>
@@ -16,21 +16,21 @@
 
 namespace vgpu::softgpu::cp {
 
-/// Who has a VMID; SchedulerState has one for each.
+/// The process of a VMID; SchedulerState has one for each VMID.
 struct ProcessState {
-    /// Page directory entry, as GpuVm takes it.
+    /// Page directory entry, in the format of GpuVm::set_root().
     std::uint64_t root = 0;
-    std::uint64_t mapped_at = 0;   ///< ns; when its queues came onto the hardware
-    std::uint64_t quantum_ns = 0;  ///< 0: none
+    std::uint64_t mapped_at = 0;   ///< when its queues came onto the hardware, ns
+    std::uint64_t quantum_ns = 0;  ///< 0: may be evicted at once
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;
-    std::uint8_t is_leaving = 0;    ///< its quantum is over, its queues are being stopped
+    std::uint8_t is_leaving = 0;    ///< its quantum is over and its queues are being stopped
     std::uint32_t is_debugged = 0;  ///< 0 or 1: MAP_PROCESS named the VMID
 };
 
 /// An SDMA queue that a run list has mapped.
 struct SdmaSlot {
-    /// Names the queue: KFD maps a queue again by its MQD.
+    /// Identifies the queue, because KFD maps a queue again by its MQD.
     std::uint64_t mqd = 0;
     std::uint32_t doorbell = 0;
     std::uint16_t pasid = 0;
@@ -39,38 +39,38 @@ struct SdmaSlot {
 };
 inline constexpr unsigned kSdmaSlots = SDMA_ENGINES * SDMA_USER_QUEUES;
 
-/// The run list: an IB in VMID 0 that is read packet by packet. `next` stands still while the
-/// packet there needs a VMID or a slot that is taken.
+/// The run list: an IB in VMID 0 that is read packet by packet. `next` does not move while the
+/// packet there needs a VMID or a slot and none is free.
 struct RunListState {
     std::uint64_t va = 0;
     std::uint32_t size = 0;  ///< dwords
     std::uint32_t next = 0;
     std::uint8_t is_active = 0;    ///< entries are left, or it is over-subscribed
     std::uint8_t is_starved = 0;   ///< the entry at `next` waits for a VMID or slot
-    std::uint8_t has_evicted = 0;  ///< somebody is off the hardware: go round again
-    std::uint8_t vmid = 0;         ///< of the last MAP_PROCESS
+    std::uint8_t has_evicted = 0;  ///< a process is off the hardware: read again from the top
+    std::uint8_t vmid = 0;         ///< VMID of the last MAP_PROCESS
     std::uint32_t reserved = 0;
 };
 
-/// Global wave sync of a process that has been given some (MAP_PROCESS NUM_GWS). It stays while the
-/// process has no queues on the hardware: KFD takes all off whenever it adds one.
+/// The global wave sync of a process to which MAP_PROCESS gave some (NUM_GWS). It stays while the
+/// process has no queues on the hardware, because KFD takes all queues off whenever it adds one.
 struct WaveSyncBank {
     isa::GlobalWaveSync sync;
-    std::uint64_t mapped_at = 0;  ///< ns; when its process was mapped last
+    std::uint64_t mapped_at = 0;  ///< when its process was last mapped, ns
     std::uint16_t pasid = 0;
     std::uint16_t is_used = 0;  ///< 0 or 1
     std::uint32_t reserved = 0;
 };
 
-/// All zero until SET_RESOURCES; kernel queues need none of it.
+/// All zero until SET_RESOURCES; kernel queues do not need it.
 struct SchedulerState {
     /// VMIDs for user processes; KFD gives 8 to 15 on gfx9.
     std::uint16_t vmid_mask = 0;
     std::uint8_t has_resources = 0;
-    QueueId owner = kNoQueue;  ///< queue that runs the scheduler (HIQ)
-    /// How long UNMAP_QUEUES waits for a queue that does not stop; 0: for ever.
+    QueueId owner = kNoQueue;  ///< the queue that runs the scheduler (HIQ)
+    /// How long UNMAP_QUEUES waits for a queue that does not stop; 0: without limit.
     std::uint32_t unmap_latency_ms = 0;
-    /// Bit per HQD that the scheduler may map user queues to.
+    /// Bit per HQD to which the scheduler may map user queues.
     std::uint64_t queue_mask = 0;
     std::array<ProcessState, CP_VMIDS> processes{};
     /// Banked by VMID, as GRBM_GFX_CNTL selects them; MAP_PROCESS sets them for user processes.
@@ -78,7 +78,7 @@ struct SchedulerState {
     std::array<std::uint32_t, CP_VMIDS> sh_mem_config{};
     std::array<std::uint64_t, CP_VMIDS> trap_base{};    ///< address of the trap handler; 0: none
     std::array<std::uint64_t, CP_VMIDS> trap_memory{};  ///< SQ_SHADER_TMA, as an address
-    /// As many as processes that can be mapped.
+    /// One per process that can be mapped at a time.
     std::array<WaveSyncBank, CP_VMIDS> wave_sync{};
     std::array<std::uint8_t, CP_VMIDS> wave_sync_of{};  ///< by VMID: bank plus 1; 0: none
     std::array<SdmaSlot, kSdmaSlots> sdma{};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Services: what the command processor of one VF needs from the other blocks of that VF. GpuVf
-// implements it over mem::GpuVm, ih::InterruptHandler and two sdma::Engine; tests implement it
-// over a flat memory. The command processor never sees those blocks themselves.
+// Services: the calls of one VF's command processor to the other blocks of that VF. GpuVf
+// implements them over mem::GpuVm, ih::InterruptHandler and two sdma::Engine; tests implement them
+// over a flat memory. The command processor never sees those blocks itself.
 //
-// Every call comes with the VF's lock held. Ports made for waves are used by the engine's worker
-// threads without it.
+// Every call is made with the VF's lock held. The engine's worker threads use the ports of waves
+// without the lock.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace vgpu::softgpu::cp {
 /// One of the two SDMA engines, as MAP_QUEUES and UNMAP_QUEUES name it.
 enum class SdmaEngine : std::uint8_t { Sdma0, Sdma1 };
 
-/// An SDMA user queue that a MAP_QUEUES packet puts on the hardware.
-/// Read by the CP from packet and MQD; the engine reads the rest of the MQD itself.
+/// An SDMA user queue that a MAP_QUEUES packet maps. The CP takes these values from the packet and
+/// the MAP_PROCESS before it; the engine reads the rest from the MQD.
 struct SdmaQueue {
     SdmaEngine engine = SdmaEngine::Sdma0;
     GpuVa mqd{};  ///< address in VMID 0
@@ -40,23 +40,25 @@ public:
     /// MAP_PROCESS: `vmid` translates through `root` (a page directory entry) and belongs to
     /// `pasid` from now on; earlier translations end.
     virtual void set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) = 0;
-    /// Process of a VMID for interrupts; 0 if it has none.
+    /// The PASID of a VMID, for interrupts; 0 if it has none.
     [[nodiscard]] virtual std::uint16_t pasid_of(Vmid vmid) const = 0;
     /// Ends every translation of the process.
     virtual void invalidate_pasid(std::uint16_t pasid) = 0;
     /// Records a fault of the GFX hub in the fault registers and raises its interrupt vector.
     virtual void report_fault(Vmid vmid, const mem::Fault& fault) = 0;
 
-    /// Into ring 0 of the VF's IH; lost if the guest has not set it up.
+    /// Puts a vector into ring 0 of the VF's IH; the vector is lost if the guest has not set up the
+    /// ring.
     virtual void raise(const ih_iv_entry& entry) = 0;
 
     /// Puts a queue on an SDMA engine; false if all slots of the engine are taken.
     [[nodiscard]] virtual bool map_sdma(const SdmaQueue& queue) = 0;
-    /// Takes the queue with that doorbell off the engine, pointers written back to its MQD.
+    /// Takes the queue with that doorbell off the engine, which writes its pointers back to the
+    /// MQD.
     virtual void unmap_sdma(SdmaEngine engine, DoorbellIndex doorbell) = 0;
 
     /// The command processor may have become runnable (doorbell, mapped queue, register write):
-    /// wake the engine if this VF is active, else consider a WAKE. Must not call back into the
+    /// wakes the engine if this VF is active, else may raise a WAKE. Must not call back into the
     /// command processor.
     virtual void work_arrived() = 0;
 };

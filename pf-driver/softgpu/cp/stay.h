@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Stay: the VF that is on the engine, since when, until when, and whether it is to leave.
+// Stay: which VF is on the engine, since when, until when, and whether it is being stopped.
 //
 //             begin()                        stop()                       end()
 //   Parked ------------> Running ------------------------> Parking ------------> Parked
 //
-// Guarded by the engine's lock, which also says when nobody is inside the VF any more.
+// Guarded by the engine's lock. The engine also knows when no worker is inside the VF any more.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 namespace vgpu::softgpu::cp {
 
-/// A VF as the engine sees it; owned by GpuVf, outlives the engine's use of it.
+/// A VF as the engine sees it; GpuVf owns it. It outlives the engine's use of it.
 struct Context {
     VfId vf;
-    /// Taken by workers for packets and loans, never while a group runs.
+    /// Workers hold it for packets and loans, never while a group runs.
     PiMutex& lock;  ///< the VF lock
     CommandProcessor& cp;
     std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
@@ -34,8 +34,8 @@ struct RunReport {
     VfId vf{};
     Nanoseconds start{};             ///< clock at run()
     Nanoseconds end{};               ///< clock when the last worker was out
-    Nanoseconds park{};              ///< of which: stop request until then
-    Nanoseconds idle{};              ///< of which: dry spells that out_of_work() told
+    Nanoseconds park{};              ///< the part after the stop request
+    Nanoseconds idle{};              ///< the dry spells that out_of_work() reported
     std::uint64_t instructions = 0;  ///< wave instructions retired
 };
 
@@ -45,11 +45,11 @@ public:
 
     [[nodiscard]] Phase phase() const { return phase_; }
     [[nodiscard]] bool is_running() const { return phase_ == Phase::Running; }
-    /// nullptr: no VF is on the engine.
+    /// nullptr if no VF is on the engine.
     [[nodiscard]] Context* context() const { return context_; }
-    /// Tells a stay from the next one of the same VF.
+    /// Differs from stay to stay, also for the same VF.
     [[nodiscard]] std::uint64_t number() const { return number_; }
-    /// nullopt: no end.
+    /// nullopt if the stay has no limit.
     [[nodiscard]] std::optional<Nanoseconds> deadline() const { return deadline_; }
 
     void begin(Context& context, Nanoseconds now, std::optional<Nanoseconds> quantum) {
@@ -64,7 +64,7 @@ public:
         phase_ = Phase::Parking;
         stopped_ = now;
     }
-    /// Nobody is inside: the counters of the VF stand still.
+    /// Call when no worker is inside, so that the VF's counters do not change.
     [[nodiscard]] RunReport end(Nanoseconds now, Nanoseconds idle) {
         const std::uint64_t instructions = context_->cp.counters().wave_instructions;
         const RunReport report{context_->vf,   started_, now,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Queues coming onto and leaving the hardware, and the context save area between the two.
+// Transitions of queues onto the hardware and off it, with the context save area.
 //
 // A queue that is preempted with kernels in flight is written to its context save area, if it has
 // one (CWSR): the packets' bookkeeping and every resident work-group with its waves and LDS, as one
-// stream behind the control stack's place. The format is ours; CNTL_STACK_OFFSET and
-// WG_STATE_OFFSET say how much there is, as after a save by real hardware. The next map of the same
-// MQD reads it back. The area belongs to the guest: what comes out of it is checked like any
-// packet, and VMID and queue are taken from the hardware, not from it. Without an area, or if it is
-// too small, what is in flight runs out first, as on hardware without CWSR.
+// stream behind the control stack's place. The format is ours. CNTL_STACK_OFFSET and
+// WG_STATE_OFFSET give its size, as after a save by real hardware. The next map of the same MQD
+// reads the stream back. The area belongs to the guest: its contents are checked like any packet,
+// and a user queue's VMID and queue number come from the hardware, not from the area. Without an
+// area, or if it is too small, what is in flight first runs to its end, as on hardware without
+// CWSR.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -25,11 +26,12 @@ constexpr std::uint32_t kStreamMagic = 0x53574356;  // VCWS
 constexpr std::uint32_t kStreamVersion = 4;
 constexpr std::uint32_t kControlRecordBytes = 8;
 constexpr std::size_t kStreamReserve = 64u << 10;
-/// What all compute units hold, twice: bound of a stream that is read back.
+/// Bound, per compute unit, of a stream that is read back; more than twice what a CU holds (256 KiB
+/// of VGPRs, 64 KiB of LDS).
 constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
 
-/// Packet bookkeeping in front of the kernels.
-/// Followed by Dispatcher::save() of the queue, padded to a dword.
+/// The packet bookkeeping in front of the kernels. Dispatcher::save() of the queue follows, padded
+/// to a dword.
 struct StreamHead {
     std::uint32_t magic = kStreamMagic;
     std::uint32_t version = kStreamVersion;
@@ -49,8 +51,8 @@ struct SaveArea {
     std::uint64_t room = 0;           ///< bytes for the stream
 };
 
-/// All zero if the queue has none: QSWITCH_MODE off, no address, or no room behind the control
-/// stack (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*).
+/// The queue's save area; `room` is 0 if it has none: QSWITCH_MODE off, no address, or no room
+/// behind the control stack (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*).
 SaveArea save_area(const Queue& queue) {
     SaveArea area;
     const bool is_on = HW_GET(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE,
@@ -65,7 +67,7 @@ SaveArea save_area(const Queue& queue) {
     return area;
 }
 
-/// Bytes that an earlier save left; 0: none.
+/// Size in bytes of the stream that an earlier save left; 0 if none.
 std::uint64_t saved_bytes(const Queue& queue) {
     const SaveArea area = save_area(queue);
     const std::uint64_t end = queue.reg(REG_GC_CP_HQD_WG_STATE_OFFSET);
@@ -74,8 +76,8 @@ std::uint64_t saved_bytes(const Queue& queue) {
     return std::min(end - area.control_stack, area.room);
 }
 
-/// CNTL_STACK_OFFSET counts down from the end of the control stack: at the end means empty. KFD
-/// copies what the two offsets say.
+/// Records the size of the stream. CNTL_STACK_OFFSET counts down from the end of the control stack;
+/// at the end it means empty. KFD copies the bytes that the two offsets denote.
 void mark_area(Queue& queue, std::uint64_t stream_bytes) {
     const SaveArea area = save_area(queue);
     const std::uint64_t records = stream_bytes == 0 ? 0 : kControlRecordBytes;
@@ -90,7 +92,8 @@ constexpr std::array kWrittenBack = {
     REG_GC_CP_HQD_CNTL_STACK_OFFSET, REG_GC_CP_HQD_WG_STATE_OFFSET, REG_GC_CP_HQD_ERROR,
 };
 
-/// Compute registers are kept there as well: PM4 streams set them, and so do IBs of AQL queues.
+/// Writes pointers and state to the MQD, and the compute registers, because PM4 streams and IBs of
+/// AQL queues set them.
 bool write_mqd(Core& core, Queue& queue) {
     const std::uint64_t mqd = raw(queue.mqd());
     if (mqd == 0 || queue.is_gfx()) return true;
@@ -102,9 +105,8 @@ bool write_mqd(Core& core, Queue& queue) {
     return core.memory.write(Vmid{0}, va, std::as_bytes(std::span(queue.state.sh)));
 }
 
-/// Off the hardware: pointers to the MQD, slot free.
-/// The MQD is written before the slot is free: whoever maps the queue again reads it there. A write
-/// that fails is reported, but the queue leaves all the same.
+/// Takes the queue off the hardware: writes its MQD, then frees its slot, because the next map of
+/// the queue reads the MQD. A write that fails is reported, but the queue leaves all the same.
 void finish_stop(Core& core, Queue& queue) {
     queue.store_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 0);
@@ -116,7 +118,7 @@ void finish_stop(Core& core, Queue& queue) {
         core.services.report_fault(core.memory.fault_vmid(), core.memory.fault());
     }
     queue.clear_progress();
-    core.wake();  // whoever waits for the slot or for UNMAP_QUEUES
+    core.wake();  // the run list or an UNMAP_QUEUES may wait for this
 }
 
 // --- saving -------------------------------------------------------------------------------------
@@ -127,7 +129,7 @@ std::vector<std::byte> make_stream(const Core& core, const Queue& queue) {
     Writer out(stream);
     const QueueState& state = queue.state;
     StreamHead head;
-    // of PM4 queues only `rptr` moves
+    // in PM4 queues only `rptr` moves
     if (queue.is_aql()) head.in_flight = state.next - state.rptr;
     head.aql_signal = state.aql_signal;
     head.packet_ticks = state.packet_ticks;
@@ -146,9 +148,8 @@ bool is_in_flight(const Core& core, const Queue& queue) {
     return core.dispatcher.in_flight(queue.id) != 0 || queue.state.frame_count != 0;
 }
 
-/// Nothing can be lent any more: decides how the queue leaves.
-/// Reset or nothing in flight: off at once. Else the save area if it holds the stream, else run to
-/// the end.
+/// Decides how the queue leaves, once none of its groups is lent. Reset or nothing in flight: at
+/// once. Else through the save area, if it holds the stream; else by running to the end.
 bool leave(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {
@@ -169,8 +170,8 @@ bool leave(Core& core, Queue& queue) {
     return true;
 }
 
-/// A vendor packet of an AQL queue ends with its IB: were it left open, the next map would run it
-/// again from its start.
+/// Runs the IB on. A vendor packet of an AQL queue ends with its IB; if it were left open, the next
+/// map would run the IB again from its start.
 bool drain_ib(Core& core, Queue& queue, Budget& budget) {
     if (queue.state.in_aql_ib == 0) return run_pm4(core, queue, budget) == StepResult::Progress;
     StepResult result = StepResult::Idle;
@@ -178,8 +179,9 @@ bool drain_ib(Core& core, Queue& queue, Budget& budget) {
     return has_ended || result == StepResult::Progress;
 }
 
-/// A copy of many bytes is done in parts. As on hardware, no packet is left in its middle: begun
-/// again, a copy between overlapping ranges would read what it has written.
+/// True if the queue is inside a long copy, which is done in parts. As on hardware, no packet is
+/// left in its middle: begun again, a copy between overlapping ranges would read what it has
+/// written.
 bool is_inside_packet(const QueueState& state) {
     return state.progress != 0 && state.wait.kind == WaitKind::None && state.halt == Halt::None;
 }
@@ -190,13 +192,15 @@ bool finish_packet_part(Core& core, Queue& queue, Budget& budget) {
     return true;
 }
 
-/// What a draining queue still waits for. A halted queue's IB never ends: it stays open.
+/// True if a draining queue still waits for something. The IB of a halted queue never ends, so it
+/// stays open.
 bool has_to_drain(const Core& core, const Queue& queue) {
     const bool runs_ib = queue.state.frame_count != 0 && queue.state.halt == Halt::None;
     return core.dispatcher.in_flight(queue.id) != 0 || runs_ib;
 }
 
-/// Draining: kernels run to their end, an IB is finished, and no new packet of the ring is fetched.
+/// While the queue drains, kernels run to their end and an IB is finished, but no new packet of the
+/// ring is fetched.
 bool step_stopping(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     if (is_inside_packet(state)) return finish_packet_part(core, queue, budget);
@@ -225,7 +229,7 @@ bool step_saving(Core& core, Queue& queue, Budget& budget) {
     const GpuVa va{area.base + area.control_stack + queue.stream_position};
     const auto data = std::span(queue.stream).subspan(queue.stream_position, part);
     if (!core.memory.write(queue.vmid(), va, data)) {
-        core.fault(queue);  // what was in flight is lost, the queue leaves all the same
+        core.fault(queue);  // what was in flight is lost, but the queue leaves
         mark_area(queue, 0);
         finish_stop(core, queue);
         return true;
@@ -247,14 +251,14 @@ bool is_sound(const StreamHead& head) {
            head.in_flight <= kAqlWindow;
 }
 
-/// The area of a kernel queue is the kernel's own memory: what its IBs launched for a process stays
-/// in the VMID of that process.
+/// True for a kernel queue, whose area is the kernel's memory: what its IBs launched for a process
+/// stays in the VMID of that process.
 bool keeps_vmids(const Queue& queue) {
     return queue.is_privileged() && raw(queue.vmid()) == 0;
 }
 
-/// Positions are cut to their buffers. The area of a user queue is that process's memory, so its
-/// VMIDs are replaced: a process must not get kernels or IBs of another one by writing it.
+/// Cuts positions to their buffers. The area of a user queue is that process's memory, so its VMIDs
+/// are replaced: by writing the area, a process must not get kernels or IBs of another process.
 Result<> load_stream(Core& core, Queue& queue) {
     Reader in(queue.stream);
     StreamHead head;
@@ -320,19 +324,20 @@ void activate(Core& core, Queue& queue) {
         queue.stream.resize(bytes);
         queue.state.phase = QueuePhase::Restoring;
     }
-    // e.g. the runtime is still about to take scratch back: the next kernel must not use it
+    // E.g. the runtime has yet to take scratch back, which the next kernel must not use.
     if (queue.is_aql() && is_inactive(core, queue)) queue.state.halt = Halt::AqlReclaim;
     core.wake();
 }
 
-/// A Reset overrules a Preempt that is under way, not the other way round.
+/// A Reset overrides a Preempt in progress, but not the reverse.
 void begin_stop(Core& core, Queue& queue, StopMode mode) {
     QueueState& state = queue.state;
     if (!queue.is_mapped()) return;
     if (state.phase == QueuePhase::Stopping || state.phase == QueuePhase::Saving) {
         if (mode != StopMode::Reset) return;
     }
-    // A queue that is still being restored has its context in the save area: it just leaves.
+    // A queue that is still being restored has its context in the save area, so it can leave at
+    // once.
     const bool keeps_area = state.phase == QueuePhase::Restoring && mode == StopMode::Preempt;
     if (keeps_area) {
         finish_stop(core, queue);

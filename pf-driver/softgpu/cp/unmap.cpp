@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// UNMAP_QUEUES: which queues it names, and its wait until they are off the hardware.
+// UNMAP_QUEUES: selects the queues that it names and waits until they are off the hardware.
 #include <algorithm>
 
 #include "pf-driver/hw/fields.h"
@@ -22,8 +22,8 @@ struct UnmapRequest {
     std::uint16_t pasid = 0;
 };
 
-/// Fields that a form does not use hold whatever the packet has; is_selected() looks at its own
-/// only.
+/// Reads all fields. Those that a form does not use hold arbitrary values; is_selected() looks only
+/// at its form's fields.
 UnmapRequest parse_unmap(const Packet& packet) {
     UnmapRequest request;
     const std::uint32_t control = packet.dword(1);
@@ -44,8 +44,8 @@ bool names_doorbell(const UnmapRequest& request, DoorbellIndex doorbell) {
 
 constexpr std::uint8_t kStaticQueue = 2;
 
-/// By doorbell any queue can be named; the other forms reach only what this scheduler queue has
-/// mapped in user VMIDs (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_unmap_queues_v9).
+/// A doorbell can name any queue; the other forms reach only queues in user VMIDs that this
+/// scheduler queue has mapped (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_unmap_queues_v9).
 bool is_selected(const UnmapRequest& request, const Queue& scheduler_queue, const Queue& queue) {
     if (!queue.is_mapped() || queue.id == scheduler_queue.id) return false;
     if (queue.is_gfx() != (request.engine == PM4_ENGINE_GFX)) return false;
@@ -92,8 +92,8 @@ void begin_unmap(Packet& packet, StopMode mode) {
     }
 }
 
-/// The firmware's answer to a queue that does not stop: its doorbell in the scheduler's MQD, and
-/// the queue stays mapped.
+/// Answers for queues that do not stop, as the firmware does: writes the doorbell of such a queue
+/// to the scheduler queue's MQD; the queue stays mapped.
 void give_up(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
@@ -110,11 +110,12 @@ void give_up(Core& core, Queue& scheduler_queue) {
 
 }  // namespace
 
-/// Begins once and then waits: is_unmapping tells the first call from the later ones.
+/// Begins the unmapping once, then waits; is_unmapping distinguishes the first call from later
+/// ones.
 Outcome handle_unmap_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     const std::uint32_t action = HW_GET(UNMAP_QUEUES_1, ACTION, packet.dword(1));
-    // The gfx ring goes on by itself and reaches the trailing fence: nothing to preempt.
+    // The gfx ring runs on by itself to the trailing fence: there is nothing to preempt.
     if (action == PM4_UNMAP_PREEMPT_NO_UNMAP) return Outcome::Done;
     QueueState& state = packet.queue.state;
     Core& core = packet.core;
@@ -124,7 +125,7 @@ Outcome handle_unmap_queues(Packet& packet) {
         state.is_unmapping = 1;
         state.stop_deadline = has_limit ? core.now_ns() + latency : kNever;
         begin_unmap(packet, action == PM4_UNMAP_RESET ? StopMode::Reset : StopMode::Preempt);
-        // not those that end a packet first: it would be read over the one that is being handled
+        // Not a queue that must end a packet first: that packet would overwrite the one in hand.
         for (Queue& queue : core.queues)
             if (queue.state.stopped_by == packet.queue.id && queue.state.progress == 0)
                 (void)step_transition(core, queue, packet.budget);

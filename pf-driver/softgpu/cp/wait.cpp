@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What queues wait for, looked at without executing anything: used before a blocked packet is tried
-// again and by the poller of inactive VFs.
+// The conditions of queues' waits, checked without executing anything: before a blocked packet is
+// tried again, and by the poller of inactive VFs.
 #include <array>
 
 #include "pf-driver/hw/fields.h"
@@ -29,7 +29,7 @@ bool register_compares(Core& core, const Wait& wait) {
 
 }  // namespace
 
-/// Cheap waits and expensive ones alike have no side effect a guest can see, so the poller may ask.
+/// No check has a side effect that a guest can see, so the poller may call this.
 bool is_wait_over(Core& core, Queue& queue) {
     const Wait& wait = queue.state.wait;
     switch (wait.kind) {
