@@ -111,13 +111,13 @@ def table(head, rows):
 
 def section_of(interface):
     """What stands in the page between the marks of this interface."""
-    lines = table(('method', 'takes', 'answers'),
+    lines = table(('method', 'arguments', 'returns'),
                   [(f'`{m.get("name")}`', arguments(m, ('in',)), arguments(m, ('out',)) or '–')
                    for m, _ in interface.methods])
-    lines += table(('signal', 'tells', 'when'),
+    lines += table(('signal', 'arguments', 'meaning'),
                    [(f'`{m.get("name")}`', arguments(m, (None, 'out')), cell(comment))
                     for m, comment in interface.signals])
-    lines += table(('property', 'type', 'changes', 'is'),
+    lines += table(('property', 'type', 'changes', 'meaning'),
                    [(f'`{p.get("name")}`', p.get('type') + (' (may be written)' if
                                                             p.get('access') != 'read' else ''),
                      change_of(p), cell(comment)) for p, comment in interface.properties])
