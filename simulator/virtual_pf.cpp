@@ -23,6 +23,7 @@ using daemon::adapters::Wakeup;
 
 namespace {
 
+constexpr std::uint64_t kClient = 1;  ///< of the PF core: vgpud
 constexpr std::uint32_t kHeadBytes = VGPU_PF_RING_EVENTS_OFFSET;
 constexpr std::uint32_t kRingBytes = kHeadBytes + VirtualPf::kRingEntries * sizeof(vgpu_pf_event);
 
@@ -35,10 +36,6 @@ public:
     Result<UapiReply> exchange(const UapiRequest& request) override {
         UapiReply reply;
         reply.body.assign(request.body.begin(), request.body.end());
-        if (request.op == VGPU_PF_OP_LEASE) {
-            vgpu_pf_set_lease(pf_.core_.get(), true);
-            return reply;
-        }
         // the core requires aligned structs
         std::vector<std::uint64_t> body((reply.body.size() + 7) / 8);
         std::memcpy(body.data(), reply.body.data(), reply.body.size());
@@ -108,7 +105,7 @@ vgpu_pf_engine_view VirtualPf::engine() const {
 
 VirtualPf::Answer VirtualPf::run(vgpu_pf_op op, void* body) {
     const std::uint64_t token = ++last_token_;
-    Answer answer{vgpu_pf_request_run(core_.get(), op, body, token),
+    Answer answer{vgpu_pf_request_run_for(core_.get(), kClient, op, body, token),
                   vgpu_pf_view_message(core_.get())};
     gpu.run_for(0);
     while (answer.error == -EINPROGRESS) {

@@ -96,6 +96,7 @@ const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
 uint32_t vgpu_pf_view_max_gap(const struct vgpu_pf *pf);
 uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf);
 const char *vgpu_pf_view_message(const struct vgpu_pf *pf);
+bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf);
 struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf);
 
 int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
@@ -107,8 +108,10 @@ void vgpu_pf_interrupt(struct vgpu_pf *pf);
 void vgpu_pf_timer(struct vgpu_pf *pf);
 void vgpu_pf_stream_ready(struct vgpu_pf *pf);
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
-void vgpu_pf_set_lease(struct vgpu_pf *pf, bool is_held);
+int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
+			    uint64_t token);
 int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token);
+bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client);
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
 void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms);

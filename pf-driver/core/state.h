@@ -121,8 +121,8 @@ struct vgpu_pf {
 	struct vgpu_os *os;
 	struct vgpu_pf_params params;
 	struct vgpu_pf_device device;
-	bool was_attached; /* an earlier attach succeeded: VFs in memory are the truth */
-	bool is_lease_held;
+	bool was_attached;     /* an earlier attach succeeded: VFs in memory are the truth */
+	uint64_t lease_holder; /* client number; 0: nobody */
 	struct vgpu_range_map vram;
 	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number; 0 is the PF */
 	struct vgpu_pf_switch sw;

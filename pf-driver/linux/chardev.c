@@ -76,56 +76,17 @@ static int get_event_ring(const struct vgpu_home *home, struct vgpu_pf_event_rin
 	return 0;
 }
 
-static void give_up_lease(struct vgpu_client *client)
+/* what had to wait for it */
+static void lease_ended(struct vgpu_home *home)
 {
-	struct vgpu_home *home = client->home;
-
-	if (home->lease_holder != client)
-		return;
-	home->lease_holder = NULL;
-	if (home->is_gone)
-		return;
-	vgpu_pf_set_lease(home->pf, false);
-	/* work that had to wait for the end of the lease */
-	schedule_work(&home->chores);
-}
-
-static int take_lease_locked(struct vgpu_client *client, const struct vgpu_pf_lease *lease)
-{
-	struct vgpu_home *home = client->home;
-
-	if (home->is_gone)
-		return fail(client, -ENODEV, "the driver was unbound from the device");
-	if (client->is_cancelled)
-		return fail(client, -ECANCELED, "this file was cancelled");
-	if (home->lease_holder && home->lease_holder != client)
-		return fail(client, -EBUSY, "another client holds the policy lease");
-	if (!lease->acquire) {
-		give_up_lease(client);
-		return 0;
-	}
-	home->lease_holder = client;
-	vgpu_pf_set_lease(home->pf, true);
-	return 0;
-}
-
-static int take_lease(struct vgpu_client *client, const struct vgpu_pf_lease *lease)
-{
-	int error;
-
-	if (lease->acquire > 1)
-		return fail(client, -EINVAL, "acquire is 1 or 0");
-	vgpu_home_lock(client->home);
-	error = take_lease_locked(client, lease);
-	vgpu_home_unlock(client->home);
-	return error;
+	if (!home->is_gone)
+		schedule_work(&home->chores);
 }
 
 /* ---- operations of the core ---- */
 
-static const char *refuse(const struct vgpu_client *client, u32 op, int *error)
+static const char *refuse(const struct vgpu_client *client, int *error)
 {
-	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(op);
 	const struct vgpu_home *home = client->home;
 
 	*error = -ENODEV;
@@ -137,10 +98,6 @@ static const char *refuse(const struct vgpu_client *client, u32 op, int *error)
 	*error = -EBUSY;
 	if (client->requests >= CLIENT_REQUESTS)
 		return "too many requests of this file at once";
-	if (traits->is_leased && home->lease_holder && home->lease_holder != client)
-		return "another client holds the policy lease";
-	if (traits->has_stream && home->stream)
-		return "another stream is under way; try again";
 	*error = 0;
 	return NULL;
 }
@@ -152,10 +109,12 @@ static int begin(struct vgpu_client *client, struct vgpu_request *request, u32 o
 	int error;
 
 	vgpu_home_lock(client->home);
-	wrong = refuse(client, op, &error);
+	wrong = refuse(client, &error);
 	if (!wrong) {
 		client->requests++;
 		vgpu_client_run(client->home, request, op, payload);
+		if (op == VGPU_PF_OP_LEASE && !vgpu_pf_view_is_leased(client->home->pf))
+			lease_ended(client->home);
 	}
 	vgpu_home_unlock(client->home);
 	return wrong ? fail(client, error, wrong) : 0;
@@ -214,8 +173,6 @@ static int run_on_pf(struct vgpu_client *client, u32 op, void *payload)
 		return cancel(client, payload);
 	case VGPU_PF_OP_GET_EVENT_RING:
 		return get_event_ring(client->home, payload);
-	case VGPU_PF_OP_LEASE:
-		return take_lease(client, payload);
 	default:
 		return run_core(client, op, payload);
 	}
@@ -401,7 +358,8 @@ static int on_release(struct inode *inode, struct file *file)
 	struct vgpu_home *home = client->home;
 
 	vgpu_home_lock(home);
-	give_up_lease(client);
+	if (vgpu_pf_request_gone(home->pf, (uintptr_t)client))
+		lease_ended(home);
 	disown(client->node);
 	vgpu_home_unlock(home);
 	kfree(client);

@@ -141,16 +141,18 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 	}
 	request->token = ++home->next_token;
 	list_add_tail(&request->entry, &home->requests);
-	if (request->stream) {
+	/* while there is another one the core refuses it */
+	if (request->stream && !home->stream) {
 		request->stream->token = request->token;
 		kref_get(&request->stream->ref);
 		home->stream = request->stream;
 	}
-	error = vgpu_pf_request_run(home->pf, op, payload, request->token);
+	error = vgpu_pf_request_run_for(home->pf, (uintptr_t)request->client, op, payload,
+					request->token);
 	if (error == -EINPROGRESS)
 		return;
 	/* the core took the all ones of a missing device for an answer */
-	if (error && home->is_device_lost)
+	if (error && home->is_device_lost && vgpu_pf_request_traits(op)->needs_device)
 		vgpu_client_done(home, request->token, -ENODEV, "the device is lost");
 	else
 		vgpu_client_done(home, request->token, error, vgpu_pf_view_message(home->pf));

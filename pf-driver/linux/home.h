@@ -165,7 +165,6 @@ struct vgpu_home {
 	struct list_head requests;
 	u64 next_token;
 	struct vgpu_stream *stream;
-	const void *lease_holder;
 
 	/* event ring */
 	void *ring;

@@ -188,7 +188,7 @@ static int plan_anew(struct vgpu_home *home)
 	if (home->planned_generation == 0)
 		return 0;
 	/* its holder may go without having set a table; then the chores run again */
-	if (READ_ONCE(home->lease_holder)) {
+	if (vgpu_pf_view_is_leased(home->pf)) {
 		home->is_plan_due = true;
 		return 0;
 	}

@@ -85,7 +85,7 @@ u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf)
 	u32 weight;
 
 	vgpu_home_lock(home);
-	weight = home->lease_holder ? vgpu_pf_weight_of(home->pf, vf) : 0;
+	weight = vgpu_pf_view_is_leased(home->pf) ? vgpu_pf_weight_of(home->pf, vf) : 0;
 	weight = weight ?: home->vfs[vf].policy.weight;
 	vgpu_home_unlock(home);
 	return weight;
@@ -104,7 +104,7 @@ u32 vgpu_policy_quantum_ms(struct vgpu_home *home, u32 vf)
 	u32 quantum_us, quantum_ms;
 
 	vgpu_home_lock(home);
-	quantum_us = home->lease_holder ? vgpu_pf_quantum_of(home->pf, vf) : 0;
+	quantum_us = vgpu_pf_view_is_leased(home->pf) ? vgpu_pf_quantum_of(home->pf, vf) : 0;
 	quantum_ms = quantum_us ? DIV_ROUND_UP(quantum_us, (u32)USEC_PER_MSEC)
 				: home->vfs[vf].policy.exec_quantum_ms;
 	vgpu_home_unlock(home);
@@ -296,7 +296,7 @@ int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 	int error = 0;
 
 	vgpu_policy_release_left(home);
-	if (READ_ONCE(home->lease_holder) || is_anything_provisioned(home))
+	if (vgpu_pf_view_is_leased(home->pf) || is_anything_provisioned(home))
 		return 0;
 	if (bytes == 0) {
 		dev_warn(&home->pdev->dev, "%u VFs are too many for equal parts of %llu MiB\n",
@@ -367,7 +367,7 @@ void vgpu_policy_release_auto(struct vgpu_home *home)
 void vgpu_policy_release_left(struct vgpu_home *home)
 {
 	if (pci_num_vf(home->pdev) || READ_ONCE(home->is_device_lost) ||
-	    READ_ONCE(home->is_device_parked) || READ_ONCE(home->lease_holder))
+	    READ_ONCE(home->is_device_parked) || vgpu_pf_view_is_leased(home->pf))
 		return;
 	for (u32 i = 1; i <= home->total_vfs; i++) {
 		if (home->vfs[i].auto_generation == 0 || vgpu_policy_close(home, i))
@@ -488,7 +488,7 @@ static bool tell_lease_holder(struct vgpu_home *home, u32 vf, enum vgpu_pf_polic
 	bool is_leased;
 
 	vgpu_home_lock(home);
-	is_leased = home->lease_holder && !home->is_gone;
+	is_leased = vgpu_pf_view_is_leased(home->pf) && !home->is_gone;
 	*error = is_leased && !rows[policy].is_told ? -EBUSY : 0;
 	if (is_leased && !*error)
 		vgpu_pf_report_policy(home->pf, vf == VGPU_ALL_VFS ? 0 : vf, policy, value);

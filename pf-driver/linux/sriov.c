@@ -318,7 +318,7 @@ static int enable(struct vgpu_home *home, int count)
 /* only the lease holder takes back what it has provisioned */
 static bool is_claimed(struct vgpu_home *home, u32 vf)
 {
-	return READ_ONCE(home->lease_holder) && vgpu_policy_quota(home, vf);
+	return vgpu_pf_view_is_leased(home->pf) && vgpu_policy_quota(home, vf);
 }
 
 static void reopen(struct vgpu_home *home, u32 last)

@@ -16,7 +16,7 @@
 
 /*
  * From message to reply: read_client() receives one message, check_message() checks its head,
- * refuse() checks rights and state. Operations of this home (event ring, lease) are answered here;
+ * refuse() checks rights. The operation of this home (event ring) is answered here;
  * all others go to the core: run_request() answers at once unless the core returns -EINPROGRESS;
  * then on_request_done() answers. A client may vanish at any point; the core then finishes its
  * requests, and their results are dropped.
@@ -112,6 +112,12 @@ static void close_stream(struct uapi_server *server)
 	server->stream_token = 0;
 }
 
+/* what the core knows a client by */
+static uint64_t client_number(const struct uapi_server *server, const struct uapi_client *client)
+{
+	return (uint64_t)(client - server->clients) + 1;
+}
+
 /* frees the slot before it tells the core, so that no callback finds this client */
 static void drop_client(struct uapi_server *server, struct uapi_client *client)
 {
@@ -122,10 +128,7 @@ static void drop_client(struct uapi_server *server, struct uapi_client *client)
 	if (client->event_fd >= 0)
 		close(client->event_fd);
 	client->event_fd = -1;
-	if (client->holds_lease) {
-		client->holds_lease = false;
-		vgpu_pf_set_lease(server->pf, false);
-	}
+	vgpu_pf_request_gone(server->pf, client_number(server, client));
 	for (uint32_t i = 0; i < UAPI_CLIENT_REQUESTS; i++) {
 		struct uapi_pending *pending = &client->pending[i];
 		uint64_t token = pending->token;
@@ -224,34 +227,6 @@ static void get_event_ring(struct uapi_server *server, struct uapi_client *clien
 	send_reply(client, &reply);
 }
 
-static bool is_lease_elsewhere(const struct uapi_server *server, const struct uapi_client *client)
-{
-	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
-		if (server->clients[i].fd >= 0 && server->clients[i].holds_lease &&
-		    &server->clients[i] != client)
-			return true;
-	return false;
-}
-
-static void take_lease(struct uapi_server *server, struct uapi_client *client,
-		       const struct incoming *in)
-{
-	struct vgpu_pf_lease lease = {0};
-
-	memcpy(&lease, in->body, in->body_bytes < sizeof(lease) ? in->body_bytes : sizeof(lease));
-	if (lease.acquire > 1) {
-		reply_plain(client, in, -EINVAL, "acquire is 1 or 0");
-		return;
-	}
-	if (is_lease_elsewhere(server, client)) {
-		reply_plain(client, in, -EBUSY, "another client holds the policy lease");
-		return;
-	}
-	client->holds_lease = lease.acquire != 0;
-	vgpu_pf_set_lease(server->pf, client->holds_lease);
-	reply_plain(client, in, 0, "");
-}
-
 /* ---- operations of the core ---- */
 
 static struct uapi_pending *find_free(struct uapi_client *client)
@@ -271,12 +246,8 @@ static bool has_unknown_part(const struct incoming *in, uint32_t known)
 	return false;
 }
 
-/*
- * Returns the text, with the errno, if a request must not reach the core; else NULL. Checks rights
- * before state, so that a client without them learns nothing about other clients.
- */
-static const char *refuse(struct uapi_server *server, struct uapi_client *client,
-			  const struct incoming *in, int *error)
+/* why a request does not reach the core: the text, with the errno; NULL if nothing is wrong */
+static const char *refuse(const struct uapi_client *client, const struct incoming *in, int *error)
 {
 	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(in->head.op);
 
@@ -289,11 +260,6 @@ static const char *refuse(struct uapi_server *server, struct uapi_client *client
 	*error = -EPERM;
 	if (!traits->is_reading && !client->may_write)
 		return "only root and the user who runs vgpu-pf may do that";
-	*error = -EBUSY;
-	if (traits->is_leased && is_lease_elsewhere(server, client))
-		return "another client holds the policy lease";
-	if (traits->has_stream && server->stream_fd >= 0)
-		return "another stream is under way; try again";
 	*error = -EINVAL;
 	if (traits->has_stream && in->fd < 0)
 		return "the operation needs an fd to write to or read from";
@@ -336,9 +302,11 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 	pending->op = in->head.op;
 	pending->cookie = in->head.cookie;
 	pending->client_bytes = in->body_bytes;
-	if (traits->has_stream)
+	/* while there is another one the core refuses it */
+	if (traits->has_stream && server->stream_fd < 0)
 		open_stream(server, in, token);
-	error = vgpu_pf_request_run(server->pf, in->head.op, pending->payload, token);
+	error = vgpu_pf_request_run_for(server->pf, client_number(server, client), in->head.op,
+					pending->payload, token);
 	if (error == -EINPROGRESS)
 		return;
 	if (server->stream_token == token)
@@ -354,14 +322,12 @@ static void handle_request(struct uapi_server *server, struct uapi_client *clien
 {
 	struct uapi_pending *pending = find_free(client);
 	int error;
-	const char *wrong = refuse(server, client, in, &error);
+	const char *wrong = refuse(client, in, &error);
 
 	if (wrong)
 		reply_plain(client, in, error, wrong);
 	else if (in->head.op == VGPU_PF_OP_GET_EVENT_RING)
 		get_event_ring(server, client, in);
-	else if (in->head.op == VGPU_PF_OP_LEASE)
-		take_lease(server, client, in);
 	else if (!pending)
 		reply_plain(client, in, -EBUSY, "too many requests of this client at once");
 	else

@@ -45,7 +45,6 @@ struct uapi_pending {
  * @fd: the socket, owned; -1: the slot is free
  * @event_fd: eventfd signalled when the ring has entries, owned; the client has a duplicate
  * @may_write: peer is root or the owner of the process, by SO_PEERCRED at accept()
- * @holds_lease: true for at most one client, until its connection ends
  * @is_lost: a reply could not be sent; nothing more is read, and the event loop drops the client
  * @pending: requests that the core still works on
  */
@@ -53,7 +52,6 @@ struct uapi_client {
 	int fd;	      /* -1: free */
 	int event_fd; /* -1: has not asked for the ring */
 	bool may_write;
-	bool holds_lease;
 	bool is_lost;
 	struct uapi_pending pending[UAPI_CLIENT_REQUESTS];
 };

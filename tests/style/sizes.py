@@ -16,14 +16,11 @@ LONGER = {
     'daemon/service/gpu_host.cpp:GpuHost::turn': 44,
     'daemon/service/gpu_schedule.cpp': 630,
     'daemon/service/gpu_schedule.cpp:GpuSchedule::ideal_share': 56,
-    'pf-driver/core/run/preempt.c:vgpu_pf_run_preempt_consider': 43,
     # Tables of data: one row a line.
     'tests/scenario/gpu/boot_order.cpp:boot_milestones': 46,
     'tests/unit/cli/fake_service.h:vf_properties': 65,
     'tests/unit/isa/reference_vector.cpp': 647,
     # One noun or one job that has a few lines too many.
-    'pf-driver/core/base/text.c:vgpu_pf_text_vformat': 42,
-    'pf-driver/core/vf/vf_state.c': 643,
     'tests/bench/operator_figures.cpp:run': 56,
     'tests/guest/programs/enqueue.c:main': 47,
     'tests/guest/programs/opencl.c:main': 82,

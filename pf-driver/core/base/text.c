@@ -69,6 +69,12 @@ static const char *parse_conversion(const char *format, struct conversion *conve
 	return format;
 }
 
+/* the next argument, as long as the conversion says */
+#define TAKE(args, longs, type)                                                                    \
+	((longs) == 2	? va_arg(args, type long long)                                             \
+	 : (longs) == 1 ? va_arg(args, type long)                                                  \
+			: va_arg(args, type int))
+
 /**
  * vgpu_pf_text_vformat() - format into a buffer
  * @out: receives text and NUL
@@ -99,18 +105,11 @@ uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_
 			put_char(&text, (char)va_arg(args, int));
 			break;
 		case 'd':
-			put_signed(&text,
-				   conversion.longs == 2   ? va_arg(args, long long)
-				   : conversion.longs == 1 ? va_arg(args, long)
-							   : va_arg(args, int),
-				   conversion.width);
+			put_signed(&text, TAKE(args, conversion.longs, signed), conversion.width);
 			break;
 		case 'u':
 		case 'x':
-			put_number(&text,
-				   conversion.longs == 2   ? va_arg(args, unsigned long long)
-				   : conversion.longs == 1 ? va_arg(args, unsigned long)
-							   : va_arg(args, unsigned int),
+			put_number(&text, TAKE(args, conversion.longs, unsigned),
 				   conversion.kind == 'x' ? 16 : 10, conversion.width);
 			break;
 		default:

@@ -79,11 +79,9 @@ static void enter_broken(struct vgpu_pf *pf)
 }
 
 #define ROW(from, input, to, enter)                                                                \
-	{                                                                                          \
-		VGPU_EXECUTOR_##from, RUN_INPUT_##input, VGPU_EXECUTOR_##to, enter                 \
-	}
+	[VGPU_EXECUTOR_##from][RUN_INPUT_##input] = {VGPU_EXECUTOR_##to, enter}
 
-static const struct vgpu_run_row run_table[] = {
+static const struct vgpu_run_cell cells[VGPU_EXECUTOR_STATES][RUN_INPUTS] = {
 	ROW(OFF, FOUND_EMPTY, EMPTY, enter_empty),
 	ROW(OFF, FOUND_RUNNING, RUNNING, enter_found),
 	ROW(OFF, FOUND_PARKED, PARKED, enter_found),
@@ -116,13 +114,17 @@ static const char *const input_names[RUN_INPUTS] = {
 };
 
 /**
- * vgpu_pf_run_machine_table() - the transition table
- * @rows: receives its length
+ * vgpu_pf_run_machine_cell() - a cell of the transition table
+ * @state: enum vgpu_executor_state
+ * @input: of this folder
+ *
+ * Return: NULL if the input is impossible in this state.
  */
-const struct vgpu_run_row *vgpu_pf_run_machine_table(uint32_t *rows)
+const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t input)
 {
-	*rows = VGPU_COUNT_OF(run_table);
-	return run_table;
+	const struct vgpu_run_cell *cell = &cells[state][input];
+
+	return cell->enter ? cell : NULL;
 }
 
 /**
@@ -151,12 +153,11 @@ const char *vgpu_pf_run_machine_input_name(uint32_t input)
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_run_cell *cell = vgpu_pf_run_machine_cell(executor->state, input);
 
-	for (uint32_t i = 0; i < VGPU_COUNT_OF(run_table); i++) {
-		if (run_table[i].from != executor->state || run_table[i].input != input)
-			continue;
-		executor->state = run_table[i].to;
-		run_table[i].enter(pf);
+	if (cell) {
+		executor->state = cell->to;
+		cell->enter(pf);
 		return;
 	}
 	executor->mismatches++;

@@ -30,13 +30,11 @@ bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf
 void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* machine.c: the transition table, for the test that walks it */
-struct vgpu_run_row {
-	uint8_t from;  /* enum vgpu_executor_state */
-	uint8_t input; /* machine.c */
-	uint8_t to;
+struct vgpu_run_cell {
+	uint8_t to; /* enum vgpu_executor_state */
 	void (*enter)(struct vgpu_pf *pf);
 };
-const struct vgpu_run_row *vgpu_pf_run_machine_table(uint32_t *rows);
+const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t input);
 const char *vgpu_pf_run_machine_state_name(uint32_t state);
 const char *vgpu_pf_run_machine_input_name(uint32_t input);
 

@@ -67,6 +67,20 @@ static bool anybody_waits(struct vgpu_pf *pf)
 	return (others & executor->busy) || vgpu_pf_run_gang_open(pf, others);
 }
 
+/* it was alone until now; it may finish a quantum that began when it did */
+static void begin_contention(struct vgpu_pf *pf)
+{
+	struct vgpu_run *run = &pf->executor.run;
+	uint64_t now = vgpu_pf_timer_now(pf);
+	uint64_t end = run->started_ns + run->quantum_ns;
+
+	run->contended_ns = now;
+	if (end <= now)
+		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+	else
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
+}
+
 /**
  * vgpu_pf_run_preempt_consider() - VFs outside the engine may have work: does the one in it leave?
  * @pf: the PF
@@ -76,7 +90,6 @@ void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 	struct vgpu_pf_executor *executor = &pf->executor;
 	struct vgpu_run run;
 	uint32_t others;
-	uint64_t now, end;
 
 	if (executor->state != VGPU_EXECUTOR_RUNNING ||
 	    executor->preemption == VGPU_PREEMPT_FOR_ANYONE)
@@ -101,16 +114,7 @@ void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 		executor->preemption = VGPU_PREEMPT_FOR_BAND;
 		return;
 	}
-	if (!vgpu_pf_run_kind_is_endless(&executor->run))
-		return;
-	if (executor->exclusive_vf == executor->run.vf || executor->run.contended_ns)
-		return;
-	/* it was alone until now; it may finish a quantum that began when it did */
-	now = vgpu_pf_timer_now(pf);
-	executor->run.contended_ns = now;
-	end = executor->run.started_ns + executor->run.quantum_ns;
-	if (end <= now)
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	else
-		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
+	if (vgpu_pf_run_kind_is_endless(&executor->run) &&
+	    executor->exclusive_vf != executor->run.vf && !executor->run.contended_ns)
+		begin_contention(pf);
 }

@@ -150,16 +150,6 @@ void vgpu_pf_watchdog(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_set_lease() - a client took or gave up the policy lease
- * @pf: the PF
- * @is_held: now
- */
-void vgpu_pf_set_lease(struct vgpu_pf *pf, bool is_held)
-{
-	pf->is_lease_held = is_held;
-}
-
-/**
  * vgpu_pf_report_policy() - the home was told a policy that is the lease holder's to decide
  * @pf: the PF
  * @vf: VF number; 0: all

@@ -15,10 +15,16 @@ enum request_vf {
 	REQUEST_VF_REF,	       /* the same in a struct vgpu_pf_vf_ref */
 };
 
+struct request {
+	void *payload;
+	uint64_t token;
+	uint64_t client;
+};
+
 struct request_row {
 	struct vgpu_pf_op_traits traits;
 	enum request_vf vf;
-	int (*handle)(struct vgpu_pf *pf, void *payload, uint64_t token);
+	int (*handle)(struct vgpu_pf *pf, const struct request *request);
 };
 
 static struct vgpu_vf *vf_of(struct vgpu_pf *pf, const void *payload)
@@ -33,11 +39,10 @@ static uint64_t units_bytes(uint32_t units)
 	return (uint64_t)units << VGPU_VRAM_UNIT_SHIFT;
 }
 
-static int get_info(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int get_info(struct vgpu_pf *pf, const struct request *request)
 {
-	struct vgpu_pf_info *info = payload;
+	struct vgpu_pf_info *info = request->payload;
 
-	(void)token;
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	info->uapi_version = VGPU_PF_UAPI_VERSION;
@@ -56,7 +61,7 @@ static int get_info(struct vgpu_pf *pf, void *payload, uint64_t token)
 		info->device_time_ns = vgpu_pf_device_time_ns(pf);
 	info->table_generation = pf->table_generation;
 	info->boot_id = pf->params.boot_id;
-	info->lease_held = pf->is_lease_held;
+	info->lease_held = pf->lease_holder != 0;
 	info->device_lost = !pf->device.is_attached;
 	vgpu_pf_run_account_info(pf, info);
 	info->whole_resets = pf->whole_resets;
@@ -100,12 +105,11 @@ static void fill_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct v
 	out->guard_level = vf->guard.level;
 }
 
-static int get_vf(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int get_vf(struct vgpu_pf *pf, const struct request *request)
 {
-	struct vgpu_pf_vf *out = payload;
-	struct vgpu_vf *vf = vf_of(pf, payload);
+	struct vgpu_pf_vf *out = request->payload;
+	struct vgpu_vf *vf = vf_of(pf, request->payload);
 
-	(void)token;
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
 	out->vf = vf->number;
@@ -128,32 +132,31 @@ static int get_vf(struct vgpu_pf *pf, void *payload, uint64_t token)
 	return 0;
 }
 
-static int provision(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int provision(struct vgpu_pf *pf, const struct request *request)
 {
-	struct vgpu_pf_provision *request = payload;
+	struct vgpu_pf_provision *wanted = request->payload;
 
-	if (request->vf > pf->device.total_vfs)
+	if (wanted->vf > pf->device.total_vfs)
 		return vgpu_pf_text_fail(pf, -ENOENT, "there is no VF%u; the device has %u",
-					 request->vf, pf->device.total_vfs);
-	return vgpu_pf_provision_request(pf, request, token);
+					 wanted->vf, pf->device.total_vfs);
+	return vgpu_pf_provision_request(pf, wanted, request->token);
 }
 
-static int release(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int release(struct vgpu_pf *pf, const struct request *request)
 {
-	struct vgpu_vf *vf = vf_of(pf, payload);
+	struct vgpu_vf *vf = vf_of(pf, request->payload);
 
 	/* released already, and there is no other way on */
 	if (vgpu_pf_scrub_has_given_up(vf)) {
 		vgpu_pf_scrub_again(pf, vf);
 		return 0;
 	}
-	return vgpu_pf_inbox_request(pf, vf, VGPU_VF_EVENT_RELEASE, token);
+	return vgpu_pf_inbox_request(pf, vf, VGPU_VF_EVENT_RELEASE, request->token);
 }
 
-static int scrub_durable(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int scrub_durable(struct vgpu_pf *pf, const struct request *request)
 {
-	(void)token;
-	return vgpu_pf_scrub_durable(pf, vf_of(pf, payload));
+	return vgpu_pf_scrub_durable(pf, vf_of(pf, request->payload));
 }
 
 static const enum vgpu_vf_event control_events[] = {
@@ -164,59 +167,70 @@ static const enum vgpu_vf_event control_events[] = {
 	[VGPU_PF_CLEAR_QUARANTINE] = VGPU_VF_EVENT_CLEAR_QUARANTINE,
 };
 
-static int control(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int control(struct vgpu_pf *pf, const struct request *request)
 {
-	struct vgpu_pf_control *request = payload;
-	struct vgpu_vf *vf = vf_of(pf, payload);
+	struct vgpu_vf *vf = vf_of(pf, request->payload);
+	uint32_t action = ((const struct vgpu_pf_control *)request->payload)->action;
 	enum vgpu_vf_event event;
 
-	if (request->action == 0 || request->action >= VGPU_COUNT_OF(control_events))
+	if (action == 0 || action >= VGPU_COUNT_OF(control_events))
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: unknown action %u", vf->number,
-					 request->action);
-	event = control_events[request->action];
+					 action);
+	event = control_events[action];
 	if (event == VGPU_VF_EVENT_RESUME && vgpu_pf_vf_state_is_restoring(pf, vf))
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: a RESTORE is under way", vf->number);
 	if (event == VGPU_VF_EVENT_RESUME && !vf->control.driver_loaded)
 		event = VGPU_VF_EVENT_RESUME_FRESH;
-	return vgpu_pf_inbox_request(pf, vf, event, token);
+	return vgpu_pf_inbox_request(pf, vf, event, request->token);
 }
 
-static int set_run_table(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int set_run_table(struct vgpu_pf *pf, const struct request *request)
 {
-	(void)token;
-	return vgpu_pf_run_tables_set(pf, payload);
+	return vgpu_pf_run_tables_set(pf, request->payload);
 }
 
-static int get_run_table(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int get_run_table(struct vgpu_pf *pf, const struct request *request)
 {
-	(void)token;
-	vgpu_pf_run_tables_get(pf, payload);
+	vgpu_pf_run_tables_get(pf, request->payload);
 	return 0;
 }
 
-static int save(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int save(struct vgpu_pf *pf, const struct request *request)
 {
-	return vgpu_pf_vf_state_save(pf, vf_of(pf, payload), payload, token);
+	return vgpu_pf_vf_state_save(pf, vf_of(pf, request->payload), request->payload,
+				     request->token);
 }
 
-static int restore(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int restore(struct vgpu_pf *pf, const struct request *request)
 {
-	return vgpu_pf_vf_state_restore(pf, vf_of(pf, payload), payload, token);
+	return vgpu_pf_vf_state_restore(pf, vf_of(pf, request->payload), request->payload,
+					request->token);
 }
 
-static int verify_zero(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int verify_zero(struct vgpu_pf *pf, const struct request *request)
 {
-	return vgpu_pf_scrub_verify(pf, vf_of(pf, payload), token);
+	return vgpu_pf_scrub_verify(pf, vf_of(pf, request->payload), request->token);
 }
 
-static int dump(struct vgpu_pf *pf, void *payload, uint64_t token)
+static int dump(struct vgpu_pf *pf, const struct request *request)
 {
-	const struct vgpu_pf_stream *stream = payload;
+	const struct vgpu_pf_stream *stream = request->payload;
 
 	if (stream->vf || stream->generation)
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "a dump is of the whole PF: vf and generation are 0");
-	return vgpu_pf_dump_request(pf, payload, token);
+	return vgpu_pf_dump_request(pf, request->payload, request->token);
+}
+
+/* goes with its client: vgpu_pf_request_gone() */
+static int lease(struct vgpu_pf *pf, const struct request *request)
+{
+	const struct vgpu_pf_lease *wanted = request->payload;
+
+	if (wanted->acquire > 1)
+		return vgpu_pf_text_fail(pf, -EINVAL, "acquire is 1 or 0");
+	pf->lease_holder = wanted->acquire ? request->client : 0;
+	return 0;
 }
 
 #define READS  .is_reading = true
@@ -242,7 +256,7 @@ static const struct request_row request_table[] = {
 	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READS, HOMES),
 	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, save, STREAM, DEVICE),
 	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, restore, STREAM, DEVICE),
-	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, NULL, HOMES),
+	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, verify_zero, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
 	/* of ioctls only: a message carries its error, and a socket is closed to cancel */
@@ -289,7 +303,21 @@ static int check_vf(struct vgpu_pf *pf, const struct request_row *row, const voi
 	return 0;
 }
 
-static int handle(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token)
+static int check_row(struct vgpu_pf *pf, const struct request_row *row, uint64_t client)
+{
+	if (row->traits.is_homes)
+		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "this home does not offer operation %u",
+					 row->traits.op);
+	if (row->traits.is_leased && client && pf->lease_holder && pf->lease_holder != client)
+		return vgpu_pf_text_fail(pf, -EBUSY, "another client holds the policy lease");
+	if (row->traits.needs_device && !pf->device.is_attached)
+		return vgpu_pf_text_fail(pf, -ENODEV, "the device is lost; waiting for it");
+	if (row->traits.has_stream && pf->stream.kind != VGPU_STREAM_NONE)
+		return vgpu_pf_text_fail(pf, -EBUSY, "another stream is under way; try again");
+	return 0;
+}
+
+static int handle(struct vgpu_pf *pf, uint32_t op, const struct request *request)
 {
 	const struct request_row *row = find_row(op);
 	int error;
@@ -297,18 +325,16 @@ static int handle(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token
 	pf->message[0] = 0;
 	if (!row)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "there is no operation %u", op);
-	if (row->traits.is_homes)
-		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "this home does not offer operation %u",
-					 op);
-	if (row->traits.needs_device && !pf->device.is_attached)
-		return vgpu_pf_text_fail(pf, -ENODEV, "the device is lost; waiting for it");
-	error = check_vf(pf, row, payload);
-	return error ? error : row->handle(pf, payload, token);
+	error = check_row(pf, row, request->client);
+	if (!error)
+		error = check_vf(pf, row, request->payload);
+	return error ? error : row->handle(pf, request);
 }
 
 /**
- * vgpu_pf_request_run() - do one operation of the uapi
+ * vgpu_pf_request_run_for() - do one operation of the uapi for a client
  * @pf: the PF
+ * @client: who asks; a number of the home's. 0: the home itself, which no lease holds up
  * @op: enum vgpu_pf_op
  * @payload: the operation's struct, as many bytes as its traits say; filled in. Stays valid until
  * the request is finished or cancelled.
@@ -316,15 +342,45 @@ static int handle(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token
  *
  * Return: 0, -EINPROGRESS (request_done() follows), or a negative errno; pf->message says why.
  */
-int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token)
+int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
+			    uint64_t token)
 {
+	const struct request request = {payload, token, client};
 	char message[sizeof(pf->message)];
-	int error = handle(pf, op, payload, token);
+	int error = handle(pf, op, &request);
 
 	memcpy(message, pf->message, sizeof(message));
 	vgpu_pf_settle(pf);
 	memcpy(pf->message, message, sizeof(message));
 	return error;
+}
+
+/**
+ * vgpu_pf_request_run() - do one operation of the uapi for the home itself
+ * @pf: the PF
+ * @op: enum vgpu_pf_op
+ * @payload: see vgpu_pf_request_run_for()
+ * @token: likewise
+ */
+int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token)
+{
+	return vgpu_pf_request_run_for(pf, 0, op, payload, token);
+}
+
+/**
+ * vgpu_pf_request_gone() - a client has gone, and with it the lease, if it held that
+ * @pf: the PF
+ * @client: who; its requests are cancelled by their tokens
+ *
+ * Return: true if it held the lease.
+ */
+bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
+{
+	bool is_holder = pf->lease_holder == client;
+
+	if (is_holder)
+		pf->lease_holder = 0;
+	return is_holder;
 }
 
 /**

@@ -82,3 +82,14 @@ const char *vgpu_pf_view_message(const struct vgpu_pf *pf)
 {
 	return pf->message;
 }
+
+/**
+ * vgpu_pf_view_is_leased() - does a client hold the policy lease?
+ * @pf: the PF
+ *
+ * May be read without serialisation.
+ */
+bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf)
+{
+	return __atomic_load_n(&pf->lease_holder, __ATOMIC_RELAXED) != 0;
+}

@@ -13,56 +13,8 @@
  * It has room for CUs full of waves; where queues wait beyond that it grows once it is known by how
  * much.
  */
-#include "pf-driver/core/vf/parts.h"
+#include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
-
-#define STREAM_MAGIC   0x3153465655504756ull /* "VGPUVFS1" */
-#define STREAM_VERSION 1u
-#define CHUNK_BYTES    0x100000u
-#define PAYLOAD_OFFSET 4096u /* in the buffer: page aligned for the device */
-
-enum section_kind {
-	SECTION_STATE = 1,
-	SECTION_VRAM = 2,
-	SECTION_ZERO = 3,
-	SECTION_END = 4,
-};
-
-struct stream_head {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t driver_loaded;
-	uint64_t vram_bytes;
-	uint64_t cu_mask;
-	uint32_t doorbell_pages;
-	uint32_t device_cus;
-	uint8_t uuid[16];
-	uint32_t reserved;
-	uint32_t crc; /* of all before */
-};
-HW_ASSERT_SIZE(struct stream_head, 64);
-
-struct section_head {
-	uint32_t kind;
-	uint32_t crc; /* of the payload, continued over the fields below */
-	uint64_t offset;
-	uint64_t bytes;
-};
-HW_ASSERT_SIZE(struct section_head, 24);
-#define SECTION_OFFSET (PAYLOAD_OFFSET - (uint32_t)sizeof(struct section_head))
-
-enum stream_step {
-	STEP_HEAD = 0,
-	STEP_STATE, /* save only */
-	STEP_SECTION,
-	STEP_PAYLOAD, /* restore only */
-	STEP_LAST,
-};
-
-static uint8_t *buffer_at(struct vgpu_pf *pf, uint32_t offset)
-{
-	return (uint8_t *)pf->stream.buffer.cpu + offset;
-}
 
 /* of a VF by the device's CUs: a home may find it hard to get much memory in one piece */
 static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kind)
@@ -75,28 +27,28 @@ static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kin
 	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER);
 }
 
-static uint32_t payload_room(const struct vgpu_pf *pf)
-{
-	return pf->stream.buffer.bytes - PAYLOAD_OFFSET;
-}
-
-static struct section_head *section(struct vgpu_pf *pf)
-{
-	return (void *)buffer_at(pf, SECTION_OFFSET);
-}
-
-static uint32_t section_crc(struct vgpu_pf *pf, const struct section_head *head)
+/**
+ * vgpu_pf_stream_crc() - checksum of a section in the buffer
+ * @pf: the PF
+ * @head: of the section
+ */
+uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 {
 	uint32_t bytes = head->kind == SECTION_STATE || head->kind == SECTION_VRAM
 				 ? (uint32_t)head->bytes
 				 : 0;
-	uint32_t crc = vgpu_pf_text_crc32c(0, buffer_at(pf, PAYLOAD_OFFSET), bytes);
+	uint32_t crc = vgpu_pf_text_crc32c(0, vgpu_pf_stream_at(pf, PAYLOAD_OFFSET), bytes);
 
 	crc = vgpu_pf_text_crc32c(crc, &head->kind, sizeof(head->kind));
 	return vgpu_pf_text_crc32c(crc, &head->offset, sizeof(head->offset) + sizeof(head->bytes));
 }
 
-static void finish(struct vgpu_pf *pf, int error)
+/**
+ * vgpu_pf_stream_finish() - the stream has ended
+ * @pf: the PF
+ * @error: 0, or an error with pf->message: a VF that is half restored is stopped
+ */
+void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
 	struct vgpu_vf *vf = &pf->vfs[job->vf];
@@ -115,29 +67,41 @@ static void finish(struct vgpu_pf *pf, int error)
 	vgpu_pf_reply_add(pf, job->token, error, error ? pf->message : "");
 }
 
-static void fail(struct vgpu_pf *pf, int error, const char *what)
+/**
+ * vgpu_pf_stream_fail() - the stream has failed
+ * @pf: the PF
+ * @error: negative errno
+ * @what: for the message
+ */
+void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 {
 	vgpu_pf_text_fail(pf, error, "VF%u: stream: %s (at byte %llu)", pf->stream.vf, what,
 			  (unsigned long long)pf->stream.bytes);
-	finish(pf, error);
+	vgpu_pf_stream_finish(pf, error);
 }
 
-/* room for a payload; what the buffer held is lost. false: the stream has failed */
-static bool grow(struct vgpu_pf *pf, uint64_t bytes)
+/**
+ * vgpu_pf_stream_grow() - make room for a payload
+ * @pf: the PF; what the buffer held is lost
+ * @bytes: of the payload
+ *
+ * Return: false if the stream has failed.
+ */
+bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 {
 	struct vgpu_os_dma *buffer = &pf->stream.buffer;
 
 	if (bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET) {
 		vgpu_pf_text_fail(pf, -E2BIG, "VF%u: stream: device state of %llu bytes",
 				  pf->stream.vf, (unsigned long long)bytes);
-		finish(pf, -E2BIG);
+		vgpu_pf_stream_finish(pf, -E2BIG);
 		return false;
 	}
 	/* first: both at once are harder to get */
 	pf->os->ops->dma_free(pf->os, buffer);
 	if (pf->os->ops->dma_alloc(pf->os, PAYLOAD_OFFSET + (uint32_t)bytes, buffer)) {
 		buffer->cpu = NULL;
-		fail(pf, -ENOMEM, "no memory for the device state");
+		vgpu_pf_stream_fail(pf, -ENOMEM, "no memory for the device state");
 		return false;
 	}
 	return true;
@@ -153,7 +117,7 @@ static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
 	    !pf->stream.buffer.cpu)
 		return false;
 	*bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
-	return *bytes > payload_room(pf) && *bytes != UINT32_MAX;
+	return *bytes > vgpu_pf_stream_room(pf) && *bytes != UINT32_MAX;
 }
 
 static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
@@ -164,16 +128,21 @@ static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 		return;
 	pf->stream.is_waiting_device = false;
 	if (error == -EIO && needs_room(pf, &needed)) {
-		if (grow(pf, needed))
+		if (vgpu_pf_stream_grow(pf, needed))
 			ask_state(pf);
 	} else if (error) {
-		fail(pf, error, "the device did not do it");
+		vgpu_pf_stream_fail(pf, error, "the device did not do it");
 	} else {
 		vgpu_pf_vf_state_advance(pf);
 	}
 }
 
-static void ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
+/**
+ * vgpu_pf_stream_ask_device() - have the device do a part, and go on when it has
+ * @pf: the PF
+ * @op: what; its end is seen to here
+ */
+void vgpu_pf_stream_ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 {
 	int error;
 
@@ -182,7 +151,7 @@ static void ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 	op->done = device_done;
 	error = vgpu_pf_bulk_submit(pf, op);
 	if (error)
-		fail(pf, error, "the device is busy or gone");
+		vgpu_pf_stream_fail(pf, error, "the device is busy or gone");
 	else
 		pf->stream.is_waiting_device = true;
 }
@@ -191,20 +160,20 @@ static void ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 
 static void put_section(struct vgpu_pf *pf, enum section_kind kind, uint64_t offset, uint64_t bytes)
 {
-	struct section_head *head = section(pf);
+	struct section_head *head = vgpu_pf_stream_section(pf);
 	bool has_payload = kind == SECTION_STATE || kind == SECTION_VRAM;
 
 	head->kind = kind;
 	head->offset = offset;
 	head->bytes = bytes;
-	head->crc = section_crc(pf, head);
+	head->crc = vgpu_pf_stream_crc(pf, head);
 	pf->stream.first = SECTION_OFFSET;
 	pf->stream.filled = PAYLOAD_OFFSET + (has_payload ? (uint32_t)bytes : 0);
 }
 
 static void save_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	struct stream_head *head = (void *)buffer_at(pf, 0);
+	struct stream_head *head = (void *)vgpu_pf_stream_at(pf, 0);
 
 	memset(head, 0, sizeof(*head));
 	head->magic = STREAM_MAGIC;
@@ -226,8 +195,8 @@ static void ask_state(struct vgpu_pf *pf)
 	struct vgpu_bulk_op op = {.opcode = VGPU_OP_SAVE_STATE, .vf = pf->stream.vf};
 
 	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
-	op.bytes = payload_room(pf);
-	ask_device(pf, &op);
+	op.bytes = vgpu_pf_stream_room(pf);
+	vgpu_pf_stream_ask_device(pf, &op);
 }
 
 static void put_state(struct vgpu_pf *pf)
@@ -235,8 +204,9 @@ static void put_state(struct vgpu_pf *pf)
 	/* the device shows how much it wrote */
 	uint64_t bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
 
-	if (bytes > payload_room(pf)) {
-		fail(pf, -EIO, "the device reports more state than there is room for");
+	if (bytes > vgpu_pf_stream_room(pf)) {
+		vgpu_pf_stream_fail(pf, -EIO,
+				    "the device reports more state than there is room for");
 		return;
 	}
 	put_section(pf, SECTION_STATE, 0, bytes);
@@ -254,7 +224,7 @@ static void ask_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	op.src = pf->stream.vram_offset;
 	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
 	op.bytes = chunk_bytes(pf, vf);
-	ask_device(pf, &op);
+	vgpu_pf_stream_ask_device(pf, &op);
 }
 
 static bool is_zero(const uint8_t *data, uint64_t bytes)
@@ -272,7 +242,7 @@ static void put_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t bytes = chunk_bytes(pf, vf);
 	enum section_kind kind =
-		is_zero(buffer_at(pf, PAYLOAD_OFFSET), bytes) ? SECTION_ZERO : SECTION_VRAM;
+		is_zero(vgpu_pf_stream_at(pf, PAYLOAD_OFFSET), bytes) ? SECTION_ZERO : SECTION_VRAM;
 
 	put_section(pf, kind, pf->stream.vram_offset, bytes);
 	pf->stream.vram_offset += bytes;
@@ -306,150 +276,11 @@ static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 		}
 		return;
 	default:
-		finish(pf, 0);
+		vgpu_pf_stream_finish(pf, 0);
 	}
 }
 
-/* ---- restore ---- */
-
-static void expect(struct vgpu_pf *pf, uint32_t first, uint32_t bytes)
-{
-	pf->stream.first = first;
-	pf->stream.filled = first + bytes;
-}
-
-static const char *check_head(const struct vgpu_pf *pf, const struct vgpu_vf *vf,
-			      const struct stream_head *head)
-{
-	if (head->magic != STREAM_MAGIC || head->version != STREAM_VERSION)
-		return "not a stream of a VF, or of another version";
-	if (head->crc != vgpu_pf_text_crc32c(0, head, offsetof(struct stream_head, crc)))
-		return "the head is damaged";
-	if (head->vram_bytes != vf->config.vram_bytes)
-		return "the VF has another VRAM size; provision it like the saved one";
-	if (head->device_cus != pf->device.cu_count || head->cu_mask != vf->config.cu_mask)
-		return "the VF has other compute units; provision it like the saved one";
-	return NULL;
-}
-
-static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf *vf,
-				 const struct section_head *head)
-{
-	bool is_vram = head->kind == SECTION_VRAM || head->kind == SECTION_ZERO;
-
-	if (head->kind < SECTION_STATE || head->kind > SECTION_END)
-		return "unknown section";
-	if (is_vram && (head->offset != pf->stream.vram_offset ||
-			head->bytes > vf->config.vram_bytes - head->offset || head->bytes == 0))
-		return "a section does not continue the one before, or leaves the VF's VRAM";
-	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
-		return "a section is too long";
-	if (head->kind == SECTION_STATE &&
-	    (head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET || pf->stream.vram_offset))
-		return "the device state is too long or in the wrong place";
-	if (head->kind == SECTION_END && pf->stream.vram_offset != vf->config.vram_bytes)
-		return "the stream ends too early";
-	return NULL;
-}
-
-static void restore_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	const struct stream_head *head = (void *)buffer_at(pf, 0);
-	const char *wrong = check_head(pf, vf, head);
-
-	if (wrong) {
-		fail(pf, -EBADMSG, wrong);
-		return;
-	}
-	pf->stream.driver_loaded = head->driver_loaded != 0;
-	pf->stream.step = STEP_SECTION;
-	expect(pf, SECTION_OFFSET, sizeof(struct section_head));
-}
-
-static void restore_section(struct vgpu_pf *pf, const struct vgpu_vf *vf)
-{
-	struct section_head head = *section(pf);
-	const char *wrong = check_section(pf, vf, &head);
-	bool has_payload = head.kind == SECTION_STATE || head.kind == SECTION_VRAM;
-
-	if (wrong) {
-		fail(pf, -EBADMSG, wrong);
-		return;
-	}
-	if (has_payload && head.bytes > payload_room(pf)) {
-		if (!grow(pf, head.bytes))
-			return;
-		*section(pf) = head;
-	}
-	pf->stream.step = STEP_PAYLOAD;
-	expect(pf, PAYLOAD_OFFSET, has_payload ? (uint32_t)head.bytes : 0);
-}
-
-static const uint32_t section_ops[] = {
-	[SECTION_STATE] = VGPU_OP_LOAD_STATE,
-	[SECTION_VRAM] = VGPU_OP_DMA_IN,
-	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
-};
-
-/*
- * From here the VF is another: its driver is the stream's, until the VF is stopped because the rest
- * does not come, or its function is reset meanwhile. Full access was the former one's.
- */
-static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	if (pf->stream.is_changed)
-		return;
-	pf->stream.is_changed = true;
-	vf->control.driver_loaded = pf->stream.driver_loaded;
-	vgpu_pf_full_access_end(pf, vf);
-	vgpu_pf_control_set_gates(pf, vf);
-	/* before the device changes anything: see state_of() */
-	vgpu_pf_journal_mark(pf);
-	vgpu_pf_journal_flush(pf);
-}
-
-static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	const struct section_head *head = section(pf);
-	struct vgpu_bulk_op op = {.vf = pf->stream.vf, .bytes = head->bytes};
-
-	if (head->crc != section_crc(pf, head)) {
-		fail(pf, -EBADMSG, "a section is damaged");
-		return;
-	}
-	if (head->kind == SECTION_END) {
-		finish(pf, 0);
-		return;
-	}
-	op.opcode = section_ops[head->kind];
-	op.src = pf->stream.buffer.bus + PAYLOAD_OFFSET;
-	op.dst = head->offset;
-	if (head->kind != SECTION_STATE)
-		pf->stream.vram_offset += head->bytes;
-	note_change(pf, vf);
-	ask_device(pf, &op);
-}
-
-static void restore_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
-{
-	switch (pf->stream.step) {
-	case STEP_HEAD:
-		restore_head(pf, vf);
-		return;
-	case STEP_SECTION:
-		restore_section(pf, vf);
-		return;
-	default:
-		if (!has_answer) {
-			apply_section(pf, vf);
-			return;
-		}
-		pf->stream.step = STEP_SECTION;
-		expect(pf, SECTION_OFFSET, sizeof(struct section_head));
-	}
-}
-
-/* ---- both ---- */
+/* ---- save and restore ---- */
 
 /* false: wait, or the stream has ended */
 static bool move_data(struct vgpu_pf *pf)
@@ -458,13 +289,14 @@ static bool move_data(struct vgpu_pf *pf)
 	uint32_t bytes = job->filled - job->first;
 	int64_t moved =
 		job->kind == VGPU_STREAM_RESTORE
-			? pf->os->ops->stream_read(pf->os, buffer_at(pf, job->first), bytes)
-			: pf->os->ops->stream_write(pf->os, buffer_at(pf, job->first), bytes);
+			? pf->os->ops->stream_read(pf->os, vgpu_pf_stream_at(pf, job->first), bytes)
+			: pf->os->ops->stream_write(pf->os, vgpu_pf_stream_at(pf, job->first),
+						    bytes);
 
 	if (moved == -EAGAIN)
 		return false;
 	if (moved <= 0 || moved > bytes) {
-		fail(pf, moved < 0 ? (int)moved : -EBADMSG, "it ends in the middle");
+		vgpu_pf_stream_fail(pf, moved < 0 ? (int)moved : -EBADMSG, "it ends in the middle");
 		return false;
 	}
 	job->first += (uint32_t)moved;
@@ -483,17 +315,17 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 			continue;
 		}
 		if (pf->stream.kind == VGPU_STREAM_DUMP) {
-			finish(pf, 0);
+			vgpu_pf_stream_finish(pf, 0);
 			return;
 		}
 		if (vf->state != VGPU_PF_VF_PAUSED || pf->stream.has_left_pause) {
-			fail(pf, -ECANCELED, "the VF has left its pause");
+			vgpu_pf_stream_fail(pf, -ECANCELED, "the VF has left its pause");
 			return;
 		}
 		if (pf->stream.kind == VGPU_STREAM_SAVE)
 			save_step(pf, vf, has_answer);
 		else
-			restore_step(pf, vf, has_answer);
+			vgpu_pf_stream_restore(pf, vf, has_answer);
 		has_answer = false;
 	}
 }
@@ -533,8 +365,6 @@ int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint3
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
 
-	if (job->kind != VGPU_STREAM_NONE)
-		return vgpu_pf_text_fail(pf, -EBUSY, "another stream is under way; try again");
 	memset(job, 0, sizeof(*job));
 	if (pf->os->ops->dma_alloc(pf->os, buffer_bytes(pf, kind), &job->buffer))
 		return vgpu_pf_text_fail(pf, -ENOMEM, "no memory for the stream's buffer");
@@ -557,7 +387,7 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, struct vgpu_
 	if (error)
 		return error;
 	if (kind == VGPU_STREAM_RESTORE)
-		expect(pf, 0, sizeof(struct stream_head));
+		vgpu_pf_stream_expect(pf, 0, sizeof(struct stream_head));
 	advance(pf, false);
 	return -EINPROGRESS;
 }
@@ -639,5 +469,5 @@ void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error)
 {
 	if (pf->stream.kind == VGPU_STREAM_SAVE || pf->stream.kind == VGPU_STREAM_RESTORE)
-		fail(pf, error, "the device was lost or reset");
+		vgpu_pf_stream_fail(pf, error, "the device was lost or reset");
 }

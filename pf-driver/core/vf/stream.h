@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The stream that SAVE writes and RESTORE reads: its head and sections, where they stand in the
+ * buffer, and the steps that vf_state.c and restore.c share. Nobody else includes this; the rest of
+ * the core calls the functions of vf/parts.h.
+ */
+#ifndef VGPU_CORE_VF_STREAM_H
+#define VGPU_CORE_VF_STREAM_H
+
+#include "pf-driver/core/vf/parts.h"
+
+#define STREAM_MAGIC   0x3153465655504756ull /* "VGPUVFS1" */
+#define STREAM_VERSION 1u
+#define CHUNK_BYTES    0x100000u
+#define PAYLOAD_OFFSET 4096u /* in the buffer: page aligned for the device */
+
+enum section_kind {
+	SECTION_STATE = 1,
+	SECTION_VRAM = 2,
+	SECTION_ZERO = 3,
+	SECTION_END = 4,
+};
+
+struct stream_head {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t driver_loaded;
+	uint64_t vram_bytes;
+	uint64_t cu_mask;
+	uint32_t doorbell_pages;
+	uint32_t device_cus;
+	uint8_t uuid[16];
+	uint32_t reserved;
+	uint32_t crc; /* of all before */
+};
+HW_ASSERT_SIZE(struct stream_head, 64);
+
+struct section_head {
+	uint32_t kind;
+	uint32_t crc; /* of the payload, continued over the fields below */
+	uint64_t offset;
+	uint64_t bytes;
+};
+HW_ASSERT_SIZE(struct section_head, 24);
+#define SECTION_OFFSET (PAYLOAD_OFFSET - (uint32_t)sizeof(struct section_head))
+
+enum stream_step {
+	STEP_HEAD = 0,
+	STEP_STATE, /* save only */
+	STEP_SECTION,
+	STEP_PAYLOAD, /* restore only */
+	STEP_LAST,
+};
+
+static inline uint8_t *vgpu_pf_stream_at(struct vgpu_pf *pf, uint32_t offset)
+{
+	return (uint8_t *)pf->stream.buffer.cpu + offset;
+}
+
+static inline uint32_t vgpu_pf_stream_room(const struct vgpu_pf *pf)
+{
+	return pf->stream.buffer.bytes - PAYLOAD_OFFSET;
+}
+
+static inline struct section_head *vgpu_pf_stream_section(struct vgpu_pf *pf)
+{
+	return (void *)vgpu_pf_stream_at(pf, SECTION_OFFSET);
+}
+
+/* how much of what comes belongs where in the buffer */
+static inline void vgpu_pf_stream_expect(struct vgpu_pf *pf, uint32_t first, uint32_t bytes)
+{
+	pf->stream.first = first;
+	pf->stream.filled = first + bytes;
+}
+
+uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head);
+void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error);
+void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what);
+bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes);
+void vgpu_pf_stream_ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op);
+void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer);
+
+#endif
