@@ -112,17 +112,58 @@ struct vgpu_finished_request {
 #define VGPU_PF_FINISHED      64u
 #define VGPU_PF_TRACE	      64u
 
+/* request.c, reply.c: what clients have asked for */
+struct vgpu_pf_requests {
+	uint64_t lease_holder; /* client number; 0: nobody holds the lease */
+	char message[160];     /* why the last request failed */
+	struct vgpu_finished_request finished[VGPU_PF_FINISHED];
+	uint32_t finished_count;
+};
+
+/* event.c */
+struct vgpu_pf_events {
+	uint64_t seq; /* of the next event */
+	bool has_new;
+};
+
+/* journal.c: the records in PF VRAM, of the VFs and of the run table */
+struct vgpu_pf_journal {
+	bool is_dirty, is_table_dirty;
+	uint64_t seq, table_seq;
+	struct vgpu_pf_record vf_records[2], table_records[2];
+};
+
+/* pf.c: a reset of the device as a whole */
+struct vgpu_pf_whole_reset {
+	uint64_t count;
+	bool is_wanted; /* nothing less has helped */
+	bool is_under_way;
+	uint64_t deadline_ns;
+	bool is_lost; /* what comes back has forgotten everything */
+};
+
+/* timer.c: those of the whole PF */
+struct vgpu_pf_timers {
+	uint64_t at_ns[VGPU_PF_TIMERS];
+	uint64_t armed_ns; /* what the home's timer is set to */
+};
+
 struct vgpu_trace_line {
 	uint64_t time_ns;
 	uint8_t vf, from, event, to;
+};
+
+/* control.c: the last transitions of VFs, for the dump */
+struct vgpu_pf_trace {
+	struct vgpu_trace_line lines[VGPU_PF_TRACE];
+	uint32_t used;
 };
 
 struct vgpu_pf {
 	struct vgpu_os *os;
 	struct vgpu_pf_params params;
 	struct vgpu_pf_device device;
-	bool was_attached;     /* an earlier attach succeeded: VFs in memory are the truth */
-	uint64_t lease_holder; /* client number; 0: nobody */
+	bool was_attached; /* an earlier attach succeeded: VFs in memory are the truth */
 	struct vgpu_range_map vram;
 	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number; 0 is the PF */
 	struct vgpu_pf_switch sw;
@@ -131,24 +172,13 @@ struct vgpu_pf {
 	struct vgpu_pf_stream_job stream;
 	struct vgpu_pf_pending_provision provision;
 	struct vgpu_pf_pending_verify verify;
+	struct vgpu_pf_requests requests;
+	struct vgpu_pf_events events;
+	struct vgpu_pf_journal journal;
+	struct vgpu_pf_whole_reset whole_reset;
+	struct vgpu_pf_timers timers;
+	struct vgpu_pf_trace trace;
 	uint64_t table_generation; /* of the run table in force */
-	uint64_t event_seq;	   /* of the next event */
-	bool has_new_events;
-	bool is_journal_dirty, is_table_dirty;
-	uint64_t journal_seq, table_seq;
-	struct vgpu_pf_record vf_records[2], table_records[2];
-	uint64_t whole_resets;
-	bool wants_device_reset; /* nothing less has helped */
-	bool is_whole_reset;
-	uint64_t whole_reset_deadline_ns;
-	bool is_lost_in_reset; /* what comes back has forgotten everything */
-	uint64_t timers_ns[VGPU_PF_TIMERS];
-	uint64_t armed_ns; /* what the home's timer is set to */
-	struct vgpu_finished_request finished[VGPU_PF_FINISHED];
-	uint32_t finished_count;
-	struct vgpu_trace_line trace[VGPU_PF_TRACE];
-	uint32_t trace_used;
-	char message[160]; /* why the last request failed */
 	uint8_t scratch[VGPU_PF_SCRATCH_BYTES] __attribute__((aligned(8)));
 };
 

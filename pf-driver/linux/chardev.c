@@ -71,7 +71,7 @@ static int get_event_ring(const struct vgpu_home *home, struct vgpu_pf_event_rin
 {
 	info->size = sizeof(*info);
 	info->entries = VGPU_PF_RING_ENTRIES;
-	info->bytes = home->ring_bytes;
+	info->bytes = home->ring.bytes;
 	info->events_offset = VGPU_PF_RING_EVENTS_OFFSET;
 	return 0;
 }
@@ -80,7 +80,7 @@ static int get_event_ring(const struct vgpu_home *home, struct vgpu_pf_event_rin
 static void lease_ended(struct vgpu_home *home)
 {
 	if (!home->is_gone)
-		schedule_work(&home->chores);
+		schedule_work(&home->service.chores);
 }
 
 /* ---- operations of the core ---- */
@@ -242,14 +242,14 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 /* reports each event to a file once, as a count */
 static u64 take_news(struct vgpu_client *client)
 {
-	s64 now = (s64)READ_ONCE(client->home->event_seq);
+	s64 now = (s64)READ_ONCE(client->home->ring.event_seq);
 
 	return (u64)(now - atomic64_xchg(&client->told_seq, now));
 }
 
 static bool has_news(struct vgpu_client *client)
 {
-	return (s64)READ_ONCE(client->home->event_seq) != atomic64_read(&client->told_seq);
+	return (s64)READ_ONCE(client->home->ring.event_seq) != atomic64_read(&client->told_seq);
 }
 
 static ssize_t on_read(struct file *file, char __user *buffer, size_t bytes, loff_t *position)
@@ -265,7 +265,7 @@ static ssize_t on_read(struct file *file, char __user *buffer, size_t bytes, lof
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		if (wait_event_interruptible(home->event_wait,
+		if (wait_event_interruptible(home->ring.wait,
 					     has_news(client) || READ_ONCE(home->is_gone)))
 			return -ERESTARTSYS;
 	}
@@ -277,7 +277,7 @@ static __poll_t on_poll(struct file *file, poll_table *table)
 	struct vgpu_client *client = file->private_data;
 	__poll_t ready = 0;
 
-	poll_wait(file, &client->home->event_wait, table);
+	poll_wait(file, &client->home->ring.wait, table);
 	if (!client->node->number && has_news(client))
 		ready |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(client->home->is_gone))
@@ -296,7 +296,7 @@ static int on_mmap(struct file *file, struct vm_area_struct *area)
 	if (area->vm_pgoff)
 		return -EINVAL;
 	vm_flags_clear(area, VM_MAYWRITE | VM_MAYEXEC);
-	return remap_vmalloc_range(area, client->home->ring, 0);
+	return remap_vmalloc_range(area, client->home->ring.data, 0);
 }
 
 /* ---- open and close ---- */
@@ -312,7 +312,7 @@ static int own(struct vgpu_home_vf *node)
 	node->is_open = true;
 	snprintf(node->owner, sizeof(node->owner), "pid %d %s", task_tgid_nr(current),
 		 current->comm);
-	schedule_work(&node->home->chores);
+	schedule_work(&node->home->service.chores);
 	return 0;
 }
 
@@ -323,7 +323,7 @@ static void disown(struct vgpu_home_vf *node)
 	node->is_open = false;
 	node->owner[0] = 0;
 	if (!node->home->is_gone)
-		schedule_work(&node->home->chores);
+		schedule_work(&node->home->service.chores);
 }
 
 static int on_open(struct inode *inode, struct file *file)
@@ -345,7 +345,7 @@ static int on_open(struct inode *inode, struct file *file)
 	client->node = node;
 	client->may_write = file->f_mode & FMODE_WRITE;
 	spin_lock_init(&client->error_lock);
-	atomic64_set(&client->told_seq, (s64)READ_ONCE(node->home->event_seq));
+	atomic64_set(&client->told_seq, (s64)READ_ONCE(node->home->ring.event_seq));
 	get_device(node->home->device);
 	file->private_data = client;
 	return stream_open(inode, file);

@@ -28,7 +28,7 @@ static struct vgpu_request *find_request(struct vgpu_home *home, u64 token)
 {
 	struct vgpu_request *request;
 
-	list_for_each_entry(request, &home->requests, entry) {
+	list_for_each_entry(request, &home->clients.requests, entry) {
 		if (request->token == token)
 			return request;
 	}
@@ -66,9 +66,9 @@ void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *
 {
 	struct vgpu_request *request = find_request(home, token);
 
-	if (home->stream && home->stream->token == token) {
-		kref_put(&home->stream->ref, free_stream);
-		home->stream = NULL;
+	if (home->clients.stream && home->clients.stream->token == token) {
+		kref_put(&home->clients.stream->ref, free_stream);
+		home->clients.stream = NULL;
 	}
 	if (request)
 		finish_request(request, error, message);
@@ -78,7 +78,7 @@ void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *
 static void break_stream(struct vgpu_home *home, struct vgpu_stream *stream, int error)
 {
 	stream->error = error;
-	if (home->stream != stream || !stream->is_blocked)
+	if (home->clients.stream != stream || !stream->is_blocked)
 		return;
 	stream->is_blocked = false;
 	vgpu_pf_stream_ready(home->pf);
@@ -99,7 +99,7 @@ static struct vgpu_request *find_of_client(struct vgpu_home *home, const void *c
 {
 	struct vgpu_request *request;
 
-	list_for_each_entry(request, &home->requests, entry) {
+	list_for_each_entry(request, &home->clients.requests, entry) {
 		if (!client || request->client == client)
 			return request;
 	}
@@ -139,13 +139,13 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 		finish_request(request, -ENODEV, "the driver was unbound from the device");
 		return;
 	}
-	request->token = ++home->next_token;
-	list_add_tail(&request->entry, &home->requests);
+	request->token = ++home->clients.next_token;
+	list_add_tail(&request->entry, &home->clients.requests);
 	/* while there is another one the core refuses it */
-	if (request->stream && !home->stream) {
+	if (request->stream && !home->clients.stream) {
 		request->stream->token = request->token;
 		kref_get(&request->stream->ref);
-		home->stream = request->stream;
+		home->clients.stream = request->stream;
 	}
 	error = vgpu_pf_request_run_for(home->pf, (uintptr_t)request->client, op, payload,
 					request->token);
@@ -223,7 +223,7 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
  */
 s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes)
 {
-	struct vgpu_stream *stream = home->stream;
+	struct vgpu_stream *stream = home->clients.stream;
 	u32 room;
 
 	if (!stream)
@@ -257,7 +257,7 @@ s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes
  */
 s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes)
 {
-	struct vgpu_stream *stream = home->stream;
+	struct vgpu_stream *stream = home->clients.stream;
 	u32 count;
 
 	if (!stream)
@@ -355,7 +355,7 @@ static u32 at_once(const struct file *file, u32 bytes)
 
 static void wake_core(struct vgpu_home *home, struct vgpu_stream *stream)
 {
-	if (home->stream != stream || !stream->is_blocked || home->is_gone)
+	if (home->clients.stream != stream || !stream->is_blocked || home->is_gone)
 		return;
 	stream->is_blocked = false;
 	vgpu_pf_stream_ready(home->pf);

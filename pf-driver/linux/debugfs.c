@@ -50,9 +50,9 @@ void vgpu_debugfs_add(struct vgpu_home *home)
 	char name[16];
 
 	snprintf(name, sizeof(name), "pf%d", home->index);
-	home->debugfs = debugfs_create_dir(name, root);
-	debugfs_create_file("dump", 0400, home->debugfs, home, &dump_fops);
-	debugfs_create_file("trace", 0400, home->debugfs, home, &trace_fops);
+	home->sysfs.debugfs = debugfs_create_dir(name, root);
+	debugfs_create_file("dump", 0400, home->sysfs.debugfs, home, &dump_fops);
+	debugfs_create_file("trace", 0400, home->sysfs.debugfs, home, &trace_fops);
 }
 
 /**
@@ -61,7 +61,7 @@ void vgpu_debugfs_add(struct vgpu_home *home)
  */
 void vgpu_debugfs_remove(struct vgpu_home *home)
 {
-	debugfs_remove_recursive(home->debugfs);
+	debugfs_remove_recursive(home->sysfs.debugfs);
 }
 
 /**

@@ -46,7 +46,7 @@ static void confirm_scrub(struct vgpu_home *home, struct vgpu_home_vf *vf)
 	if (!vgpu_pf_view_vf(home->pf, vf->number).wants_durable)
 		return;
 	vf->confirms_scrub = false;
-	vgpu_pf_request_run(home->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref, ++home->next_token);
+	vgpu_pf_request_run(home->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref, ++home->clients.next_token);
 }
 
 /* in the engine or about to be: the same state for everybody outside */
@@ -61,9 +61,9 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 {
 	enum vgpu_pf_vf_state state = folded_state(home, vf->number);
 
-	if (state == vf->seen_state)
+	if (state == vf->seen.state)
 		return false;
-	WRITE_ONCE(vf->seen_state, state);
+	WRITE_ONCE(vf->seen.state, state);
 	return true;
 }
 
@@ -75,9 +75,9 @@ static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 {
 	bool is_attached = vgpu_pf_view_vf(home->pf, vf->number).is_attached;
 
-	if (is_attached == vf->seen_attached)
+	if (is_attached == vf->seen.attached)
 		return false;
-	vf->seen_attached = is_attached;
+	vf->seen.attached = is_attached;
 	vf->has_client = is_attached && !vgpu_sriov_is_drivers(home, vf->number);
 	return true;
 }
@@ -92,7 +92,7 @@ static void let_go(struct vgpu_home *home)
 	pci_clear_master(home->pdev);
 	vgpu_pf_detach(home->pf);
 	wake_up_all(&home->state_wait);
-	wake_up_process(home->thread);
+	wake_up_process(home->service.thread);
 }
 
 static void finish_call(struct vgpu_home *home)
@@ -118,7 +118,7 @@ static void finish_call(struct vgpu_home *home)
 	if (!is_changed)
 		return;
 	wake_up_all(&home->state_wait);
-	schedule_work(&home->chores);
+	schedule_work(&home->service.chores);
 }
 
 /**
@@ -138,13 +138,13 @@ void vgpu_home_unlock(struct vgpu_home *home)
  */
 void vgpu_home_wake(struct vgpu_home *home, enum vgpu_wakeup why)
 {
-	set_bit(why, &home->wakeups);
-	wake_up_process(home->thread);
+	set_bit(why, &home->service.wakeups);
+	wake_up_process(home->service.thread);
 }
 
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
-	vgpu_home_wake(container_of(timer, struct vgpu_home, timer), VGPU_WAKEUP_TIMER);
+	vgpu_home_wake(container_of(timer, struct vgpu_home, service.timer), VGPU_WAKEUP_TIMER);
 	return HRTIMER_NORESTART;
 }
 
@@ -157,9 +157,10 @@ void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns)
 {
 	/* a timer that fires all the same finds nothing due */
 	if (deadline_ns == 0)
-		hrtimer_try_to_cancel(&home->timer);
+		hrtimer_try_to_cancel(&home->service.timer);
 	else
-		hrtimer_start(&home->timer, ns_to_ktime(deadline_ns), HRTIMER_MODE_ABS_HARD);
+		hrtimer_start(&home->service.timer, ns_to_ktime(deadline_ns),
+			      HRTIMER_MODE_ABS_HARD);
 }
 
 /* reports a failure once, not at each try */
@@ -170,14 +171,14 @@ static int attach(struct vgpu_home *home)
 	pci_set_master(home->pdev);
 	home->is_device_lost = false;
 	error = vgpu_pf_attach(home->pf);
-	if (error && !home->is_failure_told)
+	if (error && !home->service.is_failure_told)
 		dev_err(&home->pdev->dev, "%s\n", vgpu_pf_view_message(home->pf));
-	home->is_failure_told = error != 0;
+	home->service.is_failure_told = error != 0;
 	/* a device that went away while the core attached is already lost */
 	home->is_device_lost |= error != 0;
 	/* work that had to wait for the device */
 	if (!error)
-		schedule_work(&home->chores);
+		schedule_work(&home->service.chores);
 	return error;
 }
 
@@ -192,7 +193,7 @@ static int try_attach(struct vgpu_home *home)
 
 static void serve(struct vgpu_home *home)
 {
-	unsigned long why = xchg(&home->wakeups, 0);
+	unsigned long why = xchg(&home->service.wakeups, 0);
 
 	vgpu_home_lock(home);
 	if (!home->is_gone && !home->is_device_parked) {
@@ -218,7 +219,7 @@ static int run_executor(void *context)
 
 	while (!kthread_should_stop()) {
 		set_current_state(TASK_IDLE);
-		if (!READ_ONCE(home->wakeups) && !kthread_should_stop())
+		if (!READ_ONCE(home->service.wakeups) && !kthread_should_stop())
 			schedule_timeout(patience(home));
 		__set_current_state(TASK_RUNNING);
 		serve(home);
@@ -232,13 +233,13 @@ static int run_executor(void *context)
  */
 int vgpu_home_start(struct vgpu_home *home)
 {
-	hrtimer_setup(&home->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
-	home->thread = kthread_create(run_executor, home, "vgpu-pf%d", home->index);
-	if (IS_ERR(home->thread))
-		return PTR_ERR(home->thread);
+	hrtimer_setup(&home->service.timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	home->service.thread = kthread_create(run_executor, home, "vgpu-pf%d", home->index);
+	if (IS_ERR(home->service.thread))
+		return PTR_ERR(home->service.thread);
 	/* between two quanta the engine waits for this thread */
-	sched_set_fifo_low(home->thread);
-	wake_up_process(home->thread);
+	sched_set_fifo_low(home->service.thread);
+	wake_up_process(home->service.thread);
 	return 0;
 }
 
@@ -256,10 +257,10 @@ void vgpu_home_stop(struct vgpu_home *home)
 	vgpu_client_cancel(home, NULL, -ENODEV);
 	vgpu_home_unlock(home);
 	/* the timer wakes the thread, so it goes first, and no one arms it any more */
-	hrtimer_cancel(&home->timer);
-	kthread_stop(home->thread);
+	hrtimer_cancel(&home->service.timer);
+	kthread_stop(home->service.thread);
 	wake_up_all(&home->state_wait);
-	wake_up_interruptible_poll(&home->event_wait, EPOLLHUP);
+	wake_up_interruptible_poll(&home->ring.wait, EPOLLHUP);
 }
 
 /**
@@ -299,7 +300,7 @@ int vgpu_home_unpark(struct vgpu_home *home)
 	}
 	vgpu_home_unlock(home);
 	/* events while parked were not served, and do not occur again */
-	set_bit(VGPU_WAKEUP_INTERRUPT, &home->wakeups);
+	set_bit(VGPU_WAKEUP_INTERRUPT, &home->service.wakeups);
 	vgpu_home_wake(home, VGPU_WAKEUP_TIMER);
 	return error;
 }

@@ -11,7 +11,7 @@
  *                           vgpu_home_lock(), given back by vgpu_home_unlock(), which does what the
  *                           core has left for its home to do. Held across MMIO, never across user
  *                           memory, files or the driver core.
- *   functions_lock, error_lock   spinlocks around a few words
+ *   functions.lock, error_lock   spinlocks around a few words
  *
  * Who calls the core: the executor's thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs
  * writes, each under home->lock. Interrupt handler and hrtimer only set a bit and wake the thread:
@@ -45,7 +45,7 @@
 #define VGPU_MAX_GAP_MAX_MS 10000u
 #define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: .bulk_profile */
 
-/* bits of home->wakeups: the reasons why the executor's thread was woken */
+/* bits of home->service.wakeups: the reasons why the executor's thread was woken */
 enum vgpu_wakeup {
 	VGPU_WAKEUP_INTERRUPT = 0,
 	VGPU_WAKEUP_TIMER,
@@ -90,17 +90,21 @@ struct vgpu_home_vf {
 	bool has_link;		     /* admin; sysfs "device" */
 	bool is_offered;	     /* admin; handed over since it has resources */
 	struct work_struct probe;    /* of the driver that the function goes to */
-	struct pci_dev *function;    /* functions_lock; NULL: not enabled */
+	struct pci_dev *function;    /* functions.lock; NULL: not enabled */
 	bool is_driver_changing;     /* VF's device lock; a driver of this host comes or goes */
+	struct {
+		enum vgpu_pf_vf_state state;
+		bool is_open;
+	} told; /* admin; by sysfs_notify() */
 	/* home->lock: */
 	bool confirms_scrub; /* we began the release, so only we can say "durable" */
-	enum vgpu_pf_vf_state seen_state;
-	enum vgpu_pf_vf_state told_state; /* admin; by sysfs_notify() */
-	bool seen_attached;
+	struct {
+		enum vgpu_pf_vf_state state;
+		bool attached;
+	} seen;
 	bool has_client; /* of the VF's own socket; a driver of this host is none */
 	bool is_open;
 	bool is_closed;		      /* being released: cannot be opened */
-	bool told_open;		      /* admin */
 	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
 };
 
@@ -131,6 +135,64 @@ struct vgpu_request {
 	struct completion done;
 };
 
+/* the device's BARs, interrupts and configuration space; touched under lock, until is_gone */
+struct vgpu_home_bars {
+	void __iomem *registers;
+	u64 registers_bytes;
+	void __iomem *vram;
+	u64 vram_bytes;
+	int vectors;
+	struct pci_saved_state *pci_state; /* configuration space as it was when the driver came */
+};
+
+/* executor.c: the thread that runs the core, and what wakes it */
+struct vgpu_home_service {
+	struct task_struct *thread;
+	struct hrtimer timer;
+	unsigned long wakeups;
+	bool is_failure_told; /* lock; of the last attempt to attach */
+	struct work_struct chores;
+	struct delayed_work recheck; /* of what no event reports: chores, later */
+};
+
+/* client.c; lock */
+struct vgpu_home_clients {
+	struct list_head requests;
+	u64 next_token;
+	struct vgpu_stream *stream;
+};
+
+struct vgpu_home_ring {
+	void *data;
+	u32 bytes;
+	u64 event_seq; /* READ_ONCE: of the next event */
+	wait_queue_head_t wait;
+};
+
+/* sriov.c, pci.c: the VFs' PCI functions */
+struct vgpu_home_functions {
+	spinlock_t lock;
+	struct notifier_block notifier; /* of the PCI bus */
+	bool is_pinned;			/* admin; the module stays while a VF is in use */
+};
+
+/* sysfs.c, debugfs.c */
+struct vgpu_home_sysfs {
+	struct vgpu_sysfs_dir *admin_dir;
+	struct vgpu_sysfs_dir *bulk_dir;
+	struct vgpu_sysfs_dir *pf_dir;
+	struct dentry *debugfs;
+	bool is_gone; /* admin; being removed: nothing is notified any more */
+};
+
+/* plan.c; admin */
+struct vgpu_home_plan {
+	bool is_strict; /* all VFs keep their turns */
+	u64 generation; /* of plan.c's run table; 0: none is in force */
+	u32 vfs;	/* bit per VF number: with resources then */
+	bool is_due;	/* a lease has kept plan.c from planning again */
+};
+
 struct vgpu_home {
 	struct vgpu_os os; /* first member: the core's handle */
 	struct rt_mutex lock;
@@ -139,55 +201,18 @@ struct vgpu_home {
 	struct pci_dev *pdev;
 	int index;
 	struct device *device; /* &vfs[0].dev: its reference count is the home's */
-
-	/* device; touched under lock, until is_gone */
-	void __iomem *registers;
-	u64 registers_bytes;
-	void __iomem *vram;
-	u64 vram_bytes;
-	int vectors;
-	struct pci_saved_state *pci_state; /* configuration space as it was when the driver came */
-	u32 total_vfs;			   /* as found by probe; stays, whatever answers later */
-
-	/* executor.c */
-	struct task_struct *thread;
-	struct hrtimer timer;
-	unsigned long wakeups;
-	bool is_gone;	      /* lock to write: removed; nothing here reaches the device any more */
-	bool is_device_lost;  /* lock: does not answer */
-	bool is_failure_told; /* lock; of the last attempt to attach */
-	bool is_device_parked; /* lock: suspended, or being reset by others */
-	struct work_struct chores;
-	struct delayed_work recheck;  /* of what no event reports: chores, later */
+	u32 total_vfs;	       /* as found by probe; stays, whatever answers later */
+	bool is_gone;	     /* lock to write: removed; nothing here reaches the device any more */
+	bool is_device_lost; /* lock: does not answer */
+	bool is_device_parked;	      /* lock: suspended, or being reset by others */
 	wait_queue_head_t state_wait; /* a VF changed its state */
-
-	/* client.c; lock */
-	struct list_head requests;
-	u64 next_token;
-	struct vgpu_stream *stream;
-
-	/* event ring */
-	void *ring;
-	u32 ring_bytes;
-	u64 event_seq; /* READ_ONCE: of the next event */
-	wait_queue_head_t event_wait;
-
-	/* sriov.c */
-	spinlock_t functions_lock;
-	struct notifier_block bus_notifier;
-
-	/* sysfs.c, debugfs.c */
-	struct vgpu_sysfs_dir *admin_dir;
-	struct vgpu_sysfs_dir *bulk_dir;
-	struct vgpu_sysfs_dir *pf_dir;
-	struct dentry *debugfs;
-	bool is_strict;		/* admin; all VFs keep their turns */
-	u64 planned_generation; /* admin; of plan.c's run table; 0: none is in force */
-	u32 planned_vfs;	/* admin; bit per VF number: with resources then */
-	bool is_plan_due;	/* admin; a lease has kept plan.c from planning again */
-	bool is_sysfs_gone;	/* admin; being removed: nothing is notified any more */
-	bool is_pinned;		/* admin; the module stays while a VF is in use */
-
+	struct vgpu_home_bars bars;
+	struct vgpu_home_service service;
+	struct vgpu_home_clients clients;
+	struct vgpu_home_ring ring;
+	struct vgpu_home_functions functions;
+	struct vgpu_home_sysfs sysfs;
+	struct vgpu_home_plan plan;
 	struct vgpu_home_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
 };
 

@@ -30,10 +30,11 @@ int vgpu_linux_irq_init(struct vgpu_home *home)
 {
 	int error;
 
-	home->vectors = pci_alloc_irq_vectors(home->pdev, 1, GPUIOV_VECTOR_COUNT, PCI_IRQ_MSIX);
-	if (home->vectors < 0)
-		return home->vectors;
-	for (int i = 0; i < home->vectors; i++) {
+	home->bars.vectors =
+		pci_alloc_irq_vectors(home->pdev, 1, GPUIOV_VECTOR_COUNT, PCI_IRQ_MSIX);
+	if (home->bars.vectors < 0)
+		return home->bars.vectors;
+	for (int i = 0; i < home->bars.vectors; i++) {
 		error = request_irq((unsigned int)pci_irq_vector(home->pdev, (unsigned int)i),
 				    on_interrupt, IRQF_NO_THREAD, dev_name(&home->pdev->dev), home);
 		if (!error)
@@ -50,5 +51,5 @@ int vgpu_linux_irq_init(struct vgpu_home *home)
  */
 void vgpu_linux_irq_fini(struct vgpu_home *home)
 {
-	free_vectors(home, home->vectors);
+	free_vectors(home, home->bars.vectors);
 }

@@ -36,7 +36,7 @@ static void release_home(struct device *dev)
 	struct vgpu_home *home = node->home;
 
 	ida_free(&indices, (unsigned int)home->index);
-	vfree(home->ring);
+	vfree(home->ring.data);
 	vfree(home->pf);
 	kfree(home);
 }
@@ -54,8 +54,8 @@ static int init_core(struct vgpu_home *home)
 					.home = VGPU_PF_HOME_KERNEL,
 					.time_scale = vgpu_pci_time_scale(),
 					.max_gap_ms = vgpu_pci_max_gap_ms(),
-					.event_ring = home->ring,
-					.event_ring_bytes = home->ring_bytes};
+					.event_ring = home->ring.data,
+					.event_ring_bytes = home->ring.bytes};
 
 	snprintf(params.name, sizeof(params.name), "gpu%d", home->index);
 	home->os.ops = &vgpu_linux_os_ops;
@@ -67,11 +67,11 @@ static void init_home(struct vgpu_home *home, struct pci_dev *pdev)
 	home->pdev = pdev;
 	rt_mutex_init(&home->lock);
 	mutex_init(&home->admin);
-	spin_lock_init(&home->functions_lock);
-	INIT_LIST_HEAD(&home->requests);
-	init_waitqueue_head(&home->event_wait);
+	spin_lock_init(&home->functions.lock);
+	INIT_LIST_HEAD(&home->clients.requests);
+	init_waitqueue_head(&home->ring.wait);
 	init_waitqueue_head(&home->state_wait);
-	home->event_seq = 1;
+	home->ring.event_seq = 1;
 	for (u32 i = 0; i < VGPU_NODES_PER_GPU; i++) {
 		home->vfs[i].home = home;
 		home->vfs[i].number = i;
@@ -104,11 +104,11 @@ struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev)
 	}
 	home->index = index;
 	init_home(home, pdev);
-	home->ring_bytes =
+	home->ring.bytes =
 		VGPU_PF_RING_EVENTS_OFFSET + VGPU_PF_RING_ENTRIES * sizeof(struct vgpu_pf_event);
-	home->ring = vmalloc_user(home->ring_bytes);
+	home->ring.data = vmalloc_user(home->ring.bytes);
 	home->pf = vzalloc(vgpu_pf_bytes());
-	if (home->ring && home->pf)
+	if (home->ring.data && home->pf)
 		error = init_core(home);
 	if (!error)
 		error = dev_set_name(home->device, "vgpu-pf%d", index);

@@ -99,9 +99,9 @@ static int mmio_read(struct vgpu_os *os, u32 reg, u32 *value)
 
 	if (error)
 		return error;
-	if (offset + sizeof(*value) > home->registers_bytes)
+	if (offset + sizeof(*value) > home->bars.registers_bytes)
 		return -EINVAL;
-	*value = readl(home->registers + offset);
+	*value = readl(home->bars.registers + offset);
 	return check_answer(home, *value);
 }
 
@@ -113,15 +113,15 @@ static int mmio_write(struct vgpu_os *os, u32 reg, u32 value)
 
 	if (error)
 		return error;
-	if (offset + sizeof(value) > home->registers_bytes)
+	if (offset + sizeof(value) > home->bars.registers_bytes)
 		return -EINVAL;
-	writel(value, home->registers + offset);
+	writel(value, home->bars.registers + offset);
 	return 0;
 }
 
 static int check_vram(const struct vgpu_home *home, u64 offset, u32 bytes)
 {
-	if (offset > home->vram_bytes || bytes > home->vram_bytes - offset)
+	if (offset > home->bars.vram_bytes || bytes > home->bars.vram_bytes - offset)
 		return -ERANGE;
 	return check_reachable(home);
 }
@@ -130,7 +130,7 @@ static int check_vram(const struct vgpu_home *home, u64 offset, u32 bytes)
 static int vram_read(struct vgpu_os *os, u64 offset, void *data, u32 bytes)
 {
 	struct vgpu_home *home = home_of(os);
-	const void __iomem *from = home->vram + offset;
+	const void __iomem *from = home->bars.vram + offset;
 	int error = check_vram(home, offset, bytes);
 	u32 done = 0;
 	u64 word;
@@ -149,7 +149,7 @@ static int vram_read(struct vgpu_os *os, u64 offset, void *data, u32 bytes)
 static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 bytes)
 {
 	struct vgpu_home *home = home_of(os);
-	void __iomem *to = home->vram + offset;
+	void __iomem *to = home->bars.vram + offset;
 	int error = check_vram(home, offset, bytes);
 	u32 done = 0;
 	u64 word;
@@ -201,8 +201,8 @@ static void events_notify(struct vgpu_os *os)
 {
 	struct vgpu_home *home = home_of(os);
 
-	WRITE_ONCE(home->event_seq, vgpu_pf_view_next_event(home->pf));
-	wake_up_interruptible_poll(&home->event_wait, EPOLLIN | EPOLLRDNORM);
+	WRITE_ONCE(home->ring.event_seq, vgpu_pf_view_next_event(home->pf));
+	wake_up_interruptible_poll(&home->ring.wait, EPOLLIN | EPOLLRDNORM);
 }
 
 static void log_line(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text)

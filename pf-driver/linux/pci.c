@@ -71,22 +71,22 @@ static void pin_module(struct vgpu_home *home)
 
 	for (u32 i = 1; i <= home->total_vfs; i++)
 		is_used |= vgpu_policy_is_in_use(home, i);
-	if (is_used && !home->is_pinned)
-		home->is_pinned = try_module_get(THIS_MODULE);
+	if (is_used && !home->functions.is_pinned)
+		home->functions.is_pinned = try_module_get(THIS_MODULE);
 	if (is_used)
-		schedule_delayed_work(&home->recheck, msecs_to_jiffies(RECHECK_MS));
-	if (!is_used && home->is_pinned) {
-		home->is_pinned = false;
+		schedule_delayed_work(&home->service.recheck, msecs_to_jiffies(RECHECK_MS));
+	if (!is_used && home->functions.is_pinned) {
+		home->functions.is_pinned = false;
 		module_put(THIS_MODULE);
 	}
 }
 
 static void do_chores(struct work_struct *work)
 {
-	struct vgpu_home *home = container_of(work, struct vgpu_home, chores);
+	struct vgpu_home *home = container_of(work, struct vgpu_home, service.chores);
 
 	mutex_lock(&home->admin);
-	if (!READ_ONCE(home->is_gone) && !home->is_sysfs_gone) {
+	if (!READ_ONCE(home->is_gone) && !home->sysfs.is_gone) {
 		vgpu_sysfs_tell(home);
 		vgpu_policy_release_left(home);
 		vgpu_plan_follow(home);
@@ -98,17 +98,18 @@ static void do_chores(struct work_struct *work)
 
 static void do_recheck(struct work_struct *work)
 {
-	struct vgpu_home *home = container_of(to_delayed_work(work), struct vgpu_home, recheck);
+	struct vgpu_home *home =
+		container_of(to_delayed_work(work), struct vgpu_home, service.recheck);
 
-	schedule_work(&home->chores);
+	schedule_work(&home->service.chores);
 }
 
 /* either may start the other, but chores find that the home is gone and do nothing */
 static void stop_chores(struct vgpu_home *home)
 {
-	cancel_work_sync(&home->chores);
-	cancel_delayed_work_sync(&home->recheck);
-	cancel_work_sync(&home->chores);
+	cancel_work_sync(&home->service.chores);
+	cancel_delayed_work_sync(&home->service.recheck);
+	cancel_work_sync(&home->service.chores);
 }
 
 /* ---- probe and remove ---- */
@@ -117,35 +118,36 @@ static int map_bars(struct vgpu_home *home)
 {
 	struct pci_dev *pdev = home->pdev;
 
-	home->registers_bytes = pci_resource_len(pdev, VGPU_BAR_REGISTERS);
-	home->vram_bytes = pci_resource_len(pdev, VGPU_BAR_VRAM);
-	if (!home->registers_bytes || !home->vram_bytes) {
+	home->bars.registers_bytes = pci_resource_len(pdev, VGPU_BAR_REGISTERS);
+	home->bars.vram_bytes = pci_resource_len(pdev, VGPU_BAR_VRAM);
+	if (!home->bars.registers_bytes || !home->bars.vram_bytes) {
 		dev_err(&pdev->dev, "BAR0 or BAR5 has no address: not enough MMIO space\n");
 		return -ENODEV;
 	}
-	home->registers =
-		ioremap(pci_resource_start(pdev, VGPU_BAR_REGISTERS), home->registers_bytes);
-	if (!home->registers)
+	home->bars.registers =
+		ioremap(pci_resource_start(pdev, VGPU_BAR_REGISTERS), home->bars.registers_bytes);
+	if (!home->bars.registers)
 		return -ENOMEM;
-	home->vram = ioremap_wc(pci_resource_start(pdev, VGPU_BAR_VRAM), home->vram_bytes);
-	if (home->vram)
+	home->bars.vram =
+		ioremap_wc(pci_resource_start(pdev, VGPU_BAR_VRAM), home->bars.vram_bytes);
+	if (home->bars.vram)
 		return 0;
-	iounmap(home->registers);
+	iounmap(home->bars.registers);
 	return -ENOMEM;
 }
 
 static void unmap_bars(struct vgpu_home *home)
 {
-	iounmap(home->vram);
-	iounmap(home->registers);
+	iounmap(home->bars.vram);
+	iounmap(home->bars.registers);
 }
 
 /* while the device certainly answers */
 static int keep_state(struct vgpu_home *home)
 {
 	pci_save_state(home->pdev);
-	home->pci_state = pci_store_saved_state(home->pdev);
-	return home->pci_state ? 0 : -ENOMEM;
+	home->bars.pci_state = pci_store_saved_state(home->pdev);
+	return home->bars.pci_state ? 0 : -ENOMEM;
 }
 
 /**
@@ -157,7 +159,7 @@ static int keep_state(struct vgpu_home *home)
  */
 void vgpu_pci_restore(struct vgpu_home *home)
 {
-	pci_load_saved_state(home->pdev, home->pci_state);
+	pci_load_saved_state(home->pdev, home->bars.pci_state);
 	pci_restore_state(home->pdev);
 	pci_save_state(home->pdev);
 }
@@ -197,7 +199,7 @@ static void disable_device(struct vgpu_home *home)
 	/* failed error recovery has already disabled it */
 	if (pci_is_enabled(home->pdev))
 		pci_disable_device(home->pdev);
-	kfree(home->pci_state);
+	kfree(home->bars.pci_state);
 }
 
 static int attach(struct vgpu_home *home)
@@ -219,9 +221,9 @@ static void stop_core(struct vgpu_home *home)
 	vgpu_linux_irq_fini(home);
 	vgpu_home_stop(home);
 	stop_chores(home);
-	if (home->is_pinned)
+	if (home->functions.is_pinned)
 		module_put(THIS_MODULE);
-	home->is_pinned = false;
+	home->functions.is_pinned = false;
 }
 
 static int start_core(struct vgpu_home *home)
@@ -267,8 +269,8 @@ static int start_home(struct vgpu_home *home)
 
 	if (error)
 		return error;
-	INIT_WORK(&home->chores, do_chores);
-	INIT_DELAYED_WORK(&home->recheck, do_recheck);
+	INIT_WORK(&home->service.chores, do_chores);
+	INIT_DELAYED_WORK(&home->service.recheck, do_recheck);
 	vgpu_sriov_prepare(home);
 	pci_set_drvdata(home->pdev, home);
 	error = start_core(home);

@@ -28,7 +28,7 @@ static u32 sharing_vfs(const struct vgpu_home *home)
 	u32 mask = 0;
 
 	for (u32 i = 1; i <= home->total_vfs; i++) {
-		enum vgpu_pf_vf_state state = READ_ONCE(home->vfs[i].seen_state);
+		enum vgpu_pf_vf_state state = READ_ONCE(home->vfs[i].seen.state);
 
 		if (state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING)
 			mask |= BIT(i);
@@ -130,7 +130,7 @@ static void fill_table(struct vgpu_home *home, const struct vgpu_plan *plan,
 			table->reserve[table->reserve_count++] = entry;
 		fill_contract(policy, entry.quantum_us, &table->contracts[i - 1]);
 	}
-	table->flags = home->is_strict ? VGPU_PF_TABLE_STRICT : 0;
+	table->flags = home->plan.is_strict ? VGPU_PF_TABLE_STRICT : 0;
 }
 
 /* table: two of them; the second is the one in force */
@@ -147,9 +147,9 @@ static int set_plan(struct vgpu_home *home, struct vgpu_pf_run_table *table)
 	error = vgpu_home_request(home, VGPU_PF_OP_SET_RUN_TABLE, table);
 	if (error)
 		return error;
-	home->planned_generation = table->generation;
-	home->planned_vfs = plan.vfs;
-	home->is_plan_due = false;
+	home->plan.generation = table->generation;
+	home->plan.vfs = plan.vfs;
+	home->plan.is_due = false;
 	return 0;
 }
 
@@ -163,7 +163,7 @@ static int plan_over(struct vgpu_home *home, u64 known)
 		return -ENOMEM;
 	error = vgpu_home_request(home, VGPU_PF_OP_GET_RUN_TABLE, &table[1]);
 	if (!error && known && table[1].generation != known)
-		home->planned_generation = 0;
+		home->plan.generation = 0;
 	else if (!error)
 		error = set_plan(home, table);
 	kvfree(table);
@@ -185,14 +185,14 @@ int vgpu_plan_table(struct vgpu_home *home)
  */
 static int plan_anew(struct vgpu_home *home)
 {
-	if (home->planned_generation == 0)
+	if (home->plan.generation == 0)
 		return 0;
 	/* its holder may go without having set a table; then the chores run again */
 	if (vgpu_pf_view_is_leased(home->pf)) {
-		home->is_plan_due = true;
+		home->plan.is_due = true;
 		return 0;
 	}
-	return plan_over(home, home->planned_generation);
+	return plan_over(home, home->plan.generation);
 }
 
 static void set_max_gap(struct vgpu_home *home, u32 max_gap_ms)
@@ -232,7 +232,7 @@ int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
  */
 void vgpu_plan_follow(struct vgpu_home *home)
 {
-	bool is_due = home->is_plan_due || home->planned_vfs != sharing_vfs(home);
+	bool is_due = home->plan.is_due || home->plan.vfs != sharing_vfs(home);
 
 	/* when the device is back, the chores run again */
 	if (is_due && !READ_ONCE(home->is_device_lost) && !READ_ONCE(home->is_device_parked))

@@ -136,7 +136,7 @@ static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 
 static bool is_absent(const struct vgpu_home *home, u32 vf)
 {
-	return READ_ONCE(home->vfs[vf].seen_state) == VGPU_PF_VF_ABSENT;
+	return READ_ONCE(home->vfs[vf].seen.state) == VGPU_PF_VF_ABSENT;
 }
 
 static bool is_device_away(const struct vgpu_home *home)
@@ -469,7 +469,7 @@ static enum vgpu_priority refused_priority(const struct vgpu_home *home, u32 vf)
 {
 	if (vf == VGPU_ALL_VFS)
 		return VGPU_PRIORITY_HIGH;
-	return home->is_strict ? VGPU_PRIORITY_LOW : VGPU_PRIORITY_NORMAL;
+	return home->plan.is_strict ? VGPU_PRIORITY_LOW : VGPU_PRIORITY_NORMAL;
 }
 
 static int check(const struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
@@ -502,7 +502,7 @@ static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vg
 	int error = 0;
 
 	if (policy == VGPU_PF_POLICY_SCHED_PRIORITY)
-		home->is_strict = value == VGPU_PRIORITY_NORMAL;
+		home->plan.is_strict = value == VGPU_PRIORITY_NORMAL;
 	for (u32 i = 1; !error && i <= home->total_vfs; i++)
 		error = row->set(home, i, value);
 	return error;
@@ -523,7 +523,7 @@ struct policies {
 
 static struct policies policies_of(const struct vgpu_home *home)
 {
-	struct policies kept = {.is_strict = home->is_strict};
+	struct policies kept = {.is_strict = home->plan.is_strict};
 
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
 		kept.vfs[i] = home->vfs[i].policy;
@@ -534,7 +534,7 @@ static void put_back_policies(struct vgpu_home *home, const struct policies *kep
 {
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
 		home->vfs[i].policy = kept->vfs[i];
-	home->is_strict = kept->is_strict;
+	home->plan.is_strict = kept->is_strict;
 }
 
 static int set_and_plan(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)

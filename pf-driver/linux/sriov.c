@@ -5,7 +5,7 @@
  * A new function belongs to no driver (driver_override "none"), so no driver is probed while its
  * VF has no resources. When the VF is provisioned, a separate work item hands the function to
  * the driver that "handover" names. Functions and their drivers come and go through the PCI bus'
- * notifier, which runs under the driver core's locks: it takes home->lock and functions_lock,
+ * notifier, which runs under the driver core's locks: it takes home->lock and functions.lock,
  * never home->admin, whose holders call the driver core.
  */
 #include <linux/device.h>
@@ -30,9 +30,9 @@ static struct pci_dev *get_function(struct vgpu_home *home, u32 vf)
 {
 	struct pci_dev *function;
 
-	spin_lock(&home->functions_lock);
+	spin_lock(&home->functions.lock);
 	function = pci_dev_get(home->vfs[vf].function);
-	spin_unlock(&home->functions_lock);
+	spin_unlock(&home->functions.lock);
 	return function;
 }
 
@@ -40,10 +40,10 @@ static void set_function(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
 	struct pci_dev *before;
 
-	spin_lock(&vf->home->functions_lock);
+	spin_lock(&vf->home->functions.lock);
 	before = vf->function;
 	vf->function = pci_dev_get(function);
-	spin_unlock(&vf->home->functions_lock);
+	spin_unlock(&vf->home->functions.lock);
 	pci_dev_put(before);
 }
 
@@ -86,12 +86,12 @@ static void driver_has_changed(struct vgpu_home_vf *vf)
 	vgpu_home_unlock(home);
 	WRITE_ONCE(vf->is_driver_changing, false);
 	/* the user of the VF may have changed */
-	schedule_work(&home->chores);
+	schedule_work(&home->service.chores);
 }
 
 static int on_bus_event(struct notifier_block *block, unsigned long action, void *data)
 {
-	struct vgpu_home *home = container_of(block, struct vgpu_home, bus_notifier);
+	struct vgpu_home *home = container_of(block, struct vgpu_home, functions.notifier);
 	struct pci_dev *function = to_pci_dev(data);
 	struct vgpu_home_vf *vf = vf_of(home, function);
 
@@ -122,7 +122,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long action, void
 
 static const char *wanted_override(const struct vgpu_home_vf *vf)
 {
-	enum vgpu_pf_vf_state state = READ_ONCE(vf->seen_state);
+	enum vgpu_pf_vf_state state = READ_ONCE(vf->seen.state);
 	bool has_resources = state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING;
 
 	return has_resources ? overrides[vf->handover] : OVERRIDE_NOBODY;
@@ -421,8 +421,8 @@ int vgpu_sriov_init(struct vgpu_home *home)
 {
 	int error;
 
-	home->bus_notifier.notifier_call = on_bus_event;
-	error = bus_register_notifier(&pci_bus_type, &home->bus_notifier);
+	home->functions.notifier.notifier_call = on_bus_event;
+	error = bus_register_notifier(&pci_bus_type, &home->functions.notifier);
 	if (!error)
 		adopt_functions(home);
 	return error;
@@ -437,7 +437,7 @@ void vgpu_sriov_fini(struct vgpu_home *home)
 	mutex_lock(&home->admin);
 	vgpu_sriov_disable(home);
 	mutex_unlock(&home->admin);
-	bus_unregister_notifier(&pci_bus_type, &home->bus_notifier);
+	bus_unregister_notifier(&pci_bus_type, &home->functions.notifier);
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++) {
 		set_function(&home->vfs[i], NULL);
 		cancel_work_sync(&home->vfs[i].probe);

@@ -105,7 +105,7 @@ static ssize_t show_sched_priority(struct vgpu_home_vf *vf, char *text)
 {
 	enum vgpu_priority priority = READ_ONCE(vf->policy.priority);
 
-	if (priority == VGPU_PRIORITY_LOW && READ_ONCE(vf->home->is_strict))
+	if (priority == VGPU_PRIORITY_LOW && READ_ONCE(vf->home->plan.is_strict))
 		priority = VGPU_PRIORITY_NORMAL;
 	return show_choice(text, priority_names, VGPU_PRIORITIES, priority);
 }
@@ -247,7 +247,7 @@ static ssize_t show(struct kobject *kobj, struct attribute *attr, char *text)
 
 static void notify_profile(struct vgpu_home *home, u32 vf, const char *name)
 {
-	if (home->is_sysfs_gone || !home->vfs[vf].dir)
+	if (home->sysfs.is_gone || !home->vfs[vf].dir)
 		return;
 	sysfs_notify(&home->vfs[vf].dir->kobj, "profile", name);
 }
@@ -259,7 +259,7 @@ static void notify_written(const struct vgpu_sysfs_dir *dir, const struct attrib
 	if (dir->vf == VGPU_ALL_VFS)
 		for (u32 i = 1; i <= home->total_vfs; i++)
 			notify_profile(home, i, attr->name);
-	else if (!home->is_sysfs_gone)
+	else if (!home->sysfs.is_gone)
 		sysfs_notify((struct kobject *)&dir->kobj, NULL, attr->name);
 }
 
@@ -335,15 +335,16 @@ static int add_files(struct vgpu_sysfs_dir *dir, const struct vgpu_sysfs_file *f
 
 static int add_bulk(struct vgpu_home *home)
 {
-	home->bulk_dir = make_dir(home, &home->admin_dir->kobj, VGPU_ALL_VFS, ".bulk_profile");
-	return add_files(home->bulk_dir, bulk_files, ARRAY_SIZE(bulk_files));
+	home->sysfs.bulk_dir =
+		make_dir(home, &home->sysfs.admin_dir->kobj, VGPU_ALL_VFS, ".bulk_profile");
+	return add_files(home->sysfs.bulk_dir, bulk_files, ARRAY_SIZE(bulk_files));
 }
 
 static int add_pf(struct vgpu_home *home)
 {
-	struct vgpu_sysfs_dir *dir = make_dir(home, &home->admin_dir->kobj, 0, "pf");
+	struct vgpu_sysfs_dir *dir = make_dir(home, &home->sysfs.admin_dir->kobj, 0, "pf");
 
-	home->pf_dir = dir;
+	home->sysfs.pf_dir = dir;
 	if (!dir)
 		return -ENOMEM;
 	dir->profile = make_dir(home, &dir->kobj, 0, "profile");
@@ -359,7 +360,7 @@ static int add_vf(struct vgpu_home *home, u32 vf)
 	int error;
 
 	snprintf(name, sizeof(name), "vf%u", vf);
-	dir = make_dir(home, &home->admin_dir->kobj, vf, name);
+	dir = make_dir(home, &home->sysfs.admin_dir->kobj, vf, name);
 	home->vfs[vf].dir = dir;
 	error = add_files(dir, vf_files, ARRAY_SIZE(vf_files));
 	if (error)
@@ -383,21 +384,21 @@ struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir)
  */
 void vgpu_sysfs_tell(struct vgpu_home *home)
 {
-	for (u32 i = 1; i <= home->total_vfs && !home->is_sysfs_gone; i++) {
+	for (u32 i = 1; i <= home->total_vfs && !home->sysfs.is_gone; i++) {
 		struct vgpu_home_vf *vf = &home->vfs[i];
-		enum vgpu_pf_vf_state state = READ_ONCE(vf->seen_state);
+		enum vgpu_pf_vf_state state = READ_ONCE(vf->seen.state);
 		bool is_open = READ_ONCE(vf->is_open);
 
 		if (!vf->dir)
 			continue;
-		if (state != vf->told_state) {
+		if (state != vf->told.state) {
 			sysfs_notify(&vf->dir->kobj, NULL, "state");
 			sysfs_notify(&vf->dir->kobj, "profile", "vram_quota");
 		}
-		if (is_open != vf->told_open || state != vf->told_state)
+		if (is_open != vf->told.is_open || state != vf->told.state)
 			sysfs_notify(&vf->dir->kobj, NULL, "owner");
-		vf->told_state = state;
-		vf->told_open = is_open;
+		vf->told.state = state;
+		vf->told.is_open = is_open;
 	}
 }
 
@@ -411,8 +412,8 @@ int vgpu_sysfs_add(struct vgpu_home *home)
 {
 	int error;
 
-	home->admin_dir = make_dir(home, &home->pdev->dev.kobj, 0, "sriov_admin");
-	error = add_files(home->admin_dir, admin_files, ARRAY_SIZE(admin_files));
+	home->sysfs.admin_dir = make_dir(home, &home->pdev->dev.kobj, 0, "sriov_admin");
+	error = add_files(home->sysfs.admin_dir, admin_files, ARRAY_SIZE(admin_files));
 	if (!error)
 		error = add_bulk(home);
 	if (!error)
@@ -429,7 +430,7 @@ int vgpu_sysfs_add(struct vgpu_home *home)
 void vgpu_sysfs_remove(struct vgpu_home *home)
 {
 	mutex_lock(&home->admin);
-	home->is_sysfs_gone = true;
+	home->sysfs.is_gone = true;
 	mutex_unlock(&home->admin);
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++) {
 		struct vgpu_sysfs_dir *dir = home->vfs[i].dir;
@@ -438,7 +439,7 @@ void vgpu_sysfs_remove(struct vgpu_home *home)
 		home->vfs[i].has_link = false;
 		remove_dir(dir);
 	}
-	remove_dir(home->pf_dir);
-	remove_dir(home->bulk_dir);
-	remove_dir(home->admin_dir);
+	remove_dir(home->sysfs.pf_dir);
+	remove_dir(home->sysfs.bulk_dir);
+	remove_dir(home->sysfs.admin_dir);
 }

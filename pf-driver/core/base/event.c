@@ -39,7 +39,7 @@ void vgpu_pf_event_init(struct vgpu_pf *pf)
 	head->entry_bytes = sizeof(struct vgpu_pf_event);
 	head->boot_id = pf->params.boot_id;
 	head->next_seq = 1;
-	pf->event_seq = 1;
+	pf->events.seq = 1;
 }
 
 /**
@@ -52,7 +52,7 @@ void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
 	/* the ring is shared: its size is not read back from it */
 	uint32_t entries = entries_that_fit(pf->params.event_ring_bytes);
-	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->event_seq - 1) & (entries - 1)];
+	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->events.seq - 1) & (entries - 1)];
 	struct vgpu_pf_event copy = *event;
 
 	copy.seq = 0;
@@ -63,10 +63,10 @@ void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy((uint8_t *)slot + sizeof(slot->seq), (const uint8_t *)&copy + sizeof(copy.seq),
 	       sizeof(copy) - sizeof(copy.seq));
-	__atomic_store_n(&slot->seq, pf->event_seq, __ATOMIC_RELEASE);
-	pf->event_seq++;
-	__atomic_store_n(&head->next_seq, pf->event_seq, __ATOMIC_RELEASE);
-	pf->has_new_events = true;
+	__atomic_store_n(&slot->seq, pf->events.seq, __ATOMIC_RELEASE);
+	pf->events.seq++;
+	__atomic_store_n(&head->next_seq, pf->events.seq, __ATOMIC_RELEASE);
+	pf->events.has_new = true;
 }
 
 /**

@@ -16,9 +16,9 @@ void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char
 {
 	struct vgpu_finished_request *finished;
 
-	if (token == 0 || pf->finished_count == VGPU_PF_FINISHED)
+	if (token == 0 || pf->requests.finished_count == VGPU_PF_FINISHED)
 		return;
-	finished = &pf->finished[pf->finished_count++];
+	finished = &pf->requests.finished[pf->requests.finished_count++];
 	finished->token = token;
 	finished->error = error;
 	vgpu_pf_text_format(finished->message, sizeof(finished->message), "%s", message);
@@ -30,10 +30,11 @@ void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char
  */
 void vgpu_pf_reply_flush(struct vgpu_pf *pf)
 {
-	uint32_t count = pf->finished_count;
+	uint32_t count = pf->requests.finished_count;
 
-	pf->finished_count = 0;
+	pf->requests.finished_count = 0;
 	for (uint32_t i = 0; i < count; i++)
-		pf->os->ops->request_done(pf->os, pf->finished[i].token, pf->finished[i].error,
-					  pf->finished[i].message);
+		pf->os->ops->request_done(pf->os, pf->requests.finished[i].token,
+					  pf->requests.finished[i].error,
+					  pf->requests.finished[i].message);
 }

@@ -150,7 +150,7 @@ int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vgpu_pf_text_vformat(pf->message, sizeof(pf->message), format, args);
+	vgpu_pf_text_vformat(pf->requests.message, sizeof(pf->requests.message), format, args);
 	va_end(args);
 	return error;
 }

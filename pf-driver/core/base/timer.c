@@ -39,7 +39,7 @@ static uint64_t deadline(struct vgpu_pf *pf, uint64_t delay_ns)
  */
 void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t delay_ns)
 {
-	pf->timers_ns[id] = deadline(pf, delay_ns);
+	pf->timers.at_ns[id] = deadline(pf, delay_ns);
 }
 
 /**
@@ -49,7 +49,7 @@ void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t de
  */
 void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id)
 {
-	pf->timers_ns[id] = 0;
+	pf->timers.at_ns[id] = 0;
 }
 
 /**
@@ -105,12 +105,12 @@ void vgpu_pf_timer_arm(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
-		first = earlier(first, pf->timers_ns[id]);
+		first = earlier(first, pf->timers.at_ns[id]);
 	vgpu_for_each_vf(pf, vf)
 		for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
 			first = earlier(first, vf->timers_ns[id]);
-	if (first == pf->armed_ns)
+	if (first == pf->timers.armed_ns)
 		return;
-	pf->armed_ns = first;
+	pf->timers.armed_ns = first;
 	pf->os->ops->timer_arm(pf->os, first);
 }

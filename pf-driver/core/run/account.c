@@ -24,9 +24,9 @@
  */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 {
-	struct vgpu_os_dma *log = &pf->executor.log;
+	struct vgpu_os_dma *log = &pf->executor.log.memory;
 
-	pf->executor.log_next = 0;
+	pf->executor.log.next = 0;
 	if (pf->os->ops->dma_alloc(pf->os, RUN_LOG_ENTRIES * sizeof(struct vgpu_hw_run_log_entry),
 				   log)) {
 		log->cpu = NULL;
@@ -46,12 +46,12 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
  */
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 {
-	if (!pf->executor.log.cpu)
+	if (!pf->executor.log.memory.cpu)
 		return;
 	if (pf->device.is_attached)
 		vgpu_pf_device_write(pf, REG_VGPU_LOG_SIZE, 0);
-	pf->os->ops->dma_free(pf->os, &pf->executor.log);
-	pf->executor.log.cpu = NULL;
+	pf->os->ops->dma_free(pf->os, &pf->executor.log.memory);
+	pf->executor.log.memory.cpu = NULL;
 }
 
 /* the run this entry is about; entries come in the order of the runs */
@@ -146,15 +146,15 @@ static bool is_early(struct vgpu_pf_executor *executor, uint32_t vf)
 static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
-	struct vgpu_hw_run_log_entry *ring = executor->log.cpu;
-	struct vgpu_hw_run_log_entry *slot = &ring[executor->log_next & (RUN_LOG_ENTRIES - 1)];
+	struct vgpu_hw_run_log_entry *ring = executor->log.memory.cpu;
+	struct vgpu_hw_run_log_entry *slot = &ring[executor->log.next & (RUN_LOG_ENTRIES - 1)];
 
-	if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) != executor->log_next + 1)
+	if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) != executor->log.next + 1)
 		return false;
 	memcpy(entry, slot, sizeof(*entry));
 	if (is_early(executor, entry->vf))
 		return false;
-	executor->log_next++;
+	executor->log.next++;
 	return true;
 }
 
@@ -170,7 +170,7 @@ bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 	struct vgpu_hw_run_log_entry entry;
 
 	memset(end, 0, sizeof(*end));
-	if (!pf->executor.log.cpu || !read_entry(pf, &entry))
+	if (!pf->executor.log.memory.cpu || !read_entry(pf, &entry))
 		return false;
 	/* the device is not trusted to name a VF that exists */
 	if (entry.vf != 0 && entry.vf <= pf->device.total_vfs &&
@@ -206,11 +206,11 @@ static uint64_t bucket_ns(uint32_t bucket)
 /* the mean of the last ones; one that somebody held up for long says little of the next */
 static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
 {
-	uint64_t part = vgpu_min_u64(executor->switches, SWITCH_LATELY_PART);
+	uint64_t part = vgpu_min_u64(executor->switches.count, SWITCH_LATELY_PART);
 
 	duration_ns = vgpu_min_u64(duration_ns, SWITCH_LATELY_MAX_NS);
-	executor->switch_lately_ns -= executor->switch_lately_ns / part;
-	executor->switch_lately_ns += duration_ns / part;
+	executor->switches.lately_ns -= executor->switches.lately_ns / part;
+	executor->switches.lately_ns += duration_ns / part;
 }
 
 /**
@@ -220,26 +220,26 @@ static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
  */
 void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 {
-	pf->executor.switches++;
-	pf->executor.switch_max_ns = vgpu_max_u64(pf->executor.switch_max_ns, duration_ns);
-	pf->executor.histogram[bucket_of(duration_ns)]++;
+	pf->executor.switches.count++;
+	pf->executor.switches.max_ns = vgpu_max_u64(pf->executor.switches.max_ns, duration_ns);
+	pf->executor.switches.histogram[bucket_of(duration_ns)]++;
 	note_switch(&pf->executor, duration_ns);
 }
 
 /* time of world switches, to a quarter of an octave */
 static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 {
-	uint64_t wanted = pf->executor.switches * per_mille / 1000;
+	uint64_t wanted = pf->executor.switches.count * per_mille / 1000;
 	uint64_t seen = 0;
 
-	if (pf->executor.switches == 0)
+	if (pf->executor.switches.count == 0)
 		return 0;
 	for (uint32_t bucket = 0; bucket < VGPU_SWITCH_BUCKETS; bucket++) {
-		seen += pf->executor.histogram[bucket];
+		seen += pf->executor.switches.histogram[bucket];
 		if (seen > wanted)
-			return vgpu_min_u64(bucket_ns(bucket), pf->executor.switch_max_ns);
+			return vgpu_min_u64(bucket_ns(bucket), pf->executor.switches.max_ns);
 	}
-	return pf->executor.switch_max_ns;
+	return pf->executor.switches.max_ns;
 }
 
 /**
@@ -249,8 +249,8 @@ static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
  */
 void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info)
 {
-	info->switches = pf->executor.switches;
+	info->switches = pf->executor.switches.count;
 	info->switch_p50_ns = percentile(pf, 500);
 	info->switch_p99_ns = percentile(pf, 990);
-	info->switch_max_ns = pf->executor.switch_max_ns;
+	info->switch_max_ns = pf->executor.switches.max_ns;
 }

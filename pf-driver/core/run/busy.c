@@ -30,7 +30,7 @@ uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
  */
 uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 {
-	uint32_t wanting = pf->executor.busy | vgpu_pf_run_contract_strict(pf);
+	uint32_t wanting = pf->executor.work.busy | vgpu_pf_run_contract_strict(pf);
 
 	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_held(pf);
 }
@@ -52,22 +52,23 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 	uint32_t held = vgpu_pf_run_contract_held(pf);
-	uint32_t ready = executor->busy & ~held;
+	uint32_t ready = executor->work.busy & ~held;
 	uint32_t woken = 0;
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t bit = VGPU_VF_BIT(vf);
 
-		if (!((executor->announced ^ ready) & bit) || is_in_engine(executor, vf->number))
+		if (!((executor->work.announced ^ ready) & bit) ||
+		    is_in_engine(executor, vf->number))
 			continue;
-		executor->announced ^= bit;
+		executor->work.announced ^= bit;
 		if (ready & bit)
 			woken |= bit;
 		else
 			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
-					     executor->busy & held & bit ? VGPU_PF_IDLE_CAPPED
-									 : VGPU_PF_IDLE_PARKED,
+					     executor->work.busy & held & bit ? VGPU_PF_IDLE_CAPPED
+									      : VGPU_PF_IDLE_PARKED,
 					     0);
 	}
 	if (woken)
@@ -86,7 +87,7 @@ void vgpu_pf_run_busy_read(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 	uint32_t ready;
 
-	pf->executor.busy = busy;
+	pf->executor.work.busy = busy;
 	vgpu_pf_run_contract_update(pf);
 	ready = busy & ~vgpu_pf_run_contract_held(pf);
 	vgpu_for_each_vf(pf, vf) {

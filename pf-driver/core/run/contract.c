@@ -167,12 +167,12 @@ static void update_server(struct vgpu_vf *vf, bool is_awake, uint64_t now)
  */
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 {
-	uint32_t awake = vgpu_pf_run_busy_runnable(pf) & pf->executor.busy;
+	uint32_t awake = vgpu_pf_run_busy_runnable(pf) & pf->executor.work.busy;
 	uint64_t now = vgpu_pf_timer_now(pf);
 	bool is_changed = false;
 	struct vgpu_vf *vf;
 
-	if (!pf->executor.has_contracts)
+	if (!pf->executor.tables.has_contracts)
 		return false;
 	vgpu_for_each_vf(pf, vf) {
 		bool has_work = vgpu_has_bit(awake, vf->number);
@@ -207,7 +207,7 @@ uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 	uint32_t mask = 0;
 
-	if (!pf->executor.has_contracts)
+	if (!pf->executor.tables.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
 		if ((vf->contract.is_held || vgpu_pf_run_gang_keeps(vf)) &&
@@ -229,7 +229,7 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 
 	if (vgpu_pf_run_tables_active(pf)->flags & VGPU_PF_TABLE_STRICT)
 		return UINT32_MAX;
-	if (!pf->executor.has_contracts)
+	if (!pf->executor.tables.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
 		if (vf->contract.terms.flags & VGPU_PF_CONTRACT_STRICT ||
@@ -246,7 +246,7 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 {
 	return (has_cap(&pf->vfs[vf]) || vgpu_pf_run_gang_has(&pf->vfs[vf])) &&
-	       pf->executor.has_contracts && pf->executor.exclusive_vf != vf;
+	       pf->executor.tables.has_contracts && pf->executor.exclusive_vf != vf;
 }
 
 /**
@@ -274,11 +274,11 @@ uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uin
  */
 uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask)
 {
-	uint32_t counted = mask & pf->executor.busy ? mask & pf->executor.busy : mask;
+	uint32_t counted = mask & pf->executor.work.busy ? mask & pf->executor.work.busy : mask;
 	uint32_t band = VGPU_PF_BANDS;
 	struct vgpu_vf *vf;
 
-	if (!pf->executor.has_contracts)
+	if (!pf->executor.tables.has_contracts)
 		return mask;
 	vgpu_for_each_vf(pf, vf)
 		if (vgpu_has_bit(counted, vf->number) && vf->contract.terms.band < band)
@@ -298,7 +298,7 @@ static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t comp
 		const struct vgpu_vf_contract *contract = &vf->contract;
 
 		if (!has_reservation(vf) || contract->is_exhausted || vgpu_pf_run_gang_has(vf) ||
-		    !vgpu_has_bit(competing & pf->executor.busy, vf->number))
+		    !vgpu_has_bit(competing & pf->executor.work.busy, vf->number))
 			continue;
 		if (has_cap(vf) && contract->tokens < REMNANT_NS * PARTS)
 			continue;
@@ -321,7 +321,7 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 {
 	const struct vgpu_vf *best;
 
-	if (!pf->executor.has_contracts)
+	if (!pf->executor.tables.has_contracts)
 		return false;
 	best = vgpu_pf_run_gang_open(pf, competing);
 	if (!best)
@@ -435,12 +435,12 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
 	uint32_t awake = vgpu_pf_run_busy_runnable(pf) &
-			 (pf->executor.busy | vgpu_pf_run_contract_strict(pf));
+			 (pf->executor.work.busy | vgpu_pf_run_contract_strict(pf));
 	uint64_t now = vgpu_pf_timer_now(pf);
 	uint64_t first = 0;
 	struct vgpu_vf *vf;
 
-	if (!pf->executor.has_contracts)
+	if (!pf->executor.tables.has_contracts)
 		return;
 	vgpu_for_each_vf(pf, vf) {
 		uint64_t at = vgpu_has_bit(awake, vf->number) ? next_change(pf, vf) : 0;
@@ -506,9 +506,9 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 	struct vgpu_vf *vf;
 
 	/* a contract that ends is taken off before nobody looks any more */
-	if (!table->has_contracts && !pf->executor.has_contracts)
+	if (!table->has_contracts && !pf->executor.tables.has_contracts)
 		return;
-	pf->executor.has_contracts = true;
+	pf->executor.tables.has_contracts = true;
 	vgpu_for_each_vf(pf, vf) {
 		const struct vgpu_pf_contract *terms = &table->contracts[vf->number - 1];
 
@@ -520,7 +520,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		vf->contract.terms.preempt_timeout_us = terms->preempt_timeout_us;
 	}
 	vgpu_pf_run_contract_update(pf);
-	pf->executor.has_contracts = table->has_contracts;
+	pf->executor.tables.has_contracts = table->has_contracts;
 	if (!table->has_contracts)
 		vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 }

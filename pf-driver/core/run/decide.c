@@ -14,14 +14,14 @@ static void take_pending_table(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
-	if (!executor->is_pending)
+	if (!executor->tables.is_pending)
 		return;
 	/* the new table starts at its first entry; what was cut is still owed (share.c) */
-	executor->resume_vf = 0;
-	executor->active = !executor->active;
-	executor->is_pending = false;
+	executor->cut.vf = 0;
+	executor->tables.active = !executor->tables.active;
+	executor->tables.is_pending = false;
 	pf->table_generation = vgpu_pf_run_tables_active(pf)->generation;
-	memset(executor->cursors, 0, sizeof(executor->cursors));
+	memset(executor->tables.cursors, 0, sizeof(executor->tables.cursors));
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
 	vgpu_pf_run_share_take(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_tables_active(pf)->generation,
@@ -202,7 +202,7 @@ static void go_on_alone(struct vgpu_pf *pf)
 	uint32_t vf = executor->run.vf;
 	struct vgpu_run run;
 
-	executor->announced |= 1u << (vf - 1);
+	executor->work.announced |= 1u << (vf - 1);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, vf, 1u << (vf - 1), 0);
 	vgpu_pf_run_pick_set(&run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
 			     vgpu_pf_run_tables_quantum(pf, vf));
@@ -260,8 +260,8 @@ static void rest(struct vgpu_pf *pf)
 static bool knows_busy(const struct vgpu_pf_executor *executor)
 {
 	return executor->state == VGPU_EXECUTOR_PARKED && executor->run.is_accounted &&
-	       executor->preemption == VGPU_PREEMPT_NONE && executor->is_busy_fresh &&
-	       (executor->busy & ~(1u << (executor->run.vf - 1)));
+	       executor->preemption == VGPU_PREEMPT_NONE && executor->work.is_fresh &&
+	       (executor->work.busy & ~(1u << (executor->run.vf - 1)));
 }
 
 /**

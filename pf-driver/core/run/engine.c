@@ -53,10 +53,10 @@ static void drain(struct vgpu_pf *pf)
 
 	for (uint32_t i = 0; i < RUN_LOG_ENTRIES && vgpu_pf_run_account_next(pf, &end); i++) {
 		if (end.has_no_work)
-			executor->is_busy_fresh = false;
+			executor->work.is_fresh = false;
 		if (end.cut_ns) {
-			executor->resume_vf = end.vf;
-			executor->resume_ns = end.cut_ns;
+			executor->cut.vf = end.vf;
+			executor->cut.left_ns = end.cut_ns;
 		}
 		if (end.is_current && executor->state == VGPU_EXECUTOR_RUNNING)
 			vgpu_pf_run_machine_step(pf, end.is_reset ? RUN_INPUT_RESET_INSIDE
@@ -85,7 +85,7 @@ static void look_round(struct vgpu_pf *pf, uint32_t from)
 	if (from && from != executor->run.vf)
 		pf->vfs[from].service.waiting_since_ns = executor->decided_ns;
 	vgpu_pf_run_busy_read(pf);
-	executor->is_busy_fresh = true;
+	executor->work.is_fresh = true;
 	vgpu_pf_run_preempt_consider(pf);
 }
 
@@ -109,13 +109,13 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
 	/* running proves work, unless it only rests there or keeps a slot */
 	if (to && executor->run.kind != VGPU_RUN_REST && !vgpu_pf_run_gang_has(&pf->vfs[to]))
-		executor->announced |= 1u << (to - 1);
+		executor->work.announced |= 1u << (to - 1);
 	note_switch(pf, from, to, now);
 	if (executor->run.granted_ns)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, executor->run.granted_ns + SLICE_NET_NS);
 	if (to)
 		look_round(pf, from);
-	if (executor->is_pending && vgpu_pf_run_kind_is_endless(&executor->run))
+	if (executor->tables.is_pending && vgpu_pf_run_kind_is_endless(&executor->run))
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
@@ -160,7 +160,7 @@ void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
 	if (executor->state != VGPU_EXECUTOR_RUNNING || vgpu_pf_run_preempt_is_strict(pf))
 		return;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, VGPU_PF_IDLE_RUNNING, 0);
-	executor->announced &= ~(1u << (executor->run.vf - 1));
+	executor->work.announced &= ~(1u << (executor->run.vf - 1));
 	executor->is_idle = true;
 	if (executor->run.worked_ns == 0)
 		executor->run.worked_ns = vgpu_pf_timer_now(pf) - executor->run.started_ns;
@@ -364,7 +364,7 @@ void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 	else if (vgpu_pf_timer_now(pf) < pf->executor.recover_deadline_ns)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
 	else
-		pf->wants_device_reset = true;
+		pf->whole_reset.is_wanted = true;
 }
 
 /* ---- decisions, start and stop ---- */
@@ -425,7 +425,7 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
-	executor->resume_vf = 0;
+	executor->cut.vf = 0;
 	executor->exclusive_vf = 0;
 	executor->preemption = VGPU_PREEMPT_NONE;
 	executor->last.vf = 0;

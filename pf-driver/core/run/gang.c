@@ -77,7 +77,7 @@ const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 {
 	const struct vgpu_vf *vf;
 
-	if (!pf->executor.has_contracts)
+	if (!pf->executor.tables.has_contracts)
 		return NULL;
 	vgpu_for_each_vf(pf, vf)
 		if (vgpu_has_bit(mask, vf->number) && vgpu_pf_run_gang_has(vf) &&

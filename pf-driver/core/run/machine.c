@@ -32,7 +32,7 @@ static void enter_off(struct vgpu_pf *pf)
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 	pf->executor.run.vf = 0;
 	pf->executor.last.vf = 0;
-	pf->executor.resume_vf = 0;
+	pf->executor.cut.vf = 0;
 }
 
 static void enter_empty(struct vgpu_pf *pf)
@@ -47,7 +47,7 @@ static void enter_switching(struct vgpu_pf *pf)
 {
 	pf->executor.decided_ns = vgpu_pf_timer_now(pf);
 	pf->executor.preemption = VGPU_PREEMPT_NONE;
-	pf->executor.is_busy_fresh = false;
+	pf->executor.work.is_fresh = false;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 }
 

@@ -16,7 +16,7 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
-	pf->executor.cycle_started_ns = vgpu_pf_timer_now(pf);
+	pf->executor.tables.cycle_started_ns = vgpu_pf_timer_now(pf);
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t us = table->reserve_us[vf->number];
 		int64_t full;
@@ -35,9 +35,9 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
 
-	if (++pf->executor.cursors[band] < positions)
+	if (++pf->executor.tables.cursors[band] < positions)
 		return;
-	pf->executor.cursors[band] = 0;
+	pf->executor.tables.cursors[band] = 0;
 	vgpu_pf_run_pick_start_cycle(pf);
 }
 
@@ -49,7 +49,7 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t ban
 {
 	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_pf_run_entry entry = {0, VGPU_PF_QUANTUM_DEFAULT_US};
-	uint32_t cursor = pf->executor.cursors[band];
+	uint32_t cursor = pf->executor.tables.cursors[band];
 
 	if (cursor < table->count)
 		entry = table->entries[cursor];
@@ -118,7 +118,7 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 /* of a world switch, amply */
 static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 {
-	uint64_t lately = pf->executor.switch_lately_ns;
+	uint64_t lately = pf->executor.switches.lately_ns;
 
 	return vgpu_max_u64(GAP_SWITCH_MIN_NS, lately + lately / 8);
 }
@@ -189,12 +189,12 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
 	struct vgpu_vf *vf;
 
-	if (vgpu_pf_timer_now(pf) - pf->executor.cycle_started_ns >= cycle)
+	if (vgpu_pf_timer_now(pf) - pf->executor.tables.cycle_started_ns >= cycle)
 		vgpu_pf_run_pick_start_cycle(pf);
 	vgpu_for_each_vf(pf, vf) {
 		int64_t budget = reserve_left(pf, vf);
 
-		if (!vgpu_has_bit(competing & pf->executor.busy, vf->number) ||
+		if (!vgpu_has_bit(competing & pf->executor.work.busy, vf->number) ||
 		    budget < (int64_t)SLICE_MIN_NS)
 			continue;
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
@@ -242,13 +242,13 @@ bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu
  */
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	uint32_t vf = pf->executor.resume_vf;
+	uint32_t vf = pf->executor.cut.vf;
 
-	pf->executor.resume_vf = 0;
-	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->executor.resume_ns < SLICE_MIN_NS ||
-	    !vgpu_pf_run_outlook_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.resume_ns))
+	pf->executor.cut.vf = 0;
+	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->executor.cut.left_ns < SLICE_MIN_NS ||
+	    !vgpu_pf_run_outlook_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.cut.left_ns))
 		return false;
-	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.resume_ns,
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.cut.left_ns,
 			     vgpu_pf_run_tables_quantum(pf, vf));
 	return first_late(pf, competing, run) == 0;
 }

@@ -14,8 +14,8 @@
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t waiting =
-		vgpu_pf_run_busy_competing(pf) & executor->busy & ~(1u << (executor->run.vf - 1));
+	uint32_t waiting = vgpu_pf_run_busy_competing(pf) & executor->work.busy &
+			   ~(1u << (executor->run.vf - 1));
 
 	return vgpu_pf_run_contract_before_band(pf, waiting,
 						pf->vfs[executor->run.vf].contract.terms.band + 1);
@@ -30,7 +30,7 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
 {
 	return executor->run.kind == VGPU_RUN_REST && executor->run.vf &&
-	       vgpu_has_bit(executor->busy, executor->run.vf);
+	       vgpu_has_bit(executor->work.busy, executor->run.vf);
 }
 
 /**
@@ -64,7 +64,7 @@ static bool anybody_waits(struct vgpu_pf *pf)
 
 	uint32_t others = vgpu_pf_run_busy_runnable(pf) & ~(1u << (executor->run.vf - 1));
 
-	return (others & executor->busy) || vgpu_pf_run_gang_open(pf, others);
+	return (others & executor->work.busy) || vgpu_pf_run_gang_open(pf, others);
 }
 
 /* it was alone until now; it may finish a quantum that began when it did */
@@ -95,7 +95,7 @@ void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 	    executor->preemption == VGPU_PREEMPT_FOR_ANYONE)
 		return;
 	if (anybody_waits(pf) && !vgpu_pf_run_preempt_is_strict(pf) &&
-	    (executor->is_idle || !vgpu_has_bit(executor->busy, executor->run.vf))) {
+	    (executor->is_idle || !vgpu_has_bit(executor->work.busy, executor->run.vf))) {
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 		return;
 	}

@@ -95,42 +95,67 @@ enum vgpu_preemption {
 	VGPU_PREEMPT_FOR_ANYONE,
 };
 
-struct vgpu_pf_executor {
-	enum vgpu_executor_state state;
-	struct vgpu_run_slots tables[2];
-	uint32_t active;    /* of tables */
+/* tables.c: the table in force, the one that takes over next, and whose turn it is */
+struct vgpu_run_tables {
+	struct vgpu_run_slots slots[2];
+	uint32_t active;    /* of slots */
 	bool is_pending;    /* the other table takes over at the next decision */
 	bool has_contracts; /* of the table in force */
 	/* next position of each band: entries, then VFs without an entry */
 	uint32_t cursors[VGPU_PF_BANDS];
 	uint64_t cycle_started_ns;
-	uint32_t busy;	    /* bit per VF with work, as last read */
-	bool is_busy_fresh; /* read since the run in the engine began */
-	uint32_t announced; /* bit per VF with work, as the events told so far */
+};
+
+/* who has work; a bit per VF number */
+struct vgpu_run_work {
+	uint32_t busy;	    /* as last read from the device */
+	bool is_fresh;	    /* read since the run in the engine began */
+	uint32_t announced; /* as the events so far have said */
+};
+
+/* a slice that was cut and is to be continued */
+struct vgpu_run_cut {
+	uint32_t vf; /* 0: none */
+	uint64_t left_ns;
+};
+
+/* engine.c: the device's log of runs */
+struct vgpu_run_log {
+	uint64_t next; /* index of the entry to be read next */
+	struct vgpu_os_dma memory;
+};
+
+/* account.c: how long world switches took */
+struct vgpu_run_switches {
+	uint64_t count, max_ns;
+	uint64_t lately_ns; /* moving mean */
+	uint32_t histogram[VGPU_SWITCH_BUCKETS];
+};
+
+struct vgpu_pf_executor {
+	enum vgpu_executor_state state;
+	struct vgpu_run_tables tables;
+	struct vgpu_run_work work;
 	bool wants_decision;
 	enum vgpu_preemption preemption;
 	bool is_idle;	       /* the VF in the engine has no work */
 	uint32_t exclusive_vf; /* stops the table; 0: none */
-	uint32_t resume_vf;    /* cut slice to be continued */
-	uint64_t resume_ns;
+	struct vgpu_run_cut cut;
 	struct vgpu_run run, next, last;
 	struct vgpu_run_band bands[VGPU_PF_BANDS];
 	uint64_t decided_ns;
 	uint32_t aborts;	      /* in a row */
 	uint32_t mismatches;	      /* inputs that the table of machine.c does not have */
 	uint64_t recover_deadline_ns; /* BROKEN: when the device is reset */
-	uint64_t log_next;	      /* index of the next run log entry */
-	struct vgpu_os_dma log;
-	uint64_t switches, switch_max_ns;
-	uint64_t switch_lately_ns; /* moving mean */
-	uint32_t histogram[VGPU_SWITCH_BUCKETS];
+	struct vgpu_run_log log;
+	struct vgpu_run_switches switches;
 };
 
 /* tables.c: the one in force */
 static inline const struct vgpu_run_slots *
 vgpu_pf_run_active(const struct vgpu_pf_executor *executor)
 {
-	return &executor->tables[executor->active];
+	return &executor->tables.slots[executor->tables.active];
 }
 
 /* the engine is on its way from one VF to another */

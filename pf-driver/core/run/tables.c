@@ -167,7 +167,7 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
  */
 struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
 {
-	return &pf->executor.tables[pf->executor.active];
+	return &pf->executor.tables.slots[pf->executor.tables.active];
 }
 
 /**
@@ -186,7 +186,8 @@ static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
-	return &executor->tables[executor->is_pending ? !executor->active : executor->active];
+	return &executor->tables.slots[executor->tables.is_pending ? !executor->tables.active
+								   : executor->tables.active];
 }
 
 /**
@@ -211,15 +212,15 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *t
 					 (unsigned long long)table->generation,
 					 (unsigned long long)generation,
 					 (unsigned long long)generation + 1);
-	fill_slots(pf, &executor->tables[!executor->active], table);
-	executor->is_pending = true;
+	fill_slots(pf, &executor->tables.slots[!executor->tables.active], table);
+	executor->tables.is_pending = true;
 	/* a VF that runs alone has no quantum whose end could be waited for */
 	if (executor->state == VGPU_EXECUTOR_RUNNING && vgpu_pf_run_kind_is_endless(&executor->run))
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 	/* one that stays parked for want of tokens may not get any for long */
 	if (executor->state == VGPU_EXECUTOR_PARKED)
 		executor->wants_decision = true;
-	pf->is_table_dirty = true; /* journal.c writes it */
+	pf->journal.is_table_dirty = true; /* journal.c writes it */
 	return 0;
 }
 
@@ -228,7 +229,8 @@ static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
 
-	return &executor->tables[executor->is_pending ? !executor->active : executor->active];
+	return &executor->tables.slots[executor->tables.is_pending ? !executor->tables.active
+								   : executor->tables.active];
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Reset of the whole device, when the reset of one VF or the wait for the engine has not helped
- * (pf->wants_device_reset). Every VF loses its state and is programmed anew when the device is
+ * (pf->whole_reset.is_wanted). Every VF loses its state and is programmed anew when the device is
  * back.
  */
 #include "pf-driver/core/top/parts.h"
@@ -16,20 +16,20 @@
  */
 void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 {
-	pf->wants_device_reset = false;
-	if (pf->is_whole_reset)
+	pf->whole_reset.is_wanted = false;
+	if (pf->whole_reset.is_under_way)
 		return;
-	pf->is_whole_reset = true;
-	pf->whole_resets++;
+	pf->whole_reset.is_under_way = true;
+	pf->whole_reset.count++;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "resetting the whole device");
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WHOLE_RESET, 0, pf->whole_resets, 0);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WHOLE_RESET, 0, pf->whole_reset.count, 0);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
 	vgpu_pf_vf_state_abort(pf, -EIO);
 	vgpu_pf_inbox_settle(pf);
 	vgpu_pf_reset_lose_all(pf);
 	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
-	pf->whole_reset_deadline_ns =
+	pf->whole_reset.deadline_ns =
 		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_WHOLE_MS);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_FIRST_NS);
 }
@@ -63,13 +63,13 @@ static void give_up(struct vgpu_pf *pf)
 void vgpu_pf_device_reset_poll(struct vgpu_pf *pf)
 {
 	if (vgpu_pf_device_reset_is_on(pf)) {
-		if (vgpu_pf_timer_now(pf) < pf->whole_reset_deadline_ns)
+		if (vgpu_pf_timer_now(pf) < pf->whole_reset.deadline_ns)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_LAST_NS);
 		else
 			give_up(pf);
 		return;
 	}
-	pf->is_whole_reset = false;
+	pf->whole_reset.is_under_way = false;
 	vgpu_pf_reprogram_all(pf);
 	vgpu_pf_reset_answer_all(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, 0, 0);

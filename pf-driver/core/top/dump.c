@@ -34,7 +34,7 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	put(dump, "VRAM: %u units free of %u\n", vgpu_pf_range_free_units(&pf->vram),
 	    pf->vram.count);
 	put(dump, "whole resets %llu; bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n",
-	    LLU(pf->whole_resets), pf->bulk.used, pf->stream.kind, pf->stream.vf,
+	    LLU(pf->whole_reset.count), pf->bulk.used, pf->stream.kind, pf->stream.vf,
 	    LLU(pf->stream.bytes));
 }
 
@@ -83,11 +83,11 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
  */
 uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
-	uint32_t first = pf->trace_used > VGPU_PF_TRACE ? pf->trace_used - VGPU_PF_TRACE : 0;
+	uint32_t first = pf->trace.used > VGPU_PF_TRACE ? pf->trace.used - VGPU_PF_TRACE : 0;
 	struct dump_text dump = {text, bytes, 0};
 
-	for (uint32_t i = first; i < pf->trace_used; i++) {
-		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
+	for (uint32_t i = first; i < pf->trace.used; i++) {
+		const struct vgpu_trace_line *line = &pf->trace.lines[i % VGPU_PF_TRACE];
 
 		put(&dump, "  %llu ns VF%u: %s --%s--> %s\n", LLU(line->time_ns), line->vf,
 		    vgpu_pf_control_state_name(line->from), vgpu_pf_control_event_name(line->event),

@@ -53,7 +53,7 @@ static void settle_engine(struct vgpu_pf *pf)
 		vgpu_pf_inbox_settle(pf);
 		return;
 	}
-	if (pf->wants_device_reset)
+	if (pf->whole_reset.is_wanted)
 		vgpu_pf_device_reset_begin(pf);
 	/* a run that has ended may have taken its VF out of the engine */
 	vgpu_pf_run_engine_look(pf);
@@ -70,8 +70,8 @@ void vgpu_pf_settle(struct vgpu_pf *pf)
 	settle_engine(pf);
 	vgpu_pf_journal_flush(pf);
 	vgpu_pf_reply_flush(pf);
-	if (pf->has_new_events) {
-		pf->has_new_events = false;
+	if (pf->events.has_new) {
+		pf->events.has_new = false;
 		pf->os->ops->events_notify(pf->os);
 	}
 	vgpu_pf_timer_arm(pf);
@@ -131,7 +131,7 @@ void vgpu_pf_interrupt(struct vgpu_pf *pf)
  */
 void vgpu_pf_timer(struct vgpu_pf *pf)
 {
-	pf->armed_ns = 0;
+	pf->timers.armed_ns = 0;
 	vgpu_pf_timers_run(pf);
 	vgpu_pf_settle(pf);
 }
@@ -208,9 +208,9 @@ static void let_go(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	pf->device.is_attached = false;
-	pf->is_lost_in_reset |= pf->is_whole_reset;
-	pf->is_whole_reset = false;
-	pf->wants_device_reset = false;
+	pf->whole_reset.is_lost |= pf->whole_reset.is_under_way;
+	pf->whole_reset.is_under_way = false;
+	pf->whole_reset.is_wanted = false;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_LOST, 0, 0, 0);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_run_account_stop(pf);
@@ -391,7 +391,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	if (vgpu_pf_provision_again(pf, vf)) {
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: could not be provisioned anew: %s",
-				 vf->number, pf->message);
+				 vf->number, pf->requests.message);
 		return;
 	}
 	/* the device has forgotten them */
@@ -453,7 +453,7 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 /* one that is still in the reset in which it was lost */
 static int check_back(struct vgpu_pf *pf)
 {
-	if (!pf->is_lost_in_reset || !vgpu_pf_device_reset_is_on(pf))
+	if (!pf->whole_reset.is_lost || !vgpu_pf_device_reset_is_on(pf))
 		return 0;
 	vgpu_pf_device_stop_dma(pf);
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
@@ -462,9 +462,9 @@ static int check_back(struct vgpu_pf *pf)
 /* false: it has forgotten everything, whatever its journal says */
 static bool load_journal(struct vgpu_pf *pf)
 {
-	bool was_in_reset = pf->is_lost_in_reset;
+	bool was_in_reset = pf->whole_reset.is_lost;
 
-	pf->is_lost_in_reset = false;
+	pf->whole_reset.is_lost = false;
 	return !was_in_reset && vgpu_pf_journal_load(pf);
 }
 
@@ -472,8 +472,8 @@ static bool load_journal(struct vgpu_pf *pf)
  * vgpu_pf_attach() - a device is there
  * @pf: the PF
  *
- * Return: 0, or -ENODEV with pf->message: not a device of ours, not the one from before, or not yet
- * back from its reset; nothing of what it answered is taken then.
+ * Return: 0, or -ENODEV, for which vgpu_pf_view_message() says why: not a device of ours, not the
+ * one from before, or not yet back from its reset; nothing of what it answered is taken then.
  */
 int vgpu_pf_attach(struct vgpu_pf *pf)
 {
@@ -489,7 +489,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 		return error;
 	pf->device = device;
 	/* nobody knows what has become of the home's timer while there was no device */
-	pf->armed_ns = 0;
+	pf->timers.armed_ns = 0;
 	doubt_vram(pf);
 	is_known = load_journal(pf);
 	if (pf->was_attached && !is_known)

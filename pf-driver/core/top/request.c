@@ -61,10 +61,10 @@ static int get_info(struct vgpu_pf *pf, const struct request *request)
 		info->device_time_ns = vgpu_pf_device_time_ns(pf);
 	info->table_generation = pf->table_generation;
 	info->boot_id = pf->params.boot_id;
-	info->lease_held = pf->lease_holder != 0;
+	info->lease_held = pf->requests.lease_holder != 0;
 	info->device_lost = !pf->device.is_attached;
 	vgpu_pf_run_account_info(pf, info);
-	info->whole_resets = pf->whole_resets;
+	info->whole_resets = pf->whole_reset.count;
 	memcpy(info->name, pf->params.name, sizeof(info->name));
 	info->name[sizeof(info->name) - 1] = 0;
 	return 0;
@@ -229,7 +229,7 @@ static int lease(struct vgpu_pf *pf, const struct request *request)
 
 	if (wanted->acquire > 1)
 		return vgpu_pf_text_fail(pf, -EINVAL, "acquire is 1 or 0");
-	pf->lease_holder = wanted->acquire ? request->client : 0;
+	pf->requests.lease_holder = wanted->acquire ? request->client : 0;
 	return 0;
 }
 
@@ -308,7 +308,8 @@ static int check_row(struct vgpu_pf *pf, const struct request_row *row, uint64_t
 	if (row->traits.is_homes)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "this home does not offer operation %u",
 					 row->traits.op);
-	if (row->traits.is_leased && client && pf->lease_holder && pf->lease_holder != client)
+	if (row->traits.is_leased && client && pf->requests.lease_holder &&
+	    pf->requests.lease_holder != client)
 		return vgpu_pf_text_fail(pf, -EBUSY, "another client holds the policy lease");
 	if (row->traits.needs_device && !pf->device.is_attached)
 		return vgpu_pf_text_fail(pf, -ENODEV, "the device is lost; waiting for it");
@@ -322,7 +323,7 @@ static int handle(struct vgpu_pf *pf, uint32_t op, const struct request *request
 	const struct request_row *row = find_row(op);
 	int error;
 
-	pf->message[0] = 0;
+	pf->requests.message[0] = 0;
 	if (!row)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "there is no operation %u", op);
 	error = check_row(pf, row, request->client);
@@ -340,18 +341,19 @@ static int handle(struct vgpu_pf *pf, uint32_t op, const struct request *request
  * the request is finished or cancelled.
  * @token: names the request in request_done(); not 0
  *
- * Return: 0, -EINPROGRESS (request_done() follows), or a negative errno; pf->message says why.
+ * Return: 0, -EINPROGRESS (request_done() follows), or a negative errno;
+ * vgpu_pf_view_message() says why.
  */
 int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
 			    uint64_t token)
 {
 	const struct request request = {payload, token, client};
-	char message[sizeof(pf->message)];
+	char message[sizeof(pf->requests.message)];
 	int error = handle(pf, op, &request);
 
-	memcpy(message, pf->message, sizeof(message));
+	memcpy(message, pf->requests.message, sizeof(message));
 	vgpu_pf_settle(pf);
-	memcpy(pf->message, message, sizeof(message));
+	memcpy(pf->requests.message, message, sizeof(message));
 	return error;
 }
 
@@ -376,10 +378,10 @@ int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t
  */
 bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
 {
-	bool is_holder = pf->lease_holder == client;
+	bool is_holder = pf->requests.lease_holder == client;
 
 	if (is_holder)
-		pf->lease_holder = 0;
+		pf->requests.lease_holder = 0;
 	return is_holder;
 }
 

@@ -32,7 +32,7 @@ void vgpu_pf_timers_run(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
-		if (vgpu_pf_timer_take(&pf->timers_ns[id], now))
+		if (vgpu_pf_timer_take(&pf->timers.at_ns[id], now))
 			pf_handlers[id](pf);
 	vgpu_for_each_vf(pf, vf)
 		for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)

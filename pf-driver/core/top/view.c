@@ -42,7 +42,7 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
  */
 bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf)
 {
-	return pf->is_lost_in_reset;
+	return pf->whole_reset.is_lost;
 }
 
 /**
@@ -71,7 +71,7 @@ uint32_t vgpu_pf_view_max_gap(const struct vgpu_pf *pf)
  */
 uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf)
 {
-	return pf->event_seq;
+	return pf->events.seq;
 }
 
 /**
@@ -80,7 +80,7 @@ uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf)
  */
 const char *vgpu_pf_view_message(const struct vgpu_pf *pf)
 {
-	return pf->message;
+	return pf->requests.message;
 }
 
 /**
@@ -91,5 +91,5 @@ const char *vgpu_pf_view_message(const struct vgpu_pf *pf)
  */
 bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf)
 {
-	return __atomic_load_n(&pf->lease_holder, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&pf->requests.lease_holder, __ATOMIC_RELAXED) != 0;
 }

@@ -261,7 +261,7 @@ static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
 
 static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, uint32_t to)
 {
-	struct vgpu_trace_line *line = &pf->trace[pf->trace_used++ % VGPU_PF_TRACE];
+	struct vgpu_trace_line *line = &pf->trace.lines[pf->trace.used++ % VGPU_PF_TRACE];
 
 	line->time_ns = vgpu_pf_timer_now(pf);
 	line->vf = (uint8_t)vf->number;
@@ -280,12 +280,12 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 /* an impossible transition: say what led to it */
 static void tell_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
 {
-	uint32_t first = pf->trace_used > 8 ? pf->trace_used - 8 : 0;
+	uint32_t first = pf->trace.used > 8 ? pf->trace.used - 8 : 0;
 
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: MISMATCH: %s is impossible in %s",
 			 vf->number, event_names[event], state_names[vf->state]);
-	for (uint32_t i = first; i < pf->trace_used; i++) {
-		const struct vgpu_trace_line *line = &pf->trace[i % VGPU_PF_TRACE];
+	for (uint32_t i = first; i < pf->trace.used; i++) {
+		const struct vgpu_trace_line *line = &pf->trace.lines[i % VGPU_PF_TRACE];
 
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "  before: VF%u %s --%s--> %s", line->vf,
 				 state_names[line->from], event_names[line->event],

@@ -56,7 +56,7 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 	if (is_possible)
 		finish_request(pf, vf, 0, "");
 	else
-		finish_request(pf, vf, refuse(pf, vf, event), pf->message);
+		finish_request(pf, vf, refuse(pf, vf, event), pf->requests.message);
 }
 
 static void settle_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)

@@ -59,7 +59,7 @@ HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
  */
 void vgpu_pf_journal_mark(struct vgpu_pf *pf)
 {
-	pf->is_journal_dirty = true;
+	pf->journal.is_dirty = true;
 }
 
 /**
@@ -68,7 +68,7 @@ void vgpu_pf_journal_mark(struct vgpu_pf *pf)
  */
 void vgpu_pf_journal_mark_table(struct vgpu_pf *pf)
 {
-	pf->is_table_dirty = true;
+	pf->journal.is_table_dirty = true;
 }
 
 static uint32_t record_crc(const struct journal_head *head)
@@ -85,8 +85,8 @@ static uint32_t record_crc(const struct journal_head *head)
 void vgpu_pf_journal_doubt(struct vgpu_pf *pf)
 {
 	for (uint32_t copy = 0; copy < 2; copy++) {
-		pf->vf_records[copy].known = 0;
-		pf->table_records[copy].known = 0;
+		pf->journal.vf_records[copy].known = 0;
+		pf->journal.table_records[copy].known = 0;
 	}
 }
 
@@ -178,11 +178,11 @@ static void flush_vfs(struct vgpu_pf *pf)
 	memset(record, 0, sizeof(*record));
 	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
 		encode_vf(pf, &pf->vfs[i + 1], &record->vfs[i]);
-	if (write_record(pf, PF_VRAM_JOURNAL, PF_VRAM_JOURNAL_BYTES, pf->journal_seq + 1,
-			 sizeof(*record) - sizeof(record->head), pf->vf_records))
+	if (write_record(pf, PF_VRAM_JOURNAL, PF_VRAM_JOURNAL_BYTES, pf->journal.seq + 1,
+			 sizeof(*record) - sizeof(record->head), pf->journal.vf_records))
 		return;
-	pf->journal_seq++;
-	pf->is_journal_dirty = false;
+	pf->journal.seq++;
+	pf->journal.is_dirty = false;
 }
 
 static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
@@ -219,11 +219,11 @@ static void flush_table(struct vgpu_pf *pf)
 	struct vgpu_pf_run_table *table = (void *)(pf->scratch + sizeof(struct journal_head));
 
 	vgpu_pf_run_tables_get(pf, table);
-	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->table_seq + 1,
-			 pack_terms(table), pf->table_records))
+	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->journal.table_seq + 1,
+			 pack_terms(table), pf->journal.table_records))
 		return;
-	pf->table_seq++;
-	pf->is_table_dirty = false;
+	pf->journal.table_seq++;
+	pf->journal.is_table_dirty = false;
 }
 
 /**
@@ -234,9 +234,9 @@ void vgpu_pf_journal_flush(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
 		return;
-	if (pf->is_journal_dirty)
+	if (pf->journal.is_dirty)
 		flush_vfs(pf);
-	if (pf->is_table_dirty)
+	if (pf->journal.is_table_dirty)
 		flush_table(pf);
 }
 
@@ -276,7 +276,7 @@ static void load_table(struct vgpu_pf *pf)
 	if (seq == 0 || head->bytes < offsetof(struct vgpu_pf_run_table, entries) ||
 	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes != table_bytes(table) + TERMS_BYTES)
 		return;
-	pf->table_seq = seq;
+	pf->journal.table_seq = seq;
 	unpack_terms(table);
 	vgpu_pf_run_tables_load(pf, table);
 }
@@ -294,7 +294,7 @@ bool vgpu_pf_journal_load(struct vgpu_pf *pf)
 
 	if (seq == 0 || record->head.bytes != sizeof(*record) - sizeof(record->head))
 		return false;
-	pf->journal_seq = seq;
+	pf->journal.seq = seq;
 	for (uint32_t i = 0; i < pf->device.total_vfs; i++)
 		decode_vf(&record->vfs[i], &pf->vfs[i + 1]);
 	load_table(pf);

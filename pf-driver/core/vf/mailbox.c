@@ -88,7 +88,8 @@ static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 static bool is_to_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
-	       vf->state == VGPU_PF_VF_RESETTING || pf->is_whole_reset || !pf->device.is_attached;
+	       vf->state == VGPU_PF_VF_RESETTING || pf->whole_reset.is_under_way ||
+	       !pf->device.is_attached;
 }
 
 static void take_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)

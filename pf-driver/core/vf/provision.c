@@ -84,11 +84,11 @@ static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
 	for (uint32_t i = first; i < VGPU_COUNT_OF(steps); i++) {
 		int error;
 
-		pf->message[0] = 0;
+		pf->requests.message[0] = 0;
 		error = steps[i].apply(pf, vf);
 		if (!error)
 			continue;
-		if (!pf->message[0])
+		if (!pf->requests.message[0])
 			vgpu_pf_text_fail(pf, error, "VF%u: the device did not take its %s (%d)",
 					  vf->number, steps[i].name, error);
 		/* a step that failed half way is undone too */
@@ -295,7 +295,7 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 
 	if (pf->provision.vf == 0)
 		return;
-	pf->message[0] = 0;
+	pf->requests.message[0] = 0;
 	if (!error && !is_clean(pf, vf)) {
 		error = clean_more(pf, vf);
 		if (!error)
@@ -311,7 +311,7 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 	if (pf->provision.payload)
 		pf->provision.payload->generation = vf->generation;
 	pf->provision.vf = 0;
-	vgpu_pf_reply_add(pf, pf->provision.token, error, pf->message);
+	vgpu_pf_reply_add(pf, pf->provision.token, error, pf->requests.message);
 }
 
 /**

@@ -180,7 +180,7 @@ static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	}
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: FLR did not finish in %u ms (ETIMEDOUT)",
 			 vf->number, RESET_FLR_MS);
-	pf->wants_device_reset = true;
+	pf->whole_reset.is_wanted = true;
 }
 
 static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -222,12 +222,12 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	vf->reset.reason = reason;
 	vf->reset.started_ns = vgpu_pf_timer_now(pf);
 	vf->reset.flr_done = is_done_by_device(reason);
-	vf->reset.guest_told = pf->is_whole_reset && vf->reset.told_unanswered;
+	vf->reset.guest_told = pf->whole_reset.is_under_way && vf->reset.told_unanswered;
 	vf->reset.guest_ready = false;
 	vf->reset.told_unanswered = false;
 	vf->reset.is_flr_known = false;
 	count_reset(pf, vf, reason);
-	if (!pf->is_whole_reset)
+	if (!pf->whole_reset.is_under_way)
 		begin_stages(pf, vf);
 }
 
@@ -248,7 +248,7 @@ void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
  */
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	if (pf->is_whole_reset) {
+	if (pf->whole_reset.is_under_way) {
 		vf->reset.answer = MAILBOX_READY_TO_RESET;
 		vf->reset.guest_ready = true;
 		vf->reset.told_unanswered = false;

@@ -31,7 +31,7 @@ static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 {
-	if (error == -ENODEV || pf->is_whole_reset) {
+	if (error == -ENODEV || pf->whole_reset.is_under_way) {
 		/* lost, let go, or reset: whoever has it next begins again */
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
 				 "VF%u: scrub cut off, to be done when the device is there again",
@@ -148,7 +148,7 @@ void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* from here it says what became of the scrub */
 	vf->last_error = VGPU_PF_REASON_NONE;
 	/* all scrubs begin anew when a reset of the device is over */
-	if (!pf->is_whole_reset)
+	if (!pf->whole_reset.is_under_way)
 		scrub_advance(pf, vf);
 }
 
@@ -258,7 +258,7 @@ static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	if (error == -EINPROGRESS)
 		return;
 	/* cut off by a reset of the device it says nothing about the VRAM */
-	if (error == -EIO && !pf->is_whole_reset)
+	if (error == -EIO && !pf->whole_reset.is_under_way)
 		error = -EUCLEAN;
 	finish_verify(pf, error, error ? verify_words(error) : "");
 }

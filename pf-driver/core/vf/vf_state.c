@@ -46,7 +46,8 @@ uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 /**
  * vgpu_pf_stream_finish() - the stream has ended
  * @pf: the PF
- * @error: 0, or an error with pf->message: a VF that is half restored is stopped
+ * @error: 0, or an error whose reason is pf->requests.message; a VF that is half restored is
+ * stopped
  */
 void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 {
@@ -64,7 +65,7 @@ void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 		vgpu_pf_journal_mark(pf);
 	else if (is_half_restored)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
-	vgpu_pf_reply_add(pf, job->token, error, error ? pf->message : "");
+	vgpu_pf_reply_add(pf, job->token, error, error ? pf->requests.message : "");
 }
 
 /**

@@ -162,7 +162,8 @@ const std::vector<Adversity::Situation>& Adversity::situations() {
          }},
         {"BrokenByIt", [](Adversity& w) { hang_for_long(w, kSubject); }, is_broken},
         {"BrokenByAnother", [](Adversity& w) { hang_for_long(w, kNeighbour); }, is_broken},
-        {"WholeReset", begin_whole_reset, [](Adversity& w) { return w.rig.pf->is_whole_reset; }},
+        {"WholeReset", begin_whole_reset,
+         [](Adversity& w) { return w.rig.pf->whole_reset.is_under_way; }},
         {"NoDevice", [](Adversity& w) { w.lose_device(); },
          [](Adversity& w) { return !w.rig.pf->device.is_attached; }},
     };
@@ -422,7 +423,7 @@ std::string Adversity::check_engine() {
         if (rig.vf(n).inbox.events != 0 && !vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(n)))
             return "VF" + std::to_string(n) + " waits for an engine that does not hold it";
     const std::uint32_t vf = rig.gpu.loaded();
-    if (vf == 0 || !rig.gpu.is_running() || rig.pf->is_whole_reset) return "";
+    if (vf == 0 || !rig.gpu.is_running() || rig.pf->whole_reset.is_under_way) return "";
     if (vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(vf))) return "";
     switch (rig.vf(vf).state) {
         case VGPU_PF_VF_PAUSED:

@@ -48,7 +48,8 @@ void Rig::restart_core() {
 int Rig::await(std::uint64_t token) {
     for (int i = 0; i < 100000 && !gpu.is_done(token); ++i) gpu.run_for(100 * kUs);
     if (!gpu.is_done(token)) return -ETIMEDOUT;
-    std::strncpy(pf->message, gpu.done[token].second.c_str(), sizeof(pf->message) - 1);
+    std::strncpy(pf->requests.message, gpu.done[token].second.c_str(),
+                 sizeof(pf->requests.message) - 1);
     return gpu.done[token].first;
 }
 

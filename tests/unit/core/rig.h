@@ -78,7 +78,7 @@ public:
     void live_at_random(std::uint32_t vfs, int rounds, const Dice& dice);
     /// A new core on the same device, as after a crash of the process.
     void restart_core();
-    [[nodiscard]] std::string message() const { return pf->message; }
+    [[nodiscard]] std::string message() const { return pf->requests.message; }
 
 private:
     int await(std::uint64_t token);

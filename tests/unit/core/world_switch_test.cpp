@@ -465,7 +465,7 @@ TEST(Adoption, ATornJournalCopyLosesOneStepOnly) {
     Rig rig;
     rig.provision(1);
     rig.provision(2);
-    const std::uint64_t newest = rig.pf->journal_seq & 1 ? 0x1000 : 0;
+    const std::uint64_t newest = rig.pf->journal.seq & 1 ? 0x1000 : 0;
     rig.gpu.poke(newest + 200, static_cast<std::uint8_t>(~rig.gpu.peek(newest + 200)));
     rig.restart_core();
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
