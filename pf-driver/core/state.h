@@ -41,7 +41,6 @@ struct vgpu_bulk_op {
 	uint32_t opcode; /* enum vgpu_hw_op */
 	uint32_t vf;	 /* whose VRAM src or dst counts; 0: device VRAM */
 	uint32_t owner;	 /* handed to done */
-	uint32_t pattern;
 	uint64_t src, dst, bytes;
 	struct vgpu_os_dma *memory; /* of ours that it is done with; NULL: none */
 	void (*done)(struct vgpu_pf *pf, uint32_t owner, int error);

@@ -162,5 +162,6 @@ void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 	}
 	executor->mismatches++;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "run table: MISMATCH: %s is impossible in %s",
-			 input_names[input], state_names[executor->state]);
+			 vgpu_pf_run_machine_input_name(input),
+			 vgpu_pf_run_machine_state_name(executor->state));
 }

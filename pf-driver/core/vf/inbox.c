@@ -89,12 +89,12 @@ void vgpu_pf_inbox_settle(struct vgpu_pf *pf)
 /**
  * vgpu_pf_inbox_request() - an operator asks for an event
  * @pf: the PF
- * @vf: whom
- * @event: what
+ * @vf: the VF that it is for
+ * @event: the event
  * @token: of the request
  *
- * Return: 0, -EINPROGRESS if the engine holds the VF, -EINVAL if the state does not allow it (with
- * the reply, if something weightier came first), -EBUSY if another is under way.
+ * Return: 0 if it is done; -EINPROGRESS if the engine holds the VF, and the reply comes later;
+ * -EINVAL if the VF's state does not allow it; -EBUSY if another request is under way.
  */
 int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  uint64_t token)
